@@ -48,9 +48,12 @@ class Network:
     def read(self) -> pd.DataFrame:
         """What was read: a row each, and by whose word."""
         told = {"size": f"{self.size} pixels, of {self.input.resize} resized, cut in the middle"}
-        told |= {"normalised": f"mean {self.model.mean.flatten().tolist()}, "}
-        told["normalised"] += f"deviation {self.model.std.flatten().tolist()}"
-        told["interpolation"] = f"{self.input.interpolation} is stated; bicubic is used"
+        ends = [
+            ", ".join(f"{x:.3g}" for x in one.flatten())
+            for one in (self.model.mean, self.model.std)
+        ]
+        told |= {"normalised": f"mean {ends[0]}; deviation {ends[1]}; of images in 0 to 1"}
+        told["interpolation"] = f"{self.input.interpolation or 'not'} stated; bicubic is used"
         many = len(self.input.classes or ())
         told["class names"] = f"{many} names" if many else "none: the order of the folders"
         rows = [(what, said, self.input.source) for what, said in told.items()]
