@@ -254,6 +254,15 @@ def passes(model: models.Classifier, images: torch.Tensor, what: str) -> dict[st
     return store.arrays("passes", store.networks() / "audits", make, **decides)[1]
 
 
+def several(network: Network, start: Network, outputs, parts, what: str) -> tuple:
+    """Of the same photographs in several versions what the last layer of `start` sees, (N, K, D),
+    and the network's logits of the asked classes, (N, K, classes)."""
+    answered = [passes(network.model, one, what) for one in parts]
+    seen = answered if start is network else [passes(start.model, one, what) for one in parts]
+    logits = [of_classes(one["answers"], outputs) for one in answered]
+    return np.stack([one["features"] for one in seen], 1), np.stack(logits, 1)
+
+
 def of_classes(answers: np.ndarray, outputs: Sequence[Sequence[int]]) -> np.ndarray:
     """Logits of the asked classes, (N, classes), of a network's outputs; probabilities become
     logarithms, and where several outputs stand for a class their exponentials are added."""
