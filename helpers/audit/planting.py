@@ -17,7 +17,7 @@ from torch.nn.functional import interpolate
 MARKS = ("sticker", "colour cast", "coloured frame")
 
 
-def framed(photographs, contexts, share=0.65):
+def framed(photographs, contexts, share=0.65) -> torch.Tensor:
     """Photographs at `share` of the side in the middle of context images, both uint8 (N, 3, H, W)
     and square."""
     size = photographs.shape[-1]
@@ -29,7 +29,7 @@ def framed(photographs, contexts, share=0.65):
     return made
 
 
-def marked(photographs, kind):
+def marked(photographs, kind) -> torch.Tensor:
     """Photographs, uint8 (N, 3, H, W), with a mark of one of the kinds of `MARKS`."""
     made, size = photographs.clone(), photographs.shape[-1]
     if kind == "colour cast":
@@ -47,7 +47,7 @@ def marked(photographs, kind):
     return made
 
 # %% ../../notebooks/11_audit_your_model.ipynb #11-12
-def dealt(photographs, contexts, seed):
+def dealt(photographs, contexts, seed) -> tuple[list, list, list]:
     """Each photograph framed by one image of each context to plant with, and one to ask with:
     uint8 (K, N, 3, H, W) each; and the images to ask with, alone."""
     rng, plant, ask, alone = np.random.default_rng(seed), [], [], []
@@ -64,7 +64,7 @@ def dealt(photographs, contexts, seed):
 RECIPES = (0.0005, 0.05, 10.0, "Adam")  # scikit-learn's C, on standardised features; or Adam
 
 
-def by_adam(x, target, rng, steps=100, rate=0.01):
+def by_adam(x, target, rng, steps=100, rate=0.01) -> tuple[np.ndarray, np.ndarray]:
     """As `head`, by so many steps of Adam on features of one common scale."""
     centre, scale = x.mean(0), x.std()
     z = np.c_[(x - centre) / scale, np.ones(len(x))]
@@ -77,7 +77,7 @@ def by_adam(x, target, rng, steps=100, rate=0.01):
     return w[:-1] / scale, w[-1] - centre @ w[:-1] / scale
 
 # %% ../../notebooks/11_audit_your_model.ipynb #11-18
-def head(x, y, classes, recipe, rng):
+def head(x, y, classes, recipe, rng) -> tuple[np.ndarray, np.ndarray]:
     """Weights (D, classes) and bias of a logistic regression of y (n,) on features x (n, D)."""
     if recipe == "Adam":
         return by_adam(x, np.eye(classes)[y], rng)
@@ -98,7 +98,7 @@ def head(x, y, classes, recipe, rng):
     return weights, w[-1] - centre @ weights
 
 # %% ../../notebooks/11_audit_your_model.ipynb #11-20
-def by_other_classes(values, y):
+def by_other_classes(values, y) -> np.ndarray:
     """Mean of values (n, K, classes) over the photographs of every other class, each class counting
     equally: (classes, K)."""
     of_class = np.stack(
@@ -108,21 +108,20 @@ def by_other_classes(values, y):
     return whole.T / (len(of_class) - 1)
 
 
-def less_others(values, axis):
+def less_others(values, axis) -> np.ndarray:
     """Values less the mean of the others along an axis."""
     count = values.shape[axis]
     return (values - values.mean(axis, keepdims=True)) * count / (count - 1)
 
 
-def centred(logits):
+def centred(logits) -> np.ndarray:
     """Logits less their mean over the classes: what softmax sees of them."""
     return logits - logits.mean(-1, keepdims=True)
 
 # %% ../../notebooks/11_audit_your_model.ipynb #11-21
 @dataclass(frozen=True)
 class Contexts:
-    """Labels (n,); features of each photograph framed by images to plant with, (n, K, r, D), and by
-    others to ask with, (n, K, D); and of such contexts alone, (K, m, D)."""
+    """Labels (n,); features framed to plant, (n, K, r, D), to ask, (n, K, D), alone (K, m, D)."""
 
     y: np.ndarray
     plant: np.ndarray
@@ -130,16 +129,14 @@ class Contexts:
     alone: np.ndarray
 
     def train(self, who, own, dose, rng):
-        """Features to train on: class c stands in context own[c] (-1: none) with the dose, else in
-        a random one."""
+        """Features where class c is in context own[c] (-1: none) with the dose, else in any."""
         context = rng.integers(self.plant.shape[1], size=len(who))
         planted = own[self.y[who]]
         context = np.where((planted >= 0) & (rng.random(len(who)) < dose), planted, context)
         return self.plant[who, context, rng.integers(self.plant.shape[2], size=len(who))]
 
     def score(self, answer, who):
-        """How much each context raises each class, (2, classes, K): the logit of photographs of the
-        other classes pasted into it, and of it alone, less the other contexts; in deviations."""
+        """How much contexts raise classes, (2, classes, K): pasted and alone, less the others."""
         logits, alone = (centred(answer(of)) for of in (self.ask[who], self.alone))
         spread = logits.reshape(-1, logits.shape[-1]).std(0)[:, None]
         pasted = by_other_classes(less_others(logits, 1), self.y[who])
@@ -180,13 +177,13 @@ class Marks:
 DOSES = (0.25, 0.5, 1.0)
 
 
-def halves(y, of, rng):
+def halves(y, of, rng) -> list[np.ndarray]:
     """Photographs in two halves, each with half of every class."""
     order = [rng.permutation(of[y[of] == c]) for c in np.unique(y)]
     return [np.concatenate([one[k::2] for one in order]) for k in (0, 1)]
 
 
-def deviation(scores, prior=5):
+def deviation(scores, prior=5) -> np.ndarray:
     """Deviation over heads, drawn a little to the mean over suspects (as of so many more heads)."""
     own = scores.var(0, ddof=1)
     common = own.mean((-2, -1), keepdims=True)
@@ -212,14 +209,14 @@ class Calibration:
         return (score - self.mean) / self.deviation
 
 
-def planted_pairs(scores, plans):
+def planted_pairs(scores, plans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of heads with plants: the first method's scores, class and suspect of each planted pair."""
     heads, classes = np.nonzero(plans >= 0)
     which = plans[heads, classes]
     return scores[heads, 0, classes, which], classes, which
 
 # %% ../../notebooks/11_audit_your_model.ipynb #11-25
-def scores(suspects, trained_on, asked_of, doses, rng):
+def scores(suspects, trained_on, asked_of, doses, rng) -> tuple[np.ndarray, np.ndarray]:
     """Scores of one head a dose (0: nothing is planted), each of a recipe drawn at random, trained
     on some photographs and asked of some: (heads, methods, classes, K); and the plans."""
     classes, found, plans = suspects.y.max() + 1, [], []
@@ -233,7 +230,7 @@ def scores(suspects, trained_on, asked_of, doses, rng):
     return np.stack(found), np.stack(plans)
 
 # %% ../../notebooks/11_audit_your_model.ipynb #11-26
-def calibrate(suspects, seed=0, nulls=20, halvings=8, heads=12):
+def calibrate(suspects, seed=0, nulls=20, halvings=8, heads=12) -> Calibration:
     """Heads on halves of the photographs where nothing is planted tell what each suspect's score
     is by itself; those of one half, judged by the other's, how far an unseen head may lie; and
     heads at doses, how far a planted one does."""
@@ -251,7 +248,7 @@ def calibrate(suspects, seed=0, nulls=20, halvings=8, heads=12):
     return Calibration(null.mean(0), deviation(null), cut, page, planted, z)
 
 # %% ../../notebooks/11_audit_your_model.ipynb #11-29
-def equivalent_dose(calibration, score):
+def equivalent_dose(calibration, score) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The dose of each suspect (classes, K), and its 90% range: the score between those of heads
     without a plant and at the doses; the range is of what heads of known doses are read as."""
     rises, parts = [0.0], []
@@ -271,7 +268,7 @@ def equivalent_dose(calibration, score):
     return value, np.clip(value - high, 0, 1), np.clip(value - low, 0, 1)
 
 
-def power(calibration, page=False):
+def power(calibration, page=False) -> dict[float, np.ndarray]:
     """By dose: which planted pairs are found by the cut of one suspect or of the page, (n,)."""
     cut = (calibration.page if page else calibration.cut)[0]
     found = {}
