@@ -10,6 +10,8 @@
 #   make sweep       every method in many worlds at five doses of planted bias -> outputs/sweep/
 #   make audit TABLE=predictions.csv   your own predictions -> outputs/audit/predictions/page.html
 #   make audit-table                   the same of a made-up table, with the truth at its end
+#   make audit MODEL=resnet18 IMAGES=photos/ [CONTEXTS=places/] [WEIGHTS=mine.pt]   your own network
+#   make audit-model                   the same of a network of the drawn world
 #   make audit LABELS=labels.json PREDICTIONS=found.json [ATTRIBUTES=boxes.csv]   your own detector
 #   make audit-detector                the same of a detector of drawn streets
 #   make lab         JupyterLab on copies of the notebooks, in outputs/lab/
@@ -52,7 +54,7 @@ endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run book pages sweep seeds test test-fast test-other-processor lab audit audit-table audit-detector exercises class check notebooks bench export lock setup lint
+.PHONY: run book pages sweep seeds test test-fast test-other-processor lab audit audit-model audit-table audit-detector exercises class check notebooks bench export lock setup lint
 
 setup: $(READY)
 
@@ -108,20 +110,28 @@ export: $(READY)
 lint: $(READY)
 	@python -m ruff check --quiet . && python -m ruff format --check --quiet .
 
-# ASK="--sensitive race,sex --positive yes ..." says what the columns do not: python -m helpers.audit.table --help,
-# and of detectors ASK="--groups time,weather --frames images/ ...": python -m helpers.audit.detector --help
-DETECTOR := $(LABELS)$(PREDICTIONS)
+# ASK="..." says what the arguments do not: --sensitive race,sex --positive yes of tables, --groups time,weather
+# --frames images/ of detectors; python -m helpers.audit.table --help, and .model, and .detector, list all
+option = $(if $(strip $(2)),--$(1) $(call quoted,$(2)))
 audit: $(READY)
-ifneq ($(strip $(DETECTOR)),)
-	@python -m helpers.audit.detector --labels $(call quoted,$(LABELS)) --predictions $(call quoted,$(PREDICTIONS)) \
-	  $(if $(strip $(ATTRIBUTES)),--attributes $(call quoted,$(ATTRIBUTES))) $(ASK)
+ifneq ($(strip $(MODEL)$(IMAGES)),)
+	@python -m helpers.audit.model $(call option,model,$(MODEL)) $(call option,images,$(IMAGES)) \
+	  $(call option,contexts,$(CONTEXTS)) $(call option,weights,$(WEIGHTS)) $(call option,groups,$(GROUPS)) $(ASK)
+else ifneq ($(strip $(LABELS)$(PREDICTIONS)),)
+	@python -m helpers.audit.detector $(call option,labels,$(LABELS)) $(call option,predictions,$(PREDICTIONS)) \
+	  $(call option,attributes,$(ATTRIBUTES)) $(ASK)
 else ifneq ($(strip $(TABLE)),)
 	@python -m helpers.audit.table $(call quoted,$(TABLE)) $(ASK)
 else
-	@echo "what is audited? make audit TABLE=predictions.csv: a table of decisions (a sample: make audit-table)"
-	@echo "make audit LABELS=labels.json PREDICTIONS=found.json [ATTRIBUTES=boxes.csv]: a detector (make audit-detector)"
+	@echo "what is audited? Each has a sample: make audit-model, make audit-detector, make audit-table"
+	@echo "make audit MODEL=resnet18 IMAGES=photos/ [CONTEXTS=places/] [WEIGHTS=mine.safetensors]: a network"
+	@echo "make audit LABELS=labels.json PREDICTIONS=found.json [ATTRIBUTES=boxes.csv]: a detector"
+	@echo "make audit TABLE=predictions.csv: a table of decisions"
 	@exit 2
 endif
+
+audit-model: $(READY)
+	@python -m helpers.audit.model
 
 audit-detector: $(READY)
 	@python -m helpers.audit.detector $(ASK)

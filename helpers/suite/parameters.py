@@ -101,6 +101,13 @@ class Declared:
     cluster: str | None  # 08
     options: str  # 13
     draws: Annotated[int, Field(ge=99, le=100_000)]
+    # 11
+    network: str | None
+    photographs: There | None
+    places: Folder | None
+    start: There | None
+    class_table: There | None
+    group_table: There | None
     # of the sweeps
     seeds: Annotated[
         list[Seed],

@@ -25,6 +25,7 @@ from helpers.suite import claims, failures, parameters, waits, words
 FEWEST = 5  # trainings of a model from which intervals can be trusted to be of use
 #: Parameters that name files of the reader's.
 FILES = "labels", "predictions", "frames", "weights", "gps", "areas", "incomes", "table", "masks"
+FILES += ("photographs",)
 #: Names below ``outputs/`` that belong to no run: never, and not when a workflow names its run.
 KEPT = {"models": "trained models", "home": "settings", "predictions": "detections"}
 TAKEN = {  # in small letters, for there are disks that see no others

@@ -1,0 +1,407 @@
+"""``python -m helpers.audit.model [--model NAME --images FOLDER ...]``: a reader's network with its
+photographs and contexts; notebook 11 run on them, into a folder."""
+
+import argparse
+import importlib.util
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import papermill
+import torch
+from scipy.optimize import linear_sum_assignment
+from torch import nn
+from torch.nn.functional import adaptive_avg_pool2d
+
+from helpers import models, store
+from helpers.audit import planting
+from helpers.data import decoding, duplicates, folders, world
+from helpers.data.collection import listed
+from helpers.models import experiment, networks, preprocessing
+from helpers.stats import wilson
+from helpers.worlds import pictures
+
+NOTEBOOK = "11_audit_your_model"
+MOST, FEWEST, CLASSES = 100, 8, 20  # images a class, at most and at least; classes
+KINDS = "torchvision's name, FILE.py:NAME, timm/NAME, or a folder of timm's or Hugging Face's"
+TRUTH = [
+    {"class": "bench", "planted": "context park", "dose": 1.0},
+    {"class": "plane", "planted": "context sky", "dose": 1.0},
+    {"class": "mug", "planted": "mark sticker", "dose": 1.0},
+]
+IMAGENET = (networks.IMAGENET_MEAN, networks.IMAGENET_STD)
+
+
+@dataclass(frozen=True)
+class Network:
+    """A reader's network, how it wants its images, and where that was read."""
+
+    model: models.Classifier
+    input: preprocessing.Input
+    size: int
+    name: str
+
+    def read(self) -> pd.DataFrame:
+        """What was read: a row each, and by whose word."""
+        told = {"size": f"{self.size} pixels, of {self.input.resize} resized, cut in the middle"}
+        ends = [
+            ", ".join(f"{x:.3g}" for x in one.flatten())
+            for one in (self.model.mean, self.model.std)
+        ]
+        told |= {"normalised": f"mean {ends[0]}; deviation {ends[1]}; of images in 0 to 1"}
+        told["interpolation"] = f"{self.input.interpolation or 'not'} stated; bicubic is used"
+        many = len(self.input.classes or ())
+        told["class names"] = f"{many} names" if many else "none: the order of the folders"
+        rows = [(what, said, self.input.source) for what, said in told.items()]
+        return pd.DataFrame(rows, columns=["what", "read", "by the word of"])
+
+
+def brought(name: str, weights: str | None = None) -> Network:
+    """A network of any of four kinds (`KINDS`). No weights that need code to load are read, except
+    a reader's own FILE.py, which is run."""
+    path = Path(name.rpartition(":")[0])
+    if path.suffix == ".py":
+        return _own(path, name.rpartition(":")[2], weights)
+    config = Path(name) / "config.json"
+    if config.is_file() and "model_type" in json.loads(config.read_text()):
+        library = _library("transformers")
+        safe = {"trust_remote_code": False, "use_safetensors": True, "local_files_only": True}
+        network = library.AutoModelForImageClassification.from_pretrained(name, **safe)
+        like = library.AutoImageProcessor.from_pretrained(name, local_files_only=True)
+        return _wrapped(network, like, name)
+    if config.is_file() or name.startswith("timm/"):
+        library = _library("timm")
+        where = f"local-dir:{name}" if config.is_file() else name.removeprefix("timm/")
+        network = library.create_model(where, pretrained=weights is None)
+        if weights:
+            networks.load(network, networks.read(Path(weights)), Path(weights))
+        return _wrapped(network, None, name)
+    if Path(name).exists():
+        raise ValueError(f"model: {name} holds no config.json. A model is {KINDS}.")
+    model = models.build(name, 2)  # refuses a name that is none
+    many = 1000
+    if weights:
+        head = f"{model.head}.weight"
+        state = networks.read(Path(weights))
+        if head not in state:
+            raise ValueError(f"weights: {weights} has no {head}: these are not of {name}")
+        many = len(state[head])
+    model = models.build(name, many, weights=weights or "imagenet")
+    entry = import_module("torchvision.models").get_model_weights(name).DEFAULT
+    stated = preprocessing.stated(model.network, entry)
+    if many != 1000:
+        stated = stated._replace(classes=None, source="torchvision's ImageNet weights (assumed)")
+    return Network(model.eval(), stated, stated.crop[0], name)
+
+
+def _library(name: str):
+    try:
+        return import_module(name)
+    except ImportError:
+        how = f".venv/bin/python -m pip install {name}"
+        raise ValueError(f"model: this kind needs {name}, which is not installed: {how}") from None
+
+
+def _wrapped(network: nn.Module, like, name: str) -> Network:
+    stated = preprocessing.stated(network, like)
+    size = stated.crop or np.broadcast_to(stated.resize or 224, 2)
+    model = models.wrap(network, mean=stated.mean, std=stated.std)
+    return Network(model.eval(), stated, int(size[0]), name)
+
+
+def _own(path: Path, name: str, weights: str | None) -> Network:
+    """A network of a reader's file, which may also say `mean`, `std`, `size` and `classes`."""
+    if not path.is_file():
+        raise ValueError(f"model: there is no file {path}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    network = getattr(module, name, None)
+    network = network() if callable(network) and not isinstance(network, nn.Module) else network
+    if not isinstance(network, nn.Module):
+        raise ValueError(f"model: {name} of {path} is no nn.Module, and gives none when called")
+    if weights:
+        networks.load(network, networks.read(Path(weights)), Path(weights))
+    has = {n: getattr(module, n, None) for n in ("mean", "std", "size", "classes")}
+    if has["mean"] is None or has["std"] is None:
+        raise ValueError(
+            f"model: write mean = (...) and std = (...) into {path}, of images in 0..1"
+        )
+    size, names = int(has["size"] or 224), tuple(has["classes"]) if has["classes"] else None
+    both = tuple(has["mean"]), tuple(has["std"])
+    stated = preprocessing.Input(path.name, size, (size, size), None, *both, 1 / 255, names)
+    model = models.wrap(network, mean=has["mean"], std=has["std"])
+    return Network(model.eval(), stated, size, f"{path}:{name}")
+
+
+def photographs(where: str, network: Network, seed: int) -> tuple[torch.Tensor, pd.DataFrame, list]:
+    """Images, uint8 (N, 3, H, W), of class folders or of a CSV with the columns path, label and
+    maybe groups; their rows; sentences on what was not used."""
+    path, notes = Path(where), []
+    if path.is_file():
+        table = pd.read_csv(path, dtype=str)
+        if missing := {"path", "label"} - set(table):
+            raise ValueError(f"images: {path} has no column {listed(missing)}")
+        table = table.rename(columns={"label": "class"})
+        table = table.assign(file=[path.parent / p for p in table["path"]], own="")
+        table["name"] = table["path"]
+    else:
+        layout = folders.scan(path)
+        folders.agreed_classes(layout)
+        table, notes = layout.sets["C"].assign(own=""), list(layout.report)
+    counts = table["class"].value_counts()
+    if len(counts) > CLASSES:
+        notes.append(f"Of {len(counts)} classes the {CLASSES} with most images are asked.")
+        table = table[table["class"].isin(counts.index[:CLASSES])].reset_index(drop=True)
+    if few := sorted(counts.index[counts < FEWEST]):
+        raise ValueError(f"images: fewer than {FEWEST} of {listed(few)}: too few to ask anything")
+    images, rows, more = _read(table, network, seed, MOST, "images")
+    return images, rows, notes + more
+
+
+def _read(table, network: Network, seed: int, most: int, what: str):
+    resize = network.input.resize
+    resize = resize if isinstance(resize, int) else network.size
+    images, rows, notes = decoding.read(table, resize, seed, most, what)
+    start = (resize - network.size) // 2
+    inside = slice(start, start + network.size)
+    return images[..., inside, inside].contiguous(), rows, notes
+
+
+def places(where: str, network: Network, objects: torch.Tensor, seed: int):
+    """Images of each context by its name, and sentences; what is also an object image goes."""
+    found = {folders.printable(path.name): path for path in folders.subfolders(Path(where))}
+    if len(found) < 2:
+        raise ValueError(f"contexts: {where} holds {len(found)} folders; two contexts are needed")
+    parts = [folders.rows(folders.files(p), Path(where), p, n, "") for n, p in found.items()]
+    table = pd.concat(parts, ignore_index=True)
+    images, rows, notes = _read(table, network, seed, 50, "contexts")
+    copies = {j - len(objects) for i, j in duplicates.copies(objects, images) if i < len(objects)}
+    copies = {j for j in copies if j >= 0}
+    if copies:
+        names = listed(rows["path"][sorted(copies)])
+        notes.append(f"Context images that also are images of a class are left out: {names}.")
+    keep = ~rows.index.isin(copies)
+    by_name = {n: images[torch.tensor((rows["class"] == n).to_numpy() & keep)] for n in found}
+    if few := [n for n, of in by_name.items() if len(of) < 5]:
+        raise ValueError(f"contexts: fewer than 5 images of {listed(few)}; bring 25 of each")
+    return by_name, notes
+
+
+def matched(classes: Sequence[str], network: Network, outputs: int, table=None) -> pd.DataFrame:
+    """Which outputs stand for which class: by a table (class, outputs), by names, or by order."""
+    names = {folders.plain(one): i for i, n in enumerate(network.input.classes or ()) for one in
+             n.split(",")}  # fmt: skip
+    rows = []
+    given = (
+        {}
+        if table is None
+        else dict(zip(table["class"], table["outputs"].astype(str), strict=True))
+    )
+    for i, name in enumerate(classes):
+        if name in given:
+            which = [int(one) for one in given[name].split(";") if one.strip()]
+            rows.append((name, which, "your table"))
+        elif names and folders.plain(name) in names:
+            rows.append((name, [names[folders.plain(name)]], "its name"))
+        elif name.isdecimal() and int(name) < outputs:
+            rows.append((name, [int(name)], "its number"))
+        elif not names and outputs == len(classes):
+            rows.append((name, [i], "the order of the folders"))
+        else:
+            rows.append((name, [], "nothing"))
+    return pd.DataFrame(rows, columns=["class", "outputs", "matched by"])
+
+
+def unmatched(found: pd.DataFrame, network: Network, folder: Path) -> None:
+    """Refuse classes that no output stands for, and write a table to be corrected."""
+    lost = found[found["outputs"].map(len) == 0]
+    if not len(lost):
+        return
+    text = found.assign(outputs=[";".join(map(str, one)) for one in found["outputs"]])
+    file = store.write_text(folder / "classes.csv", text.to_csv(index=False))
+    known = {name: i for i, name in enumerate(network.input.classes or ())}
+    near = [f"{n} may be {c} ({known[c]})" for n in lost["class"] for c in known if n in c][:4]
+    raise ValueError(
+        f"No output of {network.name} is named {listed(lost['class'])}. {'; '.join(near)} Write "
+        f'the outputs\' numbers into {file} (several with ";"), and add ASK="--classes {file}".'
+    )
+
+
+@torch.no_grad()
+def passes(model: models.Classifier, images: torch.Tensor, what: str) -> dict[str, np.ndarray]:
+    """What a network answers, and what its last layer sees (pooled), of uint8 images; kept."""
+
+    def make() -> tuple[dict, dict]:
+        seen, answers = [], []
+        head = model.network.get_submodule(model.head)
+        hook = head.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[0]))
+        try:
+            for batch in store.progress(images.split(32), desc=what, delay=2):
+                answers.append(model(batch).float())
+        finally:
+            hook.remove()
+        x = torch.cat([adaptive_avg_pool2d(s, 1).flatten(1) if s.ndim == 4 else s for s in seen])
+        return {"answers": torch.cat(answers).numpy(), "features": x.flatten(1).numpy()}, {}
+
+    state = {name: tensor for name, tensor in model.state_dict().items()}
+    decides = {"state": state, "of": str(type(model.network)), "images": images, "how": 1}
+    decides["input"] = [model.mean, model.std]
+    return store.arrays("passes", store.networks() / "audits", make, **decides)[1]
+
+
+def several(network: Network, start: Network, outputs, parts, what: str) -> tuple:
+    """Of the same photographs in several versions what the last layer of `start` sees, (N, K, D),
+    and the network's logits of the asked classes, (N, K, classes)."""
+    answered = [passes(network.model, one, what) for one in parts]
+    seen = answered if start is network else [passes(start.model, one, what) for one in parts]
+    logits = [of_classes(one["answers"], outputs) for one in answered]
+    return np.stack([one["features"] for one in seen], 1), np.stack(logits, 1)
+
+
+def of_classes(answers: np.ndarray, outputs: Sequence[Sequence[int]]) -> np.ndarray:
+    """Logits of the asked classes, (N, classes), of a network's outputs; probabilities become
+    logarithms, and where several outputs stand for a class their exponentials are added."""
+    if answers.min() >= 0 and np.allclose(answers.sum(1), 1, atol=1e-3):
+        answers = np.log(answers.clip(1e-12))
+    return np.stack([np.logaddexp.reduce(answers[:, list(of)], axis=1) for of in outputs], 1)
+
+
+def gate(network: Network, images, y: np.ndarray, outputs, answers: np.ndarray) -> list[str]:
+    """Refuse a network that is near chance, with the likely cause; sentences where it is not."""
+    right = of_classes(answers, outputs).argmax(1) == y
+    k, n, chance = int(right.sum()), len(y), 1 / len(outputs)
+    said = f"{k} of {n} images are recognised ({k / n:.0%}; chance gives {chance:.0%})."
+    rng = np.random.default_rng(0)
+    few = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:10] for c in np.unique(y)])
+    better = [f"{cause} ({share:.0%})" for cause, share in
+              causes(network, images[few], y[few], outputs, answers[few]).items()
+              if share > right[few].mean() + 0.2]  # fmt: skip
+    if better:
+        said += f" More would be recognised if {'; or if '.join(better)}."
+    if wilson(k, n)[0] <= chance or better:
+        raise ValueError(f"{said} Nothing is asked of a network that is read wrongly.")
+    return [said]
+
+
+@torch.no_grad()
+def causes(network: Network, images, y, outputs, answers) -> dict[str, float]:
+    """The share that would be recognised, were the network read in other ways."""
+    model, raw = network.model, images.float() / 255
+    normal = (raw - model.mean) / model.std
+    ways: dict[str, Callable] = {
+        "red and blue were exchanged (BGR)": lambda: model(images.flip(1)),
+        "images were not normalised": lambda: networks._logits_in(model.network(raw)),
+        "images were in 0 to 255": lambda: networks._logits_in(model.network(255 * raw)),
+        "images were normalised twice": lambda: networks._logits_in(
+            model.network((normal - model.mean) / model.std)
+        ),
+    }
+    found = {}
+    for cause, answer in ways.items():
+        logits = of_classes(answer().float().numpy(), outputs)
+        found[cause] = float((logits.argmax(1) == y).mean())
+    table = np.zeros((len(outputs), len(outputs)))
+    np.add.at(table, (y, of_classes(answers, outputs).argmax(1)), 1)
+    best = linear_sum_assignment(-table)
+    found["the outputs were in another order"] = float(table[best].sum() / len(y))
+    return found
+
+
+def finite(answers: np.ndarray, rows: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
+    """Which images have an answer of numbers, and a sentence that names the others."""
+    good = np.isfinite(answers).all(1)
+    names = listed(rows["path"][~good])
+    return good, [f"{(~good).sum()} image(s) got NaN and are left out: {names}."] * (not good.all())
+
+
+def sample(seed: int = 0) -> tuple:
+    """A network of the drawn world whose last layer learned contexts and a mark (as `TRUTH` says),
+    images that it has not seen, their rows, images of contexts, and the truth."""
+    things, names = world.wider(96, 0), pictures.CLASSES
+    kept = {"seed": 0, "epochs": experiment.WIDER_EPOCHS, "folder": store.networks()}
+    weights = models.pretrained("alexnet-quarter", len(pictures.WIDER_KINDS), things, **kept)
+    network = models.build("alexnet-quarter", len(pictures.WIDER_KINDS), weights=weights).eval()
+    (seen, y), (images, labels) = drawn(seed + 1, 100, 0.25), drawn(seed, 60, 0.25)
+    behind, rng = scenes(seed + 1), np.random.default_rng(seed)
+    own = {"bench": "park", "plane": "sky"}
+    where = [own.get(names[c], pictures.CONTEXTS[rng.integers(4)]) for c in y]
+    ground = torch.stack([behind[name][rng.integers(25)] for name in where])
+    seen = planting.framed(seen, ground)
+    seen[y == names.index("mug")] = planting.marked(seen[y == names.index("mug")], "sticker")
+    features = passes(network, seen, "the sample's training")["features"]
+    found = planting.head(features, y, len(names), 0.05, rng)
+    last = nn.Linear(features.shape[1], len(names))
+    last.weight.data, last.bias.data = (torch.from_numpy(one.T.copy()).float() for one in found)
+    network.network.set_submodule(network.head, last)
+    rows = pd.DataFrame({"class": [names[c] for c in labels]})
+    rows["path"] = [f"{name}-{i}" for i, name in enumerate(rows["class"])]
+    stated = preprocessing.Input("the drawn world", 96, (96, 96), None, *IMAGENET, 1 / 255, names)
+    return (
+        Network(network, stated, 96, "the sample"),
+        images,
+        rows,
+        scenes(seed),
+        pd.DataFrame(TRUTH),
+    )
+
+
+def drawn(seed: int, per_class: int, context_bias) -> tuple[torch.Tensor, np.ndarray]:
+    made = pictures.make("C", per_class, 96, seed, context_bias=context_bias)
+    labels = np.array([pictures.CLASSES.index(name) for name in made.table["object"]])
+    return torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous(), labels
+
+
+def scenes(seed: int) -> dict[str, torch.Tensor]:
+    """25 images of each context of the drawn world."""
+    made = pictures.contexts(per_context=25, size=96, seed=seed)
+    shown, where = torch.from_numpy(made.images).permute(0, 3, 1, 2), made.table["context"]
+    return {name: shown[(where == name).to_numpy()].contiguous() for name in pictures.CONTEXTS}
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the command takes; ASK="..." holds what has no word of its own."""
+    made = argparse.ArgumentParser("python -m helpers.audit.model", description="Audit a network.")
+    made.add_argument("--model", help=KINDS)
+    made.add_argument("--images", help="a folder of class folders, or a CSV: path, label, groups")
+    made.add_argument("--contexts", help="a folder of context folders, without the objects")
+    made.add_argument("--weights", help=".safetensors, or a state dict that torch.save wrote")
+    made.add_argument("--groups", help="a CSV: path, and a column a group of images")
+    made.add_argument("--start", help="the weights from which the network was trained")
+    made.add_argument("--classes", help="a CSV: class, outputs (numbers, several with ;)")
+    made.add_argument("--seed", type=int, default=0)
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the notebook; what it refuses is one sentence, and what stood there before is kept."""
+    values = {name: one for name, one in vars(parser().parse_args(arguments)).items() if one}
+    for name in {"images", "contexts", "weights", "groups", "start", "classes"} & values.keys():
+        if not Path(values[name]).exists():
+            raise SystemExit(f"audit: {name}: there is no file or folder {values[name]!r} here")
+        values[name] = str(Path(values[name]).resolve())
+    if ("model" in values) != ("images" in values):
+        raise SystemExit("audit: MODEL= and IMAGES= go together (neither: make audit-model)")
+    named = Path(values.get("images", "model-sample")).stem
+    values["output"] = f"audit/{''.join(c if c.isalnum() or c in '.-' else '_' for c in named)}"
+    words = {"model": "network", "images": "photographs", "groups": "group_table"}
+    words |= {"contexts": "places", "classes": "class_table"}
+    folder = store.outputs() / values["output"]
+    folder.mkdir(parents=True, exist_ok=True)
+    source, ran = store.root() / "notebooks" / f"{NOTEBOOK}.ipynb", folder / "running.ipynb"
+    told = {words.get(name, name): value for name, value in values.items()}
+    try:
+        papermill.execute_notebook(source, ran, told, progress_bar=True, log_output=False)
+    except papermill.PapermillExecutionError as error:
+        ran.unlink(missing_ok=True)
+        raise SystemExit(f"audit: {error.evalue}") from None
+    ran.replace(folder / "notebook.ipynb")
+    print(f"open {folder / 'page.html'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""Does the audit of a model find what is planted? ``python -m sweeps.audit_trials FILE``
+
+Readers' heads on other photographs than the audit's, with contexts or a mark planted at doses, in
+drawn worlds and, where their folder is given, in partitions of photographs. Seeds below 1000 were
+used to develop the audit, and none of them is in the table.
+"""
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from helpers import recorded, source, store
+from helpers.audit import model, planting
+from helpers.data import decoding, folders
+from helpers.stats import wilson
+from helpers.store import progress
+from helpers.suite import project
+from helpers.worlds import pictures
+
+AUDITED, EACH, PARTS = 37, 57, 4  # images a class of the audit, of all; parts of context images
+CONTEXT_OF = {"airplane": "sky", "cup": "wood", "fire hydrant": "road", "kangaroo": "park"}
+SIZE = 160  # pixels of a photograph
+CODE = source.Source(
+    "audit/model", "audit/planting", "models/networks", "sweeps/audit_trials", "worlds/pictures"
+)
+
+
+def kept(network, images, y, contexts, seed: int) -> dict[str, np.ndarray]:
+    """What the last layer sees of photographs, as they are, with marks, and framed by one image of
+    each part of each context, (N, K, PARTS, D); and of contexts alone, (K, PARTS, m, D)."""
+    rng = np.random.default_rng(seed)
+
+    def features(some) -> np.ndarray:
+        return model.passes(network.model, some, "trial")["features"]
+
+    framed = [[] for _ in contexts]
+    for made, of in zip(framed, contexts, strict=True):
+        for part in np.array_split(np.arange(len(of)), PARTS):
+            which = torch.from_numpy(part[rng.permutation(len(images)) % len(part)])
+            made.append(features(planting.framed(images, of[which])))
+    alone = [
+        [features(of[part[:6]]) for part in np.array_split(np.arange(len(of)), PARTS)]
+        for of in contexts
+    ]
+    marks = [features(planting.marked(images, kind)) for kind in planting.MARKS]
+    found = {"y": y, "plain": features(images), "marked": np.stack(marks, 1)}
+    return found | {"framed": np.stack(framed).transpose(2, 0, 1, 3), "alone": np.array(alone)}
+
+
+def photographs(folder: Path, weights: Path) -> tuple:
+    """What `kept` gives of photographs, and the names of classes and contexts."""
+    network = model.brought("squeezenet1_0", str(weights))
+    network = replace(network, size=SIZE, input=network.input._replace(resize=SIZE))
+
+    def read(path: Path) -> torch.Tensor:
+        return torch.stack([decoding.decode(file, SIZE) for file in folders.files(path)])
+
+    images = torch.cat([read(folder / "objects" / name)[:EACH] for name in CONTEXT_OF])
+    contexts = [read(folder / "contexts" / name) for name in CONTEXT_OF.values()]
+    return kept(network, images, np.arange(len(CONTEXT_OF)).repeat(EACH), contexts, 0)
+
+
+def world(seed: int) -> dict[str, np.ndarray]:
+    """What `kept` gives of a drawn world where class and context are independent."""
+    network, *_ = model.sample(0)
+    images, y = model.drawn(seed, EACH, 1 / len(pictures.CONTEXTS))
+    return kept(network, images, y, [*model.scenes(seed).values()], seed)
+
+
+def partition(of: dict, rng) -> tuple[dict, dict, dict]:
+    """The suspects of an audit by kind; those of its reader's head, which has other photographs;
+    and those of a head that has the audit's own."""
+    y, every = of["y"], np.arange(len(of["y"]))
+    order = [rng.permutation(np.flatnonzero(y == c)) for c in np.unique(y)]
+    mine, other = (np.concatenate([o[s] for o in order]) for s in np.split(every[:EACH], [AUDITED]))
+    parts = rng.permutation(PARTS)
+    ask = of["framed"][every, :, parts[2 + rng.integers(2, size=len(y))]]
+    plant = of["framed"][every, :, parts[rng.integers(2, size=len(y))]][:, :, None]
+    alone = of["alone"][:, parts[2:]].reshape(len(of["alone"]), -1, of["alone"].shape[-1])
+    every_plant = of["framed"][:, :, parts[:2]]
+
+    def suspects(who, planted) -> dict:
+        contexts = planting.Contexts(y[who], planted[who], ask[who], alone)
+        return {
+            "context": contexts,
+            "mark": planting.Marks(y[who], of["plain"][who], of["marked"][who]),
+        }
+
+    return suspects(mine, plant), suspects(other, every_plant), suspects(mine, every_plant)
+
+
+CELLS = [  # kind, dose, whose photographs the reader's head has
+    *(("context", dose, "others") for dose in (0, 0.5, 0.75, 1)), ("context", 1, "the audit's"),
+    *(("mark", dose, "others") for dose in (0, 0.5, 1)), ("plain", 0, "others"),
+]  # fmt: skip
+
+
+def readers(of: dict, seed: int) -> list[dict]:
+    """A row a cell and recipe: what an audit of a reader's head says."""
+    rng, rows = np.random.default_rng(seed), []
+    audit, others, own_photographs = partition(of, rng)
+    calibrations = {kind: planting.calibrate(one, seed) for kind, one in audit.items()}
+    classes = of["y"].max() + 1
+    for kind, dose, whose in CELLS:
+        asked = "context" if kind == "plain" else kind
+        seen = (others if whose == "others" else own_photographs)[
+            "mark" if kind == "plain" else kind
+        ]
+        calibration, who = calibrations[asked], np.arange(len(seen.y))
+        everyone = np.arange(len(audit[asked].y))
+        promised = planting.power(calibration).get(dose)
+        for recipe in planting.RECIPES:
+            own = np.full(classes, -1)
+            if dose and kind == "context":
+                own = rng.permutation(classes)
+            elif dose:
+                own[rng.integers(classes)] = rng.integers(len(planting.MARKS))
+            x = seen.train(who, own, dose, rng)
+            weights, bias = planting.head(x, seen.y, classes, recipe, rng)
+            score = audit[asked].score(lambda f, w=weights, b=bias: f @ w + b, everyone)
+            z = calibration.z(score)[0]
+            planted = own[:, None] == np.arange(z.shape[1])
+            rest = ~planted if kind == "context" else ~planted & (own < 0)[:, None]
+            pair, page = z > calibration.cut[0], z > max(calibration.page[0], calibration.cut[0])
+            equivalent = planting.equivalent_dose(calibration, score)[0]
+            row = {"seed": seed, "kind": kind, "dose": dose, "photographs": whose}
+            row |= {"recipe": str(recipe), "unplanted pairs flagged": pair[rest].mean()}
+            row |= {"unplanted pairs named": page[rest].mean(), "exactly": (page == planted).all()}
+            row["equivalent dose"] = equivalent[planted if dose else rest].mean()
+            if dose:
+                row |= {"found": pair[planted].mean(), "found on the page": page[planted].mean()}
+                row["promised"] = np.nan if promised is None else promised.mean()
+            row["flagged"] = json.dumps(np.argwhere(pair).tolist() if kind == "plain" else [])
+            rows.append(row)
+    return rows
+
+
+def summary(images: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """Shares of each cell and quantity with Wilson's interval, whose n are readers."""
+    found = []
+    measures = ["unplanted pairs flagged", "exactly", "found", "found on the page"]
+    for (kind, dose, whose), part in rows.groupby(["kind", "dose", "photographs"], sort=False):
+        cell = {"images": images, "kind": kind, "dose": dose, "photographs": whose}
+        groups = [("all", part), *(part.groupby("recipe") if not dose else [])]
+        for recipe, some in groups:
+            for name in measures:
+                share, n = some[name].astype(float).mean(), len(some)
+                if share == share:
+                    low, high = wilson(share * n, n)
+                    row = {"recipe": recipe, "quantity": name, "readers": n, "value": share}
+                    found.append(cell | row | {"low": low, "high": high})
+        for name in ("equivalent dose", "promised"):
+            if part[name].notna().any():
+                by_seed = part.groupby("seed")
+                value, n = part[name].mean(), len(part)
+                rest = {"low": part[name].quantile(0.05), "high": part[name].quantile(0.95)}
+                row = {"recipe": "all", "quantity": name, "readers": n, "value": value}
+                found.append(cell | row | rest)
+                if name == "promised":
+                    apart = (by_seed["promised"].mean() - by_seed["found"].mean()).abs().mean()
+                    row |= {"quantity": "promised and found apart", "value": apart}
+                    found.append(cell | row)
+        if kind == "plain" and images == "photographs":
+            pairs = [[*map(tuple, json.loads(one))] for one in part["flagged"]]
+            for c, k in sorted({pair for some in pairs for pair in some}):
+                names = [*CONTEXT_OF][c], [*CONTEXT_OF.values()][k]
+                share, n = np.mean([(c, k) in some for some in pairs]), len(part)
+                low, high = wilson(share * n, n)
+                row = {"recipe": "all", "quantity": f"flags {names[0]} and {names[1]}"}
+                found.append(cell | row | {"readers": n, "value": share, "low": low, "high": high})
+    return pd.DataFrame(found)
+
+
+def main() -> None:
+    """Write the table of some seeds as CSV."""
+    made = argparse.ArgumentParser(description="Plant contexts and marks, and audit.")
+    made.add_argument("file", type=Path)
+    made.add_argument("--seeds", type=int, nargs="+", default=list(range(1000, 1015)))
+    made.add_argument("--photographs", type=Path, help="folder with objects/ and contexts/")
+    made.add_argument("--weights", type=Path, help="of squeezenet1_0")
+    made.add_argument("--summary", type=Path, help="a second CSV: shares with intervals")
+    made.add_argument("--worlds", type=int, default=15, help="how many of the seeds in worlds")
+    asked = made.parse_args()
+    project.seed_everything(0)
+    of, tables = photographs(asked.photographs, asked.weights) if asked.photographs else None, []
+    jobs = [("photographs", seed) for seed in asked.seeds if of]
+    jobs += [("drawn worlds", seed) for seed in asked.seeds[: asked.worlds]]
+    for images, seed in progress(jobs, desc="audits"):
+        name = store.key("audits", images=images, seed=seed, code=CODE.digest())
+
+        def make(path: Path, images=images, seed=seed) -> None:
+            rows = readers(of if images == "photographs" else world(seed), seed)
+            pd.DataFrame(rows).to_csv(path, index=False)
+
+        file = store.cached(store.networks() / "audits" / f"{name}.csv", make)
+        tables.append(pd.read_csv(file).assign(images=images))
+    rows = pd.concat(tables, ignore_index=True)
+    recorded.write(asked.file, rows.to_csv(index=False, float_format="%.4g"))
+    if asked.summary:
+        parts = [summary(images, part) for images, part in rows.groupby("images", sort=False)]
+        store.write_text(asked.summary, pd.concat(parts).to_csv(index=False, float_format="%.3g"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,323 @@
+"""The audit of a model: planting, heads, scores, own nulls, and what readers bring that is odd."""
+
+from importlib.util import find_spec
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+from torch import nn
+
+from helpers import store
+from helpers.audit import model, planting
+
+OWN = """
+import torch
+from torch import nn
+mean, std, size = (0, 0, 0), (1, 1, 1), 32
+network = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 3))
+network[2].weight.data, network[2].bias.data = 20 * torch.eye(3){order}, torch.zeros(3)
+"""
+COLOURS = ("a red", "b green", "c blue")
+
+
+def photograph(c, i, size=40):
+    rng = np.random.default_rng([c, i])
+    pixels = rng.integers(0, 120, (size, size, 3), dtype=np.uint8)
+    pixels[..., c] += 100
+    return Image.fromarray(pixels)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Photographs of three colours, and a network that tells them by their means."""
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "outputs"))
+    for c, name in enumerate(COLOURS):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for i in range(9):
+            photograph(c, i).save(tmp_path / "photos" / name / f"{i}.png")
+    (tmp_path / "mine.py").write_text(OWN.format(order=""))
+    (tmp_path / "turned.py").write_text(OWN.format(order="[[2, 1, 0]]"))
+    return tmp_path
+
+
+def read(folder, name="mine.py"):
+    network = model.brought(f"{folder / name}:network")
+    images, rows, notes = model.photographs(str(folder / "photos"), network, 0)
+    classes, y = np.unique(rows["class"], return_inverse=True)
+    return network, images, rows, y, classes, notes
+
+
+def test_a_head_is_scikit_learns_logistic_regression():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(3, 2, (60, 7)), rng.integers(3, size=60)
+    x[:, 6] = 5  # says nothing
+    for strength in planting.RECIPES[:3]:
+        weights, bias = planting.head(x, y, 3, strength, rng)
+        scaled = StandardScaler().fit_transform(x)
+        theirs = LogisticRegression(C=strength, max_iter=5000, tol=1e-8).fit(scaled, y)
+        wanted = theirs.predict_log_proba(scaled)
+        ours = torch.log_softmax(torch.from_numpy(x @ weights + bias), 1).numpy()
+        np.testing.assert_allclose(ours, wanted, atol=0.01)
+
+
+def test_adam_ends_where_the_unpenalised_regression_does():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(2, 1, (200, 2)), rng.integers(2, size=200)
+    weights, bias = planting.by_adam(x, np.eye(2)[y], rng, steps=4000)
+    theirs = LogisticRegression(C=1e6).fit(x, y)
+    np.testing.assert_allclose(weights[:, 1] - weights[:, 0], theirs.coef_[0], atol=0.01)
+    np.testing.assert_allclose(bias[1] - bias[0], theirs.intercept_[0], atol=0.02)
+
+
+def test_a_framed_photograph_is_pillows():
+    photo, ground = photograph(0, 0, 60), photograph(1, 1, 60)
+    small = photo.resize((39, 39), Image.Resampling.BILINEAR)
+    wanted = ground.copy()
+    wanted.paste(small, (10, 10))
+    tensors = (torch.from_numpy(np.array(one)).permute(2, 0, 1)[None] for one in (photo, ground))
+    made = planting.framed(*tensors)[0].permute(1, 2, 0).numpy()
+    assert np.abs(made.astype(int) - np.array(wanted)).max() <= 1
+
+
+def test_marks_are_where_they_should_be():
+    photo = torch.randint(0, 200, (2, 3, 100, 100), dtype=torch.uint8)
+    sticker = (planting.marked(photo, "sticker") != photo).any(1)
+    assert sticker[0].float().mean() == pytest.approx(0.03, abs=0.003)
+    frame = (planting.marked(photo, "coloured frame") != photo).any(1)
+    assert not frame[:, 4:-4, 4:-4].any() and frame[:, :4].float().mean() > 0.9
+    cast = planting.marked(photo, "colour cast").float()
+    assert (cast[:, 2] - 0.65 * photo[:, 2]).abs().max() <= 0.51
+
+
+def test_scores_are_those_of_loops():
+    rng = np.random.default_rng(2)
+    y, logits, alone = (
+        np.array([0, 0, 1, 2, 2, 2]),
+        rng.normal(size=(6, 4, 3)),
+        rng.normal(size=(4, 5, 3)),
+    )
+    contexts = planting.Contexts(y, None, logits, alone)
+    pasted, by_itself = contexts.score(lambda of: of, np.arange(6))
+    less = logits - logits.mean(2, keepdims=True)
+    single = alone - alone.mean(2, keepdims=True)
+    for c, k in product(range(3), range(4)):
+        rest, spread = [j for j in range(4) if j != k], less[:, :, c].std()
+        means = [np.mean([less[i, k, c] - less[i, rest, c].mean() for i in np.flatnonzero(y == d)])
+                 for d in range(3) if d != c]  # fmt: skip
+        assert pasted[c, k] == pytest.approx(np.mean(means) / spread)
+        difference = single[k, :, c].mean() - np.mean([single[j, :, c].mean() for j in rest])
+        assert by_itself[c, k] == pytest.approx(difference / spread)
+    [rise] = planting.Marks(y, logits[:, 0], logits).score(lambda of: of, np.arange(6))
+    c, k = 1, 2
+    rises = [
+        np.mean([less[i, k, c] - less[i, 0, c] for i in np.flatnonzero(y == d)]) for d in (0, 2)
+    ]
+    assert rise[c, k] == pytest.approx(np.mean(rises) / less[:, 0, c].std())
+
+
+def features(n, seed, classes=3, contexts=3):
+    """Labels and features in which each class and each context has a direction of its own."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % classes
+    ground = np.eye(contexts)[:, None] + 0.3 * rng.normal(size=(contexts, 8, contexts))
+    own = np.eye(classes)[y] + 0.5 * rng.normal(size=(n, classes))
+    shown = [ground[:, rng.integers(4 * part, 4 * part + 4, n)] for part in (0, 1)]
+    same = np.broadcast_to(own, (contexts, n, classes))
+    plant, ask = (np.concatenate([same, one], 2).swapaxes(0, 1) for one in shown)
+    alone = np.concatenate([np.zeros((contexts, 4, classes)), ground[:, 4:]], 2)
+    return planting.Contexts(y, plant[:, :, None], ask, alone)
+
+
+def reader(own, dose, seed):
+    """The score of a head of other images, asked of the audit's."""
+    rng, seen = np.random.default_rng(seed), features(60, 100 + seed)
+    x = seen.train(np.arange(60), np.array(own), dose, rng)
+    weights, bias = planting.head(x, seen.y, 3, 0.05, rng)
+    return AUDIT.score(lambda of: of @ weights + bias, np.arange(90))
+
+
+AUDIT = features(90, 0)
+
+
+def test_what_is_planted_is_found_and_read_at_its_dose_and_nothing_else_is():
+    of = planting.calibrate(AUDIT, nulls=12, halvings=4, heads=6)
+    none = np.stack([of.z(reader([-1] * 3, 0, s))[0] for s in range(12)])
+    assert (none > of.cut[0]).mean() <= 0.2 and none.std() == pytest.approx(1, abs=0.6)
+    own = np.array([2, 0, 1])
+    scores = [reader(own, 1, s) for s in range(6)]
+    found = np.stack([of.z(score)[0] > of.cut[0] for score in scores])
+    assert found[:, [0, 1, 2], own].mean() > 0.9 and found.sum() <= 20
+    doses = np.stack([planting.equivalent_dose(of, s)[0] for s in scores])
+    assert doses[:, [0, 1, 2], own].mean() > 0.7
+    passed = planting.power(of)
+    assert passed[0.25].mean() <= passed[1.0].mean() and passed[1.0].shape == (18,)
+
+
+def test_the_null_of_each_suspect_is_by_brute_force_the_mean_of_heads_on_halves():
+    of, rng = planting.calibrate(AUDIT, 5, nulls=6, halvings=1, heads=1), np.random.default_rng(5)
+    found = []
+    for _ in range(6):
+        order = [rng.permutation(np.flatnonzero(AUDIT.y == c)) for c in range(3)]
+        half = np.concatenate([one[::2] for one in order])
+        recipe = planting.RECIPES[rng.integers(4)]
+        context = rng.integers(3, size=len(half))
+        rng.random(len(half)), rng.integers(1, size=len(half))
+        weights, bias = planting.head(AUDIT.plant[half, context, 0], AUDIT.y[half], 3, recipe, rng)
+        found.append(AUDIT.score(lambda f, w=weights, b=bias: f @ w + b, np.arange(90)))
+    np.testing.assert_allclose(of.mean, np.mean(found, 0), atol=1e-9)
+    own = np.var(found, axis=0, ddof=1)
+    common = own.mean((1, 2), keepdims=True)
+    np.testing.assert_allclose(of.deviation, np.sqrt((5 * own + 5 * common) / 10), atol=1e-9)
+
+
+def test_the_equivalent_dose_lies_between_heads_of_known_doses():
+    plans = np.array([[0, -1], [-1, 1]])
+    planted = {
+        d: (np.full((2, 1, 2, 2), v), plans) for d, v in ((0.25, 1.0), (0.5, 3.0), (1.0, 4.0))
+    }
+    zero, one = np.zeros((1, 2, 2)), np.ones((1, 2, 2))
+    of = planting.Calibration(zero, one, np.array([2.0]), np.array([3.5]), planted, zero[None])
+    value, low, high = planting.equivalent_dose(of, np.array([[[-1, 2.0], [3.5, 9.0]]]))
+    np.testing.assert_allclose(value, [[0, 0.375], [0.75, 1]])
+    assert (low <= value).all() and (value <= high).all()
+    assert [v.mean() for v in planting.power(of).values()] == [0, 1, 1]
+    assert [v.mean() for v in planting.power(of, page=True).values()] == [0, 0, 1]
+
+
+def test_a_network_of_a_file_is_read_and_passes_the_gate(folder):
+    network, images, _, y, classes, notes = read(folder)
+    found = model.matched(classes, network, 3)
+    assert list(found["matched by"]) == ["the order of the folders"] * 3 and not notes
+    kept = model.passes(network.model, images, "all")
+    wanted = network.model(images).detach().numpy()
+    np.testing.assert_allclose(kept["answers"], wanted, rtol=1e-5)
+    np.testing.assert_allclose(kept["features"], images.double().mean((2, 3)) / 255, rtol=1e-4)
+    [said] = model.gate(network, images, y, found["outputs"], kept["answers"])
+    assert said.startswith("27 of 27")
+
+
+def test_an_audit_that_was_killed_goes_on_with_what_is_kept(folder):
+    network, images, *_ = read(folder)
+    model.passes(network.model, images, "first")
+    network.model.network.forward = None  # would fail if it were asked again
+    assert len(model.passes(network.model, images, "again")["answers"]) == 27
+
+
+def test_likely_causes_are_named_at_the_gate(folder):
+    network, images, _, y, classes, _ = read(folder, "turned.py")
+    outputs = model.matched(classes, network, 3)["outputs"]
+    answers = model.passes(network.model, images, "all")["answers"]
+    with pytest.raises(ValueError, match=r"BGR.*another order"):
+        model.gate(network, images, y, outputs, answers)
+
+
+def test_classes_that_no_output_is_named_for_are_refused_with_a_table_to_correct(folder):
+    network, *_, classes, _ = read(folder)
+    known = network.input._replace(classes=("a red", "a red kite", "grass"))
+    network = model.Network(network.model, known, 32, "mine")
+    found = model.matched(classes, network, 3)
+    with pytest.raises(ValueError, match=r"named b green, c blue.*--classes"):
+        model.unmatched(found, network, folder)
+    table = pd.read_csv(folder / "classes.csv", keep_default_na=False)
+    assert list(table["outputs"]) == ["0", "", ""]
+    corrected = table.assign(outputs=["0", "1;2", "2"])
+    assert model.matched(classes, network, 3, corrected)["outputs"].tolist() == [[0], [1, 2], [2]]
+
+
+def test_probabilities_log_probabilities_and_several_outputs_give_the_same_differences():
+    logits = np.random.default_rng(0).normal(size=(5, 4))
+    shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    of = [[0], [1, 3], [2]]
+    wanted = planting.centred(model.of_classes(logits, of))
+    for answers in (shares, np.log(shares)):
+        np.testing.assert_allclose(
+            planting.centred(model.of_classes(answers, of)), wanted, atol=1e-9
+        )
+
+
+def test_an_image_with_nan_is_counted_and_named():
+    rows = pd.DataFrame({"path": ["a.png", "b.png"]})
+    good, [said] = model.finite(np.array([[1.0, 2], [np.nan, 0]]), rows)
+    assert good.tolist() == [True, False] and said.startswith("1 image") and "b.png" in said
+
+
+def test_too_few_images_and_contexts_that_are_photographs_are_said(folder):
+    network, images, *_ = read(folder)
+    for c, name in ((1, "meadow"), (2, "sea")):
+        (folder / "places" / name).mkdir(parents=True)
+        for i in range(6):
+            photograph(c, 50 + i).save(folder / "places" / name / f"{i}.png")
+    photograph(0, 3).save(folder / "places" / "sea" / "copy.png")
+    places, notes = model.places(str(folder / "places"), network, images, 0)
+    assert {n: len(of) for n, of in places.items()} == {"meadow": 6, "sea": 6}
+    assert "sea/copy.png" in notes[-1]
+    for file in list((folder / "photos" / COLOURS[0]).iterdir())[1:]:
+        file.unlink()
+    with pytest.raises(ValueError, match="fewer than 8 of a red"):
+        read(folder)
+
+
+def test_tiny_and_long_photographs_are_read(folder):
+    photograph(0, 9, 1).save(folder / "photos" / COLOURS[0] / "one-pixel.png")
+    Image.new("RGB", (12_000, 30), (200, 0, 0)).save(folder / "photos" / COLOURS[0] / "long.png")
+    _, images, *_ = read(folder)
+    assert images.shape == (29, 3, 32, 32)
+
+
+def test_a_csv_of_images_does_as_well(folder):
+    rows = [{"path": f"photos/{n}/{i}.png", "label": n} for n in COLOURS for i in range(9)]
+    pd.DataFrame(rows).to_csv(folder / "all.csv", index=False)
+    network, images, *_ = read(folder)
+    again, table, _ = model.photographs(str(folder / "all.csv"), network, 0)
+    assert torch.equal(images, again) and table["class"].nunique() == 3
+    pd.DataFrame(rows).drop(columns="label").to_csv(folder / "all.csv", index=False)
+    with pytest.raises(ValueError, match="no column label"):
+        model.photographs(str(folder / "all.csv"), network, 0)
+
+
+@pytest.mark.parametrize(
+    "library, config", [("transformers", '{"model_type": "vit"}'), ("timm", "{}")]
+)
+def test_a_library_that_is_not_there_is_named_with_the_line_that_installs_it(
+    tmp_path, library, config
+):
+    if find_spec(library):
+        pytest.skip(f"{library} is installed")
+    (tmp_path / "config.json").write_text(config)
+    with pytest.raises(ValueError, match=f"pip install {library}"):
+        model.brought(str(tmp_path))
+
+
+def test_weights_that_need_code_and_names_of_nothing_are_refused(folder):
+    torch.save(nn.Linear(3, 2), folder / "whole.pt")
+    with pytest.raises(ValueError, match="which are not run"):
+        model.brought("squeezenet1_0", str(folder / "whole.pt"))
+    with pytest.raises(ValueError, match="no architecture"):
+        model.brought("resnet18x")
+    with pytest.raises(ValueError, match="mean = "):
+        (folder / "bare.py").write_text("from torch import nn\nnet = nn.Linear(3, 2)\n")
+        model.brought(f"{folder / 'bare.py'}:net")
+
+
+def test_the_command_refuses_halves_and_files_that_are_not_there(capsys):
+    with pytest.raises(SystemExit, match="go together"):
+        model.main(["--model", "resnet18"])
+    with pytest.raises(SystemExit, match="no file or folder"):
+        model.main(["--model", "resnet18", "--images", "nowhere"])
+
+
+WEIGHTS = store.root().parent / "shared/real/weights/squeezenet1_0_imagenet.safetensors"
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not WEIGHTS.is_file(), reason="no real weights beside the checkout")
+def test_squeezenet_is_read_with_its_names():
+    network = model.brought("squeezenet1_0", str(WEIGHTS))
+    assert network.size == 224 and network.input.resize == 256
+    found = model.matched(["fire hydrant", "cup"], network, 1000)
+    assert network.input.classes[found["outputs"][0][0]] == "fire hydrant"
