@@ -13,6 +13,7 @@ import papermill
 from helpers import store
 
 NOTEBOOK = "12_audit_your_detector"
+USUAL = {"draws": 99, "resamples": 60, "seed": 0}  # as the notebook has them
 
 
 def _names(text: str) -> list[str]:
@@ -60,7 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         papermill.execute_notebook(source, ran, options, progress_bar=True, log_output=False)
     except papermill.PapermillExecutionError as error:
         ran.unlink(missing_ok=True)
-        raise SystemExit(f"audit: {error.evalue}") from None
+        known = error.ename in ("DetectionDataError", "ValueError")
+        where = "" if known else f" ({error.ename}, in cell {error.exec_count} of {NOTEBOOK})"
+        raise SystemExit(f"audit: {error.evalue}{where}") from None
     ran.replace(folder / "notebook.ipynb")
     print(f"open {folder / 'page.html'}")
 
@@ -76,6 +79,7 @@ def command(settings: dict) -> str:
     if not words["labels"]:
         return "make audit-detector"
     more = {n: settings.get(n) for n in ("groups", "classes", "sizes", "cluster", "frames")}
+    more |= {n: settings[n] for n, usual in USUAL.items() if settings.get(n, usual) != usual}
     texts = [
         f"--{n} {','.join(map(str, v)) if isinstance(v, list) else v}" for n, v in more.items() if v
     ]

@@ -202,7 +202,13 @@ def headline(audited, crossed) -> str:
         both = f"{low:.3f} for {row.attribute} = {one} and {high:.3f} for {row.attribute} = {other}"
         ends = f"{row.value:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
         found.append(f"The widest sure one: the {words[row.measure]} is {both}, a gap of {ends}.")
-    top = crossed[crossed["p"] <= widest.LEVEL].head(1) if len(crossed) else crossed
+    for row in audited.fixed.merge(sure[["measure", "attribute"]].head(3)).itertuples():
+        held = f"With {' and '.join(audited.counted.strata)} held fixed, {row.group_i} against"
+        after = f"{row.before:.3f} before, {row.value:.3f} after ({row.low:.3f} to {row.high:.3f})"
+        found.append(f"{held} {row.group_j}, {words[row.measure]}: {after}.")
+    if len(crossed):
+        crossed = crossed[(crossed["p"] <= widest.LEVEL) & (crossed["n"] >= page.SMALL)]
+    top = crossed.head(1)
     for row in top.itertuples():
         if abs(row.difference) > sure["value"].max() or sure.empty:  # no part of a wider one
             both = f"{row.value:.3f} for {row.group} (n = {row.n:,}), for others {row.others:.3f}"

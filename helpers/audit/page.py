@@ -11,10 +11,12 @@ from helpers.blocks import blocks, counts, report
 
 WORDS = report.NAMES
 """Measures of the page; fnr, tnr and error are what is left of tpr, fpr and acc."""
-KEPT = ["measure", "attribute", "before", "value", "low", "high", "p", "floor", "told"]
+KEPT = ["measure", "attribute", "group_i", "group_j", "before", "value", "low", "high"]
+KEPT += ["p", "floor", "told"]
 READ = {"attribute": "by", "group_i": "group", "f_i": "its value", "group_j": "other group"}
 READ |= {"f_j": "other's value", "value": "gap", "p": "p corrected"}
 FEWEST = 40  # draws, of which the 95% in the middle are fewer than all
+BOTH = "group_i", "group_j"
 SMALL = 30  # rows of a group of which little can be said
 OTHERS = "Regression, rankings and bands of scores: fairlearn (its MetricFrame takes any function) \
 and aequitas (reports for bands) are for them."
@@ -70,9 +72,12 @@ class Audit:
         self.rates = pd.concat(rates, ignore_index=True)
         self.gaps, self.fixed = (widest.gaps(tables, **resampling) for tables in (by, held))
         if len(self.fixed):
-            before = self.gaps[["measure", "attribute", "value", "told"]]
-            before = before.rename(columns={"value": "before", "told": "sure"})
+            before = self.gaps[["measure", "attribute", "told"]].rename(columns={"told": "sure"})
             self.fixed = before.merge(self.fixed, on=["measure", "attribute"], how="left")
+            of = self.rates.set_index(["measure", "attribute", "group"])["value"]
+            pairs = ([*self.fixed[["measure", "attribute", g]].T.to_numpy()] for g in BOTH)
+            one, other = (of.reindex(pd.MultiIndex.from_arrays(at)).to_numpy() for at in pairs)
+            self.fixed["before"] = abs(one - other)  # of the same two groups
         decided = by.items() if "y_pred" in first.has else ()
         ratios = [{"attribute": n} | widest.ratio(data, limit, **resampling) for n, data in decided]
         self.ratios = pd.DataFrame(ratios)

@@ -144,6 +144,8 @@ def _counted(rows: Rows, positive: str | None, threshold: float | None, given: d
         notes.append(f"{left_out:,} rows without a {' or '.join(roles.values())} are left out.")
     if found.empty:
         raise ValueError(f"there is no row in which none of {', '.join(roles.values())} is missing")
+    if left_out and {"y_true", "y_pred"} <= {*roles}:
+        _selective(roles, values[roles["y_pred"]], found[PRIVATE["y_pred"]])
     if steps:
         found[PRIVATE["y_score"]] = (found[PRIVATE["y_score"]] + 0.5) / steps
     if "sample_weight" in roles and not found[PRIVATE["sample_weight"]].any():
@@ -157,6 +159,18 @@ def _counted(rows: Rows, positive: str | None, threshold: float | None, given: d
         found[name] = found[name].map(spelled).fillna(MISSING).astype(object)
         notes += more
     return Tally(_collapsed(found), roles=roles, notes=notes, steps=steps, **lists)
+
+
+def _selective(roles: dict, every: dict, kept: pd.Series) -> None:
+    """Refuse outcomes that are known for one decision only, such as of granted loans."""
+    if len({*map(_word, every)}) > 1 and kept.map(_word).nunique() == 1:
+        y_true, y_pred = roles["y_true"], roles["y_pred"]
+        alone = f"--map {shlex.quote(f'y_pred={y_pred}')}"
+        raise ValueError(
+            f"{y_true} is known only where {y_pred} is {kept.iloc[0]}: the other decisions would "
+            f"all be left out. Compare the decisions of all rows: {alone}, without y_true (rename "
+            "a column of that name). How often the others were right, nothing here can say"
+        )
 
 
 # --- which column is what ---
@@ -413,10 +427,11 @@ def _which(name: str, wanted: dict, chosen: dict, kinds: dict, pairs: dict) -> s
         answer = values[name]
     such, its = f"--positive {shlex.quote(answer)}", _listed(kinds[name])
     if name in wanted:
-        return f"--positive {wanted[name]}: {name} holds {its}, and no {wanted[name]}; say {such}"
+        no = f"--positive {wanted[name]}: {name} holds {its}, and no {wanted[name]}"
+        return f"{no}; say which of them is the 1, such as {such}"
     return (
         f"{name} has {len(kinds[name])} values ({its}); "
-        f"say which one counts against the rest, such as {such}"
+        f"say which of them is the 1, the value whose share is compared, such as {such}"
     )
 
 

@@ -426,6 +426,12 @@ def _checked(boxes, images, path: Path, notes: Counter, scored: bool) -> pd.Data
         )
     if "width" in images and "height" in images:
         width, height = (images[name].to_numpy()[boxes["image"]] for name in ("width", "height"))
+        beyond = (numbers[:, 2] > 1.02 * width) | (numbers[:, 3] > 1.02 * height)
+        if beyond.mean() > 0.2:
+            raise DetectionDataError(
+                f"{path.name}: {beyond.sum():,} of {len(boxes):,} {noun} end outside of their "
+                "image: COCO's bbox is x, y, width, height, a CSV has the corners x1, y1, x2, y2"
+            )
         outside = (numbers[:, 2:4] <= 0).any(1) | (numbers[:, 0] >= width)
         outside |= numbers[:, 1] >= height
         notes[f"{noun} lie outside of their image: they count, as for COCO"] += int(outside.sum())
