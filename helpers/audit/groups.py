@@ -203,9 +203,14 @@ def headline(audited, crossed) -> str:
         ends = f"{row.value:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
         found.append(f"The widest sure one: the {words[row.measure]} is {both}, a gap of {ends}.")
     for row in audited.fixed.merge(sure[["measure", "attribute"]].head(3)).itertuples():
-        held = f"With {' and '.join(audited.counted.strata)} held fixed, {row.group_i} against"
-        after = f"{row.before:.3f} before, {row.value:.3f} after ({row.low:.3f} to {row.high:.3f})"
-        found.append(f"{held} {row.group_j}, {words[row.measure]}: {after}.")
+        held = f"With {' and '.join(audited.counted.strata)} held fixed,"
+        if row.told == "yes":
+            ends = f"{row.value:.3f} after ({row.low:.3f} to {row.high:.3f})"
+            pair = f"{row.group_i} against {row.group_j}: {row.before:.3f} before, {ends}"
+            found.append(f"{held} {words[row.measure]}, {pair}.")
+        else:
+            of = f"no gap of {row.attribute} in the {words[row.measure]}"
+            found.append(f"{held} {of} is told from chance.")
     if len(crossed):
         crossed = crossed[(crossed["p"] <= widest.LEVEL) & (crossed["n"] >= page.SMALL)]
     top = crossed.head(1)
