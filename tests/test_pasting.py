@@ -89,17 +89,30 @@ def test_hard_edges_where_they_were_equal_a_paste_by_pil():
         np.testing.assert_array_equal(found.permute(1, 2, 0), np.array(under))
 
 
+@pytest.mark.parametrize("scale", [0.5, 1.5, 2.0])
+def test_scaled_objects_cover_the_square_of_the_scale_about_their_centre(scale):
+    coverage, image, mask = disc(size=96, radius=12)
+    image, mask = (part.roll((-20, 16), (-2, -1)) for part in (image, mask))
+    black = torch.zeros(1, 3, 96, 96, dtype=torch.uint8)
+    made = on(black, image, mask, scale=scale)[0, 1].double()
+    assert made.sum() / GREEN[1] == pytest.approx(coverage.sum() * scale**2, rel=0.05)
+    centre = [
+        float((made.sum(1 - axis) / made.sum()) @ torch.arange(96.0).double()) for axis in (0, 1)
+    ]
+    assert centre == pytest.approx([27.5, 63.5], abs=0.6)
+
+
 @settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 10**6), softness=st.sampled_from([0, 0.5, 2]))
-@example(seed=25258, softness=0)  # a nearly white object
-def test_composites_lie_between_ground_and_object(seed, softness):
+@given(seed=st.integers(0, 10**6), softness=st.sampled_from([0, 0.5, 2]), scale=st.floats(0.3, 2))
+@example(seed=25258, softness=0, scale=1.0)  # a nearly white object
+def test_composites_lie_between_ground_and_object(seed, softness, scale):
     rng = np.random.default_rng(seed)
     mask = torch.from_numpy(rng.random((1, 20, 20)) < rng.uniform(0.05, 0.9))
     mask[0, 10, 10] = True
     colour = torch.from_numpy(rng.integers(0, 256, 3, dtype=np.uint8))
     image = torch.where(mask[:, None], colour[None, :, None, None], torch.tensor(255).byte())
     ground = torch.from_numpy(rng.integers(0, 256, (4, 3, 20, 20), dtype=np.uint8))
-    made = on(ground, image, mask, softness)
+    made = on(ground, image, mask, softness, scale=scale)
     least = torch.minimum(ground, colour[:, None, None]).int()
     most = torch.maximum(ground, colour[:, None, None]).int()
     assert (made.int() >= least - 1).all() and (made.int() <= most + 1).all()

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy import ndimage
+from torch.nn.functional import interpolate, pad
 
 from helpers import models, stats
 from helpers.contexts import effects, mosaics
@@ -23,12 +24,14 @@ NO_MASKS = (
 
 
 def batches(
-    table: pd.DataFrame, layers: np.ndarray, contexts: Mapping, neutral=None
+    table: pd.DataFrame, layers: np.ndarray, contexts: Mapping, neutral=None, *, scale: float = 1.0
 ) -> Iterator[torch.Tensor]:
-    """Stream the composites of a design, uint8 (B, 3, H, W), in its order, of layers of `cut`."""
+    """Stream the composites of a design, uint8 (B, 3, H, W), in its order, of layers of `cut`.
+    An object's centre stays where it was at any `scale`."""
     grounds, ground_of = mosaics.partners(table, contexts, neutral, layers.shape[2:])
-    covered = [ndimage.find_objects(np.uint8(layer[3] > 0))[0] for layer in layers]
-    boxes = [(slice(None), *of) for of in covered]
+    if scale != 1:
+        layers = np.stack([_scaled(layer, scale) for layer in layers])
+    boxes = [(slice(None), *_box(layer)) for layer in layers]
     for start in range(0, len(table), mosaics.BATCH):
         rows = slice(start, start + mosaics.BATCH)
         made = grounds.numpy()[ground_of[rows]]
@@ -36,6 +39,22 @@ def batches(
             box = boxes[number]
             image[box] = paste(layers[number][box], image[box])
         yield torch.from_numpy(made)
+
+
+def _box(layer: np.ndarray) -> tuple[slice, slice]:
+    """Rows and columns of what a layer (4, H, W) covers."""
+    return ndimage.find_objects(np.uint8(layer[3] > 0))[0]
+
+
+def _scaled(layer: np.ndarray, scale: float) -> np.ndarray:
+    """Resize the object of a layer (4, H, W) about its centre; what leaves the frame is cut off."""
+    frame = layer.shape[1:]
+    corner = [round((side.start + side.stop) / 2 * (scale - 1)) for side in _box(layer)]
+    size = [round(side * scale) for side in frame]
+    # Colours are times coverage, so that there is no fringe.
+    sized = interpolate(torch.from_numpy(layer)[None], size, mode="bilinear", antialias=True)[0]
+    more = [side + start - end for side, start, end in zip(frame, corner, size, strict=True)]
+    return pad(sized, (-corner[1], more[1], -corner[0], more[0])).numpy()
 
 
 def objects(collection: Collection) -> ImageSet | None:
@@ -54,14 +73,14 @@ def design(collection: Collection, seed: int, controls=("own", "neutral")) -> pd
 
 
 def composites(
-    table: pd.DataFrame, collection: Collection, *, seed=0, neutral="mean", layers=None
+    table: pd.DataFrame, collection: Collection, *, seed=0, neutral="mean", scale=1.0, layers=None
 ) -> Iterator[torch.Tensor]:
     """Stream the composites of any rows of a :func:`design`; `neutral` is `mosaics.neutral`'s.
     `layers` are of :func:`objects`, by `cut`; without them they are cut by the set's own masks."""
     cut_of = objects(collection)
     ground = mosaics.neutral(collection.sets["C"].split("test").images, neutral, seed)
     layers = cut(cut_of.images, cut_of.masks) if layers is None else layers
-    return batches(table, layers, collection.contexts, ground)
+    return batches(table, layers, collection.contexts, ground, scale=scale)
 
 
 def ask(
@@ -70,7 +89,7 @@ def ask(
     """`effects.per_image` of trainings on composites; None without masks.
 
     Each object is pasted once into an image of each other class's context, and of the `controls`.
-    `how` may be `layers`, objects as `cut` cuts them, and a `neutral` ground."""
+    `how` may be `layers`, objects as `cut` cuts them; their `scale`; and a `neutral` ground."""
     pasted = objects(collection)
     if pasted is None:
         return None

@@ -135,20 +135,24 @@ def pasted() -> Rows:
     labels = torch.arange(4).repeat_interleave(25)
     design = mosaics.design(labels, contexts, CLASSES, per_context=1, controls=())
 
-    def plain():
+    def plain(scale):
+        size = round(96 * scale)
         for row in design.itertuples():
             parts = contexts[row.context_class][row.context], images[row.object]
             ground, thing = (to_pil_image(part) for part in parts)
-            mask = to_pil_image(masks[row.object].to(torch.uint8) * 255)
-            ground.paste(thing, (0, 0), mask.filter(ImageFilter.GaussianBlur(0.5)))
+            mask = to_pil_image(masks[row.object].to(torch.uint8) * 255).resize((size, size))
+            place = ((96 - size) // 2,) * 2
+            softened = mask.filter(ImageFilter.GaussianBlur(0.5))
+            ground.paste(thing.resize((size, size)), place, softened)
             yield pil_to_tensor(ground)[None]
 
-    stream = partial(pasting.batches, design, contexts=contexts)
-    ready = list(stream(pasting.cut(images, masks)))
-    ours = lambda: scored(model, stream(pasting.cut(images, masks)))  # noqa: E731
-    theirs = lambda: scored(model, plain())  # noqa: E731
-    yield "cut, pasted and scored, beside PIL, one by one", "", ours, theirs
-    yield "scored only: the bound", "", partial(scored, model, ready), theirs
+    for scale in (1.0, 0.7):
+        stream = partial(pasting.batches, design, contexts=contexts, scale=scale)
+        ready = list(stream(pasting.cut(images, masks)))
+        ours = lambda stream=stream: scored(model, stream(pasting.cut(images, masks)))  # noqa: E731
+        theirs = lambda scale=scale: scored(model, plain(scale))  # noqa: E731
+        yield f"scale {scale}, cut, pasted and scored, beside PIL, one by one", "", ours, theirs
+        yield f"scale {scale}, scored only: the bound", "", partial(scored, model, ready), theirs
 
 
 def focused() -> Rows:
