@@ -14,6 +14,7 @@ from torch import nn
 
 from helpers import store
 from helpers.audit import model, planting
+from sweeps import audit_trials
 
 OWN = """
 import torch
@@ -320,4 +321,14 @@ def test_squeezenet_is_read_with_its_names():
     network = model.brought("squeezenet1_0", str(WEIGHTS))
     assert network.size == 224 and network.input.resize == 256
     found = model.matched(["fire hydrant", "cup"], network, 1000)
-    assert network.input.classes[found["outputs"][0][0]] == "fire hydrant"
+    assert found["outputs"][0] == [], "ImageNet has no such class"
+    assert network.input.classes[found["outputs"][1][0]] == "cup"
+
+
+def test_the_summary_is_made_of_the_recorded_trials():
+    rows = pd.read_csv(store.root() / "data" / "audit_trials.csv", dtype={"recipe": str})
+    made = audit_trials.summary("photographs", rows.drop(columns="images"))
+    recorded = pd.read_csv(store.root() / "data" / "audit_summary.csv", dtype={"recipe": str})
+    assert made["quantity"].tolist() == recorded["quantity"].tolist()
+    numbers = ["readers", "value", "low", "high"]
+    np.testing.assert_allclose(made[numbers], recorded[numbers], rtol=0.006, atol=0.0006)

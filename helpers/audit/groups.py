@@ -2,7 +2,7 @@
 
 # %% auto #0
 __all__ = ['ENDS', 'by_group', 'power', 'powers', 'mover', 'rest', 'against', 'intersections', 'sweep', 'calibration', 'redrawn',
-           'changed', 'changes', 'headline']
+           'changed', 'changes', 'held_fixed', 'headline']
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-08
 import dataclasses
@@ -191,7 +191,25 @@ def changes(audited, seed=0) -> tuple[pd.DataFrame, pd.DataFrame]:
     return tuple(pd.concat(tables, ignore_index=True) for tables in (found, gaps))
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-head
-def headline(audited, crossed) -> str:
+def held_fixed(audited) -> list[str]:
+    """What strata leave of the sure gaps: a sentence for each of the first three."""
+    found, words, sure = [], page.WORDS, audited.gaps[audited.gaps["told"] == "yes"]
+    held = f"With {' and '.join(audited.counted.strata)} held fixed,"
+    asked = (
+        audited.fixed.merge(sure[["measure", "attribute"]].head(3)) if len(audited.fixed) else []
+    )
+    for row in asked.itertuples() if len(asked) else ():
+        if row.told == "yes":
+            ends = f"{row.value:.3f} after ({row.low:.3f} to {row.high:.3f})"
+            pair = f"{row.group_i} against {row.group_j}: {row.before:.3f} before, {ends}"
+            found.append(f"{held} {words[row.measure]}, {pair}.")
+        else:
+            of = f"no gap of {row.attribute} in the {words[row.measure]}"
+            found.append(f"{held} {of} is told from chance.")
+    return found
+
+
+def headline(audited, crossed, held=()) -> str:
     """What was found, in a sentence or two: the widest sure gap, or what cannot be said."""
     words, found, several = page.WORDS, [], f"{len(audited.gaps)} gaps between groups"
     sure = audited.gaps[audited.gaps["told"] == "yes"]
@@ -202,19 +220,9 @@ def headline(audited, crossed) -> str:
         both = f"{low:.3f} for {row.attribute} = {one} and {high:.3f} for {row.attribute} = {other}"
         ends = f"{row.value:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
         found.append(f"The widest sure one: the {words[row.measure]} is {both}, a gap of {ends}.")
-    for row in audited.fixed.merge(sure[["measure", "attribute"]].head(3)).itertuples():
-        held = f"With {' and '.join(audited.counted.strata)} held fixed,"
-        if row.told == "yes":
-            ends = f"{row.value:.3f} after ({row.low:.3f} to {row.high:.3f})"
-            pair = f"{row.group_i} against {row.group_j}: {row.before:.3f} before, {ends}"
-            found.append(f"{held} {words[row.measure]}, {pair}.")
-        else:
-            of = f"no gap of {row.attribute} in the {words[row.measure]}"
-            found.append(f"{held} {of} is told from chance.")
-    if len(crossed):
-        crossed = crossed[(crossed["p"] <= widest.LEVEL) & (crossed["n"] >= page.SMALL)]
-    top = crossed.head(1)
-    for row in top.itertuples():
+    found += held
+    clear = [row for row in crossed.itertuples() if row.p <= widest.LEVEL and row.n >= page.SMALL]
+    for row in clear[:1]:
         if abs(row.difference) > sure["value"].max() or sure.empty:  # no part of a wider one
             both = f"{row.value:.3f} for {row.group} (n = {row.n:,}), for others {row.others:.3f}"
             ends = f"{row.difference:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
@@ -224,6 +232,5 @@ def headline(audited, crossed) -> str:
     if len(chances) and not found:
         seen = "{:.0%} to {:.0%}".format(*chances["gap of 5 points"].agg(["min", "max"]))
         found.append(f"A gap of 5 points would be seen in {seen} of such tables, by measure.")
-    none = f"None of {several} is told from chance."
-    count = f"{len(sure)} of {several} are more than chance gives."
-    return " ".join([none if sure.empty else count, *found])
+    text = "are more than chance gives" if len(sure) else "is told from chance"
+    return " ".join([f"{len(sure) or 'None'} of {several} {text}.", *found])

@@ -235,7 +235,7 @@ def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkey
     [
         (["LABELS=a b.json", "PREDICTIONS=c.json"], "audit.detector --labels 'a b.json' --pred"),
         (["TABLE=t.csv", "ASK=--strata x"], "audit.table 't.csv' --strata x"),
-        ([], "what is audited? make audit TABLE="),
+        ([], "what is audited? Each has a sample: make audit-model"),
     ],
 )
 def test_make_audit_picks_by_its_arguments(words, calls):
