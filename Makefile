@@ -111,33 +111,15 @@ lint: $(READY)
 	@python -m ruff check --quiet . && python -m ruff format --check --quiet .
 
 # ASK="..." says what the arguments do not: --sensitive race,sex --positive yes of tables, --groups time,weather
-# --frames images/ of detectors; python -m helpers.audit.table --help, and .model, and .detector, list all
+# --frames images/ of detectors; visual-bias audit --sample table --help, and model, and detector, list all
 option = $(if $(strip $(2)),--$(1) $(call quoted,$(2)))
 audit: $(READY)
-ifneq ($(strip $(MODEL)$(IMAGES)),)
-	@python -m helpers.audit.model $(call option,model,$(MODEL)) $(call option,images,$(IMAGES)) \
-	  $(call option,contexts,$(CONTEXTS)) $(call option,weights,$(WEIGHTS)) $(call option,groups,$(GROUPS)) $(ASK)
-else ifneq ($(strip $(LABELS)$(PREDICTIONS)),)
-	@python -m helpers.audit.detector $(call option,labels,$(LABELS)) $(call option,predictions,$(PREDICTIONS)) \
-	  $(call option,attributes,$(ATTRIBUTES)) $(ASK)
-else ifneq ($(strip $(TABLE)),)
-	@python -m helpers.audit.table $(call quoted,$(TABLE)) $(ASK)
-else
-	@echo "what is audited? Each has a sample: make audit-model, make audit-detector, make audit-table"
-	@echo "make audit MODEL=resnet18 IMAGES=photos/ [CONTEXTS=places/] [WEIGHTS=mine.safetensors]: a network"
-	@echo "make audit LABELS=labels.json PREDICTIONS=found.json [ATTRIBUTES=boxes.csv]: a detector"
-	@echo "make audit TABLE=predictions.csv: a table of decisions"
-	@exit 2
-endif
+	@visual-bias audit $(call option,table,$(TABLE)) $(call option,model,$(MODEL)) $(call option,images,$(IMAGES)) \
+	  $(call option,contexts,$(CONTEXTS)) $(call option,weights,$(WEIGHTS)) $(call option,groups,$(GROUPS)) \
+	  $(call option,labels,$(LABELS)) $(call option,predictions,$(PREDICTIONS)) $(call option,attributes,$(ATTRIBUTES)) $(ASK)
 
-audit-model: $(READY)
-	@python -m helpers.audit.model
-
-audit-detector: $(READY)
-	@python -m helpers.audit.detector $(ASK)
-
-audit-table: $(READY)
-	@python -m helpers.audit.table
+audit-model audit-detector audit-table: audit-%: $(READY)
+	@visual-bias audit --sample $* $(ASK)
 
 # copies: opening, saving and exercising never change the stored notebooks
 lab: $(READY)
