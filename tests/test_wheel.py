@@ -39,7 +39,7 @@ def place(tmp_path_factory):
     """A folder with another helpers.py, and a new environment that has the wheel; every library but
     the package itself is found in the suite's own environment."""
     folder = tmp_path_factory.mktemp("wheel")
-    (folder / "helpers.py").write_text("raise SystemExit('a reader's own helpers were run')")
+    (folder / "helpers.py").write_text("raise SystemExit('another helpers.py was run')")
     tell = {"check": True, "capture_output": True, "text": True, "cwd": store.root()}
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(build, **tell)

@@ -107,7 +107,7 @@ def run(notebook: str, name: str, values: Mapping[str, Any]) -> None:
     sentence, another error is named with its cell, and a page of before says that it is one."""
     import papermill  # takes a second, and notebooks have no need of it
 
-    os.environ.setdefault("TQDM_DISABLE", "1")  # in the kernel: here it is loaded
+    os.environ |= {"TQDM_DISABLE": "1", "SUITE_AUDIT": "1"}  # of the kernel, which begins here
     usual = re.sub(r"[^\w.-]", "_", name).lstrip(".-") or notebook
     values = {"output": f"audit/{usual}", **values}
     (folder := store.outputs() / values["output"]).mkdir(parents=True, exist_ok=True)
