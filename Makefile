@@ -156,3 +156,7 @@ bench: $(READY)
 lock: $(READY)
 	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --extra test --extra setup --upgrade --quiet pyproject.toml -o requirements.lock
+	@$(MAKE) --no-print-directory environment.yml
+
+environment.yml: requirements.lock
+	@{ sed '/^  - pip:/q' $@; sed -n 's/^\([a-z0-9].*==.*[^ ]\) *\\$$/      - "\1"/p' $<; echo '      - -e .'; } > $@.new && mv $@.new $@
