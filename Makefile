@@ -1,12 +1,14 @@
 # The words a person types. Everything happens in .venv, which the first of them makes.
 #
 #   make run         every notebook on the embedded world -> outputs/demo/index.html
-#   make run CONFIG=my.yml       the same with your parameters (README, "Your own images")
+#   make run CONFIG=my.yml       the same with your parameters (GUIDE.md, "Your own images")
 #   make test        every test: units, guards, and each notebook cell by cell
 #   make seeds       LESSONS="03 09" (default: all) with SEEDS="0 1 2 3 4 5 6 7": which verdicts
-#                    differ; they are recorded in data/seeds.csv, and those that are there are not run
+#                    differ; they are recorded in data/seeds.csv, and those that are there are not run;
+#                    SEEDS="0 9" sets a new seed beside the recorded ones
 #   make book        the pages of the last run anew; SOLUTIONS=no: a class's, in its handout/
 #   make pages       the pages of the stored notebooks, nothing is run -> outputs/stored/index.html
+#   make picture     what README shows of the stored lessons: its numbers, and its picture
 #   make sweep       every method in many worlds at five doses of planted bias -> outputs/sweep/
 #   make audit TABLE=predictions.csv   your own predictions -> outputs/audit/predictions/page.html
 #   make audit-table                   the same of a made-up table, with the truth at its end
@@ -54,7 +56,7 @@ endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run book pages sweep seeds test test-fast test-other-processor lab audit audit-model audit-table audit-detector exercises class check notebooks bench export lock setup lint
+.PHONY: run book pages picture sweep seeds test test-fast test-other-processor lab audit audit-model audit-table audit-detector exercises class check notebooks bench export lock setup lint
 
 setup: $(READY)
 
@@ -80,6 +82,9 @@ book: $(READY)
 pages: $(READY)
 	@mkdir -p outputs/stored/notebooks && cp notebooks/[01]*.ipynb outputs/stored/notebooks/ && rm -f outputs/stored/notebooks/00_template.ipynb
 	@python -m helpers.suite.pages outputs/stored
+
+picture: $(READY)
+	@TQDM_DISABLE=1 python tests/front.py
 
 sweep: $(READY)
 	@python -m snakemake --snakefile sweeps/context_bias.smk --cores $(CORES) --nolock --rerun-incomplete --keep-going \
@@ -111,33 +116,15 @@ lint: $(READY)
 	@python -m ruff check --quiet . && python -m ruff format --check --quiet .
 
 # ASK="..." says what the arguments do not: --sensitive race,sex --positive yes of tables, --groups time,weather
-# --frames images/ of detectors; python -m helpers.audit.table --help, and .model, and .detector, list all
+# --frames images/ of detectors; visual-bias audit --sample table --help, and model, and detector, list all
 option = $(if $(strip $(2)),--$(1) $(call quoted,$(2)))
 audit: $(READY)
-ifneq ($(strip $(MODEL)$(IMAGES)),)
-	@python -m helpers.audit.model $(call option,model,$(MODEL)) $(call option,images,$(IMAGES)) \
-	  $(call option,contexts,$(CONTEXTS)) $(call option,weights,$(WEIGHTS)) $(call option,groups,$(GROUPS)) $(ASK)
-else ifneq ($(strip $(LABELS)$(PREDICTIONS)),)
-	@python -m helpers.audit.detector $(call option,labels,$(LABELS)) $(call option,predictions,$(PREDICTIONS)) \
-	  $(call option,attributes,$(ATTRIBUTES)) $(ASK)
-else ifneq ($(strip $(TABLE)),)
-	@python -m helpers.audit.table $(call quoted,$(TABLE)) $(ASK)
-else
-	@echo "what is audited? Each has a sample: make audit-model, make audit-detector, make audit-table"
-	@echo "make audit MODEL=resnet18 IMAGES=photos/ [CONTEXTS=places/] [WEIGHTS=mine.safetensors]: a network"
-	@echo "make audit LABELS=labels.json PREDICTIONS=found.json [ATTRIBUTES=boxes.csv]: a detector"
-	@echo "make audit TABLE=predictions.csv: a table of decisions"
-	@exit 2
-endif
+	@visual-bias audit $(call option,table,$(TABLE)) $(call option,model,$(MODEL)) $(call option,images,$(IMAGES)) \
+	  $(call option,contexts,$(CONTEXTS)) $(call option,weights,$(WEIGHTS)) $(call option,groups,$(GROUPS)) \
+	  $(call option,labels,$(LABELS)) $(call option,predictions,$(PREDICTIONS)) $(call option,attributes,$(ATTRIBUTES)) $(ASK)
 
-audit-model: $(READY)
-	@python -m helpers.audit.model
-
-audit-detector: $(READY)
-	@python -m helpers.audit.detector $(ASK)
-
-audit-table: $(READY)
-	@python -m helpers.audit.table
+audit-model audit-detector audit-table: audit-%: $(READY)
+	@visual-bias audit --sample $* $(ASK)
 
 # copies: opening, saving and exercising never change the stored notebooks
 lab: $(READY)
@@ -169,3 +156,7 @@ bench: $(READY)
 lock: $(READY)
 	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --extra test --extra setup --upgrade --quiet pyproject.toml -o requirements.lock
+	@$(MAKE) --no-print-directory environment.yml
+
+environment.yml: requirements.lock
+	@{ sed '/^  - pip:/q' $@; sed -n 's/^\([a-z0-9].*==.*[^ ]\) *\\$$/      - "\1"/p' $<; echo '      - -e .'; } > $@.new && mv $@.new $@

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from helpers import store
-from helpers.audit import form, groups, page, table, tally, widest
+from helpers.audit import command, form, groups, page, tally, widest
 from helpers.blocks import blocks, counts, report
 
 N = 600
@@ -228,10 +228,10 @@ def folder(tmp_path_factory):
     rows.to_csv(place / "t.csv", index=False)
     with patch.context() as here:
         here.setenv("SUITE_OUTPUTS", str(place))
-        table.main([str(place / "t.csv")])
+        command.main(["audit", "--table", str(place / "t.csv")])
         before = (place / "audit/t/page.html").read_text()
-        with pytest.raises(SystemExit, match=r"no column .age(?s:.*)page of an earlier table"):
-            table.main([str(place / "t.csv"), "--sensitive", "age"])
+        with pytest.raises(SystemExit, match=r"no column .age(?s:.*)page of an earlier audit"):
+            command.main(["audit", "--table", str(place / "t.csv"), "--sensitive", "age"])
     return place / "audit/t", before
 
 
@@ -256,7 +256,10 @@ def test_findings_have_their_schema(folder):
     record = json.loads((place / "findings.json").read_text())
     assert record["schema"] == form.SCHEMA and record["table"] == "t.csv"
     assert {"python", *form.LIBRARIES} == record["versions"].keys()
-    assert record["command"].startswith("make audit TABLE=") and record["headline"][:20] in text
+    assert (
+        record["command"].startswith("visual-bias audit --table /")
+        and record["headline"][:20] in text
+    )
     for found in record["findings"]:
         assert [*found] == [*form.COLUMNS] and found["verdict"] in page.TOLD.values()
         assert found["low"] <= found["value"] <= found["high"]

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 import yaml
+from IPython.display import Markdown
 
-from helpers.suite import claims, words
+from helpers.suite import claims, notebooks, words
 
 BOOK = Path(__file__).parent / "book"  # its settings, templates, style and script
 DID = {words.RIGHT: "found them", words.WRONG: "did not find them"}
@@ -42,6 +43,16 @@ def page(
         failed=failed,
         solved=solved,
     )
+
+
+def three() -> Markdown:
+    """Three findings with the numbers of the stored lessons: what README and 00 begin with."""
+    say = yaml.safe_load((BOOK / "front.yml").read_text())["three"]
+    paths = [notebooks.NOTEBOOKS / f"{one['lesson']}.ipynb" for one in say]
+    judged = notebooks.findings(paths).set_index(["id", "of"])["measured"]
+    texts = [one["text"].format(*(judged[tuple(its)] for its in one["claims"])) for one in say]
+    links = [f"([{path.stem.split('_')[0]}]({path.name}))" for path in paths]
+    return Markdown("\n".join(f"- {text} {link}" for text, link in zip(texts, links, strict=True)))
 
 
 def _look(row: Mapping) -> tuple[str, str]:
