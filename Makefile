@@ -28,6 +28,7 @@
 #
 #   PYTHON=python3.12  which Python makes .venv      TORCH=cpu  a torch without CUDA (Linux)
 #   PRESET=paper       the authors' data, full size   CORES=4    how many jobs side by side
+#   EXECUTOR=slurm     run and sweep on a cluster, JOBS=15 at a time (cluster-generic: any other)
 
 PYTHON ?= python3
 PRESET ?= demo
@@ -36,17 +37,21 @@ SOLUTIONS ?= yes
 SEEDS ?= 0 1 2 3 4 5 6 7
 LESSONS ?=
 NAME ?= seat01
+EXECUTOR ?=
+JOBS ?= 15
 TORCH ?=
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 SHELL := /bin/bash
 BIN := .venv/bin
 UV := $(BIN)/uv pip
 READY := .venv/ready
-WITHOUT_CUDA = --torch-backend cpu --no-verify-hashes -c requirements.lock '.[test,setup]'
+WITHOUT_CUDA = --torch-backend cpu --no-verify-hashes -c requirements.lock '.[test,cluster,setup]'
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 quoted = '$(subst ','\'',$(1))'
 # what is not asked of a run is what the notebooks say: the demo
 FILES := $(if $(filter-out demo,$(PRESET)),sweeps/$(PRESET).yml,) $(if $(CONFIG),$(call quoted,$(CONFIG)),)
+# a cluster's jobs find this folder under the same path; a job that was lost is submitted again
+WHERE = $(if $(EXECUTOR),--executor $(EXECUTOR) --jobs $(JOBS) --retries 2,--cores $(CORES))
 CONFIGS := $(if $(strip $(FILES)),--configfile $(FILES),)
 # where the home folder cannot be written to, Jupyter and Snakemake need another
 ifneq ($(shell test -w "$$HOME" && echo yes),yes)
@@ -74,7 +79,7 @@ $(READY): requirements.lock pyproject.toml
 
 # Every file a job writes appears whole or not at all, so a run that was killed needs no unlocking.
 run: $(READY)
-	@python -m snakemake --cores $(CORES) --nolock --rerun-incomplete --keep-going --quiet rules host reason $(CONFIGS)
+	@python -m snakemake $(WHERE) --nolock --rerun-incomplete --keep-going --quiet rules host reason $(CONFIGS)
 
 book: $(READY)
 	@python -m helpers.suite.pages $(if $(filter no,$(SOLUTIONS)),--unsolved)
@@ -87,7 +92,7 @@ picture: $(READY)
 	@TQDM_DISABLE=1 python tests/front.py
 
 sweep: $(READY)
-	@python -m snakemake --snakefile sweeps/context_bias.smk --cores $(CORES) --nolock --rerun-incomplete --keep-going \
+	@python -m snakemake --snakefile sweeps/context_bias.smk $(WHERE) --nolock --rerun-incomplete --keep-going \
 	  --quiet rules host reason $(CONFIGS)
 
 seeds: $(READY)
@@ -155,7 +160,7 @@ bench: $(READY)
 
 lock: $(READY)
 	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --extra test --extra setup --upgrade --quiet pyproject.toml -o requirements.lock
+	  --extra test --extra cluster --extra setup --upgrade --quiet pyproject.toml -o requirements.lock
 	@$(MAKE) --no-print-directory environment.yml
 
 environment.yml: requirements.lock

@@ -107,7 +107,7 @@ def test_a_detector_is_audited(place):
     for i in range(120):
         for j in range(3):
             box = (40 * j, 10, 40 * j + 30, 50)
-            labels.append((f"{i}.png", "car", *box, "ab"[i % 2], "day night".split()[i // 2 % 2]))
+            labels.append((f"{i}.png", "car", *box, "ab"[i % 2], ["day", "night"][i // 2 % 2]))
             if i % 2 or rng.random() < 0.4:
                 found.append((f"{i}.png", "car", *box, rng.random()))
     columns = ["image", "class", "x1", "y1", "x2", "y2"]
