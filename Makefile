@@ -20,6 +20,7 @@
 #   make class NAME=seat07       JupyterLab on copies without the solutions, outputs/class/seat07/
 #   make exercises NAME=seat07   these copies alone
 #   make check       whether this machine is ready for a class, in a minute
+#   make networks    packs what lessons trained, for others: outputs/networks.tar; FROM=networks.tar unpacks it
 #   make notebooks   run the stored notebooks anew, in place
 #   make export      modules from the cells that lessons mark for it
 #   make bench       speed, as ratios in one run; ONLY=focus for a part
@@ -61,7 +62,7 @@ endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run book pages picture sweep seeds test test-fast test-other-processor lab audit audit-model audit-table audit-detector exercises class check notebooks bench export lock setup lint
+.PHONY: run book pages picture sweep seeds test test-fast test-other-processor lab audit audit-model audit-table audit-detector exercises class check networks notebooks bench export lock setup lint
 
 setup: $(READY)
 
@@ -151,6 +152,20 @@ check: $(READY)
 	@TQDM_DISABLE=1 python -m helpers.suite.ready
 
 # 01 and 00 show what the other lessons are stored with
+# Networks for a class, as one file and its digest; what was packed elsewhere is checked and unpacked.
+PLACE := $(or $(SUITE_OUTPUTS),outputs)
+SHA256 := $(if $(shell command -v sha256sum),sha256sum,shasum -a 256)
+networks: $(READY)
+ifeq ($(strip $(FROM)),)
+	@cd $(call quoted,$(PLACE)) && tar -h --exclude='.*' -cf networks.tar $$(ls -d models predictions 2>/dev/null) \
+	  && $(SHA256) networks.tar > networks.tar.sha256 && du -h networks.tar
+else
+	@cd $(call quoted,$(dir $(FROM))) && $(SHA256) -c --quiet $(call quoted,$(notdir $(FROM)).sha256) \
+	  || { echo "$(FROM) is not whole, or its networks.tar.sha256 does not lie beside it: copy both again"; exit 1; }
+	@mkdir -p $(call quoted,$(PLACE)) && tar -C $(call quoted,$(PLACE)) -xf $(call quoted,$(FROM))
+endif
+	@TQDM_DISABLE=1 python -m helpers.suite.ready networks
+
 notebooks: LAST := notebooks/01_datasets.ipynb notebooks/00_start_here.ipynb
 notebooks: $(READY)
 	@python -m helpers.suite.notebooks execute $(filter-out $(LAST),$(wildcard notebooks/*.ipynb)) $(LAST)
