@@ -24,7 +24,7 @@ def test_readme_has_the_numbers_of_today():
 def test_the_three_findings_are_those_of_the_recorded_tables():
     first, second, third = front.three().data.splitlines()
     pairs = pd.read_csv(store.root() / "data/context_worlds.csv")
-    assert pairs["pair"].nunique() == 60 and "in 60 pairs of drawn worlds" in first
+    assert pairs["pair"].nunique() == 60 and "In 60 pairs of drawn worlds" in first
     judged = notebooks.findings([notebooks.NOTEBOOKS / "05b_dose_and_worlds.ipynb"])
     rows = judged[judged["id"].isin(["suite/contexts/power", "suite/contexts/alarms"])]
     [alone, bare] = [rows[rows["of"].str.startswith(of)] for of in ("context alone", "mosaics, fl")]
