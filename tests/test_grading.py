@@ -1,5 +1,5 @@
 """A lesson's copy, handed in and graded by nbgrader: right answers get their points, a missing and
-a wrong one fail with their sentences. nbgrader stands in an environment of its own (TEACHING.md); it
+a wrong one fail with their sentences. nbgrader has an environment of its own (TEACHING.md); it
 runs whole lessons, so that by default only those are graded which train nothing (``GRADE="03 06"``
 names others, ``GRADE=all`` all)."""
 
