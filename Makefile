@@ -20,6 +20,7 @@
 #   make class NAME=seat07       JupyterLab on copies without the solutions, outputs/class/seat07/
 #   make exercises NAME=seat07   these copies alone
 #   make check       whether this machine is ready for a class, in a minute
+#   make networks    packs what lessons trained, for others: outputs/networks.tar; FROM=networks.tar unpacks it
 #   make notebooks   run the stored notebooks anew, in place
 #   make export      modules from the cells that lessons mark for it
 #   make bench       speed, as ratios in one run; ONLY=focus for a part
@@ -28,6 +29,7 @@
 #
 #   PYTHON=python3.12  which Python makes .venv      TORCH=cpu  a torch without CUDA (Linux)
 #   PRESET=paper       the authors' data, full size   CORES=4    how many jobs side by side
+#   EXECUTOR=slurm     run and sweep on a cluster, JOBS=15 at a time (cluster-generic: any other)
 
 PYTHON ?= python3
 PRESET ?= demo
@@ -36,17 +38,21 @@ SOLUTIONS ?= yes
 SEEDS ?= 0 1 2 3 4 5 6 7
 LESSONS ?=
 NAME ?= seat01
+EXECUTOR ?=
+JOBS ?= 15
 TORCH ?=
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 SHELL := /bin/bash
 BIN := .venv/bin
 UV := $(BIN)/uv pip
 READY := .venv/ready
-WITHOUT_CUDA = --torch-backend cpu --no-verify-hashes -c requirements.lock '.[test,setup]'
+WITHOUT_CUDA = --torch-backend cpu --no-verify-hashes -c requirements.lock '.[test,cluster,setup]'
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 quoted = '$(subst ','\'',$(1))'
 # what is not asked of a run is what the notebooks say: the demo
 FILES := $(if $(filter-out demo,$(PRESET)),sweeps/$(PRESET).yml,) $(if $(CONFIG),$(call quoted,$(CONFIG)),)
+# a cluster's jobs find this folder under the same path; a job that was lost is submitted again
+WHERE = $(if $(EXECUTOR),--executor $(EXECUTOR) --jobs $(JOBS) --retries 2,--cores $(CORES))
 CONFIGS := $(if $(strip $(FILES)),--configfile $(FILES),)
 # where the home folder cannot be written to, Jupyter and Snakemake need another
 ifneq ($(shell test -w "$$HOME" && echo yes),yes)
@@ -56,7 +62,7 @@ endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run book pages picture sweep seeds test test-fast test-other-processor lab audit audit-model audit-table audit-detector exercises class check notebooks bench export lock setup lint
+.PHONY: run book pages picture sweep seeds test test-fast test-other-processor lab audit audit-model audit-table audit-detector exercises class check networks notebooks bench export lock setup lint
 
 setup: $(READY)
 
@@ -74,7 +80,7 @@ $(READY): requirements.lock pyproject.toml
 
 # Every file a job writes appears whole or not at all, so a run that was killed needs no unlocking.
 run: $(READY)
-	@python -m snakemake --cores $(CORES) --nolock --rerun-incomplete --keep-going --quiet rules host reason $(CONFIGS)
+	@python -m snakemake $(WHERE) --nolock --rerun-incomplete --keep-going --quiet rules host reason $(CONFIGS)
 
 book: $(READY)
 	@python -m helpers.suite.pages $(if $(filter no,$(SOLUTIONS)),--unsolved)
@@ -87,7 +93,7 @@ picture: $(READY)
 	@TQDM_DISABLE=1 python tests/front.py
 
 sweep: $(READY)
-	@python -m snakemake --snakefile sweeps/context_bias.smk --cores $(CORES) --nolock --rerun-incomplete --keep-going \
+	@python -m snakemake --snakefile sweeps/context_bias.smk $(WHERE) --nolock --rerun-incomplete --keep-going \
 	  --quiet rules host reason $(CONFIGS)
 
 seeds: $(READY)
@@ -146,6 +152,20 @@ check: $(READY)
 	@TQDM_DISABLE=1 python -m helpers.suite.ready
 
 # 01 and 00 show what the other lessons are stored with
+# Networks for a class, as one file and its digest; what was packed elsewhere is checked and unpacked.
+PLACE := $(or $(SUITE_OUTPUTS),outputs)
+SHA256 := $(if $(shell command -v sha256sum),sha256sum,shasum -a 256)
+networks: $(READY)
+ifeq ($(strip $(FROM)),)
+	@cd $(call quoted,$(PLACE)) && tar -h --exclude='.*' -cf networks.tar $$(ls -d models predictions 2>/dev/null) \
+	  && $(SHA256) networks.tar > networks.tar.sha256 && du -h networks.tar
+else
+	@cd $(call quoted,$(dir $(FROM))) && $(SHA256) -c --quiet $(call quoted,$(notdir $(FROM)).sha256) \
+	  || { echo "$(FROM) is not whole, or its networks.tar.sha256 does not lie beside it: copy both again"; exit 1; }
+	@mkdir -p $(call quoted,$(PLACE)) && tar -C $(call quoted,$(PLACE)) -xf $(call quoted,$(FROM))
+endif
+	@TQDM_DISABLE=1 python -m helpers.suite.ready networks
+
 notebooks: LAST := notebooks/01_datasets.ipynb notebooks/00_start_here.ipynb
 notebooks: $(READY)
 	@python -m helpers.suite.notebooks execute $(filter-out $(LAST),$(wildcard notebooks/*.ipynb)) $(LAST)
@@ -155,7 +175,7 @@ bench: $(READY)
 
 lock: $(READY)
 	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --extra test --extra setup --upgrade --quiet pyproject.toml -o requirements.lock
+	  --extra test --extra cluster --extra setup --upgrade --quiet pyproject.toml -o requirements.lock
 	@$(MAKE) --no-print-directory environment.yml
 
 environment.yml: requirements.lock

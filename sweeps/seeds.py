@@ -90,17 +90,6 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([found, found.sum().to_frame("all").T]).rename_axis("lesson")
 
 
-def sentence() -> str:
-    """What all recorded verdicts say together."""
-    lessons = [*read(SEEDS)["lesson"].unique()]
-    every = summary(verdicts(lessons, RECORDED)).loc["all"].to_dict()
-    return (
-        "Of {verdicts} verdicts of {0} lessons, {same in all} come out the same in all {1} "
-        "recorded seeds, {differ} differ in at least one of them, and {2} turned over from right "
-        "to wrong."
-    ).format(len(lessons), len(RECORDED), every["turned over"] or "none is", **every)
-
-
 def run(lessons: Sequence[str], seed: int, cores: str) -> Path:
     """Run lessons with a seed, as ``make run`` does; what is unchanged is not run again."""
     name = f"seeds/{seed}"
@@ -133,7 +122,7 @@ def main() -> None:
     beside = [seed for seed in seeds if seed not in RECORDED]
     table = verdicts(lessons, RECORDED if beside else seeds)
     print(table[table.nunique(axis=1) > 1].reset_index().to_string(index=False))
-    print(f"(all in {SEEDS})\n\n{(counts := summary(table)).to_string()}\n\n{sentence()}")
+    print(f"(all in {SEEDS})\n\n{(counts := summary(table)).to_string()}")
     shared = table[table.nunique(axis=1) == 1].iloc[:, :1]
     for seed in beside:
         both = shared.join(verdicts(lessons, [seed]), how="left").fillna(ABSENT)

@@ -17,10 +17,21 @@ README, PICTURE = store.root() / "README.md", store.root() / "outputs/example.pn
 SIZE = (1400, 1000)
 
 
+def sentence() -> str:
+    """What the verdicts of all recorded seeds say together."""
+    lessons = [*seeds.read(seeds.SEEDS)["lesson"].unique()]
+    every = seeds.summary(seeds.verdicts(lessons, seeds.RECORDED)).loc["all"].to_dict()
+    return (
+        "Of {verdicts} verdicts of {0} lessons, {same in all} come out the same in all {1} "
+        "recorded seeds, {differ} differ in at least one of them, and {2} turned over from right "
+        "to wrong."
+    ).format(len(lessons), len(seeds.RECORDED), every["turned over"] or "none is", **every)
+
+
 def blocks() -> dict[str, str]:
     """What stands between README's marks, by their names."""
     three = re.sub(r"\]\((\w+\.ipynb)\)", r"](notebooks/\1)", front.three().data)
-    return {"findings": three, "seeds": seeds.sentence()}
+    return {"findings": three, "seeds": sentence()}
 
 
 def readme(text: str) -> str:

@@ -61,21 +61,6 @@ def test_claims_are_matched_and_differences_counted(folders):
     assert seeds.summary(table[[0, 2]]).loc["all"].tolist() == [11, 11, 0, 0]
 
 
-def test_the_sentence_of_all_seeds_counts_the_recorded_table(monkeypatch):
-    """Beside a count of texts by hand, one claim after the other."""
-    monkeypatch.undo()
-    rows: dict = {}
-    for line in (recorded.DATA / "seeds.csv").read_text().splitlines()[1:]:
-        lesson, claim, *of, seed, verdict, _ = line.split(",")
-        rows.setdefault((lesson, claim, *of), {})[seed] = verdict
-    judged = [{*of.values()} for of in rows.values() if {*of.values()} - {"told", "no counterpart"}]
-    same, right = sum(len(of) == 1 for of in judged), {"holds", "as in the paper", claims.BLIND}
-    turned = [of for of in judged if of & right and of & {"does not hold", claims.DIFFERS}]
-    text = seeds.sentence()
-    assert f"Of {len(judged)} verdicts of" in text and f"{same} come out the same in all 8" in text
-    assert f"{len(judged) - same} differ" in text and "none is turned over" in text and not turned
-
-
 @pytest.mark.parametrize(
     ("verdict", "number", "fine"),
     [(UNDECIDED, 20, True), (UNDECIDED, 2, True), (FAILS, 40, False), (None, 20, True)],
