@@ -13,7 +13,7 @@ import papermill
 from helpers import store
 
 NOTEBOOK = "12_audit_your_detector"
-USUAL = {"draws": 99, "resamples": 60, "seed": 0}  # as the notebook has them
+USUAL = {"draws": 999, "resamples": 60, "seed": 0}  # as the notebook has them
 
 
 def _names(text: str) -> list[str]:
