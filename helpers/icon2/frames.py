@@ -1,5 +1,7 @@
 """What notebook 08 analyses: BDD100K, or planted streets that are written as it is given out."""
 
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,8 +11,9 @@ from PIL import Image
 
 from helpers.icon2 import income, reading
 from helpers.icon2.attributes import OF_PAPER, Frames
+from helpers.icon2.brought import brought
 from helpers.icon2.matching import Matches
-from helpers.icon2.reading import CLASSES, DetectionDataError, read_labels
+from helpers.icon2.reading import CLASSES, DetectionDataError
 from helpers.worlds.driving import street
 
 PUBLISHED = {  # where BDD100K's folder, as it is given out, has what is read here
@@ -27,7 +30,6 @@ PUBLISHED = {  # where BDD100K's folder, as it is given out, has what is read he
     "incomes": ("incomes.csv",),
 }
 CITY = ("gps", "areas", "incomes")
-APART = 1.4  # boxes that reach so much further than detections, or these, are of other frames
 
 
 def read(
@@ -45,34 +47,15 @@ def read(
     property ``area``, `incomes` CSV with the columns ``area`` and ``income`` (dollars a year).
     `edges` are ``equal`` (a third of the joined frames in each bin) or the ``paper``'s. A
     DetectionDataError names a file that cannot be used."""
-    images, boxes, sentences = read_labels(labels)
-    detections, more = reading.read_detections(predictions, images)
-    if gps is not None:
-        if "income" in images:
-            more.append("the labels' own attribute 'income' is not used, for 'incomes' is given")
-        table, counts = income.join(images["video"], gps, areas, incomes, edges)
-        images["income"] = table["bin"]
-        more.append(", ".join(f"{n:,} {name}" for name, n in counts.items()))
-    for name, column in images.drop(columns=["name", "video"]).items():
-        texts = pd.Series(sorted({text for text in column if isinstance(text, str)}), dtype=str)
-        alike = texts[texts.str.strip().str.casefold().duplicated(keep=False)]
-        if len(alike):
-            more.append(f"{name!r} holds {' and '.join(map(repr, alike))}: they count as different")
-    codes = np.unique(boxes["category"])
-    kept = detections[detections["category"].isin(codes)].reset_index(drop=True)
-    if left := len(detections) - len(kept):
-        more.append(f"{left:,} detections left out: no box of their class is labelled")
-    boxes, kept = (t.assign(category=np.searchsorted(codes, t["category"])) for t in (boxes, kept))
-    reach = [table[["x2", "y2"]].max() for table in (boxes, kept)]
-    if len(kept) and (np.divide(*reach) > APART).all() | (np.divide(*reach[::-1]) > APART).all():
-        ends = ["({:.0f}, {:.0f})".format(*one) for one in reach]
-        more.append("boxes reach to {}, detections to {}: is one of them scaled?".format(*ends))
-    first = (
-        f"{len(images):,} frames, {(~boxes.ignore).sum():,} boxes, "
-        f"{len(kept):,} detections of {len(codes)} classes"
-    )
-    classes = tuple(CLASSES[code] for code in codes)
-    return Frames(images, boxes, kept, classes, (first, *sentences, *more))
+    frames = brought(labels, predictions, classes=CLASSES)
+    if gps is None:
+        return frames
+    more = ["the labels' own attribute 'income' is not used, for 'incomes' is given"]
+    table, counts = income.join(frames.images["video"], gps, areas, incomes, edges)
+    more = more * ("income" in frames.images)
+    more.append(", ".join(f"{n:,} {name}" for name, n in counts.items()))
+    images = frames.images.assign(income=table["bin"])
+    return replace(frames, images=images, report=(*frames.report, *more))
 
 
 def files(settings: SimpleNamespace) -> dict[str, Path | None]:
@@ -106,7 +89,7 @@ def check(settings: SimpleNamespace) -> None:
         boxes = pd.DataFrame({name: [0, 1] for name in of_boxes})
         images = pd.DataFrame({name: ["a", "b"] for name in of_frames}).assign(width=street.WIDTH)
     else:
-        images, boxes, _ = read_labels(own["labels"])
+        images, boxes = reading.labels(Path(own["labels"]), Counter(), CLASSES)
     if not own or own["gps"]:
         images = images.assign(income=np.where(np.arange(len(images)) % 2, "low", "high"))
     frames = Frames(images, boxes, boxes.iloc[:0], ())
@@ -140,8 +123,8 @@ def example(frames: Frames, matches: Matches, name: str) -> tuple[int, pd.DataFr
 
 def labelled(labels: str | Path) -> tuple[list[str], list[str]]:
     """Names of the frames of a labels file, and of the classes that are labelled in it."""
-    images, boxes, _ = read_labels(labels)
-    return list(images["name"]), [CLASSES[code] for code in np.unique(boxes["category"])]
+    images, boxes = reading.labels(Path(labels), Counter(), CLASSES)
+    return list(images["name"]), [one for one in CLASSES if one in set(boxes["category"])]
 
 
 def picture(frames: Frames, folder: str | Path | None, number: int) -> np.ndarray:

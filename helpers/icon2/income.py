@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import shapely
-from pydantic import BaseModel, Field, FiniteFloat
+from pydantic import BaseModel, Field, FiniteFloat, ValidationError
 
-from helpers.icon2.reading import DetectionDataError, load_json, numbered, valid
+from helpers.icon2.reading import DetectionDataError, numbered, opened
 
 PAPER_EDGES = (21_400.0, 62_100.0, 93_400.0, 250_000.0)  # dollars, section 4.1
 BINS = ("low", "middle", "high")
@@ -80,7 +81,14 @@ def positions(videos: Iterable[str], folder: Path) -> pd.DataFrame:
 
 def _position(path: Path) -> tuple[float, float]:
     """Latitude and longitude, between two fixes interpolated; NaN in a gap of the track."""
-    track = valid(_Track, load_json(path), path.name) if path.is_file() else _Track()
+    try:
+        track = _Track.model_validate(load_json(path) if path.is_file() else {})
+    except ValidationError as error:
+        first = error.errors()[0]
+        value = f", not {first['input']!r}" if isinstance(first["input"], str | int | float) else ""
+        place = ", ".join(map(str, first["loc"]))
+        message = f"{path.name}: {place}: {first['msg']}{value}"
+        raise DetectionDataError(message) from None
     if not track.locations:
         return np.nan, np.nan
     fixes = pd.DataFrame([dict(fix) for fix in track.locations]).sort_values("timestamp")
@@ -89,6 +97,12 @@ def _position(path: Path) -> tuple[float, float]:
     if (fixes.timestamp - moment).abs().min() > 1000 * GAP:
         return np.nan, np.nan
     return tuple(float(np.interp(moment, fixes.timestamp, fixes[axis])) for axis in PLACE)
+
+
+def load_json(path: Path) -> Any:
+    """Content of a JSON file."""
+    with opened(path) as file:
+        return json.load(file)
 
 
 def areas_of(places: pd.DataFrame, areas: Path) -> pd.Series:

@@ -103,6 +103,37 @@ def test_what_is_taken_out_is_as_if_the_detector_had_not_found_it():
     assert len(again.detections) < len(matches.detections)
 
 
+def test_recall_is_the_share_of_boxes_that_a_detection_overlaps():
+    """Boxes stand in cells of their own: found are those with a detection of their kind near by."""
+    frames = world(50, loss=0.5)
+    _, classes, [light] = prepared(frames, "light")
+    boxes, found = (frames.boxes.query("category == 0"), frames.detections.query("category == 0"))
+    hit = []
+    for box in boxes.itertuples():
+        near = found[found["image"] == box.image]
+        sides = [
+            np.minimum(near[f"{a}2"], getattr(box, f"{a}2"))
+            - np.maximum(near[f"{a}1"], getattr(box, f"{a}1"))
+            for a in "xy"
+        ]
+        shared = np.clip(sides[0], 0, None) * np.clip(sides[1], 0, None)
+        area = (near["x2"] - near["x1"]) * (near["y2"] - near["y1"]) + SIDE**2
+        hit.append((shared / (area - shared) >= 0.5).any())
+    dim = frames.images["light"].to_numpy()[boxes["image"]] == "dim"
+    expected = [np.mean(np.array(hit)[dim == one]) for one in (False, True)]
+    np.testing.assert_allclose(audit.recall(classes[0], light), expected)
+
+
+def test_classes_that_have_other_numbers_in_the_two_files_are_named():
+    frames = world(60)
+    assert audit.mistaken(frames, match(frames)) == []
+    other = frames.detections.assign(category=1 - frames.detections["category"])
+    frames = Frames(frames.images, frames.boxes, other, KINDS)
+    ring, kite = audit.mistaken(frames, match(frames))
+    assert ring.startswith("ring: 0% of its") and "most of them as kite: do both files" in ring
+    assert kite.startswith("kite: 0% of its") and "most of them as ring" in kite
+
+
 def test_deals_keep_groups_and_what_belongs_together():
     frames = world(90)
     matches, _, attributes = prepared(frames, "light", "site", "tone")
@@ -131,9 +162,10 @@ def test_where_nothing_is_planted_a_gap_is_named_in_about_one_of_twenty():
         matches, classes, attributes = prepared(world(150, seed), "light", "site")
         deals = dealt(matches, attributes, seed)
         null = audit.by_chance(classes, deals, 60)
-        table = audit.named(classes, attributes[:1], null, deals, [0.5], 15, seed)
+        table = audit.named(classes, KINDS, attributes[:1], null, deals, [0.5], 15, seed)
         alarms.append(table["named"][0] / table["of"][0])
-        assert table["share"][1] == 1, "half of the boxes of a group"
+        assert table["class"].tolist() == ["any", "all classes", *KINDS]
+        assert (table["share"][1:] == 1).all(), "half of the boxes of a group, in a class alone too"
     assert np.mean(alarms) < 0.15
 
 
@@ -215,7 +247,7 @@ def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkey
     record = json.loads((folder / "findings.json").read_text())
     first = record["findings"][0]
     assert first["finding"] == "light/ring" and first["verdict"] == "more than chance gives"
-    assert first["p"] == pytest.approx(0.01) and first["low"] > 0
+    assert first["p"] == pytest.approx(0.001) and first["low"] > 0
     others = [one for one in record["findings"] if one["by"] == "site"]
     assert {one["verdict"] for one in others} == {"not told from chance"}
     page = (folder / "page.html").read_text()
