@@ -379,7 +379,7 @@ def csv(path: Path, needed: Sequence[str]) -> pd.DataFrame:
     if not path.is_file():
         raise DetectionDataError(f"{path.name}: there is no such file in {path.parent.name!r}")
     try:
-        table = pd.read_csv(path, dtype={"image": str, "class": str, "box": str})
+        table = pd.read_csv(path, dtype=dict.fromkeys(("image", "class", "box"), str))
     except (ValueError, OSError, EOFError, UnicodeError) as error:
         raise DetectionDataError(f"{path.name} cannot be read as CSV: {str(error)[:200]}") from None
     if absent := [name for name in needed if name not in table]:

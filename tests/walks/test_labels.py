@@ -290,8 +290,11 @@ def seconds(_, tracks):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (swap, "v0.json: locations, 0, latitude: .* -90, not -122"),
-        (lambda _, t: t[0][0].update(timestamp=float("nan")), "v0.json: locations, 0, timestamp"),
+        (swap, "v0.json: locations: fix 0 has no .* latitude -122, longitude 30.5"),
+        (
+            lambda _, t: t[0][0].update(timestamp=float("nan")),
+            "v0.json: locations: fix 0 .* timestamp nan",
+        ),
         (
             seconds,
             "no frame could .*: 12 without GPS. Fixes are in 'gps' as <video>.json, such as v0",
