@@ -286,6 +286,8 @@ def test_the_tables_of_an_analysis_hold_together(world):
     values, share = analysis.values(), analysis.shares()
     both = share.merge(values[["attribute", "value", "AP"]])
     proxy = (both.share * both.AP).groupby([both.attribute, both.group]).sum()
+    named = analysis.proxies().set_index(["attribute", "group"]).AP
+    np.testing.assert_allclose(named.loc[list(proxy.index)], proxy)
     sigma = proxy.groupby("attribute").std()
     np.testing.assert_allclose(ranking.proxy_sigma, sigma[ranking.attribute])
 
