@@ -1,12 +1,14 @@
 # The words a person types. Everything happens in .venv, which the first of them makes.
 #
 #   make run         every notebook on the embedded world -> outputs/demo/index.html
-#   make run CONFIG=my.yml       the same with your parameters (README, "Your own images")
+#   make run CONFIG=my.yml       the same with your parameters (GUIDE.md, "Your own images")
 #   make test        every test: units, guards, and each notebook cell by cell
 #   make seeds       LESSONS="03 09" (default: all) with SEEDS="0 1 2 3 4 5 6 7": which verdicts
-#                    differ; they are recorded in data/seeds.csv, and those that are there are not run
+#                    differ; they are recorded in data/seeds.csv, and those that are there are not run;
+#                    SEEDS="0 9" sets a new seed beside the recorded ones
 #   make book        the pages of the last run anew; SOLUTIONS=no: a class's, in its handout/
 #   make pages       the pages of the stored notebooks, nothing is run -> outputs/stored/index.html
+#   make picture     what README shows of the stored lessons: its numbers, and its picture
 #   make sweep       every method in many worlds at five doses of planted bias -> outputs/sweep/
 #   make audit TABLE=predictions.csv   your own predictions -> outputs/audit/predictions/page.html
 #   make audit-table                   the same of a made-up table, with the truth at its end
@@ -18,6 +20,7 @@
 #   make class NAME=seat07       JupyterLab on copies without the solutions, outputs/class/seat07/
 #   make exercises NAME=seat07   these copies alone
 #   make check       whether this machine is ready for a class, in a minute
+#   make networks    packs what lessons trained, for others: outputs/networks.tar; FROM=networks.tar unpacks it
 #   make notebooks   run the stored notebooks anew, in place
 #   make export      modules from the cells that lessons mark for it
 #   make bench       speed, as ratios in one run; ONLY=focus for a part
@@ -26,6 +29,7 @@
 #
 #   PYTHON=python3.12  which Python makes .venv      TORCH=cpu  a torch without CUDA (Linux)
 #   PRESET=paper       the authors' data, full size   CORES=4    how many jobs side by side
+#   EXECUTOR=slurm     run and sweep on a cluster, JOBS=15 at a time (cluster-generic: any other)
 
 PYTHON ?= python3
 PRESET ?= demo
@@ -34,17 +38,21 @@ SOLUTIONS ?= yes
 SEEDS ?= 0 1 2 3 4 5 6 7
 LESSONS ?=
 NAME ?= seat01
+EXECUTOR ?=
+JOBS ?= 15
 TORCH ?=
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 SHELL := /bin/bash
 BIN := .venv/bin
 UV := $(BIN)/uv pip
 READY := .venv/ready
-WITHOUT_CUDA = --torch-backend cpu --no-verify-hashes -c requirements.lock '.[test,setup]'
+WITHOUT_CUDA = --torch-backend cpu --no-verify-hashes -c requirements.lock '.[test,cluster,setup]'
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 quoted = '$(subst ','\'',$(1))'
 # what is not asked of a run is what the notebooks say: the demo
 FILES := $(if $(filter-out demo,$(PRESET)),sweeps/$(PRESET).yml,) $(if $(CONFIG),$(call quoted,$(CONFIG)),)
+# a cluster's jobs find this folder under the same path; a job that was lost is submitted again
+WHERE = $(if $(EXECUTOR),--executor $(EXECUTOR) --jobs $(JOBS) --retries 2,--cores $(CORES))
 CONFIGS := $(if $(strip $(FILES)),--configfile $(FILES),)
 # where the home folder cannot be written to, Jupyter and Snakemake need another
 ifneq ($(shell test -w "$$HOME" && echo yes),yes)
@@ -54,7 +62,7 @@ endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run book pages sweep seeds test test-fast test-other-processor lab audit audit-model audit-table audit-detector exercises class check notebooks bench export lock setup lint
+.PHONY: run book pages picture sweep seeds test test-fast test-other-processor lab audit audit-model audit-table audit-detector exercises class check networks notebooks bench export lock setup lint
 
 setup: $(READY)
 
@@ -72,7 +80,7 @@ $(READY): requirements.lock pyproject.toml
 
 # Every file a job writes appears whole or not at all, so a run that was killed needs no unlocking.
 run: $(READY)
-	@python -m snakemake --cores $(CORES) --nolock --rerun-incomplete --keep-going --quiet rules host reason $(CONFIGS)
+	@python -m snakemake $(WHERE) --nolock --rerun-incomplete --keep-going --quiet rules host reason $(CONFIGS)
 
 book: $(READY)
 	@python -m helpers.suite.pages $(if $(filter no,$(SOLUTIONS)),--unsolved)
@@ -81,8 +89,11 @@ pages: $(READY)
 	@mkdir -p outputs/stored/notebooks && cp notebooks/[01]*.ipynb outputs/stored/notebooks/ && rm -f outputs/stored/notebooks/00_template.ipynb
 	@python -m helpers.suite.pages outputs/stored
 
+picture: $(READY)
+	@TQDM_DISABLE=1 python tests/front.py
+
 sweep: $(READY)
-	@python -m snakemake --snakefile sweeps/context_bias.smk --cores $(CORES) --nolock --rerun-incomplete --keep-going \
+	@python -m snakemake --snakefile sweeps/context_bias.smk $(WHERE) --nolock --rerun-incomplete --keep-going \
 	  --quiet rules host reason $(CONFIGS)
 
 seeds: $(READY)
@@ -111,33 +122,15 @@ lint: $(READY)
 	@python -m ruff check --quiet . && python -m ruff format --check --quiet .
 
 # ASK="..." says what the arguments do not: --sensitive race,sex --positive yes of tables, --groups time,weather
-# --frames images/ of detectors; python -m helpers.audit.table --help, and .model, and .detector, list all
+# --frames images/ of detectors; visual-bias audit --sample table --help, and model, and detector, list all
 option = $(if $(strip $(2)),--$(1) $(call quoted,$(2)))
 audit: $(READY)
-ifneq ($(strip $(MODEL)$(IMAGES)),)
-	@python -m helpers.audit.model $(call option,model,$(MODEL)) $(call option,images,$(IMAGES)) \
-	  $(call option,contexts,$(CONTEXTS)) $(call option,weights,$(WEIGHTS)) $(call option,groups,$(GROUPS)) $(ASK)
-else ifneq ($(strip $(LABELS)$(PREDICTIONS)),)
-	@python -m helpers.audit.detector $(call option,labels,$(LABELS)) $(call option,predictions,$(PREDICTIONS)) \
-	  $(call option,attributes,$(ATTRIBUTES)) $(ASK)
-else ifneq ($(strip $(TABLE)),)
-	@python -m helpers.audit.table $(call quoted,$(TABLE)) $(ASK)
-else
-	@echo "what is audited? Each has a sample: make audit-model, make audit-detector, make audit-table"
-	@echo "make audit MODEL=resnet18 IMAGES=photos/ [CONTEXTS=places/] [WEIGHTS=mine.safetensors]: a network"
-	@echo "make audit LABELS=labels.json PREDICTIONS=found.json [ATTRIBUTES=boxes.csv]: a detector"
-	@echo "make audit TABLE=predictions.csv: a table of decisions"
-	@exit 2
-endif
+	@visual-bias audit $(call option,table,$(TABLE)) $(call option,model,$(MODEL)) $(call option,images,$(IMAGES)) \
+	  $(call option,contexts,$(CONTEXTS)) $(call option,weights,$(WEIGHTS)) $(call option,groups,$(GROUPS)) \
+	  $(call option,labels,$(LABELS)) $(call option,predictions,$(PREDICTIONS)) $(call option,attributes,$(ATTRIBUTES)) $(ASK)
 
-audit-model: $(READY)
-	@python -m helpers.audit.model
-
-audit-detector: $(READY)
-	@python -m helpers.audit.detector $(ASK)
-
-audit-table: $(READY)
-	@python -m helpers.audit.table
+audit-model audit-detector audit-table: audit-%: $(READY)
+	@visual-bias audit --sample $* $(ASK)
 
 # copies: opening, saving and exercising never change the stored notebooks
 lab: $(READY)
@@ -159,6 +152,20 @@ check: $(READY)
 	@TQDM_DISABLE=1 python -m helpers.suite.ready
 
 # 01 and 00 show what the other lessons are stored with
+# Networks for a class, as one file and its digest; what was packed elsewhere is checked and unpacked.
+PLACE := $(or $(SUITE_OUTPUTS),outputs)
+SHA256 := $(if $(shell command -v sha256sum),sha256sum,shasum -a 256)
+networks: $(READY)
+ifeq ($(strip $(FROM)),)
+	@cd $(call quoted,$(PLACE)) && tar -h --exclude='.*' -cf networks.tar $$(ls -d models predictions 2>/dev/null) \
+	  && $(SHA256) networks.tar > networks.tar.sha256 && du -h networks.tar
+else
+	@cd $(call quoted,$(dir $(FROM))) && $(SHA256) -c --quiet $(call quoted,$(notdir $(FROM)).sha256) \
+	  || { echo "$(FROM) is not whole, or its networks.tar.sha256 does not lie beside it: copy both again"; exit 1; }
+	@mkdir -p $(call quoted,$(PLACE)) && tar -C $(call quoted,$(PLACE)) -xf $(call quoted,$(FROM))
+endif
+	@TQDM_DISABLE=1 python -m helpers.suite.ready networks
+
 notebooks: LAST := notebooks/01_datasets.ipynb notebooks/00_start_here.ipynb
 notebooks: $(READY)
 	@python -m helpers.suite.notebooks execute $(filter-out $(LAST),$(wildcard notebooks/*.ipynb)) $(LAST)
@@ -168,4 +175,8 @@ bench: $(READY)
 
 lock: $(READY)
 	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --extra test --extra setup --upgrade --quiet pyproject.toml -o requirements.lock
+	  --extra test --extra cluster --extra setup --upgrade --quiet pyproject.toml -o requirements.lock
+	@$(MAKE) --no-print-directory environment.yml
+
+environment.yml: requirements.lock
+	@{ sed '/^  - pip:/q' $@; sed -n 's/^\([a-z0-9].*==.*[^ ]\) *\\$$/      - "\1"/p' $<; echo '      - -e .'; } > $@.new && mv $@.new $@

@@ -1,4 +1,4 @@
-"""Which notebook runs with which parameters, and what that makes. See README, "Sweeps"."""
+"""Which notebook runs with which parameters, and what that makes. See GUIDE.md, "Sweeps"."""
 
 import logging
 import os

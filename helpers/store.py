@@ -18,15 +18,20 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 from tqdm import tqdm
 
+CHECKOUT = Path(__file__).resolve().parents[1]
+SHARE = Path(__file__).resolve().parent / "share"  # in an installed wheel, data and notebooks
+
 
 def root() -> Path:
-    """Root folder of the project, wherever the caller was started from."""
-    return Path(__file__).resolve().parents[1]
+    """Folder with ``data`` and ``notebooks``, wherever the caller was started from."""
+    return SHARE if SHARE.is_dir() else CHECKOUT
 
 
 def outputs() -> Path:
-    """Folder of all that runs write: ``outputs/``, or ``$SUITE_OUTPUTS`` where that is set."""
-    return Path(os.environ.get("SUITE_OUTPUTS", root() / "outputs")).resolve()
+    """Folder of all that runs write: ``outputs/`` of the checkout, of the folder where an installed
+    wheel is started, or ``$SUITE_OUTPUTS`` where that is set."""
+    here = Path.cwd() if SHARE.is_dir() else CHECKOUT
+    return Path(os.environ.get("SUITE_OUTPUTS", here / "outputs")).resolve()
 
 
 def networks() -> Path:

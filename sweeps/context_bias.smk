@@ -2,7 +2,7 @@
 
     make sweep                                        or, the same without make:
     snakemake -s sweeps/context_bias.smk --cores 2    resumes where it was stopped
-    snakemake -s sweeps/context_bias.smk --executor slurm --jobs 20        on a cluster
+    make sweep EXECUTOR=slurm JOBS=20                 on a cluster
     snakemake -s sweeps/context_bias.smk --cores 2 --config seeds='[7,8]' per_class=150
 
 A pair, with its 15 trainings, is about 75 s of one core. Written are worlds.csv and, on screen, how

@@ -14,7 +14,7 @@ import pandas as pd
 import torch
 
 from helpers import data, models, recorded
-from helpers.contexts import background, methods
+from helpers.contexts import colour, methods
 from helpers.data import Collection, ImageSet, world
 from helpers.data.images import Images
 from helpers.models import experiment
@@ -95,19 +95,19 @@ def baselines(collection: Collection, clean: Collection, networks: Sequence, see
     for what in sorted(BASELINES):
         maps = maps_of(what, test, len(networks), seed)
         parts.append(methods.relevances(maps, test).assign(method=what))
-    guess = background.guesses({"C": collection.sets["C"]}).query("region == 'background'")
+    guess = colour.guesses({"C": collection.sets["C"]}).query("region == 'background'")
     mixed = clean.sets["C"].split("test")
     wrong = (models.logits(networks, mixed.images).argmax(2) != mixed.labels).double().numpy()
     class_of = {context: name for name, context in collection.context_of.items()}
     of = {"object_class": mixed.table["class"], "object": range(len(mixed))}
     of["context_class"] = mixed.table["context"].map(class_of)
     for training in range(len(networks)):
-        colour = guess.reset_index(drop=True).rename_axis("object").reset_index()
-        colour = colour.assign(context_class=colour["class"], value=colour["right"].astype(float))
-        colour = colour.rename(columns={"class": "object_class"}).assign(method="mean colour")
+        named = guess.reset_index(drop=True).rename_axis("object").reset_index()
+        named = named.assign(context_class=named["class"], value=named["right"].astype(float))
+        named = named.rename(columns={"class": "object_class"}).assign(method="mean colour")
         worst = pd.DataFrame(of | {"value": wrong[training], "method": "worst context"})
         worst = worst[worst["object_class"] != worst["context_class"]]
-        more = pd.concat([colour, worst], ignore_index=True)
+        more = pd.concat([named, worst], ignore_index=True)
         parts.append(more.assign(training=training, quantity="decisions", reading=methods.RAW))
     return pd.concat(parts, ignore_index=True)[methods.ROW]
 

@@ -1,8 +1,8 @@
 """Do the verdicts survive another seed? What ``make seeds`` runs, records in ``data/seeds.csv`` (a
 row a lesson, claim and seed), and prints. What is recorded by the code of today is not run again.
-
-Two verdicts contradict each other where a claim is right under one seed and wrong under the other.
-They differ, too, where one is undecided, or where only one run makes the claim."""
+A verdict is turned over where a claim is right under one seed and wrong under another. Lessons that
+judge recorded tables alone are left out: there another seed changes no verdict (tried with eight).
+Seeds that are not among the recorded ones are set beside them, and one draw is not judged."""
 
 import argparse
 import subprocess
@@ -16,16 +16,26 @@ from helpers import recorded, store
 from helpers.recorded import SEEDS
 from helpers.suite import claims, notebooks
 
-DIFFER_AT_MOST = 0.05  # share of claims
+RECORDED = range(8)
 ABSENT = "not made"
+WITHOUT = {"08", "08b", "09b", "10", "11", "12", "13"}  # the last three judge nothing
 CLAIM = ["lesson", "id", "of"]
 RIGHT = {claims.HOLDS, claims.AGREES, claims.BLIND}
 WRONG = {claims.FAILS, claims.DIFFERS, claims.CONTRADICTS}
 
 
-def read() -> pd.DataFrame:
-    """The recorded verdicts: lesson, id, of, seed, verdict, and the digest of what made them."""
-    return pd.read_csv(SEEDS, dtype=str, keep_default_na=False).astype({"seed": int})
+def _file(seed: int) -> Path:
+    """Where verdicts are kept; those of other seeds are no part of the project."""
+    return SEEDS if seed in RECORDED else store.outputs() / "seeds" / "others.csv"
+
+
+def read(file: Path | None = None) -> pd.DataFrame:
+    """Verdicts of a file (default: of all): lesson, id, of, seed, verdict, and the digest of what
+    made them."""
+    files = [one for one in (SEEDS, _file(-1)) if one.is_file() and file in (None, one)]
+    tables = [pd.read_csv(one, dtype=str, keep_default_na=False) for one in files]
+    empty = pd.DataFrame(columns=[*CLAIM, "seed", "verdict", "made_by"], dtype=str)
+    return pd.concat(tables or [empty]).astype({"seed": int})
 
 
 def missing(lessons: Iterable[str], seed: int) -> list[str]:
@@ -41,19 +51,19 @@ def record(folder: Path, lessons: Sequence[str], seed: int) -> None:
     if silent := {*lessons} - {*judged["lesson"]}:
         raise FileNotFoundError(f"{folder}: {min(silent)} holds no findings; run it with that seed")
     judged["made_by"] = judged["lesson"].map({name: recorded.of_lesson(name) for name in lessons})
-    old = read()
+    old = read(file := _file(seed))
     others = old[~(old["lesson"].isin(lessons) & (old["seed"] == seed))]
     table = pd.concat([others, judged[old.columns]]).sort_values([*CLAIM, "seed"])
-    store.write_text(SEEDS, table.to_csv(index=False))
+    store.write_text(file, table.to_csv(index=False))
 
 
 def confirm(lessons: Sequence[str], seed: int) -> list[str]:
     """The lessons whose stored notebooks (run with `seed`, as strict nbval proves of today's code)
     judge as recorded: today's code is noted as the maker of all their seeds."""
-    before, makers = read(), {name: recorded.of_lesson(name) for name in lessons}
+    before, makers = read(SEEDS), {name: recorded.of_lesson(name) for name in lessons}
     record(store.root(), lessons, seed)
     old, new = (
-        t[t["seed"] == seed].groupby("lesson")["verdict"].agg(list) for t in (before, read())
+        t[t["seed"] == seed].groupby("lesson")["verdict"].agg(list) for t in (before, read(SEEDS))
     )
     same = [name for name in lessons if old.get(name) == new[name]]
     makers = before["lesson"].where(before["lesson"].isin(same)).map(makers)
@@ -65,18 +75,19 @@ def confirm(lessons: Sequence[str], seed: int) -> list[str]:
 def verdicts(lessons: Sequence[str], seeds: Sequence[int]) -> pd.DataFrame:
     """The recorded verdict of every claim (by lesson, id and what it is about) under each seed."""
     table = read().query("lesson in @lessons and seed in @seeds")
-    together = table.pivot(index=CLAIM, columns="seed", values="verdict").fillna(ABSENT)
-    return together.loc[(together != claims.NO_COUNTERPART).any(axis=1), list(seeds)]
+    together = table.pivot(index=CLAIM, columns="seed", values="verdict").reindex(columns=seeds)
+    return together[(together != claims.NO_COUNTERPART).any(axis=1)].astype(object).fillna(ABSENT)
 
 
-def compared(table: pd.DataFrame) -> pd.DataFrame:
-    """Numbers of claims, contradictions and differences from the first seed: a row a seed."""
-    first, rows = table.iloc[:, 0], []
-    for seed, other in table.iloc[:, 1:].items():
-        turned = (first.isin(RIGHT) & other.isin(WRONG)) | (first.isin(WRONG) & other.isin(RIGHT))
-        differs = first != other
-        rows.append((seed, len(table), turned.sum(), differs.sum(), differs.mean()))
-    return pd.DataFrame(rows, columns=["seed", "claims", "contradictions", "differ", "share"])
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """By lesson, and of all: how many claims are judged, how many verdicts are the same in all
+    seeds, how many are not, and how many of these are turned over."""
+    judged = table[~table.isin([claims.TOLD, claims.NO_COUNTERPART]).all(axis=1)]
+    same = judged.nunique(axis=1) == 1
+    turned = judged.isin(RIGHT).any(axis=1) & judged.isin(WRONG).any(axis=1)
+    counts = {"verdicts": same | True, "same in all": same, "differ": ~same, "turned over": turned}
+    found = pd.DataFrame(counts).groupby("lesson").sum()
+    return pd.concat([found, found.sum().to_frame("all").T]).rename_axis("lesson")
 
 
 def run(lessons: Sequence[str], seed: int, cores: str) -> Path:
@@ -93,6 +104,7 @@ def run(lessons: Sequence[str], seed: int, cores: str) -> Path:
 def main() -> None:
     """``python -m sweeps.seeds``: run, record, compare; exit with 1 where verdicts turn over."""
     every = {path.stem.split("_")[0]: path.stem for path in notebooks.lessons()}
+    every = {number: name for number, name in every.items() if number not in WITHOUT}
     parser = argparse.ArgumentParser(description="Do the verdicts survive another seed?")
     parser.add_argument("--lessons", nargs="+", default=every, choices=every, help="such as 03 09")
     parser.add_argument("--seeds", type=int, nargs="+", default=range(8), help="first: compared")
@@ -107,15 +119,16 @@ def main() -> None:
     for seed in seeds:
         if left := missing(lessons, seed):
             record(run(left, seed, asked.cores), left, seed)
-    table = verdicts(lessons, seeds)
-    comparison = compared(table)
+    beside = [seed for seed in seeds if seed not in RECORDED]
+    table = verdicts(lessons, RECORDED if beside else seeds)
     print(table[table.nunique(axis=1) > 1].reset_index().to_string(index=False))
-    print(f"(all in {SEEDS})\n\n{comparison.round(3).to_string(index=False)}")
-    if comparison["contradictions"].any() or (comparison["share"] > DIFFER_AT_MOST).any():
-        raise SystemExit(
-            "Verdicts do not survive another seed: there must be no contradiction, and at most "
-            f"{DIFFER_AT_MOST:.0%} may differ."
-        )
+    print(f"(all in {SEEDS})\n\n{(counts := summary(table)).to_string()}")
+    shared = table[table.nunique(axis=1) == 1].iloc[:, :1]
+    for seed in beside:
+        both = shared.join(verdicts(lessons, [seed]), how="left").fillna(ABSENT)
+        print(f"seed {seed}, beside what the recorded seeds share:\n{summary(both).to_string()}")
+    if counts.loc["all", "turned over"]:
+        raise SystemExit("Verdicts are turned over by another seed: see the table above.")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from helpers import store
-from helpers.audit import form, groups, page, table, tally, widest
+from helpers.audit import command, form, groups, largest_gaps, page, tally
 from helpers.blocks import blocks, counts, report
 
 N = 600
@@ -122,8 +122,8 @@ def test_a_wide_gap_among_many_is_told_and_never_said_to_be_none(rows, monkeypat
     counted = tally.of_file(many, sensitive_features=list("abcdef"))
     found = page.Audit(counted, draws=99)
     assert found.gaps.loc[0, "told"] == "yes"
-    assert found.gaps.loc[0, "p"] < widest.LEVEL and found.shuffles >= 40 * len(found.gaps)
-    monkeypatch.setattr(widest, "A_GAP", 0)
+    assert found.gaps.loc[0, "p"] < largest_gaps.LEVEL and found.shuffles >= 40 * len(found.gaps)
+    monkeypatch.setattr(largest_gaps, "A_GAP", 0)
     found = page.Audit(counted, draws=99)
     assert found.gaps.loc[0, "told"] == "cannot"
     assert "99 shuffles are too few" in " ".join(found.unsaid)
@@ -228,10 +228,10 @@ def folder(tmp_path_factory):
     rows.to_csv(place / "t.csv", index=False)
     with patch.context() as here:
         here.setenv("SUITE_OUTPUTS", str(place))
-        table.main([str(place / "t.csv")])
+        command.main(["audit", "--table", str(place / "t.csv")])
         before = (place / "audit/t/page.html").read_text()
-        with pytest.raises(SystemExit, match=r"no column .age(?s:.*)page of an earlier table"):
-            table.main([str(place / "t.csv"), "--sensitive", "age"])
+        with pytest.raises(SystemExit, match=r"no column .age(?s:.*)page of an earlier audit"):
+            command.main(["audit", "--table", str(place / "t.csv"), "--sensitive", "age"])
     return place / "audit/t", before
 
 
@@ -256,7 +256,10 @@ def test_findings_have_their_schema(folder):
     record = json.loads((place / "findings.json").read_text())
     assert record["schema"] == form.SCHEMA and record["table"] == "t.csv"
     assert {"python", *form.LIBRARIES} == record["versions"].keys()
-    assert record["command"].startswith("make audit TABLE=") and record["headline"][:20] in text
+    assert (
+        record["command"].startswith("visual-bias audit --table /")
+        and record["headline"][:20] in text
+    )
     for found in record["findings"]:
         assert [*found] == [*form.COLUMNS] and found["verdict"] in page.TOLD.values()
         assert found["low"] <= found["value"] <= found["high"]
@@ -333,7 +336,7 @@ def test_the_chance_of_any_false_finding_is_five_in_a_hundred():
     for _ in range(400):
         drawn = [rng.normal(size=(200, 3)) * sizes for _ in range(5)]
         drawn[0][0, 0] += 6
-        p = widest.corrected([widest.standard(one[0], one[1:]) for one in drawn])
+        p = largest_gaps.corrected([largest_gaps.standard(one[0], one[1:]) for one in drawn])
         false += min(p[0]["p"][1:].min(), *(one["p"].min() for one in p[1:])) <= 0.05
         real += p[0]["p"][0] <= 0.05
     assert 5 < false < 33 and real > 390  # 20 expected at most

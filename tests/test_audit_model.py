@@ -308,7 +308,7 @@ def test_weights_that_need_code_and_names_of_nothing_are_refused(folder):
 def test_the_command_refuses_halves_and_files_that_are_not_there(capsys):
     with pytest.raises(SystemExit, match="go together"):
         model.main(["--model", "resnet18"])
-    with pytest.raises(SystemExit, match="no file or folder"):
+    with pytest.raises(SystemExit, match="audit: argument --images: there is no file or folder"):
         model.main(["--model", "resnet18", "--images", "nowhere"])
 
 

@@ -10,6 +10,8 @@ from torch import nn
 
 from helpers import stats
 from helpers.contexts import claims, cross_evaluation, effects
+from helpers.contexts.random_split import hidden
+from helpers.stats.interval import crossed_error
 
 
 class Constant(nn.Module):
@@ -57,7 +59,7 @@ def test_accuracy_is_a_mean_over_trainings_and_images(table):
 
 
 def test_hidden_is_own_minus_the_mean_of_the_others(table):
-    row = cross_evaluation.hidden(table).set_index("model").loc["model-C"]
+    row = hidden(table, crossed_error).set_index("model").loc["model-C"]
     right = table[table["model"] == "model-C"].groupby("test_set")["right"].mean()
     assert row["drop"] == pytest.approx(right["C"] - right["WB"])
     assert row["drop_low"] <= row["drop"] <= row["drop_high"]
@@ -71,7 +73,7 @@ def test_whiskers_come_from_the_formula_that_is_handed_over(table):
 
     bars = cross_evaluation.accuracies(table, certain).query("0 < accuracy < 1")
     assert len(bars) and bars["low"].eq(bars["accuracy"]).all()
-    drops = cross_evaluation.hidden(table, certain)
+    drops = hidden(table, certain)
     assert len(drops) and drops["drop_low"].eq(drops["drop"]).all()
 
 

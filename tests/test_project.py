@@ -33,7 +33,10 @@ def test_every_direct_dependency_is_locked_and_no_package_index_is_named():
 def test_conda_takes_its_versions_from_the_same_lock():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     pip = next(d["pip"] for d in environment["dependencies"] if isinstance(d, dict))
-    assert "--requirement requirements.lock" in pip
+    lock = re.findall(
+        r"^([a-z0-9][^ ]*==.*\S) *\\$", (ROOT / "requirements.lock").read_text(), re.M
+    )
+    assert pip == [*lock, "-e ."] and len(lock) > 200, "make environment.yml"
     others = [d for d in environment["dependencies"] if isinstance(d, str)]
     assert [re.split("[=<>]", d)[0] for d in others] == ["python", "pip", "make"]
     python = next(d for d in others if d.startswith("python="))

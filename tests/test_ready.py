@@ -1,14 +1,18 @@
 """`make check` and its answers, each with a machine that is ready and with one that is not."""
 
+import os
 import socket
+import subprocess
 import webbrowser
 
 import pytest
 
 import helpers
+from helpers import store
 from helpers.models import probe
-from helpers.suite import notebooks, ready, waits
+from helpers.suite import notebooks, parameters, ready, waits
 
+TEXT = {"capture_output": True, "text": True}
 GIGABYTES = {"SC_PAGE_SIZE": 10**9, "SC_PHYS_PAGES": 4}
 
 
@@ -90,3 +94,25 @@ def test_a_machine_without_a_browser_may_be_ready(capsys, monkeypatch):
 
     monkeypatch.setattr(webbrowser, "get", none)
     assert "ok  No browser here: open the address that JupyterLab prints" in answers(capsys)
+
+
+@pytest.mark.slow
+def test_networks_are_packed_checked_and_unpacked_and_serve_their_lesson(tmp_path):
+    path = next(one for one in notebooks.lessons() if one.stem.startswith("02"))
+    settings = parameters.accepted(parameters.defaults(path), {})
+    waits.note(path.stem, settings)
+    (store.networks() / "model-a.safetensors").write_bytes(b"a" * 1000)
+
+    def make(*words, **where):
+        command = ["make", "-o", ".venv/ready", "networks", *words]
+        environment = {**os.environ, **where}
+        return subprocess.run(command, cwd=store.root(), env=environment, **TEXT)
+
+    assert "02_cross_evaluation" not in make().stdout
+    packed, other = store.outputs() / "networks.tar", {"SUITE_OUTPUTS": str(tmp_path / "other")}
+    told = make(f"FROM={packed}", **other)
+    assert told.returncode == 0 and "03_" in told.stdout and "02_" not in told.stdout
+    assert (tmp_path / "other/models/model-a.safetensors").read_bytes() == b"a" * 1000
+    packed.write_bytes(packed.read_bytes()[:-1] + b"x")
+    told = make(f"FROM={packed}", SUITE_OUTPUTS=str(tmp_path / "third"))
+    assert told.returncode and "is not whole" in told.stdout and not (tmp_path / "third").exists()

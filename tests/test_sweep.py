@@ -14,7 +14,7 @@ import torch
 from statsmodels.stats.proportion import proportion_confint
 
 from helpers import store
-from helpers.contexts import claims, sweep
+from helpers.contexts import claims, sweep, twins
 from helpers.contexts.calibration import clear
 from helpers.data import world
 from helpers.data.images import Images
@@ -142,7 +142,7 @@ def test_contexts_that_answer_in_opposite_directions_are_seen_before_they_are_po
     worlds = five(made(opposite))
     found = sweep.told_apart(worlds, MEASURES[:1]).set_index("context_class")["auc"]
     assert found["bench"] > 0.9 and found["plane"] < 0.1 and 0.35 < found[sweep.ALL] < 0.65
-    change = sweep.changes(worlds, MEASURES[:1]).set_index("context_class")
+    change = twins.changes(worlds, MEASURES[:1]).set_index("context_class")
     assert change.loc["bench", "low"] > 0 > change.loc["plane", "high"]
     assert change.loc["bench", "rises"] + change.loc["bench", "falls"] == 40
     rates = sweep.rates(worlds, MEASURES[:1]).set_index("kind")
@@ -172,14 +172,14 @@ def test_rates_are_shares_of_contexts_with_pairs_as_units():
 
 def test_intervals_off_zero_are_counted_in_the_twins():
     worlds = five(made(told))
-    twins = worlds["world"] == "twin"
+    clean = worlds["world"] == "twin"
     signs = pd.Series(np.random.default_rng(0).integers(-1, 2, len(worlds)), worlds.index)
     worlds[f"answer: {MEASURES[0]}"] = signs
-    row = sweep.by_interval(worlds, MEASURES[:1]).iloc[0]
-    assert row["contexts"] == pytest.approx((signs[twins] != 0).mean())
-    assert row["pages"] == pytest.approx((signs[twins] != 0).groupby(worlds["pair"]).any().mean())
+    row = twins.by_interval(worlds, MEASURES[:1]).iloc[0]
+    assert row["contexts"] == pytest.approx((signs[clean] != 0).mean())
+    assert row["pages"] == pytest.approx((signs[clean] != 0).groupby(worlds["pair"]).any().mean())
     name, word, number = row["most often"].replace(":", "").replace(" in", "").split()
-    of = signs[twins & (worlds["context_class"] == name)]
+    of = signs[clean & (worlds["context_class"] == name)]
     assert int(number) == (of == {"more": 1, "less": -1}[word]).sum()
 
 

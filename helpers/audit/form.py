@@ -1,8 +1,12 @@
 """What every audit leaves in its folder: a page, tables as CSV, and findings.json."""
 
+import contextlib
 import io
 import json
+import os
 import platform
+import re
+import shlex
 from collections.abc import Iterable, Mapping
 from html import escape
 from importlib.metadata import version
@@ -25,6 +29,8 @@ QUESTIONS = {
     "acc": "accuracy equality",
 }
 """What the gap in a measure is usually called."""
+OLD = "<p><b>The latest audit did not succeed. This page is of an earlier one.</b></p>"
+REFUSALS = "ValueError", "ParameterError", "DetectionDataError", "UnreadableArtifact"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet begins a formula
 
 STYLE = """body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem;
@@ -51,7 +57,7 @@ def page(title: str, headline: str, parts: Iterable[tuple]) -> str:
 def _element(content: Any) -> str:
     if isinstance(content, pd.DataFrame):
         with pd.option_context("display.max_colwidth", None):
-            return content.to_html(index=False, border=0, float_format="{:.3f}".format, na_rep="–")
+            return content.to_html(index=False, border=0, float_format=_number, na_rep="–")
     if isinstance(content, list):
         return f"<ul>{''.join(f'<li>{escape(one)}</li>' for one in content)}</ul>"
     if isinstance(content, tuple):
@@ -60,6 +66,10 @@ def _element(content: Any) -> str:
         picture = text.getvalue()[text.getvalue().index("<svg") :]
         return f'<div role="img" aria-label="{escape(told)}">{picture}</div>'
     return f"<p>{escape(content)}</p>"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
 def defused(text):
@@ -90,3 +100,50 @@ def write(
     store.write_text(folder / "findings.json", json.dumps(record, indent=1, default=str))
     store.write_text(folder / "page.html", page)
     return folder
+
+
+def run(notebook: str, name: str, values: Mapping[str, Any]) -> None:
+    """Run an audit's notebook with these parameters into ``audit/NAME``. What it refuses is one
+    sentence, another error is named with its cell, and a page of before says that it is one."""
+    import papermill  # takes a second, and notebooks have no need of it
+
+    os.environ |= {"TQDM_DISABLE": "1", "SUITE_AUDIT": "1"}  # of the kernel, which begins here
+    usual = re.sub(r"[^\w.-]", "_", name).lstrip(".-") or notebook
+    values = {"output": f"audit/{usual}", **values}
+    (folder := store.outputs() / values["output"]).mkdir(parents=True, exist_ok=True)
+    source, ran = store.root() / "notebooks" / f"{notebook}.ipynb", folder / "running.ipynb"
+    page = folder / "page.html"
+    try:
+        papermill.execute_notebook(source, ran, values, log_output=False)
+        ran.replace(folder / "notebook.ipynb")
+    except BaseException as error:
+        earlier = f"\n{page} is the page of an earlier audit." if _outdated(page) else ""
+        if not isinstance(error, papermill.PapermillExecutionError):
+            raise
+        where = f" ({error.ename}, in cell {error.exec_count} of {notebook})"
+        where *= error.ename not in REFUSALS
+        where += ' (to make, as ASK="...")' * ("--" in error.evalue)
+        raise SystemExit(f"audit: {error.evalue}{where}{earlier}") from None
+    finally:
+        ran.unlink(missing_ok=True)
+    print(f"open {page}")
+
+
+def _outdated(page: Path) -> bool:
+    """Say in a page of before that it is one."""
+    with contextlib.suppress(OSError, UnicodeError):
+        text = page.read_text(encoding="utf-8")
+        if OLD not in text:
+            store.write_text(page, text.replace("<body>", f"<body>\n{OLD}", 1))
+    return page.exists()
+
+
+def command(values: Mapping[str, Any], sample: str) -> str:
+    """The command that makes an audit again, of what was given by the names of its options;
+    "options" are such words themselves. Where nothing was given: that of the sample."""
+    given = {name: value for name, value in values.items() if value}
+    words = [] if given.keys() - {"options", "seed"} else ["--sample", sample]
+    for name, value in given.items():
+        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        words += shlex.split(text) if name == "options" else [f"--{name}", text]
+    return shlex.join(["visual-bias", "audit", *words])

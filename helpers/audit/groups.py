@@ -12,10 +12,10 @@ import pandas as pd
 import scipy.stats
 
 from .. import stats
-from . import page, widest
+from . import largest_gaps, page
 from .rows import PRIVATE
 from .tally import MISSING
-from ..blocks import blocks, counts, evidence, report
+from ..blocks import blocks, counts, report, resampling
 
 ENDS = ["value", "low", "high"]
 
@@ -103,22 +103,21 @@ def intersections(audited, seed=0) -> pd.DataFrame:
         return pd.DataFrame()
     data = audited.counted.table(audited.several, "all", scores=False)
     single = audited.counted.table(audited.several, "each", scores=False).groups.names
-    kept, draws = (
-        ~np.isin(data.groups.names, single),
-        widest.enough(data, len(names), audited.draws),
-    )
+    kept = ~np.isin(data.groups.names, single)
+    draws = largest_gaps.enough(data, len(names), audited.draws)
     beside = lambda g: (np.arange(g), g + 1 + np.arange(g))  # noqa: E731
-    null, found, families = widest.apart(data, names, draws, seed, True, beside), [], []
+    null, found, families = largest_gaps.apart(data, names, draws, seed, True, beside), [], []
     for of in names:
         mine, others = (report.rates(table, of)[kept] for table in (data, rest(data)))
         both = mover(mine, others)[["difference", "low", "high"]]
         own = mine[["group", "n", "value"]].assign(others=others["value"], measure=of)
         found.append(own.join(both))
-        families.append(widest.standard(both["difference"].to_numpy(), null[of][:, kept]))
-    p = pd.concat(widest.corrected(families), ignore_index=True)
+        families.append(largest_gaps.standard(both["difference"].to_numpy(), null[of][:, kept]))
+    p = pd.concat(largest_gaps.corrected(families), ignore_index=True)
     found = pd.concat(found, ignore_index=True).join(p).dropna(subset=["difference"])
     near = np.maximum(found["low"], -found["high"])
-    return found.iloc[np.lexsort((-near, ~(found["p"] <= widest.LEVEL)))].reset_index(drop=True)
+    order = np.lexsort((-near, ~(found["p"] <= largest_gaps.LEVEL)))
+    return found.iloc[order].reset_index(drop=True)
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-23
 def sweep(data, thresholds) -> pd.DataFrame:
@@ -150,7 +149,7 @@ def calibration(data, bins=10) -> pd.DataFrame:
 def redrawn(rows, draws, seed=0) -> np.ndarray:
     """The weights of kinds of rows, as they are and drawn anew: (1 + draws, kinds)."""
     times, rng = rows[PRIVATE["times"]].to_numpy(), np.random.default_rng(seed)
-    draws = max(99, min(draws, widest.WORK // 4 // len(rows)))
+    draws = max(99, min(draws, largest_gaps.WORK // 4 // len(rows)))
     if PRIVATE["cluster"] in rows:
         cluster = pd.factorize(rows[PRIVATE["cluster"]])[0]
         drawn = stats.cluster_bootstrap(cluster.max() + 1, draws, rng)[:, cluster] * times
@@ -221,7 +220,9 @@ def headline(audited, crossed, held=()) -> str:
         ends = f"{row.value:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
         found.append(f"The widest sure one: the {words[row.measure]} is {both}, a gap of {ends}.")
     found += held
-    clear = [row for row in crossed.itertuples() if row.p <= widest.LEVEL and row.n >= page.SMALL]
+    clear = [
+        row for row in crossed.itertuples() if row.p <= largest_gaps.LEVEL and row.n >= page.SMALL
+    ]
     for row in clear[:1]:
         if abs(row.difference) > sure["value"].max() or sure.empty:  # no part of a wider one
             both = f"{row.value:.3f} for {row.group} (n = {row.n:,}), for others {row.others:.3f}"

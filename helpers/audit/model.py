@@ -1,24 +1,23 @@
-"""``python -m helpers.audit.model [--model NAME --images FOLDER ...]``: a reader's network with its
-photographs and contexts; notebook 11 run on them, into a folder."""
+"""``visual-bias audit --model NAME --images FOLDER ...``: notebook 11 run on a reader's network,
+with its photographs and contexts."""
 
-import argparse
 import importlib.util
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import papermill
 import torch
 from scipy.optimize import linear_sum_assignment
 from torch import nn
 from torch.nn.functional import adaptive_avg_pool2d
 
 from helpers import models, store
-from helpers.audit import planting
+from helpers.audit import form, planting
+from helpers.audit.options import Parser, place
 from helpers.data import decoding, duplicates, folders, world
 from helpers.data.collection import listed
 from helpers.models import experiment, networks, preprocessing
@@ -363,45 +362,32 @@ def scenes(seed: int) -> dict[str, torch.Tensor]:
     return {name: shown[(where == name).to_numpy()].contiguous() for name in pictures.CONTEXTS}
 
 
-def parser() -> argparse.ArgumentParser:
-    """What the command takes; ASK="..." holds what has no word of its own."""
-    made = argparse.ArgumentParser("python -m helpers.audit.model", description="Audit a network.")
-    made.add_argument("--model", help=KINDS)
-    made.add_argument("--images", help="a folder of class folders, or a CSV: path, label, groups")
-    made.add_argument("--contexts", help="a folder of context folders, without the objects")
-    made.add_argument("--weights", help=".safetensors, or a state dict that torch.save wrote")
-    made.add_argument("--groups", help="a CSV: path, and a column a group of images")
-    made.add_argument("--start", help="the weights from which the network was trained")
-    made.add_argument("--classes", help="a CSV: class, outputs (numbers, several with ;)")
-    made.add_argument("--seed", type=int, default=0)
+def parser() -> Parser:
+    """The options, and the notebook's parameters that they are."""
+    made = Parser("Audit a network with photographs of its classes.")
+    add, file = made.add_argument, {"type": place}
+    add("--model", dest="network", help=KINDS)
+    text = "a folder of class folders, or a CSV: path, label, groups"
+    add("--images", dest="photographs", help=text, **file)
+    add("--contexts", dest="places", help="a folder of context folders, no objects in them", **file)
+    add("--weights", help=".safetensors, or a state dict that torch.save wrote", **file)
+    add("--groups", dest="group_table", help="a CSV: path, and a column a group of images", **file)
+    add("--start", help="the weights from which the network was trained", **file)
+    text = "a CSV: class, outputs (numbers, several with ;)"
+    add("--classes", dest="class_table", help=text, **file)
+    add("--seed", type=int)
     return made
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the notebook; what it refuses is one sentence, and what stood there before is kept."""
-    values = {name: one for name, one in vars(parser().parse_args(arguments)).items() if one}
-    for name in {"images", "contexts", "weights", "groups", "start", "classes"} & values.keys():
-        if not Path(values[name]).exists():
-            raise SystemExit(f"audit: {name}: there is no file or folder {values[name]!r} here")
-        values[name] = str(Path(values[name]).resolve())
-    if ("model" in values) != ("images" in values):
-        raise SystemExit("audit: MODEL= and IMAGES= go together (neither: make audit-model)")
-    named = Path(values.get("images", "model-sample")).stem
-    values["output"] = f"audit/{''.join(c if c.isalnum() or c in '.-' else '_' for c in named)}"
-    words = {"model": "network", "images": "photographs", "groups": "group_table"}
-    words |= {"contexts": "places", "classes": "class_table"}
-    folder = store.outputs() / values["output"]
-    folder.mkdir(parents=True, exist_ok=True)
-    source, ran = store.root() / "notebooks" / f"{NOTEBOOK}.ipynb", folder / "running.ipynb"
-    told = {words.get(name, name): value for name, value in values.items()}
-    try:
-        papermill.execute_notebook(source, ran, told, progress_bar=True, log_output=False)
-    except papermill.PapermillExecutionError as error:
-        ran.unlink(missing_ok=True)
-        raise SystemExit(f"audit: {error.evalue}") from None
-    ran.replace(folder / "notebook.ipynb")
-    print(f"open {folder / 'page.html'}")
+    """Run the notebook on what the command line names."""
+    values = {k: v for k, v in vars(parser().parse_args(arguments)).items() if v is not None}
+    if len({"network", "photographs"} & set(values)) == 1:
+        raise SystemExit("audit: --model and --images go together (--sample model: without them)")
+    form.run(NOTEBOOK, Path(values.get("photographs", "model-sample")).stem, values)
 
 
-if __name__ == "__main__":
-    main()
+def command(values: Mapping) -> str:
+    """The command that makes an audit again, of the notebook's parameters that were given."""
+    words = {one.dest: one.option_strings[0].removeprefix("--") for one in parser()._actions}
+    return form.command({words.get(name, name): one for name, one in values.items()}, "model")

@@ -1,9 +1,27 @@
-"""What may be said about a table on the command line of its audit; nothing heavy is loaded."""
+"""What may be said on the command line of an audit, and about a table; nothing heavy is loaded."""
 
 import argparse
 import csv
+from pathlib import Path
 
 REFERENCES = "best", "largest", "rest"
+
+
+class Parser(argparse.ArgumentParser):
+    """Of an audit's options; what is wrong with them is one sentence."""
+
+    def __init__(self, about: str = "", **more):
+        super().__init__("visual-bias audit", description=about, allow_abbrev=False, **more)
+
+    def error(self, message: str) -> None:
+        raise SystemExit(f"audit: {message}")
+
+
+def place(text: str) -> str:
+    """The whole path of a file or folder that is there."""
+    if not Path(text).exists():
+        raise argparse.ArgumentTypeError(f"there is no file or folder {text!r} here")
+    return str(Path(text).resolve())
 
 
 def _role(text: str) -> tuple[str, str]:
@@ -14,22 +32,21 @@ def _role(text: str) -> tuple[str, str]:
     return role, column
 
 
-def _names(text: str) -> list[str]:
-    """Columns with commas between; one that holds a comma stands in double quotes."""
+def names(text: str) -> list[str]:
+    """Names with commas between; one that holds a comma stands in double quotes."""
     return next(csv.reader([text], skipinitialspace=True), [])
 
 
-def parser() -> argparse.ArgumentParser:
-    """The options of ``python -m helpers.audit.table``, and of notebook 13."""
-    about = "One folder about a table of predictions: page, notebook, CSVs, findings.json."
-    parser = argparse.ArgumentParser("python -m helpers.audit.table", description=about)
+def parser() -> Parser:
+    """The options of an audit of a table, and of notebook 13."""
+    parser = Parser("One folder about a table of predictions: page, notebook, CSVs, findings.json.")
     add, more = parser.add_argument, {"action": "extend", "default": []}
     add("table", nargs="?", help="CSV or Parquet: a file, a folder or a pattern; none: a sample")
     roles = "y_true=, y_pred= or y_score= and the column's name"
     add("--map", nargs="+", type=_role, metavar="ROLE=COLUMN", help=roles, **more)
     groups = "group columns, with commas between"
-    add("--sensitive", type=_names, dest="sensitive_features", help=groups, action="extend")
-    add("--strata", type=_names, help="columns held fixed, with commas between", **more)
+    add("--sensitive", type=names, dest="sensitive_features", help=groups, action="extend")
+    add("--strata", type=names, help="columns held fixed, with commas between", **more)
     roles = {"y_beside": "--beside", "cluster": "--cluster", "sample_weight": "--weight"}
     kinds = "a second prediction, set beside y_pred", "which rows belong together", "weights"
     for (role, option), said in zip(roles.items(), kinds, strict=True):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from helpers.audit import options, tally, widest
+from helpers.audit import largest_gaps, options, tally
 from helpers.audit.tally import Tally
 from helpers.blocks import blocks, counts, report
 
@@ -68,9 +68,11 @@ class Audit:
         first, resampling = by[several[0]], {"draws": draws, "seed": seed}
         who = pd.concat({n: counted.sizes(n) for n in several}, names=["attribute", "group"])
         self.who = who.reset_index().assign(share=who.to_numpy() / len(counted))
-        rates = [widest.rates(data, **resampling).assign(attribute=n) for n, data in by.items()]
+        rates = [
+            largest_gaps.rates(data, **resampling).assign(attribute=n) for n, data in by.items()
+        ]
         self.rates = pd.concat(rates, ignore_index=True)
-        self.gaps, self.fixed = (widest.gaps(tables, **resampling) for tables in (by, held))
+        self.gaps, self.fixed = (largest_gaps.gaps(tables, **resampling) for tables in (by, held))
         if len(self.fixed):
             before = self.gaps[["measure", "attribute", "told"]].rename(columns={"told": "sure"})
             self.fixed = before.merge(self.fixed, on=["measure", "attribute"], how="left")
@@ -79,7 +81,9 @@ class Audit:
             one, other = (of.reindex(pd.MultiIndex.from_arrays(at)).to_numpy() for at in pairs)
             self.fixed["before"] = abs(one - other)  # of the same two groups
         decided = by.items() if "y_pred" in first.has else ()
-        ratios = [{"attribute": n} | widest.ratio(data, limit, **resampling) for n, data in decided]
+        ratios = [
+            {"attribute": n} | largest_gaps.ratio(data, limit, **resampling) for n, data in decided
+        ]
         self.ratios = pd.DataFrame(ratios)
         self.shuffles = int(self.gaps["shuffles"].min())
         self.unsaid = self._unsaid(first) + self._apart(held)

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.sparse import coo_array
 
 from helpers import stats
-from helpers.blocks import blocks, evidence
+from helpers.blocks import blocks, resampling
 from helpers.blocks.blocks import Sample
 from helpers.blocks.counts import CELLS, Table, known
 
@@ -104,11 +104,11 @@ def make(
     parts = [_cells(sample)]
     values = parts[0]["value"].to_numpy()
     if bootstrap:
-        parts.append(evidence.bootstrap(data, grid, values, bootstrap, seed))
+        parts.append(resampling.bootstrap(data, grid, values, bootstrap, seed))
     if permutations:
-        shuffled = evidence.samples(data, grid, permutations, seed, null=True)
+        shuffled = resampling.samples(data, grid, permutations, seed, null=True)
         null = np.concatenate([part.cells() for part in shuffled])
-        parts.append(evidence.p_values(values, null, evidence.tested(grid)))
+        parts.append(resampling.p_values(values, null, resampling.tested(grid)))
     return Report(pd.concat(parts, axis=1), sample, null)
 
 
@@ -140,8 +140,8 @@ def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> 
         low, high = stats.wilson(np.nan_to_num(value).clip(0, 1) * trials, trials)
     else:
         n = (data.groups.member @ data.pooled.sum(1)).astype(int)
-        drawn = pd.DataFrame(evidence.resampled(data, grid, draws, seed).f[of][:, :groups])
-        low, high = drawn.quantile([evidence.SIDE, 1 - evidence.SIDE]).to_numpy()
+        drawn = pd.DataFrame(resampling.resampled(data, grid, draws, seed).f[of][:, :groups])
+        low, high = drawn.quantile([resampling.SIDE, 1 - resampling.SIDE]).to_numpy()
     columns = {"group": data.groups.names, "n": n, "value": value, "low": low, "high": high}
     if data.counts.ndim == 3:
         columns["adjusted"] = blocks.drawn(data, grid).sides(of, blocks.alone)[0]

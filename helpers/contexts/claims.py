@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from helpers import stats, store
-from helpers.contexts import background, cross_evaluation, effects, methods, pasting, sweep
+from helpers.contexts import colour, cross_evaluation, effects, methods, pasting, sweep
 from helpers.contexts.cross_evaluation import BARS
 from helpers.contexts.effects import signed
 from helpers.data import Collection
@@ -88,7 +88,7 @@ def ranks_as_printed(images: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_datasets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]:
-    """Section 2.1.1, and what colour alone gives away, by `background.guesses` (notebook 01)."""
+    """Section 2.1.1, and what colour alone gives away, by `colour.guesses` (notebook 01)."""
     found, counts = [], collection.summary().loc["C"]
     if collection.source != "world" and (counts["total"] == sum(PER_CLASS)).all():
         other = int((counts[["train", "val", "test"]] != PER_CLASS).any(axis=1).sum())
@@ -96,7 +96,7 @@ def of_datasets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]
     mine = guesses[guesses["set"] == "C"].groupby("region", sort=False)["right"]
     rights = {name: right.to_numpy(float) for name, right in mine}
     region = "background" if "background" in rights else "image"
-    row = background.given_away(guesses).set_index(["set", "region"]).loc[("C", region)]
+    row = colour.given_away(guesses).set_index(["set", "region"]).loc[("C", region)]
     ends = tuple(row[["accuracy", "low", "high"]] - row["chance"])
     found.append(Estimate("suite/contexts/colour", ends, {"region": region}))
     if region == "background":

@@ -47,16 +47,3 @@ def accuracies(table: pd.DataFrame, error: Callable = crossed_error) -> pd.DataF
         rows.append((*of, *stats.share(right, error), right.shape[1], len(right)))
     columns = [*keys, "accuracy", "low", "high", "images", "trainings"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def hidden(table: pd.DataFrame, error: Callable = crossed_error) -> pd.DataFrame:
-    """By model, accuracy on the own set less the mean on the others: drop, drop_low, drop_high."""
-    rows, rights = [], effects.grids(table, *BARS)
-    for name, own in table.groupby("model", sort=False)["train_set"].first().items():
-        others = [bar for bar in rights if bar[0] == name and bar[1] != own]
-        if others and (name, own) in rights:
-            weights = effects.signed([(name, own)], others)
-            groups = [rights[bar] for bar in weights]
-            drop = stats.mean(groups, [*weights.values()], shares=True, error=error)
-            rows.append([name, *drop.interval()])
-    return pd.DataFrame(rows, columns=["model", "drop", "drop_low", "drop_high"])

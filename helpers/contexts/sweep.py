@@ -65,37 +65,6 @@ def rates(worlds: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def by_interval(worlds: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
-    """How often intervals that lie off zero, a rule without a threshold, call the twins: the share
-    of contexts, of pages, and the call that came most often, with the number of twins."""
-    twins, rows = worlds[worlds["world"] == "twin"], []
-    for measure in measures:
-        answers = twins[f"answer: {measure}"]
-        row = {"contexts": (answers != 0).mean()}
-        row["pages"] = (answers != 0).groupby(twins["pair"]).any().mean()
-        called = answers[answers != 0].map({1: "more", -1: "less"})
-        counts = (twins["context_class"] + ": " + called).value_counts(sort=False)
-        often = counts.idxmax() + f" in {counts.max()}" if len(counts) else "none"
-        rows.append({"measure": measure, **row, "most often": often})
-    return pd.DataFrame(rows).set_index("measure")
-
-
-def changes(worlds: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
-    """By measure and context: the effect in the biased world less that in its twin, mean over the
-    pairs with its interval; and in how many pairs it is larger."""
-    rows = []
-    for measure in measures:
-        effects = by_pair(worlds, measure)
-        for name, change in zip(
-            contexts(worlds), (effects[..., 0] - effects[..., 1]).T, strict=True
-        ):
-            mean = stats.mean(change).interval()
-            row = {"measure": measure, "context_class": name, "rises": int((change > 0).sum())}
-            row |= {"falls": int((change < 0).sum()), "pairs": len(change)}
-            rows.append(row | dict(zip(("change", "low", "high"), mean, strict=True)))
-    return pd.DataFrame(rows)
-
-
 def told_apart(worlds: pd.DataFrame, measures: Sequence[str], truth: str = "dose") -> pd.DataFrame:
     """The area under the ROC curve of each measure, by context and for all: contexts that were
     planted (dose of .5 and more) against the twins'; or, by *reliance*, contexts on which the

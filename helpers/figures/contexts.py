@@ -12,7 +12,7 @@ import seaborn as sns
 import torch
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
@@ -130,7 +130,7 @@ def logit_panels(points: Table, paper: Table, colours: Names, context_of: Names)
                 row = theirs.loc[(name, context)]
                 said += f", paper {row['single']:.1f} \N{RIGHTWARDS ARROW} {row['mosaic']:.1f}"
             title = textwrap.fill(f"{name} + {context_name(context, context_of)}", 30)
-            ax.top.set_title(f"{title}\n{said}", fontsize=8.5)
+            ax.set_title(f"{title}\n{said}", fontsize=8.5)
         list(map(Axes.set_axis_off, line[len(objects) :]))
     grey = {"color": "#bbbbbb", "mec": "black"}
     looks = {"single images (mean), object's colour": grey | {"marker": "^"}}
@@ -144,26 +144,16 @@ def logit_panels(points: Table, paper: Table, colours: Names, context_of: Names)
 
 
 def _panel(ax: Axes, pair: Table, object_colour: str, context_colour: str, frame: Table) -> None:
-    """2-D histograms in shades of two colours, their margins and their means, inside a frame."""
-    xs, ys = (np.linspace(*frame[name], 33) for name in frame)
-    ax.set(xlim=xs[[0, -1]], ylim=ys[[0, -1]])
+    """2-D histograms of two kinds of points in two colours, and their means, inside a frame."""
     ax.axline((0, 0), slope=1, zorder=3, **ZERO)
-    ax.top = ax.inset_axes([0, 1.02, 1, 0.17], sharex=ax)
-    ax.side = ax.inset_axes([1.02, 0, 0.17, 1], sharey=ax)
     looks = ("single", object_colour, "^", 8), ("context", context_colour, "*", 11)
     for kind, colour, marker, size in looks:
         part = _of(pair, kind=kind)
-        x, y = part["object_logit"], part["context_logit"]
-        ends = [(*to_rgb(colour), 0.3), (*to_rgb(colour), 0.95)]
-        tones = LinearSegmentedColormap.from_list("tones", ends)
-        counts, _, _ = np.histogram2d(x, y, (xs, ys))
-        ax.pcolormesh(xs, ys, np.ma.masked_equal(counts.T, 0), cmap=tones)
-        look = {"color": colour, "alpha": 0.65, "density": True}
-        ax.top.hist(x, bins=xs, **look)
-        ax.side.hist(y, bins=ys, orientation="horizontal", **look)
-        ax.plot(x.mean(), y.mean(), marker, color=colour, mec="black", mew=1, ms=size, zorder=4)
-    for margin in (ax.top, ax.side):
-        margin.set_axis_off()
+        bins = {"binwidth": (frame.iloc[1] - frame.iloc[0]).max() / 32, "alpha": 0.8}
+        sns.histplot(part, x="object_logit", y="context_logit", color=colour, ax=ax, **bins)
+        mean = part[["object_logit", "context_logit"]].mean()
+        ax.plot(*mean, marker, color=colour, mec="black", mew=1, ms=size, zorder=4)
+    ax.set(xlim=frame["object_logit"], ylim=frame["context_logit"])
     ax.locator_params(nbins=4)
     ax.tick_params(labelsize=8, length=2, pad=2)
 

@@ -121,8 +121,8 @@ def accuracy_and_focus(table: Table) -> Figure:
     own = {"color": INK, "mew": 1.5}
     looks |= {how: own | face for how, face in FACES.items() if how in set(table["how"])}
     looks["the same model"] = {"color": FAINT, "ls": "-", "lw": 1.2, "marker": "."}
-    told = ", ".join(f"{slope / 10:+.3f} ({method})" for method, slope in slopes.items())
-    title = f"Per .1 of accuracy Focus changes by {told}" if told else "Accuracy is the same in all"
+    told = ", ".join(f"{slope:+.2f} ({method})" for method, slope in slopes.items())
+    title = f"Focus by accuracy has a slope of {told}" if told else "Accuracy is the same in all"
     return style.headed(fig, title, looks | BY_CHANCE)
 
 
@@ -140,8 +140,8 @@ def controls(known: Table) -> Figure:
     fig.axes[0].set_xlabel("Focus: mean, and lines from the worst to the best mosaic; right is 1")
     right = ends.loc[ends["low"] > 0.999, "name"]
     last = ends.loc[ends["mean"].idxmin()]
-    title = f"Right is 1: {', '.join(right) or 'no method'} in all mosaics"
-    return style.headed(fig, f"{title}; {last['name']} {last['mean']:.2f} on average", looks)
+    title = f"Right is 1. Exactly right: {', '.join(right) or 'no method'}; the least, on average:"
+    return style.headed(fig, f"{title} {last['name']}, {last['mean']:.2f}", looks)
 
 
 def pair_matrix(table: Table, classes: Sequence[str], planted) -> Figure:

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 import yaml
+from IPython.display import Markdown
 
-from helpers.suite import claims, words
+from helpers.suite import claims, notebooks, words
 
 BOOK = Path(__file__).parent / "book"  # its settings, templates, style and script
-DID = {words.RIGHT: "found them", words.WRONG: "did not find them"}
-LEFT_OPEN = "left it open"
 
 
 def page(
@@ -30,7 +29,7 @@ def page(
     says = {name: _says(_known(paper["says"], judged)) for name, paper in say["papers"].items()}
     return words.TEMPLATES.get_template("book/index.md.jinja").render(
         sentence=words.markdown,
-        ways=_ways(_known(say["ways"], judged)),
+        three=three(judged).data,
         says=says,
         large=pictured.get(say["picture"]["lesson"], {}).get(say["picture"]["figure"]),
         picture_of=say["picture"],
@@ -42,6 +41,21 @@ def page(
         failed=failed,
         solved=solved,
     )
+
+
+def three(judged: Mapping | None = None) -> Markdown:
+    """What README, 00 and the book begin with: three findings, with the numbers of the stored
+    lessons, or of the rows that a run judged, by claim, as far as it did."""
+    say, lines = yaml.safe_load((BOOK / "front.yml").read_text())["three"], []
+    if judged is None:
+        stored = notebooks.findings(notebooks.NOTEBOOKS / f"{one['lesson']}.ipynb" for one in say)
+        judged = {(row["id"], row["of"]): row for row in stored.to_dict("records")}
+    for one in say:
+        rows = [judged.get(tuple(claim)) for claim in one["claims"]]
+        if all(rows):
+            text = one["text"].format(*(row["measured"] for row in rows))
+            lines.append(f"- {text} ([{one['lesson'].split('_')[0]}]({one['lesson']}.ipynb))")
+    return Markdown("\n".join(lines))
 
 
 def _look(row: Mapping) -> tuple[str, str]:
@@ -62,13 +76,3 @@ def _says(entries: Iterable[Mapping]) -> str:
         verdict = f" (*{one['verdict']}*)" if judged else ""
         texts.append(f"{one['text'].format(words.ours(one), words.unit(one))}{verdict}.")
     return " ".join(texts)
-
-
-def _ways(entries: Iterable[Mapping]) -> list[str]:
-    """What the ways of looking did, those of one verdict together."""
-    did: dict[str, list] = {}
-    for one in entries:
-        text = f"{one['way']} ({one['number'].format(one['measured'])})"
-        does = one.get("told") if _look(one) == words.NOT_COUNTED else DID.get(_look(one))
-        did.setdefault(does or LEFT_OPEN, []).append(text)
-    return [f"{' and '.join(texts)} {does}" for does, texts in did.items()]

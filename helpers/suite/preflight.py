@@ -33,7 +33,7 @@ def plan(
 ) -> tuple[str, dict[str, dict]]:
     """The name of a run's folder, and the parameters of each notebook that it executes.
 
-    `config`, read from `files`, is as README, "Sweeps", says. What each notebook will use is
+    `config`, read from `files`, is as GUIDE.md, "Sweeps", says. What each notebook will use is
     printed. A ValueError or OSError names what is wrong."""
     preset = once(files)
     declared = {path.stem: parameters.defaults(path) for path in folder.glob("*.ipynb")}
@@ -193,7 +193,7 @@ def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]
             print(f"{path.stem} is not about photographs: left out without data ({own}, ...).")
         elif one and one.folder in without and "needs-contexts" in tags:
             why = f"{one.folder} holds no context images"
-            print(f"{why}, so {path.stem} is left out: see README, 'Your own images'.")
+            print(f"{why}, so {path.stem} is left out: see GUIDE.md, 'Your own images'.")
         else:
             left.append(path)
     if not left:

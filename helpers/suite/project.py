@@ -34,7 +34,6 @@ TAKEN = {  # in small letters, for there are disks that see no others
     "test": "what `make test` writes",
     "seeds": "what `make seeds` writes",
     "sweep": "what `make sweep` writes",
-    "eyespot": "what sweeps/eyespot.smk writes",
     "example.png": "a picture",
 }
 OF_CONTEXTS = "03", "04", "05"  # lessons that show images of contexts

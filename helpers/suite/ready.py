@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import socket
+import sys
 import time
 import warnings
 import webbrowser
@@ -55,21 +56,27 @@ def _is_free(port: int) -> bool:
         return one.connect_ex(("localhost", port)) != 0
 
 
+def lessons(slower: float) -> list[str]:
+    """Which lessons train first, on a machine so many times slower."""
+    waiting = []
+    for path in notebooks.lessons():
+        settings = parameters.accepted(parameters.defaults(path), {})
+        if (sentence := waits.wait(path.stem, settings, slower)) != waits.HERE:
+            waiting.append(f"    {path.stem}: {sentence}")
+    head = f"    {len(waiting)} lessons train first. `make run` trains for all of them at once:"
+    return [head, *waiting] if waiting else ["ok  The networks of all lessons are here."]
+
+
 def main() -> None:
     """Print what there is, what each lesson makes its reader wait for, and what is to be done."""
     warnings.simplefilter("ignore")
+    if sys.argv[1:] == ["networks"]:  # `make networks`: which lessons they serve
+        return print(*lessons(1.0), sep="\n")
     *own, slower = numbers()
     found = [own, *machine()]
     for fine, sentence in found:
         print(f"{'ok  ' if fine else 'NO  '}{sentence}")
-    waiting = []
-    for path in notebooks.lessons():
-        settings = parameters.accepted(parameters.defaults(path), {})
-        if (sentence := waits.wait(path.stem, settings, max(1.0, slower))) != waits.HERE:
-            waiting.append(f"    {path.stem}: {sentence}")
-    if waiting:
-        print(f"    {len(waiting)} lessons train first. `make run` trains for all of them at once:")
-    print(*waiting or ["ok  The networks of all lessons are here."], sep="\n")
+    print(*lessons(max(1.0, slower)), sep="\n")
     wrong = [sentence for fine, sentence in found if not fine]
     print("\nTo do:\n" + "\n".join(wrong) if wrong else "\nready for the class")
 

@@ -452,7 +452,14 @@ def pages() -> Rows:
     with tempfile.TemporaryDirectory() as folder:
         loans.loans(10_000).to_csv(f"{folder}/loans.csv", index=False)
         told = "--map y_true=repaid --positive decision=approve,repaid=yes --sensitive sex,age"
-        command = [sys.executable, "-m", "helpers.audit.table", f"{folder}/loans.csv"]
+        command = [
+            sys.executable,
+            "-m",
+            "helpers.audit.command",
+            "audit",
+            "--table",
+            f"{folder}/loans.csv",
+        ]
         here = {"SUITE_OUTPUTS": folder, "cwd": Path(__file__).parents[2]}
         yield (
             "a page of 10,000 rows",

@@ -130,8 +130,8 @@ def test_the_csv_of_torchvisions_results_says_what_cocos_json_says(tmp_path):
     [lines] = [
         re.findall(r"```python\n(.*?)```", c.source, re.S) for c in cells if "```" in c.source
     ]
-    readme = (store.root() / "README.md").read_text()
-    assert lines[0] in readme, "README has the same lines"
+    guide = (store.root() / "GUIDE.md").read_text()
+    assert lines[0] in guide, "GUIDE has the same lines"
     program = lines[0].replace('"predictions.csv"', "path")
     exec(program, {"pd": pd, "path": tmp_path / "found.csv"} | locals())
     again = brought.brought(tmp_path / "labels.json", tmp_path / "found.csv")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 
-from ..blocks import blocks, counts, evidence, report
+from ..blocks import blocks, counts, report, resampling
 
 LEVEL, A_GAP = 0.05, 40  # of p, and shuffles for each cell that it is corrected for
 MANY = 30  # groups, of which all pairs are compared
@@ -43,7 +43,7 @@ def apart(
 ) -> dict:
     """How far apart pairs are, (draws, P) by measure, in shuffled tables or in tables drawn anew."""
     grid, found = blocks.grid_of(data, names, [which], ["none"], ["max"]), {of: [] for of in names}
-    for sample in evidence.samples(data, grid, draws, seed, null):
+    for sample in resampling.samples(data, grid, draws, seed, null):
         for of in names:
             found[of].append(np.subtract(*sample.sides(of, which)))
     return {of: np.concatenate(parts) for of, parts in found.items()}
@@ -90,7 +90,7 @@ def chosen(every: pd.DataFrame, drawn: np.ndarray, p: pd.DataFrame) -> pd.Series
     sure = every["p"] <= LEVEL
     at = (every[sure] if sure.any() else every)["value"].idxmax()
     row, sign = every.loc[at], np.sign(every.loc[at, "f_i"] - every.loc[at, "f_j"]) or 1
-    low, high = evidence.outer(row["value"], sign * drawn[:, at])
+    low, high = resampling.outer(row["value"], sign * drawn[:, at])
     few = (
         "untested" if np.isnan(row["p"]) and not len(p) > 1 else "cannot" if row["floor"] else "no"
     )
@@ -101,7 +101,7 @@ def chosen(every: pd.DataFrame, drawn: np.ndarray, p: pd.DataFrame) -> pd.Series
 # %% ../../notebooks/13_audit_your_table.ipynb #13-minp-2b
 def gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame:
     """A gap of each measure and attribute, the widest sure one or else the widest, with p."""
-    far = (d.rows is not None and d.counts.sum() > evidence.MOST_ROWS for d in tables.values())
+    far = (d.rows is not None and d.counts.sum() > resampling.MOST_ROWS for d in tables.values())
     cells = sum(len(measures(data)) for data in tables.values())
     several = [enough(data, cells, draws) for data in tables.values()]
     shuffles, found, families = 0 if any(far) else min(several, default=0), [], []

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import stats
-from helpers.blocks import blocks, chance, counts, evidence, report
+from helpers.blocks import blocks, chance, counts, report, resampling
 
 
 def table_of(held):
@@ -89,18 +89,18 @@ def test_intervals_cover(rates, lowest, highest):
 def test_interval_of_a_single_comparison_is_the_normal_one():
     rng = np.random.default_rng(6)
     draws = 0.5 + rng.normal(0, 0.1, (20_000, 1))
-    found = evidence.extreme(np.array([0.5]), draws)
+    found = resampling.extreme(np.array([0.5]), draws)
     assert found == pytest.approx((0.5 - 0.196, 0.5 + 0.196), abs=0.005)
-    least = evidence.extreme(np.array([0.5, 3.0]), np.hstack([draws, draws + 2.5]), least=True)
+    least = resampling.extreme(np.array([0.5, 3.0]), np.hstack([draws, draws + 2.5]), least=True)
     assert least == pytest.approx(found, abs=0.005)
 
 
 def test_p_values_by_definition():
     null = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [np.nan, 1.0]])
-    found = evidence.p_values(np.array([1.0, 1.0]), null, np.array([True, True]))
+    found = resampling.p_values(np.array([1.0, 1.0]), null, np.array([True, True]))
     assert found["p"][0] == (1 + 3) / 5  # two draws as large, and one not estimable
     assert np.isnan(found["p"][1])  # shuffling cannot change this cell
-    nothing = evidence.p_values(np.array([1.0]), null[:, :1], np.array([False]))
+    nothing = resampling.p_values(np.array([1.0]), null[:, :1], np.array([False]))
     assert nothing.isna().to_numpy().all()
 
 

@@ -28,7 +28,7 @@ def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Itera
     """Resampled tables in stacks; `null`: groups shuffled, else rows (or clusters) drawn anew."""
     rng = np.random.default_rng([seed, int(null)])
     if data.rows is not None:
-        by_cluster = (_exchanged if null else _drawn_clusters)(data, rng)
+        by_cluster = (_permuted if null else _resampled_clusters)(data, rng)
     size = max(1, min(AT_ONCE // data.counts.size, MOST // 4 // _most_pairs(data, grid)))
     for start in range(0, draws, size):
         number = min(size, draws - start)
@@ -51,7 +51,7 @@ def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) ->
     return np.stack(drawn, axis=1).reshape(draws, *counts.shape)
 
 
-def _drawn_clusters(data: Table, rng) -> Iterator[np.ndarray]:
+def _resampled_clusters(data: Table, rng) -> Iterator[np.ndarray]:
     """Counts when clusters are drawn anew, as wholes."""
     place, cluster, times = data.rows[["place", "cluster", "times"]].to_numpy().T
     while True:
@@ -59,7 +59,7 @@ def _drawn_clusters(data: Table, rng) -> Iterator[np.ndarray]:
         yield np.bincount(place, drawn, data.counts.size)
 
 
-def _exchanged(data: Table, rng) -> Iterator[np.ndarray]:
+def _permuted(data: Table, rng) -> Iterator[np.ndarray]:
     """Counts when clusters exchange their groups, or rows those inside of a cluster."""
     advice = "leave out the permutations, and judge by the intervals"
     limit(data.rows["times"].sum(), MOST_ROWS, "rows of clusters to exchange", advice)
