@@ -136,7 +136,7 @@ def comparable(
 ) -> tuple[list[Attribute], list[str]]:
     """The attributes that can be asked about, those of `wanted` or all that there are, and a
     sentence for each that cannot: it has one value only, too many, or none with `fewest` boxes."""
-    columns = [name for name in [*frames.images, *frames.boxes] if name not in OWN]
+    columns = [name for name in [*frames.images, *frames.boxes] if name not in {*OWN, "video"}]
     if unknown := set(wanted or ()) - set(columns):
         there = ", ".join(columns) or "none"
         raise DetectionDataError(f"no attribute {min(unknown)!r}; there are: {there}")
