@@ -160,15 +160,15 @@ def comparable(
 
 def explaining(frames: Frames, bounds: Sequence[float] = BOUNDS) -> list[Attribute]:
     """What every box has and may explain a gap: its size (by `bounds` of its area, square pixels),
-    its shape (``aspect``), and how many boxes its image has (``crowds``), as in 08."""
+    its shape, and how many boxes its image has, as 08 has them."""
     codes, of_detections = (
         np.searchsorted(list(bounds), t[column].to_numpy(float), side="right")
         for t, column in ((frames.boxes, "area"), (frames.detections, "extent"))
     )
     attributes = [Attribute("size", SIZES[: len(bounds) + 1], codes, "box", of_detections)]
-    for name in ("aspect", "crowds"):
+    for name, text in {"aspect": "shape (width/height)", "crowds": "boxes in the image"}.items():
         with suppress(DetectionDataError):  # too few different numbers for thirds
-            attributes.append(made(frames, name))
+            attributes.append(replace(made(frames, name), name=text))
     return attributes
 
 
