@@ -149,9 +149,12 @@ def instance_counts(groups: Table, min_boxes: int, by: str) -> Figure:
     fig = style.forest(counts, "boxes", "class", looks, "value", at=min_boxes)
     least = min(counts.boxes.clip(lower=1).min(), min_boxes) / 2
     fig.axes[0].set(xscale="log", xlabel="boxes (log scale)", xlim=(least, None))
-    few, classes = counts.groupby("class").boxes.min() < min_boxes, counts["class"].nunique()
-    title = f"Like Figure 6, by {by}: too few boxes in {few.sum()} of {classes} classes"
-    return style.headed(fig, title, looks | {f"below {min_boxes}: not estimable": ZERO})
+    few = counts.groupby("class").boxes.min() < min_boxes
+    told = f"each class has at least {min_boxes} boxes in every group"
+    if few.any():
+        told = f"in {few.sum()} of {len(few)} classes a group has fewer than {min_boxes} boxes"
+    looks |= {f"below {min_boxes}: not estimable": ZERO}
+    return style.headed(fig, f"Like Figure 6, by {by}: {told}", looks)
 
 
 def attributes_of_class(values: Table, shares: Table, cells: Table, title: str) -> Figure:
@@ -364,10 +367,10 @@ def doses(worlds: Table, table: Table, printed: pd.Series) -> Figure:
     ax.set(xlabel="how far scenes differ (log-odds), and how many worlds are blamed on them")
     ax.set(ylabel="σ of the scene's\nProxyAP (points)", ylim=(0, None))
     first = table[table["paper's rule blames it"] > 0]["strength"]
-    title = "The paper's rule blames a harmless scene at no dose"
+    title = "However far scenes differ here, the paper's rule blames no harmless one"
     if len(first):
-        title = f"The paper's rule blames a harmless scene from {first.min():g} on; "
-        title += f"in the paper the largest σ of a scene is {printed.max():.2f}"
+        title = f"Where scenes differ by {first.min():g} log-odds or more, the paper's rule blames "
+        title += f"a harmless one; the paper's own σ is {printed.max():.2f} at most"
     return style.headed(fig, title, looks)
 
 

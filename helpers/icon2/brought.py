@@ -3,6 +3,7 @@ that `reading` knows, of any classes, and more attributes in a CSV."""
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.icon2 import reading
-from helpers.icon2.attributes import Attribute, Frames, from_column
+from helpers.icon2.attributes import Attribute, Frames, from_column, made
 from helpers.icon2.average_precision import Curves, Options
 from helpers.icon2.matching import match
 from helpers.icon2.reading import OWN, DetectionDataError
@@ -135,7 +136,7 @@ def comparable(
 ) -> tuple[list[Attribute], list[str]]:
     """The attributes that can be asked about, those of `wanted` or all that there are, and a
     sentence for each that cannot: it has one value only, too many, or none with `fewest` boxes."""
-    columns = [name for name in [*frames.images, *frames.boxes] if name not in OWN]
+    columns = [name for name in [*frames.images, *frames.boxes] if name not in {*OWN, "video"}]
     if unknown := set(wanted or ()) - set(columns):
         there = ", ".join(columns) or "none"
         raise DetectionDataError(f"no attribute {min(unknown)!r}; there are: {there}")
@@ -159,25 +160,15 @@ def comparable(
 
 def explaining(frames: Frames, bounds: Sequence[float] = BOUNDS) -> list[Attribute]:
     """What every box has and may explain a gap: its size (by `bounds` of its area, square pixels),
-    its shape, and how many boxes its image has."""
-    boxes = frames.boxes
+    its shape, and how many boxes its image has, as 08 has them."""
     codes, of_detections = (
         np.searchsorted(list(bounds), t[column].to_numpy(float), side="right")
-        for t, column in ((boxes, "area"), (frames.detections, "extent"))
+        for t, column in ((frames.boxes, "area"), (frames.detections, "extent"))
     )
     attributes = [Attribute("size", SIZES[: len(bounds) + 1], codes, "box", of_detections)]
-    width, height = boxes.x2 - boxes.x1, boxes.y2 - boxes.y1
-    made = {
-        "shape (width/height)": width / height.where(height > 0),
-        "boxes in the image": boxes.groupby("image")["image"].transform("size"),
-    }
-    wider = Frames(frames.images, boxes.assign(**made), frames.detections, frames.classes)
-    for name in made:
-        try:
-            one = from_column(wider, name)
-        except DetectionDataError:
-            continue
-        attributes += [one] if len(one.values) > 1 else []
+    for name, text in {"aspect": "shape (width/height)", "crowds": "boxes in the image"}.items():
+        with suppress(DetectionDataError):  # too few different numbers for thirds
+            attributes.append(replace(made(frames, name), name=text))
     return attributes
 
 

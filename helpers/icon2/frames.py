@@ -51,7 +51,8 @@ def read(
     if gps is None:
         return frames
     more = ["the labels' own attribute 'income' is not used, for 'incomes' is given"]
-    table, counts = income.join(frames.images["video"], gps, areas, incomes, edges)
+    videos = frames.images.get("video", frames.images["name"].map(lambda name: Path(name).stem))
+    table, counts = income.join(videos, gps, areas, incomes, edges)
     more = more * ("income" in frames.images)
     more.append(", ".join(f"{n:,} {name}" for name, n in counts.items()))
     images = frames.images.assign(income=table["bin"])

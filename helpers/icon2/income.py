@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import shapely
-from pydantic import BaseModel, Field, FiniteFloat, ValidationError
 
 from helpers.icon2.reading import DetectionDataError, numbered, opened
 
@@ -29,17 +28,6 @@ NO_AMOUNT = ("", "na", "n/a", "nan", "null", "none", "-", "-666666666")  # the l
 CALLED = {"GEOID": "area", "GEO_ID": "area", "B19013_001E": "income"}  # in the Census' tables
 SUMMARY = re.compile(r"^\d{7}US(?=\d)")  # before a tract's number in them
 POOREST = 1_000  # dollars a year: where all incomes are below, they are of another unit
-
-
-class _Fix(BaseModel):
-    timestamp: FiniteFloat
-    latitude: float = Field(ge=-90, le=90)
-    longitude: float = Field(ge=-180, le=180)
-
-
-class _Track(BaseModel):
-    startTime: FiniteFloat | None = None
-    locations: list[_Fix] | None = None
 
 
 def join(videos, gps, areas, incomes, edges="equal") -> tuple[pd.DataFrame, dict[str, int]]:
@@ -81,18 +69,20 @@ def positions(videos: Iterable[str], folder: Path) -> pd.DataFrame:
 
 def _position(path: Path) -> tuple[float, float]:
     """Latitude and longitude, between two fixes interpolated; NaN in a gap of the track."""
+    track = load_json(path) if path.is_file() else {}
     try:
-        track = _Track.model_validate(load_json(path) if path.is_file() else {})
-    except ValidationError as error:
-        first = error.errors()[0]
-        value = f", not {first['input']!r}" if isinstance(first["input"], str | int | float) else ""
-        place = ", ".join(map(str, first["loc"]))
-        message = f"{path.name}: {place}: {first['msg']}{value}"
-        raise DetectionDataError(message) from None
-    if not track.locations:
+        fixes = pd.DataFrame(track.get("locations") or [], columns=["timestamp", *PLACE])
+        fixes, begin = fixes.astype(float), track.get("startTime")
+        wrong = ~(np.isfinite(fixes) & (fixes.abs() <= [np.inf, 90, 180])).all(axis=1)
+        if wrong.any():
+            told = ", ".join(f"{name} {n:g}" for name, n in fixes.loc[wrong.idxmax()].items())
+            raise ValueError(f"fix {wrong.idxmax()} has no time and place in degrees: {told}")
+        fixes = fixes.sort_values("timestamp")
+        begin = fixes["timestamp"].min() if begin is None else float(begin)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise DetectionDataError(f"{path.name}: locations: {error}") from None
+    if fixes.empty:
         return np.nan, np.nan
-    fixes = pd.DataFrame([dict(fix) for fix in track.locations]).sort_values("timestamp")
-    begin = fixes.timestamp.iloc[0] if track.startTime is None else track.startTime
     moment = begin + 1000 * LABELLED_AT
     if (fixes.timestamp - moment).abs().min() > 1000 * GAP:
         return np.nan, np.nan
@@ -150,34 +140,33 @@ def _incomes(path: Path) -> dict[str, float]:
         raise DetectionDataError(f"{path.name}: there is no such file")
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = csv.DictReader(file)
-            rows.fieldnames = [CALLED.get(name, name) for name in rows.fieldnames or []]
-            columns = [*numbered(rows.fieldnames or [], path)]
-            for column in [name for name in ("area", "income") if name not in columns]:
-                raise DetectionDataError(
-                    f"{path.name}: no column {column!r}; there are, between commas: {columns}"
-                )
-            areas, incomes = [], []
-            for row in rows:
-                if None in row or None in row.values():
-                    raise DetectionDataError(
-                        f"{path.name}: line {rows.line_num} has other cells than the header; write "
-                        '30,000 in quotes ("30,000")'
-                    )
-                area = SUMMARY.sub("", row["area"].strip())
-                text = row["income"].strip().removesuffix("+")  # 250,000+ is the highest class
-                digits = "nan" if text.lower() in NO_AMOUNT else re.sub(r"[$\s]", "", text)
-                if not AMOUNT.fullmatch(digits):
-                    raise DetectionDataError(
-                        f"{path.name}: the income {text!r} of area {area!r} is no amount; give "
-                        "dollars a year, such as 142500, or leave it empty"
-                    )
-                areas.append(area)
-                incomes.append(float(digits.replace(",", "")))
+            header, *rows = [row for row in csv.reader(file) if row] or [[]]
     except (UnicodeError, csv.Error) as error:
         raise DetectionDataError(
             f"{path.name}: is not a CSV table in UTF-8 ({error}); save it as CSV UTF-8"
         ) from None
+    if odd := [n for n, row in enumerate(rows, 2) if len(row) != len(header)]:
+        raise DetectionDataError(
+            f"{path.name}: line {odd[0]} has other cells than the header; write 30,000 in quotes "
+            '("30,000")'
+        )
+    table = pd.DataFrame(rows, columns=[*numbered([CALLED.get(n, n) for n in header], path)])
+    for column in [name for name in ("area", "income") if name not in table]:
+        raise DetectionDataError(
+            f"{path.name}: no column {column!r}; there are, between commas: {[*table]}"
+        )
+    areas = table["area"].str.strip().str.replace(SUMMARY, "", regex=True)
+    texts = table["income"].str.strip().str.removesuffix("+")  # 250,000+ is the highest class
+    digits = texts.str.replace(r"[$\s]", "", regex=True).mask(
+        texts.str.lower().isin(NO_AMOUNT), "nan"
+    )
+    if (wrong := ~digits.map(AMOUNT.fullmatch).astype(bool)).any():
+        area, text = areas[wrong].iloc[0], texts[wrong].iloc[0]
+        raise DetectionDataError(
+            f"{path.name}: the income {text!r} of area {area!r} is no amount; give dollars a year, "
+            "such as 142500, or leave it empty"
+        )
+    incomes = digits.str.replace(",", "").astype(float)
     if 0 <= (highest := np.nanmax([-1, *incomes])) < POOREST:
         raise DetectionDataError(
             f"{path.name}: no income is above {highest:g}; give dollars a year, such as 142500"

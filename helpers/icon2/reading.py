@@ -34,6 +34,10 @@ OWN = {"name", "width", "height", "id", "image", "category", "ignore", "score", 
 OWN |= {"side", "box", *CORNERS}  # columns that are no attributes
 COLUMNS = ["image", "class", *CORNERS]  # of a CSV; detections have `score`, too
 TRUE, FALSE = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no", "none", "nan", ""}
+KINDS = {("", key): ("coco", "annotations.item") for key in ("images", "annotations", "categories")}
+KINDS |= {("item", key): ("results", "item") for key in ("image_id", "category_id")}
+KINDS |= {(at, key): ("bdd", at) for at in ("", "item") for key in ("name", "labels", "url")}
+KINDS |= {("frames.item", key): ("bdd", "") for key in ("objects", "timestamp")}  # one old frame
 NEITHER = "it is no COCO file (a list 'annotations', or of results), no list of BDD100K's frames"
 HIDDEN = "attributes left out: they are named as a field of the image or box"
 SCORED = "boxes have a 'score', as predictions do: are these the labels?"
@@ -70,9 +74,7 @@ def labels(
                 f"here: {listed}"
             )
         notes[f"boxes left out, not a class here: {listed}"] += len(there) - len(boxes)
-    for name, absent in (
-        images.drop(columns=["width", "height"], errors="ignore").isna().sum().items()
-    ):
+    for name, absent in images.isna().sum().items():
         notes[f"of {len(images):,} images have no value for {name!r}"] += absent
     return images, boxes.reset_index(drop=True)
 
@@ -87,17 +89,15 @@ def detections(path: Path, images: pd.DataFrame, notes: Counter) -> pd.DataFrame
     elif kind == "bdd":
         place = pd.Series(images.index, images["name"])
         listed, boxes = _bdd(path, prefix, notes, scored=True)
-        names, table = (
-            [one["name"] for one in listed],
-            _of_corners(boxes.table(lambda k: place.get(k, -1))),
-        )
+        table = _of_corners(boxes.table(lambda name: place.get(name, -1)))
+        names = [one["name"] for one in listed]
     else:
         table, names = _coco_results(path, prefix, images, notes)
+    if table.empty:
+        raise DetectionDataError(f"{path.name}: it holds no detection")
     known = table["image"].to_numpy() >= 0
     if not known.any():
         names = list(dict.fromkeys(names))
-        if not names:
-            raise DetectionDataError(f"{path.name}: it holds no detection")
         raise DetectionDataError(
             f"{path.name}: none of its {len(names):,} images is labelled. Its first is "
             f"{names[0]!r}, the first labelled is {images['name'].iloc[0]!r}: names must agree"
@@ -149,18 +149,10 @@ def _kind(path: Path) -> tuple[str, str]:
         return "bdd" if path.is_dir() else "csv", ""
     with opened(path) as file:
         for place, event, key in ijson.parse(file, multiple_values=True):
-            if (
-                event == "map_key"
-                and place == ""
-                and key in ("images", "annotations", "categories")
-            ):
-                return "coco", "annotations.item"
-            if event == "map_key" and place == "item" and key in ("image_id", "category_id"):
-                return "results", place
-            if event == "map_key" and place in ("", "item") and key in ("name", "labels", "url"):
+            if event == "map_key" and (place, key) in KINDS:
+                return KINDS[place, key]
+            if event == "map_key" and place == "frames.item":
                 return "bdd", place
-            if event == "map_key" and place == "frames.item":  # or of the older style's one frame
-                return "bdd", "" if key in ("objects", "timestamp") else place
             if event == "end_map" and place == "item":
                 break
     raise DetectionDataError(f"{path.name}: {NEITHER} and no CSV; which format is it?")
@@ -187,12 +179,9 @@ class _Boxes:
         """The boxes by the `place` of their image and the name of their class."""
         values = np.frombuffer(self.numbers).reshape(-1, len(self.columns))
         table = pd.DataFrame(values, columns=self.columns)
-        for column, known, named in (
-            ("image", self.images, place),
-            ("category", self.classes, names),
-        ):
+        for at, known, named in ((0, self.images, place), (1, self.classes, names)):
             each = pd.Index([named(key) for key in known])
-            table[column] = each.take(values[:, self.columns.index(column)].astype(int))
+            table[self.columns[at]] = each.take(values[:, at].astype(int))
         if self.ids:
             table["box"] = [None if one is None else str(one) for one in self.ids]
         return table.join(pd.DataFrame(self.more, table.index)) if any(self.more) else table
@@ -219,6 +208,8 @@ def _coco_labels(path: Path, prefix: str, notes: Counter) -> tuple[pd.DataFrame,
             boxes.ids.append(entry.get("id"))
             boxes.more.append(_further(entry, notes, entry))
             notes[SCORED] += "score" in entry
+    except DetectionDataError:
+        raise
     except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
         raise _bad(path, f"{part}, entry {str(entry)[:80]}", error) from None
     if not images or not names:
@@ -292,11 +283,8 @@ def _bdd(path: Path, prefix: str, notes: Counter, scored: bool) -> tuple[list[di
                 fields = {"name": name, "video": frame.get("videoName") or Path(name).stem}
                 fields |= {side: int(size[side]) for side in ("width", "height")}
                 images.append(fields if scored else fields | _further(frame, notes))
-                lists = [
-                    frame.get("labels"),
-                    *(o.get("objects") for o in frame.get("frames") or []),
-                ]
-                lists = [one for one in lists if one is not None]
+                lists = [of.get("objects") for of in frame.get("frames") or []]
+                lists = [one for one in (frame.get("labels"), *lists) if one is not None]
                 if len(lists) > 1:
                     raise ValueError(f"has {len(lists)} lists of labels; give one")
                 notes["frames have no list of labels: taken as empty"] += not lists
@@ -337,8 +325,6 @@ def _true(value: Any) -> bool:
 
 
 def _bad(path: Path, place: str, error: Exception) -> DetectionDataError:
-    if isinstance(error, DetectionDataError):
-        return error
     why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
     return DetectionDataError(f"{path.name}, {place}: {why}")
 
@@ -379,7 +365,7 @@ def csv(path: Path, needed: Sequence[str]) -> pd.DataFrame:
     if not path.is_file():
         raise DetectionDataError(f"{path.name}: there is no such file in {path.parent.name!r}")
     try:
-        table = pd.read_csv(path, dtype={"image": str, "class": str, "box": str})
+        table = pd.read_csv(path, dtype=dict.fromkeys(("image", "class", "box"), str))
     except (ValueError, OSError, EOFError, UnicodeError) as error:
         raise DetectionDataError(f"{path.name} cannot be read as CSV: {str(error)[:200]}") from None
     if absent := [name for name in needed if name not in table]:

@@ -249,6 +249,7 @@ def cut(which):
         (changed("images", id=coco(0, 8)[0]["images"][1]["id"]), "images: 22 occurs 2 times"),
         (without("images", "id"), "labels.json, images, entry .*'id' is missing"),
         (cut(0), "labels.json is cut short or no JSON"),
+        (('{"images": [NaN]}', "[]"), "labels.json is cut short or no JSON"),
         (("nothing", "[]"), "labels.json is cut short or no JSON"),
         (({"rows": []}, []), "labels.json: it is no COCO file"),
         ((coco(0, 8)[1], coco(0, 8)[1]), "labels.json: these are COCO's results"),

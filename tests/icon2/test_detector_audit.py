@@ -121,7 +121,9 @@ def test_recall_is_the_share_of_boxes_that_a_detection_overlaps():
         hit.append((shared / (area - shared) >= 0.5).any())
     dim = frames.images["light"].to_numpy()[boxes["image"]] == "dim"
     expected = [np.mean(np.array(hit)[dim == one]) for one in (False, True)]
-    np.testing.assert_allclose(audit.recall(classes[0], light), expected)
+    shares = audit.recalls(KINDS, classes, [light])
+    ours = [shares["light", "ring", value] for value in ("day", "dim")]
+    np.testing.assert_allclose(ours, np.multiply(expected, 100))
 
 
 def test_classes_that_have_other_numbers_in_the_two_files_are_named():

@@ -7,10 +7,12 @@ import city
 import drawn as made_up
 import numpy as np
 import pandas as pd
+import papermill
 import pytest
+import yaml
 from detection_oracles import recorded_worlds
 
-from helpers import icon2
+from helpers import icon2, store
 from helpers.figures import icon2 as figures
 from helpers.icon2 import Options, attributes, claims, frames, match, verdicts
 from helpers.icon2.average_precision import CHOICES
@@ -21,11 +23,9 @@ from helpers.worlds.driving import street
 LAW = made_up.Law(confounding=0.4)
 
 
-@pytest.fixture(scope="module")
-def on_disk(tmp_path_factory):
-    """A rendered street written as BDD100K's files, and detections that are near its boxes."""
-    folder = tmp_path_factory.mktemp("bdd")
-    scenes, things = street.scenes(60, 2)
+def written(folder, number):
+    """A rendered street as BDD100K's files, and detections that are near its boxes."""
+    scenes, things = street.scenes(number, 2)
     images, boxes = street.render(scenes, street.dressed(scenes, things, 0.5))
     files, rng = city.write(folder, scenes, images, boxes), np.random.default_rng(0)
     found = boxes[["image", "category", *CORNERS]].astype({name: float for name in CORNERS})
@@ -39,8 +39,28 @@ def on_disk(tmp_path_factory):
     frames = [{"name": n, "labels": some} for n, some in zip(scenes["name"], labels, strict=True)]
     (folder / "predictions.json").write_text(json.dumps(frames))
     pictures, both = files.pop("images"), (files.pop("labels"), folder / "predictions.json")
-    world = icon2.Frames(scenes, boxes, found, street.KINDS)
-    return world, both, files, (pictures, images)
+    return icon2.Frames(scenes, boxes, found, street.KINDS), both, files, (pictures, images)
+
+
+@pytest.fixture(scope="module")
+def on_disk(tmp_path_factory):
+    return written(tmp_path_factory.mktemp("bdd"), 60)
+
+
+def published(folder, labels, predictions, place, pictures):
+    """The files under the names that they have in BDD100K's folder; areas and incomes as given."""
+    targets = {
+        "labels/det_20/det_val.json": labels,
+        "predictions.json": predictions,
+        "images/100k/val": pictures,
+        "info/100k/val": place["gps"],
+        place["areas"].name: place["areas"],
+        place["incomes"].name: place["incomes"],
+    }
+    for name, source in targets.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(source)
+    return folder
 
 
 def test_ones_own_files_give_what_the_street_gives(on_disk):
@@ -170,20 +190,13 @@ def test_strengths_are_judged_apart_by_trainings_drawn_anew():
 def test_the_published_folder_is_found_and_what_it_lacks_is_named(on_disk, tmp_path):
     """BDD100K's own layout; tracks are read only where areas and incomes stand beside them."""
     _, (labels, predictions), place, (pictures, _) = on_disk
-    val = tmp_path / "bdd100k/labels/det_20/det_val.json"
-    for source, target in (
-        (labels, val),
-        (predictions, tmp_path / "bdd100k/predictions.json"),
-        (pictures, tmp_path / "bdd100k/images/100k/val"),
-        (place["gps"], tmp_path / "bdd100k/info/100k/val"),
-    ):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.symlink_to(source)
-    asked = SimpleNamespace(frames=str(tmp_path / "bdd100k"), edges="equal")
+    folder = published(tmp_path / "bdd100k", labels, predictions, place, pictures)
+    asked, areas = SimpleNamespace(frames=str(folder), edges="equal"), folder / place["areas"].name
+    areas.rename(tmp_path / "elsewhere")
     found = frames.files(asked)
-    assert found["labels"] == val and found["images"].name == "val" and found["gps"] is None
-    for name in ("areas", "incomes"):
-        (tmp_path / f"bdd100k/{place[name].name}").symlink_to(place[name])
+    assert found["labels"] == folder / "labels/det_20/det_val.json"
+    assert found["images"].name == "val" and found["gps"] is None
+    (tmp_path / "elsewhere").rename(areas)
     found = frames.files(asked)
     pictures = found.pop("images")
     data = icon2.read(**found)
@@ -192,6 +205,31 @@ def test_the_published_folder_is_found_and_what_it_lacks_is_named(on_disk, tmp_p
     assert frames.files(SimpleNamespace(frames=None)) == {}
     with pytest.raises(DetectionDataError, match="images has none of labels/det_20"):
         frames.files(SimpleNamespace(frames=str(on_disk[3][0])))
+
+
+@pytest.mark.slow
+def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path, monkeypatch):
+    """Of BDD100K's folder as it is given out, with the parameters of `make run PRESET=paper`."""
+    _, both, place, (pictures, _) = written(tmp_path, 300)
+    published(tmp_path / "bdd100k", *both, place, pictures)
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "outputs"))
+    preset = yaml.safe_load((store.root() / "sweeps/paper.yml").read_text())["08_icon2"]
+    preset |= {"frames": str(tmp_path / preset["frames"]), "resamples": 20, "output": "paper"}
+    notebook = store.root() / "notebooks/08_icon2.ipynb"
+    papermill.execute_notebook(notebook, tmp_path / "08.ipynb", preset, progress_bar=False)
+    files = frames.files(SimpleNamespace(frames=preset["frames"]))
+    del files["images"]
+    data = icon2.read(**files, edges="paper")
+    groups = icon2.analyse(match(data), data.attribute("income"), []).groups()
+    ran = tmp_path / "outputs/paper"
+    table = pd.read_csv(ran / "tables/08_icon2/table-1-groups.csv")
+    assert set(table["value"]) == {"low", "middle", "high"}
+    pd.testing.assert_series_equal(table["AP"], groups["AP"])
+    told = json.loads((ran / "findings/08_icon2.json").read_text())["findings"]
+    judged = {one["id"]: one for one in told}
+    assert judged["icon2/gap/car"]["verdict"] in (AGREES, CONTRADICTS), (
+        "planted gaps are not judged"
+    )
 
 
 def test_figures_mark_what_is_not_estimable(small):

@@ -38,24 +38,6 @@ FRAMES = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["list", "object", "folder"])
-def test_reads_every_layout(tmp_path, kind):
-    path = tmp_path
-    if kind == "folder":
-        for one in FRAMES:
-            written(tmp_path, one, f"{one['name']}.json")
-    else:
-        path = written(tmp_path, FRAMES if kind == "list" else {"frames": FRAMES})
-    images, boxes, report = read_labels(path)
-    assert images.name.tolist() == ["a.jpg", "b.jpg"]
-    assert boxes.category.tolist() == ["car", "pedestrian", "car"]
-    assert boxes.ignore.tolist() == [False, False, True]
-    assert boxes[CORNERS].to_numpy().tolist() == [[10, 20, 40, 60]] * 3
-    assert boxes.occluded[0]
-    assert "1 boxes left out, not a class here: dog 1" in report
-    assert "1 of 2 images have no value for 'weather'" in report
-
-
 def test_reads_the_older_style_crowds_and_lanes(tmp_path):
     lane = {"category": "lane/single white", "poly2d": []}
     crowd = label("person", attributes={"crowd": True})
@@ -78,6 +60,9 @@ def test_detections_are_joined_by_name_and_the_rest_is_counted(tmp_path):
     columns = ["image", "category", "score"]
     assert frames.classes == ("car", "pedestrian")
     assert frames.detections[columns].to_numpy().tolist() == [[1, 0, 0.5]]
+    assert frames.boxes["category"].tolist() == [0, 1, 0]
+    assert frames.boxes["ignore"].tolist() == [False, False, True], "other vehicles"
+    assert frames.boxes[CORNERS].to_numpy().tolist() == [[10, 20, 40, 60]] * 3
     for sentence in (
         "1 labelled images have no detection",
         "1 detections left out: their image has no labels",

@@ -92,6 +92,7 @@ def attribute(**values):
         ),
         (lambda _, b: to_all(b, category=lambda _: "dog"), r"no detection is left .*\(dog 24\)"),
         (lambda a, _: a[0].update(frames=[{"objects": []}]), r"\(v0.jpg\): has 2 lists of labels"),
+        (lambda _, b: [one.update(labels=[]) for one in b], "found.json: it holds no detection"),
         (lambda a, _: a.append(a[0]), "labels.json: 'v0.jpg' occurs 2 times"),
         (lambda a, _: a.append(1), "labels.json, frame 12: "),
         (lambda _, b: [one.update(name="x" + one["name"]) for one in b], "none of its 12 .* 'xv0"),
@@ -157,7 +158,18 @@ def test_a_box_that_is_right_in_a_larger_frame_is_told_in_the_usual_one(tmp_path
 
 @pytest.mark.parametrize(
     "form",
-    ["BOM", "UTF-16", "gz", "lines", "lines.gz", "lines as json", "folder gz", "folder lines"],
+    [
+        "BOM",
+        "UTF-16",
+        "gz",
+        "lines",
+        "lines.gz",
+        "lines as json",
+        "object",
+        "folder gz",
+        "folder lines",
+        "folder of frames",
+    ],
 )
 def test_json_in_other_forms_is_read(tmp_path, form):
     labels, found = streets()
@@ -169,6 +181,8 @@ def test_json_in_other_forms_is_read(tmp_path, form):
         "lines": ("labels.jsonl", lines.encode()),
         "lines.gz": ("labels.jsonl.gz", gzip.compress(lines.encode())),
         "lines as json": ("labels.json", b"\xef\xbb\xbf" + lines.encode()),
+        "object": ("labels.json", json.dumps({"config": {}, "frames": labels}).encode()),
+        "folder of frames": ("folder/0.json", json.dumps(labels[0]).encode()),
         "folder gz": ("folder/labels.json.gz", gzip.compress(text.encode())),
         "folder lines": ("folder/labels.jsonl", lines.encode()),
     }[form]
@@ -176,6 +190,8 @@ def test_json_in_other_forms_is_read(tmp_path, form):
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
     (path.parent / "._labels.json").write_bytes(b"\0")  # as macOS leaves them
+    for n, frame in enumerate(labels[1:] if form == "folder of frames" else [], 1):
+        written(path.parent / f"{n}.json", frame)
     given = path.parent if "folder" in form else path
     if form == "gz":
         content = content[:-99]
@@ -290,8 +306,11 @@ def seconds(_, tracks):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (swap, "v0.json: locations, 0, latitude: .* -90, not -122"),
-        (lambda _, t: t[0][0].update(timestamp=float("nan")), "v0.json: locations, 0, timestamp"),
+        (swap, "v0.json: locations: fix 0 has no .* latitude -122, longitude 30.5"),
+        (
+            lambda _, t: t[0][0].update(timestamp=float("nan")),
+            "v0.json: locations: fix 0 .* timestamp nan",
+        ),
         (
             seconds,
             "no frame could .*: 12 without GPS. Fixes are in 'gps' as <video>.json, such as v0",
