@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from helpers import store
-from helpers.contexts import found
+from helpers.contexts import detection
 from sweeps import ways
 
 UNITS = ["a", "b", "c"]
@@ -18,11 +18,11 @@ def drawn():
     return rng.integers(-1, 2, (20, 3, 2)), rng.uniform(0, 1, (20, 3)), rng.normal(size=(20, 3, 2))
 
 
-@pytest.mark.parametrize("kind", found.KINDS)
+@pytest.mark.parametrize("kind", detection.KINDS)
 def test_what_is_called_is_counted_within_worlds_first(drawn, kind):
     called, dose, _ = drawn
-    table = found.shares(called, dose, UNITS).query("kind == @kind").set_index("unit")
-    low, high = found.KINDS[kind]
+    table = detection.shares(called, dose, UNITS).query("kind == @kind").set_index("unit")
+    low, high = detection.KINDS[kind]
     for name, some in {"all": [0, 1, 2], "b": [1]}.items():
         by_world = []
         for world in range(20):
@@ -43,7 +43,7 @@ def test_the_auc_is_the_mean_of_scikit_learns_over_the_contexts(drawn):
         some = effects[planted[:, u], u, 0]
         truth = np.r_[np.ones(len(some)), np.zeros(20)]
         each.append(roc_auc_score(truth, np.r_[some, effects[:, u, 1]]))
-    value, low, high = found.auc(effects, planted)
+    value, low, high = detection.auc(effects, planted)
     assert value == pytest.approx(np.mean(each)) and low < value < high
 
 
