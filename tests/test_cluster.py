@@ -155,6 +155,10 @@ def slurm(tmp_path_factory):
 def test_a_killed_job_is_submitted_again_on_a_real_slurm(tmp_path, of_one_machine, slurm):
     how = ["--executor", "slurm", "--jobs", "2", "--retries", "1", "--slurm-no-account"]
     how += [
+        "--slurm-status-command",
+        "squeue",
+    ]  # this Slurm keeps no accounts, which sacct would ask
+    how += [
         "--slurm-init-seconds-before-status-checks",
         "5",
         "--seconds-between-status-checks",

@@ -84,7 +84,7 @@ def cats_and_dogs(real) -> dict:
 
 
 def test_notebook_06_on_cats_and_dogs(cats_and_dogs, outputs, monkeypatch):
-    given = {"shape": "squeezed", "mosaics": 6}
+    given = {"shape": "squeezed", "mosaics": 6, "trainings": 1}
     given |= {"methods": ["gradcam", "lrp", "gradcam++"]}
     tables = executed("06", cats_and_dogs | given, outputs, monkeypatch)
     accuracy = pd.read_csv(tables / "accuracies.csv")["accuracy"].item()

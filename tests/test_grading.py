@@ -69,6 +69,7 @@ def test_a_copy_is_collected_and_graded(lesson, tmp_path):
     store.write_text(tmp_path / "jupyter/kernels/python3/kernel.json", json.dumps(kernel))
     environment |= {"JUPYTER_PATH": str(tmp_path / "jupyter")}
     environment |= {"SUITE_OUTPUTS": os.environ.get("SUITE_OUTPUTS", str(store.outputs()))}
+    environment["PATH"] = f"{Path(NBGRADER).parent}{os.pathsep}{os.environ['PATH']}"  # of alembic
     patience = "--ExecutePreprocessor.timeout=1500"
     for words in (["generate_assignment"], ["autograde", "--create", patience], ["export"]):
         graded = [name] * (words[0] != "export")

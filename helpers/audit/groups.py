@@ -220,10 +220,8 @@ def headline(audited, crossed, held=()) -> str:
         ends = f"{row.value:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
         found.append(f"The widest sure one: the {words[row.measure]} is {both}, a gap of {ends}.")
     found += held
-    clear = [
-        row for row in crossed.itertuples() if row.p <= largest_gaps.LEVEL and row.n >= page.SMALL
-    ]
-    for row in clear[:1]:
+    level, least = largest_gaps.LEVEL, page.SMALL
+    for row in [r for r in crossed.itertuples() if r.p <= level and r.n >= least][:1]:
         if abs(row.difference) > sure["value"].max() or sure.empty:  # no part of a wider one
             both = f"{row.value:.3f} for {row.group} (n = {row.n:,}), for others {row.others:.3f}"
             ends = f"{row.difference:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
