@@ -369,8 +369,8 @@ def doses(worlds: Table, table: Table, printed: pd.Series) -> Figure:
     first = table[table["paper's rule blames it"] > 0]["strength"]
     title = "However far scenes differ here, the paper's rule blames no harmless one"
     if len(first):
-        title = f"Where scenes differ by {first.min():g} log-odds or more, the paper's rule blames "
-        title += f"a harmless one; the paper's own σ is {printed.max():.2f} at most"
+        title = f"Where scenes differ by {first.min():g} log-odds or more, the paper's rule can "
+        title += f"blame a harmless one; the paper's own σ is {printed.max():.2f} at most"
     return style.headed(fig, title, looks)
 
 
