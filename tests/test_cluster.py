@@ -131,7 +131,10 @@ def slurm(tmp_path_factory):
     host = socket.gethostname().split(".")[0]
     text = CONFIG.format(host=host, place=place, ports=ports, cores=os.cpu_count())
     config = store.write_text(place / "slurm.conf", text)
-    environment = {"SLURM_CONF": str(config), "PATH": f"/usr/sbin:{HERE}"}
+    # jobs lose SLURM_CONF, which a real cluster has no need of: theirs is /etc/slurm/slurm.conf
+    step = f'#!/bin/sh\nSLURM_CONF={config} exec {shutil.which("srun")} "$@"\n'
+    store.write_text(place / "bin/srun", step).chmod(0o755)
+    environment = {"SLURM_CONF": str(config), "PATH": f"{place}/bin:/usr/sbin:{HERE}"}
     tell = {"check": True, "env": {**os.environ, **environment}}
     munge = [f"--{name}-file={place}/munge/{name}" for name in ("pid", "log", "seed")]
     socket_of = f"--socket={place}/munge/socket"
