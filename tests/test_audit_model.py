@@ -1,7 +1,9 @@
 """The audit of a model: planting, heads, scores, own nulls, and what readers bring that is odd."""
 
-from importlib.util import find_spec
+import subprocess
+import sys
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -191,8 +193,8 @@ def test_the_equivalent_dose_lies_between_heads_of_known_doses():
 
 
 def test_a_network_of_a_file_is_read_and_passes_the_gate(folder):
-    network, images, _, y, classes, notes = read(folder)
-    found = model.matched(classes, network, 3)
+    network, images, rows, y, _, notes = read(folder)
+    found = model.matched(rows, network, 3)
     assert list(found["matched by"]) == ["the order of the folders"] * 3 and not notes
     kept = model.passes(network.model, images, "all")
     wanted = network.model(images).detach().numpy()
@@ -210,24 +212,28 @@ def test_an_audit_that_was_killed_goes_on_with_what_is_kept(folder):
 
 
 def test_likely_causes_are_named_at_the_gate(folder):
-    network, images, _, y, classes, _ = read(folder, "turned.py")
-    outputs = model.matched(classes, network, 3)["outputs"]
+    network, images, rows, y, *_ = read(folder, "turned.py")
+    outputs = model.matched(rows, network, 3)["outputs"]
     answers = model.passes(network.model, images, "all")["answers"]
     with pytest.raises(ValueError, match=r"BGR.*another order"):
         model.gate(network, images, y, outputs, answers)
 
 
 def test_classes_that_no_output_is_named_for_are_refused_with_a_table_to_correct(folder):
-    network, *_, classes, _ = read(folder)
+    network, _, rows, *_ = read(folder)
     known = network.input._replace(classes=("a red", "a red kite", "grass"))
     network = model.Network(network.model, known, 32, "mine")
-    found = model.matched(classes, network, 3)
+    found = model.matched(rows, network, 3)
     with pytest.raises(ValueError, match=r"named b green, c blue.*--classes"):
         model.unmatched(found, network, folder)
     table = pd.read_csv(folder / "classes.csv", keep_default_na=False)
     assert list(table["outputs"]) == ["0", "", ""]
     corrected = table.assign(outputs=["0", "1;2", "2"])
-    assert model.matched(classes, network, 3, corrected)["outputs"].tolist() == [[0], [1, 2], [2]]
+    assert model.matched(rows, network, 3, corrected)["outputs"].tolist() == [[0], [1, 2], [2]]
+    with pytest.raises(ValueError, match="3, x of b green is no number from 0 to 2"):
+        model.matched(rows, network, 3, table.assign(outputs=["0", "3; x", "2"]))
+    with pytest.raises(ValueError, match="no column outputs"):
+        model.matched(rows, network, 3, table.drop(columns="outputs"))
 
 
 def test_probabilities_log_probabilities_and_several_outputs_give_the_same_differences():
@@ -235,16 +241,92 @@ def test_probabilities_log_probabilities_and_several_outputs_give_the_same_diffe
     shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     of = [[0], [1, 3], [2]]
     wanted = planting.centred(model.of_classes(logits, of))
-    for answers in (shares, np.log(shares)):
-        np.testing.assert_allclose(
-            planting.centred(model.of_classes(answers, of)), wanted, atol=1e-9
-        )
+    lost = np.vstack([shares, np.full(4, np.nan)])  # one image's NaN does not hide what they are
+    for answers in (shares, np.log(shares), lost):
+        found = planting.centred(model.of_classes(answers, of))
+        np.testing.assert_allclose(found[:5], wanted, atol=1e-9)
+    with np.errstate(divide="ignore"):
+        never = np.log(np.array([[0, 0.25, 0.75, 0]]))
+    assert np.isfinite(model.of_classes(never, of)).all()
 
 
-def test_an_image_with_nan_is_counted_and_named():
-    rows = pd.DataFrame({"path": ["a.png", "b.png"]})
-    good, [said] = model.finite(np.array([[1.0, 2], [np.nan, 0]]), rows)
-    assert good.tolist() == [True, False] and said.startswith("1 image") and "b.png" in said
+@pytest.mark.parametrize(
+    "output", ["(x, x.mean())", "{'logits': x}", "Namespace(logits=x)", "[x]", "x.log_softmax(1)"]
+)
+def test_what_networks_hand_back_is_read_alike(folder, output):
+    """A tuple, a dict, an object, log-probabilities; in train mode, with batch norm, and where the
+    last layer is not the last in writing."""
+    text = OWN.format(order="").replace("Flatten()", "Flatten(), nn.BatchNorm1d(3, eps=0)")
+    text = text.replace("network[2]", "network[3]").replace("network[3].bias", "network[3].bias", 1)
+    text += f"""
+from argparse import Namespace
+class Odd(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+        inner[2].running_mean += 0.5
+        inner[2].weight.requires_grad_(False)
+    def forward(self, images):
+        x = self.inner(images)
+        return {output}
+network = Odd(network).train()
+"""
+    (folder / "odd.py").write_text(text)
+    network, images, _, y, *_ = read(folder, "odd.py")
+    before = {n: one.clone() for n, one in network.model.state_dict().items()}
+    answers = model.passes(network.model, images, "all")["answers"]
+    assert all(torch.equal(one, before[n]) for n, one in network.model.state_dict().items())
+    wanted = 20 * (images.double().mean((2, 3)) / 255 - 0.5)
+    found = planting.centred(model.of_classes(answers, [[0], [1], [2]]))
+    np.testing.assert_allclose(found, planting.centred(wanted.numpy()), atol=1e-3)
+    assert model.gate(network, images, y, [[0], [1], [2]], answers)
+
+
+def test_what_is_kept_of_another_code_is_not_taken(folder):
+    network, images, *_ = read(folder)
+    plain = model.passes(network.model, images, "all")["answers"]
+    text = OWN.format(order="").replace("nn.Flatten", "Half")
+    half = """
+class Half(nn.Module):
+    def __repr__(self):
+        return "Flatten(start_dim=1, end_dim=-1)"
+    def forward(self, x):
+        return x.flatten(1) / FACTOR
+"""
+    for factor in (1, 2):
+        made = text.replace("mean, std", half.replace("FACTOR", str(factor)) + "mean, std", 1)
+        (folder / "mine.py").write_text(made)
+        again = model.passes(read(folder)[0].model, images, "all")["answers"]
+        np.testing.assert_allclose(again, plain / factor, rtol=1e-5)
+
+
+def test_a_last_layer_that_is_not_used_and_answers_by_chance_are_refused(folder):
+    text = OWN.format(order="")
+    (folder / "odd.py").write_text(f"{text}network.spare = nn.Linear(2, 2)\nnetwork.forward = "
+                                   "lambda x: nn.Sequential.forward(network[:3], x)\n")  # fmt: skip
+    network, images, *_ = read(folder, "odd.py")
+    with pytest.raises(ValueError, match="spare, the last layer that it defines"):
+        model.passes(network.model, images, "all")
+    noise = "class Noise(nn.Module):\n    forward = lambda self, x: x + torch.rand_like(x) / 20\n"
+    text = text.replace("Flatten()", "Flatten(), Noise()").replace("network[2]", "network[3]")
+    (folder / "odd.py").write_text(text.replace("mean, std", f"{noise}mean, std", 1))
+    network, images, _, y, *_ = read(folder, "odd.py")
+    answers = model.passes(network.model, images, "all")["answers"]
+    with pytest.raises(ValueError, match="asked twice"):
+        model.gate(network, images, y, [[0], [1], [2]], answers)
+
+
+def test_an_image_with_nan_in_any_version_is_counted_and_named():
+    rows = pd.DataFrame({"path": [f"{c}{i}.png" for c in "ab" for i in range(7)]})
+    rows["class"] = [*"a" * 7, *"b" * 7]
+    plain, framed = np.zeros((14, 2)), np.zeros((14, 3, 2))
+    plain[3, 1], framed[12, 2, 0] = np.nan, np.inf
+    good, [said] = model.finite([plain, framed], rows)
+    assert np.flatnonzero(~good).tolist() == [3, 12]
+    assert said == "2 of 14 images got NaN and are left out: a3.png, b5.png."
+    framed[8:11] = np.nan
+    with pytest.raises(ValueError, match=r"5 of 14.*Fewer than 5 are left of b"):
+        model.finite([plain, framed], rows)
 
 
 def test_too_few_images_and_contexts_that_are_photographs_are_said(folder):
@@ -252,15 +334,48 @@ def test_too_few_images_and_contexts_that_are_photographs_are_said(folder):
     for c, name in ((1, "meadow"), (2, "sea")):
         (folder / "places" / name).mkdir(parents=True)
         for i in range(6):
-            photograph(c, 50 + i).save(folder / "places" / name / f"{i}.png")
+            colour = [i, i, i]
+            colour[c] = 200
+            Image.new("RGB", (40, 40), tuple(colour)).save(folder / "places" / name / f"{i}.png")
     photograph(0, 3).save(folder / "places" / "sea" / "copy.png")
-    places, notes = model.places(str(folder / "places"), network, images, 0)
+    places, files, notes = model.places(str(folder / "places"), network, images, 0)
     assert {n: len(of) for n, of in places.items()} == {"meadow": 6, "sea": 6}
-    assert "sea/copy.png" in notes[-1]
+    assert "sea/copy.png" in notes[0] and "25 images of meadow, sea" in notes[1]
+    _, images, rows, y, *_ = read(folder)
+    found = model.matched(rows, network, 3)
+    answers = model.passes(network.model, images, "all")["answers"]
+    kept, notes = model.usable(network, found, places, files, answers, y)
+    assert {n: len(of) for n, of in kept.items()} == {"meadow": 6, "sea": 6}
+    assert notes[0].startswith("6 of 6 images of meadow are taken for b green as surely")
+    assert "meadow/0.png" in notes[0] and "sea are taken for c blue" in notes[1]
     for file in list((folder / "photos" / COLOURS[0]).iterdir())[1:]:
         file.unlink()
     with pytest.raises(ValueError, match="fewer than 8 of a red"):
         read(folder)
+
+
+def test_of_many_classes_the_largest_are_asked_and_keep_their_numbers(folder):
+    for c in range(25):
+        (folder / "many" / f"k{c:02d}").mkdir(parents=True)
+        for i in range(9 if c >= 5 else 2):
+            photograph(c % 3, i).save(folder / "many" / f"k{c:02d}" / f"{i}.png")
+    network = model.brought(f"{folder / 'mine.py'}:network")
+    _, rows, notes = model.photographs(str(folder / "many"), network, 0)
+    assert notes == ["Of 25 classes the 20 with most images are asked."] and len(rows) == 180
+    found = model.matched(rows, network, 25)
+    assert found["outputs"].tolist() == [[c] for c in range(5, 25)]
+    assert not model.matched(rows, network, 20)["outputs"].map(len).any()
+
+
+def test_a_folder_is_kept_for_one_audit_at_a_time(tmp_path):
+    held = model.hold(tmp_path)
+    code = "from pathlib import Path; from helpers.audit import model; "
+    code += f"model.hold(Path({str(tmp_path)!r}))"
+    second = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert second.returncode and "another audit writes to" in second.stderr
+    assert model.hold(tmp_path) is not None, "the cell may be run again"
+    held.lock.release(force=True)
+    assert not subprocess.run([sys.executable, "-c", code]).returncode
 
 
 def test_tiny_and_long_photographs_are_read(folder):
@@ -285,13 +400,27 @@ def test_a_csv_of_images_does_as_well(folder):
     "library, config", [("transformers", '{"model_type": "vit"}'), ("timm", "{}")]
 )
 def test_a_library_that_is_not_there_is_named_with_the_line_that_installs_it(
-    tmp_path, library, config
+    tmp_path, library, config, monkeypatch
 ):
-    if find_spec(library):
-        pytest.skip(f"{library} is installed")
+    monkeypatch.setitem(sys.modules, library, None)  # as if it were not installed
     (tmp_path / "config.json").write_text(config)
     with pytest.raises(ValueError, match=f"pip install {library}"):
         model.brought(str(tmp_path))
+
+
+def test_a_folder_of_timms_is_read_by_its_configuration(tmp_path, monkeypatch):
+    network, made = nn.Sequential(nn.Flatten(), nn.Linear(3 * 64, 2)), []
+    network.pretrained_cfg = {"input_size": (3, 8, 8), "mean": (0.1,) * 3, "std": (0.2,) * 3,
+                              "crop_pct": 1.0, "label_names": ["cat", "dog"]}  # fmt: skip
+    fake = SimpleNamespace(create_model=lambda *a, **k: made.append((a, k)) or network)
+    monkeypatch.setitem(sys.modules, "timm", fake)
+    (tmp_path / "config.json").write_text("{}")
+    found = model.brought(str(tmp_path))
+    assert made == [((f"local-dir:{tmp_path}",), {"pretrained": True})]
+    assert found.size == 8 and found.input.classes == ("cat", "dog")
+    network.pretrained_cfg["input_size"] = (3, 8, 6)
+    with pytest.raises(ValueError, match="only square"):
+        model.brought("timm/resnet18")
 
 
 def test_weights_that_need_code_and_names_of_nothing_are_refused(folder):
