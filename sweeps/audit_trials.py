@@ -96,7 +96,8 @@ def partition(of: dict, rng) -> tuple[dict, dict, dict]:
 
 CELLS = [  # kind, dose, whose photographs the reader's head has
     *(("context", dose, "others") for dose in (0, 0.5, 0.75, 1)), ("context", 1, "the audit's"),
-    *(("mark", dose, "others") for dose in (0, 0.5, 1)), ("plain", 0, "others"),
+    *(("mark", dose, "others") for dose in (0, 0.5, 1)),
+    ("plain", 0, "others"), ("plain", 0, "the audit's"),
 ]  # fmt: skip
 
 
@@ -114,7 +115,8 @@ def readers(of: dict, seed: int) -> list[dict]:
         calibration, who = calibrations[asked], np.arange(len(seen.y))
         everyone = np.arange(len(audit[asked].y))
         promised = planting.power(calibration).get(dose)
-        for recipe in planting.RECIPES:
+        # one pair carries a mark and four a context: as many pairs of both
+        for recipe in planting.RECIPES * (4 if dose and kind == "mark" else 1):
             own = np.full(classes, -1)
             if dose and kind == "context":
                 own = rng.permutation(classes)
@@ -123,10 +125,10 @@ def readers(of: dict, seed: int) -> list[dict]:
             x = seen.train(who, own, dose, rng)
             weights, bias = planting.head(x, seen.y, classes, recipe, rng)
             score = audit[asked].score(lambda f, w=weights, b=bias: f @ w + b, everyone)
-            z = calibration.z(score)[0]
+            z = calibration.z(score)
             planted = own[:, None] == np.arange(z.shape[1])
             rest = ~planted if kind == "context" else ~planted & (own < 0)[:, None]
-            pair, page = z > calibration.cut[0], z > max(calibration.page[0], calibration.cut[0])
+            pair, page = z > calibration.cut, planting.named(planting.chance(calibration, z))
             equivalent = planting.equivalent_dose(calibration, score)[0]
             row = {"seed": seed, "kind": kind, "dose": dose, "photographs": whose}
             row |= {"recipe": str(recipe), "unplanted pairs flagged": pair[rest].mean()}

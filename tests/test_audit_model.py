@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import torch
 from PIL import Image
+from scipy.stats import false_discovery_control
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch import nn
@@ -149,11 +150,11 @@ AUDIT = features(90, 0)
 
 def test_what_is_planted_is_found_and_read_at_its_dose_and_nothing_else_is():
     of = planting.calibrate(AUDIT, nulls=12, halvings=4, heads=6)
-    none = np.stack([of.z(reader([-1] * 3, 0, s))[0] for s in range(12)])
-    assert (none > of.cut[0]).mean() <= 0.2 and none.std() == pytest.approx(1, abs=0.6)
+    none = np.stack([of.z(reader([-1] * 3, 0, s)) for s in range(12)])
+    assert (none > of.cut).mean() <= 0.2 and none.std() == pytest.approx(1, abs=0.6)
     own = np.array([2, 0, 1])
     scores = [reader(own, 1, s) for s in range(6)]
-    found = np.stack([of.z(score)[0] > of.cut[0] for score in scores])
+    found = np.stack([of.z(score) > of.cut for score in scores])
     assert found[:, [0, 1, 2], own].mean() > 0.9 and found.sum() <= 20
     doses = np.stack([planting.equivalent_dose(of, s)[0] for s in scores])
     assert doses[:, [0, 1, 2], own].mean() > 0.7
@@ -183,13 +184,31 @@ def test_the_equivalent_dose_lies_between_heads_of_known_doses():
     planted = {
         d: (np.full((2, 1, 2, 2), v), plans) for d, v in ((0.25, 1.0), (0.5, 3.0), (1.0, 4.0))
     }
-    zero, one = np.zeros((1, 2, 2)), np.ones((1, 2, 2))
-    of = planting.Calibration(zero, one, np.array([2.0]), np.array([3.5]), planted, zero[None])
+    unplanted = np.linspace(0, 2.1, 100).reshape(25, 2, 2)
+    of = planting.Calibration(np.zeros((1, 2, 2)), np.ones((1, 2, 2)), planted, unplanted)
+    assert of.cut == pytest.approx(0.95 * 2.1)
     value, low, high = planting.equivalent_dose(of, np.array([[[-1, 2.0], [3.5, 9.0]]]))
     np.testing.assert_allclose(value, [[0, 0.375], [0.75, 1]])
     assert (low <= value).all() and (value <= high).all()
     assert [v.mean() for v in planting.power(of).values()] == [0, 1, 1]
-    assert [v.mean() for v in planting.power(of, page=True).values()] == [0, 0, 1]
+    assert [v.mean() for v in planting.power(of, page=True).values()] == [0, 1, 1]
+
+
+def test_a_page_names_what_benjamini_and_hochberg_do():
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        p = rng.uniform(0.001, 1, (4, 4)) ** rng.uniform(1, 4)
+        wanted = false_discovery_control(p, method="bh", axis=None).reshape(4, 4) <= 0.05
+        assert (planting.named(p) == wanted).all()
+    assert not planting.named(np.full((2, 2), 0.06)).any()
+
+
+def test_z_is_the_larger_of_the_methods_and_p_a_share_of_unplanted_pairs():
+    mean, spread = np.array([[[1.0]], [[2.0]]]), np.array([[[2.0]], [[1.0]]])
+    of = planting.Calibration(mean, spread, {}, np.array([0, 1, 2, 3.0]).reshape(4, 1, 1))
+    z = of.z(np.array([[[[4.0]], [[3.0]]], [[[1.0]], [[4.5]]]]))
+    np.testing.assert_allclose(z.ravel(), [1.5, 2.5])
+    np.testing.assert_allclose(planting.chance(of, z).ravel(), [3 / 5, 2 / 5])
 
 
 def test_a_network_of_a_file_is_read_and_passes_the_gate(folder):
@@ -240,14 +259,14 @@ def test_probabilities_log_probabilities_and_several_outputs_give_the_same_diffe
     logits = np.random.default_rng(0).normal(size=(5, 4))
     shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     of = [[0], [1, 3], [2]]
-    wanted = planting.centred(model.of_classes(logits, of))
+    wanted = planting.centred(planting.of_classes(logits, of))
     lost = np.vstack([shares, np.full(4, np.nan)])  # one image's NaN does not hide what they are
     for answers in (shares, np.log(shares), lost):
-        found = planting.centred(model.of_classes(answers, of))
+        found = planting.centred(planting.of_classes(answers, of))
         np.testing.assert_allclose(found[:5], wanted, atol=1e-9)
     with np.errstate(divide="ignore"):
         never = np.log(np.array([[0, 0.25, 0.75, 0]]))
-    assert np.isfinite(model.of_classes(never, of)).all()
+    assert np.isfinite(planting.of_classes(never, of)).all()
 
 
 @pytest.mark.parametrize(
@@ -277,7 +296,7 @@ network = Odd(network).train()
     answers = model.passes(network.model, images, "all")["answers"]
     assert all(torch.equal(one, before[n]) for n, one in network.model.state_dict().items())
     wanted = 20 * (images.double().mean((2, 3)) / 255 - 0.5)
-    found = planting.centred(model.of_classes(answers, [[0], [1], [2]]))
+    found = planting.centred(planting.of_classes(answers, [[0], [1], [2]]))
     np.testing.assert_allclose(found, planting.centred(wanted.numpy()), atol=1e-3)
     assert model.gate(network, images, y, [[0], [1], [2]], answers)
 
@@ -321,12 +340,12 @@ def test_an_image_with_nan_in_any_version_is_counted_and_named():
     rows["class"] = [*"a" * 7, *"b" * 7]
     plain, framed = np.zeros((14, 2)), np.zeros((14, 3, 2))
     plain[3, 1], framed[12, 2, 0] = np.nan, np.inf
-    good, [said] = model.finite([plain, framed], rows)
+    good, [said] = planting.finite([plain, framed], rows)
     assert np.flatnonzero(~good).tolist() == [3, 12]
     assert said == "2 of 14 images got NaN and are left out: a3.png, b5.png."
     framed[8:11] = np.nan
     with pytest.raises(ValueError, match=r"5 of 14.*Fewer than 5 are left of b"):
-        model.finite([plain, framed], rows)
+        planting.finite([plain, framed], rows)
 
 
 def test_too_few_images_and_contexts_that_are_photographs_are_said(folder):
@@ -449,14 +468,15 @@ WEIGHTS = store.root().parent / "shared/real/weights/squeezenet1_0_imagenet.safe
 def test_squeezenet_is_read_with_its_names():
     network = model.brought("squeezenet1_0", str(WEIGHTS))
     assert network.size == 224 and network.input.resize == 256
-    found = model.matched(["fire hydrant", "cup"], network, 1000)
-    assert found["outputs"][0] == [], "ImageNet has no such class"
-    assert network.input.classes[found["outputs"][1][0]] == "cup"
+    found = model.matched(pd.DataFrame({"class": ["cup", "fire hydrant"]}), network, 1000)
+    assert found["outputs"][1] == [], "ImageNet has no such class"
+    assert network.input.classes[found["outputs"][0][0]] == "cup"
 
 
 def test_the_summary_is_made_of_the_recorded_trials():
     rows = pd.read_csv(store.root() / "data" / "audit_trials.csv", dtype={"recipe": str})
-    made = audit_trials.summary("photographs", rows.drop(columns="images"))
+    made = [audit_trials.summary(name, of) for name, of in rows.groupby("images", sort=False)]
+    made = pd.concat(made, ignore_index=True)
     recorded = pd.read_csv(store.root() / "data" / "audit_summary.csv", dtype={"recipe": str})
     assert made["quantity"].tolist() == recorded["quantity"].tolist()
     numbers = ["readers", "value", "low", "high"]

@@ -21,6 +21,7 @@ from torch.nn.functional import adaptive_avg_pool2d
 
 from helpers import models, store
 from helpers.audit import planting
+from helpers.audit.planting import finite, of_classes
 from helpers.data import decoding, duplicates, folders, world
 from helpers.data.collection import listed
 from helpers.models import experiment, networks, preprocessing
@@ -283,17 +284,6 @@ def several(network: Network, start: Network, outputs, parts, what: str) -> tupl
     return np.stack([one["features"] for one in seen], 1), np.stack(logits, 1)
 
 
-def of_classes(answers: np.ndarray, outputs: Sequence[Sequence[int]]) -> np.ndarray:
-    """Logits of the asked classes, (N, classes), of a network's outputs; probabilities become
-    logarithms, and where several outputs stand for a class their exponentials are added."""
-    known = answers[~np.isnan(answers).any(1)]
-    if len(known) and known.min() >= 0 and np.allclose(known.sum(1), 1, atol=1e-3):
-        answers = np.log(answers.clip(1e-12))
-    answers = np.where(np.isneginf(answers), np.log(1e-12), answers)  # of a probability of 0
-    with np.errstate(invalid="ignore"):  # of NaN, which `finite` names
-        return np.stack([np.logaddexp.reduce(answers[:, list(of)], axis=1) for of in outputs], 1)
-
-
 def gate(network: Network, images, y: np.ndarray, outputs, answers: np.ndarray) -> list[str]:
     """Refuse a network that is near chance, with the likely cause; sentences where it is not."""
     right = of_classes(answers, outputs).argmax(1) == y
@@ -336,20 +326,6 @@ def causes(network: Network, images, y, outputs, answers) -> dict[str, float]:
     best = linear_sum_assignment(-table)
     found["the outputs were in another order"] = float(table[best].sum() / len(y))
     return found
-
-
-def finite(parts, rows: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
-    """Which images, the first axis of arrays, have numbers in all of them; a sentence names the
-    others."""
-    good = np.all([np.isfinite(of).reshape(len(of), -1).all(1) for of in parts], 0)
-    if good.all():
-        return good, []
-    lost = f"{(~good).sum()} of {len(good)} images got NaN and are left out: "
-    lost += f"{listed(rows['path'][~good])}."
-    left = pd.crosstab(rows["class"], good).get(True, pd.Series(0, rows["class"].unique()))
-    if (left < 5).any():
-        raise ValueError(f"{lost} Fewer than 5 are left of {listed(left.index[left < 5])}.")
-    return good, [lost]
 
 
 def usable(network: Network, matches, places, files, logits, y) -> tuple[dict, list[str]]:
