@@ -182,8 +182,7 @@ def _read(table, network: Network, seed: int, most: int, what: str):
 
 
 def places(where: str, network: Network, objects: torch.Tensor, seed: int):
-    """Images and rows of each context by its name, and sentences; what is also an object image
-    goes."""
+    """Images and rows of each context, and sentences; what is also an object image goes."""
     found = {folders.printable(path.name): path for path in folders.subfolders(Path(where))}
     if len(found) < 2:
         raise ValueError(f"contexts: {where} holds {len(found)} folders; two contexts are needed")
@@ -206,8 +205,7 @@ def places(where: str, network: Network, objects: torch.Tensor, seed: int):
 
 
 def matched(rows: pd.DataFrame, network: Network, outputs: int, table=None) -> pd.DataFrame:
-    """Which outputs stand for which class of rows: by a table (class, outputs), by names, or by the
-    order of all folders."""
+    """Which outputs stand for which class: by a table (class, outputs), names, or all folders."""
     names = {folders.plain(one): i for i, n in enumerate(network.input.classes or ()) for one in
              n.split(",")}  # fmt: skip
     if table is not None and (missing := {"class", "outputs"} - set(table)):
@@ -303,8 +301,7 @@ def gate(network: Network, images, y: np.ndarray, outputs, answers: np.ndarray) 
 
 @torch.no_grad()
 def causes(network: Network, images, y, outputs, answers) -> dict[str, float]:
-    """The share that would be recognised, were the network read in other ways; refused where it
-    answers otherwise when it is asked again."""
+    """The share that would be recognised, were the network read in other ways."""
     model, raw = network.model, images.float() / 255
     if not np.allclose(model(images).float(), answers, rtol=1e-3, atol=1e-3 * np.ptp(answers)):
         raise ValueError("model: asked twice, it answers differently: is something drawn in it?")

@@ -277,7 +277,7 @@ def scores(suspects, trained_on, asked_of, doses, rng) -> tuple[np.ndarray, np.n
     return np.stack(found), np.stack(plans)
 
 # %% ../../notebooks/11_audit_your_model.ipynb #11-26
-def calibrate(suspects, seed=0, nulls=40, halvings=8, heads=24) -> Calibration:
+def calibrate(suspects, seed=0, nulls=80, halvings=8, heads=24) -> Calibration:
     """Heads on halves of the photographs where nothing is planted tell what each suspect's score
     is by itself; those of one half, judged by the other's, how far an unseen head may lie; and
     heads at doses, how far a planted one does."""
@@ -287,7 +287,7 @@ def calibrate(suspects, seed=0, nulls=40, halvings=8, heads=24) -> Calibration:
     for _ in range(halvings):
         mine, other = halves(suspects.y, everyone, rng)
         own, _ = scores(suspects, mine, mine, [0] * nulls, rng)
-        others, _ = scores(suspects, other, mine, [0] * 8, rng)
+        others, _ = scores(suspects, other, mine, [0] * 16, rng)
         judged.append((others - own.mean(0)) / deviation(own))
     planted = {d: scores(suspects, everyone, everyone, [d] * heads, rng) for d in DOSES}
     return Calibration(null.mean(0), deviation(null), planted, np.concatenate(judged).max(1))
