@@ -125,10 +125,13 @@ def readers(of: dict, seed: int) -> list[dict]:
             x = seen.train(who, own, dose, rng)
             weights, bias = planting.head(x, seen.y, classes, recipe, rng)
             score = audit[asked].score(lambda f, w=weights, b=bias: f @ w + b, everyone)
-            z = calibration.z(score)
+            z = calibration.most(score)
             planted = own[:, None] == np.arange(z.shape[1])
             rest = ~planted if kind == "context" else ~planted & (own < 0)[:, None]
-            pair, page = z > calibration.cut, planting.named(planting.chance(calibration, z))
+            pair, page = (
+                z > calibration.cut_of_most,
+                planting.named(planting.chance(calibration, z)),
+            )
             equivalent = planting.equivalent_dose(calibration, score)[0]
             row = {"seed": seed, "kind": kind, "dose": dose, "photographs": whose}
             row |= {"recipe": str(recipe), "unplanted pairs flagged": pair[rest].mean()}

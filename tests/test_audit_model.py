@@ -150,11 +150,13 @@ AUDIT = features(90, 0)
 
 def test_what_is_planted_is_found_and_read_at_its_dose_and_nothing_else_is():
     of = planting.calibrate(AUDIT, nulls=12, halvings=4, heads=6)
-    none = np.stack([of.z(reader([-1] * 3, 0, s)) for s in range(12)])
-    assert (none > of.cut).mean() <= 0.2 and none.std() == pytest.approx(1, abs=0.6)
+    none = np.stack([of.most(reader([-1] * 3, 0, s)) for s in range(12)])
+    assert of.cut.tolist() == [np.quantile(of.unplanted[:, m], 0.95) for m in (0, 1)]
+    assert of.cut_of_most == np.quantile(of.unplanted.max(1), 0.95)
+    assert (none > of.cut_of_most).mean() <= 0.2 and none.std() == pytest.approx(1, abs=0.6)
     own = np.array([2, 0, 1])
     scores = [reader(own, 1, s) for s in range(6)]
-    found = np.stack([of.z(score) > of.cut for score in scores])
+    found = np.stack([of.most(score) > of.cut_of_most for score in scores])
     assert found[:, [0, 1, 2], own].mean() > 0.9 and found.sum() <= 20
     doses = np.stack([planting.equivalent_dose(of, s)[0] for s in scores])
     assert doses[:, [0, 1, 2], own].mean() > 0.7
@@ -184,9 +186,9 @@ def test_the_equivalent_dose_lies_between_heads_of_known_doses():
     planted = {
         d: (np.full((2, 1, 2, 2), v), plans) for d, v in ((0.25, 1.0), (0.5, 3.0), (1.0, 4.0))
     }
-    unplanted = np.linspace(0, 2.1, 100).reshape(25, 2, 2)
-    of = planting.Calibration(np.zeros((1, 2, 2)), np.ones((1, 2, 2)), planted, unplanted)
-    assert of.cut == pytest.approx(0.95 * 2.1)
+    zero, one = np.zeros((1, 2, 2)), np.ones((1, 2, 2))
+    unplanted = np.linspace(0, 2.1, 100).reshape(25, 1, 2, 2)
+    of = planting.Calibration(zero, one, planted, unplanted, np.array([2.0]), 2.0)
     value, low, high = planting.equivalent_dose(of, np.array([[[-1, 2.0], [3.5, 9.0]]]))
     np.testing.assert_allclose(value, [[0, 0.375], [0.75, 1]])
     assert (low <= value).all() and (value <= high).all()
@@ -205,8 +207,9 @@ def test_a_page_names_what_benjamini_and_hochberg_do():
 
 def test_z_is_the_larger_of_the_methods_and_p_a_share_of_unplanted_pairs():
     mean, spread = np.array([[[1.0]], [[2.0]]]), np.array([[[2.0]], [[1.0]]])
-    of = planting.Calibration(mean, spread, {}, np.array([0, 1, 2, 3.0]).reshape(4, 1, 1))
-    z = of.z(np.array([[[[4.0]], [[3.0]]], [[[1.0]], [[4.5]]]]))
+    unplanted = np.array([[0, -1], [1, 0], [-2, 2], [3, 3.0]]).reshape(4, 2, 1, 1)
+    of = planting.Calibration(mean, spread, {}, unplanted, np.array([3, 3]), 3)
+    z = of.most(np.array([[[[4.0]], [[3.0]]], [[[1.0]], [[4.5]]]]))
     np.testing.assert_allclose(z.ravel(), [1.5, 2.5])
     np.testing.assert_allclose(planting.chance(of, z).ravel(), [3 / 5, 2 / 5])
 

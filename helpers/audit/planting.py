@@ -224,28 +224,29 @@ def deviation(scores, prior=5) -> np.ndarray:
 class Calibration:
     """Of each suspect the mean and deviation of its scores where nothing is planted, (methods,
     classes, K); the scores of heads at doses and their plans; and z of heads of other photographs
-    where nothing is planted, (heads, classes, K)."""
+    where nothing is planted, (heads, methods, classes, K). One in twenty of these is beyond the
+    cut of a method, (methods,), and beyond that of the method that shows most."""
 
     mean: np.ndarray
     deviation: np.ndarray
     planted: dict
     unplanted: np.ndarray
+    cut: np.ndarray
+    cut_of_most: float
 
     def z(self, score):
-        """How many deviations scores (..., methods, classes, K) lie above the heads without a
-        plant: of the methods the one that shows most."""
-        return ((score - self.mean) / self.deviation).max(-3)
+        """How many deviations scores lie above the heads without a plant."""
+        return (score - self.mean) / self.deviation
 
-    @property
-    def cut(self):
-        """The z that one in twenty suspects reaches where nothing is planted."""
-        return np.quantile(self.unplanted, 0.95)
+    def most(self, score):
+        """z of the method that shows most, (..., classes, K)."""
+        return self.z(score).max(-3)
 
 
 def chance(calibration, z) -> np.ndarray:
-    """The share of suspects that reach z where nothing is planted: p values."""
-    reached = calibration.unplanted.ravel() >= np.asarray(z)[..., None]
-    return (1 + reached.sum(-1)) / (1 + calibration.unplanted.size)
+    """The share of suspects whose most reaches z where nothing is planted: p values."""
+    reached = calibration.unplanted.max(1).ravel() >= np.asarray(z)[..., None]
+    return (1 + reached.sum(-1)) / (1 + reached.shape[-1])
 
 
 def named(p, share=0.05) -> np.ndarray:
@@ -277,7 +278,7 @@ def scores(suspects, trained_on, asked_of, doses, rng) -> tuple[np.ndarray, np.n
     return np.stack(found), np.stack(plans)
 
 # %% ../../notebooks/11_audit_your_model.ipynb #11-26
-def calibrate(suspects, seed=0, nulls=80, halvings=8, heads=24) -> Calibration:
+def calibrate(suspects, seed=0, nulls=80, halvings=8, unseen=16, heads=24) -> Calibration:
     """Heads on halves of the photographs where nothing is planted tell what each suspect's score
     is by itself; those of one half, judged by the other's, how far an unseen head may lie; and
     heads at doses, how far a planted one does."""
@@ -287,10 +288,12 @@ def calibrate(suspects, seed=0, nulls=80, halvings=8, heads=24) -> Calibration:
     for _ in range(halvings):
         mine, other = halves(suspects.y, everyone, rng)
         own, _ = scores(suspects, mine, mine, [0] * nulls, rng)
-        others, _ = scores(suspects, other, mine, [0] * 16, rng)
+        others, _ = scores(suspects, other, mine, [0] * unseen, rng)
         judged.append((others - own.mean(0)) / deviation(own))
     planted = {d: scores(suspects, everyone, everyone, [d] * heads, rng) for d in DOSES}
-    return Calibration(null.mean(0), deviation(null), planted, np.concatenate(judged).max(1))
+    z = np.concatenate(judged)
+    cuts = np.quantile(z, 0.95, (0, 2, 3)), np.quantile(z.max(1), 0.95)
+    return Calibration(null.mean(0), deviation(null), planted, z, *cuts)
 
 # %% ../../notebooks/11_audit_your_model.ipynb #11-29
 def equivalent_dose(calibration, score) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -317,7 +320,9 @@ def power(calibration, page=False) -> dict[float, np.ndarray]:
     """By dose: which planted pairs pass the cut for one suspect, or are named on the page, (n,)."""
     found = {}
     for dose, (scores, plans) in calibration.planted.items():
-        z = calibration.z(scores)
+        z = calibration.most(scores)
         by_page = [named(chance(calibration, one)) for one in z]
-        found[dose], *_ = planted_pairs(np.stack(by_page) if page else z > calibration.cut, plans)
+        found[dose], *_ = planted_pairs(
+            np.stack(by_page) if page else z > calibration.cut_of_most, plans
+        )
     return found
