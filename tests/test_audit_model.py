@@ -1,12 +1,15 @@
 """The audit of a model: planting, heads, scores, own nulls, and what readers bring that is odd."""
 
+import shutil
 import subprocess
 import sys
 from itertools import product
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import papermill
 import pytest
 import torch
 from PIL import Image
@@ -387,6 +390,39 @@ def test_of_many_classes_the_largest_are_asked_and_keep_their_numbers(folder):
     found = model.matched(rows, network, 25)
     assert found["outputs"].tolist() == [[c] for c in range(5, 25)]
     assert not model.matched(rows, network, 20)["outputs"].map(len).any()
+
+
+@pytest.mark.slow
+def test_a_copy_of_the_notebook_elsewhere_names_an_image_that_gets_nan_with_a_mark_alone(folder):
+    """Run as a reader would run it; all numbers are there without the image, and it is named."""
+    white = photograph(1, 4)
+    white.paste((255, 255, 255), (10, 10, 30, 30))
+    white.save(folder / "photos" / COLOURS[1] / "4.png")
+    framed = """
+class Broken(nn.Module):
+    def forward(self, x):
+        white, yellow = x[..., 16, 16].amin(1) > 0.98, x[:, 0, 0, 0] - x[:, 2, 0, 0] > 0.8
+        return torch.where((white & yellow)[:, None, None, None], torch.nan, x)
+"""
+    text = OWN.format(order="").replace("Sequential(", "Sequential(Broken(), ")
+    text = text.replace("network[2]", "network[3]").replace("mean, std", framed + "mean, std", 1)
+    (folder / "broken.py").write_text(text)
+    for c, name in ((0, "dusk"), (2, "sea"), (1, "wood")):
+        (folder / "places" / name).mkdir(parents=True)
+        for i in range(6):
+            photograph(c, 50 + i).save(folder / "places" / name / f"{i}.png")
+    notebook = store.root() / "notebooks/11_audit_your_model.ipynb"
+    copy = Path(shutil.copy(notebook, folder / "mine.ipynb"))
+    values = {"network": "broken.py:network", "photographs": "photos", "places": "places"}
+    how = {"cwd": folder, "progress_bar": False}
+    papermill.execute_notebook(copy, folder / "ran.ipynb", values | {"output": "mine"}, **how)
+    left = folder / "outputs" / "mine"
+    page = (left / "page.html").read_text()
+    assert "1 of 27 images got NaN and are left out: b green/4.png." in page
+    assert "Fewer than 25 images of dusk, sea, wood" in page and "under way" not in page
+    images = pd.read_csv(left / "images.csv")
+    assert len(images) == 26 and "b green/4.png" not in set(images["image"])
+    assert pd.read_csv(left / "pairs.csv")["z"].notna().all()
 
 
 def test_a_folder_is_kept_for_one_audit_at_a_time(tmp_path):
