@@ -75,7 +75,7 @@ def marked(photographs, kind) -> torch.Tensor:
     made[..., inside, inside] = photographs[..., inside, inside]
     return made
 
-
+# %% ../../notebooks/11_audit_your_model.ipynb #11-12
 def dealt(photographs, contexts, seed) -> tuple[list, list, list]:
     """Each photograph framed by one image of each context to plant with, and one to ask with:
     uint8 (K, N, 3, H, W) each; and the images to ask with, alone."""
@@ -263,7 +263,7 @@ def planted_pairs(scores, plans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     which = plans[heads, classes]
     return scores[heads, classes, which], classes, which
 
-# %% ../../notebooks/11_audit_your_model.ipynb #11-25
+
 def scores(suspects, trained_on, asked_of, doses, rng) -> tuple[np.ndarray, np.ndarray]:
     """Scores of one head a dose (0: nothing is planted), each of a recipe drawn at random, trained
     on some photographs and asked of some: (heads, methods, classes, K); and the plans."""
