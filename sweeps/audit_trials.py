@@ -1,8 +1,8 @@
 """Does the audit of a model find what is planted? ``python -m sweeps.audit_trials FILE``
 
 Readers' heads on other photographs than the audit's, with contexts or a mark planted at doses, in
-drawn worlds and, where their folder is given, in partitions of photographs. Seeds below 1000 were
-used to develop the audit, and none of them is in the table.
+drawn worlds and, where their folder is given, in partitions of photographs. The audit was developed
+on seeds below 1000, and an earlier one was tried on 1000 to 1014: none of them is in the table.
 """
 
 import argparse
@@ -96,7 +96,8 @@ def partition(of: dict, rng) -> tuple[dict, dict, dict]:
 
 CELLS = [  # kind, dose, whose photographs the reader's head has
     *(("context", dose, "others") for dose in (0, 0.5, 0.75, 1)), ("context", 1, "the audit's"),
-    *(("mark", dose, "others") for dose in (0, 0.5, 1)), ("plain", 0, "others"),
+    *(("mark", dose, "others") for dose in (0, 0.5, 1)),
+    ("plain", 0, "others"), ("plain", 0, "the audit's"),
 ]  # fmt: skip
 
 
@@ -114,7 +115,8 @@ def readers(of: dict, seed: int) -> list[dict]:
         calibration, who = calibrations[asked], np.arange(len(seen.y))
         everyone = np.arange(len(audit[asked].y))
         promised = planting.power(calibration).get(dose)
-        for recipe in planting.RECIPES:
+        # one pair carries a mark and four a context: as many pairs of both
+        for recipe in planting.RECIPES * (4 if dose and kind == "mark" else 1):
             own = np.full(classes, -1)
             if dose and kind == "context":
                 own = rng.permutation(classes)
@@ -123,10 +125,13 @@ def readers(of: dict, seed: int) -> list[dict]:
             x = seen.train(who, own, dose, rng)
             weights, bias = planting.head(x, seen.y, classes, recipe, rng)
             score = audit[asked].score(lambda f, w=weights, b=bias: f @ w + b, everyone)
-            z = calibration.z(score)[0]
+            z = calibration.most(score)
             planted = own[:, None] == np.arange(z.shape[1])
             rest = ~planted if kind == "context" else ~planted & (own < 0)[:, None]
-            pair, page = z > calibration.cut[0], z > max(calibration.page[0], calibration.cut[0])
+            pair, page = (
+                z > calibration.cut_of_most,
+                planting.named(planting.chance(calibration, z)),
+            )
             equivalent = planting.equivalent_dose(calibration, score)[0]
             row = {"seed": seed, "kind": kind, "dose": dose, "photographs": whose}
             row |= {"recipe": str(recipe), "unplanted pairs flagged": pair[rest].mean()}
@@ -180,7 +185,7 @@ def main() -> None:
     """Write the table of some seeds as CSV."""
     made = argparse.ArgumentParser(description="Plant contexts and marks, and audit.")
     made.add_argument("file", type=Path)
-    made.add_argument("--seeds", type=int, nargs="+", default=list(range(1000, 1015)))
+    made.add_argument("--seeds", type=int, nargs="+", default=list(range(2000, 2030)))
     made.add_argument("--photographs", type=Path, help="folder with objects/ and contexts/")
     made.add_argument("--weights", type=Path, help="of squeezenet1_0")
     made.add_argument("--summary", type=Path, help="a second CSV: shares with intervals")

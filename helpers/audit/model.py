@@ -11,13 +11,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from filelock import FileLock, Timeout
 from scipy.optimize import linear_sum_assignment
+from scipy.special import log_softmax
 from torch import nn
 from torch.nn.functional import adaptive_avg_pool2d
 
 from helpers import models, store
 from helpers.audit import form, planting
 from helpers.audit.options import Parser, place
+from helpers.audit.planting import finite, of_classes
 from helpers.data import decoding, duplicates, folders, world
 from helpers.data.collection import listed
 from helpers.models import experiment, networks, preprocessing
@@ -108,6 +111,8 @@ def _library(name: str):
 def _wrapped(network: nn.Module, like, name: str) -> Network:
     stated = preprocessing.stated(network, like)
     size = stated.crop or np.broadcast_to(stated.resize or 224, 2)
+    if size[0] != size[1]:
+        raise ValueError(f"model: {name} wants images of {size} pixels; only square ones are asked")
     model = models.wrap(network, mean=stated.mean, std=stated.std)
     return Network(model.eval(), stated, int(size[0]), name)
 
@@ -134,6 +139,7 @@ def _own(path: Path, name: str, weights: str | None) -> Network:
     both = tuple(has["mean"]), tuple(has["std"])
     stated = preprocessing.Input(path.name, size, (size, size), None, *both, 1 / 255, names)
     model = models.wrap(network, mean=has["mean"], std=has["std"])
+    model.code = store.file_digest(path)  # what is kept of another forward is not this one's
     return Network(model.eval(), stated, size, f"{path}:{name}")
 
 
@@ -152,10 +158,13 @@ def photographs(where: str, network: Network, seed: int) -> tuple[torch.Tensor, 
         layout = folders.scan(path)
         folders.agreed_classes(layout)
         table, notes = layout.sets["C"].assign(own=""), list(layout.report)
+    every, number = np.unique(table["class"], return_inverse=True)
+    table = table.assign(number=number, of=len(every))
     counts = table["class"].value_counts()
     if len(counts) > CLASSES:
         notes.append(f"Of {len(counts)} classes the {CLASSES} with most images are asked.")
-        table = table[table["class"].isin(counts.index[:CLASSES])].reset_index(drop=True)
+        counts = counts[:CLASSES]
+        table = table[table["class"].isin(counts.index)].reset_index(drop=True)
     if few := sorted(counts.index[counts < FEWEST]):
         raise ValueError(f"images: fewer than {FEWEST} of {listed(few)}: too few to ask anything")
     images, rows, more = _read(table, network, seed, MOST, "images")
@@ -164,7 +173,7 @@ def photographs(where: str, network: Network, seed: int) -> tuple[torch.Tensor, 
 
 def _read(table, network: Network, seed: int, most: int, what: str):
     resize = network.input.resize
-    resize = resize if isinstance(resize, int) else network.size
+    resize = max(resize, network.size) if isinstance(resize, int) else network.size
     images, rows, notes = decoding.read(table, resize, seed, most, what)
     start = (resize - network.size) // 2
     inside = slice(start, start + network.size)
@@ -172,7 +181,7 @@ def _read(table, network: Network, seed: int, most: int, what: str):
 
 
 def places(where: str, network: Network, objects: torch.Tensor, seed: int):
-    """Images of each context by its name, and sentences; what is also an object image goes."""
+    """Images and rows of each context, and sentences; what is also an object image goes."""
     found = {folders.printable(path.name): path for path in folders.subfolders(Path(where))}
     if len(found) < 2:
         raise ValueError(f"contexts: {where} holds {len(found)} folders; two contexts are needed")
@@ -185,35 +194,40 @@ def places(where: str, network: Network, objects: torch.Tensor, seed: int):
         names = listed(rows["path"][sorted(copies)])
         notes.append(f"Context images that also are images of a class are left out: {names}.")
     keep = ~rows.index.isin(copies)
-    by_name = {n: images[torch.tensor((rows["class"] == n).to_numpy() & keep)] for n in found}
-    if few := [n for n, of in by_name.items() if len(of) < 5]:
+    which = {n: np.flatnonzero((rows["class"] == n) & keep) for n in found}
+    if few := [n for n, of in which.items() if len(of) < 5]:
         raise ValueError(f"contexts: fewer than 5 images of {listed(few)}; bring 25 of each")
-    return by_name, notes
+    if few := [n for n, of in which.items() if len(of) < 25]:
+        notes.append(f"Fewer than 25 images of {listed(few)}: how that does was not measured.")
+    by_name = {name: images[torch.from_numpy(of)] for name, of in which.items()}
+    return by_name, {name: rows.iloc[of] for name, of in which.items()}, notes
 
 
-def matched(classes: Sequence[str], network: Network, outputs: int, table=None) -> pd.DataFrame:
-    """Which outputs stand for which class: by a table (class, outputs), by names, or by order."""
+def matched(rows: pd.DataFrame, network: Network, outputs: int, table=None) -> pd.DataFrame:
+    """Which outputs stand for which class: by a table (class, outputs), names, or all folders."""
     names = {folders.plain(one): i for i, n in enumerate(network.input.classes or ()) for one in
              n.split(",")}  # fmt: skip
-    rows = []
-    given = (
-        {}
-        if table is None
-        else dict(zip(table["class"], table["outputs"].astype(str), strict=True))
-    )
-    for i, name in enumerate(classes):
-        if name in given:
-            which = [int(one) for one in given[name].split(";") if one.strip()]
-            rows.append((name, which, "your table"))
+    if table is not None and (missing := {"class", "outputs"} - set(table)):
+        raise ValueError(f"classes: the table has no column {listed(missing)}")
+    by_table = {} if table is None else dict(zip(table["class"], table["outputs"], strict=True))
+    lines = []
+    for name in np.unique(rows["class"]):
+        if name in by_table:
+            which = [one.strip() for one in str(by_table[name]).split(";") if one.strip()]
+            if odd := [n for n in which if not n.isdecimal() or int(n) >= outputs]:
+                told = f"{listed(odd)} of {name} is no number from 0 to {outputs - 1}"
+                raise ValueError(f"classes: {told}, which the outputs have")
+            lines.append((name, [*map(int, which)], "your table"))
         elif names and folders.plain(name) in names:
-            rows.append((name, [names[folders.plain(name)]], "its name"))
+            lines.append((name, [names[folders.plain(name)]], "its name"))
         elif name.isdecimal() and int(name) < outputs:
-            rows.append((name, [int(name)], "its number"))
-        elif not names and outputs == len(classes):
-            rows.append((name, [i], "the order of the folders"))
+            lines.append((name, [int(name)], "its number"))
+        elif not names and (rows["of"] == outputs).all():
+            number = int(rows["number"][rows["class"] == name].iloc[0])
+            lines.append((name, [number], "the order of the folders"))
         else:
-            rows.append((name, [], "nothing"))
-    return pd.DataFrame(rows, columns=["class", "outputs", "matched by"])
+            lines.append((name, [], "nothing"))
+    return pd.DataFrame(lines, columns=["class", "outputs", "matched by"])
 
 
 def unmatched(found: pd.DataFrame, network: Network, folder: Path) -> None:
@@ -244,12 +258,17 @@ def passes(model: models.Classifier, images: torch.Tensor, what: str) -> dict[st
                 answers.append(model(batch).float())
         finally:
             hook.remove()
+        if [len(s) for s in seen] != [len(a) for a in answers]:
+            raise ValueError(
+                f"model: {model.head}, the last layer that it defines, does not give its answers "
+                f"(it saw {len(seen)} of {len(answers)} batches): define the one that does last."
+            )
         x = torch.cat([adaptive_avg_pool2d(s, 1).flatten(1) if s.ndim == 4 else s for s in seen])
         return {"answers": torch.cat(answers).numpy(), "features": x.flatten(1).numpy()}, {}
 
     state = {name: tensor for name, tensor in model.state_dict().items()}
     decides = {"state": state, "of": str(type(model.network)), "images": images, "how": 1}
-    decides["input"] = [model.mean, model.std]
+    decides["input"] = [model.mean, model.std, getattr(model, "code", None)]
     return store.arrays("passes", store.networks() / "audits", make, **decides)[1]
 
 
@@ -260,14 +279,6 @@ def several(network: Network, start: Network, outputs, parts, what: str) -> tupl
     seen = answered if start is network else [passes(start.model, one, what) for one in parts]
     logits = [of_classes(one["answers"], outputs) for one in answered]
     return np.stack([one["features"] for one in seen], 1), np.stack(logits, 1)
-
-
-def of_classes(answers: np.ndarray, outputs: Sequence[Sequence[int]]) -> np.ndarray:
-    """Logits of the asked classes, (N, classes), of a network's outputs; probabilities become
-    logarithms, and where several outputs stand for a class their exponentials are added."""
-    if answers.min() >= 0 and np.allclose(answers.sum(1), 1, atol=1e-3):
-        answers = np.log(answers.clip(1e-12))
-    return np.stack([np.logaddexp.reduce(answers[:, list(of)], axis=1) for of in outputs], 1)
 
 
 def gate(network: Network, images, y: np.ndarray, outputs, answers: np.ndarray) -> list[str]:
@@ -291,6 +302,8 @@ def gate(network: Network, images, y: np.ndarray, outputs, answers: np.ndarray) 
 def causes(network: Network, images, y, outputs, answers) -> dict[str, float]:
     """The share that would be recognised, were the network read in other ways."""
     model, raw = network.model, images.float() / 255
+    if not np.allclose(model(images).float(), answers, rtol=1e-3, atol=1e-3 * np.ptp(answers)):
+        raise ValueError("model: asked twice, it answers differently: is something drawn in it?")
     normal = (raw - model.mean) / model.std
     ways: dict[str, Callable] = {
         "red and blue were exchanged (BGR)": lambda: model(images.flip(1)),
@@ -311,11 +324,26 @@ def causes(network: Network, images, y, outputs, answers) -> dict[str, float]:
     return found
 
 
-def finite(answers: np.ndarray, rows: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
-    """Which images have an answer of numbers, and a sentence that names the others."""
-    good = np.isfinite(answers).all(1)
-    names = listed(rows["path"][~good])
-    return good, [f"{(~good).sum()} image(s) got NaN and are left out: {names}."] * (not good.all())
+def usable(network: Network, matches, places, files, logits, y) -> tuple[dict, list[str]]:
+    """Contexts without images that get NaN; sentences on these, and on images that are taken for a
+    class more surely than half of the class's own photographs are."""
+    usual = [np.median(log_softmax(logits[y == c], 1)[:, c]) for c in range(len(matches))]
+    kept, notes = {}, []
+    for name, images in places.items():
+        answers = passes(network.model, images, f"{name} alone")["answers"]
+        told = of_classes(answers, matches["outputs"])
+        rows = files.get(name, pd.DataFrame({"path": range(len(images)), "class": name}))
+        good, lost = finite([told], rows)
+        kept[name], notes = images[torch.from_numpy(good)], notes + lost
+        best, sure = told.argmax(1), log_softmax(told, 1).max(1)
+        for c, of in enumerate(matches["class"]):
+            these = rows["path"][good & (best == c) & (sure >= usual[c])]
+            if len(these) > len(good) / 4:
+                notes.append(
+                    f"{len(these)} of {len(good)} images of {name} are taken for {of} as surely as "
+                    f"half of its own photographs. Look whether it is in them: {listed(these)}."
+                )
+    return kept, notes
 
 
 def sample(seed: int = 0) -> tuple:
@@ -360,6 +388,16 @@ def scenes(seed: int) -> dict[str, torch.Tensor]:
     made = pictures.contexts(per_context=25, size=96, seed=seed)
     shown, where = torch.from_numpy(made.images).permute(0, 3, 1, 2), made.table["context"]
     return {name: shown[(where == name).to_numpy()].contiguous() for name in pictures.CONTEXTS}
+
+
+def hold(folder: Path):
+    """Keep a folder for one audit at a time, as long as what is handed back lives."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        return FileLock(folder / ".audit.lock", is_singleton=True).acquire(blocking=False)
+    except Timeout:
+        why = f"another audit writes to {folder}: wait for its end, or give another output"
+        raise ValueError(why) from None
 
 
 def parser() -> Parser:

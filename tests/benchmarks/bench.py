@@ -29,6 +29,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import duckdb
 import hotcoco
@@ -51,7 +52,8 @@ import loans
 from detection_oracles import as_coco
 
 from helpers import explain, focus, icon2, models
-from helpers.audit import tally
+from helpers.audit import model as audit_model
+from helpers.audit import planting, tally
 from helpers.blocks import counts, report
 from helpers.contexts import mosaics, pasting
 from helpers.data import ImageSet
@@ -286,6 +288,42 @@ def audits() -> Rows:
         write_coco(Path(folder), images=5_000, classes=80)
         ours = partial(partial, audited, folder)
         yield "5,000 images of 80 classes, from COCO's files", "60 s on the wall", ours, None
+
+
+def bench_audit() -> Rows:
+    """The audit of a model: seconds by photographs, which are linear, and by heads of a reader's,
+    of which a second one costs its judgement only, for what the network's body saw is kept."""
+    network = models.build("squeezenet1_0", 4).eval()
+    for many in (32, 64, 128):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            mock.patch.dict(os.environ, {"SUITE_OUTPUTS": folder}),
+        ):
+            images, start = noise(many, 3, 224, 224), time.process_time()
+            audit_model.passes(network, images, "")
+            spent = time.process_time() - start
+        told = f"{spent:.1f} s, {1000 * spent / many:.0f} ms each"
+        yield f"{many} photographs of 224 px through SqueezeNet", "as many ms each", None, told
+    rng, everyone = np.random.default_rng(0), np.arange(160)
+    y = everyone % 4
+    x, one = rng.normal(size=(160, 4, 512)), rng.normal(size=(4, 10, 512))
+    suspects, start = planting.Contexts(y, x[:, :, None], x, one), time.process_time()
+    of = planting.calibrate(suspects)
+    yield (
+        "calibration, 4 classes by 4 contexts",
+        "15 s",
+        None,
+        f"{time.process_time() - start:.1f} s",
+    )
+    weights = rng.normal(size=(512, 4))
+    for heads in (1, 10, 100):
+        start = time.process_time()
+        for _ in range(heads):
+            planting.named(
+                planting.chance(of, of.most(suspects.score(lambda f: f @ weights, everyone)))
+            )
+        spent = f"{time.process_time() - start:.2f} s"
+        yield f"{heads} more heads of a reader's, judged", "seconds", None, spent
 
 
 def write_coco(folder: Path, images: int, classes: int) -> None:
@@ -546,7 +584,7 @@ def waited(notebook: Path, folder: Path) -> str:
 
 PARTS = {"training": training, "mosaics": mosaic, "pasting": pasted, "focus": focused}
 PARTS |= {"audit": audits, "icon2": detected, "blocks": blocks, "shards": shards, "pages": pages}
-PARTS |= {"waits": waits}
+PARTS |= {"waits": waits, "audit-model": bench_audit}
 
 
 def seconds(route: Callable) -> float:
