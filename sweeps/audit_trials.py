@@ -115,7 +115,6 @@ def readers(of: dict, seed: int) -> list[dict]:
         calibration, who = calibrations[asked], np.arange(len(seen.y))
         everyone = np.arange(len(audit[asked].y))
         promised = planting.power(calibration).get(dose)
-        # one pair carries a mark and four a context: as many pairs of both
         for recipe in planting.RECIPES * (4 if dose and kind == "mark" else 1):
             own = np.full(classes, -1)
             if dose and kind == "context":

@@ -63,8 +63,7 @@ class Network:
 
 
 def brought(name: str, weights: str | None = None) -> Network:
-    """A network of any of four kinds (`KINDS`). No weights that need code to load are read, except
-    a reader's own FILE.py, which is run."""
+    """A network of a kind of `KINDS`; no code is run to load it but a reader's own FILE.py."""
     path = Path(name.rpartition(":")[0])
     if path.suffix == ".py":
         return _own(path, name.rpartition(":")[2], weights)
@@ -325,8 +324,7 @@ def causes(network: Network, images, y, outputs, answers) -> dict[str, float]:
 
 
 def usable(network: Network, matches, places, files, logits, y) -> tuple[dict, list[str]]:
-    """Contexts without images that get NaN; sentences on these, and on images that are taken for a
-    class more surely than half of the class's own photographs are."""
+    """Contexts without images that get NaN; sentences on these, and on what looks like a class."""
     usual = [np.median(log_softmax(logits[y == c], 1)[:, c]) for c in range(len(matches))]
     kept, notes = {}, []
     for name, images in places.items():
