@@ -140,7 +140,7 @@ def main() -> None:
     """Write the table of some seeds as CSV."""
     made = argparse.ArgumentParser(description="Plant contexts in photographs, and ask.")
     made.add_argument("file", type=Path)
-    made.add_argument("--seeds", type=int, nargs="+", default=list(range(1000, 1015)))
+    made.add_argument("--seeds", type=int, nargs="+", default=list(range(2000, 2015)))
     made.add_argument("--photographs", type=Path, help="folder with objects/ and contexts/")
     made.add_argument("--weights", type=Path, help="of squeezenet1_0")
     options = made.parse_args()
