@@ -62,7 +62,11 @@ endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run book pages picture sweep seeds test test-fast test-other-processor lab audit audit-model audit-table audit-detector exercises class check networks notebooks bench export lock setup lint
+.DEFAULT_GOAL := help
+help:  # what `make` alone prints
+	@sed -n '/^#/!q;s/^# \{0,1\}//p' Makefile
+
+.PHONY: help run book pages picture sweep seeds test test-fast test-other-processor lab audit audit-model audit-table audit-detector exercises class check networks notebooks bench export lock setup lint
 
 setup: $(READY)
 

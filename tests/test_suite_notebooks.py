@@ -193,3 +193,9 @@ def test_every_lesson_has_its_seconds_by_which_a_run_is_ordered():
     names = [path.stem for path in notebooks.lessons()]
     assert sorted(seconds) == names, "a lesson's seconds, from run.json, stand in data/seconds.yml"
     assert min(seconds.values()) > 0
+
+
+@pytest.mark.parametrize("name", ["", "../elsewhere", "/a/b"])
+def test_a_seat_has_one_plain_name(name):
+    with pytest.raises(ValueError, match="NAME is one plain name"):
+        notebooks.copy(store.outputs() / f"class/{name}", solved=False)

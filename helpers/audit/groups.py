@@ -22,8 +22,12 @@ ENDS = ["value", "low", "high"]
 
 def by_group(audited) -> pd.DataFrame:
     """A row a group: attribute, group, n, counts, and each rate with its low and high end."""
-    frames = {n: audited.counted.table([n]).frame() for n in audited.several}
-    found = pd.concat(frames, names=["attribute"]).reset_index("attribute")
+    data = {n: audited.counted.table([n]) for n in audited.several}
+    found = pd.concat({n: one.frame() for n, one in data.items()}, names=["attribute"])
+    found = found.reset_index("attribute")
+    if "y_true" not in (has := data[audited.several[0]].has):  # nothing is true or false
+        names = {"tn": "predicted 0", "fp": "predicted 1"} if "y_pred" in has else {}
+        found = found.rename(columns=names).drop(columns={*counts.CELLS} - {*names})
     wide = audited.rates.pivot(index=["attribute", "group"], columns="measure", values=ENDS)
     order = [(end, of) for of in audited.rates["measure"].unique() for end in ENDS]
     wide = wide[order]

@@ -2,6 +2,8 @@
 
 import argparse
 import csv
+import difflib
+import re
 from pathlib import Path
 
 REFERENCES = "best", "largest", "rest"
@@ -14,7 +16,10 @@ class Parser(argparse.ArgumentParser):
         super().__init__("visual-bias audit", description=about, allow_abbrev=False, **more)
 
     def error(self, message: str) -> None:
-        raise SystemExit(f"audit: {message}")
+        unknown = re.findall(r"unrecognized arguments: (--[\w-]+)", message)
+        close = difflib.get_close_matches(*unknown, self._option_string_actions) if unknown else []
+        meant = f"; did you mean {close[0]}?" if close else ""
+        raise SystemExit(f"audit: {message}{meant}")
 
 
 def place(text: str) -> str:

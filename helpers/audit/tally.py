@@ -429,8 +429,9 @@ def _which(name: str, wanted: dict, chosen: dict, kinds: dict, pairs: dict) -> s
     if name in wanted:
         no = f"--positive {wanted[name]}: {name} holds {its}, and no {wanted[name]}"
         return f"{no}; say which of them is the 1, such as {such}"
+    also = "".join(f", {of} has {_listed(kinds[of])}" for of in asked if of != name)
     return (
-        f"{name} has {len(kinds[name])} values ({its}); "
+        f"{name} has {len(kinds[name])} values ({its}){also}; "
         f"say which of them is the 1, the value whose share is compared, such as {such}"
     )
 

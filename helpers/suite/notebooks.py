@@ -186,6 +186,8 @@ def copy(folder: Path, solved: bool) -> Path:
     exercises carry nbgrader's metadata, and nothing is shown of what is to be predicted."""
     place, all_runs = folder.resolve(), store.outputs()
     inside = place.is_relative_to(all_runs)
+    if inside and "class" in folder.parts and place.parent != all_runs / "class":
+        raise ValueError(f"{folder}: NAME is one plain name, such as seat07")
     results = f"{place.relative_to(all_runs)}/results" if inside else folder.name
     project.output_name(results)  # a ValueError where it is no name
     for path in [NOTEBOOKS / "00_start_here.ipynb", *lessons()]:

@@ -17,6 +17,7 @@ from helpers.suite import notebooks, parameters, waits
 
 MEMORY, DISK = 7.5, 2.0  # gigabytes that a seat needs
 PORTS = range(8888, 8939)  # those that JupyterLab tries
+TRAIN_NOTHING = {"01", "09", "09b", "10", "13"}  # lessons without a network
 TRAINED, SECONDS = "alexnet-quarter", 0.06  # a probe, and its time where data/seconds.yml is from
 OTHER = "a training ended with another digest; to install the locked libraries, delete .venv"
 
@@ -60,6 +61,8 @@ def lessons(slower: float) -> list[str]:
     """Which lessons train first, on a machine so many times slower."""
     waiting = []
     for path in notebooks.lessons():
+        if path.stem.split("_")[0] in TRAIN_NOTHING:
+            continue
         settings = parameters.accepted(parameters.defaults(path), {})
         if (sentence := waits.wait(path.stem, settings, slower)) != waits.HERE:
             waiting.append(f"    {path.stem}: {sentence}")

@@ -27,8 +27,8 @@ def wait(lesson: str, settings: SimpleNamespace, slower: float = 1.0) -> str:
     if _noted(lesson, settings).is_file():
         return HERE
     minutes = round(takes * slower / 60)
-    length = "less than a minute" if minutes < 1 else f"{minutes} minute{'s' * (minutes > 1)}"
-    return f"Its first run takes about {length} if nothing else runs; what it trains is then kept."
+    length = "less than a minute" if minutes < 1 else f"about {minutes} minute{'s' * (minutes > 1)}"
+    return f"Its first run takes {length} if nothing else runs; what it trains is then kept."
 
 
 def note(lesson: str, settings: SimpleNamespace) -> None:

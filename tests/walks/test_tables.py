@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.audit import form, page, widest
+from helpers.audit import form, largest_gaps, page
 
 rng = np.random.default_rng(0)
 N = 400
@@ -25,7 +25,7 @@ SCORED = BASE.assign(y_score=SCORE)
 def walk(tmp_path, monkeypatch, capsys):
     """Audit a table with options: its page, or the sentence that refuses it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(widest, "A_GAP", 25)
+    monkeypatch.setattr(largest_gaps, "A_GAP", 25)
 
     def to(table, *options, name="t.csv", **written):
         (tmp_path / name).parent.mkdir(exist_ok=True)
