@@ -307,6 +307,36 @@ network = Odd(network).train()
     assert model.gate(network, images, y, [[0], [1], [2]], answers)
 
 
+@pytest.mark.parametrize(
+    ("last", "linear"),
+    [
+        ("", True),
+        (".append(nn.Softmax(1))", True),
+        (
+            "; network = nn.Sequential(nn.Conv2d(3, 3, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten())",
+            True,
+        ),
+        (
+            "; network = nn.Sequential("
+            "nn.Conv2d(3, 3, 1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())",
+            False,
+        ),
+        ("; network.append(nn.Tanh())", False),
+    ],
+)
+def test_calibrating_heads_are_of_the_networks_kind_or_it_is_said(folder, last, linear):
+    """SqueezeNet's last convolution is followed by a rectifier and then pooled."""
+    text = "network = network" + last if last.startswith(".") else last.removeprefix("; ")
+    (folder / "other.py").write_text(f"{OWN.format(order='')}\n{text}\n")
+    network, images, *_ = read(folder, "other.py")
+    assert model.is_linear(network.model, model.passes(network.model, images, "all")) == linear
+
+
+def test_a_name_that_a_file_does_not_have_is_told_with_those_that_it_has(folder):
+    with pytest.raises(ValueError, match=r"has no netwrok; it has mean, network, nn"):
+        model.brought(f"{folder / 'mine.py'}:netwrok")
+
+
 def test_what_is_kept_of_another_code_is_not_taken(folder):
     network, images, *_ = read(folder)
     plain = model.passes(network.model, images, "all")["answers"]

@@ -123,7 +123,10 @@ def _own(path: Path, name: str, weights: str | None) -> Network:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    network = getattr(module, name, None)
+    if not hasattr(module, name):
+        has = listed(sorted(n for n in vars(module) if not n.startswith("_")))
+        raise ValueError(f"model: {path} has no {name}; it has {has}")
+    network = getattr(module, name)
     network = network() if callable(network) and not isinstance(network, nn.Module) else network
     if not isinstance(network, nn.Module):
         raise ValueError(f"model: {name} of {path} is no nn.Module, and gives none when called")
@@ -269,6 +272,21 @@ def passes(model: models.Classifier, images: torch.Tensor, what: str) -> dict[st
     decides = {"state": state, "of": str(type(model.network)), "images": images, "how": 1}
     decides["input"] = [model.mean, model.std, getattr(model, "code", None)]
     return store.arrays("passes", store.networks() / "audits", make, **decides)[1]
+
+
+def is_linear(model: models.Classifier, passed: dict[str, np.ndarray]) -> bool:
+    """Whether answers are a linear layer's on what it sees, pooled, as calibrating heads' are."""
+    layer, answers = model.network.get_submodule(model.head), passed["answers"]
+    weight, bias = (getattr(layer, name, None) for name in ("weight", "bias"))
+    if weight is None or weight[0].numel() != passed["features"].shape[1]:
+        return False
+    made = passed["features"] @ weight.detach().flatten(1).numpy().T
+    made = made if bias is None else made + bias.detach().numpy()
+    if made.shape != answers.shape:
+        return False
+    known, single = np.isfinite(answers).all(1), [[k] for k in range(made.shape[1])]
+    one, other = (log_softmax(of_classes(of[known], single), 1) for of in (made, answers))
+    return np.allclose(one, other, atol=0.01 * np.ptp(other))
 
 
 def several(network: Network, start: Network, outputs, parts, what: str) -> tuple:
