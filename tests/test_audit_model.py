@@ -318,7 +318,9 @@ network = Odd(network).train()
         ),
         (
             "; network = nn.Sequential("
-            "nn.Conv2d(3, 3, 1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())",
+            "nn.Conv2d(3, 3, 1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()); "
+            "network[0].weight.data = 4 * torch.eye(3)[:, :, None, None]; "
+            "network[0].bias.data = torch.full((3,), -1.0)",
             False,
         ),
         ("; network.append(nn.Tanh())", False),

@@ -1,12 +1,12 @@
 """``visual-bias audit --model NAME --images FOLDER ...``: notebook 11 run on a reader's network,
 with its photographs and contexts."""
 
-import importlib.util
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -120,9 +120,9 @@ def _own(path: Path, name: str, weights: str | None) -> Network:
     """A network of a reader's file, which may also say `mean`, `std`, `size` and `classes`."""
     if not path.is_file():
         raise ValueError(f"model: there is no file {path}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = ModuleType(path.stem)  # not imported: bytecode of an edit before may be as old
+    module.__file__ = str(path)
+    exec(compile(path.read_text(), str(path), "exec"), vars(module))
     if not hasattr(module, name):
         has = listed(sorted(n for n in vars(module) if not n.startswith("_")))
         raise ValueError(f"model: {path} has no {name}; it has {has}")
