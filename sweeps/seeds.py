@@ -107,7 +107,7 @@ def main() -> None:
     every = {number: name for number, name in every.items() if number not in WITHOUT}
     parser = argparse.ArgumentParser(description="Do the verdicts survive another seed?")
     parser.add_argument("--lessons", nargs="+", default=every, choices=every, help="such as 03 09")
-    parser.add_argument("--seeds", type=int, nargs="+", default=range(8), help="first: compared")
+    parser.add_argument("--seeds", type=int, nargs="+", default=RECORDED, help="first: compared")
     parser.add_argument("--cores", default="all", help="notebooks side by side")
     text = "run nothing: note today's code where the stored lessons judge as recorded"
     parser.add_argument("--confirm", action="store_true", help=text)
