@@ -57,8 +57,7 @@ def of_paper(
     answers: pd.DataFrame,
     unbiased: pd.DataFrame,
 ) -> list[Estimate]:
-    """Notebook 09: COMPAS, an example's whole grid, how far FairBench's printed cells are `apart`,
-    its answers by kind of column (`backends`), other toolkits' cells, and a null."""
+    """Notebook 09: COMPAS, a whole grid, FairBench's cells, other toolkits, and a null."""
     ours = paper.table_1(compas, "African-American").set_index("measure")["value"]
     found, cells = 0, whole.cells[whole.cells["reduction"].isin(["max", "min", "mean"])]
     for names, part in cells.groupby(KEYS[:3], sort=False):

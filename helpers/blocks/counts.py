@@ -1,7 +1,6 @@
-"""Columns as they come, groups of rows, and one table of counts that all measures follow from.
-
-The finest non-empty intersections of all group columns are called *atoms*. Every group is a union
-of atoms, so what is counted once for the atoms is counted for all groups (Equations 6 to 10)."""
+"""Groups of rows, and one table of counts that all measures follow from: of *atoms*, the finest
+non-empty intersections of the group columns, of which every group is a union (Equations 6 to
+10)."""
 
 import itertools
 from collections.abc import Iterable, Mapping
@@ -199,12 +198,10 @@ def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -
 
     Groups (a column, a table of columns, or `Groups`) are the values of ``each`` column, their
     ``joint`` non-empty intersections, or ``all`` of any number of columns (Equation 10); with None
-    each row is a group (individuals, Equation 9). y_pred and
-    y_true hold 0 and 1, y_score finite numbers, sample_weight how much a row counts. `strata` are
-    held fixed: both sides are given everyone's mix of them. Rows of one of the `clusters` are drawn
-    and exchanged together; `times` says for how many rows one stands. A ValueError tells of columns
-    that are missing, differ in length or hold what they may not, and of too many groups.
-    """
+    each row is a group (Equation 9). `strata` are held fixed: both sides are given everyone's mix
+    of them. Rows of one of the `clusters` are drawn and exchanged together; `times` says for how
+    many rows one stands. A ValueError tells of columns that hold what they may not, and of too many
+    groups."""
     given = {name: column for name, column in columns.items() if column is not None}
     for name in given:
         known("column", READERS, name)

@@ -1,5 +1,4 @@
-"""The paper itself: Table 1, and the report of section 5.2 (Figure 1) by our blocks, beside what
-FairBench computes (``from fairbench import v1``), and as a report that its viewers read."""
+"""Table 1 of the paper, and its report of section 5.2 beside what FairBench computes."""
 
 import itertools
 

@@ -1,5 +1,4 @@
-"""Every combination of the blocks with what it is worth, and the way back from a cell to its rows.
-The paper's Figure 2 explores a report by clicking; here each step is a function of its own."""
+"""Every combination of the blocks with what it is worth, and the way back to its rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -170,9 +169,8 @@ def _independent(data: Table, of: str, value: np.ndarray) -> tuple[np.ndarray, n
 
 
 def explain(report: Report, measure: str, set: str, comparison: str, reduction: str, top: int = 5):
-    """What a cell was made from: ``cell``, its value and evidence; ``pairs``, the `top` comparisons
-    (once where both directions give the same); ``counts`` of the two sides that decide.
-    """
+    """What a cell was made from: ``cell``, its value and evidence; the `top` ``pairs`` (once where
+    both directions give the same); ``counts`` of the two sides that decide."""
     cell = report.cell(measure, set, comparison, reduction)
     pairs = report.pairs(measure, set, comparison).dropna(subset=["compared"])
     pairs = pairs[::-1] if reduction == "min" else pairs
@@ -187,8 +185,7 @@ def explain(report: Report, measure: str, set: str, comparison: str, reduction: 
 
 
 def trace(report: Report, **cell: str) -> None:
-    """Print what a cell was made from: its value and interval, its widest comparisons, the groups
-    that decide. `cell` are its four blocks by name (:data:`KEYS`)."""
+    """Print what a cell (its four blocks, :data:`KEYS`) was made from."""
     worth, pairs, counts = explain(report, **cell, top=3).values()
     value, low, high, p = worth["value"][["value", "low", "high", "p_minp"]]
     print(f"the cell reads {value:.3f}, its interval is {low:.3f} to {high:.3f}")

@@ -1,5 +1,4 @@
-"""What a cell is worth: intervals, permutation nulls, and the price of looking at many cells.
-Tables of counts are drawn, and not rows, except where rows come in clusters."""
+"""What a cell is worth: intervals, permutation nulls, and the price of many cells."""
 
 import itertools
 from collections.abc import Iterator

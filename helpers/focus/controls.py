@@ -1,5 +1,4 @@
-"""Controls, whose Focus is known beforehand: maps that know nothing, and networks of disconnected
-heads, in which the right answer is 1; and networks that are more and less well fit."""
+"""Controls, whose Focus is known: maps that know nothing, and networks in which it is 1."""
 
 import copy
 import zlib

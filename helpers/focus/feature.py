@@ -1,5 +1,4 @@
-"""By which feature are two classes confused? Where the wrong relevance lies, and an intervention.
-What is suspected is painted over: if relevance fell there because of it, Focus rises."""
+"""By which feature are two classes confused? What is suspected is painted over."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -115,8 +114,7 @@ def gains(model: Model, without: ImageSet, marked: ImageSet, pair: tuple[str, st
 
 
 def held_out(collection: Collection, described: Images, recipe: Recipe, seed: int) -> dict:
-    """Images of mosaics by what was done to the outer ones: in a world with an eyespot those of
-    :func:`helpers.data.world.marked`, elsewhere "as it is"."""
+    """Images of mosaics by what was done to the outer ones: "as it is", and with eyespots."""
     if described.eyespot is None:
         return {BEFORE: networks.held_out(collection, recipe)[networks.main_set(collection)]}
     return world.marked(described.size, seed, described.per_class or 150, described.context_bias)

@@ -1,5 +1,4 @@
-"""Means of Focus over trainings and mosaics, with intervals that know that mosaics share images.
-The variance is what images add, plus what trainings add, less what both contain."""
+"""Means of Focus over trainings and mosaics, with intervals that know of shared images."""
 
 from __future__ import annotations
 

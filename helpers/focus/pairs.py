@@ -1,5 +1,4 @@
-"""Class pairs that a model confuses: Focus of two-class mosaics, ranked (section I-C).
-What comes first need not be a bias, but a suspect: :mod:`helpers.focus.feature` tries it."""
+"""Class pairs that a model confuses: Focus of two-class mosaics, ranked (section I-C)."""
 
 from collections.abc import Sequence
 

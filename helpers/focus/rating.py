@@ -1,5 +1,4 @@
-"""Rate methods: explain mosaics for their target, and score the maps (Equation 1).
-The scores of a method and a training are a file: a study that stopped goes on with the next."""
+"""Rate methods: explain mosaics for their target, and score the maps (Equation 1)."""
 
 from collections.abc import Callable, Iterable
 from importlib.metadata import version

@@ -1,6 +1,4 @@
-"""Detectors: a small one that learns the rendered streets in minutes on one core (torchvision's
-Faster R-CNN on seven convolutions with a feature pyramid), and torchvision's own, trained on COCO.
-What a detector finds is written in Scalabel's format, which ICON2 reads."""
+"""Detectors: a small one that learns the rendered streets, and torchvision's of COCO."""
 
 import json
 from collections import OrderedDict
@@ -67,8 +65,7 @@ def _backbone() -> nn.Sequential:
 
 
 def build(n_classes: int, size: tuple[int, int], seed: int = 0) -> FasterRCNN:
-    """An untrained detector of `n_classes` kinds of things, for images of `size` (height, width).
-    It takes lists of float images (3, H, W) in [0, 1] and normalises them itself."""
+    """An untrained detector of `n_classes` kinds of things, for images (height, width)."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         hidden = nn.Sequential(
@@ -132,8 +129,7 @@ def train(
 def trained(
     images: torch.Tensor, boxes: pd.DataFrame, classes: Sequence[str], *, seed: int, folder: Path
 ) -> Detector:
-    """The detector that :func:`train` gives, trained once and then found in `folder`; `classes`
-    names the categories of `boxes`."""
+    """The detector that :func:`train` gives, trained once; `classes` names the categories."""
     network = build(len(classes), tuple(images.shape[-2:]), seed)
 
     def made() -> tuple[nn.Module, dict]:
@@ -147,8 +143,7 @@ def trained(
 
 
 def coco(path: str | Path | None) -> Detector:
-    """torchvision's `fasterrcnn_resnet50_fpn` with a weights file, trained on COCO's classes, which
-    are called as in BDD100K; on the GPU where there is one. Another file is a ValueError."""
+    """torchvision's detector with a weights file; COCO's classes are called as in BDD100K."""
     if path is None:
         raise ValueError(
             "parameter 'weights' is missing: give a detector's weights file to find things in "
@@ -162,8 +157,7 @@ def coco(path: str | Path | None) -> Detector:
 
 @torch.no_grad()
 def detect(detector: Detector, images: Iterable[torch.Tensor]) -> pd.DataFrame:
-    """What a detector finds in images, uint8 (3, H, W) each: columns image (number), category
-    (name), x1, y1, x2, y2 (pixels), score."""
+    """Boxes in images, uint8 (3, H, W): image (number), category, x1, y1, x2, y2, score."""
     device = next(detector.network.parameters()).device
     rows, names = [], []
     with single_thread():

@@ -32,8 +32,7 @@ def planted(images: Images) -> pd.DataFrame | None:
 
 
 def class_by_context(collection: Collection) -> pd.DataFrame:
-    """Numbers of C's images: classes down, their contexts across in the same order; 0 where images
-    tell no context, as photographs do not, or a class has none."""
+    """Numbers of C's images: classes down, their contexts across; 0 where none is known."""
     table = collection.sets["C"].table
     order = [collection.context_of.get(name, f"none of {name}") for name in collection.classes]
     counts = pd.crosstab(table["class"], table["context"])

@@ -1,5 +1,4 @@
-"""Classifiers that normalise their images themselves: torchvision's by name, reduced ones for the
-demo, the reader's own; their weights, which are read without running any code, and their store."""
+"""Classifiers that normalise their images themselves; their weights, and their store."""
 
 import re
 import warnings
@@ -33,8 +32,7 @@ OTHER_KEYS = {  # of an image processor: what they are where images in [0, 1] ar
 
 
 class Classifier(nn.Module):
-    """A network with its input normalisation inside: `mean` and `std` of each channel, of images in
-    [0, 1]. `head` names its layer that gives the logits, `history` has a training's epochs."""
+    """A network and its normalisation; `head` gives the logits, `history` has the epochs."""
 
     def __init__(self, network: nn.Module, mean=IMAGENET_MEAN, std=IMAGENET_STD):
         super().__init__()
@@ -168,8 +166,7 @@ def head_of(network: nn.Module) -> str:
 
 
 def read(path: Path) -> dict[str, torch.Tensor]:
-    """Tensors of a `.safetensors` file, or of a state dict or checkpoint that `torch.save` wrote.
-    Names lose what DataParallel, torch.compile, Lightning and `Classifier` put before them."""
+    """Tensors of a weights file, without what wrappers such as DataParallel put before names."""
     path = _existing(path)
     with path.open("rb") as file:
         start = file.read(60)
