@@ -43,27 +43,31 @@ def limit(number: int, most: int, what: str, advice: str) -> None:
         raise ValueError(f"{number:,} {what} are too many (more than {most:,}): {advice}")
 
 
-FINITE = (np.isfinite, "no finite numbers", "drop these rows, or give them a number")
 BINARY = (
     lambda x: (x == 0) | (x == 1),
     "not 0 or 1",
     "give a class at a time (values == class), or y_score",
 )
-WEIGHT = (
-    lambda x: np.isfinite(x) & (x >= 0),
-    "negative or no finite numbers",
-    "a weight says how much a row counts",
-)
+NUMBERS = {  # which are allowed in a column, what others are, and what to do
+    "y_pred": BINARY,
+    "y_true": BINARY,
+    "y_score": (np.isfinite, "no finite numbers", "drop these rows, or give them a number"),
+    "sample_weight": (
+        lambda x: np.isfinite(x) & (x >= 0),
+        "negative or no finite numbers",
+        "a weight says how much a row counts",
+    ),
+}
 
 
-def numbers(values: Any, name: str, rule: tuple = FINITE) -> np.ndarray:
-    """A column as float64; what the rule does not allow is refused, with the first of it."""
-    given, (allowed, what, advice) = array(values, name), rule
+def numbers(values: Any, name: str) -> np.ndarray:
+    """A column of numbers; what :data:`NUMBERS` does not allow is refused."""
+    given, (allowed, what, advice) = array(values, name), NUMBERS[name]
     found = pd.to_numeric(pd.Series(given), errors="coerce").to_numpy(np.float64)
     _refuse(name, given, ~allowed(found), what, advice)
-    if rule is WEIGHT and not found.any():
+    if name == "sample_weight" and not found.any():
         raise ValueError(f"{name}: all weights are 0, so nothing would count")
-    return found
+    return found.astype(np.int8) if NUMBERS[name] is BINARY else found
 
 
 def _refuse(name: str, values: Any, bad: np.ndarray, what: str, advice: str) -> None:
@@ -72,11 +76,6 @@ def _refuse(name: str, values: Any, bad: np.ndarray, what: str, advice: str) -> 
         at = int(bad.argmax())
         where = f"the first is {np.asarray(values, object)[at]} in row {at}"
         raise ValueError(f"{name}: {bad.sum()} of {len(bad)} values are {what}, {where}; {advice}")
-
-
-def binary(values: Any, name: str) -> np.ndarray:
-    """A column of 0 and 1 (or False and True) as int8."""
-    return numbers(values, name, BINARY).astype(np.int8)
 
 
 def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
@@ -182,13 +181,10 @@ def confusion(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
     return mass @ (kinds["cell"].to_numpy()[:, None] == np.arange(len(CELLS))).astype(float)
 
 
-READERS = {
-    "y_pred": binary,
-    "y_true": binary,
-    "y_score": numbers,
+READERS = dict.fromkeys(("y_pred", "y_true", "y_score"), numbers) | {
     "strata": lambda values, name: groups(values, "joint").atoms,
     "clusters": lambda values, name: codes(values, name)[0],
-    "sample_weight": lambda values, name: numbers(values, name, WEIGHT),
+    "sample_weight": numbers,
     "times": lambda values, name: array(values, name).astype(np.int64),
 }
 
