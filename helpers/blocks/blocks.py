@@ -1,7 +1,5 @@
-"""The four blocks of a measure of bias, each a plain function, and one cell made of them.
-
-Base measures have a value for each *unit*: G groups, everyone, G complements; NaN where a
-denominator is 0. All work on the last axis, so that a thousand resampled tables are like one."""
+"""The four blocks of a measure of bias, each a plain function, and one cell made of them. Measures
+have a value for each *unit*: G groups, everyone, G complements; NaN where a denominator is 0."""
 
 import functools
 import itertools
@@ -395,7 +393,6 @@ def bias(
     `set` is vsany, pairs or compl, or a function of the number of groups G that gives the places of
     both sides: 0..G-1 are groups, G is everyone, and G+1..2G are the groups' complements. A
     `comparison` is none, abs, rel, sabs or srel, or a function (f_i, f_j) -> array; for auc also
-    ``curve``, the area between the two curves (abroca). For `measure` and `reduction` see
-    `blocks.measure` and `blocks.reduce`. A ValueError lists the names there are."""
+    ``curve``, the area between the two curves (abroca). A ValueError lists the names there are."""
     grid = grid_of(data, [measure], [set], [comparison], [reduction])
     return float(drawn(data, grid).cells()[0])

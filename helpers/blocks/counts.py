@@ -1,6 +1,5 @@
 """Groups of rows, and one table of counts that all measures follow from: of *atoms*, the finest
-non-empty intersections of the group columns, of which every group is a union (Equations 6 to
-10)."""
+intersections of group columns, of which every group is a union (Equations 6 to 10)."""
 
 import itertools
 from collections.abc import Iterable, Mapping
@@ -119,14 +118,6 @@ class Groups:
         """Where a group stands."""
         known("group", self.names, name)
         return self.names.index(name)
-
-    def rows(self, name: str) -> np.ndarray:
-        """Rows of a group, ``everyone``, or ``not <group>``, as int64 places."""
-        if name == EVERYONE:
-            return np.arange(len(self.atoms))
-        outside = name not in self.names and name.startswith(NOT)
-        at = self.place(name.removeprefix(NOT) if outside else name)
-        return np.flatnonzero((self.member[[at]].toarray()[0] > 0)[self.atoms] != outside)
 
 
 @dataclass(frozen=True)

@@ -28,19 +28,12 @@ WORDS = {
     "wmean": "mean by size", "wmean_normalised": "mean by size over its weights",
 }  # fmt: skip
 
-NAMES = {
-    "pr": "positive rate",
-    "tpr": "true positive rate",
-    "fpr": "false positive rate",
-    "ppv": "precision",
-    "npv": "negative predictive value",
-    "acc": "accuracy",
-    "prevalence": "share of positive labels",
-    "score": "mean score",
-    "calibration": "calibration error",
-    "auc": "area under the roc curve",
-}
-"""Base measures in words that anybody reads."""
+NAMES = {  # base measures in words that anybody reads
+    "pr": "positive rate", "tpr": "true positive rate", "fpr": "false positive rate",
+    "ppv": "precision", "npv": "negative predictive value", "acc": "accuracy",
+    "prevalence": "share of positive labels", "score": "mean score",
+    "calibration": "calibration error", "auc": "area under the roc curve",
+}  # fmt: skip
 
 
 class Report(NamedTuple):
@@ -127,10 +120,9 @@ def readings(
 def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
     """A base measure of every group, with its interval; n rows count, such as positives for tpr.
 
-    Rates (`blocks.SHARES`) have Wilson's interval, others that of a bootstrap. With weights or
-    clusters it is that of as many independent rows as have the same error (Korn and Graubard,
-    *Survey Methodology* 24, 1998). Where the table has strata also adjusted: with everyone's mix of
-    those that the group has rows in."""
+    Rates (`blocks.SHARES`) have Wilson's interval, others a bootstrap's. With weights or clusters
+    it is that of as many independent rows as have the same error (Korn and Graubard, *Survey
+    Methodology* 24, 1998). With strata also adjusted: with everyone's mix of them."""
     grid = blocks.grid_of(data, [of], [blocks.alone], ["none"], ["max"])
     groups = len(data.groups)
     value = grid.measures[0].of(data.kinds, data.mass(data.pooled))[:groups]

@@ -126,10 +126,9 @@ def _upper(values: np.ndarray) -> np.ndarray:
 
 # --- intervals ---
 # Resampling adds noise to a worst case that is too large already. So intervals of max and min are
-# bounds for the largest of several quantities (Chernozhukov, Lee and Rosen, *Intersection bounds*,
-# Econometrica 81, 2013), of ratios on the scale of their logarithms; in means without sign, what is
-# of doubtful sign counts with the size of its error; all else has the outer ends of the percentile
-# and the basic interval.
+# intersection bounds (Chernozhukov, Lee and Rosen, Econometrica 81, 2013), of ratios on the scale
+# of their logarithms; in means without sign, what is of doubtful sign counts with the size of its
+# error; all else has the outer ends of the percentile and the basic interval.
 
 
 def bootstrap(

@@ -8,12 +8,8 @@ from torch.nn.functional import adaptive_avg_pool2d, max_pool2d, normalize
 from helpers.data.white import WHITE
 
 # Measured on photographs, saved as JPEG of quality 75 too. Two images are the same within
-SAME_LEVELS = (
-    3.0  # grey levels, rms over 16 x 16 thumbnails: copies moved 2.6, others were 7.7 apart
-)
-SAME_SHARE = (
-    0.15  # of their contrast, shifted and stretched: cropped by 1% 0.12 is left, others 0.33
-)
+SAME_LEVELS = 3.0  # grey levels, rms of 16 x 16 thumbnails: copies moved 2.6, others 7.7
+SAME_SHARE = 0.15  # of their contrast, shifted and stretched: cropped by 1% 0.12, others 0.33
 ALIKE = 0.95  # correlation of 8 x 8 thumbnails from which they are shifted and stretched
 PAIR_LEVELS = 6.0  # of luma, median over the object, for WB and C: pairs moved 6, others 7 or more
 FEW, MANY = 20, 500  # pixels of an object that are compared: at least, and about at most

@@ -77,8 +77,7 @@ class Disconnected(Classifier):
 
 
 def in_disconnected(model: Model, images: ImageSet, table, methods: Iterable) -> pd.DataFrame:
-    """Focus of every method in networks that read each cell by itself. The logit adds up the target
-    cells, so the right Focus is 1. `why` says where a method refuses the network."""
+    """Focus of every method in networks where the right one is 1; `why` a method refuses them."""
     mosaics = torch.cat(list(batches(table, images.images)))
     classes = torch.tensor([model.logit[name] for name in table["target"]])
     where, found = layouts(table), []
@@ -94,9 +93,8 @@ def in_disconnected(model: Model, images: ImageSet, table, methods: Iterable) ->
 
 
 def by_cell(model: Model, images: ImageSet, table, methods: Iterable) -> pd.DataFrame:
-    """The `right` Focus where all four cells count, in the first training: from what the logit
-    loses when a cell is painted over in the mean colour. Beside it the mean Focus by pixel, as in
-    the paper, and by cell: of relevance that is summed up in each cell, with its sign."""
+    """The `right` Focus where all four cells count, from what the logit loses when one is painted
+    over; beside it the mean Focus by pixel and by cell, where relevance is summed with its sign."""
     mosaics, where = torch.cat(list(batches(table, images.images))) / 255, layouts(table)
     targets = torch.tensor([model.logit[name] for name in table["target"]])
     network, cells = model.trainings[0], cut(mosaics)

@@ -55,9 +55,8 @@ def contrast(rated: pd.DataFrame, weights: Mapping[str, float], of: str = "metho
 
 @dataclass(frozen=True)
 class Means:
-    """Mean Focus of cells (class pairs, or target classes), and how these means vary and covary: by
-    products of deviations over all couples of mosaics that share an image (Aronow, Samii and
-    Assenova, *Cluster-robust variance estimation for dyadic data*, Political Analysis 23, 2015)."""
+    """Mean Focus of cells (class pairs, or classes), and how these means covary over mosaics that
+    share an image (Aronow, Samii and Assenova, *Political Analysis* 23, 2015)."""
 
     focus: pd.Series  # means, by cell
     images: np.ndarray  # their covariance over images, cells by cells

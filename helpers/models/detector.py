@@ -32,14 +32,9 @@ ANCHORS = ((10,), (22,), (52,))  # pixels, at strides 4, 8 and 16
 BATCH, RATE = 4, 4e-3
 CORNERS = ["x1", "y1", "x2", "y2"]
 COCO = {  # number of a class of COCO: its name in BDD100K; COCO has no class of traffic signs
-    1: "pedestrian",
-    2: "bicycle",
-    3: "car",
-    4: "motorcycle",
-    6: "bus",
-    8: "truck",
-    10: "traffic light",
-}
+    1: "pedestrian", 2: "bicycle", 3: "car", 4: "motorcycle",
+    6: "bus", 8: "truck", 10: "traffic light",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -179,11 +174,9 @@ def predict(
     classes: Sequence[str],
     kept: Path,
 ) -> tuple[Path, list[str]]:
-    """Write what a detector finds in a folder of images as predictions in Scalabel's format.
-
-    `names` and `classes` are those that are labelled. The file is made once and then found in the
-    folder `kept`; a run that was stopped goes on where it was. With it come sentences about missing
-    images and unknown classes; a ValueError where all are missing, or an image cannot be read."""
+    """Write what a detector finds in a folder of images as predictions in Scalabel's format, once,
+    into the folder `kept`; a run that was stopped goes on where it was. With it come sentences
+    about missing images (of `names`) and unknown `classes`; a ValueError where all are missing."""
     files = {name: Path(folder) / name for name in names}
     there = {name: file for name, file in files.items() if file.is_file()}
     missing = [name for name in files if name not in there]

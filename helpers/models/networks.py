@@ -132,10 +132,9 @@ def build(
 ) -> Classifier:
     """A classifier for `n_classes`, fresh or on given weights, in training mode, on the CPU.
 
-    The architecture is one of `reduced.REDUCED` or a torchvision classifier (`"alexnet"` ...).
-    Without weights they are drawn with the seed; `"imagenet"` downloads torchvision's; a path names
-    a `.safetensors` file or a state dict saved by `torch.save`. Where they are for another number
-    of classes, the last layer is replaced by a fresh one. What does not fit is a ValueError."""
+    The architecture is one of `reduced.REDUCED` or of torchvision. `weights` are drawn with the
+    seed, torchvision's (`"imagenet"`), or in a `.safetensors` file or a state dict. Where they are
+    for another number of classes, the last layer is fresh. What does not fit is a ValueError."""
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         if weights is None:

@@ -7,8 +7,7 @@ from .shapes import Box, Curve, Ellipse, Meet, Point, Polygon, Ring, Union, bend
 
 
 class Camera:
-    """An orthographic look at a solid: turned by 2 atan(yaw), seen from above by 2 atan(pitch).
-    Space is x to the right, y downwards, z away from the viewer."""
+    """An orthographic look at a solid; space is x to the right, y downwards, z away."""
 
     def __init__(self, yaw: float, pitch: float):
         self.yaw, self.pitch = turn(yaw), turn(pitch)
