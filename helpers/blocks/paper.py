@@ -1,6 +1,7 @@
 """Table 1 of the paper, and its report of section 5.2 beside what FairBench computes."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -37,18 +38,15 @@ and gini everyone is a group more (*Any*), and minratio[vsAny] is of a group ove
 CURVES = ("maxbarea", "maxrarea", "maxbdcg")  # columns for scores: not a number for decisions
 
 
-def frr(kinds, mass):
-    """Of all rows, those wrongly predicted negative: no rate of negatives or positives alone."""
-    return blocks.ratio(counts.confusion(kinds, mass)[..., blocks.FN], mass.sum(-1))
+def _of_all(kinds, mass, cell):
+    """Of all rows, not of the negatives or positives alone, the share in one cell of counts."""
+    return blocks.ratio(counts.confusion(kinds, mass)[..., cell], mass.sum(-1))
 
 
-def far(kinds, mass):
-    """Of all rows, those wrongly predicted positive."""
-    return blocks.ratio(counts.confusion(kinds, mass)[..., blocks.FP], mass.sum(-1))
-
-
-ROWS = {"accuracy": "acc", "pr": "pr", "tpr": "tpr", "tnr": "tnr"}
-ROWS |= {of.__name__: blocks.Measure(of.__name__, {"y_pred", "y_true"}, of) for of in (frr, far)}
+ROWS = {"accuracy": "acc", "pr": "pr", "tpr": "tpr", "tnr": "tnr"} | {
+    name: blocks.Measure(name, {"y_pred", "y_true"}, partial(_of_all, cell=cell))
+    for name, cell in {"frr": blocks.FN, "far": blocks.FP}.items()
+}
 
 
 def by_name(data: Table, name: str, group: str | None = None) -> float:
