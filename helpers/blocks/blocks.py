@@ -73,8 +73,7 @@ def auc_error(data: Table) -> np.ndarray:
     return ratio((negative * positive).sum(-1), 2 * negative.sum(-1) * positive.sum(-1))
 
 
-Roc = namedtuple("Roc", "fpr tpr")
-"""Vertices of a roc curve (Equation 1) from (0, 0) to (1, 1); NaN where a label is missing."""
+Roc = namedtuple("Roc", "fpr tpr")  # of its vertices (Equation 1); NaN where a label is missing
 
 
 def rocs(data: Table) -> dict[str, Roc]:
@@ -119,7 +118,7 @@ def between_rocs(kinds: pd.DataFrame, mass: np.ndarray, i, j) -> np.ndarray:
 
 
 TN, FN, FP, TP = range(4)
-SHARES = {
+SHARES = {  # of each rate: the cells that are counted, and those they are a share of
     "pr": ((FP, TP), (TN, FN, FP, TP)),
     "tpr": ((TP,), (TP, FN)),
     "tnr": ((TN,), (TN, FP)),
@@ -131,7 +130,6 @@ SHARES = {
     "error": ((FN, FP), (TN, FN, FP, TP)),
     "prevalence": ((FN, TP), (TN, FN, FP, TP)),
 }
-"""Rates by their names: the cells that are counted, and those they are a share of."""
 
 
 def share(kinds: pd.DataFrame, mass: np.ndarray, name: str) -> np.ndarray:

@@ -9,12 +9,11 @@ from helpers.blocks.report import KEYS, Report
 from helpers.stats import Estimate
 
 FOLDER = "data/toolkits"
-REASONS = {
+REASONS = {  # why the toolkits answer differently on an example
     "no positives": "a group without positive labels: its tpr is 0/0, which they count as 0",
     "nobody predicted": "a group without positive predictions: its ppv is 0/0, counted as 0",
     "tied scores": "the area between curves is sampled, and tied scores make steps",
 }
-"""Why the toolkits answer differently on an example."""
 LIBRARIES = {"1 - prule": 0.447639, "cv": 0.263303, "|dfpr|": 0.228450, "|dfnr|": 0.226814}
 """Four libraries on COMPAS, African-American defendants against the rest."""
 

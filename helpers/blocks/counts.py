@@ -181,14 +181,14 @@ READERS = dict.fromkeys(("y_pred", "y_true", "y_score"), numbers) | {
 
 
 def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -> Table:
-    """Count once (sections 3 and 4.2), from columns (n,); those that are None are not there.
+    """Count once (sections 3 and 4.2), from columns (n,): y_pred and y_true of 0 and 1, y_score,
+    sample_weight, strata, clusters and times; those that are None are not there.
 
     Groups (a column, a table of columns, or `Groups`) are the values of ``each`` column, their
     ``joint`` non-empty intersections, or ``all`` of any number of columns (Equation 10); with None
     each row is a group (Equation 9). `strata` are held fixed: both sides are given everyone's mix
     of them. Rows of one of the `clusters` are drawn and exchanged together; `times` says for how
-    many rows one stands. A ValueError tells of columns that hold what they may not, and of too many
-    groups."""
+    many rows one stands. What a column may not hold is a ValueError."""
     given = {name: column for name, column in columns.items() if column is not None}
     for name in given:
         known("column", READERS, name)

@@ -10,7 +10,7 @@ from helpers.blocks import blocks, counts
 from helpers.blocks.counts import Table
 from helpers.blocks.report import Report
 
-TABLE_1 = {
+TABLE_1 = {  # its rows but ib: the four blocks of each; F_bias and wcb take any F, here acc
     "|dfpr|": ("fpr", "compl", "sabs", "max"),
     "|dfnr|": ("fnr", "compl", "sabs", "max"),
     "|deo|": ("tpr", "compl", "sabs", "max"),
@@ -22,19 +22,15 @@ TABLE_1 = {
     "F_bias": ("acc", "vsany", "abs", "max"),
     "wcb": ("acc", "pairs", "srel", "max"),
 }
-"""The rows of Table 1 but ib: the four blocks of each; ``compl`` has one group and its complement.
-F_bias and wcb take any F, here acc, and F_bias any comparison and reduction."""
-FIGURE_1 = {
+FIGURE_1 = {  # columns of FairBench's report, and the blocks that they are
     "min": (blocks.alone, "none", "min"),
-    "wmean": (blocks.with_everyone, "none", "wmean_normalised"),
+    "wmean": (blocks.with_everyone, "none", "wmean_normalised"),  # everyone (*Any*) is one more
     "gini": (blocks.with_everyone, "none", "gini"),
-    "minratio": ("pairs", "srel", "max"),
+    "minratio": ("pairs", "srel", "max"),  # is 1 less the cell
     "maxdiff": ("pairs", "abs", "max"),
     "minratio[vsAny]": (blocks.alone, "srel", "max"),
     "maxdiff[vsAny]": ("vsany", "abs", "max"),
 }
-"""Columns of FairBench's report and the blocks that they are; minratio is 1 less the cell. In wmean
-and gini everyone is a group more (*Any*), and minratio[vsAny] is of a group over everyone only."""
 CURVES = ("maxbarea", "maxrarea", "maxbdcg")  # columns for scores: not a number for decisions
 
 

@@ -14,14 +14,13 @@ ROUNDING = 1e-3
 WELL_FIT = 0.9  # accuracy from which a network is called well fit
 LEARNED = 2.0  # logits: an eyespot that adds more to the target was learned
 MIDDLE = {"GradCAM++": -0.5, CHANCE: -0.5}  # between chance and what is better than random
-COMBINED = {
+COMBINED = {  # claims about sums of methods' Focus: the weight of each method
     "focus/near-random/smoothgrad": {"SmoothGrad": 1} | MIDDLE,
     "focus/near-random/ig": {"IG": 1} | MIDDLE,
     "focus/above-chance/gradcam++": {"GradCAM++": 1},
     "focus/behind-gradcam/gradcam++": {"GradCAM++": 1, "GradCAM": -1},
     "focus/behind-lrp/gradcam++": {"GradCAM++": 1, "LRP": -1},
 }
-"""Claims about sums of methods' Focus on the same mosaics and networks, with each one's weight."""
 
 
 def of_methods(rated: pd.DataFrame) -> list[Estimate]:
