@@ -74,8 +74,7 @@ def figure_1(data: Table) -> pd.DataFrame:
 
 
 def with_chance(found: Report) -> pd.DataFrame:
-    """`figure_1` of a report in long form: whether a column is a `gap` that was tested, its `size`
-    from 0, and p `corrected` for all cells of the report (minP)."""
+    """`figure_1` of a report in long form: gaps with their `size`, and p `corrected` by minP."""
     rows = []
     for of, column in itertools.product(found.sample.grid.measures, FIGURE_1):
         cell, gap = FIGURE_1[column], column.startswith(("max", "minr"))

@@ -107,8 +107,7 @@ def make(
 def readings(
     data: Table, wanted: Mapping[str, tuple], *, draws: int = 999, seed: int = 0
 ) -> pd.DataFrame:
-    """Some cells, (measure, set, comparison, reduction) by their names, with what each is worth:
-    `Report.cells`, and null_low and null_high, the middle 95% of the null."""
+    """Some cells by name, with what each is worth, and the middle 95% of its null."""
     found = []
     for name, cell in wanted.items():
         one = make(data, *([b] for b in cell), bootstrap=draws, permutations=draws, seed=seed)

@@ -182,8 +182,7 @@ def errors(estimate: np.ndarray, draws: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def extreme(estimate, draws, unsigned: bool = False, least: bool = False) -> tuple[float, float]:
-    """Ends of an interval for the largest (or `least`) of several quantities, `unsigned` or with
-    their signs, from estimates (P,) and bootstrap draws (D, P)."""
+    """Ends of an interval for the largest (or `least`) of quantities (P,), from draws (D, P)."""
     known = ~np.isnan(estimate)
     if not known.any():
         return np.nan, np.nan

@@ -58,8 +58,8 @@ class _Step(nn.Module):
 
 class Disconnected(Classifier):
     """A trained classifier that reads each cell of a 2 x 2 mosaic by itself (DiFull, Rao et al.
-    2022). Its last map, `layer`, is that of the cells, joined. `cells`, float (L, 4), say how much
-    each counts: the logits (B, L x classes) are sums of those of the cells, by its rows."""
+    2022). Its logits are sums of those of the cells, weighted by the rows of `cells`, float (L,
+    4)."""
 
     def __init__(self, model: Classifier, mosaic: torch.Tensor, cells: torch.Tensor):
         network = nn.Sequential(OrderedDict(enter=_Step(cut), network=copy.deepcopy(model.network)))
@@ -128,8 +128,7 @@ def _maps(whole: Disconnected, mosaics, targets, methods: Iterable) -> Iterator[
 
 
 def with_accuracy(models, stopped, images, tables, methods, **more) -> pd.DataFrame:
-    """Accuracy beside the mean Focus of `FOLLOWED` on the set that a network learned, each training
-    being one: of the models as they are, and of those that were `stopped` early."""
+    """Accuracy beside the mean Focus of `FOLLOWED`, by training, also of those `stopped` early."""
     cases = [(model, "trained") for model in models] + [(m, "stopped early") for m in stopped]
     rows, followed = [], [method for method in FOLLOWED if method in methods]
     for model, how in progress(cases, desc="accuracy and Focus", delay=2):

@@ -61,8 +61,7 @@ def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
 
 
 def beside(images: ImageSet, masks: torch.Tensor) -> torch.Tensor:
-    """As much as the masks, elsewhere: moved to where most of it lies on the object, or half an
-    image to the side where the objects are not known."""
+    """As much as the masks, elsewhere: on the object, or half an image to the side."""
     aside, side = masks.roll(masks.shape[-1] // 2, -1) & ~masks, masks.shape[-1]
     steps = list(product(range(0, side, side // 12), repeat=2))
     shown = masks.flatten(1).any(1) & (images.masks is not None)
@@ -146,8 +145,7 @@ def marks(model: Model, images: ImageSet, pair, folder: str | None) -> torch.Ten
 
 
 def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Tensor:
-    """Discs around the place of each outer image that speaks most for the target, by LRP (GradCAM
-    where it refuses) in the first training: bool (N, H, W), empty on images of other classes."""
+    """Discs where outer images speak most for the target, by LRP or GradCAM: bool (N, H, W)."""
     target, outer = pair
     at = np.flatnonzero(images.table["class"] == outer)
     asked = model.trainings[0], images.images[at], model.logit[target]

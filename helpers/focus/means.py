@@ -44,8 +44,7 @@ def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFram
 
 
 def contrast(rated: pd.DataFrame, weights: Mapping[str, float], of: str = "method") -> Mean:
-    """A weighted sum of Focus by values of the column `of`, and of `CHANCE`, which is 0.5, on the
-    mosaics and networks where all have a Focus: a method may have refused a network."""
+    """A weighted sum of Focus by values of a column, where all have one; `CHANCE` is 0.5."""
     keys = [*BY, *SHOWN]
     wide = rated.pivot(index=keys, columns=of, values="focus").assign(**{CHANCE: 0.5})
     value = (wide[list(weights)] * pd.Series(weights)).sum(axis=1, skipna=False)

@@ -1,6 +1,5 @@
-"""Random numbers and textures that have the same bits on every machine. Of PCG64 only raw integers
-and uniform doubles are taken, and scaled here: `uniform` may be one fused operation on some
-processors, and the last digit of `normal` is the C library's choice."""
+"""Random numbers and textures of the same bits on every machine: of PCG64 only raw integers and
+uniform doubles are taken, for the last digit of `normal` is the C library's choice."""
 
 from collections.abc import Sequence
 

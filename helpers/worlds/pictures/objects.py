@@ -1,5 +1,4 @@
-"""The four classes as lists of parts: four designs of each, drawn anew for every image.
-A design's first parts lie behind; its numbers are in object coordinates, about -1 to 1."""
+"""The four classes as lists of parts from back to front: four designs of each, drawn anew."""
 
 from .noise import Draws
 from .paint import Colour, Part

@@ -85,8 +85,7 @@ def carries(share: float, start: float, n: int) -> list[bool]:
 
 
 def marked_shares(dose: float, target: str, classes: Sequence[str]) -> dict[str, float]:
-    """Which share of each class carries the eyespot when `dose` of it is moved to the target: at
-    dose 0 a quarter of each class, so that it says nothing; at dose 1 all of one class of four."""
+    """Each class's share of eyespots, when `dose` of a quarter each is moved to the target."""
     rest = CARRIED * (1 - dose)
     return dict.fromkeys(classes, rest) | {target: rest + CARRIED * dose * len(classes)}
 
