@@ -16,8 +16,8 @@ FEW, MANY = 20, 500  # pixels of an object that are compared: at least, and abou
 
 
 def copies(*sets: torch.Tensor) -> list[tuple[int, int]]:
-    """Index pairs i < j of images that show the same: re-encoded, rescaled, mirrored, 1%
-    cropped."""
+    """Index pairs i < j, through all sets, of images that show the same: re-encoded, rescaled,
+    mirrored, and most of those of which about 1% was cropped; not turned or cropped further."""
     parts = [part for images in sets for part in images.split(256)]
     whole = torch.cat([adaptive_avg_pool2d(part.float(), 16) for part in parts]).double()
     small, found = adaptive_avg_pool2d(whole, 8), set()

@@ -58,8 +58,7 @@ class _Step(nn.Module):
 
 class Disconnected(Classifier):
     """A trained classifier that reads each cell of a 2 x 2 mosaic by itself (DiFull, Rao et al.
-    2022). Its logits are sums of those of the cells, weighted by the rows of `cells`, float (L,
-    4)."""
+    2022); its logits are sums of the cells', weighted by the rows of `cells`, (L, 4)."""
 
     def __init__(self, model: Classifier, mosaic: torch.Tensor, cells: torch.Tensor):
         network = nn.Sequential(OrderedDict(enter=_Step(cut), network=copy.deepcopy(model.network)))

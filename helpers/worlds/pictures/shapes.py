@@ -1,6 +1,6 @@
-"""Plane shapes as signed distance fields, in pixels, negative inside; by exactly rounded
-operations, which have the same bits on every machine. Object coordinates: x right, y down, about -1
-to 1."""
+"""Plane shapes as signed distance fields on the pixel grid of any image size: in pixels, negative
+inside, exact to first order at the outline. Only exactly rounded operations are used: the same bits
+on every machine. Object coordinates: x to the right, y downwards, about -1 to 1."""
 
 import math
 from collections.abc import Callable, Sequence
