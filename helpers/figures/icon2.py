@@ -19,33 +19,6 @@ CHANCE = {"chance (95% of permutations)": {"marker": "s", "color": "#dddddd", "m
 CROSS = {"marker": "x", "color": RED, "mew": 1.8}  # what the paper says
 STANDARD = "#009E73"
 ENDS = {"controlled": ("high", "low"), "standardised": ("standardised_high", "standardised_low")}
-CHOOSING = {"mfc": "white", "color": FAINT, "ms": 5}
-EVALUATING = {"marker": "D", "color": RED, "ms": 5}
-
-
-def overview(sensitive: str) -> Figure:
-    """The question as a causal diagram (Figure 1): what may lie between the groups and AP."""
-    fig, ax = plt.subplots(figsize=(8.5, 2.6))
-    ax.set(xlim=(0, 10), ylim=(0, 3))
-    ax.set_axis_off()
-    look = {"boxstyle": "round,pad=0.5", "fc": "white", "lw": 1.6}
-    places = {
-        f"sensitive attribute\n({sensitive})": (1.5, 0.6, INK),
-        "confounder\n(size, occlusion, time, ...)": (5, 2.4, BLUE),
-        "average precision\nof the group": (8.5, 0.6, INK),
-    }
-    for text, (x, y, colour) in places.items():
-        ax.text(x, y, text, ha="center", va="center", bbox=look | {"ec": colour})
-    arrows = (
-        ((2.2, 1.15), (3.7, 2.0), BLUE, (2.1, 1.85), "the groups' scenes differ"),
-        ((6.3, 2.0), (7.8, 1.15), BLUE, (7.9, 1.85), "and some are harder"),
-        ((3.1, 0.6), (7.1, 0.6), RED, (5.1, 0.85), "the detector is worse for a group?"),
-    )
-    for start, end, colour, place, text in arrows:
-        ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "lw": 2, "color": colour})
-        ax.text(*place, text, ha="center", color=colour)
-    title = "After Figure 1: two ways in which a group can have a lower average precision"
-    return style.headed(fig, title)
 
 
 def frame(
@@ -86,28 +59,6 @@ def frame(
     title = f"{(~missed).sum()} of {len(boxes)} boxes are found"
     title += f"; {false.sum()} of {len(detections)} detections are false"
     return style.headed(fig, title, counted)
-
-
-def chance_by_boxes(table: Table, printed: pd.Series) -> Figure:
-    """Sigma under permuted groups against a group's boxes, with some or all frames (``class boxes
-    null_mean null_high``), and the sigmas that the paper has `printed`."""
-    fig, ax = plt.subplots(figsize=(9, 4.4))
-    looks = {n: look | {"ms": 6} for n, look in style.series(dict.fromkeys(table["class"])).items()}
-    for name, look in looks.items():
-        part = table[table["class"] == name].sort_values("boxes")
-        ax.vlines(part["boxes"], part["null_mean"], part["null_high"], color=look["color"], lw=2)
-        ax.plot(part["boxes"], part["null_mean"], **look | {"ls": "-", "lw": 0.8})
-    right = table["boxes"].max() * 1.1
-    for place, (name, value) in enumerate(printed.sort_values().items()):
-        ax.axhline(value, color=RED, lw=0.7, ls=":")
-        text = {"fontsize": 8, "color": RED, "va": "center"}
-        ax.text(right * (1, 1.75)[place % 2], value, f"{name} {value:.2f}", **text)
-    ax.set(xscale="log", xlabel="boxes in a group (log scale)", xlim=(None, 3 * right))
-    ax.set(ylabel="σ of AP (points)", ylim=(0, None))
-    few = table.loc[table["boxes"].idxmin()]
-    title = f"Where groups mean nothing, σ of {few['boxes']:.0f} {few['class']} boxes reaches "
-    text = "Marks: mean of the permutations; lines: up to the highest 5%. Dotted: σ in the paper."
-    return style.headed(fig, f"{title}{few['null_high']:.1f} points", looks, text)
 
 
 def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figure:
@@ -246,16 +197,6 @@ def divided(record: Table) -> Figure:
     return style.headed(fig, title, style.series(texts.values()), text)
 
 
-def renderings(pictures: Sequence[np.ndarray]) -> Figure:
-    """One layout in the looks of its own group and in those of the opposite one."""
-    fig, axes = plt.subplots(1, 2, figsize=(10, 3.2))
-    for ax, picture, whose in zip(axes, pictures, ("its own", "the other"), strict=True):
-        ax.imshow(picture)
-        ax.set(xticks=[], yticks=[], title=f"in the looks of {whose} group")
-    same = (pictures[0] == pictures[1]).all(axis=-1).mean()
-    return style.headed(fig, f"The same layout twice: {100 * same:.0f}% of the pixels are the same")
-
-
 def half_widths(groups: Table, paper: Table) -> Figure:
     """Half a 95% interval by the boxes of a group, from :meth:`Analysis.groups`, the line through
     them that falls with the root of the number, and the half widths that the `paper` prints."""
@@ -300,41 +241,6 @@ def rankings(beside: Table) -> Figure:
     above = (top > 1).sum()
     title = f"Like Tables 2 and 3: here the first-ranked passes 1 in {above} of {len(top)} classes"
     return style.headed(fig, title, looks | {"the paper's bound of 1": ZERO})
-
-
-def real_frames(table: Table) -> Figure:
-    """AP of real frames by occlusion, size and both (``data/icon2_bdd100k.csv``)."""
-    table = table[(table["what"] == "AP") & table["AP"].notna()]
-    looks = style.series(dict.fromkeys(table["group"]))
-    size = {"across": table["class"].nunique(), "width": 10, "sharex": True}
-    fig = style.forest(table, "AP", "value", looks, "group", "class", **size)
-    wide = table[table["value"] == "all sizes"].pivot(index="class", columns="group", values="AP")
-    fall = (wide["visible"] - wide["occluded"]).dropna()
-    most = fall.idxmax()
-    title = f"Real frames: AP of occluded boxes is lower, for the {most} by {fall.max():.0f} points"
-    text = "AP (%), N and F by Eq. 3. Whiskers: 95%, blocks of 20 frames drawn anew."
-    return style.headed(fig, title, looks, text)
-
-
-def against_truth(record: Table, analyses: Sequence[str], evaluated: int) -> Figure:
-    """The part of the gap that each analysis puts down to the scenes, against the intervention's.
-    From ``data/streets.csv``. The rows of the training `evaluated` took no part in the choice."""
-    fig, axes = plt.subplots(1, len(analyses), figsize=(9.5, 4.4), sharex=True, sharey=True)
-    used, errors = record["training"] == evaluated, []
-    for ax, name in zip(axes, analyses, strict=True):
-        for kept, look in ((~used, CHOOSING), (used, EVALUATING)):
-            rows = record[kept]
-            style.estimates(ax, rows, name, rows["scenes"], vertical=True, elinewidth=0.8, **look)
-        errors.append((record[name] - record["scenes"])[used].abs().mean())
-        ax.axline((0, 0), slope=1, **ZERO)
-        ax.set_title(f"{name}\nmean error {errors[-1]:.1f} where it was evaluated", fontsize=10)
-        ax.set_xlabel("due to the scenes, by intervention (AP points)")
-    axes[0].set_ylabel("due to the scenes,\nby the analysis (AP points)")
-    better = "nearer to" if errors[-1] < errors[0] else "no nearer to"
-    entries = {"used to choose the analysis": CHOOSING, "used to evaluate it": EVALUATING}
-    text = "Each mark is a class in a world. Whiskers: 95%, other images. Broken line: both alike."
-    title = f"The chosen analysis comes {better} what the intervention says"
-    return style.headed(fig, title, entries, text)
 
 
 def doses(worlds: Table, table: Table, printed: pd.Series) -> Figure:
