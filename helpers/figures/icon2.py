@@ -70,7 +70,7 @@ def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figu
     classes, names = list(sigmas["class"]), list(dict.fromkeys(groups.value))
     size, rows = (9.5, 0.9 + 0.42 * len(classes)), np.arange(len(classes))
     fig, (left, right) = plt.subplots(1, 2, figsize=size, sharey=True, width_ratios=[3, 2])
-    looks, theirs = _looks(names), paper.reindex(classes)
+    looks, theirs = marks(names), paper.reindex(classes)
     printed = theirs.reset_index().melt("class", var_name="value", value_name="AP")
     style.compared(left, groups, "AP", "class", looks, "value", classes)
     crosses = {name: CROSS | {"color": look["color"]} for name, look in looks.items()}
@@ -93,27 +93,12 @@ def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figu
     return style.headed(fig, f"{title} (Holm)", looks | CHANCE, text)
 
 
-def instance_counts(groups: Table, min_boxes: int, by: str) -> Figure:
-    """Boxes of every class and group (Figure 6), with the number that a cell needs.
-    From :meth:`Analysis.groups`, without the row of all classes."""
-    counts, looks = groups[["class", "value", "boxes"]], _looks(groups.value.unique())
-    fig = style.forest(counts, "boxes", "class", looks, "value", at=min_boxes)
-    least = min(counts.boxes.clip(lower=1).min(), min_boxes) / 2
-    fig.axes[0].set(xscale="log", xlabel="boxes (log scale)", xlim=(least, None))
-    few = counts.groupby("class").boxes.min() < min_boxes
-    told = f"each class has at least {min_boxes} boxes in every group"
-    if few.any():
-        told = f"in {few.sum()} of {len(few)} classes a group has fewer than {min_boxes} boxes"
-    looks |= {f"below {min_boxes}: not estimable": ZERO}
-    return style.headed(fig, f"Like Figure 6, by {by}: {told}", looks)
-
-
 def attributes_of_class(values: Table, shares: Table, cells: Table, title: str) -> Figure:
     """How hard each explanatory value is, who has it, and the groups within it, for one class.
 
     Figures 2 and 3 above 4 and 5: :meth:`Analysis.values`, :meth:`Analysis.shares` (P(e|a)), and
     :meth:`Analysis.cells` (AP of every group within every value)."""
-    names, looks = list(dict.fromkeys(values.attribute)), _looks(shares.group.unique())
+    names, looks = list(dict.fromkeys(values.attribute)), marks(shares.group.unique())
     counts = [values.attribute.eq(n).sum() for n in names]
     share = {"width_ratios": counts, "sharey": "row", "sharex": "col", "squeeze": False}
     fig, axes = plt.subplots(3, len(names), figsize=(10, 7), **share)
@@ -303,7 +288,7 @@ def error_rates(rates: Table) -> Figure:
     return style.headed(fig, f"The planted confounder is named in {', '.join(told)}", looks, text)
 
 
-def _looks(groups: Sequence[str]) -> dict[str, dict]:
+def marks(groups: Sequence[str]) -> dict[str, dict]:
     """The marks of sensitive values, dark to light in their order."""
     some = THREE if len(groups) <= 3 else sns.color_palette("rocket", len(groups)).as_hex()
     look = {"mec": INK, "mew": 0.6, "ms": 7}

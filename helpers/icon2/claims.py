@@ -7,10 +7,8 @@ import numpy as np
 import pandas as pd
 
 from helpers import store
-from helpers.icon2 import verdicts
 from helpers.icon2.analysis import POINTS, Analysis, interval
 from helpers.icon2.formulas import shares
-from helpers.icon2.verdicts import PAPER_RULE
 from helpers.stats import Estimate
 
 PLANTED = "that is what the street plants"
@@ -104,32 +102,3 @@ def _control(analysis: Analysis) -> list[Estimate]:
     firsts = [t.query("rank == 1")[of] for t in (analysis.ranking(), printed("control"))]
     both = analysis.control().merge(firsts[0]).merge(firsts[1]).set_index("class")
     return [Estimate(f"icon2/control/{name}", tuple(row[ends])) for name, row in both.iterrows()]
-
-
-def by_strength(beside: pd.DataFrame, draws: int = 2000) -> pd.DataFrame:
-    """What :func:`helpers.icon2.verdicts.beside_truth` says, by how much harder the scenes are.
-
-    ``raw`` and ``after control`` are how far sigma before and after control, as a share of sigma
-    before, is from the looks' share of the gap, ``nearer`` the difference; ``named`` is the share
-    of the rows with scenes in the gap in which the paper's rule names an attribute. Low and high:
-    95% over the trainings and layouts, which are drawn anew."""
-    rng, rows = np.random.default_rng(0), []
-    for harder, part in beside.groupby("harder"):
-        known = part.assign(
-            raw=(1 - part["looks"]).abs(), after=(part["left"] - part["looks"]).abs()
-        )
-        caused = (part[PAPER_RULE] == verdicts.NAMED).where(part["scenes?"]).astype(float)
-        known = known.assign(nearer=known["raw"] - known["after"], named=caused)
-        columns, each = ["raw", "after", "nearer", "named"], known.groupby(["rare", "training"])
-        total, number = each[columns].sum().to_numpy(), each[columns].count().to_numpy()
-        weights = rng.multinomial(len(total), np.full(len(total), 1 / len(total)), draws)
-        with np.errstate(invalid="ignore"):
-            drawn = (weights @ total) / (weights @ number)
-        row = {"harder": harder, "rows": len(part), "detectors": len(total)}
-        for place, name in enumerate(columns):
-            row[name] = known[name].mean()
-            there = drawn[:, place][~np.isnan(drawn[:, place])]
-            ends = np.quantile(there, [0.025, 0.975]) if len(there) else (np.nan, np.nan)
-            row[f"{name}_low"], row[f"{name}_high"] = ends
-        rows.append(row)
-    return pd.DataFrame(rows)

@@ -56,19 +56,3 @@ def table(analysis: Analysis) -> pd.DataFrame:
     ]
     table.loc[table.delta.isna(), [PAPER_RULE, ANY_RULE]] = UNKNOWN
     return table
-
-
-def beside_truth(record: pd.DataFrame) -> pd.DataFrame:
-    """Control beside the intervention (``data/streets.csv``), where there is a gap beyond doubt.
-
-    ``looks`` is their share of the gap, ``scenes?`` whether the scenes' part goes the gap's way
-    beyond doubt, ``left`` the share of sigma after the paper's control."""
-    known = record[(record["gap_low"] > 0) | (record["gap_high"] < 0)].reset_index(drop=True)
-    columns = {
-        "looks": known.looks / known.gap,
-        "scenes?": np.where(known.gap > 0, known.scenes_low > 0, known.scenes_high < 0),
-        "attribute": known.attribute,
-        PAPER_RULE: [paper_says(1, row.proxy_sigma, row.delta) for row in known.itertuples()],
-        "left": 1 - known.delta / known.sigma,
-    }
-    return known[["harder", "rare", "training", "class", "gap"]].assign(**columns)

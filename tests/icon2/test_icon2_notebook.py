@@ -14,7 +14,7 @@ from detection_oracles import recorded_worlds
 
 from helpers import icon2, store
 from helpers.figures import icon2 as figures
-from helpers.icon2 import Options, attributes, checks, claims, frames, match, verdicts
+from helpers.icon2 import Options, attributes, checks, claims, frames, match, strengths, verdicts
 from helpers.icon2.average_precision import CHOICES
 from helpers.icon2.reading import CORNERS, DetectionDataError
 from helpers.suite.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
@@ -186,7 +186,7 @@ def test_strengths_are_judged_apart_by_trainings_drawn_anew():
     columns = ["harder", "rare", "training", "class", "looks", "scenes?", verdicts.PAPER_RULE]
     table = pd.DataFrame(rows, columns=columns)
     table["left"] = np.where(table["harder"] == 0.5, 0.4, 1.0)
-    found = claims.by_strength(table, draws=500).set_index("harder")
+    found = strengths.by_strength(table, draws=500).set_index("harder")
     np.testing.assert_allclose(found["nearer"], [0.6, 0.0], atol=1e-12)
     np.testing.assert_allclose(found["nearer_low"], found["nearer_high"], atol=1e-12)
     assert found["named"].tolist() == [0.5, 0.5] and (found["named_low"] == 0).all()
