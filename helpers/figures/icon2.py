@@ -265,29 +265,6 @@ def doses(worlds: Table, table: Table, printed: pd.Series) -> Figure:
     return style.headed(fig, title, looks)
 
 
-def error_rates(rates: Table) -> Figure:
-    """Hits and false alarms of each rule by kind of planted world, from `verdicts.error_rates`."""
-    outcomes = {
-        "hit": "names the planted confounder (should be 100)",
-        "false alarm": "names another attribute (should be 0)",
-    }
-    looks, worlds, apart = style.series(rates["rule"]), list(rates["world"].unique()), 0.28
-    table = pd.concat(rates[rates["outcome"] == name] for name in outcomes)
-    percents = 100 * table[["share", "low", "high"]]
-    table = table.assign(title=table["outcome"].map(outcomes), **percents)
-    fig = style.forest(table, "share", "world", looks, "rule", "title", names=worlds, apart=apart)
-    for ax, (_, part) in zip(fig.axes, table.groupby("title", sort=False), strict=True):
-        for row in part.dropna(subset="share").to_dict("records"):
-            at = worlds.index(row["world"]) + apart * (list(looks).index(row["rule"]) - 1)
-            text = f"{row['times']:.0f} of {row['of']:.0f}"
-            ax.text(row["high"] + 7, at, text, va="center", fontsize=8)
-        ax.set(xlim=(-5, 140), xticks=(0, 50, 100))
-    wide = rates[rates["outcome"] == "hit"].groupby("rule")[["times", "of"]].sum()
-    told = [f"{times:.0f} of {of:.0f} ({rule})" for rule, times, of in wide.itertuples()]
-    text = "% of worlds. Whiskers: 95% intervals. No mark: the question has no answer there."
-    return style.headed(fig, f"The planted confounder is named in {', '.join(told)}", looks, text)
-
-
 def marks(groups: Sequence[str]) -> dict[str, dict]:
     """The marks of sensitive values, dark to light in their order."""
     some = THREE if len(groups) <= 3 else sns.color_palette("rocket", len(groups)).as_hex()
