@@ -220,8 +220,7 @@ def named(classes, names, attributes, null, chance, losses, draws, seed=0) -> pd
         gaps = np.array([spread(group_ap(classes, one)) for one in next(chance)])
         rows.append(("any", "any", "any", 0.0, (deviations(gaps, null) > null.cut).any()))
     lines = [("all classes", classes, slice(None))] * (len(classes) > 1)
-    places = range(1, len(names) + 1)
-    lines += [(name, [of], [k]) for name, of, k in zip(names, classes, places, strict=True)]
+    lines += [(names[k], [of], [k + 1]) for k, of in enumerate(classes)]
     known = [(i, *line) for i in range(len(attributes)) for line in lines]
     for i, name, some, at in progress(known, desc="planted", delay=2):
         if np.isfinite(null.mean[i, at]).any():  # else no two groups have boxes enough
