@@ -19,33 +19,6 @@ CHANCE = {"chance (95% of permutations)": {"marker": "s", "color": "#dddddd", "m
 CROSS = {"marker": "x", "color": RED, "mew": 1.8}  # what the paper says
 STANDARD = "#009E73"
 ENDS = {"controlled": ("high", "low"), "standardised": ("standardised_high", "standardised_low")}
-CHOOSING = {"mfc": "white", "color": FAINT, "ms": 5}
-EVALUATING = {"marker": "D", "color": RED, "ms": 5}
-
-
-def overview(sensitive: str) -> Figure:
-    """The question as a causal diagram (Figure 1): what may lie between the groups and AP."""
-    fig, ax = plt.subplots(figsize=(8.5, 2.6))
-    ax.set(xlim=(0, 10), ylim=(0, 3))
-    ax.set_axis_off()
-    look = {"boxstyle": "round,pad=0.5", "fc": "white", "lw": 1.6}
-    places = {
-        f"sensitive attribute\n({sensitive})": (1.5, 0.6, INK),
-        "confounder\n(size, occlusion, time, ...)": (5, 2.4, BLUE),
-        "average precision\nof the group": (8.5, 0.6, INK),
-    }
-    for text, (x, y, colour) in places.items():
-        ax.text(x, y, text, ha="center", va="center", bbox=look | {"ec": colour})
-    arrows = (
-        ((2.2, 1.15), (3.7, 2.0), BLUE, (2.1, 1.85), "the groups' scenes differ"),
-        ((6.3, 2.0), (7.8, 1.15), BLUE, (7.9, 1.85), "and some are harder"),
-        ((3.1, 0.6), (7.1, 0.6), RED, (5.1, 0.85), "the detector is worse for a group?"),
-    )
-    for start, end, colour, place, text in arrows:
-        ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "lw": 2, "color": colour})
-        ax.text(*place, text, ha="center", color=colour)
-    title = "After Figure 1: two ways in which a group can have a lower average precision"
-    return style.headed(fig, title)
 
 
 def frame(
@@ -88,28 +61,6 @@ def frame(
     return style.headed(fig, title, counted)
 
 
-def chance_by_boxes(table: Table, printed: pd.Series) -> Figure:
-    """Sigma under permuted groups against a group's boxes, with some or all frames (``class boxes
-    null_mean null_high``), and the sigmas that the paper has `printed`."""
-    fig, ax = plt.subplots(figsize=(9, 4.4))
-    looks = {n: look | {"ms": 6} for n, look in style.series(dict.fromkeys(table["class"])).items()}
-    for name, look in looks.items():
-        part = table[table["class"] == name].sort_values("boxes")
-        ax.vlines(part["boxes"], part["null_mean"], part["null_high"], color=look["color"], lw=2)
-        ax.plot(part["boxes"], part["null_mean"], **look | {"ls": "-", "lw": 0.8})
-    right = table["boxes"].max() * 1.1
-    for place, (name, value) in enumerate(printed.sort_values().items()):
-        ax.axhline(value, color=RED, lw=0.7, ls=":")
-        text = {"fontsize": 8, "color": RED, "va": "center"}
-        ax.text(right * (1, 1.75)[place % 2], value, f"{name} {value:.2f}", **text)
-    ax.set(xscale="log", xlabel="boxes in a group (log scale)", xlim=(None, 3 * right))
-    ax.set(ylabel="σ of AP (points)", ylim=(0, None))
-    few = table.loc[table["boxes"].idxmin()]
-    title = f"Where groups mean nothing, σ of {few['boxes']:.0f} {few['class']} boxes reaches "
-    text = "Marks: mean of the permutations; lines: up to the highest 5%. Dotted: σ in the paper."
-    return style.headed(fig, f"{title}{few['null_high']:.1f} points", looks, text)
-
-
 def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figure:
     """AP of every group and class with intervals, and sigma beside its null (Table 1).
 
@@ -119,7 +70,7 @@ def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figu
     classes, names = list(sigmas["class"]), list(dict.fromkeys(groups.value))
     size, rows = (9.5, 0.9 + 0.42 * len(classes)), np.arange(len(classes))
     fig, (left, right) = plt.subplots(1, 2, figsize=size, sharey=True, width_ratios=[3, 2])
-    looks, theirs = _looks(names), paper.reindex(classes)
+    looks, theirs = marks(names), paper.reindex(classes)
     printed = theirs.reset_index().melt("class", var_name="value", value_name="AP")
     style.compared(left, groups, "AP", "class", looks, "value", classes)
     crosses = {name: CROSS | {"color": look["color"]} for name, look in looks.items()}
@@ -142,27 +93,12 @@ def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figu
     return style.headed(fig, f"{title} (Holm)", looks | CHANCE, text)
 
 
-def instance_counts(groups: Table, min_boxes: int, by: str) -> Figure:
-    """Boxes of every class and group (Figure 6), with the number that a cell needs.
-    From :meth:`Analysis.groups`, without the row of all classes."""
-    counts, looks = groups[["class", "value", "boxes"]], _looks(groups.value.unique())
-    fig = style.forest(counts, "boxes", "class", looks, "value", at=min_boxes)
-    least = min(counts.boxes.clip(lower=1).min(), min_boxes) / 2
-    fig.axes[0].set(xscale="log", xlabel="boxes (log scale)", xlim=(least, None))
-    few = counts.groupby("class").boxes.min() < min_boxes
-    told = f"each class has at least {min_boxes} boxes in every group"
-    if few.any():
-        told = f"in {few.sum()} of {len(few)} classes a group has fewer than {min_boxes} boxes"
-    looks |= {f"below {min_boxes}: not estimable": ZERO}
-    return style.headed(fig, f"Like Figure 6, by {by}: {told}", looks)
-
-
 def attributes_of_class(values: Table, shares: Table, cells: Table, title: str) -> Figure:
     """How hard each explanatory value is, who has it, and the groups within it, for one class.
 
     Figures 2 and 3 above 4 and 5: :meth:`Analysis.values`, :meth:`Analysis.shares` (P(e|a)), and
     :meth:`Analysis.cells` (AP of every group within every value)."""
-    names, looks = list(dict.fromkeys(values.attribute)), _looks(shares.group.unique())
+    names, looks = list(dict.fromkeys(values.attribute)), marks(shares.group.unique())
     counts = [values.attribute.eq(n).sum() for n in names]
     share = {"width_ratios": counts, "sharey": "row", "sharex": "col", "squeeze": False}
     fig, axes = plt.subplots(3, len(names), figsize=(10, 7), **share)
@@ -246,16 +182,6 @@ def divided(record: Table) -> Figure:
     return style.headed(fig, title, style.series(texts.values()), text)
 
 
-def renderings(pictures: Sequence[np.ndarray]) -> Figure:
-    """One layout in the looks of its own group and in those of the opposite one."""
-    fig, axes = plt.subplots(1, 2, figsize=(10, 3.2))
-    for ax, picture, whose in zip(axes, pictures, ("its own", "the other"), strict=True):
-        ax.imshow(picture)
-        ax.set(xticks=[], yticks=[], title=f"in the looks of {whose} group")
-    same = (pictures[0] == pictures[1]).all(axis=-1).mean()
-    return style.headed(fig, f"The same layout twice: {100 * same:.0f}% of the pixels are the same")
-
-
 def half_widths(groups: Table, paper: Table) -> Figure:
     """Half a 95% interval by the boxes of a group, from :meth:`Analysis.groups`, the line through
     them that falls with the root of the number, and the half widths that the `paper` prints."""
@@ -302,41 +228,6 @@ def rankings(beside: Table) -> Figure:
     return style.headed(fig, title, looks | {"the paper's bound of 1": ZERO})
 
 
-def real_frames(table: Table) -> Figure:
-    """AP of real frames by occlusion, size and both (``data/icon2_bdd100k.csv``)."""
-    table = table[(table["what"] == "AP") & table["AP"].notna()]
-    looks = style.series(dict.fromkeys(table["group"]))
-    size = {"across": table["class"].nunique(), "width": 10, "sharex": True}
-    fig = style.forest(table, "AP", "value", looks, "group", "class", **size)
-    wide = table[table["value"] == "all sizes"].pivot(index="class", columns="group", values="AP")
-    fall = (wide["visible"] - wide["occluded"]).dropna()
-    most = fall.idxmax()
-    title = f"Real frames: AP of occluded boxes is lower, for the {most} by {fall.max():.0f} points"
-    text = "AP (%), N and F by Eq. 3. Whiskers: 95%, blocks of 20 frames drawn anew."
-    return style.headed(fig, title, looks, text)
-
-
-def against_truth(record: Table, analyses: Sequence[str], evaluated: int) -> Figure:
-    """The part of the gap that each analysis puts down to the scenes, against the intervention's.
-    From ``data/streets.csv``. The rows of the training `evaluated` took no part in the choice."""
-    fig, axes = plt.subplots(1, len(analyses), figsize=(9.5, 4.4), sharex=True, sharey=True)
-    used, errors = record["training"] == evaluated, []
-    for ax, name in zip(axes, analyses, strict=True):
-        for kept, look in ((~used, CHOOSING), (used, EVALUATING)):
-            rows = record[kept]
-            style.estimates(ax, rows, name, rows["scenes"], vertical=True, elinewidth=0.8, **look)
-        errors.append((record[name] - record["scenes"])[used].abs().mean())
-        ax.axline((0, 0), slope=1, **ZERO)
-        ax.set_title(f"{name}\nmean error {errors[-1]:.1f} where it was evaluated", fontsize=10)
-        ax.set_xlabel("due to the scenes, by intervention (AP points)")
-    axes[0].set_ylabel("due to the scenes,\nby the analysis (AP points)")
-    better = "nearer to" if errors[-1] < errors[0] else "no nearer to"
-    entries = {"used to choose the analysis": CHOOSING, "used to evaluate it": EVALUATING}
-    text = "Each mark is a class in a world. Whiskers: 95%, other images. Broken line: both alike."
-    title = f"The chosen analysis comes {better} what the intervention says"
-    return style.headed(fig, title, entries, text)
-
-
 def doses(worlds: Table, table: Table, printed: pd.Series) -> Figure:
     """σ of ProxyAP of the harmless scene by how far scenes differ, each world a mark, filled where
     the paper's rule blames it; the values that the paper has `printed`. `table` counts them."""
@@ -374,30 +265,7 @@ def doses(worlds: Table, table: Table, printed: pd.Series) -> Figure:
     return style.headed(fig, title, looks)
 
 
-def error_rates(rates: Table) -> Figure:
-    """Hits and false alarms of each rule by kind of planted world, from `verdicts.error_rates`."""
-    outcomes = {
-        "hit": "names the planted confounder (should be 100)",
-        "false alarm": "names another attribute (should be 0)",
-    }
-    looks, worlds, apart = style.series(rates["rule"]), list(rates["world"].unique()), 0.28
-    table = pd.concat(rates[rates["outcome"] == name] for name in outcomes)
-    percents = 100 * table[["share", "low", "high"]]
-    table = table.assign(title=table["outcome"].map(outcomes), **percents)
-    fig = style.forest(table, "share", "world", looks, "rule", "title", names=worlds, apart=apart)
-    for ax, (_, part) in zip(fig.axes, table.groupby("title", sort=False), strict=True):
-        for row in part.dropna(subset="share").to_dict("records"):
-            at = worlds.index(row["world"]) + apart * (list(looks).index(row["rule"]) - 1)
-            text = f"{row['times']:.0f} of {row['of']:.0f}"
-            ax.text(row["high"] + 7, at, text, va="center", fontsize=8)
-        ax.set(xlim=(-5, 140), xticks=(0, 50, 100))
-    wide = rates[rates["outcome"] == "hit"].groupby("rule")[["times", "of"]].sum()
-    told = [f"{times:.0f} of {of:.0f} ({rule})" for rule, times, of in wide.itertuples()]
-    text = "% of worlds. Whiskers: 95% intervals. No mark: the question has no answer there."
-    return style.headed(fig, f"The planted confounder is named in {', '.join(told)}", looks, text)
-
-
-def _looks(groups: Sequence[str]) -> dict[str, dict]:
+def marks(groups: Sequence[str]) -> dict[str, dict]:
     """The marks of sensitive values, dark to light in their order."""
     some = THREE if len(groups) <= 3 else sns.color_palette("rocket", len(groups)).as_hex()
     look = {"mec": INK, "mew": 0.6, "ms": 7}

@@ -1,14 +1,8 @@
 """ICON2: is a detector worse for some groups, or are their scenes harder?"""
 
-from helpers.icon2.analysis import (
-    Options,
-    analyse,
-    change_each_choice,
-    controlled,
-    proxy,
-    sigma_null,
-)
+from helpers.icon2.analysis import Options, analyse, controlled, proxy
 from helpers.icon2.attributes import Frames
+from helpers.icon2.checks import change_each_choice, sigma_null
 from helpers.icon2.frames import read
 from helpers.icon2.matching import match
 

@@ -1,26 +1,18 @@
-"""Ranking, control (section 3) and a permutation null: what ICON2 finds, a table a question.
+"""Ranking and control (section 3): what ICON2 finds, a table a question.
 Average precision is in points (0 to 100) in every table, from 0 to 1 in arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from helpers import stats
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.average_precision import (
-    CHOICES,
-    PAPER,
-    Estimate,
-    Options,
-    Part,
-    estimate,
-    evaluate,
-)
+from helpers.icon2.average_precision import PAPER, Estimate, Options, Part, estimate
 from helpers.icon2.formulas import controlled, proxy, shares, sigma
 from helpers.icon2.matching import Matches
 
@@ -207,96 +199,3 @@ def _table(axes: dict, name: str, values: np.ndarray) -> pd.DataFrame:
 def _rows(axes: dict, ap: np.ndarray, boxes: np.ndarray) -> pd.DataFrame:
     table = _table(axes, "AP", POINTS * ap)
     return table.assign(boxes=boxes[0].ravel().astype(int), estimable=table.AP.notna())
-
-
-def change_each_choice(
-    matches: Matches,
-    sensitive: Attribute,
-    explanatory: Sequence[Attribute],
-    category: str,
-    options: Options,
-    others: Mapping[tuple[str, str], tuple[Matches, Sequence[Attribute]]] | None = None,
-) -> pd.DataFrame:
-    """Change one choice of `options` at a time, and compare the numbers of one class.
-
-    `others` are choices made before, by name: the matches and as many attributes that they give.
-    ``cells`` and ``delta`` are the largest moves (AP points), ``sign`` is how many Deltas change
-    theirs, ``first`` what then ranks first."""
-    changed = {
-        (choice, value): (matches, explanatory, replace(options, **{choice: value}))
-        for choice, allowed in CHOICES.items()
-        for value in allowed
-        if value != getattr(options, choice)
-    }
-    changed |= {name: (*other, options) for name, other in (others or {}).items()}
-
-    def numbers(matches, attributes, reading) -> tuple[pd.Series, pd.Series, str]:
-        only = {"classes": [category], "options": reading, "standardise": False}
-        analysis = analyse(matches, sensitive, attributes, **only)
-        tables = (analysis.groups(), analysis.values(), analysis.cells())
-        ap = pd.concat([table.AP for table in tables], ignore_index=True)
-        return ap, analysis.control().delta, analysis.ranking().attribute[0]
-
-    ap, delta, _ = numbers(matches, explanatory, options)
-    rows = []
-    for (choice, value), how in changed.items():
-        other_ap, other_delta, first = numbers(*how)
-        row = {"choice": choice, "instead": value, "cells": (other_ap - ap).abs().max()}
-        row |= {"delta": (other_delta - delta).abs().max(), "sign": (other_delta * delta < 0).sum()}
-        rows.append(row | {"first": first})
-    return pd.DataFrame(rows)
-
-
-def sigma_null(
-    matches: Matches,
-    sensitive: Attribute,
-    *,
-    options: Options = PAPER,
-    permutations: int = 200,
-    seed: int = 0,
-    clusters: np.ndarray | None = None,
-) -> pd.DataFrame:
-    """Sigma of each class, and of their mean, against groups that are permuted between images.
-
-    Sigma is never negative and grows with noise. ``null_high`` is the null's 95th percentile (AP
-    points), ``p`` the share of permutations with a sigma at least as large, ``p_holm`` the same
-    adjusted for the number of rows. Images of one of the `clusters` are permuted together."""
-    ones, estimates = np.ones((1, matches.n_images)), {}
-    moved = list(_permuted(matches, sensitive, clusters, permutations, seed))
-    for name in matches.classes:
-        of_class = matches.of(name)
-        each = [evaluate(of_class, (one,), ones, options) for one in moved]
-        estimates[name] = Estimate(np.nan, *map(np.concatenate, zip(*each, strict=True)), {})
-    both = Analysis(sensitive, estimates, options.averaged).with_mean()
-    table = pd.DataFrame({"class": name} | _compared(sigma(e.group_ap)) for name, e in both.items())
-    return table.assign(p_holm=stats.adjust(table.p))
-
-
-def _permuted(matches, attribute, clusters, permutations: int, seed: int) -> Iterator[Attribute]:
-    """The attribute, and then its known codes permuted: of boxes by class, an image together."""
-    together = np.arange(matches.n_images) if clusters is None else np.asarray(clusters)
-    apart = np.zeros(len(attribute.codes), int)
-    if attribute.level == "box":
-        together = together[matches.boxes.image.to_numpy()]
-        apart = matches.boxes.category.to_numpy()
-    known, rng = attribute.codes >= 0, np.random.default_rng(seed)
-    places = [np.flatnonzero(known & (apart == group)) for group in np.unique(apart[known])]
-    exchanged = [(where, stats.between_clusters(together[where], rng)) for where in places]
-    yield attribute
-    for _ in range(permutations):
-        codes = attribute.codes.copy()
-        for where, sources in exchanged:
-            codes[where] = codes[where[next(sources)]]
-        yield replace(attribute, codes=codes)
-
-
-def _compared(values: np.ndarray) -> dict[str, float]:
-    """The first sigma beside its null, the others: mean, 95th percentile, and p-value."""
-    observed, null = values[0], values[1:][~np.isnan(values[1:])]
-    known = len(null) and not np.isnan(observed)
-    return {
-        "sigma": POINTS * observed,
-        "null_mean": POINTS * null.mean() if known else np.nan,
-        "null_high": POINTS * np.quantile(null, 0.95) if known else np.nan,
-        "p": (1 + (null >= observed).sum()) / (1 + len(null)) if known else np.nan,
-    }

@@ -5,21 +5,16 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from helpers.icon2 import reading
-from helpers.icon2.attributes import Attribute, Frames, from_column, made
-from helpers.icon2.average_precision import Curves, Options
-from helpers.icon2.matching import match
+from helpers.icon2.attributes import Attribute, Frames, made
 from helpers.icon2.reading import OWN, DetectionDataError
 
 SIZES = ("small", "medium", "large")
-BOUNDS = (32**2, 96**2)  # square pixels: COCO's small, medium and large
-LIKE_COCO = Options(precision="raw", images="all", false_positives="coco")
 APART = 1.4  # boxes that reach so much further than detections, or these, are of other frames
 
 
@@ -131,34 +126,7 @@ def _joined(path: Path, images, boxes, notes: Counter) -> tuple[pd.DataFrame, pd
     return (images, target) if by == "box" else (target, boxes)
 
 
-def comparable(
-    frames: Frames, wanted: Sequence[str] | None, fewest: int
-) -> tuple[list[Attribute], list[str]]:
-    """The attributes that can be asked about, those of `wanted` or all that there are, and a
-    sentence for each that cannot: it has one value only, too many, or none with `fewest` boxes."""
-    columns = [name for name in [*frames.images, *frames.boxes] if name not in {*OWN, "video"}]
-    if unknown := set(wanted or ()) - set(columns):
-        there = ", ".join(columns) or "none"
-        raise DetectionDataError(f"no attribute {min(unknown)!r}; there are: {there}")
-    attributes, cannot = [], []
-    image, labelled = frames.boxes["image"].to_numpy(), ~frames.boxes["ignore"].to_numpy(bool)
-    for name in dict.fromkeys(wanted or columns):
-        try:
-            one = from_column(frames, name)
-        except DetectionDataError as error:
-            cannot.append(str(error))
-            continue
-        codes = one.of_boxes(image)
-        counts = np.bincount(codes[(codes >= 0) & labelled], minlength=len(one.values))
-        if (counts >= fewest).sum() < 2:
-            few = f"fewer than two of its values have {fewest} boxes ({', '.join(one.values[:5])})"
-            cannot.append(f"{name}: {few}")
-        else:
-            attributes.append(one)
-    return attributes, cannot
-
-
-def explaining(frames: Frames, bounds: Sequence[float] = BOUNDS) -> list[Attribute]:
+def explaining(frames: Frames, bounds: Sequence[float] = (32**2, 96**2)) -> list[Attribute]:
     """What every box has and may explain a gap: its size (by `bounds` of its area, square pixels),
     its shape, and how many boxes its image has, as 08 has them."""
     codes, of_detections = (
@@ -170,42 +138,3 @@ def explaining(frames: Frames, bounds: Sequence[float] = BOUNDS) -> list[Attribu
         with suppress(DetectionDataError):  # too few different numbers for thirds
             attributes.append(replace(made(frames, name), name=text))
     return attributes
-
-
-def like_coco(frames: Frames, bounds: Sequence[float] = BOUNDS) -> dict[str, float]:
-    """AP as COCO's evaluator prints it: the mean over IoUs, at .5, at .75, and of boxes of three
-    sizes, whose areas end at `bounds` (square pixels)."""
-    ends = list(pairwise([0, *bounds, 1e10]))
-    ranges = {"all": (0, 1e10)} | dict(zip(SIZES, ends, strict=False))
-    numbers, ignored = {}, frames.boxes["ignore"]
-    for name, (low, high) in ranges.items():
-        area, extent = frames.boxes["area"], frames.detections["extent"].to_numpy()
-        outside = (area < low) | (area > high)
-        boxes = frames.boxes.assign(crowd=ignored, ignore=ignored | outside)
-        other = np.where((extent < low) | (extent > high), -1, 0)
-        inside = Attribute("inside", ("yes",), np.zeros(len(boxes), int), "box", other)
-        matches = match(replace(frames, boxes=boxes))
-        curves = [Curves(matches.of(one), [inside], LIKE_COCO) for one in matches.classes]
-        ap = np.array([one.average_precision(np.ones(matches.n_images))[0] for one in curves])
-        ap = ap[~np.isnan(ap).all(1)]
-        numbers[name] = ap.mean() if len(ap) else np.nan
-        if name == "all":
-            numbers |= {"IoU .5": ap[:, 0].mean(), "IoU .75": ap[:, 5].mean()}
-    return numbers
-
-
-def most(matches, wanted: Sequence[str] | None, fewest: int) -> list[str]:
-    """The classes that are compared: those that are `wanted`, or the eight with the most boxes that
-    have `fewest`."""
-    if unknown := [name for name in wanted or () if name not in matches.classes]:
-        there = ", ".join(matches.classes[:20])
-        raise DetectionDataError(f"no class {unknown[0]!r} is labelled; there are: {there}")
-    boxes = matches.boxes["category"][~matches.boxes["ignore"]]
-    counts = np.bincount(boxes, minlength=len(matches.classes))
-    enough = [name for name, n in zip(matches.classes, counts, strict=True) if n >= 2 * fewest]
-    if not (wanted or enough):
-        raise DetectionDataError(
-            f"no class has {2 * fewest} boxes, so no two groups can have {fewest} each; the most "
-            f"are {counts.max()} of {matches.classes[0]!r}: bring more images"
-        )
-    return list(wanted or enough[:8])

@@ -3,28 +3,16 @@
 The paper's detector and income table are not to be had: what its printed numbers allow is
 recomputed, what its method promises is tested on worlds whose answer is known."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 
-from helpers import stats, store
-from helpers.icon2 import verdicts
-from helpers.icon2.analysis import POINTS, Analysis, analyse, interval, sigma_null
-from helpers.icon2.attributes import Attribute
-from helpers.icon2.formulas import shares, sigma
-from helpers.icon2.verdicts import PAPER_RULE, SUITE_RULE
+from helpers import store
+from helpers.icon2.analysis import POINTS, Analysis, interval
+from helpers.icon2.formulas import shares
 from helpers.stats import Estimate
 
 PLANTED = "that is what the street plants"
 GROUPS = ["low", "middle", "high"]
-ENDS = ["share", "low", "high"]
-WORSE = [verdicts.WORSE, verdicts.BESIDE]  # no scenes are harder
-OF_RULES = {
-    "suite/icon2/verdict/part": (SUITE_RULE, [verdicts.BOTH], "exact"),
-    "suite/icon2/verdict/alarm": (SUITE_RULE, WORSE, "false alarm"),
-}
 TILTED = {"icon2/small-cars": ("size", "small"), "icon2/night": ("time", "night")}
 RARE = ["bus", "motorcycle", "bicycle"]  # whose APs Table 3 calls not reliable
 FEW = [*RARE, "traffic sign", "traffic light"]  # of which Figure 6 has very few
@@ -78,54 +66,6 @@ def tables_2_and_3(ranking: pd.DataFrame, control: pd.DataFrame, known: bool) ->
     return both.iloc[np.argsort(place, kind="stable")].dropna(how="all")
 
 
-def formula_of_sigma() -> pd.DataFrame:
-    """Table 1: sigma by both formulas beside the printed: ``class printed sample population``."""
-    table = printed("groups")
-    sample = sigma(table[GROUPS].to_numpy())
-    known = {"class": table["class"], "printed": table.sigma, "sample": sample}
-    return pd.DataFrame(known | {"population": sample * np.sqrt(2 / 3)})
-
-
-def printed_scenes() -> pd.Series:
-    """σ of the scene's ProxyAP in the paper's Tables 2 and 3, by class."""
-    both = pd.concat([printed("control"), printed("ranking")])
-    return both[both["attribute"] == "scene"].set_index("class")["proxy_sigma"]
-
-
-def nulls(matches, group: Attribute, shares: Sequence[float], permutations: int, seed: int):
-    """Sigma of every class under permuted groups, where only a share of the frames is kept: the
-    table of :func:`helpers.icon2.sigma_null` with the ``share`` and a group's mean ``boxes``."""
-    tables, lot = [], np.random.default_rng(seed).random(matches.n_images)
-    for share in shares:
-        some = replace(group, codes=np.where(lot < share, group.codes, -1))
-        table = sigma_null(matches, some, permutations=permutations, seed=seed)
-        groups = analyse(matches, some, [], standardise=False).groups()
-        boxes = table["class"].map(groups.groupby("class")["boxes"].mean())
-        tables.append(table.assign(share=share, boxes=boxes))
-    table = pd.concat(tables, ignore_index=True)
-    return table[table["class"].isin(matches.classes)].dropna(subset="null_high")
-
-
-def of_printed() -> list[Estimate]:
-    """What the paper's Tables 1 to 3 and its section 4.2 say when they are computed again."""
-    control, formula = printed("control"), formula_of_sigma()
-    off = formula[["population", "sample"]].sub(formula["printed"], axis=0).abs()
-    first = control[control["rank"] == 1].set_index("class")
-    groups = printed("groups").set_index("class").drop("all classes")
-    falls = (groups.low > groups.middle) & (groups.middle > groups.high)
-    highest = groups.sigma.drop(RARE).nlargest(3).index
-    gone = 100 * first.delta / groups.sigma.loc[list(first.index)]  # said to be about 50, 10, 50
-    counts = {
-        "formula": off["population"] < off["sample"],
-        "table-3": printed("ranking").proxy_sigma < first.proxy_sigma.min(),
-        "largest-fall": first.delta == control.groupby("class").delta.max(),
-        "not-alike": falls,
-        "highest": highest.isin(first.index),
-        "reductions": (gone / 10).round() * 10 == [50, 10, 50],
-    }
-    return [Estimate(f"icon2/{name}", (right.sum(),) * 3) for name, right in counts.items()]
-
-
 def of_analysis(analysis: Analysis, null: pd.DataFrame, planted: bool) -> list[Estimate]:
     """What Table 1, Figures 2 to 6 and Table 2 say, in their direction.
     What a street has `planted` cannot fail, so it is not judged: gaps, and what makes them."""
@@ -162,66 +102,3 @@ def _control(analysis: Analysis) -> list[Estimate]:
     firsts = [t.query("rank == 1")[of] for t in (analysis.ranking(), printed("control"))]
     both = analysis.control().merge(firsts[0]).merge(firsts[1]).set_index("class")
     return [Estimate(f"icon2/control/{name}", tuple(row[ends])) for name, row in both.iterrows()]
-
-
-def by_strength(beside: pd.DataFrame, draws: int = 2000) -> pd.DataFrame:
-    """What :func:`helpers.icon2.verdicts.beside_truth` says, by how much harder the scenes are.
-
-    ``raw`` and ``after control`` are how far sigma before and after control, as a share of sigma
-    before, is from the looks' share of the gap, ``nearer`` the difference; ``named`` is the share
-    of the rows with scenes in the gap in which the paper's rule names an attribute. Low and high:
-    95% over the trainings and layouts, which are drawn anew."""
-    rng, rows = np.random.default_rng(0), []
-    for harder, part in beside.groupby("harder"):
-        known = part.assign(
-            raw=(1 - part["looks"]).abs(), after=(part["left"] - part["looks"]).abs()
-        )
-        caused = (part[PAPER_RULE] == verdicts.NAMED).where(part["scenes?"]).astype(float)
-        known = known.assign(nearer=known["raw"] - known["after"], named=caused)
-        columns, each = ["raw", "after", "nearer", "named"], known.groupby(["rare", "training"])
-        total, number = each[columns].sum().to_numpy(), each[columns].count().to_numpy()
-        weights = rng.multinomial(len(total), np.full(len(total), 1 / len(total)), draws)
-        with np.errstate(invalid="ignore"):
-            drawn = (weights @ total) / (weights @ number)
-        row = {"harder": harder, "rows": len(part), "detectors": len(total)}
-        for place, name in enumerate(columns):
-            row[name] = known[name].mean()
-            there = drawn[:, place][~np.isnan(drawn[:, place])]
-            ends = np.quantile(there, [0.025, 0.975]) if len(there) else (np.nan, np.nan)
-            row[f"{name}_low"], row[f"{name}_high"] = ends
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def of_streets(strengths: pd.DataFrame) -> list[Estimate]:
-    """The claims on :func:`by_strength`, each strength apart, where the scenes are harder."""
-    claims = {"icon2/rule/street": "named", "icon2/more-reliable": "nearer"}
-    return [
-        Estimate(name, tuple(row[[of, f"{of}_low", f"{of}_high"]]), {"strength": f"{row.harder:g}"})
-        for name, of in claims.items()
-        for _, row in strengths[strengths["harder"] > 0].iterrows()
-    ]
-
-
-def of_worlds(worlds: pd.DataFrame, rates: pd.DataFrame) -> list[Estimate]:
-    """What ``data/rules.csv`` says of the rules: often right, seldom wrong?
-    Whether the rule names attributes of boxes and of frames is judged apart."""
-    estimates = []
-    for claim, (rule, kinds, outcome) in OF_RULES.items():
-        rows = rates[(rates["rule"] == rule) & (rates["outcome"] == outcome)]
-        times, of = rows.loc[rows["world"].isin(kinds), ["times", "of"]].sum()
-        estimates.append(Estimate(claim, (times / of, *stats.wilson(times, of))))
-    named = worlds[worlds["world"].isin(WORSE)].assign(named=worlds[PAPER_RULE] == verdicts.NAMED)
-    each = named.groupby(["strength", "seed"])["named"].any().groupby("strength")
-    for dose, times, of in each.agg(["sum", "count"]).itertuples():
-        told = f"the scenes differ by {dose:g}" if dose else "the scenes are alike"
-        ends = (times / of, *stats.wilson(times, of))
-        estimates.append(Estimate("icon2/rule/alarm", ends, {"scenes": told}))
-    leveled = worlds.assign(level=worlds.confounder.map(verdicts.LEVELS))
-    first = verdicts.found_by(worlds, "world").set_index("question").loc[verdicts.FIRST, ENDS]
-    named = verdicts.found_by(leveled, "level").query("question == @verdicts.NAMES")
-    estimates.append(Estimate("icon2/ranks-first", tuple(first)))
-    return estimates + [
-        Estimate("icon2/rule/hit", tuple(row[ENDS]), {"level": row["level"]})
-        for _, row in named.iterrows()
-    ]

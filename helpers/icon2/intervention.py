@@ -1,7 +1,7 @@
 """How much of a gap is due to scenes and how much to looks, measured on a detector.
 The same layouts are rendered with the looks of their own income group and of the opposite one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -61,22 +61,3 @@ def swapped(own: Frames, other: Frames, resamples: int = 200) -> dict[str, np.nd
     cell = Attribute("cell", CELLS, codes, "image")
     analysis = analyse(matches, cell, [], resamples=resamples, clusters=layouts)
     return {name: estimate.group_ap for name, estimate in analysis.estimates.items()}
-
-
-def scores(record: pd.DataFrame, bounds: Mapping[str, float] | None = None) -> pd.DataFrame:
-    """How near each analysis of ``data/streets.csv`` comes to the intervention's part of scenes.
-
-    ``error`` is the mean absolute error (AP points), ``within`` the share of rows whose 95%
-    interval holds that part, ``right`` the share in which a part above the ``bound`` means that the
-    scenes have one beyond doubt. Without `bounds` each analysis gets its best one."""
-    parts = ("gap", "scenes", "looks")
-    measured = [column[:-4] for column in record if column.endswith("_low")]
-    truth, caused, rows = record["scenes"], record["scenes_low"] > 0, []
-    for name in [one for one in measured if one not in parts]:
-        part = record[name]
-        right = {b: ((part > b) == caused).mean() for b in np.arange(0, 10, 0.5)}
-        bound = max(right, key=right.get) if bounds is None else bounds[name]
-        within = (record[f"{name}_low"] <= truth) & (truth <= record[f"{name}_high"])
-        row = {"analysis": name, "rows": len(record), "error": (part - truth).abs().mean()}
-        rows.append(row | {"within": within.mean(), "bound": bound, "right": right[bound]})
-    return pd.DataFrame(rows)

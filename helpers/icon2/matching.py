@@ -127,12 +127,15 @@ def _take(found: pd.DataFrame, boxes: pd.DataFrame, n_classes: int, thresholds) 
     # of COCO's: which of them are crowds, and areas as width times height are, to the last digit
     crowd = boxes["crowd"].to_numpy(bool) if "crowd" in boxes else ignored
     ours, theirs = (_with_area(table) for table in (found, boxes))
-    overlap = iou(ours[:, detection], theirs[:, box], crowd[box])
+    overlap = iou(np.take(ours, detection, 1), np.take(theirs, box, 1), crowd[box])
+    least = np.minimum(thresholds, 1 - 1e-10)
+    near = np.flatnonzero(overlap >= least.min())  # few pairs: the others are not sorted
+    detection, box, overlap = detection[near], box[near], overlap[near]
     preference = np.lexsort((-box, -overlap, ignored[box], detection))
     detection, box, overlap = detection[preference], box[preference], overlap[preference]
     taken = []
-    for threshold in thresholds:
-        near = overlap >= min(threshold, 1 - 1e-10)
+    for threshold in least:
+        near = overlap >= threshold
         starts = np.searchsorted(detection[near], np.arange(len(found) + 1))
         taken.append(_propose(box[near], starts, len(found), crowd))
     return np.array(taken)

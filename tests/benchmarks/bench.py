@@ -366,9 +366,9 @@ def write_coco(folder: Path, images: int, classes: int) -> None:
 def audited(folder: str) -> None:
     world = brought.brought(f"{folder}/labels.json", f"{folder}/found.json")
     matches, few = icon2.match(world), detector_audit.HOW.min_boxes
-    brought.like_coco(world)
-    compared, _ = brought.comparable(world, None, few)
-    names = brought.most(matches, None, few)
+    detector_audit.like_coco(world)
+    compared, _ = detector_audit.comparable(world, None, few)
+    names = detector_audit.most(matches, None, few)
     classes = [matches.of(name) for name in names]
     how = {"options": detector_audit.HOW, "resamples": 60}
     for one in compared:

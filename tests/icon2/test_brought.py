@@ -15,7 +15,7 @@ import torch
 from detection_oracles import average_precision, scene
 
 from helpers import store
-from helpers.icon2 import brought, match, reading
+from helpers.icon2 import brought, detector_audit, match, reading
 from helpers.icon2.brought import DetectionDataError
 
 CLASSES = ("kite", "lamp", "pear")
@@ -105,7 +105,7 @@ def test_average_precision_of_cocos_files_is_that_of_pycocotools(tmp_path, seed,
     for name in CLASSES:
         np.testing.assert_allclose(ours[name], expected[name], atol=1e-12)
     order = ["all", "IoU .5", "IoU .75", "small", "medium", "large"]
-    numbers = brought.like_coco(frames)
+    numbers = detector_audit.like_coco(frames)
     ours = [-1 if np.isnan(numbers[name]) else numbers[name] for name in order]
     np.testing.assert_allclose(ours, six, atol=1e-12)
 
@@ -204,7 +204,7 @@ def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(t
     for n, box in enumerate(labels["annotations"]):
         box["attributes"] = {"tone": "IV" if n % 3 else "II"}
     frames = read(tmp_path, labels, results)
-    columns, cannot = brought.comparable(frames, None, 30)
+    columns, cannot = detector_audit.comparable(frames, None, 30)
     assert {one.name: one.level for one in columns} == {
         "light": "image", "lux": "image", "tone": "box"
     }  # fmt: skip
@@ -212,7 +212,7 @@ def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(t
     one, many = sorted(cannot, reverse=True)
     assert "one: fewer than two" in one and "camera: the column holds 60 values" in many
     with pytest.raises(DetectionDataError, match="no attribute 'tint'; there are: "):
-        brought.comparable(frames, ["tint"], 30)
+        detector_audit.comparable(frames, ["tint"], 30)
 
 
 def changed(part, **fields):

@@ -9,7 +9,16 @@ import scipy.stats
 from detection_oracles import average_precision, plain_ap, recorded_worlds, scene
 from drawn import Law
 
-from helpers.icon2 import Frames, Options, analyse, attributes, match, sigma_null, verdicts
+from helpers.icon2 import (
+    Frames,
+    Options,
+    analyse,
+    attributes,
+    checks,
+    match,
+    sigma_null,
+    verdicts,
+)
 from helpers.icon2 import analysis as formulas
 from helpers.icon2.attributes import from_column, made
 from helpers.icon2.formulas import UNDECIDED, cochrans_q
@@ -306,8 +315,8 @@ def test_sizes_are_cocos_in_frames_as_wide_as_bdd100ks():
 
 
 def test_rates_count_the_answers_over_many_worlds():
-    table = verdicts.with_within(recorded_worlds(["size"]))
-    rates = verdicts.error_rates(table).set_index(["rule", "world", "outcome"])
+    table = checks.with_within(recorded_worlds(["size"]))
+    rates = checks.error_rates(table).set_index(["rule", "world", "outcome"])
     assert len(table) == 2 * 9 * 5 and (rates.of == 2).all()
     dose = table.groupby(["world", "confounder"])["strength"].transform("max")
     table = table[table["strength"] == dose]
@@ -321,7 +330,7 @@ def test_rates_count_the_answers_over_many_worlds():
                 hits = said[said.attribute == "size"].seed.nunique()
                 assert rates.times[rule, world, "hit"] == hits
                 assert rates.times[rule, world, "miss"] == 2 - hits
-    found = verdicts.found_by(table).set_index("question").times
+    found = checks.found_by(table).set_index("question").times
     own = table.query("world == @verdicts.HARDER and attribute == 'size'")
     assert found[verdicts.FIRST] == (own["rank"] == 1).sum()
     assert found[verdicts.FALLS] == (own.delta > 0).sum()

@@ -14,7 +14,7 @@ from detection_oracles import recorded_worlds
 
 from helpers import icon2, store
 from helpers.figures import icon2 as figures
-from helpers.icon2 import Options, attributes, claims, frames, match, verdicts
+from helpers.icon2 import Options, attributes, checks, claims, frames, match, strengths, verdicts
 from helpers.icon2.average_precision import CHOICES
 from helpers.icon2.reading import CORNERS, DetectionDataError
 from helpers.suite.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
@@ -116,7 +116,7 @@ def small():
 
 def test_every_choice_moves_something(small):
     matches, group, explanatory, _ = small
-    table = icon2.change_each_choice(matches, group, explanatory[:2], "car", Options())
+    table = icon2.change_each_choice(matches, group, explanatory[:2], "car", Options(), {})
     assert len(table) == sum(len(v) - 1 for v in CHOICES.values())
     moved = table[["cells", "delta"]].max(axis=1)
     assert (moved[table.choice != "number"] > 0).all()
@@ -126,8 +126,14 @@ def test_claims_are_judged(small):
     matches, group, _, analysis = small
     null = icon2.sigma_null(matches, group, permutations=200)
     worlds = recorded_worlds(["size", "time"])
-    deeper = claims.of_worlds(worlds, verdicts.error_rates(worlds))
-    judged = judge("08b_deeper_icon2", claims.of_printed() + deeper).set_index("id")["verdict"]
+    level = worlds["confounder"].map(verdicts.LEVELS)
+    leveled = [checks.found_by(worlds.assign(level=one), "level") for one in ("all", level)]
+    worse = worlds[worlds["world"].isin([verdicts.WORSE, verdicts.BESIDE])]
+    alarms = checks.any_named(worse, verdicts.PAPER_RULE, "strength")
+    tables = {"printed-again": checks.printed_again(), "error-rates": checks.error_rates(worlds)}
+    tables |= {"found-by-level": pd.concat(leveled)}
+    tables |= {"alarms": alarms.rename(columns={"strength": "scenes"})}
+    judged = judge("08b_deeper_icon2", [], tables).set_index("id")["verdict"]
     assert judged["icon2/formula"] == CONTRADICTS
     exact = ["icon2/table-3", "icon2/not-alike", "icon2/highest", "icon2/reductions"]
     assert (judged[exact] == AGREES).all()
@@ -180,7 +186,7 @@ def test_strengths_are_judged_apart_by_trainings_drawn_anew():
     columns = ["harder", "rare", "training", "class", "looks", "scenes?", verdicts.PAPER_RULE]
     table = pd.DataFrame(rows, columns=columns)
     table["left"] = np.where(table["harder"] == 0.5, 0.4, 1.0)
-    found = claims.by_strength(table, draws=500).set_index("harder")
+    found = strengths.by_strength(table, draws=500).set_index("harder")
     np.testing.assert_allclose(found["nearer"], [0.6, 0.0], atol=1e-12)
     np.testing.assert_allclose(found["nearer_low"], found["nearer_high"], atol=1e-12)
     assert found["named"].tolist() == [0.5, 0.5] and (found["named_low"] == 0).all()

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from helpers import store
-from helpers.icon2 import attributes, intervention, verdicts
+from helpers.icon2 import attributes, checks, intervention, verdicts
 from helpers.icon2.attributes import Frames
 from helpers.icon2.average_precision import Part
 from helpers.icon2.intervention import CELLS, RARE
@@ -131,10 +131,10 @@ def test_an_analysis_is_scored_against_the_intervention():
     known = truth.assign(**{name: truth["scenes"] + 1 for name in streets.ANALYSES})
     for end, by in (("low", -1), ("high", [2, 2, 2, -0.5])):
         known = known.assign(**{f"{name}_{end}": truth["scenes"] + by for name in streets.ANALYSES})
-    table = intervention.scores(known).set_index("analysis")
+    table = checks.scores(known).set_index("analysis")
     assert (table["error"] == 1).all() and (table["within"] == 0.75).all()
     assert (table["bound"] == 2).all() and (table["right"] == 1).all(), "parts are 1, 2, 5 and 9"
-    given = intervention.scores(known, dict.fromkeys(streets.ANALYSES, 7.0))
+    given = checks.scores(known, dict.fromkeys(streets.ANALYSES, 7.0))
     assert (given["right"] == 0.75).all()
 
 
