@@ -129,10 +129,10 @@ def test_claims_are_judged(small):
     level = worlds["confounder"].map(verdicts.LEVELS)
     leveled = [checks.found_by(worlds.assign(level=one), "level") for one in ("all", level)]
     worse = worlds[worlds["world"].isin([verdicts.WORSE, verdicts.BESIDE])]
-    alarms = checks.any_named(worse, verdicts.PAPER_RULE, "strength")
+    worse = worse.assign(scenes=worse["strength"])
     tables = {"printed-again": checks.printed_again(), "error-rates": checks.error_rates(worlds)}
-    tables |= {"found-by-level": pd.concat(leveled)}
-    tables |= {"alarms": alarms.rename(columns={"strength": "scenes"})}
+    tables["found-by-level"] = pd.concat(leveled)
+    tables["alarms"] = checks.any_named(worse, verdicts.PAPER_RULE, "scenes")
     judged = judge("08b_deeper_icon2", [], tables).set_index("id")["verdict"]
     assert judged["icon2/formula"] == CONTRADICTS
     exact = ["icon2/table-3", "icon2/not-alike", "icon2/highest", "icon2/reductions"]
