@@ -23,7 +23,7 @@ def beside_truth(record) -> pd.DataFrame:
     columns["left"] = 1 - known["delta"] / known["sigma"]
     return known[["harder", "rare", "training", "class", "gap"]].assign(**columns)
 
-# %% ../../notebooks/08_icon2.ipynb #08-strength
+
 def by_strength(beside, draws=2000) -> pd.DataFrame:
     """How near control comes to the intervention, by how much harder the scenes are.
 
