@@ -1,5 +1,4 @@
-"""A notebook's run: the state it starts from, where its results go, and what made it.
-With one thread a seed gives the same model whatever the number of cores."""
+"""A notebook's run: the state it starts from, where its results go, and what made it."""
 
 import json
 import platform
@@ -23,9 +22,8 @@ from helpers import figures, store
 from helpers.suite import claims, failures, parameters, waits, words
 
 FEWEST = 5  # trainings of a model from which intervals can be trusted to be of use
-#: Parameters that name files of the reader's.
-FILES = "labels", "predictions", "frames", "weights", "gps", "areas", "incomes", "table", "masks"
-FILES += ("photographs",)
+#: Parameters that name files of the reader.
+FILES = [*parameters.NEEDS, "labels", "frames", "table", "masks", "photographs"]
 #: Names below ``outputs/`` that belong to no run: never, and not when a workflow names its run.
 KEPT = {"models": "trained models", "home": "settings", "predictions": "detections"}
 TAKEN = {  # in small letters, for there are disks that see no others
@@ -37,13 +35,14 @@ TAKEN = {  # in small letters, for there are disks that see no others
     "example.png": "a picture",
 }
 OF_CONTEXTS = "03", "04", "05"  # lessons that show images of contexts
+DESCRIBE = "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"  # a commit
 CUT = "cut out of C's validation and test images; the paper generated its own"
 CHANGED = "You changed {}: the sentences below tell of the stored run. \
 For yours, read the numbers, figures and findings."
 
 
 def seed_everything(seed: int) -> None:
-    """Seed Python, NumPy and torch, and give torch one thread."""
+    """Seed Python, NumPy and torch; with one thread a seed gives one model on any machine."""
     pd.set_option("mode.string_storage", "python")  # with Arrow some operations differ
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002  libraries that draw from the global state
@@ -76,8 +75,7 @@ class Run:
 
     def findings(self, estimates: Iterable, reference: Iterable = ()) -> None:
         """Judge the notebook's claims, save them as ``findings/<notebook>.json`` and display them.
-        `estimates` are by the ids of ``claims.csv`` (:func:`claims.judge`), `reference` those of
-        networks that cannot know; those that are rows of its tables are read there."""
+        `reference` are the estimates of networks that cannot know (:func:`claims.judge`)."""
         has = vars(self.settings)
         data = ["printed", *(["labels"] if has.get("labels") else [])]
         data += [has["images"].source] if has.get("images") else []
@@ -119,11 +117,8 @@ class Run:
 
 
 def start(notebook: str, settings: SimpleNamespace) -> Run:
-    """Begin a notebook's run: seeds, one thread, figure style, and its output folder.
-
-    `notebook` is the file's name without its ending, `settings` what :func:`parameters.check`
-    returned. Its `output` names the folder under ``outputs/``, such as ``photos`` or
-    ``sweep/seed-1``; a ValueError where it is no name of a folder."""
+    """Begin a notebook's run: seeds, one thread, figure style, and its folder under ``outputs/``.
+    `notebook` is the file's name without ending, `settings` what :func:`parameters.check` gave."""
     seed_everything(settings.seed)
     figures.set_style()
     pd.set_option("display.max_colwidth", None)  # claims are sentences
@@ -169,18 +164,18 @@ def run_name(config: Mapping[str, Any], default: str) -> str:
 
 def record(folder: Path, notebooks: Mapping) -> dict:
     """Write what made a run, whose executed notebooks are by name, as ``run.json``; hand it back.
-
-    Its commit has a "+" where files were changed since, and is empty without git; lock is the
-    digest of the locked requirements; pinned is true, or why not."""
+    The commit has a "+" where files were changed since, and is empty without git."""
     lock = store.root() / "requirements.lock"
     timed = {name: one.metadata.get("papermill", {}) for name, one in notebooks.items()}
     made = {
         "version": version("visual-bias-notebooks"),
-        "commit": _commit(),
+        "commit": _told("git", "-C", str(store.root()), *DESCRIBE),
         "lock": store.file_digest(lock)[:16] if lock.is_file() else "",
         "python": platform.python_version(),
         "torch": version("torch"),
-        "processor": _processor(),
+        "processor": (_told("grep", "-m1", "^model name", "/proc/cpuinfo").partition(": ")[2])
+        or platform.processor()
+        or platform.machine(),
         "pinned": helpers.unpinned or True,
         "seconds": {name: round(of.get("duration") or 0, 1) for name, of in timed.items()},
     }
@@ -188,16 +183,9 @@ def record(folder: Path, notebooks: Mapping) -> dict:
     return made
 
 
-def _commit() -> str:
-    describe = ["describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"]
-    git = ["git", "-C", str(store.root()), *describe]
+def _told(*command: str) -> str:
+    """What a command prints; "" where it fails or is not there."""
     try:
-        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
-
-
-def _processor() -> str:
-    file = Path("/proc/cpuinfo")
-    names = re.findall(r"^model name\s*: (.*)$", file.read_text(), re.M) if file.is_file() else []
-    return names[0] if names else platform.processor() or platform.machine()

@@ -32,12 +32,12 @@ def wait(lesson: str, settings: SimpleNamespace, slower: float = 1.0) -> str:
 
 
 def note(lesson: str, settings: SimpleNamespace) -> None:
-    """Note beside the networks that a lesson found or trained all of its own."""
+    """Note beside the networks that a lesson has all of its own."""
     store.write_text(_noted(lesson, settings), f"{lesson}\n")
 
 
 def _noted(lesson: str, settings: SimpleNamespace) -> Path:
-    """The file that is there where a lesson ran through with these settings and this code."""
+    """The file that is there once a lesson ran through, with these settings and this code."""
     given = {name: value for name, value in vars(settings).items() if name != "output"}
     text = json.dumps(given, default=vars, sort_keys=True)
     decides = {"code": models.TRAINING.digest(), "pinned": helpers.unpinned is None}
