@@ -5,6 +5,7 @@ python -m helpers.recorded FILE ...    make a part of each again; where it comes
                                        today's code is noted as its maker
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -56,15 +57,27 @@ def write(path: Path, text: str) -> None:
         note(path.resolve().relative_to(DATA).as_posix())
 
 
-def in_parts(path: Path, made: Callable[..., pd.DataFrame], asked: Iterable, digits: int) -> None:
+def driver(about: str, **options) -> argparse.Namespace:
+    """What is asked of a driver: the file to write, and options with their defaults, of which a
+    sequence stands for several values."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("file", type=Path)
+    for name, value in options.items():
+        kind = {} if isinstance(value, int | str) else {"nargs": "+"}
+        of = type(value[0] if kind else value)
+        parser.add_argument(f"--{name.replace('_', '-')}", default=value, type=of, **kind)
+    return parser.parse_args()
+
+
+def in_parts(path: Path, made: Callable, asked: Iterable, digits: int, **csv) -> None:
     """Write the table of what `made` gives for each of the tuples `asked`; each part is kept."""
-    code, parts = maker(_ledger().loc[path.name, "driver"]), []
+    code, parts, csv = maker(_ledger().loc[path.name, "driver"]), [], {"index": False, **csv}
     for one in asked:
         name = store.key("part", table=path.name, code=code, asked=one)
         part = store.outputs() / "sweeps" / f"{name}.csv"
-        text = partial(lambda one, file: made(*one).round(digits).to_csv(file, index=False), one)
+        text = partial(lambda one, file: made(*one).round(digits).to_csv(file, **csv), one)
         parts.append(store.cached(part, text))
-    write(path, pd.concat(map(pd.read_csv, parts)).to_csv(index=False))
+    write(path, pd.concat(map(pd.read_csv, parts)).to_csv(**csv))
 
 
 def note(*names: str) -> None:
