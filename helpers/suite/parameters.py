@@ -20,7 +20,7 @@ from helpers.data.images import EACH, ONE, Folder, Images, Share, There, images_
 from helpers.icon2 import frames
 from helpers.models import networks
 from helpers.models.recipe import WIDER, Recipe, Times, recipes
-from helpers.suite import failures, waits
+from helpers.suite import failures
 from helpers.worlds.driving import CLASSES
 
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
@@ -119,9 +119,7 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
     own = {name: namespace[name] for name in names if name in namespace}
     if not own:
         raise ParameterError("The parameters are not there yet: run the cell above first.")
-    settings = accepted(own, {name: namespace.get(name) for name in _injected(namespace)})
-    waits.tell(settings)
-    return settings
+    return accepted(own, {name: namespace.get(name) for name in _injected(namespace)})
 
 
 def optimized() -> None:

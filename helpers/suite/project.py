@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+import yaml
 from IPython.display import display
 
 import helpers
-from helpers import figures, store
-from helpers.suite import claims, failures, parameters, waits, words
+from helpers import figures, models, store
+from helpers.suite import claims, failures, parameters, words
 
 FEWEST = 5  # trainings of a model from which intervals can be trusted to be of use
 #: Parameters that name files of the reader.
@@ -35,6 +36,7 @@ TAKEN = {  # in small letters, for there are disks that see no others
     "example.png": "a picture",
 }
 OF_CONTEXTS = "03", "04", "05"  # lessons that show images of contexts
+HERE = "Its networks are here: nothing is trained anew."
 DESCRIBE = "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"  # a commit
 CUT = "cut out of C's validation and test images; the paper generated its own"
 CHANGED = "You changed {}: the sentences below tell of the stored run. \
@@ -93,7 +95,7 @@ class Run:
             print(f"The images are the authors'; {how['ours']}.")
         if self.changed:
             print(CHANGED.format(", ".join(self.changed)))
-        waits.note(self.notebook, self.settings)
+        store.write_text(noted(self.notebook, self.settings), self.notebook)
 
     def _ours(self) -> str:
         """What is not the authors' in a run on their images; empty in any other run."""
@@ -131,8 +133,28 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     few = getattr(settings, "trainings", FEWEST)
     if few < FEWEST:
         print(f"A model is {few} trainings here: below {FEWEST}, intervals are wide.")
+    if failures.in_lab() and (sentence := wait(notebook, settings)):  # where somebody waits
+        print(sentence)
     folder = store.outputs() / output_name(settings.output)
     return Run(notebook, settings, folder, changed)
+
+
+def wait(lesson: str, settings: SimpleNamespace, slower: float = 1.0) -> str:
+    """A sentence on the wait for a lesson, on a machine so many times slower; "" of no lesson."""
+    takes = yaml.safe_load((store.root() / "data/seconds.yml").read_text()).get(lesson)
+    if takes is None or noted(lesson, settings).is_file():
+        return "" if takes is None else HERE
+    minutes = round(takes * slower / 60)
+    length = "less than a minute" if minutes < 1 else f"about {minutes} minute{'s' * (minutes > 1)}"
+    return f"Its first run takes {length} if nothing else runs; what it trains is then kept."
+
+
+def noted(lesson: str, settings: SimpleNamespace) -> Path:
+    """A file beside the networks: there once a lesson ran through by these settings and code."""
+    chosen = {name: value for name, value in vars(settings).items() if name != "output"}
+    text = json.dumps(chosen, default=vars, sort_keys=True)
+    decides = {"code": models.TRAINING.digest(), "pinned": helpers.unpinned is None}
+    return store.networks() / "lessons" / store.key("lesson", lesson=lesson, given=text, **decides)
 
 
 def output_name(name: Any) -> str:
