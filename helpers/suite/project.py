@@ -27,14 +27,7 @@ FEWEST = 5  # trainings of a model from which intervals can be trusted to be of 
 FILES = [*parameters.NEEDS, "labels", "frames", "table", "masks", "photographs"]
 #: Names below ``outputs/`` that belong to no run: never, and not when a workflow names its run.
 KEPT = {"models": "trained models", "home": "settings", "predictions": "detections"}
-TAKEN = {  # in small letters, for there are disks that see no others
-    "lab": "the copies of `make lab`",
-    "class": "the copies of `make class`",
-    "test": "what `make test` writes",
-    "seeds": "what `make seeds` writes",
-    "sweep": "what `make sweep` writes",
-    "example.png": "a picture",
-}
+TAKEN = {"lab", "class", "test", "seeds", "sweep", "example.png"}
 OF_CONTEXTS = "03", "04", "05"  # lessons that show images of contexts
 HERE = "Its networks are here: nothing is trained anew."
 DESCRIBE = "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"  # a commit
@@ -179,8 +172,8 @@ def run_name(config: Mapping[str, Any], default: str) -> str:
     if name is None or isinstance(name, bool):
         raise ValueError(f"run: {name} is no name; write it in quotes (YAML reads no as False)")
     name = str(name)
-    if name != default and (what := TAKEN.get(name.casefold())):
-        raise ValueError(f"run: {name!r} is the name of {what}; take another name")
+    if name != default and name.casefold() in TAKEN:  # some disks see small letters alone
+        raise ValueError(f"run: {name!r} is the name of what `make` writes; take another name")
     return output_name(name)
 
 
