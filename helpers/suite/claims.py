@@ -150,12 +150,11 @@ def in_seeds(judged: pd.DataFrame, notebook: str) -> list[str]:
     """In how many of the recorded seeds each verdict came out so, in words; "" where in none."""
     kept = pd.read_csv(recorded.SEEDS, dtype=str, keep_default_na=False)
     kept = kept[(kept["lesson"] == notebook) & ~kept["verdict"].isin([TOLD, NO_COUNTERPART])]
-    known, counts = kept.groupby(["id", "of"]).size(), kept.value_counts(["id", "of", "verdict"])
-    texts, several = [], kept["seed"].nunique()
+    several, texts = kept["seed"].nunique(), []
     for row in judged.itertuples():
-        there = (row.id, row.of) in known.index and row.verdict not in (TOLD, NO_COUNTERPART)
-        same = counts.get((row.id, row.of, row.verdict), 0)
-        texts.append(f"{same} of {several} seeds" if there else "")
+        known = kept.loc[(kept["id"] == row.id) & (kept["of"] == row.of), "verdict"].tolist()
+        there = known and row.verdict not in (TOLD, NO_COUNTERPART)
+        texts.append(f"{known.count(row.verdict)} of {several} seeds" if there else "")
     return texts
 
 
