@@ -90,6 +90,7 @@ def test_every_page_fits_its_window_and_can_be_read_by_everybody_offline(book, b
             if width == 1400 and path.stem in LESSONS:
                 top = page.locator("main figure img").first.bounding_box()["y"]
                 assert top < 1200, f"{path.name}: the first figure is {top} pixels down"
+        assert "| :" not in page.inner_text("main"), f"{path.name} shows a table as its Markdown"
         assert not [*broken(page, path)], path.name
         assert not complaints, f"{path.name}: {complaints[:3]}"  # axe itself asks for style sheets
         every = {"resultTypes": ["violations"]}

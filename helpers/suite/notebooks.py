@@ -60,8 +60,10 @@ def opening(notebook: nbformat.NotebookNode) -> dict[str, str]:
 
 def overview() -> Markdown:
     """A row a lesson, with a link to it: its question, what it needs, and how long it takes."""
-    heads = {f"[{path.stem}]({path.name})": opening(read(path)) for path in lessons()}
-    rows = [(link, one["question"], one["You need"], one["Time"]) for link, one in heads.items()]
+    rows = []
+    for path in lessons():
+        head, link = opening(read(path)), f"[{path.stem.replace('_', ' ')}]({path.name})"
+        rows.append((link, head["question"], head["You need"], head["Time"]))
     return linked(pd.DataFrame(rows, columns=["lesson", "question", "you need", "time"]))
 
 
