@@ -47,6 +47,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv pip
 READY := .venv/ready
 WITHOUT_CUDA = --torch-backend cpu --no-verify-hashes -c requirements.lock '.[test,cluster,setup]'
+OFFLINE = || { echo "the packages could not be loaded: this machine needs a network once; then the same command again"; exit 1; }
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 quoted = '$(subst ','\'',$(1))'
 # what is not asked of a run is what the notebooks say: the demo
@@ -69,16 +70,20 @@ help:  # what `make` alone prints
 .PHONY: help run book pages picture sweep seeds test test-fast test-other-processor lab audit audit-model audit-table audit-detector exercises class check networks notebooks bench export lock setup lint
 
 setup: $(READY)
+ifeq ($(TORCH),cpu)
+	@! ls -d .venv/lib/*/site-packages/nvidia >/dev/null 2>&1 || { \
+	  echo "the torch in .venv is one with CUDA: rm -rf .venv, then make setup TORCH=cpu"; exit 1; }
+endif
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 13) else \
 	  "Python 3.11, 3.12 or 3.13 is needed and %s is %d.%d: try make PYTHON=python3.12" % (sys.executable, *v))'
 	@$(PYTHON) -m venv --clear .venv || { rm -rf .venv; \
 	  echo "$(PYTHON) cannot make a virtual environment: apt-get install python3-venv"; exit 1; }
-	@echo "installing the locked requirements into .venv (about 6 GB with CUDA; minutes, once)"
+	@echo "installing the locked requirements into .venv ($(if $(filter cpu,$(TORCH)),without CUDA,about 6 GB with CUDA); minutes, once)"
 	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > .venv/uv.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.lock
-	@$(UV) install --quiet --python .venv $(if $(filter cpu,$(TORCH)),$(WITHOUT_CUDA),--require-hashes -r requirements.lock)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.lock $(OFFLINE)
+	@$(UV) install --quiet --python .venv $(if $(filter cpu,$(TORCH)),$(WITHOUT_CUDA),--require-hashes -r requirements.lock) $(OFFLINE)
 	@$(UV) install --quiet --python .venv --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -164,6 +169,7 @@ ifeq ($(strip $(FROM)),)
 	@cd $(call quoted,$(PLACE)) && tar -h --exclude='.*' -cf networks.tar $$(ls -d models predictions 2>/dev/null) \
 	  && $(SHA256) networks.tar > networks.tar.sha256 && du -h networks.tar
 else
+	@test -f $(call quoted,$(FROM)) || { echo "there is no file "$(call quoted,$(FROM))": FROM names the networks.tar that was copied here"; exit 1; }
 	@cd $(call quoted,$(dir $(FROM))) && $(SHA256) -c --quiet $(call quoted,$(notdir $(FROM)).sha256) \
 	  || { echo "$(FROM) is not whole, or its networks.tar.sha256 does not lie beside it: copy both again"; exit 1; }
 	@mkdir -p $(call quoted,$(PLACE)) && tar -C $(call quoted,$(PLACE)) -xf $(call quoted,$(FROM))

@@ -1,10 +1,11 @@
 """Recorded tables: which code made each, and whether that is still the code of today.
 
 python -m helpers.recorded             which tables of data/recorded.csv are stale
-python -m helpers.recorded FILE ...    make a part of each again; where every row comes out
-                                           as recorded, today's code is noted as its maker
+python -m helpers.recorded FILE ...    make a part of each again; where it comes out as recorded,
+                                       today's code is noted as its maker
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -56,16 +57,27 @@ def write(path: Path, text: str) -> None:
         note(path.resolve().relative_to(DATA).as_posix())
 
 
-def in_parts(path: Path, made: Callable[..., pd.DataFrame], asked: Iterable, digits: int) -> None:
-    """Write the table of what `made` gives for each of the tuples `asked`. Each part is kept,
-    whole, as soon as it is there: a driver that was stopped goes on where it was."""
-    code, parts = maker(_ledger().loc[path.name, "driver"]), []
+def driver(about: str, **options) -> argparse.Namespace:
+    """What is asked of a driver: the file to write, and options with their defaults, of which a
+    sequence stands for several values."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("file", type=Path)
+    for name, value in options.items():
+        kind = {} if isinstance(value, int | str) else {"nargs": "+"}
+        of = type(value[0] if kind else value)
+        parser.add_argument(f"--{name.replace('_', '-')}", default=value, type=of, **kind)
+    return parser.parse_args()
+
+
+def in_parts(path: Path, made: Callable, asked: Iterable, digits: int, **csv) -> None:
+    """Write the table of what `made` gives for each of the tuples `asked`; each part is kept."""
+    code, parts, csv = maker(_ledger().loc[path.name, "driver"]), [], {"index": False, **csv}
     for one in asked:
         name = store.key("part", table=path.name, code=code, asked=one)
         part = store.outputs() / "sweeps" / f"{name}.csv"
-        text = partial(lambda one, file: made(*one).round(digits).to_csv(file, index=False), one)
+        text = partial(lambda one, file: made(*one).round(digits).to_csv(file, **csv), one)
         parts.append(store.cached(part, text))
-    write(path, pd.concat(map(pd.read_csv, parts)).to_csv(index=False))
+    write(path, pd.concat(map(pd.read_csv, parts)).to_csv(**csv))
 
 
 def note(*names: str) -> None:
@@ -78,8 +90,7 @@ def note(*names: str) -> None:
 
 
 def same(command: str) -> list[str]:
-    """Run a command that makes a part of one recorded table or several, and compare the rows. The
-    names of the tables that it made. A row that is not in the recorded table is a ValueError."""
+    """Make a part of recorded tables by a command; their names, if every row is as recorded."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as outputs:
         # a store of its own: what is made again is not found in an older one
         programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -101,13 +112,12 @@ def same(command: str) -> list[str]:
 
 def files(name: str) -> list[str]:
     """The modules that make a recorded table, as paths from the root."""
-    names = source.imported(*_modules(_ledger().loc[name, "driver"]), without=BESIDE)
+    names = _imported(_ledger().loc[name, "driver"])
     return [f"{name}.py" if name.startswith("sweeps/") else f"helpers/{name}.py" for name in names]
 
 
 def of_lesson(name: str) -> str:
-    """Digest of what a lesson's verdicts come from: its cells but for exercises, the modules that
-    they import, its claims, and how these are judged."""
+    """Digest of what a lesson's verdicts come from: cells, imports, claims, and how it judges."""
     notebook = nbformat.read(store.root() / f"notebooks/{name}.ipynb", as_version=4)
     cells = [c for c in notebook.cells if c.cell_type == "code" and "nbgrader" not in c.metadata]
     code = "\n".join(cell.source for cell in cells)
@@ -127,12 +137,13 @@ def _ledger() -> pd.DataFrame:
 def maker(driver: str) -> str:
     """Digest of what a driver does: its modules with all that they import, and tables it reads."""
     tables = [name for name in driver.split() if name.endswith(".csv")]
-    code = source.Source(*source.imported(*_modules(driver), without=BESIDE)).digest()
+    code = source.Source(*_imported(driver)).digest()
     return store.key("maker", code=code, tables=[_content(DATA / t) for t in tables])
 
 
-def _modules(driver: str) -> list[str]:
-    return [name for name in driver.split() if not name.endswith(".csv")]
+def _imported(driver: str) -> list[str]:
+    names = [name for name in driver.split() if not name.endswith(".csv")]
+    return source.imported(*names, without=BESIDE)
 
 
 def _content(path: Path) -> str:

@@ -1,5 +1,4 @@
-"""What code decides: digests of modules and functions, for the keys of stored files.
-Comments, docstrings and formatting change nothing."""
+"""What code decides: digests of modules and functions, for the keys of stored files."""
 
 import ast
 import hashlib
@@ -19,10 +18,8 @@ class ChangedSource(RuntimeError):
 
 
 class Source:
-    """What listed modules do, for a :func:`key`: their source, as this process has loaded it.
-
-    `modules` are files and folders of the package without their ending, such as ``models/training``
-    and ``explain``. Comments, docstrings and formatting change nothing."""
+    """The source of modules and folders, such as ``models/training``, as this process loaded it.
+    Comments, docstrings and formatting change nothing."""
 
     def __init__(self, *modules: str):
         files = [path for name in modules for path in _modules(name)]
@@ -52,13 +49,11 @@ def _modules(name: str) -> list[Path]:
 
 
 def _place(name: str) -> Path:
-    """Where a module is: below the package, or one of the drivers in ``sweeps/``."""
     return (PACKAGE.parent if name.startswith("sweeps/") else PACKAGE) / name
 
 
 def imported(*modules: str, without: tuple[str, ...] = ()) -> list[str]:
-    """Modules and all that they import from the package, themselves or through others.
-    What begins like one of `without` is left out, if it is not among `modules` itself."""
+    """Modules and all that they import from the package, also through others, `without` some."""
     names, left = set(), [*modules]
     while left:
         name = left.pop()

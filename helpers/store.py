@@ -1,7 +1,5 @@
 """The ground: where files are, files that are whole or not there, keys, and progress.
-
-A file with its final name is always whole: it is written under another name and then renamed.
-Stored files are named by what decides them, and several processes may ask for one at once."""
+A file with its final name is always whole: it is written under another name and then renamed."""
 
 import hashlib
 import json
@@ -28,8 +26,7 @@ def root() -> Path:
 
 
 def outputs() -> Path:
-    """Folder of all that runs write: ``outputs/`` of the checkout, of the folder where an installed
-    wheel is started, or ``$SUITE_OUTPUTS`` where that is set."""
+    """Folder of all that runs write: of the checkout, of where a wheel is started, or as set."""
     here = Path.cwd() if SHARE.is_dir() else CHECKOUT
     return Path(os.environ.get("SUITE_OUTPUTS", here / "outputs")).resolve()
 
@@ -50,9 +47,7 @@ class UnreadableArtifact(RuntimeError):
 
 def key(kind: str, **decides) -> str:
     """Name for the artifact that `decides` determines: `kind-` and 16 digits, the same everywhere.
-
-    What decides may be None, booleans, numbers, strings, bytes, arrays, tensors, dataclasses, and
-    dicts, lists or tuples of these; 1, 1.0 and True are three values. All else is a TypeError."""
+    A TypeError names what has no content, such as a function; 1, 1.0 and True are three values."""
     digest = hashlib.sha256()
     _feed(digest, decides, kind)
     return f"{kind}-{digest.hexdigest()[:16]}"
@@ -65,9 +60,8 @@ def file_digest(path: Path | str) -> str:
 
 
 def cached(path: Path | str, make: Callable[[Path], object]) -> Path:
-    """The file at `path`, made by `make` if it is not there yet. `make` is called with a temporary
-    path of the same ending to write to; nothing is kept when it raises or is killed. Of two
-    processes that ask at once, one makes the file and the other waits."""
+    """The file at `path`, which `make` writes, to a temporary path of the same ending, where it is
+    not there yet. Of two processes that ask at once, one makes it and the other waits."""
     path = Path(path)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)

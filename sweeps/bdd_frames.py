@@ -1,10 +1,7 @@
 """ICON2 on real frames: BDD100K's labels and a real detector's finds; by occlusion, and size.
 
-``python -m sweeps.bdd_frames FOLDER data/icon2_bdd100k.csv`` needs scalabel's sample; a minute.
-"""
+``python -m sweeps.bdd_frames data/icon2_bdd100k.csv --folder FOLDER`` takes scalabel's sample."""
 
-import argparse
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,10 +14,7 @@ CLASSES, TOGETHER = ("car", "pedestrian"), 20  # frames of the one video that ar
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("file", type=Path)
-    arguments = parser.parse_args()
+    arguments = recorded.driver(__doc__, folder="bdd100k")
     files = frames.files(SimpleNamespace(frames=arguments.folder))
     data = frames.read(files["labels"], files["predictions"])
     blocks = np.arange(len(data.images)) // TOGETHER

@@ -1,13 +1,10 @@
 """Plant the context bias in pairs of worlds, train, and ask every method.
 
-    make sweep                                        or, the same without make:
-    snakemake -s sweeps/context_bias.smk --cores 2    resumes where it was stopped
-    make sweep EXECUTOR=slurm JOBS=20                 on a cluster
+    make sweep                                        resumes where it was stopped; or, without make:
     snakemake -s sweeps/context_bias.smk --cores 2 --config seeds='[7,8]' per_class=150
 
-A pair, with its 15 trainings, is about 75 s of one core. Written are worlds.csv and, on screen, how
-often each method called a context. Notebook 05b reads worlds.csv in place of the file in data/
-if its cell says `sweep.recorded(run.folder.parent / "sweep/worlds.csv")` in place of `sweep.recorded()`.
+A pair, with its 15 trainings, is about 75 s of one core. Notebook 05b reads worlds.csv in place of the
+file in data/ if its cell says `sweep.recorded(run.folder.parent / "sweep/worlds.csv")`.
 """
 
 import os
@@ -22,13 +19,11 @@ from sweeps import context_worlds
 
 try:  # refused here, before anything runs
     preflight.known_keys(config, ["run", "seeds", "per_class", "trainings"])
-    swept = {"seeds": list(context_worlds.SEEDS)}
-    swept |= {"trainings": context_worlds.RECIPE.trainings}
+    swept = {"seeds": [*context_worlds.SEEDS], "trainings": context_worlds.RECIPE.trainings}
     swept |= {name: config[name] for name in swept if name in config}
     swept = parameters.checked(swept, [])
-    images = parameters.images_of(
-        {"source": "world", "per_class": config.get("per_class", context_worlds.IMAGES.per_class)}
-    )
+    many = config.get("per_class", context_worlds.IMAGES.per_class)
+    images = parameters.images_of({"source": "world", "per_class": many})
     preflight.once(workflow.configfiles)
     OUT = os.path.relpath(store.outputs() / project.run_name(config, "sweep"))
 except (OSError, ValueError) as error:

@@ -1,13 +1,10 @@
 """How often is each method right about a context? Pairs of worlds: one with a bias, and its twin.
 
-The twin has the same objects, seeds and order, but every class stands in all contexts alike. In the
-biased world each class has a dose of its own. `context_bias.smk` spreads pairs over cores. Rules
-were settled on seeds 2000 to 2005; seeds from 3000 on were drawn once, after that."""
+The twin has the same objects in all contexts alike; in the biased world each class has a dose.
+Rules were settled on seeds 2000 to 2005; seeds from 3000 on were drawn once, after that."""
 
-import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -35,14 +32,9 @@ def doses(seed: int, classes: Sequence[str]) -> dict[str, float]:
 
 
 def reliance(networks: Sequence, size: int, seed: int) -> pd.DataFrame:
-    """What contexts do to the decisions of each network, on held-out objects that are drawn anew: a
-    row a training and class.
-
-    *need*: how much more often objects of the class are taken for it in their own context than in
-    the others. *pull*: how much more often other objects are taken for the class in its context
-    than in their own.
-    *reliance* is the mean of need and pull, *reliance_logits* that of the class's logit, less the
-    mean of the other classes'."""
+    """What contexts do to the decisions of each network, on held-out objects: a row a training and
+    class. *need*: how much more often its objects are taken for it in their own context; *pull*:
+    how much more often others are in its context; *reliance* is their mean, also in logits."""
     drawn = {"size": size, "seed": TRUTH + seed, "per_class": HELD_OUT, "splits": ["test"]}
     images = {
         where: world.image_set("C", context_bias=bias, marked=None, **drawn)
@@ -88,9 +80,9 @@ def maps_of(what: str, test: ImageSet, trainings: int, seed: int) -> list[torch.
 
 
 def baselines(collection: Collection, clean: Collection, networks: Sequence, seed: int):
-    """What a simpler look says of each context, rows as `methods.measured`: maps that no network
-    made; how often the mean colour of the background names the class; and how often other classes'
-    objects are named wrongly in the context (*worst context*), by images in other contexts."""
+    """What a simpler look says of each context: maps that no network made; how often the mean
+    colour of the background names the class; and how often other objects are named wrongly in it
+    (*worst context*)."""
     test, parts = collection.sets["C"].split("test"), []
     for what in sorted(BASELINES):
         maps = maps_of(what, test, len(networks), seed)
@@ -135,8 +127,7 @@ def asked(
 
 def pair(seed: int, images: Images, recipe: Recipe, name="model-C") -> pd.DataFrame:
     """A biased world and its twin: a row a world, number of trainings and context, with the dose,
-    what a network can learn from it (p_class_given_context), the reliance, and a column a measure
-    with its effect, and one with its answer (1 more, -1 less, 0 no)."""
+    the reliance, and of each measure its effect and its answer (1 more, -1 less, 0 no)."""
     twice = replace(recipe, trainings=2 * recipe.trainings)
     clean = replace(images, context_bias=NOTHING)
     start = data.load(clean, seed)
@@ -171,12 +162,8 @@ def pair(seed: int, images: Images, recipe: Recipe, name="model-C") -> pd.DataFr
 
 def main() -> None:
     """``python -m sweeps.context_worlds FILE``: measure pairs of worlds, and write them."""
-    parser = argparse.ArgumentParser(description="Plant context bias, ask every method.")
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
-    parser.add_argument("--per-class", type=int, default=IMAGES.per_class, help="images")
-    parser.add_argument("--trainings", type=int, default=RECIPE.trainings)
-    options = parser.parse_args()
+    many = {"per_class": IMAGES.per_class, "trainings": RECIPE.trainings}
+    options = recorded.driver("Plant context bias, ask every method.", seeds=SEEDS, **many)
     images = replace(IMAGES, per_class=options.per_class)
     recipe = replace(RECIPE, trainings=options.trainings)
     table = pd.concat(pair(seed, images, recipe) for seed in options.seeds).round(6)

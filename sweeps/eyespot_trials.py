@@ -1,19 +1,15 @@
 """Is a planted feature proved, and an unplanted one not? ``python -m sweeps.eyespot_trials FILE``
 
-Networks are trained with an eyespot moved to a target class, and all twelve ordered pairs tried,
-at doses 0 and 1; the first four seeds also try one target between.
-"""
+Networks are trained with an eyespot moved to a target class; all twelve ordered pairs are tried."""
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations, product
-from pathlib import Path
 
 import pandas as pd
 import torch
 
-from helpers import models, recorded, source, store
+from helpers import models, recorded, store
 from helpers.data import ImageSet, world
 from helpers.focus import feature, pairs
 from helpers.focus.networks import Model
@@ -31,36 +27,19 @@ RECIPE = Recipe("resnet10-eighth", trainings=4, epochs=6)
 PER_PAIR, MANY = 8, 24  # mosaics of a pair
 FINER = ("gradcam", {"layer": "layer2"})
 METHODS = {"gradcam": ("gradcam", {}), "finer": FINER, "lrp": ("lrp", {})}
-CODE = source.Source(
-    "data", "explain", "focus", "models", "stats", "sweeps/eyespot_trials", "worlds/pictures"
-)
 
 
-def run(seeds: Sequence[int]) -> pd.DataFrame:
-    """All trials of some seeds, a row a seed, dose and pair of classes: the gain of the target's
-    logit by the eyespot on outer images; the rises of Focus when it is painted over, by training,
-    and of other versions, such as `erased` and `sham`."""
-    found = []
-    for seed in progress(seeds, desc="trials"):
-        name = store.key("trials", seed=seed, recipe=RECIPE, per=PER_PAIR, code=CODE.digest())
-        file = store.networks() / "trials" / f"{name}.csv"
-
-        def make(path: Path, seed: int = seed) -> None:
-            pd.DataFrame(_seed(seed)).to_csv(path, index=False, float_format="%.4g")
-
-        found.append(pd.read_csv(store.cached(file, make)))
-    return pd.concat(found, ignore_index=True)
-
-
-def _seed(seed: int) -> list[dict]:
-    """All trials of one seed."""
+def run(seed: int) -> pd.DataFrame:
+    """All trials of a seed, a row a dose and pair: the gain of the target by the eyespot on
+    outer images; the rises of Focus when it is painted over, and of other versions."""
     every = dict.fromkeys(CLASSES, 1.0)
     drawn = _images(seed, {}), _images(seed, every), _images(seed, every, "sham")
     shown = [images.split("test") for images in drawn]
     asked = [(0.0, CLASSES[0]), *product([1.0], CLASSES)]
     if seed < len(CLASSES):
         asked += product(BETWEEN, [CLASSES[seed]])
-    return [row for dose, planted in asked for row in _trials(seed, shown, dose, planted)]
+    asked.sort(key=lambda one: one[0])
+    return pd.DataFrame([row for one in asked for row in _trials(seed, shown, *one)])
 
 
 def _images(seed: int, marked: dict[str, float], look: str = "eyespot") -> ImageSet:
@@ -126,14 +105,10 @@ def _starred(model: Model, clean: ImageSet, seed: int) -> dict:
 
 
 def main() -> None:
-    """Write the trials of some seeds as CSV."""
-    parser = argparse.ArgumentParser(description="Plant an eyespot, and try to prove it.")
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(10)), help="which")
-    asked = parser.parse_args()
+    asked = recorded.driver("Plant an eyespot, and try to prove it.", seeds=range(10))
     project.seed_everything(0)
-    found = run(asked.seeds).sort_values(["seed", "dose"], kind="stable")
-    recorded.write(asked.file, found.to_csv(index=False, float_format="%.4g"))
+    seeds = ((seed,) for seed in progress(asked.seeds, desc="trials"))
+    recorded.in_parts(asked.file, run, seeds, digits=12, float_format="%.4g")
 
 
 if __name__ == "__main__":

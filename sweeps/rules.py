@@ -1,7 +1,6 @@
 """Planted streets, a trained detector on them, and what ICON2's rules say: with a known answer.
 
-``python -m sweeps.rules data/rules.csv`` asks about eight seeds, an hour; stopped, it goes on.
-"""
+``python -m sweeps.rules data/rules.csv`` asks about eight seeds, an hour; stopped, it goes on."""
 
 import argparse
 from collections.abc import Iterator
@@ -44,10 +43,7 @@ def kinds() -> Iterator[tuple[str, str, float, bool]]:
 
 
 def planted(seed: int, cause: str, strength: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Scenes whose groups differ in one cause; with one seed all else is the same.
-
-    Low income has more of it: farther things, pedestrians half behind a nearer car, nights, rain
-    and snow, or city streets."""
+    """Scenes whose groups differ in one cause alone: low income has more of it."""
     frames, things = street.scenes(FRAMES, 7000 + seed)
     rng = np.random.default_rng(seed)
     moved = strength * (1 - frames["income"].cat.codes.to_numpy())
@@ -71,7 +67,7 @@ def planted(seed: int, cause: str, strength: float) -> tuple[pd.DataFrame, pd.Da
 
 def hidden(things: pd.DataFrame, moved: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Where things stand, metres, once some pedestrians are half behind a nearer car: 0.3 of those
-    that have one, and of each group as its log-odds are `moved`."""
+    that have one, with log-odds `moved`."""
     aside, chance = things["aside"].to_numpy().copy(), rng.random(len(things))
     covered, side = rng.uniform(0.45, 0.7, len(things)), rng.choice([-1, 1], len(things))
     half = {kind: wide / 2 for kind, (wide, _, _) in street.METRES.items()}
@@ -109,8 +105,8 @@ def seen(
 
 
 def ask(seed: int, only: tuple[str, ...] = ()) -> pd.DataFrame:
-    """What every rule says of one world of each kind (or `only` some): a row a world, attribute and
-    reading. The kinds have their layouts in common, and every second seed a training."""
+    """What every rule says of one world of each kind (or `only` some), by attribute and reading.
+    The kinds have their layouts in common, and every second seed a training."""
     detector, known, tables = intervention.trained(RARE_IN_TRAINING, seed % 2), {}, []
     for world, cause, strength, worse in kinds():
         if only and world not in only:
@@ -128,7 +124,6 @@ def ask(seed: int, only: tuple[str, ...] = ()) -> pd.DataFrame:
 
 def answers(frames: Frames, seed: int) -> Iterator[pd.DataFrame]:
     """What the rules say of each of the paper's attributes, from which numbers, by each reading.
-
     ``proxy_within`` is sigma of ProxyAP with the effect of every value taken within the groups."""
     matches, income = match(frames), attributes.from_column(frames, "income")
     five = [attributes.made(frames, name) for name in attributes.OF_PAPER]
@@ -145,8 +140,7 @@ def answers(frames: Frames, seed: int) -> Iterator[pd.DataFrame]:
 
 
 def within(part: Part) -> np.ndarray:
-    """How far each value moves AP within the groups (E,), up to a constant: AP of every cell as the
-    sum of a group's part and a value's, by least squares weighted by boxes."""
+    """How far each value moves AP within the groups (E,), up to a constant, by least squares."""
     ap, boxes = part.cell_ap[0], part.cell_boxes[0]
     known = ~np.isnan(ap)
     cells = np.hstack([np.eye(n)[at] for n, at in zip(ap.shape, np.nonzero(known), strict=True)])
@@ -157,7 +151,7 @@ def within(part: Part) -> np.ndarray:
 
 def found_boxes(seed: int) -> pd.DataFrame:
     """The labelled boxes of a world whose detector is worse and whose things are smaller where
-    income is low: frame, income, third of the sizes, and whether each is found at an IoU of .5."""
+    income is low, and whether each is found at an IoU of .5."""
     frames, things = planted(seed, "size", STRENGTH["size"])
     detector = intervention.trained(RARE_IN_TRAINING, seed % 2)
     world = intervention.observed(detector, frames, things, intervention.RARE)

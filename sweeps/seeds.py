@@ -1,8 +1,7 @@
-"""Do the verdicts survive another seed? What ``make seeds`` runs, records in ``data/seeds.csv`` (a
-row a lesson, claim and seed), and prints. What is recorded by the code of today is not run again.
-A verdict is turned over where a claim is right under one seed and wrong under another. Lessons that
-judge recorded tables alone are left out: there another seed changes no verdict (tried with eight).
-Seeds that are not among the recorded ones are set beside them, and one draw is not judged."""
+"""Do the verdicts survive another seed? What ``make seeds`` runs, records in ``data/seeds.csv``,
+and prints; other seeds are set beside. A verdict is turned over where a claim is right under one
+seed and wrong under another. Lessons that judge recorded tables alone are left out: there another
+seed changes no verdict (tried with eight)."""
 
 import argparse
 import subprocess
@@ -30,8 +29,7 @@ def _file(seed: int) -> Path:
 
 
 def read(file: Path | None = None) -> pd.DataFrame:
-    """Verdicts of a file (default: of all): lesson, id, of, seed, verdict, and the digest of what
-    made them."""
+    """Verdicts of a file (default: of all), and the digests of what made them."""
     files = [one for one in (SEEDS, _file(-1)) if one.is_file() and file in (None, one)]
     tables = [pd.read_csv(one, dtype=str, keep_default_na=False) for one in files]
     empty = pd.DataFrame(columns=[*CLAIM, "seed", "verdict", "made_by"], dtype=str)
@@ -58,15 +56,14 @@ def record(folder: Path, lessons: Sequence[str], seed: int) -> None:
 
 
 def confirm(lessons: Sequence[str], seed: int) -> list[str]:
-    """The lessons whose stored notebooks (run with `seed`, as strict nbval proves of today's code)
-    judge as recorded: today's code is noted as the maker of all their seeds."""
-    before, makers = read(SEEDS), {name: recorded.of_lesson(name) for name in lessons}
+    """The lessons whose stored notebooks, run with `seed`, judge as recorded: today's code is noted
+    as the maker of all their seeds."""
+    before = read(SEEDS)
     record(store.root(), lessons, seed)
-    old, new = (
-        t[t["seed"] == seed].groupby("lesson")["verdict"].agg(list) for t in (before, read(SEEDS))
-    )
+    of_seed = (table[table["seed"] == seed] for table in (before, read(SEEDS)))
+    old, new = (table.groupby("lesson")["verdict"].agg(list) for table in of_seed)
     same = [name for name in lessons if old.get(name) == new[name]]
-    makers = before["lesson"].where(before["lesson"].isin(same)).map(makers)
+    makers = before["lesson"].map({name: recorded.of_lesson(name) for name in same})
     made = before.assign(made_by=makers.fillna(before["made_by"]))
     store.write_text(SEEDS, made.to_csv(index=False))
     return same
@@ -80,8 +77,7 @@ def verdicts(lessons: Sequence[str], seeds: Sequence[int]) -> pd.DataFrame:
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """By lesson, and of all: how many claims are judged, how many verdicts are the same in all
-    seeds, how many are not, and how many of these are turned over."""
+    """How many verdicts there are, by lesson and of all, and how many differ or are turned over."""
     judged = table[~table.isin([claims.TOLD, claims.NO_COUNTERPART]).all(axis=1)]
     same = judged.nunique(axis=1) == 1
     turned = judged.isin(RIGHT).any(axis=1) & judged.isin(WRONG).any(axis=1)

@@ -1,11 +1,8 @@
 """Nine planted worlds, two trainings of the detector each: the gap's parts, and what ICON2 says.
 
-``python -m sweeps.streets data/streets.csv`` takes a quarter of an hour.
-"""
+``python -m sweeps.streets data/streets.csv`` takes a quarter of an hour."""
 
-import argparse
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -35,11 +32,9 @@ FEW = 10  # boxes that a combination needs; a single attribute's value needs the
 
 
 def icon2_says(world: Frames, resamples: int = 0) -> pd.DataFrame:
-    """What ICON2 says of each class without any intervention: what ranks first, and its control.
-
-    Of each of the `ANALYSES`, with its interval, the part of the gap between high and low income
-    that it puts down to the scenes, in AP points: of the paper's control the share of sigma by
-    which sigma falls, times the gap; of the others how far standardising lowers the gap."""
+    """What ICON2 says of each class: what ranks first, its control, and of each of the `ANALYSES`
+    the part of the gap between high and low income that it puts down to the scenes, in AP points:
+    of the control the gap times the share of sigma that goes; else how far the gap is lowered."""
     five = [attributes.made(world, name) for name in attributes.OF_PAPER]
     known = {one.name: one for one in [*five, fifths(world)]}
     crossings = [crossed(world, *(known[one] for one in of)) for of in CROSSED]
@@ -74,8 +69,7 @@ def fifths(world: Frames) -> Attribute:
 
 
 def crossed(world: Frames, *several: Attribute) -> Attribute:
-    """Attributes as one of boxes, whose values are the combinations of theirs.
-    ICON2 controls one attribute at a time (the paper's appendix A names this as a limit)."""
+    """Attributes as one of boxes, whose values are the combinations of theirs."""
     image = world.boxes["image"].to_numpy()
     values = tuple(", ".join(one) for one in product(*(a.values for a in several)))
     sizes = [len(a.values) for a in several]
@@ -84,10 +78,8 @@ def crossed(world: Frames, *several: Attribute) -> Attribute:
 
 
 def measured(harder: float, rare: float, training: int) -> pd.DataFrame:
-    """Intervene in one of the `WORLDS`, with one training of its detector; a row a class.
-
-    The gap and its parts in AP points with 95% intervals (``gap gap_low gap_high scenes ...``), and
-    what :func:`icon2_says`."""
+    """Intervene in one of the `WORLDS`, with one training of its detector; a row a class: the gap
+    and its parts in AP points, with 95% intervals, and what :func:`icon2_says`."""
     detector = intervention.trained(rare, training)
     frames, things = street.scenes(TESTED_ON, 5000 + training, harder)
     own, other = (
@@ -103,12 +95,7 @@ def measured(harder: float, rare: float, training: int) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Measure the worlds, and write them to a file."""
-    parser = argparse.ArgumentParser(description="Measure planted streets by intervention.")
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--trainings", type=int, default=2)
-    parser.add_argument("--worlds", type=int, default=len(WORLDS), help="only the first of them")
-    arguments = parser.parse_args()
+    arguments = recorded.driver(__doc__, trainings=2, worlds=len(WORLDS))  # the first of them
     trainings, worlds = range(arguments.trainings), WORLDS[: arguments.worlds]
     asked = [(*world, n) for n in trainings for world in worlds]
     recorded.in_parts(arguments.file, measured, progress(asked, desc="worlds"), digits=3)

@@ -90,6 +90,7 @@ def test_every_page_fits_its_window_and_can_be_read_by_everybody_offline(book, b
             if width == 1400 and path.stem in LESSONS:
                 top = page.locator("main figure img").first.bounding_box()["y"]
                 assert top < 1200, f"{path.name}: the first figure is {top} pixels down"
+        assert "| :" not in page.inner_text("main"), f"{path.name} shows a table as its Markdown"
         assert not [*broken(page, path)], path.name
         assert not complaints, f"{path.name}: {complaints[:3]}"  # axe itself asks for style sheets
         every = {"resultTypes": ["violations"]}
@@ -152,6 +153,19 @@ def test_a_figure_is_enlarged_by_a_click_on_a_phone(book, browser):
     for place in (panels, page.locator(".output.text_html:has(td)").first):
         sign = place.evaluate("place => getComputedStyle(place, '::before').content")
         assert "scroll" in sign, "what is wider than a phone says that it scrolls"
+
+
+def test_a_printed_lesson_holds_its_text_and_nothing_is_cut_at_the_papers_edge(book, browser):
+    page, _ = opened(browser, book / "03_contextualized_mosaics.html", 680)  # A4 less its margins
+    page.emulate_media(media="print")
+    cut = "e => e.scrollWidth > e.clientWidth + 1 || e.getBoundingClientRect().right > innerWidth"
+    printed = "main figure img, main table, main .output pre"
+    assert page.locator(printed).count() > 10
+    assert not page.eval_on_selector_all(printed, f"all => all.filter({cut}).length")
+    assert not [fold for fold in page.locator("details").all() if fold.is_visible()]
+    pdf = page.pdf(prefer_css_page_size=True, outline=True, tagged=True)
+    heads = page.locator("main h2").all_inner_texts()[1:4]
+    assert len(heads) == 3 and all(f"/Title ({head.rstrip('#')})".encode() in pdf for head in heads)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from torchvision import models as torchvision_models
 from helpers import store
 from helpers.data.images import Images
 from helpers.models.recipe import Recipe, recipes
-from helpers.suite import parameters, project, waits
+from helpers.suite import parameters, project
 from helpers.suite.parameters import ParameterError, check
 
 DEFAULTS = {
@@ -231,13 +231,13 @@ def test_a_lesson_says_whether_its_networks_are_here(tmp_path, monkeypatch, caps
     lesson = "06_focus_rating"
     own = parameters.defaults(store.root() / "notebooks" / f"{lesson}.ipynb")
     settings = parameters.checked(own, ())
-    assert "about 4 minutes if nothing else" in waits.wait(lesson, settings)
-    assert "about 8 minutes" in waits.wait(lesson, settings, slower=2)
-    assert "less than a minute" in waits.wait("09_bias_building_blocks", settings)
-    assert waits.wait("of my own", settings) == ""
-    waits.note(lesson, settings)
+    assert "about 4 minutes if nothing else" in project.wait(lesson, settings)
+    assert "about 8 minutes" in project.wait(lesson, settings, slower=2)
+    assert "less than a minute" in project.wait("09_bias_building_blocks", settings)
+    assert project.wait("of my own", settings) == ""
+    store.write_text(project.noted(lesson, settings), lesson)
     monkeypatch.setenv("JPY_SESSION_NAME", f"/class/{lesson}.ipynb")
-    waits.tell(parameters.checked(own | {"output": "class"}, ()))
+    project.start(lesson, parameters.checked(own | {"output": "mine"}, ()))
     assert capsys.readouterr().out == "Its networks are here: nothing is trained anew.\n"
-    waits.tell(parameters.checked(own | {"seed": 1}, ()))
+    project.start(lesson, parameters.checked(own | {"seed": 1}, ()))
     assert "4 minutes" in capsys.readouterr().out

@@ -10,7 +10,7 @@ import pytest
 import helpers
 from helpers import store
 from helpers.models import probe
-from helpers.suite import notebooks, parameters, ready, waits
+from helpers.suite import notebooks, parameters, project, ready
 
 TEXT = {"capture_output": True, "text": True}
 GIGABYTES = {"SC_PAGE_SIZE": 10**9, "SC_PHYS_PAGES": 4}
@@ -51,7 +51,7 @@ def test_where_kernels_are_not_pinned_the_digest_does_not_count(monkeypatch):
 def test_a_machine_that_is_ready(capsys, monkeypatch):
     monkeypatch.setattr(ready, "MEMORY", 0)
     monkeypatch.setattr(ready, "DISK", 0)
-    monkeypatch.setattr(waits, "wait", lambda *given: waits.HERE)
+    monkeypatch.setattr(project, "wait", lambda *given: project.HERE)
     told = answers(capsys)
     assert told.endswith("\nready for the class\n") and "NO" not in told
     assert "ok  The networks of all lessons are here." in told
@@ -101,7 +101,7 @@ def test_a_machine_without_a_browser_may_be_ready(capsys, monkeypatch):
 def test_networks_are_packed_checked_and_unpacked_and_serve_their_lesson(tmp_path):
     path = next(one for one in notebooks.lessons() if one.stem.startswith("02"))
     settings = parameters.accepted(parameters.defaults(path), {})
-    waits.note(path.stem, settings)
+    store.write_text(project.noted(path.stem, settings), path.stem)
     (store.networks() / "model-a.safetensors").write_bytes(b"a" * 1000)
 
     def make(*words, **where):

@@ -4,6 +4,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
 from helpers.audit import form, options
@@ -22,6 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the audit that the words after ``visual-bias`` name, into ``outputs/audit/``."""
     first = options.Parser(add_help=False)
     first.add_argument("word", nargs="?", choices=["audit"])
+    first.add_argument("--version", action="version", version=version("visual-bias-notebooks"))
     first.add_argument("--table")
     first.add_argument("--sample", choices=["table", *NEEDS])
     known, rest = first.parse_known_args(sys.argv[1:] if arguments is None else arguments)

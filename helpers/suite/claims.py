@@ -1,6 +1,6 @@
 """Claims and their verdicts: what a paper says, what was measured here, and how the two compare.
-A claim is a row of ``data/paper/claims.csv``. Its estimate is a row of a table that the notebook
-shows (``claim_rows.csv`` says which), or a paper's room computes it and returns it by its id."""
+A claim is a row of ``data/paper/claims.csv``; its estimate is computed by the paper's room, or is a
+row of a table that the notebook shows (``claim_rows.csv`` says which)."""
 
 import math
 from collections import defaultdict
@@ -32,15 +32,7 @@ NONE: Mapping = {}
 
 @cache
 def read(path: Path = TABLE) -> pd.DataFrame:
-    """The claims, indexed by `id`; all columns but `bound` are texts.
-
-    They are what the judging `notebook`'s name begins with (05, 05b); `by` whom it is made
-    (contexts, focus, icon2, blocks, suite), in which `section`; the `claim` in our words; the
-    `quantity` measured, with its unit; on which `side` of `bound` it must lie (above, below, equal;
-    "" where no run measures it); the value `printed` by the paper, of `n` cases; whether ours is
-    the `same` quantity (yes, no, ""); why there is no counterpart `otherwise`; the paper's figures
-    and tables that it is about (`exhibit`, "; " between); why it `cannot_fail`; and the `own_data`
-    on which a wrong one contradicts the paper: a source of images, labels, or what is printed."""
+    """The claims, indexed by `id`; ``data/README.md`` says what the columns hold."""
     table = pd.read_csv(path, dtype=str, keep_default_na=False).set_index("id")
     return table.assign(bound=pd.to_numeric(table["bound"]))
 
@@ -78,9 +70,7 @@ def judge(
 
 
 def _of_rows(ids: Iterable[str], tables: Mapping[str, pd.DataFrame]) -> list[Estimate]:
-    """Estimates that are rows of tables, by ``claim_rows.csv``: those for which `only` is so, or
-    that of them with the least or the most (`take`), of a column `value` with its ends; p_holm, if
-    there is one, decides. `of` are the columns that the claim is about."""
+    """Estimates that are rows of tables, by ``claim_rows.csv``; p_holm decides, if there."""
     found, rows_of = [], pd.read_csv(ROWS, dtype=str, keep_default_na=False)
     known = rows_of["id"].isin(ids) & rows_of["table"].isin(list(tables))
     for claim in rows_of[known].itertuples():
@@ -157,16 +147,14 @@ def _right(side: str, bound: float, interval: tuple, p: float | None) -> bool | 
 
 
 def in_seeds(judged: pd.DataFrame, notebook: str) -> list[str]:
-    """In how many of the seeds that ``data/seeds.csv`` holds each verdict came out so, in words;
-    "" where none is recorded, or where there is no verdict."""
+    """In how many of the recorded seeds each verdict came out so, in words; "" where in none."""
     kept = pd.read_csv(recorded.SEEDS, dtype=str, keep_default_na=False)
     kept = kept[(kept["lesson"] == notebook) & ~kept["verdict"].isin([TOLD, NO_COUNTERPART])]
-    known, counts = kept.groupby(["id", "of"]).size(), kept.value_counts(["id", "of", "verdict"])
-    texts, several = [], kept["seed"].nunique()
+    several, texts = kept["seed"].nunique(), []
     for row in judged.itertuples():
-        there = (row.id, row.of) in known.index and row.verdict not in (TOLD, NO_COUNTERPART)
-        same = counts.get((row.id, row.of, row.verdict), 0)
-        texts.append(f"{same} of {several} seeds" if there else "")
+        known = kept.loc[(kept["id"] == row.id) & (kept["of"] == row.of), "verdict"].tolist()
+        there = known and row.verdict not in (TOLD, NO_COUNTERPART)
+        texts.append(f"{known.count(row.verdict)} of {several} seeds" if there else "")
     return texts
 
 

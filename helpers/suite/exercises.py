@@ -1,7 +1,4 @@
-"""Exercises that answer: right, not answered yet, or the hint that fits the wrong answer.
-
-In JupyterLab a check prints its sentence, and *Run All* goes on; elsewhere (nbgrader, tests) what
-is not right raises."""
+"""Exercises that answer: right, not answered yet, or the hint that fits the wrong answer."""
 
 import math
 import os
@@ -25,13 +22,17 @@ class Wrong(failures.Plain, AssertionError):
 @contextmanager
 def check(number: int, of: int, *answers) -> Iterator[None]:
     """``with check(2, 3, share):`` judges exercise 2 of 3 by the assertions that stand below.
-
-    The message of the first that fails is the hint. An answer that is None is not given yet."""
+    The message of the first that fails is the hint: printed in JupyterLab, raised elsewhere."""
     there, sentence = sum(one is not None for one in answers), ""
     try:
         yield
+    except AssertionError as error:
+        sentence = f"not right yet: {error}"
+    except NameError as error:
+        sentence = f"not right yet: run the cells above first ({error})"
     except Exception as error:  # whatever an answer of another kind makes of the check
-        sentence = f"not right yet: {_hint(error)}"
+        what = f"({type(error).__name__}: {error})"
+        sentence = f"not right yet: it is not what the exercise asks for {what}"
     if there < len(answers):
         parts = f" ({there} of {len(answers)} parts are there)" if there else ""
         sentence = f"not answered yet{parts}"
@@ -45,19 +46,9 @@ def check(number: int, of: int, *answers) -> Iterator[None]:
     print(sentence)
 
 
-def _hint(error: Exception) -> str:
-    """What a failed check says."""
-    if isinstance(error, AssertionError):
-        return str(error)
-    if isinstance(error, NameError):
-        return f"run the cells above first ({error})"
-    return f"it is not what the exercise asks for ({type(error).__name__}: {error})"
-
-
 def same(value, wanted: float, what: str, hints: Mapping[str, float] | None = None) -> None:
-    """Refuse, by an AssertionError, what is not the number `wanted`; it may be rounded.
-
-    `hints` are sentences, each with the wrong number that it is for; `what` is for all others."""
+    """Refuse, by an AssertionError, what is not the number `wanted`; it may be rounded. `hints` are
+    sentences, each with the wrong number that it is for; `what` is for all others."""
     known = {"": wanted, **(hints or {}), "its sign is the other way round": -wanted}
     known["this is in percent: a share lies between 0 and 1"] = 100 * wanted
     off = {hint: abs(_number(value) - one) for hint, one in known.items()}
@@ -85,8 +76,7 @@ def _number(value) -> float:
 
 
 def rows(value, table: pd.DataFrame, keys: list[str]) -> set[tuple]:
-    """The `keys` of those rows of a table that an answer names, in any of the ways to name them: as
-    rows, with fewer columns or another index, as keys or labels, or true and false for each."""
+    """The `keys` of the rows of a table that an answer names: by rows, keys, labels or booleans."""
     told = f"store rows of the table, such as table[...]; this is a {type(value).__name__}"
     if isinstance(value, pd.Series):  # one column, or true and false
         value = value.index[value] if value.dtype == bool else value.index

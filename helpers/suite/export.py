@@ -1,5 +1,4 @@
-"""Modules from the cells that lessons mark with ``#| export ROOM.MODULE``: what `make export` runs.
-nbdev writes them; a method is written once, in the lesson that teaches it."""
+"""Modules from the cells that lessons mark with ``#| export ROOM.MODULE``: `make export`."""
 
 import ast
 import re
@@ -37,8 +36,7 @@ def marked(notebook: Path) -> list[str]:
 
 
 def export(root: Path) -> list[Path]:
-    """Write the modules of all notebooks below `root`; those that no cell makes any more go.
-    Two notebooks with one module are a ValueError."""
+    """Write the modules of all notebooks below `root`; those that no cell makes any more go."""
     home = {}  # notebook by module; all are read before anything is written
     for notebook in sorted((root / "notebooks").glob("*.ipynb")):
         for name in marked(notebook):

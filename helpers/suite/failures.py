@@ -1,8 +1,5 @@
-"""What a cell says in place of being run: that one before it failed, or that it is an exercise.
-
-JupyterLab drops the cells behind a failed one without a word: here each says which cell failed, and
-why. Exercises and their checks are made for the embedded data: on a reader's they are not run, so
-that no lesson fails by its own exercise."""
+"""What a cell says in place of being run: that one before it failed, which JupyterLab leaves out
+without a word, or that it is an exercise, which on a reader's data is not run."""
 
 import os
 import time

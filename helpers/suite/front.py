@@ -1,5 +1,4 @@
-"""The first page of the book: what was done and found, with the numbers of the run; the papers,
-their verdicts as a chart, and the lessons. ``book/front.yml`` says which claims stand for them."""
+"""The first page of the book, by ``book/front.yml``: what was found, the papers, the lessons."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,16 +16,16 @@ BOOK = Path(__file__).parent / "book"  # its settings, templates, style and scri
 def page(
     findings: pd.DataFrame, chapters: Sequence[Mapping], failed: Mapping, *, solved: bool
 ) -> str:
-    """The page as Markdown, of the `findings` and the lessons' `chapters`; notebooks that `failed`
-    are named with their error, and linked where solutions may be read (`solved`)."""
+    """The page as Markdown; notebooks that `failed` are linked where solutions may be read."""
     say = yaml.safe_load((BOOK / "front.yml").read_text())
     rows = findings.fillna({"of": ""}).to_dict("records")
     judged = {(row["id"], row["of"]): row for row in rows}
     counts: dict[str, Counter] = {}
     for row in rows:
-        counts.setdefault(row["where"].split(",")[0], Counter())[_look(row)] += 1
+        look = words.LOOKS.get(row["verdict"], words.NOT_COUNTED)  # of a run with other words
+        counts.setdefault(row["where"].split(",")[0], Counter())[look] += 1
     pictured = {chapter["name"]: chapter["pictures"] for chapter in chapters}
-    says = {name: _says(_known(paper["says"], judged)) for name, paper in say["papers"].items()}
+    says = {name: _says(paper["says"], judged) for name, paper in say["papers"].items()}
     return words.TEMPLATES.get_template("book/index.md.jinja").render(
         sentence=words.markdown,
         three=three(judged).data,
@@ -45,7 +44,7 @@ def page(
 
 def three(judged: Mapping | None = None) -> Markdown:
     """What README, 00 and the book begin with: three findings, with the numbers of the stored
-    lessons, or of the rows that a run judged, by claim, as far as it did."""
+    lessons, or of what a run `judged`."""
     say, lines = yaml.safe_load((BOOK / "front.yml").read_text())["three"], []
     if judged is None:
         stored = notebooks.findings(notebooks.NOTEBOOKS / f"{one['lesson']}.ipynb" for one in say)
@@ -58,21 +57,12 @@ def three(judged: Mapping | None = None) -> Markdown:
     return Markdown("\n".join(lines))
 
 
-def _look(row: Mapping) -> tuple[str, str]:
-    return words.LOOKS.get(row["verdict"], words.NOT_COUNTED)  # of a run with other words
-
-
-def _known(entries: Iterable[Mapping], judged: Mapping) -> list[dict]:
-    """The entries whose claim the run judged, with its row."""
-    claimed = [(one, judged.get(tuple(one["claim"]))) for one in entries]
-    return [{**one, **row} for one, row in claimed if row]
-
-
-def _says(entries: Iterable[Mapping]) -> str:
+def _says(entries: Iterable[Mapping], judged: Mapping) -> str:
     """What the numbers of a paper's claims say, each with the verdict on what the paper says."""
     texts = []
     for one in entries:
-        judged = one["where"] != claims.OURS and one["verdict"] in words.COUNTED
-        verdict = f" (*{one['verdict']}*)" if judged else ""
-        texts.append(f"{one['text'].format(words.ours(one), words.unit(one))}{verdict}.")
+        if row := judged.get(tuple(one["claim"])):
+            counted = row["where"] != claims.OURS and row["verdict"] in words.COUNTED
+            verdict = f" (*{row['verdict']}*)" if counted else ""
+            texts.append(f"{one['text'].format(words.ours(row), words.unit(row))}{verdict}.")
     return " ".join(texts)

@@ -58,33 +58,34 @@ def opening(notebook: nbformat.NotebookNode) -> dict[str, str]:
     return {name: match[1] if match else "" for name, match in lines.items()} | rows
 
 
-def overview() -> HTML:
+def overview() -> Markdown:
     """A row a lesson, with a link to it: its question, what it needs, and how long it takes."""
     rows = []
     for path in lessons():
-        head = opening(read(path))
-        link = f'<a href="{path.name}">{path.stem}</a>'
-        needs = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", head["You need"])
-        rows.append((link, head["question"], needs, head["Time"]))
-    table = pd.DataFrame(rows, columns=["lesson", "question", "you need", "time"])
-    with pd.option_context("display.max_colwidth", None):
-        return words.left(table, escape=False)
+        head, link = opening(read(path)), f"[{path.stem.replace('_', ' ')}]({path.name})"
+        rows.append((link, head["question"], head["You need"], head["Time"]))
+    return linked(pd.DataFrame(rows, columns=["lesson", "question", "you need", "time"]))
 
 
-def pictures(notebook: Mapping) -> dict[str, tuple[bytes, str]]:
-    """A notebook's figures, each as PNG and alternative text, by the name that `run.show` got."""
+def figures(notebook: Mapping) -> dict[str, str]:
+    """A notebook's figures with their captions, as HTML, by the names that `run.show` got."""
     named = {}
-    for output in outputs(notebook):
-        data = output.get("data", {})
-        name = re.match(r"Figure ([\w-]+): ", data.get("text/plain", ""))
-        if name and (png := re.search(r'base64,([^"]+)" alt="([^"]*)"', data["text/html"])):
-            named.setdefault(name[1], (base64.b64decode(png[1]), html.unescape(png[2])))
+    for data in (output.get("data", {}) for output in outputs(notebook)):
+        if name := re.match(r"Figure ([\w-]+):", data.get("text/plain", "")):
+            named.setdefault(name[1], data["text/html"])
     return named
 
 
+def pictures(notebook: Mapping) -> dict[str, tuple[bytes, str]]:
+    """A notebook's figures, each as PNG and alternative text, by name."""
+    image = re.compile(r'base64,([^"]+)" alt="([^"]*)"')
+    found = {name: image.search(text) for name, text in figures(notebook).items()}
+    return {n: (base64.b64decode(f[1]), html.unescape(f[2])) for n, f in found.items() if f}
+
+
 def telling(notebook: Mapping, judged: pd.DataFrame) -> tuple[dict | None, str | None]:
-    """The finding and the name of the figure that stand for a notebook: those that its author chose
-    (`headline`, a claim's id or "id: what it is about", and `thumbnail`), or else the first."""
+    """The finding and the name of the figure that stand for a notebook: those that its first cell
+    chooses (`headline`, by a claim's id, or "id: what it is about"; `thumbnail`), or the first."""
     chosen, names = notebook["cells"][0]["metadata"], pictures(notebook)
     rows = judged[judged["verdict"] != claims.NO_COUNTERPART].to_dict("records")
 
@@ -97,8 +98,7 @@ def telling(notebook: Mapping, judged: pd.DataFrame) -> tuple[dict | None, str |
 
 
 def begin(notebook: Mapping, title: str, finding: Mapping | None, image: tuple | None) -> None:
-    """Let a finding and a figure (its place and alternative text) follow the question with which a
-    notebook begins, under a `title`."""
+    """Let a finding and a figure (place, alternative text) follow a notebook's first question."""
     first = notebook["cells"][0]
     _, question, rest = re.match(r"(# .*\n*)?((?:> .*\n*)*)((?s:.*))", first["source"]).groups()
     parts = [f"# {title}", question, words.markdown(finding) if finding else ""]
@@ -109,13 +109,8 @@ def begin(notebook: Mapping, title: str, finding: Mapping | None, image: tuple |
 
 
 def figure(notebook: str, name: str) -> HTML:
-    """A figure as it is stored in a notebook, with its caption; KeyError where there is none.
-    `notebook` is the file's name without ending, `name` what the notebook gave to `run.show`."""
-    for output in outputs(read(NOTEBOOKS / f"{notebook}.ipynb")):
-        data = output.get("data", {})
-        if data.get("text/plain", "").startswith(f"Figure {name}:"):
-            return HTML(data["text/html"])
-    raise KeyError(f"{notebook} holds no figure {name!r}")
+    """A figure as it is stored in a notebook, with its caption; both by their names."""
+    return HTML(figures(read(NOTEBOOKS / f"{notebook}.ipynb"))[name])
 
 
 def findings(paths: Iterable[Path]) -> pd.DataFrame:
@@ -132,9 +127,8 @@ def findings(paths: Iterable[Path]) -> pd.DataFrame:
 
 
 def exhibits(paper: str, judged: pd.DataFrame) -> pd.DataFrame:
-    """A paper's figures and tables, of ``data/paper/<paper>_counterparts.csv``, each with its
-    counterpart here (a link in Markdown) and its claims' verdicts, counted among those `judged`
-    (by `id`, as from :func:`findings` or `run.judged()`). All columns are texts."""
+    """A paper's figures and tables (``data/paper/<paper>_counterparts.csv``), each with a link to
+    its counterpart here, and the verdicts of its claims among those `judged` (:func:`findings`)."""
     listed = pd.read_csv(claims.TABLE.with_name(f"{paper}_counterparts.csv"), keep_default_na=False)
     known = claims.read().query("by == @paper and exhibit != ''").reset_index()
     known = known.assign(exhibit=known["exhibit"].str.split("; ")).explode("exhibit")
@@ -182,8 +176,7 @@ def without_widgets(notebook: nbformat.NotebookNode) -> None:
 
 def copy(folder: Path, solved: bool) -> Path:
     """Copy the start page and the lessons to a folder; what is there already stays as it is. The
-    copies write their results to a folder beside them, not to the demo. Without the solutions,
-    exercises carry nbgrader's metadata, and nothing is shown of what is to be predicted."""
+    copies write their results to a folder beside them, not to the demo."""
     place, all_runs = folder.resolve(), store.outputs()
     inside = place.is_relative_to(all_runs)
     if inside and "class" in folder.parts and place.parent != all_runs / "class":
@@ -199,20 +192,16 @@ def copy(folder: Path, solved: bool) -> Path:
                 cell.source = cell.source.replace('= "demo"', f'= "{results}"')
         if not solved:
             unsolved(notebook)
-        else:
-            _begin_in_lab(notebook, findings([path]))
+        else:  # what stands for a notebook follows its question
+            finding, image = telling(notebook, findings([path]))
+            if image:
+                png, text = pictures(notebook)[image]
+                attached = {"image/png": base64.b64encode(png).decode()}
+                notebook.cells[0].attachments = {f"{image}.png": attached}
+                image = f"attachment:{image}.png", text
+            begin(notebook, opening(notebook)["title"], finding, image)
         store.write_text(folder / path.name, nbformat.writes(notebook) + "\n")
     return folder
-
-
-def _begin_in_lab(notebook: nbformat.NotebookNode, judged: pd.DataFrame) -> None:
-    """Let what stands for a notebook follow its question; its picture is attached to the cell."""
-    finding, name = telling(notebook, judged)
-    image = name and (f"attachment:{name}.png", pictures(notebook)[name][1])
-    if name:
-        png = base64.b64encode(pictures(notebook)[name][0]).decode()
-        notebook.cells[0].attachments = {f"{name}.png": {"image/png": png}}
-    begin(notebook, opening(notebook)["title"], finding, image)
 
 
 def unsolved(notebook: nbformat.NotebookNode) -> None:

@@ -1,5 +1,4 @@
-"""The pages of a run: a book of its notebooks, which begins with what they found. Sphinx builds it
-from the executed notebooks (MyST-NB, Jupyter Book's theme) and executes nothing.
+"""The pages of a run: a book of its notebooks, which begins with what they found; none is executed.
 
 python -m helpers.suite.pages [FOLDER] [--unsolved]    `make book`, of the last run unless named
 """
@@ -31,12 +30,10 @@ HANDOUT = "handout"  # a run's folder with pages for a class
 
 def write(folder: Path, *, solved: bool = True) -> Path:
     """Write ``pages/`` and ``index.html`` of a run anew from what its notebooks wrote; the index.
-    Notebooks that failed are named with their error, and shown as far as they got. Pages that are
-    not `solved` are without the solutions of exercises, and stand, with all that they link to, in
-    ``handout/``."""
+    Pages that are not `solved` have no solutions of exercises, and stand in ``handout/``."""
     done = sorted(folder.glob("notebooks/*.ipynb"))
-    names = {path.stem for path in done}
-    logs = [path for path in sorted(folder.glob("logs/*.ipynb")) if path.stem not in names]
+    logs = sorted(folder.glob("logs/*.ipynb"))
+    logs = [path for path in logs if path.stem not in {one.stem for one in done}]
     begun = [path for path in logs if path.stat().st_size]
     read = {path.stem: notebooks.read(path) for path in done + begun}
     for notebook in read.values():
@@ -54,15 +51,14 @@ def write(folder: Path, *, solved: bool = True) -> Path:
     start = {path.stem: notebooks.read(path) for path in notebooks.NOTEBOOKS.glob(f"{START}.ipynb")}
     with tempfile.TemporaryDirectory(prefix=".book-", dir=folder) as temporary:
         source, pages = Path(temporary) / "source", Path(temporary) / "pages"
-        (source / "static").mkdir(parents=True)
         chapters = [_chapter(name, start | executed, findings, folder) for name in start | executed]
         for chapter in chapters:
-            nbformat.write(chapter["notebook"], source / f"{chapter['name']}.ipynb")
+            text = nbformat.writes(chapter["notebook"])
+            store.write_text(source / f"{chapter['name']}.ipynb", text)
             for name, (png, _) in chapter["pictures"].items():
                 store.write_bytes(source / "static" / chapter["name"] / f"{name}.png", png)
         shutil.copy(store.root() / "TEACHING.md", source / "teaching.md")
-        index = front.page(findings, chapters, failed, solved=solved)
-        (source / "index.md").write_text(index)
+        (source / "index.md").write_text(front.page(findings, chapters, failed, solved=solved))
         _build(source, pages, record)
         if not solved:
             shutil.rmtree(folder / HANDOUT, ignore_errors=True)
@@ -75,7 +71,6 @@ def write(folder: Path, *, solved: bool = True) -> Path:
 
 
 def _build(source: Path, pages: Path, about: dict) -> None:
-    """Run Sphinx; a warning of its own would stand in the output of the run."""
     pinned = "pinned kernels" if about["pinned"] is True else f"not pinned: {about['pinned']}"
     footer = (front.BOOK / "footer.html").read_text().format(**about | {"pinned": pinned})
     settings = yaml.safe_load((front.BOOK / "conf.yml").read_text())
@@ -90,7 +85,7 @@ def _build(source: Path, pages: Path, about: dict) -> None:
 
 
 def setup(app: Sphinx) -> dict:
-    """Make this module an extension of Sphinx: formulas become MathML, without a network."""
+    """As an extension of Sphinx: formulas become MathML, without a network."""
 
     def formula(display: str):
         def visit(self, node: nodes.math) -> None:
@@ -112,22 +107,12 @@ def _error(notebook: nbformat.NotebookNode | None) -> str:
 
 def _chapter(name: str, executed: Mapping, findings: pd.DataFrame, folder: Path) -> dict:
     """What the book shows of a notebook."""
-    notebook = executed[name]
+    notebook, rows = executed[name], findings[findings["notebook"] == name]
     opening, pictures = notebooks.opening(notebook), notebooks.pictures(notebook)
-    rows = findings[findings["notebook"] == name]
     headline, picture = notebooks.telling(notebook, rows)
-    number = name.split("_")[0]
-    chapter = {
-        "name": name,
-        "title": f"{number} {opening['title'] or name}",
-        "question": opening["question"],
-        "notebook": notebook,
-        "seconds": notebook.metadata.get("papermill", {}).get("duration"),
-        "headline": headline,
-        "picture": picture,
-        "pictures": pictures,
-        "findings": rows.to_dict("records"),
-    }
+    chapter = {"name": name, "title": f"{name.split('_')[0]} {opening['title'] or name}"}
+    chapter |= {"question": opening["question"], "notebook": notebook, "headline": headline}
+    chapter |= {"picture": picture, "pictures": pictures, "findings": rows.to_dict("records")}
     notebooks.without_widgets(notebook)
     image = picture and (f"_static/{name}/{picture}.png", pictures[picture][1])
     notebooks.begin(notebook, chapter["title"], headline, image)
@@ -150,8 +135,8 @@ def _chapter(name: str, executed: Mapping, findings: pd.DataFrame, folder: Path)
 
 
 def _folded(cells: Iterable) -> Iterator[nbformat.NotebookNode]:
-    """The cells of a page: parameters, their check and imports are one line, and what only draws is
-    another, under a name of its own, on which the code unfolds."""
+    """The cells of a page: parameters, check and imports fold into one line, what only draws into
+    another, each under a name of its own."""
     numbers = itertools.count(1)
     for prepares, group in itertools.groupby(cells, _prepares):
         first, *more = group
@@ -185,25 +170,17 @@ def _prepares(cell: nbformat.NotebookNode) -> bool:
 
 def _draws(cell: nbformat.NotebookNode) -> bool:
     """Whether a cell does nothing but show figures."""
-    shows = cell.cell_type == "code" and "run.show(" in cell.source
-    return shows and _only_show(ast.parse(cell.source).body)
-
-
-def _only_show(lines: Iterable[ast.stmt]) -> bool:
-    return all(
-        _only_show([*line.body, *line.orelse])
-        if isinstance(line, ast.If | ast.For)
-        else ast.unparse(getattr(getattr(line, "value", line), "func", line)) == "run.show"
-        for line in lines
-    )
+    if cell.cell_type != "code" or "run.show(" not in cell.source:
+        return False
+    lines = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.stmt)]
+    lines = [ast.unparse(line) for line in lines if not isinstance(line, ast.If | ast.For)]
+    return all(line.startswith("run.show(") for line in lines)
 
 
 def _unlinked(text: str, known: Mapping[str, object]) -> str:
     """Markdown or HTML without the links to notebooks that are not in the book."""
-    for link in (
-        r"\[(?P<text>[^]]*)\]\((?P<to>\w+)\.ipynb\)",
-        r'<a href="(?P<to>\w+)\.ipynb">(?P<text>.*?)</a>',
-    ):
+    markdown = r"\[(?P<text>[^]]*)\]\((?P<to>\w+)\.ipynb\)"
+    for link in (markdown, r'<a href="(?P<to>\w+)\.ipynb">(?P<text>.*?)</a>'):
         text = re.sub(link, lambda link: link[0] if link["to"] in known else link["text"], text)
     return text
 

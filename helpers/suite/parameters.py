@@ -16,21 +16,11 @@ from pydantic import ValidationError as Refused
 
 from helpers import explain, models, store
 from helpers.data import folders
-from helpers.data.images import (
-    EACH,
-    ONE,
-    Folder,
-    Images,
-    Share,
-    There,
-    images_of,
-    meant,
-    nearest,
-)
+from helpers.data.images import EACH, ONE, Folder, Images, Share, There, images_of, meant, nearest
 from helpers.icon2 import frames
 from helpers.models import networks
 from helpers.models.recipe import WIDER, Recipe, Times, recipes
-from helpers.suite import failures, waits
+from helpers.suite import failures
 from helpers.worlds.driving import CLASSES
 
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
@@ -43,6 +33,10 @@ class ParameterError(failures.Plain, ValueError):
 
 Seed = Annotated[int, Field(ge=0, lt=2**32)]  # NumPy takes no larger one
 METHODS = Literal[*explain.METHODS]
+
+
+def numbered(seeds: Any) -> Any:
+    return list(range(seeds)) if type(seeds) is int else seeds  # a number says how many
 
 
 class Declared:
@@ -109,19 +103,14 @@ class Declared:
     class_table: There | None
     group_table: There | None
     # of the sweeps
-    seeds: Annotated[
-        list[Seed],
-        Field(min_length=1),
-        BeforeValidator(lambda seeds: list(range(seeds)) if type(seeds) is int else seeds),
-    ]  # a number says how many
+    seeds: Annotated[list[Seed], Field(min_length=1), BeforeValidator(numbered)]
 
 
 def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
     """Check a notebook's parameters, which are the annotated names of its ``globals()``.
 
-    Returns them by name: `images` is an :class:`Images`, `model` a :class:`Recipe` with the
-    notebook's `trainings`, and `models` all models. A :class:`ParameterError` names all that is
-    unknown, mistyped, out of range, not there or cannot be built, and says what is allowed."""
+    Returns them by name: `images` as :class:`Images`, `model` as :class:`Recipe`, `models` all of
+    them. A :class:`ParameterError` names all that is wrong, and says what is allowed."""
     failures.watch()
     optimized()
     cells = [_annotated(source) for source in namespace.get("In", [])]
@@ -130,9 +119,7 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
     own = {name: namespace[name] for name in names if name in namespace}
     if not own:
         raise ParameterError("The parameters are not there yet: run the cell above first.")
-    settings = accepted(own, {name: namespace.get(name) for name in _injected(namespace)})
-    waits.tell(settings)
-    return settings
+    return accepted(own, {name: namespace.get(name) for name in _injected(namespace)})
 
 
 def optimized() -> None:

@@ -1,5 +1,4 @@
-"""What a workflow checks before it runs anything: its keys, its notebooks, its inputs.
-What a single notebook refuses is checked in :mod:`helpers.suite.parameters`."""
+"""What a workflow checks before it runs anything: its keys, its notebooks, its inputs."""
 
 import os
 import time
@@ -32,9 +31,7 @@ def plan(
     config: Mapping[str, Any], folder: Path, files: Iterable[str | Path] = ()
 ) -> tuple[str, dict[str, dict]]:
     """The name of a run's folder, and the parameters of each notebook that it executes.
-
-    `config`, read from `files`, is as GUIDE.md, "Sweeps", says. What each notebook will use is
-    printed. A ValueError or OSError names what is wrong."""
+    What they will use is printed; a ValueError or OSError names what is wrong in `config`."""
     preset = once(files)
     declared = {path.stem: parameters.defaults(path) for path in folder.glob("*.ipynb")}
     everywhere = {name: own for name, own in sorted(declared.items()) if own}
@@ -76,8 +73,7 @@ def plan(
 
 
 def cost(settings: SimpleNamespace) -> str:
-    """What rating methods on the published mosaics will cost at most: networks, passes, bytes, and
-    a rough time, from one pass here."""
+    """What rating methods on the published mosaics will cost at most; the time from one pass."""
     known = [KINDS[name] for name in settings.sets if name in KINDS]
     number, size = sum(known) * settings.mosaics, settings.images.size
     paper = settings.effort == "paper"

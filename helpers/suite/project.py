@@ -1,5 +1,4 @@
-"""A notebook's run: the state it starts from, where its results go, and what made it.
-With one thread a seed gives the same model whatever the number of cores."""
+"""A notebook's run: the state it starts from, where its results go, and what made it."""
 
 import json
 import platform
@@ -16,34 +15,29 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+import yaml
 from IPython.display import display
 
 import helpers
-from helpers import figures, store
-from helpers.suite import claims, failures, parameters, waits, words
+from helpers import figures, models, store
+from helpers.suite import claims, failures, parameters, words
 
 FEWEST = 5  # trainings of a model from which intervals can be trusted to be of use
-#: Parameters that name files of the reader's.
-FILES = "labels", "predictions", "frames", "weights", "gps", "areas", "incomes", "table", "masks"
-FILES += ("photographs",)
+#: Parameters that name files of the reader.
+FILES = [*parameters.NEEDS, "labels", "frames", "table", "masks", "photographs"]
 #: Names below ``outputs/`` that belong to no run: never, and not when a workflow names its run.
 KEPT = {"models": "trained models", "home": "settings", "predictions": "detections"}
-TAKEN = {  # in small letters, for there are disks that see no others
-    "lab": "the copies of `make lab`",
-    "class": "the copies of `make class`",
-    "test": "what `make test` writes",
-    "seeds": "what `make seeds` writes",
-    "sweep": "what `make sweep` writes",
-    "example.png": "a picture",
-}
+TAKEN = {"lab", "class", "test", "seeds", "sweep", "example.png"}
 OF_CONTEXTS = "03", "04", "05"  # lessons that show images of contexts
+HERE = "Its networks are here: nothing is trained anew."
+DESCRIBE = "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"  # a commit
 CUT = "cut out of C's validation and test images; the paper generated its own"
 CHANGED = "You changed {}: the sentences below tell of the stored run. \
 For yours, read the numbers, figures and findings."
 
 
 def seed_everything(seed: int) -> None:
-    """Seed Python, NumPy and torch, and give torch one thread."""
+    """Seed Python, NumPy and torch; with one thread a seed gives one model on any machine."""
     pd.set_option("mode.string_storage", "python")  # with Arrow some operations differ
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002  libraries that draw from the global state
@@ -76,8 +70,7 @@ class Run:
 
     def findings(self, estimates: Iterable, reference: Iterable = ()) -> None:
         """Judge the notebook's claims, save them as ``findings/<notebook>.json`` and display them.
-        `estimates` are by the ids of ``claims.csv`` (:func:`claims.judge`), `reference` those of
-        networks that cannot know; those that are rows of its tables are read there."""
+        `reference` are the estimates of networks that cannot know (:func:`claims.judge`)."""
         has = vars(self.settings)
         data = ["printed", *(["labels"] if has.get("labels") else [])]
         data += [has["images"].source] if has.get("images") else []
@@ -95,7 +88,7 @@ class Run:
             print(f"The images are the authors'; {how['ours']}.")
         if self.changed:
             print(CHANGED.format(", ".join(self.changed)))
-        waits.note(self.notebook, self.settings)
+        store.write_text(noted(self.notebook, self.settings), self.notebook)
 
     def _ours(self) -> str:
         """What is not the authors' in a run on their images; empty in any other run."""
@@ -119,11 +112,8 @@ class Run:
 
 
 def start(notebook: str, settings: SimpleNamespace) -> Run:
-    """Begin a notebook's run: seeds, one thread, figure style, and its output folder.
-
-    `notebook` is the file's name without its ending, `settings` what :func:`parameters.check`
-    returned. Its `output` names the folder under ``outputs/``, such as ``photos`` or
-    ``sweep/seed-1``; a ValueError where it is no name of a folder."""
+    """Begin a notebook's run: seeds, one thread, figure style, and its folder under ``outputs/``.
+    `notebook` is the file's name without ending, `settings` what :func:`parameters.check` gave."""
     seed_everything(settings.seed)
     figures.set_style()
     pd.set_option("display.max_colwidth", None)  # claims are sentences
@@ -136,8 +126,28 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     few = getattr(settings, "trainings", FEWEST)
     if few < FEWEST:
         print(f"A model is {few} trainings here: below {FEWEST}, intervals are wide.")
+    if failures.in_lab() and (sentence := wait(notebook, settings)):  # where somebody waits
+        print(sentence)
     folder = store.outputs() / output_name(settings.output)
     return Run(notebook, settings, folder, changed)
+
+
+def wait(lesson: str, settings: SimpleNamespace, slower: float = 1.0) -> str:
+    """A sentence on the wait for a lesson, on a machine so many times slower; "" of no lesson."""
+    takes = yaml.safe_load((store.root() / "data/seconds.yml").read_text()).get(lesson)
+    if takes is None or noted(lesson, settings).is_file():
+        return "" if takes is None else HERE
+    minutes = round(takes * slower / 60)
+    length = "less than a minute" if minutes < 1 else f"about {minutes} minute{'s' * (minutes > 1)}"
+    return f"Its first run takes {length} if nothing else runs; what it trains is then kept."
+
+
+def noted(lesson: str, settings: SimpleNamespace) -> Path:
+    """A file beside the networks: there once a lesson ran through by these settings and code."""
+    chosen = {name: value for name, value in vars(settings).items() if name != "output"}
+    text = json.dumps(chosen, default=vars, sort_keys=True)
+    decides = {"code": models.TRAINING.digest(), "pinned": helpers.unpinned is None}
+    return store.networks() / "lessons" / store.key("lesson", lesson=lesson, given=text, **decides)
 
 
 def output_name(name: Any) -> str:
@@ -162,25 +172,25 @@ def run_name(config: Mapping[str, Any], default: str) -> str:
     if name is None or isinstance(name, bool):
         raise ValueError(f"run: {name} is no name; write it in quotes (YAML reads no as False)")
     name = str(name)
-    if name != default and (what := TAKEN.get(name.casefold())):
-        raise ValueError(f"run: {name!r} is the name of {what}; take another name")
+    if name != default and name.casefold() in TAKEN:  # some disks see small letters alone
+        raise ValueError(f"run: {name!r} is the name of what `make` writes; take another name")
     return output_name(name)
 
 
 def record(folder: Path, notebooks: Mapping) -> dict:
     """Write what made a run, whose executed notebooks are by name, as ``run.json``; hand it back.
-
-    Its commit has a "+" where files were changed since, and is empty without git; lock is the
-    digest of the locked requirements; pinned is true, or why not."""
+    The commit has a "+" where files were changed since, and is empty without git."""
     lock = store.root() / "requirements.lock"
     timed = {name: one.metadata.get("papermill", {}) for name, one in notebooks.items()}
     made = {
         "version": version("visual-bias-notebooks"),
-        "commit": _commit(),
+        "commit": _told("git", "-C", str(store.root()), *DESCRIBE),
         "lock": store.file_digest(lock)[:16] if lock.is_file() else "",
         "python": platform.python_version(),
         "torch": version("torch"),
-        "processor": _processor(),
+        "processor": (_told("grep", "-m1", "^model name", "/proc/cpuinfo").partition(": ")[2])
+        or platform.processor()
+        or platform.machine(),
         "pinned": helpers.unpinned or True,
         "seconds": {name: round(of.get("duration") or 0, 1) for name, of in timed.items()},
     }
@@ -188,16 +198,9 @@ def record(folder: Path, notebooks: Mapping) -> dict:
     return made
 
 
-def _commit() -> str:
-    describe = ["describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"]
-    git = ["git", "-C", str(store.root()), *describe]
+def _told(*command: str) -> str:
+    """What a command prints; "" where it fails or is not there."""
     try:
-        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
-
-
-def _processor() -> str:
-    file = Path("/proc/cpuinfo")
-    names = re.findall(r"^model name\s*: (.*)$", file.read_text(), re.M) if file.is_file() else []
-    return names[0] if names else platform.processor() or platform.machine()

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import helpers
 from helpers import store
 from helpers.models import probe
-from helpers.suite import notebooks, parameters, waits
+from helpers.suite import notebooks, parameters, project
 
 MEMORY, DISK = 7.5, 2.0  # gigabytes that a seat needs
 PORTS = range(8888, 8939)  # those that JupyterLab tries
@@ -64,7 +64,7 @@ def lessons(slower: float) -> list[str]:
         if path.stem.split("_")[0] in TRAIN_NOTHING:
             continue
         settings = parameters.accepted(parameters.defaults(path), {})
-        if (sentence := waits.wait(path.stem, settings, slower)) != waits.HERE:
+        if (sentence := project.wait(path.stem, settings, slower)) != project.HERE:
             waiting.append(f"    {path.stem}: {sentence}")
     head = f"    {len(waiting)} lessons train first. `make run` trains for all of them at once:"
     return [head, *waiting] if waiting else ["ok  The networks of all lessons are here."]

@@ -1,6 +1,4 @@
-"""Judged claims as people read them, alike in JupyterLab, in the book and as text: the verdict
-first, then the claim, our number and the paper's, and what stands behind them. Tables of sentences
-are left-aligned."""
+"""Judged claims as people read them, alike in JupyterLab, in the book and as text."""
 
 import html
 import math
@@ -9,7 +7,6 @@ from pathlib import Path
 
 import jinja2
 import pandas as pd
-from IPython.display import HTML
 
 from helpers.suite import claims
 
@@ -29,11 +26,10 @@ LOOKS = {
     claims.BLIND: ("=", "#7a3b69"),
 }
 COUNTED = [verdict for verdict, look in LOOKS.items() if look != NOT_COUNTED]
-LEFT = ' style="text-align:left;vertical-align:top"'
 
 
 def sentence(row: Mapping) -> str:
-    """A judged claim, our number, the paper's, and in how many seeds it came out so."""
+    """A judged claim with our number, the paper's, and in how many seeds it came out so."""
     if math.isnan(row["measured"]):
         return row["claim"] + (f" ({row['note']})" if row["note"] else "")
     paper = f"the paper: {row['paper']}" if row["paper"] else ""
@@ -61,20 +57,13 @@ def page(judged: pd.DataFrame) -> str:
 
 
 def folded(judged: pd.DataFrame) -> list[dict]:
-    """The rows of `judged`; where many claims have no counterpart for one and the same reason, the
-    first stands for all, and says so."""
+    """The rows of `judged`; of many without a counterpart for one reason, the first says it."""
     nowhere = judged["verdict"] == claims.NO_COUNTERPART
     alike = judged.groupby(["verdict", "note"])["id"].transform("size").where(nowhere, 1)
     many = alike > MANY
     counted = alike.map("{} claims of the paper, such as: ".format).where(many, "")
     table = judged.assign(claim=counted + judged["claim"])
     return table[~many | ~judged.duplicated(["verdict", "note"])].to_dict("records")
-
-
-def left(table: pd.DataFrame, **options) -> HTML:
-    """A table of sentences, left-aligned in JupyterLab, too, and without an index."""
-    made = table.to_html(index=False, border=0, **options)
-    return HTML(made.replace("<td>", f"<td{LEFT}>").replace("<th>", f"<th{LEFT}>"))
 
 
 def _details(row: Mapping) -> list[tuple[str, str]]:
