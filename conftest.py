@@ -65,3 +65,13 @@ def real() -> Path:
     if not folder.is_dir():
         pytest.skip("no real inputs beside the checkout (../shared/real)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def kernel():
+    """Runs lessons on other data, one after the other."""
+    from executed import Kernel
+
+    kernel = Kernel()
+    yield kernel
+    kernel.end()

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -264,22 +263,13 @@ def test_the_recorded_pairs_are_whole():
         sweep.recorded(store.root() / "data" / "nothing.csv")
 
 
-def snakemake(tmp_path, *arguments):
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "SUITE_OUTPUTS": str(tmp_path / "outputs"), "PATH": path}
-    command = [sys.executable, "-m", "snakemake", "-s", "sweeps/context_bias.smk", "--nolock"]
-    return subprocess.run(
-        [*command, *arguments], cwd=store.root(), env=environment, capture_output=True, text=True
-    )
-
-
 IN_TURN = """
 import sys
 from snakemake.cli import main
-for config in sys.argv[1:]:
-    print("CONFIG", file=sys.stderr)
+for asked in sys.argv[1:]:
+    print("ASKED", file=sys.stderr, flush=True)
     try:
-        main(["-s", "sweeps/context_bias.smk", "--nolock", "--cores", "1", "--config", config])
+        main(["-s", "sweeps/context_bias.smk", "--nolock", "--cores", "1", *asked.split()])
     except SystemExit as error:
         print("ENDED WITH", error.code, file=sys.stderr)
 """
@@ -287,29 +277,22 @@ for config in sys.argv[1:]:
 
 @pytest.mark.slow
 def test_a_sweep_refuses_what_is_wrong_before_anything_runs(tmp_path):
+    """One process asks in turn, for what it loads takes the longest."""
+    taken = store.write_text(tmp_path / "taken.yml", "run: lab\n")
+    twice = store.write_text(tmp_path / "twice.yml", "run: a\nrun: b\n")
     wrong = {
-        "seed=[0,1]": "did you mean 'seeds'",
-        "doses=[0,1]": "doses",
-        "per_class=1": "per_class",
+        "--config seed=[0,1]": "did you mean 'seeds'",
+        "--config doses=[0,1]": "doses",
+        "--config per_class=1": "per_class",
+        f"--configfile {taken}": "'lab' is the name of",
+        f"--configfile {twice}": "'run' is given twice",
     }
     environment = {**os.environ, "SUITE_OUTPUTS": str(tmp_path / "outputs")}
     done = subprocess.run(
         [sys.executable, "-c", IN_TURN, *wrong],
         cwd=store.root(), env=environment, capture_output=True, text=True,
     )  # fmt: skip
-    _, *told = done.stderr.split("CONFIG\n")
+    _, *told = done.stderr.split("ASKED\n")
     for said, one in zip(wrong.values(), told, strict=True):
         assert "refused before anything ran" in one and said in one and "ENDED WITH 1" in one, one
     assert not (tmp_path / "outputs").exists()
-
-
-@pytest.mark.slow
-def test_a_sweep_runs_and_a_second_time_has_nothing_to_do(tmp_path):
-    config = tmp_path / "small.yml"
-    config.write_text("{seeds: [0], per_class: 18, trainings: 2}")
-    done = snakemake(tmp_path, "--cores", "1", "--configfile", str(config))
-    assert done.returncode == 0, done.stderr[-3000:]
-    written = sweep.recorded(tmp_path / "outputs" / "sweep" / "worlds.csv")
-    assert set(written["pair"]) == {0} and set(written["world"]) == {"biased", "twin"}
-    again = snakemake(tmp_path, "--cores", "1", "--configfile", str(config))
-    assert "Nothing to be done" in again.stdout + again.stderr
