@@ -22,11 +22,12 @@ sys.path.insert(0, str(store.root() / "tests"))
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
-    """Compare no outputs (nbval's lax mode) where this machine's numbers are not the suite's."""
+    """Compare no outputs (nbval's lax mode) where this machine's numbers are not the suite's. With
+    pytest-xdist it is asked once, for workers have the options of the first process."""
     import pandas as pd  # after helpers, which pins the kernels
 
     pd.set_option("mode.string_storage", "python")  # as every run has it (`seed_everything`)
-    if not config.option.nbval:
+    if not config.option.nbval or hasattr(config, "workerinput"):
         return
     import kernels
 

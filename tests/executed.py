@@ -24,10 +24,14 @@ class Kernel:
     def run(self, path, given, outputs, folder=None):
         """The lesson as it ran with these parameters, its results below `outputs`."""
         lesson = parameterize_notebook(load_notebook_node(str(path)), given)
+        return self.execute(lesson, outputs, folder or path.parent)
+
+    def execute(self, lesson, outputs, folder=None):
         begins = f"%reset -f\nimport os\nos.environ['SUITE_OUTPUTS'] = {str(outputs)!r}"
-        begins += f"\nos.chdir({str(folder or path.parent)!r})\ndel os"
+        begins += f"\nos.chdir({str(folder or store.root())!r})\ndel os"
         lesson.cells.insert(0, nbformat.v4.new_code_cell(begins))
         NotebookClient(lesson, km=self.manager, timeout=None).execute()
+        del lesson.cells[0]
         return lesson
 
     def end(self):

@@ -77,6 +77,23 @@ def broken(page, path):
                 yield link
 
 
+# marks words of each look thrice: colour on ground, and size
+ONCE = """() => {
+  const seen = {};
+  for (const one of document.querySelectorAll('body *')) {
+    const words = [...one.childNodes].some(node => node.nodeType === 3 && node.data.trim());
+    if (!words || !one.checkVisibility()) continue;
+    let under = one, ground;
+    do ground = getComputedStyle(under).backgroundColor;
+    while (ground === 'rgba(0, 0, 0, 0)' && (under = under.parentElement));
+    const own = getComputedStyle(one);
+    const look = [own.color, ground, own.fontSize, own.fontWeight, one.tagName === 'A'].join();
+    seen[look] = (seen[look] || 0) + 1;
+    one.toggleAttribute('data-once', seen[look] <= 3);
+  }
+}"""
+
+
 def test_every_page_fits_its_window_and_can_be_read_by_everybody_offline(book, browser):
     """Wide and narrow, without an error or a dead link; by axe-core contrast, alternative texts and
     names of controls, light and dark: nothing serious."""
@@ -92,17 +109,21 @@ def test_every_page_fits_its_window_and_can_be_read_by_everybody_offline(book, b
                 assert top < 1200, f"{path.name}: the first figure is {top} pixels down"
         assert not [*broken(page, path)], path.name
         assert not complaints, f"{path.name}: {complaints[:3]}"  # axe itself asks for style sheets
-        every = {"resultTypes": ["violations"]}
-        colours = every | {"runOnly": ["color-contrast", "link-in-text-block"]}  # a theme changes
-        for theme, rules in {"light": every, "dark": colours}.items():
+        colours, faults = ["color-contrast", "link-in-text-block"], []
+        asked = [("light", None, {"rules": {one: {"enabled": False} for one in colours}})]
+        looks = {"include": [["[data-once]"]]}
+        asked += [(theme, looks, {"runOnly": colours}) for theme in ("light", "dark")]
+        for theme, part, rules in asked:
             page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
             page.wait_for_timeout(300)  # colours fade from one theme to the other
-            faults = [
-                (fault["id"], fault["nodes"][0]["html"][:200])
-                for fault in axe.run(page, options=rules).response["violations"]
+            page.evaluate(ONCE)
+            rules |= {"resultTypes": ["violations"]}
+            faults += [
+                (theme, fault["id"], fault["nodes"][0]["html"][:200])
+                for fault in axe.run(page, part, rules).response["violations"]
                 if fault["impact"] in ("serious", "critical")
             ]
-            assert not faults, f"{path.name}: {faults}"
+        assert not faults, f"{path.name}: {faults}"
         page.close()
 
 
@@ -155,8 +176,9 @@ def test_a_figure_is_enlarged_by_a_click_on_a_phone(book, browser):
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory):
-    """JupyterLab on copies of the notebooks, as `make lab` starts it: address and folder."""
+def lab(browser, tmp_path_factory):
+    """JupyterLab on copies of the notebooks, as `make lab` starts it: address and folder; and a
+    window that loads its scripts once."""
     folder, settings = (tmp_path_factory.mktemp(name) for name in ("lab", "settings"))
     notebooks.copy(folder, solved=True)
     chosen = {"notebook-extension/tracker": {"windowingMode": "none"}}  # every cell is in the page
@@ -184,7 +206,7 @@ def lab(tmp_path_factory):
         except OSError:
             assert server.poll() is None and time.monotonic() < deadline, "JupyterLab did not start"
             time.sleep(0.5)
-    yield address, folder
+    yield address, folder, browser.new_context(viewport={"width": 1400, "height": 900})
     server.terminate()
     try:
         server.wait(timeout=20)
@@ -193,9 +215,9 @@ def lab(tmp_path_factory):
         server.wait()
 
 
-def in_lab(browser, lab, notebook):
+def in_lab(lab, notebook):
     """A notebook open in JupyterLab, its kernel ready."""
-    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page = lab[2].new_page()
     page.goto(f"{lab[0]}/tree/{notebook}.ipynb?reset")
     page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
     page.wait_for_selector("text=Python 3 (ipykernel) | Idle", timeout=60_000)
@@ -213,8 +235,8 @@ def run_all(page, seconds):
     page.wait_for_function(f"() => !{waiting}", timeout=1000 * seconds)
 
 
-def test_a_save_in_lab_changes_nothing(browser, lab):
-    page = in_lab(browser, lab, "01_datasets")
+def test_a_save_in_lab_changes_nothing(lab):
+    page = in_lab(lab, "01_datasets")
     saved = lab[1] / "01_datasets.ipynb"
     stored = json.loads(saved.read_text())
     before, deadline = saved.stat().st_mtime, time.monotonic() + 30
@@ -228,8 +250,8 @@ def test_a_save_in_lab_changes_nothing(browser, lab):
 
 
 @pytest.mark.parametrize("notebook", ["03_contextualized_mosaics", "09_bias_building_blocks"])
-def test_a_lessons_first_screen_in_lab_holds_question_finding_and_figure(browser, lab, notebook):
-    page = in_lab(browser, lab, notebook)
+def test_a_lessons_first_screen_in_lab_holds_question_finding_and_figure(lab, notebook):
+    page = in_lab(lab, notebook)
     first = page.locator(".jp-MarkdownCell").first
     for what in ("blockquote", "strong", "figure img"):
         box = first.locator(what).first.bounding_box()
@@ -238,8 +260,8 @@ def test_a_lessons_first_screen_in_lab_holds_question_finding_and_figure(browser
     page.close()
 
 
-def test_the_start_page_runs_in_lab_and_shows_its_figures(browser, lab):
-    page = in_lab(browser, lab, "00_start_here")
+def test_the_start_page_runs_in_lab_and_shows_its_figures(lab):
+    page = in_lab(lab, "00_start_here")
     run_all(page, 60)
     captions = page.locator(".jp-OutputArea figcaption")
     assert captions.count() == 4
@@ -248,14 +270,14 @@ def test_the_start_page_runs_in_lab_and_shows_its_figures(browser, lab):
 
 
 @pytest.mark.parametrize("notebook", ["07_focus_bias_pairs", "09_bias_building_blocks"])
-def test_a_menu_changes_what_is_shown(browser, lab, notebook):
+def test_a_menu_changes_what_is_shown(lab, notebook):
     """Of a lesson that ends with its menus: what follows them is run by other tests."""
     path = lab[1] / f"{notebook}.ipynb"
     lesson = nbformat.read(path, as_version=4)
     menus = [notebooks.MENUS in str(cell.get("outputs")) for cell in lesson.cells]
     lesson.cells = lesson.cells[: menus.index(True) + 1]
     nbformat.write(lesson, path)
-    page = in_lab(browser, lab, notebook)
+    page = in_lab(lab, notebook)
     run_all(page, 400)
     output = page.locator(".jp-OutputArea:has(select)").first
     before = output.inner_html()
@@ -275,13 +297,13 @@ def test_a_menu_changes_what_is_shown(browser, lab, notebook):
     page.close()
 
 
-def test_whoever_runs_all_cells_sees_a_failure_at_the_end(browser, lab):
+def test_whoever_runs_all_cells_sees_a_failure_at_the_end(lab):
     begin = ["seed: int = 0", "from helpers.suite.parameters import check", "check(globals())"]
     sources = ["\n".join(begin), "1 / 0", "print('never')", "print('nor this')"]
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
     notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": notebooks.KERNEL})
     nbformat.write(notebook, lab[1] / "failing.ipynb")
-    page = in_lab(browser, lab, "failing")
+    page = in_lab(lab, "failing")
     run_all(page, 60)
     expect = pytest.importorskip("playwright.sync_api").expect
     last = page.locator(".jp-CodeCell").last.locator(".jp-OutputArea-output")
@@ -293,7 +315,7 @@ def test_whoever_runs_all_cells_sees_a_failure_at_the_end(browser, lab):
     expect(last).to_have_text("nor this", timeout=60_000)
 
 
-def test_an_edit_of_a_lessons_method_changes_its_figure(browser, lab):
+def test_an_edit_of_a_lessons_method_changes_its_figure(lab):
     """A comparison of one's own among those of 09: the figure has another column for each set."""
     path = lab[1] / "09_bias_building_blocks.ipynb"
     lesson = nbformat.read(store.root() / "notebooks" / path.name, as_version=4)
@@ -304,7 +326,7 @@ def test_an_edit_of_a_lessons_method_changes_its_figure(browser, lab):
     lesson.cells = [*code[:3], six, method]
     code[0].source = code[0].source.replace("draws: int = 999", "draws: int = 99")
     nbformat.write(lesson, path)
-    page = in_lab(browser, lab, path.stem)
+    page = in_lab(lab, path.stem)
     run_all(page, 200)
     picture = page.locator(".jp-CodeCell").last.locator("figure img").last
     before = picture.get_attribute("src")

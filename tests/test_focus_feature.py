@@ -217,7 +217,8 @@ def test_recorded_trials_are_those_that_the_sweep_makes():
 
 def test_a_seed_makes_the_recorded_columns_and_is_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    monkeypatch.setattr(trials, "PER_CLASS", 24)
+    monkeypatch.setattr(trials, "SIZE", 48)
+    monkeypatch.setattr(trials, "PER_CLASS", 18)
     monkeypatch.setattr(trials, "PER_PAIR", 2)
     monkeypatch.setattr(trials, "MANY", 2)
     monkeypatch.setattr(trials, "BETWEEN", ())

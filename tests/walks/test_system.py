@@ -112,7 +112,7 @@ def test_make_quotes_the_folder_that_it_stands_in(clone, goal):
 @pytest.mark.slow
 def test_a_file_of_the_readers_does_not_stand_before_the_package(tmp_path):
     """B5, and the warning that a kernel is not encrypted: by the kernels' configuration."""
-    begins = "from helpers.suite.parameters import check; import mine; assert mine.X"
+    begins = "from helpers import store; import mine; assert mine.X and store.root()"
     cell = nbformat.v4.new_code_cell(begins)
     about = {"kernelspec": {"name": "python3", "display_name": "", "language": "python"}}
     nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata=about), tmp_path / "a.ipynb")
