@@ -225,7 +225,8 @@ def test_claims_hold_where_the_dose_shows_and_not_where_nothing_does():
     assert "undecided" in found["suite/contexts/told"]
 
 
-def test_a_pair_differs_in_its_contexts_alone_and_has_all_measures():
+def test_a_pair_differs_in_its_contexts_alone_and_has_all_measures(monkeypatch):
+    monkeypatch.setattr(context_worlds, "HELD_OUT", 48)
     images, recipe = Images("world", 96, 18), Recipe(trainings=2, epochs=1)
     small = context_worlds.pair(7, images, recipe)
     assert small.groupby(["world", "trainings"]).size().eq(4).all() and len(small) == 16
