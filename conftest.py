@@ -7,6 +7,7 @@ elsewhere they are checked leniently, and the first line of a test run says so.
 import gc
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from helpers import store
 
 os.environ.update({"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"})  # kernels of nbval, too
 sys.path.insert(0, str(store.root() / "tests"))
+import forked
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -27,6 +29,10 @@ def pytest_configure(config):
     import pandas as pd  # after helpers, which pins the kernels
 
     pd.set_option("mode.string_storage", "python")  # as every run has it (`seed_everything`)
+    if forked.PLACE not in os.environ:  # neither a worker, nor a test within a test
+        folder = tempfile.TemporaryDirectory(prefix="kernels-")
+        config.add_cleanup(folder.cleanup)
+        config.add_cleanup(forked.begin(Path(folder.name)))
     if not config.option.nbval or hasattr(config, "workerinput"):
         return
     import kernels
@@ -66,13 +72,3 @@ def real() -> Path:
     if not folder.is_dir():
         pytest.skip("no real inputs beside the checkout (../shared/real)")
     return folder
-
-
-@pytest.fixture(scope="session")
-def kernel():
-    """Runs lessons on other data, one after the other."""
-    from executed import Kernel
-
-    kernel = Kernel()
-    yield kernel
-    kernel.end()

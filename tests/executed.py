@@ -1,10 +1,8 @@
-"""Lessons on other data, one after the other in one kernel: what it loads, it loads once."""
+"""Lessons as tests run them on other data, and copies of the project in which they may."""
 
 import os
 import shutil
 
-import nbformat
-from jupyter_client.manager import start_new_kernel
 from nbclient import NotebookClient
 from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
@@ -12,30 +10,12 @@ from papermill.parameterize import parameterize_notebook
 from helpers import store
 
 
-class Kernel:
-    """A kernel that forgets, before each lesson, the names of the one before."""
-
-    def __init__(self, root=None):
-        root = root or store.root()
-        how = {"env": os.environ | {"PYTHONPATH": str(root)}, "cwd": str(root / "notebooks")}
-        self.manager, client = start_new_kernel(kernel_name="python3", **how)
-        client.stop_channels()
-
-    def run(self, path, given, outputs, folder=None):
-        """The lesson as it ran with these parameters, its results below `outputs`."""
-        lesson = parameterize_notebook(load_notebook_node(str(path)), given)
-        return self.execute(lesson, outputs, folder or path.parent)
-
-    def execute(self, lesson, outputs, folder=None):
-        begins = f"%reset -f\nimport os\nos.environ['SUITE_OUTPUTS'] = {str(outputs)!r}"
-        begins += f"\nos.chdir({str(folder or store.root())!r})\ndel os"
-        lesson.cells.insert(0, nbformat.v4.new_code_cell(begins))
-        NotebookClient(lesson, km=self.manager, timeout=None).execute()
-        del lesson.cells[0]
-        return lesson
-
-    def end(self):
-        self.manager.shutdown_kernel(now=True)
+def executed(path, given, outputs, root=None):
+    """The lesson as it ran with these parameters, its results below `outputs`."""
+    lesson = parameterize_notebook(load_notebook_node(str(path)), given)
+    own = {"PYTHONPATH": str(root or store.root()), "SUITE_OUTPUTS": str(outputs)}
+    client = NotebookClient(lesson, kernel_name="python3", timeout=None)
+    return client.execute(env=os.environ | own, cwd=str(path.parent))
 
 
 def printed(lesson):

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from executed import printed
+from executed import executed, printed
 from nbclient.exceptions import CellExecutionError
 from test_background import image_set
 
@@ -60,7 +60,7 @@ def photographed(tmp_path_factory):
         ("05_gradcam_comparison", 3, "where the objects are is known: False"),
     ],
 )
-def test_notebooks_run_on_real_photographs(real, kernel, photographed, name, figures, says):
+def test_notebooks_run_on_real_photographs(real, photographed, name, figures, says):
     weights = str(real / "weights" / "squeezenet1_0_imagenet.safetensors")
     given = {
         "output": "photos",
@@ -74,7 +74,7 @@ def test_notebooks_run_on_real_photographs(real, kernel, photographed, name, fig
     path = store.root() / "notebooks" / f"{name}.ipynb"
     known = {k: v for k, v in given.items() if k in parameters.defaults(path)}
     parameters.accepted(parameters.defaults(path), known)
-    lesson = kernel.run(path, known, photographed)
+    lesson = executed(path, known, photographed)
     record = json.loads((photographed / "photos/findings" / f"{name}.json").read_text())
     assert record["settings"]["images"]["source"] == "folder" and len(record["findings"]) >= 1
     drawn = list((photographed / "photos/figures" / name).glob("*.png"))
@@ -82,6 +82,6 @@ def test_notebooks_run_on_real_photographs(real, kernel, photographed, name, fig
 
 
 @pytest.mark.slow
-def test_an_undeclared_parameter_is_refused_in_the_notebook_too(kernel, tmp_path):
+def test_an_undeclared_parameter_is_refused_in_the_notebook_too(tmp_path):
     with pytest.raises(CellExecutionError, match="parameter 'sed' is not declared here"):
-        kernel.run(store.root() / "notebooks/01_datasets.ipynb", {"sed": 3}, tmp_path)
+        executed(store.root() / "notebooks/01_datasets.ipynb", {"sed": 3}, tmp_path)

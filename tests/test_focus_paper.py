@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from executed import Kernel, copied, printed, readdressed
+from executed import copied, executed, printed, readdressed
 from PIL import Image
 from safetensors.torch import save_file
 from test_sources_archives import Server, zipped
@@ -68,16 +68,14 @@ def project(tmp_path_factory):
     for name in ARCHITECTURES:
         weights = models.build(name, 1000, seed=1).network.state_dict()
         save_file({key: one.contiguous() for key, one in weights.items()}, folder / f"{name}.st")
-    kernel = Kernel(folder)
-    yield folder, served, kernel
-    kernel.end()
+    yield folder, served
     served.http.shutdown()
     served.http.server_close()
 
 
-def executed(project, preset: str, lesson: str, **small) -> tuple:
+def ran(project, preset: str, lesson: str, **small) -> tuple:
     """Run a lesson with the block of a preset, made small; its tables' folder, and what it says."""
-    folder, _, kernel = project
+    folder, _ = project
     given = yaml.safe_load((ROOT / f"sweeps/{preset}.yml").read_text())[lesson]
     given["images"] = given["images"] | {"size": SIDE}
     names = small.pop("architectures", ARCHITECTURES)
@@ -89,13 +87,15 @@ def executed(project, preset: str, lesson: str, **small) -> tuple:
     ]  # fmt: skip
     given["model"] = several if lesson.startswith("06") else several[0]
     notebook = folder / "notebooks" / f"{lesson}.ipynb"
-    told = printed(kernel.run(notebook, given | small | {"output": preset}, folder / "outputs"))
+    told = printed(
+        executed(notebook, given | small | {"output": preset}, folder / "outputs", folder)
+    )
     return folder / "outputs" / preset / "tables" / lesson, told
 
 
 def test_imagenet_as_it_is_with_the_authors_mosaics_and_settings(project):
     small = {"mosaics": 1, "methods": METHODS}
-    tables, _ = executed(project, "paper", "06_focus_rating", **small)
+    tables, _ = ran(project, "paper", "06_focus_rating", **small)
     found = pd.read_csv(tables / "focus.csv")
     assert set(found["architecture"]) == set(ARCHITECTURES) and set(found["set"]) == {"ilsvrc2012"}
     assert set(found["mosaics"]) == {3} and found["method"].nunique() == len(METHODS)
@@ -110,7 +110,7 @@ def test_imagenet_as_it_is_with_the_authors_mosaics_and_settings(project):
 
 def test_two_classes_of_imagenet_by_their_numbers(project):
     small = {"per_pair": 3}
-    tables, told = executed(project, "paper", "07_focus_bias_pairs", **small)
+    tables, told = ran(project, "paper", "07_focus_bias_pairs", **small)
     ranked = pd.read_csv(tables / "pairs.csv", dtype={"target": str, "outer": str})
     assert set(zip(ranked["target"], ranked["outer"], strict=True)) == {("84", "39"), ("39", "84")}
     assert (ranked["mosaics"] == 3).all() and "12 held-out images of 2 classes" in told
@@ -120,7 +120,7 @@ def test_the_three_other_sets_with_a_network_fine_tuned_on_the_tiles_other_image
     """All three in one run; what is rated is the authors', what is trained is not."""
     small = {"mosaics": 1, "methods": ["gradcam", "lrp"], "trainings": 1}
     small["architectures"] = ARCHITECTURES[1:]
-    tables, _ = executed(project, "paper-tuned", "06_focus_rating", **small)
+    tables, _ = ran(project, "paper-tuned", "06_focus_rating", **small)
     found = pd.read_csv(tables / "focus.csv")
     assert set(found["set"]) == {"catsdogs", "mit67", "mame"} and set(found["mosaics"]) == {2}
     shares = pd.read_csv(tables / "accuracies.csv")
@@ -135,7 +135,7 @@ def test_a_mosaic_that_the_archive_lacks_is_named(project, tmp_path, monkeypatch
         members = {name: content.read(name) for name in content.namelist()}
     members["mame_mosaic/data/4-copy.jpg"] = members.pop("mame_mosaic/data/4.jpg")
     del members["mame_mosaic/data/2.jpg"]
-    _, served, _ = project
+    _, served = project
     served.files["mame_mosaic.zip"], kept = zipped(members), served.files["mame_mosaic.zip"]
     monkeypatch.setattr(published, "URL", served.url)
     monkeypatch.setattr(store, "root", lambda: tmp_path)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from executed import executed
 
 from helpers import data, focus, store
 from helpers.data.images import Images
@@ -65,10 +66,10 @@ def outputs(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("outputs")
 
 
-def executed(kernel, number: str, given: dict, outputs: Path) -> Path:
+def tables_of(number: str, given: dict, outputs: Path) -> Path:
     """Run a notebook on cats and dogs, the last layer fitted; the folder of its tables."""
     [notebook] = (store.root() / "notebooks").glob(f"{number}_*.ipynb")
-    kernel.run(notebook, given, outputs)
+    executed(notebook, given, outputs)
     return outputs / "dogs/tables" / notebook.stem
 
 
@@ -81,10 +82,10 @@ def cats_and_dogs(real) -> dict:
     return {"output": "dogs", "images": images, "model": model, "trainings": 2}
 
 
-def test_notebook_06_on_cats_and_dogs(kernel, cats_and_dogs, outputs):
+def test_notebook_06_on_cats_and_dogs(cats_and_dogs, outputs):
     given = {"shape": "squeezed", "mosaics": 6, "trainings": 1}
     given |= {"methods": ["gradcam", "lrp", "gradcam++"]}
-    tables = executed(kernel, "06", cats_and_dogs | given, outputs)
+    tables = tables_of("06", cats_and_dogs | given, outputs)
     accuracy = pd.read_csv(tables / "accuracies.csv")["accuracy"].item()
     found = pd.read_csv(tables / "focus.csv").set_index("method")
     print(f"accuracy {accuracy:.2f}\n", found[["mosaics", "mean", "mean_low", "mean_high"]])
@@ -95,12 +96,10 @@ def test_notebook_06_on_cats_and_dogs(kernel, cats_and_dogs, outputs):
 SMALL = {"size": 64, "per_class": 40}
 
 
-def test_notebook_07_on_cats_and_dogs_says_nothing_of_the_drawn_world(
-    kernel, cats_and_dogs, outputs
-):
+def test_notebook_07_on_cats_and_dogs_says_nothing_of_the_drawn_world(cats_and_dogs, outputs):
     """Small images and few mosaics, to the end: the last step is LRP's guess, painted over."""
     given = cats_and_dogs | {"images": cats_and_dogs["images"] | SMALL, "per_pair": 3}
-    tables = executed(kernel, "07", given, outputs)
+    tables = tables_of("07", given, outputs)
     ranked = pd.read_csv(tables / "pairs.csv")
     assert set(ranked["target"]) == {"cat", "dog"} and ranked["focus"].between(0, 1).all()
     states = pd.read_csv(tables / "interventions.csv")

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from executed import Kernel, copied, printed, readdressed
+from executed import copied, executed, printed, readdressed
 from test_sources_archives import Server, authors_archives
 
 from helpers import data, store
@@ -74,19 +74,17 @@ def cut_off(project):
 @pytest.fixture(scope="module")
 def run(project, cut_off):
     """The folder of a run of the six lessons, made after the one that was cut off: two by `make`,
-    the others as it runs them, but in one kernel."""
+    the others as it runs them."""
     folder, _ = project
     given = {"images": IMAGES, "fits": ["scratch"], **SMALL}
     status, told = make_run(folder, LESSONS[:2], given)
     assert status == 0, told
-    kernel = Kernel(folder)
     for name in LESSONS[2:]:
         lesson = folder / "notebooks" / f"{name}.ipynb"
         declared = parameters.defaults(lesson)
         own = {key: value for key, value in given.items() if key in declared}
-        done = kernel.run(lesson, own | {"output": "paper"}, folder / "outputs")
+        done = executed(lesson, own | {"output": "paper"}, folder / "outputs", folder)
         nbformat.write(done, folder / "outputs/paper/notebooks" / lesson.name)
-    kernel.end()
     return folder / "outputs/paper"
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 from detection_oracles import recorded_worlds
+from executed import executed
 
 from helpers import icon2, store
 from helpers.figures import icon2 as figures
@@ -207,13 +208,13 @@ def test_the_published_folder_is_found_and_what_it_lacks_is_named(on_disk, tmp_p
 
 
 @pytest.mark.slow
-def test_the_papers_preset_runs_whole_on_a_small_copy(kernel, tmp_path):
+def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path):
     """Of BDD100K's folder as it is given out, with the parameters of `make run PRESET=paper`."""
     _, both, place, (pictures, _) = written(tmp_path, 300)
     published(tmp_path / "bdd100k", *both, place, pictures)
     preset = yaml.safe_load((store.root() / "sweeps/paper.yml").read_text())["08_icon2"]
     preset |= {"frames": str(tmp_path / preset["frames"]), "resamples": 20, "output": "paper"}
-    kernel.run(store.root() / "notebooks/08_icon2.ipynb", preset, tmp_path / "outputs")
+    executed(store.root() / "notebooks/08_icon2.ipynb", preset, tmp_path / "outputs")
     files = frames.files(SimpleNamespace(frames=preset["frames"]))
     del files["images"]
     data = icon2.read(**files, edges="paper")
