@@ -4,6 +4,7 @@ A kernel has nothing of the suite before its cells run, but torch, pandas and ma
 seconds of each lesson. Where that process is not there, a kernel starts as elsewhere.
 """
 
+import builtins
 import importlib
 import json
 import os
@@ -12,6 +13,7 @@ import signal
 import socket
 import sys
 import threading
+from types import SimpleNamespace
 
 PLACE = "SUITE_TESTS_KERNELS"  # where its socket is
 LIBRARIES = "ipykernel.kernelapp", "captum.attr", "duckdb", "matplotlib.pyplot", "scipy.stats"
@@ -44,13 +46,20 @@ def serve():
     signal.signal(signal.SIGCHLD, ended)
     while server in select.select([server, sys.stdin], [], [])[0]:
         asks, _ = server.accept()
-        for name in LIBRARIES:  # at the first, for many tests need none
-            importlib.import_module(name)
+        load()  # at the first, for many tests need none
         if not os.fork():
             server.close()
             become(asks)
         asks.close()
     os._exit(0)
+
+
+def load():
+    """The libraries, which see that they are in a kernel: pandas shows wider tables there."""
+    builtins.get_ipython = lambda: SimpleNamespace(kernel=True)
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    del builtins.get_ipython
 
 
 def ended(*_):
