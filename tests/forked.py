@@ -1,10 +1,11 @@
 """Kernels for notebooks that tests run: forks of one process that has loaded the libraries.
 
 A kernel has nothing of the suite before its cells run, but torch, pandas and matplotlib are loaded:
-seconds of each lesson. Where that process is not there, a kernel starts as elsewhere.
+seconds of each lesson. Where that process is not there, or not ready, a kernel starts as elsewhere.
 """
 
 import builtins
+import contextlib
 import importlib
 import json
 import os
@@ -33,25 +34,39 @@ def begin(folder):
     os.environ |= {"JUPYTER_PATH": os.pathsep.join(paths), PLACE: str(folder / "socket")}
     environment = os.environ | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
     environment.pop("PYTHONPATH", None)
-    command = [sys.executable, "-P", __file__, "serve"]
+    command = [sys.executable, __file__, "serve"]
     process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE)
     return lambda: [process.stdin.close(), process.wait()]
 
 
 def serve():
-    """Fork a kernel for each that asks, until the process that began this is no more."""
-    server = socket.socket(socket.AF_UNIX)
-    server.bind(os.environ[PLACE])
-    server.listen()
+    """Fork a kernel for each that asks, until the process that began this is no more. The first,
+    and those that come while the libraries are loaded, start as elsewhere."""
+    del sys.path[0]  # a kernel finds nothing in the folder of this file
     signal.signal(signal.SIGCHLD, ended)
-    while server in select.select([server, sys.stdin], [], [])[0]:
-        asks, _ = server.accept()
-        load()  # at the first, for many tests need none
+    for asks, _ in asked():
+        asks.close()
+        break
+    else:
+        os._exit(0)
+    load()
+    for asks, server in asked():
         if not os.fork():
             server.close()
             become(asks)
         asks.close()
     os._exit(0)
+
+
+def asked():
+    """Who asks, one after the other, and where."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.environ[PLACE])  # noqa: PTH108
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.environ[PLACE])
+        server.listen()
+        while server in select.select([server, sys.stdin], [], [])[0]:
+            yield server.accept()[0], server
 
 
 def load():
@@ -94,13 +109,13 @@ def become(asks):
 def ask():
     """Stand for a kernel: hand on interruptions, and end with it."""
     asks = socket.socket(socket.AF_UNIX)
+    text = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()  # noqa: PTH109
     try:
         asks.connect(os.environ[PLACE])
-    except (KeyError, OSError):
+        socket.send_fds(asks, [text], [0, 1, 2])
+        kernel = int(asks.recv(20))
+    except (KeyError, OSError, ValueError):
         os.execv(sys.executable, [sys.executable, "-m", "ipykernel_launcher", *sys.argv[1:]])
-    text = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()  # noqa: PTH109
-    socket.send_fds(asks, [text], [0, 1, 2])
-    kernel = int(asks.recv(20))
     signal.signal(signal.SIGINT, lambda *_: os.kill(kernel, signal.SIGINT))
     while asks.recv(1):
         pass
