@@ -267,7 +267,7 @@ LESS += (("draws: int = 999", "draws: int = 99"),)
 
 @pytest.mark.parametrize("notebook", ["07_focus_bias_pairs", "09_bias_building_blocks"])
 def test_a_lesson_opens_on_its_finding_and_its_menu_changes_what_is_shown(lab, notebook):
-    """Its first screen holds question, finding and figure. It ends with its menus, and takes little:
+    """Its first screen holds question, finding and figure. It ends with its menus, and is small:
     the rest is run by other tests."""
     path = lab[1] / f"{notebook}.ipynb"
     lesson = nbformat.read(path, as_version=4)
