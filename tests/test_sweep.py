@@ -1,8 +1,5 @@
 """Many worlds: rates and AUC against other computations; the sweep plans, runs and resumes."""
 
-import os
-import subprocess
-import sys
 from itertools import product
 
 import numpy as np
@@ -10,6 +7,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 import torch
+from executed import snakemake
 from statsmodels.stats.proportion import proportion_confint
 
 from helpers import store
@@ -264,21 +262,8 @@ def test_the_recorded_pairs_are_whole():
         sweep.recorded(store.root() / "data" / "nothing.csv")
 
 
-IN_TURN = """
-import sys
-from snakemake.cli import main
-for asked in sys.argv[1:]:
-    print("ASKED", file=sys.stderr, flush=True)
-    try:
-        main(["-s", "sweeps/context_bias.smk", "--nolock", "--cores", "1", *asked.split()])
-    except SystemExit as error:
-        print("ENDED WITH", error.code, file=sys.stderr)
-"""
-
-
 @pytest.mark.slow
 def test_a_sweep_refuses_what_is_wrong_before_anything_runs(tmp_path):
-    """One process asks in turn, for what it loads takes the longest."""
     taken = store.write_text(tmp_path / "taken.yml", "run: lab\n")
     twice = store.write_text(tmp_path / "twice.yml", "run: a\nrun: b\n")
     wrong = {
@@ -288,12 +273,8 @@ def test_a_sweep_refuses_what_is_wrong_before_anything_runs(tmp_path):
         f"--configfile {taken}": "'lab' is the name of",
         f"--configfile {twice}": "'run' is given twice",
     }
-    environment = {**os.environ, "SUITE_OUTPUTS": str(tmp_path / "outputs")}
-    done = subprocess.run(
-        [sys.executable, "-c", IN_TURN, *wrong],
-        cwd=store.root(), env=environment, capture_output=True, text=True,
-    )  # fmt: skip
-    _, *told = done.stderr.split("ASKED\n")
+    where = {"folder": store.root(), "outputs": tmp_path / "outputs"}
+    told = snakemake("sweeps/context_bias.smk", *wrong, **where)
     for said, one in zip(wrong.values(), told, strict=True):
         assert "refused before anything ran" in one and said in one and "ENDED WITH 1" in one, one
     assert not (tmp_path / "outputs").exists()
