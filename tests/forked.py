@@ -36,7 +36,7 @@ def begin(folder):
     environment.pop("PYTHONPATH", None)
     command = [sys.executable, __file__, "serve"]
     process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE)
-    return lambda: [process.stdin.close(), process.wait()]
+    return lambda: [process.terminate(), process.wait()]
 
 
 def serve():
