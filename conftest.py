@@ -29,7 +29,7 @@ def pytest_configure(config):
     import pandas as pd  # after helpers, which pins the kernels
 
     pd.set_option("mode.string_storage", "python")  # as every run has it (`seed_everything`)
-    if forked.PLACE not in os.environ:  # neither a worker, nor a test within a test
+    if sys.platform == "linux" and forked.PLACE not in os.environ:  # no worker, no test in a test
         folder = tempfile.TemporaryDirectory(prefix="kernels-")
         config.add_cleanup(folder.cleanup)
         config.add_cleanup(forked.begin(Path(folder.name)))
