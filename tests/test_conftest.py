@@ -23,8 +23,10 @@ def tested(tmp_path):
     """A function that tests a notebook on a machine of own or other numbers."""
 
     def run(own, *options):
-        output = nbformat.v4.new_output("stream", text="2\n")
-        cells = [nbformat.v4.new_code_cell(source, outputs=[output]) for source in CELLS]
+        outputs = [nbformat.v4.new_output("stream", text="2\n")]
+        cells = [
+            nbformat.v4.new_code_cell(one, outputs=outputs, execution_count=1) for one in CELLS
+        ]
         nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "notebook.ipynb")
         code = "import helpers\n" + MACHINE.format(own=own, why="It has no AVX2.")
         (tmp_path / "pretended.py").write_text(code)
@@ -45,7 +47,7 @@ def tested(tmp_path):
 def test_strict_where_the_numbers_are_the_suites_own(tested):
     first, output = tested(True)
     assert "leniently" not in output and "test session starts" in first
-    assert "2 failed, 1 passed" in output
+    assert "2 failed, 1 passed" in output, output
 
 
 @pytest.mark.slow
@@ -53,4 +55,4 @@ def test_strict_where_the_numbers_are_the_suites_own(tested):
 def test_lenient_elsewhere_where_a_cell_may_not_fail_and_the_first_line_says_why(tested, options):
     first, output = tested(False, *options)
     assert first.endswith("It has no AVX2.") and output.count("leniently") == 1
-    assert "1 failed, 2 passed" in output
+    assert "1 failed, 2 passed" in output, output
