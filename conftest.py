@@ -7,6 +7,7 @@ elsewhere they are checked leniently, and the first line of a test run says so.
 import gc
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,15 +19,21 @@ from helpers import store
 
 os.environ.update({"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"})  # kernels of nbval, too
 sys.path.insert(0, str(store.root() / "tests"))
+import forked
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
-    """Compare no outputs (nbval's lax mode) where this machine's numbers are not the suite's."""
+    """Compare no outputs (nbval's lax mode) where this machine's numbers are not the suite's. With
+    pytest-xdist it is asked once, for workers have the options of the first process."""
     import pandas as pd  # after helpers, which pins the kernels
 
     pd.set_option("mode.string_storage", "python")  # as every run has it (`seed_everything`)
-    if not config.option.nbval:
+    if sys.platform == "linux" and forked.PLACE not in os.environ:  # no worker, no test in a test
+        folder = tempfile.TemporaryDirectory(prefix="kernels-")
+        config.add_cleanup(folder.cleanup)
+        config.add_cleanup(forked.begin(Path(folder.name)))
+    if not config.option.nbval or hasattr(config, "workerinput"):
         return
     import kernels
 

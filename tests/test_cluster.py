@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from helpers import store
+from helpers.contexts.sweep import recorded
 
 SMALL = "{seeds: [0], per_class: 18, trainings: 1}"
 SUBMIT = """import os, pathlib, signal, subprocess, sys, time
@@ -66,7 +67,15 @@ def table(folder: Path, began: subprocess.Popen) -> bytes:
 @pytest.fixture(scope="module")
 def of_one_machine(tmp_path_factory):
     folder = tmp_path_factory.mktemp("machine")
-    return table(folder, sweep(folder, "--cores", "1"))
+    return folder, table(folder, sweep(folder, "--cores", "1"))
+
+
+@pytest.mark.slow
+def test_a_sweep_runs_and_a_second_time_has_nothing_to_do(of_one_machine):
+    folder, _ = of_one_machine
+    written = recorded(folder / "outputs/sweep/worlds.csv")
+    assert set(written["pair"]) == {0} and set(written["world"]) == {"biased", "twin"}
+    assert "Nothing to be done" in sweep(folder, "--cores", "1").communicate()[0]
 
 
 @pytest.mark.slow
@@ -81,7 +90,7 @@ def test_a_killed_job_is_submitted_again_by_the_generic_plugin(tmp_path, of_one_
     ]
     how = ["--executor", "cluster-generic", *does, "--jobs", "2", "--retries", "1"]
     found = table(tmp_path, sweep(tmp_path, *how, "--seconds-between-status-checks", "1"))
-    assert found == of_one_machine
+    assert found == of_one_machine[1]
     codes = [int(path.read_text()) for path in place.glob("*.rc")]
     assert sorted(codes) == [0, 0, 137], "the world, the table, and the one that was killed"
 
@@ -177,7 +186,7 @@ def test_a_killed_job_is_submitted_again_on_a_real_slurm(tmp_path, of_one_machin
             killed = running[0]
             subprocess.run(["scancel", "--signal=KILL", "--full", killed], **tell)
         time.sleep(0.5)
-    assert table(tmp_path, began) == of_one_machine
+    assert table(tmp_path, began) == of_one_machine[1]
     assert killed, "no job was seen by squeue"
     every = subprocess.run(["scontrol", "show", "job", "-o"], **tell).stdout
     assert every.count("JobState=COMPLETED") >= 2 and every.count("JobState=COMPLETED") < len(

@@ -1,13 +1,10 @@
 """What notebooks begin with, and real photographs from end to end."""
 
 import json
-import os
-import subprocess
-import sys
 
-import nbformat
 import pytest
-import yaml
+from executed import executed, printed
+from nbclient.exceptions import CellExecutionError
 from test_background import image_set
 
 from helpers import store
@@ -63,7 +60,7 @@ def photographed(tmp_path_factory):
         ("05_gradcam_comparison", 3, "where the objects are is known: False"),
     ],
 )
-def test_notebooks_run_on_real_photographs(real, tmp_path, photographed, name, figures, says):
+def test_notebooks_run_on_real_photographs(real, photographed, name, figures, says):
     weights = str(real / "weights" / "squeezenet1_0_imagenet.safetensors")
     given = {
         "output": "photos",
@@ -77,28 +74,14 @@ def test_notebooks_run_on_real_photographs(real, tmp_path, photographed, name, f
     path = store.root() / "notebooks" / f"{name}.ipynb"
     known = {k: v for k, v in given.items() if k in parameters.defaults(path)}
     parameters.accepted(parameters.defaults(path), known)
-    out = tmp_path / f"{name}.ipynb"
-    command = [sys.executable, "-m", "papermill", "--no-progress-bar", "-y", yaml.safe_dump(known)]
-    environment = {**os.environ, "SUITE_OUTPUTS": str(photographed), "OMP_NUM_THREADS": "1"}
-    result = subprocess.run(
-        [*command, str(path), str(out)], env=environment, capture_output=True, text=True
-    )
-    assert result.returncode == 0, result.stderr[-3000:]
+    lesson = executed(path, known, photographed)
     record = json.loads((photographed / "photos/findings" / f"{name}.json").read_text())
     assert record["settings"]["images"]["source"] == "folder" and len(record["findings"]) >= 1
     drawn = list((photographed / "photos/figures" / name).glob("*.png"))
-    assert len(drawn) >= figures
-    outputs = [o for c in nbformat.read(out, as_version=4).cells for o in c.get("outputs", [])]
-    assert not any(o.output_type == "error" for o in outputs)
-    assert says in "".join(o.get("text", "") for o in outputs)
+    assert len(drawn) >= figures and says in printed(lesson)
 
 
 @pytest.mark.slow
-def test_plain_papermill_refuses_an_undeclared_parameter(tmp_path):
-    notebook = store.root() / "notebooks" / "01_datasets.ipynb"
-    command = [sys.executable, "-m", "papermill", "--no-progress-bar", "-p", "sed", "3"]
-    result = subprocess.run(
-        [*command, str(notebook), str(tmp_path / "out.ipynb")], capture_output=True, text=True
-    )
-    assert result.returncode != 0
-    assert "parameter 'sed' is not declared here" in result.stderr + result.stdout
+def test_an_undeclared_parameter_is_refused_in_the_notebook_too(tmp_path):
+    with pytest.raises(CellExecutionError, match="parameter 'sed' is not declared here"):
+        executed(store.root() / "notebooks/01_datasets.ipynb", {"sed": 3}, tmp_path)

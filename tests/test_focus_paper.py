@@ -7,15 +7,13 @@ tells anything of the paper. LIME's 1,000 samples are left out."""
 
 import io
 import json
-import shutil
 import zipfile
 
-import nbformat
 import numpy as np
 import pandas as pd
-import papermill
 import pytest
 import yaml
+from executed import copied, executed, printed, readdressed
 from PIL import Image
 from safetensors.torch import save_file
 from test_sources_archives import Server, zipped
@@ -62,18 +60,11 @@ def archive(name: str, classes: list[int], images: int, each: int) -> bytes:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     """A copy of the project that knows the server, with random weights for 1,000 classes."""
-    folder, served = tmp_path_factory.mktemp("focus"), Server()
+    folder, served = copied(tmp_path_factory.mktemp("focus")), Server()
     served.files["ilsvrc2012_mosaic.zip"] = archive("ilsvrc2012", [39, 84, 207], 6, 4)
     for name in ("catsdogs", "mit67", "mame"):
         served.files[f"{name}_mosaic.zip"] = archive(name, [0, 1], 20, 16)
-    unwanted = shutil.ignore_patterns("__pycache__", "downloads", ".ipynb_checkpoints")
-    for name in ("helpers", "sweeps", "notebooks", "data"):
-        shutil.copytree(ROOT / name, folder / name, ignore=unwanted)
-    for name in ("Snakefile", "Makefile", "TEACHING.md", "requirements.lock"):
-        shutil.copy(ROOT / name, folder / name)
-    published = folder / "helpers/data/published.py"
-    assert published.read_text().count(URL) == 1
-    published.write_text(published.read_text().replace(URL, served.url))
+    readdressed(folder / "helpers/data/published.py", URL, served)
     for name in ARCHITECTURES:
         weights = models.build(name, 1000, seed=1).network.state_dict()
         save_file({key: one.contiguous() for key, one in weights.items()}, folder / f"{name}.st")
@@ -82,7 +73,7 @@ def project(tmp_path_factory):
     served.http.server_close()
 
 
-def executed(project, preset: str, lesson: str, patch, **small) -> tuple:
+def ran(project, preset: str, lesson: str, **small) -> tuple:
     """Run a lesson with the block of a preset, made small; its tables' folder, and what it says."""
     folder, _ = project
     given = yaml.safe_load((ROOT / f"sweeps/{preset}.yml").read_text())[lesson]
@@ -95,20 +86,16 @@ def executed(project, preset: str, lesson: str, patch, **small) -> tuple:
         for one, name in zip(several, names[-len(several) :], strict=False)
     ]  # fmt: skip
     given["model"] = several if lesson.startswith("06") else several[0]
-    patch.setenv("SUITE_OUTPUTS", str(folder / "outputs"))
-    patch.setenv("PYTHONPATH", str(folder))
-    done = folder / f"{preset}-{lesson}.ipynb"
     notebook = folder / "notebooks" / f"{lesson}.ipynb"
-    given |= small | {"output": preset}
-    papermill.execute_notebook(notebook, done, given, cwd=folder / "notebooks", progress_bar=False)
-    outputs = [o for c in nbformat.read(done, 4).cells for o in c.get("outputs", [])]
-    told = "".join(one.get("text", "") for one in outputs)
+    told = printed(
+        executed(notebook, given | small | {"output": preset}, folder / "outputs", folder)
+    )
     return folder / "outputs" / preset / "tables" / lesson, told
 
 
-def test_imagenet_as_it_is_with_the_authors_mosaics_and_settings(project, monkeypatch):
+def test_imagenet_as_it_is_with_the_authors_mosaics_and_settings(project):
     small = {"mosaics": 1, "methods": METHODS}
-    tables, _ = executed(project, "paper", "06_focus_rating", monkeypatch, **small)
+    tables, _ = ran(project, "paper", "06_focus_rating", **small)
     found = pd.read_csv(tables / "focus.csv")
     assert set(found["architecture"]) == set(ARCHITECTURES) and set(found["set"]) == {"ilsvrc2012"}
     assert set(found["mosaics"]) == {3} and found["method"].nunique() == len(METHODS)
@@ -121,21 +108,19 @@ def test_imagenet_as_it_is_with_the_authors_mosaics_and_settings(project, monkey
     assert not judged.isin([claims.DIFFERS]).any(), "a wrong one would contradict: their mosaics"
 
 
-def test_two_classes_of_imagenet_by_their_numbers(project, monkeypatch):
+def test_two_classes_of_imagenet_by_their_numbers(project):
     small = {"per_pair": 3}
-    tables, told = executed(project, "paper", "07_focus_bias_pairs", monkeypatch, **small)
+    tables, told = ran(project, "paper", "07_focus_bias_pairs", **small)
     ranked = pd.read_csv(tables / "pairs.csv", dtype={"target": str, "outer": str})
     assert set(zip(ranked["target"], ranked["outer"], strict=True)) == {("84", "39"), ("39", "84")}
     assert (ranked["mosaics"] == 3).all() and "12 held-out images of 2 classes" in told
 
 
-def test_the_three_other_sets_with_a_network_fine_tuned_on_the_tiles_other_images(
-    project, monkeypatch
-):
+def test_the_three_other_sets_with_a_network_fine_tuned_on_the_tiles_other_images(project):
     """All three in one run; what is rated is the authors', what is trained is not."""
     small = {"mosaics": 1, "methods": ["gradcam", "lrp"], "trainings": 1}
     small["architectures"] = ARCHITECTURES[1:]
-    tables, _ = executed(project, "paper-tuned", "06_focus_rating", monkeypatch, **small)
+    tables, _ = ran(project, "paper-tuned", "06_focus_rating", **small)
     found = pd.read_csv(tables / "focus.csv")
     assert set(found["set"]) == {"catsdogs", "mit67", "mame"} and set(found["mosaics"]) == {2}
     shares = pd.read_csv(tables / "accuracies.csv")

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pandas as pd
-import papermill
 import pytest
+from executed import executed
 
 from helpers import data, focus, store
 from helpers.data.images import Images
@@ -15,7 +15,7 @@ from helpers.models.recipe import Recipe
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 WEIGHTS = "weights/squeezenet1_0_imagenet.safetensors"
-FEW = {"smoothgrad": {"samples": 2}, "lime": {"segments": 4, "samples": 12}}
+FEW = {"smoothgrad": {"samples": 2}, "lime": {"segments": 4, "samples": 4}}
 FEW |= {"integrated-gradients": {"steps": 2}}
 
 
@@ -66,43 +66,40 @@ def outputs(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("outputs")
 
 
-def executed(number: str, given: dict, outputs: Path, patch) -> Path:
+def tables_of(number: str, given: dict, outputs: Path) -> Path:
     """Run a notebook on cats and dogs, the last layer fitted; the folder of its tables."""
-    patch.setenv("SUITE_OUTPUTS", str(outputs))
     [notebook] = (store.root() / "notebooks").glob(f"{number}_*.ipynb")
-    papermill.execute_notebook(notebook, outputs / f"{number}.ipynb", given, progress_bar=False)
+    executed(notebook, given, outputs)
     return outputs / "dogs/tables" / notebook.stem
 
 
 @pytest.fixture(scope="module")
 def cats_and_dogs(real) -> dict:
     """Parameters that 06 and 07 share."""
-    images = {"folder": str(real / "dogs_vs_cats"), "size": 224, "per_class": 60}
-    model = {"architecture": "squeezenet1_0", "fit": "probe", "epochs": 6}
+    images = {"folder": str(real / "dogs_vs_cats"), "size": 144, "per_class": 60}
+    model = {"architecture": "squeezenet1_0", "fit": "probe", "epochs": 8}
     model["weights"] = str(real / WEIGHTS)
     return {"output": "dogs", "images": images, "model": model, "trainings": 2}
 
 
-def test_notebook_06_on_cats_and_dogs(cats_and_dogs, outputs, monkeypatch):
+def test_notebook_06_on_cats_and_dogs(cats_and_dogs, outputs):
     given = {"shape": "squeezed", "mosaics": 6, "trainings": 1}
     given |= {"methods": ["gradcam", "lrp", "gradcam++"]}
-    tables = executed("06", cats_and_dogs | given, outputs, monkeypatch)
+    tables = tables_of("06", cats_and_dogs | given, outputs)
     accuracy = pd.read_csv(tables / "accuracies.csv")["accuracy"].item()
     found = pd.read_csv(tables / "focus.csv").set_index("method")
     print(f"accuracy {accuracy:.2f}\n", found[["mosaics", "mean", "mean_low", "mean_high"]])
-    assert accuracy > 0.9
+    assert accuracy > 0.85
     assert found["mean_low"]["GradCAM"] > 0.5 and found["mean"]["LRP"] > 0.5
 
 
 SMALL = {"size": 64, "per_class": 40}
 
 
-def test_notebook_07_on_cats_and_dogs_says_nothing_of_the_drawn_world(
-    cats_and_dogs, outputs, monkeypatch
-):
+def test_notebook_07_on_cats_and_dogs_says_nothing_of_the_drawn_world(cats_and_dogs, outputs):
     """Small images and few mosaics, to the end: the last step is LRP's guess, painted over."""
     given = cats_and_dogs | {"images": cats_and_dogs["images"] | SMALL, "per_pair": 3}
-    tables = executed("07", given, outputs, monkeypatch)
+    tables = tables_of("07", given, outputs)
     ranked = pd.read_csv(tables / "pairs.csv")
     assert set(ranked["target"]) == {"cat", "dog"} and ranked["focus"].between(0, 1).all()
     states = pd.read_csv(tables / "interventions.csv")

@@ -3,13 +3,13 @@
 import os
 import re
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 import torch
 import yaml
+from executed import snakemake
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -51,21 +51,6 @@ def test_seeding_sets_one_thread_and_repeats():
     assert torch.get_num_threads() == 1
 
 
-def snakemake(folder, *options, **given):
-    """Run the Snakefile in a folder that holds `notebooks/` and what else it reads."""
-    config = folder / "my config.yml"
-    config.write_text(yaml.safe_dump(given))
-    command = [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--cores", "1"]
-    result = subprocess.run(
-        [*command, "--nolock", "--configfile", config, *options],
-        cwd=folder,
-        env={**os.environ, "SUITE_OUTPUTS": str(folder / "outputs"), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    return result.returncode, result.stdout + result.stderr
-
-
 def make(folder, *arguments, **environment):
     command = ["make", "--no-print-directory", "-C", str(folder), "-f", str(ROOT / "Makefile")]
     result = subprocess.run(
@@ -100,12 +85,15 @@ def test_a_home_that_cannot_be_written_to_is_replaced(tmp_path):
 def test_the_workflow_plans_every_notebook_and_refuses_before_anything_runs(tmp_path):
     for name in ("helpers", "data", "notebooks"):
         (tmp_path / name).symlink_to(ROOT / name)
-    code, output = snakemake(tmp_path, "--dry-run", parameters={"seed": 3})
-    assert code == 0, output
+    asked = []
+    for name in ("seed", "sed"):
+        config = store.write_text(tmp_path / f"{name}.yml", f"parameters: {{{name}: 3}}")
+        asked.append(f"--dry-run --configfile {config}")
+    where = {"folder": tmp_path, "outputs": tmp_path / "outputs"}
+    planned, refused = snakemake("Snakefile", *asked, **where)
+    assert "ENDED WITH 0" in planned, planned
     for path in notebooks.lessons():
-        assert f"notebooks/{path.name}" in output
-    code, output = snakemake(tmp_path, "--dry-run", parameters={"sed": 3})
-    assert code != 0 and "refused before anything ran:" in output
-    assert (
-        "'sed' is not declared here; did you mean 'seed'?" in output and "Traceback" not in output
-    )
+        assert f"notebooks/{path.name}" in planned
+    assert "ENDED WITH 1" in refused and "refused before anything ran:" in refused
+    assert "'sed' is not declared here; did you mean 'seed'?" in refused
+    assert "Traceback" not in refused

@@ -1,16 +1,13 @@
 """Many worlds: rates and AUC against other computations; the sweep plans, runs and resumes."""
 
-import os
-import subprocess
-import sys
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
 import torch
+from executed import snakemake
 from statsmodels.stats.proportion import proportion_confint
 
 from helpers import store
@@ -226,7 +223,8 @@ def test_claims_hold_where_the_dose_shows_and_not_where_nothing_does():
     assert "undecided" in found["suite/contexts/told"]
 
 
-def test_a_pair_differs_in_its_contexts_alone_and_has_all_measures():
+def test_a_pair_differs_in_its_contexts_alone_and_has_all_measures(monkeypatch):
+    monkeypatch.setattr(context_worlds, "HELD_OUT", 48)
     images, recipe = Images("world", 96, 18), Recipe(trainings=2, epochs=1)
     small = context_worlds.pair(7, images, recipe)
     assert small.groupby(["world", "trainings"]).size().eq(4).all() and len(small) == 16
@@ -264,52 +262,19 @@ def test_the_recorded_pairs_are_whole():
         sweep.recorded(store.root() / "data" / "nothing.csv")
 
 
-def snakemake(tmp_path, *arguments):
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "SUITE_OUTPUTS": str(tmp_path / "outputs"), "PATH": path}
-    command = [sys.executable, "-m", "snakemake", "-s", "sweeps/context_bias.smk", "--nolock"]
-    return subprocess.run(
-        [*command, *arguments], cwd=store.root(), env=environment, capture_output=True, text=True
-    )
-
-
-IN_TURN = """
-import sys
-from snakemake.cli import main
-for config in sys.argv[1:]:
-    print("CONFIG", file=sys.stderr)
-    try:
-        main(["-s", "sweeps/context_bias.smk", "--nolock", "--cores", "1", "--config", config])
-    except SystemExit as error:
-        print("ENDED WITH", error.code, file=sys.stderr)
-"""
-
-
 @pytest.mark.slow
 def test_a_sweep_refuses_what_is_wrong_before_anything_runs(tmp_path):
+    taken = store.write_text(tmp_path / "taken.yml", "run: lab\n")
+    twice = store.write_text(tmp_path / "twice.yml", "run: a\nrun: b\n")
     wrong = {
-        "seed=[0,1]": "did you mean 'seeds'",
-        "doses=[0,1]": "doses",
-        "per_class=1": "per_class",
+        "--config seed=[0,1]": "did you mean 'seeds'",
+        "--config doses=[0,1]": "doses",
+        "--config per_class=1": "per_class",
+        f"--configfile {taken}": "'lab' is the name of",
+        f"--configfile {twice}": "'run' is given twice",
     }
-    environment = {**os.environ, "SUITE_OUTPUTS": str(tmp_path / "outputs")}
-    done = subprocess.run(
-        [sys.executable, "-c", IN_TURN, *wrong],
-        cwd=store.root(), env=environment, capture_output=True, text=True,
-    )  # fmt: skip
-    _, *told = done.stderr.split("CONFIG\n")
+    where = {"folder": store.root(), "outputs": tmp_path / "outputs"}
+    told = snakemake("sweeps/context_bias.smk", *wrong, **where)
     for said, one in zip(wrong.values(), told, strict=True):
         assert "refused before anything ran" in one and said in one and "ENDED WITH 1" in one, one
     assert not (tmp_path / "outputs").exists()
-
-
-@pytest.mark.slow
-def test_a_sweep_runs_and_a_second_time_has_nothing_to_do(tmp_path):
-    config = tmp_path / "small.yml"
-    config.write_text("{seeds: [0], per_class: 18, trainings: 2}")
-    done = snakemake(tmp_path, "--cores", "1", "--configfile", str(config))
-    assert done.returncode == 0, done.stderr[-3000:]
-    written = sweep.recorded(tmp_path / "outputs" / "sweep" / "worlds.csv")
-    assert set(written["pair"]) == {0} and set(written["world"]) == {"biased", "twin"}
-    again = snakemake(tmp_path, "--cores", "1", "--configfile", str(config))
-    assert "Nothing to be done" in again.stdout + again.stderr

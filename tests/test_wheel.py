@@ -55,7 +55,7 @@ def place(tmp_path_factory):
 
 def audit(place: Path, *words: str) -> tuple[str, Path]:
     """What the word prints, and the folder it names."""
-    outside = ("SUITE_OUTPUTS", "PYTHONPATH", "VIRTUAL_ENV")
+    outside = ("SUITE_OUTPUTS", "PYTHONPATH", "VIRTUAL_ENV", "JUPYTER_PATH")
     environment = {name: value for name, value in os.environ.items() if name not in outside}
     command = [place / "env/bin/visual-bias", "audit", *words]
     done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)

@@ -7,10 +7,10 @@ import city
 import drawn as made_up
 import numpy as np
 import pandas as pd
-import papermill
 import pytest
 import yaml
 from detection_oracles import recorded_worlds
+from executed import executed
 
 from helpers import icon2, store
 from helpers.figures import icon2 as figures
@@ -214,15 +214,13 @@ def test_the_published_folder_is_found_and_what_it_lacks_is_named(on_disk, tmp_p
 
 
 @pytest.mark.slow
-def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path, monkeypatch):
+def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path):
     """Of BDD100K's folder as it is given out, with the parameters of `make run PRESET=paper`."""
     _, both, place, (pictures, _) = written(tmp_path, 300)
     published(tmp_path / "bdd100k", *both, place, pictures)
-    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "outputs"))
     preset = yaml.safe_load((store.root() / "sweeps/paper.yml").read_text())["08_icon2"]
     preset |= {"frames": str(tmp_path / preset["frames"]), "resamples": 20, "output": "paper"}
-    notebook = store.root() / "notebooks/08_icon2.ipynb"
-    papermill.execute_notebook(notebook, tmp_path / "08.ipynb", preset, progress_bar=False)
+    executed(store.root() / "notebooks/08_icon2.ipynb", preset, tmp_path / "outputs")
     files = frames.files(SimpleNamespace(frames=preset["frames"]))
     del files["images"]
     data = icon2.read(**files, edges="paper")

@@ -116,9 +116,9 @@ def test_a_group_called_as_a_complement_has_its_own_roc():
     ],
 )
 def test_a_wrong_mark_is_refused_before_anything_is_written(mark, tmp_path):
-    for part in ("helpers", "notebooks"):
-        shutil.copytree(store.root() / part, tmp_path / part)
+    shutil.copytree(store.root() / "helpers", tmp_path / "helpers")
     path = tmp_path / "notebooks/03_contextualized_mosaics.ipynb"
+    store.write_bytes(path, (store.root() / "notebooks" / path.name).read_bytes())
     path.write_text(path.read_text().replace("#| export data.mosaic", mark.replace("\n", "\\n")))
     before = {p: p.read_bytes() for p in (tmp_path / "helpers").rglob("*.py")}
     with pytest.raises(ValueError, match=r"03_contextualized_mosaics|by hand"):

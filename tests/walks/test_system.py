@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import zipfile
-from itertools import product
 
 import nbformat
 import pytest
@@ -110,30 +109,10 @@ def test_make_quotes_the_folder_that_it_stands_in(clone, goal):
     assert not [word for word in shells if f"-m {word}" not in lines], "scripts name their folder"
 
 
-def test_sweeps_refuse_taken_names_and_keys_given_twice(clone):
-    """One process asks in turn, for what it loads takes the longest."""
-    (clone / "a.yml").write_text("run: lab\n")
-    (clone / "b.yml").write_text("run: a\nrun: b\n")
-    asked = [*product(("context_bias",), ("a", "b"))]
-    code = f"""
-import sys
-from snakemake.cli import main
-for name, file in {asked}:
-    print("ASKED", file=sys.stderr, flush=True)
-    try:
-        main(["-s", f"sweeps/{{name}}.smk", "-n", "--nolock", "--configfile", f"{{file}}.yml"])
-    except SystemExit:
-        pass"""
-    _, *told = run(clone, [sys.executable, "-c", code]).communicate()[0].split("ASKED\n")
-    says = {"a": "'lab' is the name of", "b": "'run' is given twice"}
-    for (_, file), one in zip(asked, told, strict=True):
-        assert says[file] in one, one
-
-
 @pytest.mark.slow
 def test_a_file_of_the_readers_does_not_stand_before_the_package(tmp_path):
     """B5, and the warning that a kernel is not encrypted: by the kernels' configuration."""
-    begins = "from helpers.suite.parameters import check; import mine; assert mine.X"
+    begins = "from helpers import store; import mine; assert mine.X and store.root()"
     cell = nbformat.v4.new_code_cell(begins)
     about = {"kernelspec": {"name": "python3", "display_name": "", "language": "python"}}
     nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata=about), tmp_path / "a.ipynb")
