@@ -180,13 +180,19 @@ def summary(images: str, rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def main() -> None:
-    """Write the table of some seeds as CSV."""
-    made = argparse.ArgumentParser(description="Plant contexts and marks, and audit.")
+def options(about: str, seeds: range) -> argparse.ArgumentParser:
+    """What may be said to a sweep over partitions of photographs."""
+    made = argparse.ArgumentParser(description=about)
     made.add_argument("file", type=Path)
-    made.add_argument("--seeds", type=int, nargs="+", default=list(range(2000, 2030)))
+    made.add_argument("--seeds", type=int, nargs="+", default=list(seeds))
     made.add_argument("--photographs", type=Path, help="folder with objects/ and contexts/")
     made.add_argument("--weights", type=Path, help="of squeezenet1_0")
+    return made
+
+
+def main() -> None:
+    """Write the table of some seeds as CSV."""
+    made = options("Plant contexts and marks, and audit.", range(2000, 2030))
     made.add_argument("--summary", type=Path, help="a second CSV: shares with intervals")
     made.add_argument("--worlds", type=int, default=15, help="how many of the seeds in worlds")
     asked = made.parse_args()
