@@ -16,12 +16,12 @@ from filelock import FileLock, Timeout
 from scipy.optimize import linear_sum_assignment
 from scipy.special import log_softmax
 from torch import nn
-from torch.nn.functional import adaptive_avg_pool2d
 
 from helpers import models, store
 from helpers.audit import form, planting
 from helpers.audit.options import Parser, place
 from helpers.audit.planting import finite, of_classes
+from helpers.audit.retraining import passes
 from helpers.data import decoding, duplicates, folders, world
 from helpers.data.collection import listed
 from helpers.models import experiment, networks, preprocessing
@@ -256,57 +256,6 @@ def unmatched(found: pd.DataFrame, network: Network, folder: Path) -> None:
         f"No output of {network.name} is named {listed(lost['class'])}. {'; '.join(near)} Write "
         f'the outputs\' numbers into {file} (several with ";"), and add ASK="--classes {file}".'
     )
-
-
-@torch.no_grad()
-def passes(model: models.Classifier, images: torch.Tensor, what: str) -> dict[str, np.ndarray]:
-    """What a network answers, and what its last layer sees (pooled), of uint8 images; kept."""
-
-    def make() -> tuple[dict, dict]:
-        seen, answers = [], []
-        head = model.network.get_submodule(model.head)
-        hook = head.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[0]))
-        try:
-            for batch in store.progress(images.split(32), desc=what, delay=2):
-                answers.append(model(batch).float())
-        finally:
-            hook.remove()
-        if [len(s) for s in seen] != [len(a) for a in answers]:
-            raise ValueError(
-                f"model: {model.head}, the last layer that it defines, does not give its answers "
-                f"(it saw {len(seen)} of {len(answers)} batches): define the one that does last."
-            )
-        x = torch.cat([adaptive_avg_pool2d(s, 1).flatten(1) if s.ndim == 4 else s for s in seen])
-        return {"answers": torch.cat(answers).numpy(), "features": x.flatten(1).numpy()}, {}
-
-    state = {name: tensor for name, tensor in model.state_dict().items()}
-    decides = {"state": state, "of": str(type(model.network)), "images": images, "how": 1}
-    decides["input"] = [model.mean, model.std, getattr(model, "code", None)]
-    return store.arrays("passes", store.networks() / "audits", make, **decides)[1]
-
-
-def is_linear(model: models.Classifier, passed: dict[str, np.ndarray]) -> bool:
-    """Whether answers are a linear layer's on what it sees, pooled, as calibrating heads' are."""
-    layer, answers = model.network.get_submodule(model.head), passed["answers"]
-    weight, bias = (getattr(layer, name, None) for name in ("weight", "bias"))
-    if weight is None or weight[0].numel() != passed["features"].shape[1]:
-        return False
-    made = passed["features"] @ weight.detach().flatten(1).numpy().T
-    made = made if bias is None else made + bias.detach().numpy()
-    if made.shape != answers.shape:
-        return False
-    known, single = np.isfinite(answers).all(1), [[k] for k in range(made.shape[1])]
-    one, other = (log_softmax(of_classes(of[known], single), 1) for of in (made, answers))
-    return np.allclose(one, other, atol=0.01 * np.ptp(other))
-
-
-def several(network: Network, start: Network, outputs, parts, what: str) -> tuple:
-    """Of the same photographs in several versions what the last layer of `start` sees, (N, K, D),
-    and the network's logits of the asked classes, (N, K, classes)."""
-    answered = [passes(network.model, one, what) for one in parts]
-    seen = answered if start is network else [passes(start.model, one, what) for one in parts]
-    logits = [of_classes(one["answers"], outputs) for one in answered]
-    return np.stack([one["features"] for one in seen], 1), np.stack(logits, 1)
 
 
 def gate(network: Network, images, y: np.ndarray, outputs, answers: np.ndarray) -> list[str]:
