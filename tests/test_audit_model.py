@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from helpers import store
-from helpers.audit import model, planting, retraining
+from helpers.audit import gate, model, planting, retraining
 from helpers.models import build as build_model
 from sweeps import audit_trials
 
@@ -310,7 +310,7 @@ def test_a_network_of_a_file_is_read_and_passes_the_gate(folder):
     wanted = network.model(images).detach().numpy()
     np.testing.assert_allclose(kept["answers"], wanted, rtol=1e-5)
     np.testing.assert_allclose(kept["features"], images.double().mean((2, 3)) / 255, rtol=1e-4)
-    [said] = model.gate(network, images, y, found["outputs"], kept["answers"])
+    [said] = gate.gate(network, images, y, found["outputs"], kept["answers"])
     assert said.startswith("27 of 27")
 
 
@@ -326,7 +326,7 @@ def test_likely_causes_are_named_at_the_gate(folder):
     outputs = model.matched(rows, network, 3)["outputs"]
     answers = retraining.passes(network.model, images, "all")["answers"]
     with pytest.raises(ValueError, match=r"BGR.*another order"):
-        model.gate(network, images, y, outputs, answers)
+        gate.gate(network, images, y, outputs, answers)
 
 
 def test_classes_that_no_output_is_named_for_are_refused_with_a_table_to_correct(folder):
@@ -390,7 +390,7 @@ network = Odd(network).train()
     wanted = 20 * (images.double().mean((2, 3)) / 255 - 0.5)
     found = planting.centred(planting.of_classes(answers, [[0], [1], [2]]))
     np.testing.assert_allclose(found, planting.centred(wanted.numpy()), atol=1e-3)
-    assert model.gate(network, images, y, [[0], [1], [2]], answers)
+    assert gate.gate(network, images, y, [[0], [1], [2]], answers)
 
 
 @pytest.mark.parametrize(
@@ -461,7 +461,7 @@ def test_a_last_layer_that_is_not_used_and_answers_by_chance_are_refused(folder)
     network, images, _, y, *_ = read(folder, "odd.py")
     answers = retraining.passes(network.model, images, "all")["answers"]
     with pytest.raises(ValueError, match="asked twice"):
-        model.gate(network, images, y, [[0], [1], [2]], answers)
+        gate.gate(network, images, y, [[0], [1], [2]], answers)
 
 
 def test_an_image_with_nan_in_any_version_is_counted_and_named():
@@ -492,7 +492,7 @@ def test_too_few_images_and_contexts_that_are_photographs_are_said(folder):
     _, images, rows, y, *_ = read(folder)
     found = model.matched(rows, network, 3)
     answers = retraining.passes(network.model, images, "all")["answers"]
-    kept, notes, doubtful = model.usable(network, found, places, files, answers, y)
+    kept, notes, doubtful = gate.usable(network, found, places, files, answers, y)
     assert {n: len(of) for n, of in kept.items()} == {"meadow": 6, "sea": 6} and len(notes) == 2
     assert doubtful == {"meadow", "sea"}
     assert notes[0].startswith("6 of 6 images of meadow are taken for b green as surely")

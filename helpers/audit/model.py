@@ -13,19 +13,15 @@ import numpy as np
 import pandas as pd
 import torch
 from filelock import FileLock, Timeout
-from scipy.optimize import linear_sum_assignment
-from scipy.special import log_softmax
 from torch import nn
 
 from helpers import models, store
 from helpers.audit import form, planting
 from helpers.audit.options import Parser, place
-from helpers.audit.planting import finite, of_classes
 from helpers.audit.retraining import passes
 from helpers.data import decoding, duplicates, folders, world
 from helpers.data.collection import listed
 from helpers.models import experiment, networks, preprocessing
-from helpers.stats import wilson
 from helpers.worlds import pictures
 
 NOTEBOOK = "11_audit_your_model"
@@ -256,69 +252,6 @@ def unmatched(found: pd.DataFrame, network: Network, folder: Path) -> None:
         f"No output of {network.name} is named {listed(lost['class'])}. {'; '.join(near)} Write "
         f'the outputs\' numbers into {file} (several with ";"), and add ASK="--classes {file}".'
     )
-
-
-def gate(network: Network, images, y: np.ndarray, outputs, answers: np.ndarray) -> list[str]:
-    """Refuse a network that is near chance, with the likely cause; sentences where it is not."""
-    right = of_classes(answers, outputs).argmax(1) == y
-    k, n, chance = int(right.sum()), len(y), 1 / len(outputs)
-    said = f"{k} of {n} images are recognised ({k / n:.0%}; chance gives {chance:.0%})."
-    rng = np.random.default_rng(0)
-    few = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:10] for c in np.unique(y)])
-    better = [f"{cause} ({share:.0%})" for cause, share in
-              causes(network, images[few], y[few], outputs, answers[few]).items()
-              if share > right[few].mean() + 0.2]  # fmt: skip
-    if better:
-        said += f" More would be recognised if {'; or if '.join(better)}."
-    if wilson(k, n)[0] <= chance or better:
-        raise ValueError(f"{said} Nothing is asked of a network that is read wrongly.")
-    return [said]
-
-
-@torch.no_grad()
-def causes(network: Network, images, y, outputs, answers) -> dict[str, float]:
-    """The share that would be recognised, were the network read in other ways."""
-    model = network.model
-    if not np.allclose(model(images).float(), answers, rtol=1e-3, atol=1e-3 * np.ptp(answers)):
-        raise ValueError("model: asked twice, it answers differently: is something drawn in it?")
-    twice = model.mean * (1 + model.std), model.std**2
-    ways = {"images were not normalised": (0, 1), "images were in 0 to 255": (0, 1 / 255),
-            "images were normalised twice": [one.flatten() for one in twice]}  # fmt: skip
-    answered = {"red and blue were exchanged (BGR)": model(images.flip(1))}
-    for cause, (mean, std) in ways.items():
-        answered[cause] = models.wrap(model.network, mean=mean, std=std)(images)
-    found = {}
-    for cause, answer in answered.items():
-        logits = of_classes(answer.float().numpy(), outputs)
-        found[cause] = float((logits.argmax(1) == y).mean())
-    table = np.zeros((len(outputs), len(outputs)))
-    np.add.at(table, (y, of_classes(answers, outputs).argmax(1)), 1)
-    best = linear_sum_assignment(-table)
-    found["the outputs were in another order"] = float(table[best].sum() / len(y))
-    return found
-
-
-def usable(network: Network, matches, places, files, logits, y) -> tuple[dict, list[str], set]:
-    """Contexts without images that get NaN; sentences on these, and on what looks like a class;
-    the names of the contexts of which some do."""
-    usual = [np.median(log_softmax(logits[y == c], 1)[:, c]) for c in range(len(matches))]
-    kept, notes, doubtful = {}, [], set()
-    for name, images in places.items():
-        answers = passes(network.model, images, f"{name} alone")["answers"]
-        told = of_classes(answers, matches["outputs"])
-        rows = files.get(name, pd.DataFrame({"path": range(len(images)), "class": name}))
-        good, lost = finite([told], rows)
-        kept[name], notes = images[torch.from_numpy(good)], notes + lost
-        best, sure = told.argmax(1), log_softmax(told, 1).max(1)
-        for c, of in enumerate(matches["class"]):
-            these = rows["path"][good & (best == c) & (sure >= usual[c])]
-            if len(these) > len(good) / 4:
-                doubtful.add(name)
-                notes.append(
-                    f"{len(these)} of {len(good)} images of {name} are taken for {of} as surely as "
-                    f"half of its own photographs. Look whether it is in them: {listed(these)}."
-                )
-    return kept, notes, doubtful
 
 
 def sample(seed: int = 0) -> tuple:
