@@ -150,11 +150,11 @@ def reader(own, dose, seed):
 
 
 AUDIT = features(90, 0)
-FIT = planting.Linear(AUDIT.y, AUDIT.ask[:, 0], np.inf)
+FIT = planting.Linear(AUDIT.y, AUDIT.ask[:, 0])
 
 
 def test_what_is_planted_is_found_and_read_at_its_dose_and_nothing_else_is():
-    of = planting.calibrate(AUDIT, FIT, halvings=3, each=8, heads=6)
+    of = planting.calibrate(AUDIT, FIT, nulls=12, halvings=4, heads=6)
     none = np.stack([of.most(reader([-1] * 3, 0, s)) for s in range(12)])
     assert of.cut.tolist() == [np.quantile(of.unplanted[:, m], 0.95) for m in (0, 1)]
     assert of.cut_of_most == np.quantile(of.unplanted.max(1), 0.95)
@@ -170,18 +170,16 @@ def test_what_is_planted_is_found_and_read_at_its_dose_and_nothing_else_is():
 
 
 def test_the_null_of_each_suspect_is_by_brute_force_the_mean_of_heads_on_halves():
-    of = planting.calibrate(AUDIT, FIT, 5, halvings=1, each=3, heads=1)
+    of = planting.calibrate(AUDIT, FIT, 5, nulls=6, halvings=1, heads=1)
     rng, found = np.random.default_rng(5), []
-    order = [rng.permutation(np.flatnonzero(AUDIT.y == c)) for c in range(3)]
-    for half in (0, 1):
-        who = np.concatenate([one[half::2] for one in order])
-        for _ in range(3):
-            context = rng.integers(3, size=45)
-            rng.random(45), rng.integers(1, size=45)
-            x, recipe = AUDIT.plant[who, context, 0], planting.RECIPES[rng.integers(4)]
-            weights, bias = planting.head(x, AUDIT.y[who], 3, recipe, rng)
-            rng.normal(size=weights.shape)  # noise, of which there is none here
-            found.append(AUDIT.score(lambda f, w=weights, b=bias: f @ w + b, np.arange(90)))
+    for _ in range(6):
+        order = [rng.permutation(np.flatnonzero(AUDIT.y == c)) for c in range(3)]
+        half = np.concatenate([one[::2] for one in order])
+        recipe = planting.RECIPES[rng.integers(4)]
+        context = rng.integers(3, size=len(half))
+        rng.random(len(half)), rng.integers(1, size=len(half))
+        weights, bias = planting.head(AUDIT.plant[half, context, 0], AUDIT.y[half], 3, recipe, rng)
+        found.append(AUDIT.score(lambda f, w=weights, b=bias: f @ w + b, np.arange(90)))
     np.testing.assert_allclose(of.mean, np.mean(found, 0), atol=1e-9)
     own = np.var(found, axis=0, ddof=1)
     common = own.mean((1, 2), keepdims=True)
@@ -212,15 +210,16 @@ def test_sharpness_is_that_of_loops_and_noise_brings_a_head_down_to_the_limit():
         others = np.mean([of[d].mean() for d in range(3) if d != c])
         each.append((of[c].mean() - others) / np.sqrt(np.mean([one.var() for one in of])))
     assert planting.sharpness(logits, y) == pytest.approx(np.mean(each))
-    assert planting.level(4.51) == 5 and planting.level(4.5) == 4.5
     assert planting.noise_for(lambda amount: 6 / (1 + amount), 2) == pytest.approx(2, abs=0.1)
     assert planting.noise_for(lambda amount: 2, 2) == 0
-    x, unseen = AUDIT.ask[:, 0], np.arange(45, 90)
-    rng = np.random.default_rng(0)
-    dull = planting.Linear(AUDIT.y, x, 2.0)(x[:45], AUDIT.y[:45], 3, unseen, rng)
-    keen = FIT(x[:45], AUDIT.y[:45], 3, unseen, rng)
-    sharp = [planting.sharpness(one(x[unseen]), AUDIT.y[unseen]) for one in (dull, keen)]
-    assert 1.9 < sharp[0] <= 2 < sharp[1]
+    x, seen, rest = AUDIT.ask[:, 0], np.arange(45), np.arange(45, 90)
+    assert planting.others(AUDIT.y, seen).tolist() == rest.tolist()
+    rng, sharp = np.random.default_rng(0), []
+    for limit in (2.0, np.inf):
+        answer = planting.Linear(AUDIT.y, x, limit)(x[:45], seen, 3, 0.05, rng)
+        sharp.append(planting.sharpness(answer(x[rest]), AUDIT.y[rest]))
+    assert 1.8 < sharp[0] <= 2 < sharp[1]
+    assert planting.sharp_enough(AUDIT, FIT, 2.0) == 2 < planting.sharp_enough(AUDIT, FIT, 9.0)
 
 
 @pytest.mark.parametrize(
@@ -253,20 +252,17 @@ def test_only_what_was_trained_is_trained_anew_and_the_rest_is_as_it_was():
     rng = np.random.default_rng(0)
     y = np.arange(120) % 3
     x = (rng.normal(size=(120, 4)) + 4 * np.eye(4)[y]).astype(np.float32)
-    kept = []
-
-    class Watched(retraining.Retraining):
-        def begun(self, classes):
-            kept.append(super().begun(classes))
-            return kept[-1]
-
-    fit = Watched(y, x, np.inf, part, "4", ("2.weight", "2.bias", "4.weight"), ((0.01, 40),))
-    answer = fit(x[:60], y[:60], 3, np.arange(60, 120), rng)
-    assert (answer(x).argmax(1) == y).mean() > 0.7 and answer(x[:, None]).shape == (120, 1, 3)
+    begun = part, "4", ("2.weight", "2.bias", "4.weight"), 1.0
+    made, weight, _ = retraining.trained_anew(begun, x[:60], y[:60], 3, (0.01, 40), rng)
+    answered = retraining.answers(made, x[:, None], 1)
+    assert answered.shape == (120, 1, 3) and (answered[:, 0].argmax(1) == y).mean() > 0.7
     assert all(torch.equal(of, before[name]) for name, of in part.state_dict().items())
-    [(made, _)] = kept
-    same = [name for name, of in made.state_dict().items() if torch.equal(of, before.get(name, of))]
-    assert set(same) & {"0.weight", "0.bias", "2.weight", "2.bias"} == {"0.weight", "0.bias"}
+    same = {n for n in before if torch.equal(made.state_dict()[n][:3], before[n][:3])}
+    assert same == {"0.weight", "0.bias"} and weight is made.get_parameter("4.weight")
+    for limit, wanted in ((np.inf, False), (1.0, True)):
+        fit = retraining.Retraining(y, x, limit, begun, ((0.01, 40),))
+        answer = fit(x[:60], np.arange(60), 3, fit.recipes[0], np.random.default_rng(0))
+        assert (planting.sharpness(answer(x[60:]), y[60:]) <= 1) == wanted
 
 
 def test_what_a_layer_sees_is_kept_for_another_head(folder):

@@ -334,8 +334,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     values = {k: v for k, v in vars(parser().parse_args(arguments)).items() if v is not None}
     if len({"network", "photographs"} & set(values)) == 1:
         raise SystemExit("audit: --model and --images go together (--sample model: without them)")
-    parts = [Path(values[n]).name for n in ("network", "weights", "photographs") if n in values]
-    form.run(NOTEBOOK, "-".join(parts) or "model-sample", values)
+    parts = [Path(values[n]).stem for n in ("weights", "photographs") if n in values]
+    name = "-".join([Path(values.get("network", "model")).name, *(parts or ["sample"])])
+    form.run(NOTEBOOK, name, values)
 
 
 def command(values: Mapping) -> str:

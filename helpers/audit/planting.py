@@ -2,8 +2,9 @@
 
 # %% auto #0
 __all__ = ['MARKS', 'RECIPES', 'DOSES', 'of_classes', 'finite', 'framed', 'marked', 'dealt', 'by_adam', 'head', 'sharpness',
-           'level', 'noise_for', 'Linear', 'by_other_classes', 'less_others', 'centred', 'Contexts', 'Marks', 'halves',
-           'deviation', 'Calibration', 'chance', 'named', 'planted_pairs', 'calibrate', 'equivalent_dose', 'power']
+           'others', 'noise_for', 'Linear', 'by_other_classes', 'less_others', 'centred', 'Contexts', 'Marks', 'halves',
+           'deviation', 'Calibration', 'chance', 'named', 'planted_pairs', 'scores', 'calibrate', 'sharp_enough',
+           'equivalent_dose', 'power']
 
 # %% ../../notebooks/11_audit_your_model.ipynb #11-48
 from dataclasses import dataclass
@@ -139,9 +140,10 @@ def sharpness(logits, y) -> float:
     return float(((own - others) / within).mean())
 
 
-def level(sharp) -> float:
-    """How sharp the calibration's heads may be: as the network, rounded up to a half."""
-    return float(np.ceil(2 * sharp) / 2)
+def others(y, seen) -> np.ndarray:
+    """Numbers of the photographs that were not seen; of all where none is left."""
+    rest = np.setdiff1d(np.arange(len(y)), seen)
+    return rest if len(rest) else np.arange(len(y))
 
 
 def noise_for(sharp, limit) -> float:
@@ -156,7 +158,7 @@ def noise_for(sharp, limit) -> float:
         low, high = (middle, high) if sharp(middle) > limit else (low, middle)
     return high
 
-
+# %% ../../notebooks/11_audit_your_model.ipynb #11-59
 @dataclass(frozen=True)
 class Linear:
     """Fits linear heads on features; sharper ones than the limit get noise in their weights, which
@@ -164,17 +166,19 @@ class Linear:
 
     y: np.ndarray
     plain: np.ndarray
-    limit: float
+    limit: float = np.inf
+    recipes: tuple = RECIPES
 
-    def __call__(self, x, y, classes, unseen, rng):
-        """What a head answers that is trained on x, of which `unseen` photographs are none."""
-        weights, bias = head(x, y, classes, RECIPES[rng.integers(len(RECIPES))], rng)
-        noise, plain = rng.normal(0, weights.std(), weights.shape), self.plain[unseen]
+    def __call__(self, x, seen, classes, recipe, rng):
+        """What a head answers that is trained on x, of the photographs with the numbers `seen`."""
+        weights, bias = head(x, self.y[seen], classes, recipe, rng)
+        if np.isfinite(self.limit):
+            noise, rest = rng.normal(0, weights.std(), weights.shape), others(self.y, seen)
 
-        def sharp(amount):
-            return sharpness(plain @ (weights + amount * noise), self.y[unseen])
+            def sharp(amount):
+                return sharpness(self.plain[rest] @ (weights + amount * noise), self.y[rest])
 
-        weights = weights + noise_for(sharp, self.limit) * noise
+            weights = weights + noise_for(sharp, self.limit) * noise
         return lambda of: of @ weights + bias
 
 # %% ../../notebooks/11_audit_your_model.ipynb #11-20
@@ -217,7 +221,7 @@ class Contexts:
 
     def score(self, answer, who):
         """How much contexts raise classes, (2, classes, K): pasted and alone, less the others."""
-        logits, alone = centred(answer(self.ask)[who]), centred(answer(self.alone))
+        logits, alone = (centred(answer(of)) for of in (self.ask[who], self.alone))
         spread = logits.reshape(-1, logits.shape[-1]).std(0)[:, None]
         pasted = by_other_classes(less_others(logits, 1), self.y[who])
         return np.stack([pasted, less_others(alone.mean(1), 0).T]) / spread
@@ -238,14 +242,13 @@ class Marks:
     def train(self, who, own, dose, rng):
         """Features to train on: class c carries mark own[c] (-1: none) on the dose of its images."""
         mark = np.where(rng.random(len(who)) < dose, own[self.y[who]], -1)
-        x = self.plain[who]  # a copy
-        x[mark >= 0] = self.marked[who, mark][mark >= 0]
-        return x
+        has = (mark >= 0).reshape(-1, *[1] * (self.plain.ndim - 1))
+        return np.where(has, self.marked[who, mark], self.plain[who])
 
     def score(self, answer, who):
         """How much each mark raises each class, (1, classes, M): the logit of photographs of the
         other classes with it, less without it; in deviations."""
-        logits, plain = (centred(answer(of)[who]) for of in (self.marked, self.plain))
+        logits, plain = centred(answer(self.marked[who])), centred(answer(self.plain[who]))
         rise = by_other_classes(logits - plain[:, None], self.y[who])
         return (rise / plain.std(0)[:, None])[None]
 
@@ -316,35 +319,51 @@ def planted_pairs(scores, plans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     which = plans[heads, classes]
     return scores[heads, classes, which], classes, which
 
+
+def scores(suspects, fit, trained_on, asked_of, doses, rng) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of one head a dose (0: nothing is planted), each of a recipe drawn at random, trained
+    on some photographs and asked of some: (heads, methods, classes, K); and the plans."""
+    classes, found, plans = suspects.y.max() + 1, [], []
+    for number, dose in enumerate(doses):
+        seen = trained_on if dose else halves(suspects.y, trained_on, rng)[0]
+        own = suspects.plan(number, classes) if dose else np.full(classes, -1)
+        recipe = fit.recipes[rng.integers(len(fit.recipes))]
+        x = suspects.train(seen, own, dose, rng)
+        answer = fit(x, seen, classes, recipe, rng)
+        found.append(suspects.score(answer, asked_of))
+        plans.append(own)
+    return np.stack(found), np.stack(plans)
+
 # %% ../../notebooks/11_audit_your_model.ipynb #11-26
-def calibrate(suspects, fit, seed=0, halvings=6, each=16, heads=24) -> Calibration:
+def calibrate(suspects, fit, seed=0, nulls=80, halvings=8, unseen=16, heads=24) -> Calibration:
     """Heads on halves of the photographs where nothing is planted tell what each suspect's score
     is by itself; those of one half, judged by the other's, how far an unseen head may lie; and
     heads at doses, how far a planted one does."""
     rng, everyone = np.random.default_rng(seed), np.arange(len(suspects.y))
-    classes, null, judged, planted = suspects.y.max() + 1, [], [], {}
-
-    def trained(seen, unseen, own, dose):
-        x = suspects.train(seen, own, dose, rng)
-        return fit(x, suspects.y[seen], classes, unseen, rng)
-
-    def scores(of, who):
-        return np.stack([suspects.score(answer, who) for answer in of])
-
+    null, _ = scores(suspects, fit, everyone, everyone, [0] * nulls, rng)
+    judged = []
     for _ in range(halvings):
-        two, none = halves(suspects.y, everyone, rng), np.full(classes, -1)
-        mine, theirs = ([trained(*o, none, 0) for _ in range(each)] for o in (two, two[::-1]))
-        null += [scores(mine + theirs, everyone)]
-        for own, other, who in ((mine, theirs, two[0]), (theirs, mine, two[1])):
-            known = scores(own, who)
-            judged.append((scores(other, who) - known.mean(0)) / deviation(known))
-    plans = np.stack([suspects.plan(number, classes) for number in range(heads)])
-    for dose in DOSES:
-        of = [trained(*halves(suspects.y, everyone, rng), own, dose) for own in plans]
-        planted[dose] = scores(of, everyone), plans
-    null, z = np.concatenate(null), np.concatenate(judged)
+        mine, other = halves(suspects.y, everyone, rng)
+        own, _ = scores(suspects, fit, mine, mine, [0] * nulls, rng)
+        others, _ = scores(suspects, fit, other, mine, [0] * unseen, rng)
+        judged.append((others - own.mean(0)) / deviation(own))
+    planted = {d: scores(suspects, fit, everyone, everyone, [d] * heads, rng) for d in DOSES}
+    z = np.concatenate(judged)
     cuts = np.quantile(z, 0.95, (0, 2, 3)), np.quantile(z.max(1), 0.95)
     return Calibration(null.mean(0), deviation(null), planted, z, *cuts)
+
+# %% ../../notebooks/11_audit_your_model.ipynb #11-60
+def sharp_enough(suspects, fit, sharp, seed=0, heads=20) -> float:
+    """Infinity where a network is as sharp as heads of the calibration's, trained on one half of
+    the photographs, are on the other (but for one in twenty), else its own sharpness: the limit."""
+    rng, everyone, found = np.random.default_rng(seed), np.arange(len(suspects.y)), []
+    classes, none = suspects.y.max() + 1, np.full(suspects.y.max() + 1, -1)
+    for number in range(heads):
+        seen, rest = halves(suspects.y, everyone, rng)
+        x, recipe = suspects.train(seen, none, 0, rng), fit.recipes[number % len(fit.recipes)]
+        answer = fit(x, seen, classes, recipe, rng)
+        found.append(sharpness(answer(fit.plain[rest]), suspects.y[rest]))
+    return np.inf if sharp >= np.quantile(found, 0.05) else sharp
 
 # %% ../../notebooks/11_audit_your_model.ipynb #11-29
 def equivalent_dose(calibration, score) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -59,7 +59,7 @@ def table() -> pd.DataFrame:
     features = rng.random((OBJECTS, CONTEXTS, 1, dim), np.float32)
     alone = rng.random((CONTEXTS, EACH // 2, dim), np.float32)
     suspects = planting.Contexts(y, features, features[:, :, 0], alone)
-    fit = planting.Linear(y, features[:, 0, 0], np.inf)
+    fit = planting.Linear(y, features[:, 0, 0])
     heads = seconds(lambda: planting.calibrate(suspects, fit), 1)
     detector = intervention.trained(0.5, 0)
     frames = intervention.observed(detector, *street.scenes(600, 5000, 0.5), intervention.RARE)
