@@ -127,7 +127,7 @@ def head(x, y, classes, recipe, rng) -> tuple[np.ndarray, np.ndarray]:
     weights = w[:-1] / spread[:, None]
     return weights, w[-1] - centre @ weights
 
-# %% ../../notebooks/11_audit_your_model.ipynb #11-49
+
 def sharpness(logits, y) -> float:
     """How far a class's logit on its own photographs lies above that on others, in deviations
     within classes: the mean over classes. A short training leaves it low."""
@@ -352,7 +352,7 @@ def calibrate(suspects, fit, seed=0, nulls=80, halvings=8, unseen=16, heads=24) 
     cuts = np.quantile(z, 0.95, (0, 2, 3)), np.quantile(z.max(1), 0.95)
     return Calibration(null.mean(0), deviation(null), planted, z, *cuts)
 
-# %% ../../notebooks/11_audit_your_model.ipynb #11-60
+
 def sharp_enough(suspects, fit, sharp, seed=0, heads=20) -> float:
     """Infinity where a network is as sharp as heads of the calibration's, trained on one half of
     the photographs, are on the other (but for one in twenty), else its own sharpness: the limit."""

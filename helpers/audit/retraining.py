@@ -87,7 +87,7 @@ def several(network, start, outputs, part, what, versions) -> tuple[np.ndarray, 
     logits = [of_classes(one["answers"], outputs) for one in answered]
     return np.stack([one["features"] for one in seen], 1), np.stack(logits, 1)
 
-# %% ../../notebooks/11_audit_your_model.ipynb #11-51
+
 def changed(model, start) -> list[str]:
     """Names of a network's weights that are not those of its start, and of its last layer."""
     own, other = model.network.state_dict(), start.network.state_dict()
@@ -205,7 +205,7 @@ class Retraining:
             sharp(noise_for(sharp, self.limit))
         return lambda of: answers(part, of, x.ndim - 1)
 
-# %% ../../notebooks/11_audit_your_model.ipynb #11-54
+
 LONGEST = 15  # minutes of a calibration by parts
 FEW = {"nulls": 12, "halvings": 2, "unseen": 6, "heads": 6}  # of `calibrate`, where heads are parts
 
