@@ -7,15 +7,17 @@ on seeds below 1000, and an earlier one was tried on 1000 to 1014: none of them 
 
 import argparse
 import json
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
+from torch import nn
 
 from helpers import recorded, source, store
-from helpers.audit import model, planting
+from helpers.audit import model, planting, retraining
 from helpers.data import decoding, folders
 from helpers.stats import wilson
 from helpers.store import progress
@@ -26,17 +28,19 @@ AUDITED, EACH, PARTS = 37, 57, 4  # images a class of the audit, of all; parts o
 CONTEXT_OF = {"airplane": "sky", "cup": "wood", "fire hydrant": "road", "kangaroo": "park"}
 SIZE = 160  # pixels of a photograph
 CODE = source.Source(
-    "audit/model", "audit/planting", "models/networks", "sweeps/audit_trials", "worlds/pictures"
-)
+    "audit/model", "audit/planting", "audit/retraining", "models/networks", "sweeps/audit_trials",
+    "worlds/pictures",
+)  # fmt: skip
 
 
-def kept(network, images, y, contexts, seed: int) -> dict[str, np.ndarray]:
-    """What the last layer sees of photographs, as they are, with marks, and framed by one image of
-    each part of each context, (N, K, PARTS, D); and of contexts alone, (K, PARTS, m, D)."""
+def kept(network, images, y, contexts, seed: int, own=None) -> dict[str, np.ndarray]:
+    """What the last layer (or an `own` part's first) sees of photographs: as they are, marked, and
+    framed by an image of each part of each context, (N, K, PARTS, D); of contexts alone, (K, PARTS,
+    m, D)."""
     rng = np.random.default_rng(seed)
 
     def features(some) -> np.ndarray:
-        return model.passes(network.model, some, "trial")["features"]
+        return retraining.passes(network.model, some, "trial", own)["features"]
 
     framed = [[] for _ in contexts]
     for made, of in zip(framed, contexts, strict=True):
@@ -49,20 +53,23 @@ def kept(network, images, y, contexts, seed: int) -> dict[str, np.ndarray]:
     ]
     marks = [features(planting.marked(images, kind)) for kind in planting.MARKS]
     found = {"y": y, "plain": features(images), "marked": np.stack(marks, 1)}
-    return found | {"framed": np.stack(framed).transpose(2, 0, 1, 3), "alone": np.array(alone)}
+    return found | {"framed": np.moveaxis(np.stack(framed), 2, 0), "alone": np.array(alone)}
 
 
-def photographs(folder: Path, weights: Path) -> tuple:
-    """What `kept` gives of photographs, and the names of classes and contexts."""
-    network = model.brought("squeezenet1_0", str(weights))
-    network = replace(network, size=SIZE, input=network.input._replace(resize=SIZE))
+def photographs(folder: Path, network, own=None) -> dict[str, np.ndarray]:
+    """What `kept` gives of photographs."""
 
     def read(path: Path) -> torch.Tensor:
         return torch.stack([decoding.decode(file, SIZE) for file in folders.files(path)])
 
     images = torch.cat([read(folder / "objects" / name)[:EACH] for name in CONTEXT_OF])
     contexts = [read(folder / "contexts" / name) for name in CONTEXT_OF.values()]
-    return kept(network, images, np.arange(len(CONTEXT_OF)).repeat(EACH), contexts, 0)
+    return kept(network, images, np.arange(len(CONTEXT_OF)).repeat(EACH), contexts, 0, own)
+
+
+def squeezenet(weights: Path) -> model.Network:
+    network = model.brought("squeezenet1_0", str(weights))
+    return replace(network, size=SIZE, input=network.input._replace(resize=SIZE))
 
 
 def world(seed: int) -> dict[str, np.ndarray]:
@@ -81,7 +88,7 @@ def partition(of: dict, rng) -> tuple[dict, dict, dict]:
     parts = rng.permutation(PARTS)
     ask = of["framed"][every, :, parts[2 + rng.integers(2, size=len(y))]]
     plant = of["framed"][every, :, parts[rng.integers(2, size=len(y))]][:, :, None]
-    alone = of["alone"][:, parts[2:]].reshape(len(of["alone"]), -1, of["alone"].shape[-1])
+    alone = of["alone"][:, parts[2:]].reshape(len(of["alone"]), -1, *of["alone"].shape[3:])
     every_plant = of["framed"][:, :, parts[:2]]
 
     def suspects(who, planted) -> dict:
@@ -101,29 +108,92 @@ CELLS = [  # kind, dose, whose photographs the reader's head has
 ]  # fmt: skip
 
 
-def readers(of: dict, seed: int) -> list[dict]:
-    """A row a cell and recipe: what an audit of a reader's head says."""
-    rng, rows = np.random.default_rng(seed), []
+def linear(x, y, classes: int, recipe, rng) -> Callable:
+    weights, bias = planting.head(x, y, classes, recipe, rng)
+    return lambda of: of @ weights + bias
+
+
+@dataclass(frozen=True)
+class Heads:
+    """A kind of heads: how readers train theirs, and in which cells; how the calibration fits its
+    own (from y and features), and with how many; of which part of the network."""
+
+    recipes: tuple = planting.RECIPES
+    train: Callable = linear
+    cells: tuple = tuple(CELLS)
+    fit: Callable = planting.Linear
+    counts: dict = field(default_factory=dict)
+    part: retraining.Part | None = None
+
+
+def kinds(network) -> dict[str, Heads]:
+    """The heads of `audit_heads.csv`: linear by AdamW, SqueezeNet's own, and its last block."""
+
+    def by_adamw(module, head: str, trained: tuple) -> Callable:
+        def train(x, y, classes, recipe, rng):
+            begun = module, head, trained, 1.0
+            part, *_ = retraining.trained_anew(begun, x, y, classes, recipe, rng)
+            return lambda of: retraining.answers(part, of, x.ndim - 1)
+
+        return train
+
+    cells = tuple(c for c in CELLS if c[0] != "plain" and c[1] in (0, 1) and c[2] == "others")
+    last = by_adamw(nn.Sequential(nn.Linear(512, 2)), "0", ())
+    found = {"linear, AdamW": Heads(((1e-4, 100), (1e-3, 10), (1e-3, 30), (1e-2, 10)), last, cells)}
+    names, head = [n for n, _ in network.model.network.named_parameters()], network.model.head
+    recipes = {"own head": ((1e-4, 60), (1e-3, 10), (1e-3, 30), (3e-3, 10)),
+               "last block": ((1e-4, 10), (3e-4, 5), (1e-3, 5), (1e-3, 10))}  # fmt: skip
+    begins = {"own head": ("classifier",), "last block": ("features.12", "classifier")}
+    for kind, mine in recipes.items():
+        trained = tuple(name for name in names if name.startswith(begins[kind]))
+        first, module = retraining.after(network.model.network, trained)
+        part = retraining.Part(first, module, module, trained)
+
+        def fit(y, plain, part=part):
+            known = retraining.recipes(part.trained, head)
+            return retraining.Retraining(y, plain, np.inf, part.start(head), known)
+
+        train = by_adamw(module, head, trained)
+        found[kind] = Heads(mine, train, cells, fit, retraining.FEW, part)
+    return found
+
+
+def readers(of: dict, seed: int, heads: Heads) -> list[dict]:
+    """A row a cell and recipe: what an audit of a reader's head says. Noise for heads of other
+    kinds than `linear` is up to half a unit of sharpness less than a page's, to share calibrations.
+    """
+    rng, rows, known = np.random.default_rng(seed), [], {}
     audit, others, own_photographs = partition(of, rng)
-    calibrations = {kind: planting.calibrate(one, seed) for kind, one in audit.items()}
-    classes = of["y"].max() + 1
-    for kind, dose, whose in CELLS:
+    plain, classes = audit["mark"], of["y"].max() + 1
+    fit = heads.fit(plain.y, plain.plain)
+
+    def calibration_for(asked: str, answer: Callable) -> planting.Calibration:
+        limit = np.inf
+        if heads.train is not linear:
+            sharp = planting.sharpness(answer(plain.plain), plain.y)
+            limit = np.ceil(2 * planting.sharp_enough(audit[asked], fit, sharp, seed)) / 2
+        if (asked, limit) not in known:
+            mine = replace(fit, limit=limit)
+            known[asked, limit] = planting.calibrate(audit[asked], mine, seed, **heads.counts)
+        return known[asked, limit]
+
+    for kind, dose, whose in heads.cells:
         asked = "context" if kind == "plain" else kind
         seen = (others if whose == "others" else own_photographs)[
             "mark" if kind == "plain" else kind
         ]
-        calibration, who = calibrations[asked], np.arange(len(seen.y))
-        everyone = np.arange(len(audit[asked].y))
-        promised = planting.power(calibration).get(dose)
-        for recipe in planting.RECIPES * (4 if dose and kind == "mark" else 1):
+        who, everyone = np.arange(len(seen.y)), np.arange(len(plain.y))
+        for recipe in heads.recipes * (4 if dose and kind == "mark" and not heads.part else 1):
             own = np.full(classes, -1)
             if dose and kind == "context":
                 own = rng.permutation(classes)
             elif dose:
                 own[rng.integers(classes)] = rng.integers(len(planting.MARKS))
             x = seen.train(who, own, dose, rng)
-            weights, bias = planting.head(x, seen.y, classes, recipe, rng)
-            score = audit[asked].score(lambda f, w=weights, b=bias: f @ w + b, everyone)
+            answer = heads.train(x, seen.y, classes, recipe, rng)
+            calibration = calibration_for(asked, answer)
+            promised = planting.power(calibration).get(dose)
+            score = audit[asked].score(answer, everyone)
             z = calibration.most(score)
             planted = own[:, None] == np.arange(z.shape[1])
             rest = ~planted if kind == "context" else ~planted & (own < 0)[:, None]
@@ -180,29 +250,41 @@ def summary(images: str, rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def main() -> None:
-    """Write the table of some seeds as CSV."""
-    made = argparse.ArgumentParser(description="Plant contexts and marks, and audit.")
+def options(about: str, seeds: range) -> argparse.ArgumentParser:
+    """What may be said to a sweep over partitions of photographs."""
+    made = argparse.ArgumentParser(description=about)
     made.add_argument("file", type=Path)
-    made.add_argument("--seeds", type=int, nargs="+", default=list(range(2000, 2030)))
+    made.add_argument("--seeds", type=int, nargs="+", default=list(seeds))
     made.add_argument("--photographs", type=Path, help="folder with objects/ and contexts/")
     made.add_argument("--weights", type=Path, help="of squeezenet1_0")
+    return made
+
+
+def main() -> None:
+    """Write the table of some seeds as CSV."""
+    made = options("Plant contexts and marks, and audit.", range(2000, 2030))
     made.add_argument("--summary", type=Path, help="a second CSV: shares with intervals")
     made.add_argument("--worlds", type=int, default=15, help="how many of the seeds in worlds")
+    made.add_argument("--heads", action="store_true", help="other kinds of heads, of photographs")
     asked = made.parse_args()
     project.seed_everything(0)
-    of, tables = photographs(asked.photographs, asked.weights) if asked.photographs else None, []
-    jobs = [("photographs", seed) for seed in asked.seeds if of]
-    jobs += [("drawn worlds", seed) for seed in asked.seeds[: asked.worlds]]
-    for images, seed in progress(jobs, desc="audits"):
-        name = store.key("audits", images=images, seed=seed, code=CODE.digest())
+    of, tables, every = {}, [], {"linear": Heads()}
+    if asked.photographs:
+        network = squeezenet(asked.weights)
+        every = kinds(network) if asked.heads else every
+        of = {n: photographs(asked.photographs, network, one.part) for n, one in every.items()}
+    jobs = [("photographs", name, seed) for name in of for seed in asked.seeds]
+    jobs += [("drawn worlds", "linear", s) for s in asked.seeds[: asked.worlds * (not asked.heads)]]
+    for images, head, seed in progress(jobs, desc="audits"):
+        name = store.key("audits", images=images, head=head, seed=seed, code=CODE.digest())
 
-        def make(path: Path, images=images, seed=seed) -> None:
-            rows = readers(of if images == "photographs" else world(seed), seed)
-            pd.DataFrame(rows).to_csv(path, index=False)
+        def make(path: Path, images=images, head=head, seed=seed) -> None:
+            seen = of[head] if images == "photographs" else world(seed)
+            pd.DataFrame(readers(seen, seed, every[head])).to_csv(path, index=False)
 
         file = store.cached(store.networks() / "audits" / f"{name}.csv", make)
-        tables.append(pd.read_csv(file).assign(images=images))
+        about = {"head": head} if asked.heads else {"images": images}
+        tables.append(pd.read_csv(file).assign(**about))
     rows = pd.concat(tables, ignore_index=True)
     recorded.write(asked.file, rows.to_csv(index=False, float_format="%.4g"))
     if asked.summary:

@@ -5,7 +5,6 @@ row a partition, dose, recipe, class and context, and a column a way: z by the a
 in units of its cut, so that 1 and more is flagged; *share* is that of the activation map itself.
 """
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,7 +116,8 @@ def readers(of: dict, seed: int) -> pd.DataFrame:
     one = plant[mine, :, rng.integers(plant.shape[2], size=len(mine))][:, :, None]
     audit = Ways(y[mine], one, *ask, asked[0], asked[1].astype(np.float32))
     reader = planting.Contexts(y[others], plant[others], *ask)
-    calibration, everyone = planting.calibrate(audit, seed), np.arange(len(mine))
+    fit, everyone = planting.Linear(audit.y, audit.ask[:, 0]), np.arange(len(mine))
+    calibration = planting.calibrate(audit, fit, seed)
     for dose in (0, 0.5, 1):
         for recipe in planting.RECIPES:
             own = rng.permutation(len(names)) if dose else np.full(len(names), -1)
@@ -138,12 +138,8 @@ def readers(of: dict, seed: int) -> pd.DataFrame:
 
 def main() -> None:
     """Write the table of some seeds as CSV."""
-    made = argparse.ArgumentParser(description="Plant contexts in photographs, and ask.")
-    made.add_argument("file", type=Path)
-    made.add_argument("--seeds", type=int, nargs="+", default=list(range(2000, 2015)))
-    made.add_argument("--photographs", type=Path, help="folder with objects/ and contexts/")
-    made.add_argument("--weights", type=Path, help="of squeezenet1_0")
-    options = made.parse_args()
+    options = trials.options("Plant contexts in photographs, and ask.", range(2000, 2015))
+    options = options.parse_args()
     project.seed_everything(0)
     of = kept(options.photographs, options.weights)
     parts = [readers(of, seed) for seed in progress(options.seeds, desc="partitions")]

@@ -19,7 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from helpers import store
-from helpers.audit import model, planting
+from helpers.audit import gate, model, planting, retraining
+from helpers.models import build as build_model
 from sweeps import audit_trials
 
 OWN = """
@@ -149,10 +150,11 @@ def reader(own, dose, seed):
 
 
 AUDIT = features(90, 0)
+FIT = planting.Linear(AUDIT.y, AUDIT.ask[:, 0])
 
 
 def test_what_is_planted_is_found_and_read_at_its_dose_and_nothing_else_is():
-    of = planting.calibrate(AUDIT, nulls=12, halvings=4, heads=6)
+    of = planting.calibrate(AUDIT, FIT, nulls=12, halvings=4, heads=6)
     none = np.stack([of.most(reader([-1] * 3, 0, s)) for s in range(12)])
     assert of.cut.tolist() == [np.quantile(of.unplanted[:, m], 0.95) for m in (0, 1)]
     assert of.cut_of_most == np.quantile(of.unplanted.max(1), 0.95)
@@ -168,8 +170,8 @@ def test_what_is_planted_is_found_and_read_at_its_dose_and_nothing_else_is():
 
 
 def test_the_null_of_each_suspect_is_by_brute_force_the_mean_of_heads_on_halves():
-    of, rng = planting.calibrate(AUDIT, 5, nulls=6, halvings=1, heads=1), np.random.default_rng(5)
-    found = []
+    of = planting.calibrate(AUDIT, FIT, 5, nulls=6, halvings=1, heads=1)
+    rng, found = np.random.default_rng(5), []
     for _ in range(6):
         order = [rng.permutation(np.flatnonzero(AUDIT.y == c)) for c in range(3)]
         half = np.concatenate([one[::2] for one in order])
@@ -199,6 +201,87 @@ def test_the_equivalent_dose_lies_between_heads_of_known_doses():
     assert [v.mean() for v in planting.power(of, page=True).values()] == [0, 1, 1]
 
 
+def test_sharpness_is_that_of_loops_and_noise_brings_a_head_down_to_the_limit():
+    rng, y = np.random.default_rng(3), np.arange(60) % 3
+    logits = rng.normal(size=(60, 3)) + 3 * np.eye(3)[y]
+    less, each = logits - logits.mean(1, keepdims=True), []
+    for c in range(3):
+        of = [less[y == d, c] for d in range(3)]
+        others = np.mean([of[d].mean() for d in range(3) if d != c])
+        each.append((of[c].mean() - others) / np.sqrt(np.mean([one.var() for one in of])))
+    assert planting.sharpness(logits, y) == pytest.approx(np.mean(each))
+    assert planting.noise_for(lambda amount: 6 / (1 + amount), 2) == pytest.approx(2, abs=0.1)
+    assert planting.noise_for(lambda amount: 2, 2) == 0
+    x, seen, rest = AUDIT.ask[:, 0], np.arange(45), np.arange(45, 90)
+    assert planting.others(AUDIT.y, seen).tolist() == rest.tolist()
+    rng, sharp = np.random.default_rng(0), []
+    for limit in (2.0, np.inf):
+        answer = planting.Linear(AUDIT.y, x, limit)(x[:45], seen, 3, 0.05, rng)
+        sharp.append(planting.sharpness(answer(x[rest]), AUDIT.y[rest]))
+    assert 1.8 < sharp[0] <= 2 < sharp[1]
+    assert planting.sharp_enough(AUDIT, FIT, 2.0) == 2 < planting.sharp_enough(AUDIT, FIT, 9.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "trained", "first"),
+    [
+        ("squeezenet1_0", "features.12.squeeze.weight", "features.12.squeeze"),
+        ("resnet18", "layer4.1.conv2.weight", "layer4.1.conv1"),  # not between it and its shortcut
+        ("resnet18", "fc.weight", "fc"),
+        ("mobilenet_v3_small", "classifier.0.weight", "classifier.0"),
+    ],
+)
+def test_a_network_from_its_first_trained_layer_on_gives_its_answers(name, trained, first):
+    start, network = (build_model(name, 3, seed=4) for _ in range(2))
+    network.network.get_parameter(trained).data += 0.01
+    names = retraining.changed(network, start)
+    assert {trained} <= set(names) <= {trained, f"{network.head}.weight", f"{network.head}.bias"}
+    found, behind = retraining.after(network.eval().network, names)
+    assert found == first
+    images, seen = torch.randint(0, 255, (2, 3, 64, 64), dtype=torch.uint8), []
+    layer = network.network.get_submodule(first)
+    layer.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[0]))
+    with torch.no_grad():
+        torch.testing.assert_close(network(images), behind(seen[0]))
+
+
+def test_only_what_was_trained_is_trained_anew_and_the_rest_is_as_it_was():
+    torch.manual_seed(0)
+    part = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 5))
+    before = {name: of.clone() for name, of in part.state_dict().items()}
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 3
+    x = (rng.normal(size=(120, 4)) + 4 * np.eye(4)[y]).astype(np.float32)
+    begun = part, "4", ("2.weight", "2.bias", "4.weight"), 1.0
+    made, weight, _ = retraining.trained_anew(begun, x[:60], y[:60], 3, (0.01, 40), rng)
+    answered = retraining.answers(made, x[:, None], 1)
+    assert answered.shape == (120, 1, 3) and (answered[:, 0].argmax(1) == y).mean() > 0.7
+    assert all(torch.equal(of, before[name]) for name, of in part.state_dict().items())
+    same = {n for n in before if torch.equal(made.state_dict()[n][:3], before[n][:3])}
+    assert same == {"0.weight", "0.bias"} and weight is made.get_parameter("4.weight")
+    sharp = [np.inf]
+    for less in (0, 0.2):
+        fit = retraining.Retraining(y, x, sharp[-1] - less, begun, ((0.01, 40),))
+        answer = fit(x[:60], np.arange(60), 3, fit.recipes[0], np.random.default_rng(0))
+        sharp.append(planting.sharpness(answer(x[60:]), y[60:]))
+    assert sharp[2] < sharp[1], "noise was added"
+
+
+def test_what_a_layer_sees_is_kept_for_another_head(folder):
+    network, images, *_ = read(folder)
+    trial = retraining.passes(network.model, images, "all")["answers"]
+    part = retraining.own_part(network, network, images, trial[:16], 4)
+    seen = retraining.passes(network.model, images, "all", part)
+    text = (folder / "mine.py").read_text() + "\nnetwork[2].weight.data *= 2\n"
+    (folder / "mine.py").write_text(text)
+    other, *_ = read(folder)
+    other.model.code = network.model.code  # the same forward
+    again = retraining.own_part(other, other, images, 2 * trial[:16], 4)
+    other.model.network.forward = None  # would fail if it were asked again
+    found = retraining.passes(other.model, images, "all", again)
+    np.testing.assert_allclose(found["answers"], 2 * seen["answers"], rtol=1e-5)
+
+
 def test_a_page_names_what_benjamini_and_hochberg_do():
     rng = np.random.default_rng(3)
     for _ in range(50):
@@ -221,27 +304,27 @@ def test_a_network_of_a_file_is_read_and_passes_the_gate(folder):
     network, images, rows, y, _, notes = read(folder)
     found = model.matched(rows, network, 3)
     assert list(found["matched by"]) == ["the order of the folders"] * 3 and not notes
-    kept = model.passes(network.model, images, "all")
+    kept = retraining.passes(network.model, images, "all")
     wanted = network.model(images).detach().numpy()
     np.testing.assert_allclose(kept["answers"], wanted, rtol=1e-5)
     np.testing.assert_allclose(kept["features"], images.double().mean((2, 3)) / 255, rtol=1e-4)
-    [said] = model.gate(network, images, y, found["outputs"], kept["answers"])
+    [said] = gate.gate(network, images, y, found["outputs"], kept["answers"])
     assert said.startswith("27 of 27")
 
 
 def test_an_audit_that_was_killed_goes_on_with_what_is_kept(folder):
     network, images, *_ = read(folder)
-    model.passes(network.model, images, "first")
+    retraining.passes(network.model, images, "first")
     network.model.network.forward = None  # would fail if it were asked again
-    assert len(model.passes(network.model, images, "again")["answers"]) == 27
+    assert len(retraining.passes(network.model, images, "again")["answers"]) == 27
 
 
 def test_likely_causes_are_named_at_the_gate(folder):
     network, images, rows, y, *_ = read(folder, "turned.py")
     outputs = model.matched(rows, network, 3)["outputs"]
-    answers = model.passes(network.model, images, "all")["answers"]
+    answers = retraining.passes(network.model, images, "all")["answers"]
     with pytest.raises(ValueError, match=r"BGR.*another order"):
-        model.gate(network, images, y, outputs, answers)
+        gate.gate(network, images, y, outputs, answers)
 
 
 def test_classes_that_no_output_is_named_for_are_refused_with_a_table_to_correct(folder):
@@ -257,8 +340,9 @@ def test_classes_that_no_output_is_named_for_are_refused_with_a_table_to_correct
     assert model.matched(rows, network, 3, corrected)["outputs"].tolist() == [[0], [1, 2], [2]]
     with pytest.raises(ValueError, match="3, x of b green is no number from 0 to 2"):
         model.matched(rows, network, 3, table.assign(outputs=["0", "3; x", "2"]))
-    with pytest.raises(ValueError, match="no column outputs"):
-        model.matched(rows, network, 3, table.drop(columns="outputs"))
+    table.drop(columns="outputs").to_csv(folder / "classes.csv", index=False)
+    with pytest.raises(ValueError, match="no column outputs; it has class, matched by"):
+        model.table(str(folder / "classes.csv"), "classes", "class", "outputs")
 
 
 def test_probabilities_log_probabilities_and_several_outputs_give_the_same_differences():
@@ -299,12 +383,12 @@ network = Odd(network).train()
     (folder / "odd.py").write_text(text)
     network, images, _, y, *_ = read(folder, "odd.py")
     before = {n: one.clone() for n, one in network.model.state_dict().items()}
-    answers = model.passes(network.model, images, "all")["answers"]
+    answers = retraining.passes(network.model, images, "all")["answers"]
     assert all(torch.equal(one, before[n]) for n, one in network.model.state_dict().items())
     wanted = 20 * (images.double().mean((2, 3)) / 255 - 0.5)
     found = planting.centred(planting.of_classes(answers, [[0], [1], [2]]))
     np.testing.assert_allclose(found, planting.centred(wanted.numpy()), atol=1e-3)
-    assert model.gate(network, images, y, [[0], [1], [2]], answers)
+    assert gate.gate(network, images, y, [[0], [1], [2]], answers)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +415,12 @@ def test_calibrating_heads_are_of_the_networks_kind_or_it_is_said(folder, last, 
     text = "network = network" + last if last.startswith(".") else last.removeprefix("; ")
     (folder / "other.py").write_text(f"{OWN.format(order='')}\n{text}\n")
     network, images, *_ = read(folder, "other.py")
-    assert model.is_linear(network.model, model.passes(network.model, images, "all")) == linear
+    passed = retraining.passes(network.model, images, "all")
+    assert retraining.is_linear(network.model, passed) == linear
+    part = retraining.own_part(network, network, images, passed["answers"][:16], 4)
+    assert set(part.trained) == {f"{network.model.head}.{name}" for name in ("weight", "bias")}
+    whole = retraining.passes(network.model, images, "all", part)
+    np.testing.assert_allclose(whole["answers"], passed["answers"], atol=0.02)
 
 
 def test_a_name_that_a_file_does_not_have_is_told_with_those_that_it_has(folder):
@@ -341,7 +430,7 @@ def test_a_name_that_a_file_does_not_have_is_told_with_those_that_it_has(folder)
 
 def test_what_is_kept_of_another_code_is_not_taken(folder):
     network, images, *_ = read(folder)
-    plain = model.passes(network.model, images, "all")["answers"]
+    plain = retraining.passes(network.model, images, "all")["answers"]
     text = OWN.format(order="").replace("nn.Flatten", "Half")
     half = """
 class Half(nn.Module):
@@ -353,7 +442,7 @@ class Half(nn.Module):
     for factor in (1, 2):
         made = text.replace("mean, std", half.replace("FACTOR", str(factor)) + "mean, std", 1)
         (folder / "mine.py").write_text(made)
-        again = model.passes(read(folder)[0].model, images, "all")["answers"]
+        again = retraining.passes(read(folder)[0].model, images, "all")["answers"]
         np.testing.assert_allclose(again, plain / factor, rtol=1e-5)
 
 
@@ -363,14 +452,14 @@ def test_a_last_layer_that_is_not_used_and_answers_by_chance_are_refused(folder)
                                    "lambda x: nn.Sequential.forward(network[:3], x)\n")  # fmt: skip
     network, images, *_ = read(folder, "odd.py")
     with pytest.raises(ValueError, match="spare, the last layer that it defines"):
-        model.passes(network.model, images, "all")
+        retraining.passes(network.model, images, "all")
     noise = "class Noise(nn.Module):\n    forward = lambda self, x: x + torch.rand_like(x) / 20\n"
     text = text.replace("Flatten()", "Flatten(), Noise()").replace("network[2]", "network[3]")
     (folder / "odd.py").write_text(text.replace("mean, std", f"{noise}mean, std", 1))
     network, images, _, y, *_ = read(folder, "odd.py")
-    answers = model.passes(network.model, images, "all")["answers"]
+    answers = retraining.passes(network.model, images, "all")["answers"]
     with pytest.raises(ValueError, match="asked twice"):
-        model.gate(network, images, y, [[0], [1], [2]], answers)
+        gate.gate(network, images, y, [[0], [1], [2]], answers)
 
 
 def test_an_image_with_nan_in_any_version_is_counted_and_named():
@@ -400,9 +489,10 @@ def test_too_few_images_and_contexts_that_are_photographs_are_said(folder):
     assert "sea/copy.png" in notes[0] and "25 images of meadow, sea" in notes[1]
     _, images, rows, y, *_ = read(folder)
     found = model.matched(rows, network, 3)
-    answers = model.passes(network.model, images, "all")["answers"]
-    kept, notes = model.usable(network, found, places, files, answers, y)
-    assert {n: len(of) for n, of in kept.items()} == {"meadow": 6, "sea": 6}
+    answers = retraining.passes(network.model, images, "all")["answers"]
+    kept, notes, doubtful = gate.usable(network, found, places, files, answers, y)
+    assert {n: len(of) for n, of in kept.items()} == {"meadow": 6, "sea": 6} and len(notes) == 2
+    assert doubtful == {"meadow", "sea"}
     assert notes[0].startswith("6 of 6 images of meadow are taken for b green as surely")
     assert "meadow/0.png" in notes[0] and "sea are taken for c blue" in notes[1]
     for file in list((folder / "photos" / COLOURS[0]).iterdir())[1:]:
@@ -517,8 +607,8 @@ def test_weights_that_need_code_and_names_of_nothing_are_refused(folder):
     torch.save(nn.Linear(3, 2), folder / "whole.pt")
     with pytest.raises(ValueError, match="which are not run"):
         model.brought("squeezenet1_0", str(folder / "whole.pt"))
-    with pytest.raises(ValueError, match="no architecture"):
-        model.brought("resnet18x")
+    with pytest.raises(ValueError, match=r"no architecture 'resnt18': did you mean resnet18\b"):
+        model.brought("resnt18")
     with pytest.raises(ValueError, match="mean = "):
         (folder / "bare.py").write_text("from torch import nn\nnet = nn.Linear(3, 2)\n")
         model.brought(f"{folder / 'bare.py'}:net")

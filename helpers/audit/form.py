@@ -103,8 +103,9 @@ def write(
 
 
 def run(notebook: str, name: str, values: Mapping[str, Any]) -> None:
-    """Run an audit's notebook with these parameters into ``audit/NAME``. What it refuses is one
-    sentence, another error is named with its cell, and a page of before says that it is one."""
+    """Run an audit's notebook with these parameters into ``audit/NAME``; a bar names the heading
+    that is reached. What it refuses is one sentence, another error is named with its cell, and a
+    page of before says that it is one."""
     import papermill  # takes a second, and notebooks have no need of it
 
     os.environ |= {"TQDM_DISABLE": "1", "SUITE_AUDIT": "1"}  # of the kernel, which begins here
@@ -114,7 +115,13 @@ def run(notebook: str, name: str, values: Mapping[str, Any]) -> None:
     source, ran = store.root() / "notebooks" / f"{notebook}.ipynb", folder / "running.ipynb"
     page = folder / "page.html"
     try:
-        papermill.execute_notebook(source, ran, values, log_output=False)
+        with store.progress(total=len(headings := steps(source)), unit="cell") as bar:
+
+            def told(cell, cell_index):
+                bar.set_description(headings.get(cell.id, "begins"), refresh=False)
+                bar.update(cell_index - bar.n)
+
+            papermill.execute_notebook(source, ran, values, progress_bar=False, on_cell_start=told)
         ran.replace(folder / "notebook.ipynb")
     except BaseException as error:
         earlier = f"\n{page} is the page of an earlier audit." if _outdated(page) else ""
@@ -127,6 +134,16 @@ def run(notebook: str, name: str, values: Mapping[str, Any]) -> None:
     finally:
         ran.unlink(missing_ok=True)
     print(f"open {page}")
+
+
+def steps(notebook: Path) -> dict[str, str]:
+    """Under which heading each cell of a notebook stands."""
+    found, heading = {}, "begins"
+    for cell in json.loads(notebook.read_text())["cells"]:
+        text = "".join(cell["source"]) if cell["cell_type"] == "markdown" else ""
+        heading = [heading, *re.findall("^## (.+)", text, re.MULTILINE)][-1]
+        found[cell["id"]] = heading
+    return found
 
 
 def _outdated(page: Path) -> bool:

@@ -2,8 +2,9 @@
 with its photographs and contexts."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -12,19 +13,15 @@ import numpy as np
 import pandas as pd
 import torch
 from filelock import FileLock, Timeout
-from scipy.optimize import linear_sum_assignment
-from scipy.special import log_softmax
 from torch import nn
-from torch.nn.functional import adaptive_avg_pool2d
 
 from helpers import models, store
 from helpers.audit import form, planting
 from helpers.audit.options import Parser, place
-from helpers.audit.planting import finite, of_classes
+from helpers.audit.retraining import passes
 from helpers.data import decoding, duplicates, folders, world
 from helpers.data.collection import listed
 from helpers.models import experiment, networks, preprocessing
-from helpers.stats import wilson
 from helpers.worlds import pictures
 
 NOTEBOOK = "11_audit_your_model"
@@ -83,7 +80,13 @@ def brought(name: str, weights: str | None = None) -> Network:
         return _wrapped(network, None, name)
     if Path(name).exists():
         raise ValueError(f"model: {name} holds no config.json. A model is {KINDS}.")
-    model = models.build(name, 2)  # refuses a name that is none
+    library = import_module("torchvision.models")
+    known = library.list_models(module=library)
+    if name not in known:
+        near = " or ".join(get_close_matches(name, known, 2))
+        meant = f": did you mean {near}?" if near else "."
+        raise ValueError(f"model: there is no architecture {name!r}{meant} A model is {KINDS}.")
+    model = models.build(name, 2)
     many = 1000
     if weights:
         head = f"{model.head}.weight"
@@ -92,7 +95,7 @@ def brought(name: str, weights: str | None = None) -> Network:
             raise ValueError(f"weights: {weights} has no {head}: these are not of {name}")
         many = len(state[head])
     model = models.build(name, many, weights=weights or "imagenet")
-    entry = import_module("torchvision.models").get_model_weights(name).DEFAULT
+    entry = library.get_model_weights(name).DEFAULT
     stated = preprocessing.stated(model.network, entry)
     if many != 1000:
         stated = stated._replace(classes=None, source="torchvision's ImageNet weights (assumed)")
@@ -145,38 +148,44 @@ def _own(path: Path, name: str, weights: str | None) -> Network:
     return Network(model.eval(), stated, size, f"{path}:{name}")
 
 
+def table(where: str, what: str, *needed: str) -> pd.DataFrame:
+    """A reader's CSV, all of it text; refused where a column that it needs is not there."""
+    found = pd.read_csv(where, dtype=str)
+    if missing := {*needed} - {*found}:
+        has = listed([*found])
+        raise ValueError(f"{what}: {where} has no column {listed(missing)}; it has {has}")
+    return found
+
+
 def photographs(where: str, network: Network, seed: int) -> tuple[torch.Tensor, pd.DataFrame, list]:
     """Images, uint8 (N, 3, H, W), of class folders or of a CSV with the columns path, label and
     maybe groups; their rows; sentences on what was not used."""
     path, notes = Path(where), []
     if path.is_file():
-        table = pd.read_csv(path, dtype=str)
-        if missing := {"path", "label"} - set(table):
-            raise ValueError(f"images: {path} has no column {listed(missing)}")
-        table = table.rename(columns={"label": "class"})
-        table = table.assign(file=[path.parent / p for p in table["path"]], own="")
-        table["name"] = table["path"]
+        asked = table(where, "images", "path", "label").rename(columns={"label": "class"})
+        asked = asked.assign(file=[path.parent / p for p in asked["path"]], own="")
+        asked["name"] = asked["path"]
     else:
         layout = folders.scan(path)
         folders.agreed_classes(layout)
-        table, notes = layout.sets["C"].assign(own=""), list(layout.report)
-    every, number = np.unique(table["class"], return_inverse=True)
-    table = table.assign(number=number, of=len(every))
-    counts = table["class"].value_counts()
+        asked, notes = layout.sets["C"].assign(own=""), list(layout.report)
+    every, number = np.unique(asked["class"], return_inverse=True)
+    asked = asked.assign(number=number, of=len(every))
+    counts = asked["class"].value_counts()
     if len(counts) > CLASSES:
         notes.append(f"Of {len(counts)} classes the {CLASSES} with most images are asked.")
         counts = counts[:CLASSES]
-        table = table[table["class"].isin(counts.index)].reset_index(drop=True)
+        asked = asked[asked["class"].isin(counts.index)].reset_index(drop=True)
     if few := sorted(counts.index[counts < FEWEST]):
         raise ValueError(f"images: fewer than {FEWEST} of {listed(few)}: too few to ask anything")
-    images, rows, more = _read(table, network, seed, MOST, "images")
+    images, rows, more = _read(asked, network, seed, MOST, "images")
     return images, rows, notes + more
 
 
-def _read(table, network: Network, seed: int, most: int, what: str):
+def _read(rows, network: Network, seed: int, most: int, what: str):
     resize = network.input.resize
     resize = max(resize, network.size) if isinstance(resize, int) else network.size
-    images, rows, notes = decoding.read(table, resize, seed, most, what)
+    images, rows, notes = decoding.read(rows, resize, seed, most, what)
     start = (resize - network.size) // 2
     inside = slice(start, start + network.size)
     return images[..., inside, inside].contiguous(), rows, notes
@@ -188,8 +197,8 @@ def places(where: str, network: Network, objects: torch.Tensor, seed: int):
     if len(found) < 2:
         raise ValueError(f"contexts: {where} holds {len(found)} folders; two contexts are needed")
     parts = [folders.rows(folders.files(p), Path(where), p, n, "") for n, p in found.items()]
-    table = pd.concat(parts, ignore_index=True)
-    images, rows, notes = _read(table, network, seed, 50, "contexts")
+    asked = pd.concat(parts, ignore_index=True)
+    images, rows, notes = _read(asked, network, seed, 50, "contexts")
     copies = {j - len(objects) for i, j in duplicates.copies(objects, images) if i < len(objects)}
     copies = {j for j in copies if j >= 0}
     if copies:
@@ -209,8 +218,6 @@ def matched(rows: pd.DataFrame, network: Network, outputs: int, table=None) -> p
     """Which outputs stand for which class: by a table (class, outputs), names, or all folders."""
     names = {folders.plain(one): i for i, n in enumerate(network.input.classes or ()) for one in
              n.split(",")}  # fmt: skip
-    if table is not None and (missing := {"class", "outputs"} - set(table)):
-        raise ValueError(f"classes: the table has no column {listed(missing)}")
     by_table = {} if table is None else dict(zip(table["class"], table["outputs"], strict=True))
     lines = []
     for name in np.unique(rows["class"]):
@@ -245,121 +252,6 @@ def unmatched(found: pd.DataFrame, network: Network, folder: Path) -> None:
         f"No output of {network.name} is named {listed(lost['class'])}. {'; '.join(near)} Write "
         f'the outputs\' numbers into {file} (several with ";"), and add ASK="--classes {file}".'
     )
-
-
-@torch.no_grad()
-def passes(model: models.Classifier, images: torch.Tensor, what: str) -> dict[str, np.ndarray]:
-    """What a network answers, and what its last layer sees (pooled), of uint8 images; kept."""
-
-    def make() -> tuple[dict, dict]:
-        seen, answers = [], []
-        head = model.network.get_submodule(model.head)
-        hook = head.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[0]))
-        try:
-            for batch in store.progress(images.split(32), desc=what, delay=2):
-                answers.append(model(batch).float())
-        finally:
-            hook.remove()
-        if [len(s) for s in seen] != [len(a) for a in answers]:
-            raise ValueError(
-                f"model: {model.head}, the last layer that it defines, does not give its answers "
-                f"(it saw {len(seen)} of {len(answers)} batches): define the one that does last."
-            )
-        x = torch.cat([adaptive_avg_pool2d(s, 1).flatten(1) if s.ndim == 4 else s for s in seen])
-        return {"answers": torch.cat(answers).numpy(), "features": x.flatten(1).numpy()}, {}
-
-    state = {name: tensor for name, tensor in model.state_dict().items()}
-    decides = {"state": state, "of": str(type(model.network)), "images": images, "how": 1}
-    decides["input"] = [model.mean, model.std, getattr(model, "code", None)]
-    return store.arrays("passes", store.networks() / "audits", make, **decides)[1]
-
-
-def is_linear(model: models.Classifier, passed: dict[str, np.ndarray]) -> bool:
-    """Whether answers are a linear layer's on what it sees, pooled, as calibrating heads' are."""
-    layer, answers = model.network.get_submodule(model.head), passed["answers"]
-    weight, bias = (getattr(layer, name, None) for name in ("weight", "bias"))
-    if weight is None or weight[0].numel() != passed["features"].shape[1]:
-        return False
-    made = passed["features"] @ weight.detach().flatten(1).numpy().T
-    made = made if bias is None else made + bias.detach().numpy()
-    if made.shape != answers.shape:
-        return False
-    known, single = np.isfinite(answers).all(1), [[k] for k in range(made.shape[1])]
-    one, other = (log_softmax(of_classes(of[known], single), 1) for of in (made, answers))
-    return np.allclose(one, other, atol=0.01 * np.ptp(other))
-
-
-def several(network: Network, start: Network, outputs, parts, what: str) -> tuple:
-    """Of the same photographs in several versions what the last layer of `start` sees, (N, K, D),
-    and the network's logits of the asked classes, (N, K, classes)."""
-    answered = [passes(network.model, one, what) for one in parts]
-    seen = answered if start is network else [passes(start.model, one, what) for one in parts]
-    logits = [of_classes(one["answers"], outputs) for one in answered]
-    return np.stack([one["features"] for one in seen], 1), np.stack(logits, 1)
-
-
-def gate(network: Network, images, y: np.ndarray, outputs, answers: np.ndarray) -> list[str]:
-    """Refuse a network that is near chance, with the likely cause; sentences where it is not."""
-    right = of_classes(answers, outputs).argmax(1) == y
-    k, n, chance = int(right.sum()), len(y), 1 / len(outputs)
-    said = f"{k} of {n} images are recognised ({k / n:.0%}; chance gives {chance:.0%})."
-    rng = np.random.default_rng(0)
-    few = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:10] for c in np.unique(y)])
-    better = [f"{cause} ({share:.0%})" for cause, share in
-              causes(network, images[few], y[few], outputs, answers[few]).items()
-              if share > right[few].mean() + 0.2]  # fmt: skip
-    if better:
-        said += f" More would be recognised if {'; or if '.join(better)}."
-    if wilson(k, n)[0] <= chance or better:
-        raise ValueError(f"{said} Nothing is asked of a network that is read wrongly.")
-    return [said]
-
-
-@torch.no_grad()
-def causes(network: Network, images, y, outputs, answers) -> dict[str, float]:
-    """The share that would be recognised, were the network read in other ways."""
-    model, raw = network.model, images.float() / 255
-    if not np.allclose(model(images).float(), answers, rtol=1e-3, atol=1e-3 * np.ptp(answers)):
-        raise ValueError("model: asked twice, it answers differently: is something drawn in it?")
-    normal = (raw - model.mean) / model.std
-    ways: dict[str, Callable] = {
-        "red and blue were exchanged (BGR)": lambda: model(images.flip(1)),
-        "images were not normalised": lambda: networks._logits_in(model.network(raw)),
-        "images were in 0 to 255": lambda: networks._logits_in(model.network(255 * raw)),
-        "images were normalised twice": lambda: networks._logits_in(
-            model.network((normal - model.mean) / model.std)
-        ),
-    }
-    found = {}
-    for cause, answer in ways.items():
-        logits = of_classes(answer().float().numpy(), outputs)
-        found[cause] = float((logits.argmax(1) == y).mean())
-    table = np.zeros((len(outputs), len(outputs)))
-    np.add.at(table, (y, of_classes(answers, outputs).argmax(1)), 1)
-    best = linear_sum_assignment(-table)
-    found["the outputs were in another order"] = float(table[best].sum() / len(y))
-    return found
-
-
-def usable(network: Network, matches, places, files, logits, y) -> tuple[dict, list[str]]:
-    """Contexts without images that get NaN; sentences on these, and on what looks like a class."""
-    usual = [np.median(log_softmax(logits[y == c], 1)[:, c]) for c in range(len(matches))]
-    kept, notes = {}, []
-    for name, images in places.items():
-        answers = passes(network.model, images, f"{name} alone")["answers"]
-        told = of_classes(answers, matches["outputs"])
-        rows = files.get(name, pd.DataFrame({"path": range(len(images)), "class": name}))
-        good, lost = finite([told], rows)
-        kept[name], notes = images[torch.from_numpy(good)], notes + lost
-        best, sure = told.argmax(1), log_softmax(told, 1).max(1)
-        for c, of in enumerate(matches["class"]):
-            these = rows["path"][good & (best == c) & (sure >= usual[c])]
-            if len(these) > len(good) / 4:
-                notes.append(
-                    f"{len(these)} of {len(good)} images of {name} are taken for {of} as surely as "
-                    f"half of its own photographs. Look whether it is in them: {listed(these)}."
-                )
-    return kept, notes
 
 
 def sample(seed: int = 0) -> tuple:
@@ -416,20 +308,24 @@ def hold(folder: Path):
         raise ValueError(why) from None
 
 
+OPTIONS = {  # of the command line: the notebook's parameters, and what they are
+    "model": ("network", KINDS),
+    "images": ("photographs", "a folder of class folders, or a CSV: path, label, groups"),
+    "contexts": ("places", "a folder of context folders, no objects in them"),
+    "weights": ("weights", ".safetensors, or a state dict that torch.save wrote"),
+    "groups": ("group_table", "a CSV: path, and a column a group of images"),
+    "start": ("start", "the weights from which the network was trained"),
+    "classes": ("class_table", "a CSV: class, outputs (numbers, several with ;)"),
+    "seed": ("seed", "of all that is dealt and drawn"),
+}
+
+
 def parser() -> Parser:
     """The options, and the notebook's parameters that they are."""
-    made = Parser("Audit a network with photographs of its classes.")
-    add, file = made.add_argument, {"type": place}
-    add("--model", dest="network", help=KINDS)
-    text = "a folder of class folders, or a CSV: path, label, groups"
-    add("--images", dest="photographs", help=text, **file)
-    add("--contexts", dest="places", help="a folder of context folders, no objects in them", **file)
-    add("--weights", help=".safetensors, or a state dict that torch.save wrote", **file)
-    add("--groups", dest="group_table", help="a CSV: path, and a column a group of images", **file)
-    add("--start", help="the weights from which the network was trained", **file)
-    text = "a CSV: class, outputs (numbers, several with ;)"
-    add("--classes", dest="class_table", help=text, **file)
-    add("--seed", type=int)
+    made, kinds = Parser("Audit a network with photographs of its classes."), {"seed": int}
+    for option, (name, about) in OPTIONS.items():
+        kind = str if option == "model" else kinds.get(option, place)
+        made.add_argument(f"--{option}", dest=name, help=about, type=kind)
     return made
 
 
@@ -438,10 +334,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     values = {k: v for k, v in vars(parser().parse_args(arguments)).items() if v is not None}
     if len({"network", "photographs"} & set(values)) == 1:
         raise SystemExit("audit: --model and --images go together (--sample model: without them)")
-    form.run(NOTEBOOK, Path(values.get("photographs", "model-sample")).stem, values)
+    parts = [Path(values[n]).stem for n in ("weights", "photographs") if n in values]
+    name = "-".join([Path(values.get("network", "model")).name, *(parts or ["sample"])])
+    form.run(NOTEBOOK, name, values)
 
 
 def command(values: Mapping) -> str:
     """The command that makes an audit again, of the notebook's parameters that were given."""
-    words = {one.dest: one.option_strings[0].removeprefix("--") for one in parser()._actions}
+    words = {name: option for option, (name, _) in OPTIONS.items()}
     return form.command({words.get(name, name): one for name, one in values.items()}, "model")

@@ -308,7 +308,7 @@ def bench_audit() -> Rows:
     y = everyone % 4
     x, one = rng.normal(size=(160, 4, 512)), rng.normal(size=(4, 10, 512))
     suspects, start = planting.Contexts(y, x[:, :, None], x, one), time.process_time()
-    of = planting.calibrate(suspects)
+    of = planting.calibrate(suspects, planting.Linear(y, x[:, 0]))
     yield (
         "calibration, 4 classes by 4 contexts",
         "15 s",
