@@ -1,7 +1,5 @@
-"""The four blocks of a measure of bias, each a plain function, and one cell made of them.
-
-Base measures have a value for each *unit*: G groups, everyone, G complements; NaN where a
-denominator is 0. All work on the last axis, so that a thousand resampled tables are like one."""
+"""The four blocks of a measure of bias, each a plain function, and one cell made of them. Measures
+have a value for each *unit*: G groups, everyone, G complements; NaN where a denominator is 0."""
 
 import functools
 import itertools
@@ -75,8 +73,7 @@ def auc_error(data: Table) -> np.ndarray:
     return ratio((negative * positive).sum(-1), 2 * negative.sum(-1) * positive.sum(-1))
 
 
-Roc = namedtuple("Roc", "fpr tpr")
-"""Vertices of a roc curve (Equation 1) from (0, 0) to (1, 1); NaN where a label is missing."""
+Roc = namedtuple("Roc", "fpr tpr")  # of its vertices (Equation 1); NaN where a label is missing
 
 
 def rocs(data: Table) -> dict[str, Roc]:
@@ -121,7 +118,7 @@ def between_rocs(kinds: pd.DataFrame, mass: np.ndarray, i, j) -> np.ndarray:
 
 
 TN, FN, FP, TP = range(4)
-SHARES = {
+SHARES = {  # of each rate: the cells that are counted, and those they are a share of
     "pr": ((FP, TP), (TN, FN, FP, TP)),
     "tpr": ((TP,), (TP, FN)),
     "tnr": ((TN,), (TN, FP)),
@@ -133,7 +130,6 @@ SHARES = {
     "error": ((FN, FP), (TN, FN, FP, TP)),
     "prevalence": ((FN, TP), (TN, FN, FP, TP)),
 }
-"""Rates by their names: the cells that are counted, and those they are a share of."""
 
 
 def share(kinds: pd.DataFrame, mass: np.ndarray, name: str) -> np.ndarray:
@@ -395,7 +391,6 @@ def bias(
     `set` is vsany, pairs or compl, or a function of the number of groups G that gives the places of
     both sides: 0..G-1 are groups, G is everyone, and G+1..2G are the groups' complements. A
     `comparison` is none, abs, rel, sabs or srel, or a function (f_i, f_j) -> array; for auc also
-    ``curve``, the area between the two curves (abroca). For `measure` and `reduction` see
-    `blocks.measure` and `blocks.reduce`. A ValueError lists the names there are."""
+    ``curve``, the area between the two curves (abroca). A ValueError lists the names there are."""
     grid = grid_of(data, [measure], [set], [comparison], [reduction])
     return float(drawn(data, grid).cells()[0])

@@ -9,12 +9,11 @@ from helpers.blocks.report import KEYS, Report
 from helpers.stats import Estimate
 
 FOLDER = "data/toolkits"
-REASONS = {
+REASONS = {  # why the toolkits answer differently on an example
     "no positives": "a group without positive labels: its tpr is 0/0, which they count as 0",
     "nobody predicted": "a group without positive predictions: its ppv is 0/0, counted as 0",
     "tied scores": "the area between curves is sampled, and tied scores make steps",
 }
-"""Why the toolkits answer differently on an example."""
 LIBRARIES = {"1 - prule": 0.447639, "cv": 0.263303, "|dfpr|": 0.228450, "|dfnr|": 0.226814}
 """Four libraries on COMPAS, African-American defendants against the rest."""
 
@@ -57,13 +56,13 @@ def of_paper(
     answers: pd.DataFrame,
     unbiased: pd.DataFrame,
 ) -> list[Estimate]:
-    """Notebook 09: COMPAS, an example's whole grid, how far FairBench's printed cells are `apart`,
-    its answers by kind of column (`backends`), other toolkits' cells, and a null."""
+    """Notebook 09: COMPAS, a whole grid, FairBench's cells, other toolkits, and a null."""
     ours = paper.table_1(compas, "African-American").set_index("measure")["value"]
     found, cells = 0, whole.cells[whole.cells["reduction"].isin(["max", "min", "mean"])]
     for names, part in cells.groupby(KEYS[:3], sort=False):
         behind = whole.pairs(*names)["compared"].agg(["max", "min", "mean"])
-        found += _differ(part["reduction"].map(behind), part["value"])
+        again = part["reduction"].map(behind)
+        found += (~np.isclose(again, part["value"], equal_nan=True)).sum()
     value = whole.cells.set_index(KEYS)["value"]
     same = [
         np.isclose(value[one, "pairs", "abs", "max"], value[other, "pairs", "abs", "max"])
@@ -81,14 +80,7 @@ def of_paper(
         "toolkits": (~plain["agree"]).sum(),
     }
     exact = [Estimate(f"blocks/{claim}", (it, it, it)) for claim, it in measured.items()]
-    return [*exact, _less("suite/blocks/sixty", medians.loc[60], medians.loc[2], "median")]
-
-
-def _differ(one: pd.Series, other: pd.Series) -> int:
-    return int((~np.isclose(one, other, equal_nan=True)).sum())
-
-
-def _less(claim: str, one: pd.Series, other: pd.Series, value: str) -> Estimate:
-    """How much more one measured value is than another; the ends lie farthest from each other."""
-    ends = one[value] - other[value], one["low"] - other["high"], one["high"] - other["low"]
-    return Estimate(claim, ends)
+    gap = (
+        medians.loc[60, ["median", "low", "high"]] - medians.loc[2, ["median", "high", "low"]].array
+    )
+    return [*exact, Estimate("suite/blocks/sixty", tuple(gap))]

@@ -1,7 +1,5 @@
-"""Columns as they come, groups of rows, and one table of counts that all measures follow from.
-
-The finest non-empty intersections of all group columns are called *atoms*. Every group is a union
-of atoms, so what is counted once for the atoms is counted for all groups (Equations 6 to 10)."""
+"""Groups of rows, and one table of counts that all measures follow from: of *atoms*, the finest
+intersections of group columns, of which every group is a union (Equations 6 to 10)."""
 
 import itertools
 from collections.abc import Iterable, Mapping
@@ -44,27 +42,31 @@ def limit(number: int, most: int, what: str, advice: str) -> None:
         raise ValueError(f"{number:,} {what} are too many (more than {most:,}): {advice}")
 
 
-FINITE = (np.isfinite, "no finite numbers", "drop these rows, or give them a number")
 BINARY = (
     lambda x: (x == 0) | (x == 1),
     "not 0 or 1",
     "give a class at a time (values == class), or y_score",
 )
-WEIGHT = (
-    lambda x: np.isfinite(x) & (x >= 0),
-    "negative or no finite numbers",
-    "a weight says how much a row counts",
-)
+NUMBERS = {  # which are allowed in a column, what others are, and what to do
+    "y_pred": BINARY,
+    "y_true": BINARY,
+    "y_score": (np.isfinite, "no finite numbers", "drop these rows, or give them a number"),
+    "sample_weight": (
+        lambda x: np.isfinite(x) & (x >= 0),
+        "negative or no finite numbers",
+        "a weight says how much a row counts",
+    ),
+}
 
 
-def numbers(values: Any, name: str, rule: tuple = FINITE) -> np.ndarray:
-    """A column as float64; what the rule does not allow is refused, with the first of it."""
-    given, (allowed, what, advice) = array(values, name), rule
+def numbers(values: Any, name: str) -> np.ndarray:
+    """A column of numbers; what :data:`NUMBERS` does not allow is refused."""
+    given, (allowed, what, advice) = array(values, name), NUMBERS[name]
     found = pd.to_numeric(pd.Series(given), errors="coerce").to_numpy(np.float64)
     _refuse(name, given, ~allowed(found), what, advice)
-    if rule is WEIGHT and not found.any():
+    if name == "sample_weight" and not found.any():
         raise ValueError(f"{name}: all weights are 0, so nothing would count")
-    return found
+    return found.astype(np.int8) if NUMBERS[name] is BINARY else found
 
 
 def _refuse(name: str, values: Any, bad: np.ndarray, what: str, advice: str) -> None:
@@ -73,11 +75,6 @@ def _refuse(name: str, values: Any, bad: np.ndarray, what: str, advice: str) -> 
         at = int(bad.argmax())
         where = f"the first is {np.asarray(values, object)[at]} in row {at}"
         raise ValueError(f"{name}: {bad.sum()} of {len(bad)} values are {what}, {where}; {advice}")
-
-
-def binary(values: Any, name: str) -> np.ndarray:
-    """A column of 0 and 1 (or False and True) as int8."""
-    return numbers(values, name, BINARY).astype(np.int8)
 
 
 def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
@@ -121,14 +118,6 @@ class Groups:
         """Where a group stands."""
         known("group", self.names, name)
         return self.names.index(name)
-
-    def rows(self, name: str) -> np.ndarray:
-        """Rows of a group, ``everyone``, or ``not <group>``, as int64 places."""
-        if name == EVERYONE:
-            return np.arange(len(self.atoms))
-        outside = name not in self.names and name.startswith(NOT)
-        at = self.place(name.removeprefix(NOT) if outside else name)
-        return np.flatnonzero((self.member[[at]].toarray()[0] > 0)[self.atoms] != outside)
 
 
 @dataclass(frozen=True)
@@ -183,28 +172,23 @@ def confusion(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
     return mass @ (kinds["cell"].to_numpy()[:, None] == np.arange(len(CELLS))).astype(float)
 
 
-READERS = {
-    "y_pred": binary,
-    "y_true": binary,
-    "y_score": numbers,
+READERS = dict.fromkeys(("y_pred", "y_true", "y_score"), numbers) | {
     "strata": lambda values, name: groups(values, "joint").atoms,
     "clusters": lambda values, name: codes(values, name)[0],
-    "sample_weight": lambda values, name: numbers(values, name, WEIGHT),
+    "sample_weight": numbers,
     "times": lambda values, name: array(values, name).astype(np.int64),
 }
 
 
 def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -> Table:
-    """Count once (sections 3 and 4.2), from columns (n,); those that are None are not there.
+    """Count once (sections 3 and 4.2), from columns (n,): y_pred and y_true of 0 and 1, y_score,
+    sample_weight, strata, clusters and times; those that are None are not there.
 
     Groups (a column, a table of columns, or `Groups`) are the values of ``each`` column, their
     ``joint`` non-empty intersections, or ``all`` of any number of columns (Equation 10); with None
-    each row is a group (individuals, Equation 9). y_pred and
-    y_true hold 0 and 1, y_score finite numbers, sample_weight how much a row counts. `strata` are
-    held fixed: both sides are given everyone's mix of them. Rows of one of the `clusters` are drawn
-    and exchanged together; `times` says for how many rows one stands. A ValueError tells of columns
-    that are missing, differ in length or hold what they may not, and of too many groups.
-    """
+    each row is a group (Equation 9). `strata` are held fixed: both sides are given everyone's mix
+    of them. Rows of one of the `clusters` are drawn and exchanged together; `times` says for how
+    many rows one stands. What a column may not hold is a ValueError."""
     given = {name: column for name, column in columns.items() if column is not None}
     for name in given:
         known("column", READERS, name)

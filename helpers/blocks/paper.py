@@ -1,7 +1,7 @@
-"""The paper itself: Table 1, and the report of section 5.2 (Figure 1) by our blocks, beside what
-FairBench computes (``from fairbench import v1``), and as a report that its viewers read."""
+"""Table 1 of the paper, and its report of section 5.2 beside what FairBench computes."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from helpers.blocks import blocks, counts
 from helpers.blocks.counts import Table
 from helpers.blocks.report import Report
 
-TABLE_1 = {
+TABLE_1 = {  # its rows but ib: the four blocks of each; F_bias and wcb take any F, here acc
     "|dfpr|": ("fpr", "compl", "sabs", "max"),
     "|dfnr|": ("fnr", "compl", "sabs", "max"),
     "|deo|": ("tpr", "compl", "sabs", "max"),
@@ -22,34 +22,27 @@ TABLE_1 = {
     "F_bias": ("acc", "vsany", "abs", "max"),
     "wcb": ("acc", "pairs", "srel", "max"),
 }
-"""The rows of Table 1 but ib: the four blocks of each; ``compl`` has one group and its complement.
-F_bias and wcb take any F, here acc, and F_bias any comparison and reduction."""
-FIGURE_1 = {
+FIGURE_1 = {  # columns of FairBench's report, and the blocks that they are
     "min": (blocks.alone, "none", "min"),
-    "wmean": (blocks.with_everyone, "none", "wmean_normalised"),
+    "wmean": (blocks.with_everyone, "none", "wmean_normalised"),  # everyone (*Any*) is one more
     "gini": (blocks.with_everyone, "none", "gini"),
-    "minratio": ("pairs", "srel", "max"),
+    "minratio": ("pairs", "srel", "max"),  # is 1 less the cell
     "maxdiff": ("pairs", "abs", "max"),
     "minratio[vsAny]": (blocks.alone, "srel", "max"),
     "maxdiff[vsAny]": ("vsany", "abs", "max"),
 }
-"""Columns of FairBench's report and the blocks that they are; minratio is 1 less the cell. In wmean
-and gini everyone is a group more (*Any*), and minratio[vsAny] is of a group over everyone only."""
 CURVES = ("maxbarea", "maxrarea", "maxbdcg")  # columns for scores: not a number for decisions
 
 
-def frr(kinds, mass):
-    """Of all rows, those wrongly predicted negative: no rate of negatives or positives alone."""
-    return blocks.ratio(counts.confusion(kinds, mass)[..., blocks.FN], mass.sum(-1))
+def _of_all(kinds, mass, cell):
+    """Of all rows, not of the negatives or positives alone, the share in one cell of counts."""
+    return blocks.ratio(counts.confusion(kinds, mass)[..., cell], mass.sum(-1))
 
 
-def far(kinds, mass):
-    """Of all rows, those wrongly predicted positive."""
-    return blocks.ratio(counts.confusion(kinds, mass)[..., blocks.FP], mass.sum(-1))
-
-
-ROWS = {"accuracy": "acc", "pr": "pr", "tpr": "tpr", "tnr": "tnr"}
-ROWS |= {of.__name__: blocks.Measure(of.__name__, {"y_pred", "y_true"}, of) for of in (frr, far)}
+ROWS = {"accuracy": "acc", "pr": "pr", "tpr": "tpr", "tnr": "tnr"} | {
+    name: blocks.Measure(name, {"y_pred", "y_true"}, partial(_of_all, cell=cell))
+    for name, cell in {"frr": blocks.FN, "far": blocks.FP}.items()
+}
 
 
 def by_name(data: Table, name: str, group: str | None = None) -> float:
@@ -81,8 +74,7 @@ def figure_1(data: Table) -> pd.DataFrame:
 
 
 def with_chance(found: Report) -> pd.DataFrame:
-    """`figure_1` of a report in long form: whether a column is a `gap` that was tested, its `size`
-    from 0, and p `corrected` for all cells of the report (minP)."""
+    """`figure_1` of a report in long form: gaps with their `size`, and p `corrected` by minP."""
     rows = []
     for of, column in itertools.product(found.sample.grid.measures, FIGURE_1):
         cell, gap = FIGURE_1[column], column.startswith(("max", "minr"))

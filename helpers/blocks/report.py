@@ -1,5 +1,4 @@
-"""Every combination of the blocks with what it is worth, and the way back from a cell to its rows.
-The paper's Figure 2 explores a report by clicking; here each step is a function of its own."""
+"""Every combination of the blocks with what it is worth, and the way back to its rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -29,19 +28,12 @@ WORDS = {
     "wmean": "mean by size", "wmean_normalised": "mean by size over its weights",
 }  # fmt: skip
 
-NAMES = {
-    "pr": "positive rate",
-    "tpr": "true positive rate",
-    "fpr": "false positive rate",
-    "ppv": "precision",
-    "npv": "negative predictive value",
-    "acc": "accuracy",
-    "prevalence": "share of positive labels",
-    "score": "mean score",
-    "calibration": "calibration error",
-    "auc": "area under the roc curve",
-}
-"""Base measures in words that anybody reads."""
+NAMES = {  # base measures in words that anybody reads
+    "pr": "positive rate", "tpr": "true positive rate", "fpr": "false positive rate",
+    "ppv": "precision", "npv": "negative predictive value", "acc": "accuracy",
+    "prevalence": "share of positive labels", "score": "mean score",
+    "calibration": "calibration error", "auc": "area under the roc curve",
+}  # fmt: skip
 
 
 class Report(NamedTuple):
@@ -115,8 +107,7 @@ def make(
 def readings(
     data: Table, wanted: Mapping[str, tuple], *, draws: int = 999, seed: int = 0
 ) -> pd.DataFrame:
-    """Some cells, (measure, set, comparison, reduction) by their names, with what each is worth:
-    `Report.cells`, and null_low and null_high, the middle 95% of the null."""
+    """Some cells by name, with what each is worth, and the middle 95% of its null."""
     found = []
     for name, cell in wanted.items():
         one = make(data, *([b] for b in cell), bootstrap=draws, permutations=draws, seed=seed)
@@ -128,10 +119,9 @@ def readings(
 def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
     """A base measure of every group, with its interval; n rows count, such as positives for tpr.
 
-    Rates (`blocks.SHARES`) have Wilson's interval, others that of a bootstrap. With weights or
-    clusters it is that of as many independent rows as have the same error (Korn and Graubard,
-    *Survey Methodology* 24, 1998). Where the table has strata also adjusted: with everyone's mix of
-    those that the group has rows in."""
+    Rates (`blocks.SHARES`) have Wilson's interval, others a bootstrap's. With weights or clusters
+    it is that of as many independent rows as have the same error (Korn and Graubard, *Survey
+    Methodology* 24, 1998). With strata also adjusted: with everyone's mix of them."""
     grid = blocks.grid_of(data, [of], [blocks.alone], ["none"], ["max"])
     groups = len(data.groups)
     value = grid.measures[0].of(data.kinds, data.mass(data.pooled))[:groups]
@@ -170,9 +160,8 @@ def _independent(data: Table, of: str, value: np.ndarray) -> tuple[np.ndarray, n
 
 
 def explain(report: Report, measure: str, set: str, comparison: str, reduction: str, top: int = 5):
-    """What a cell was made from: ``cell``, its value and evidence; ``pairs``, the `top` comparisons
-    (once where both directions give the same); ``counts`` of the two sides that decide.
-    """
+    """What a cell was made from: ``cell``, its value and evidence; the `top` ``pairs`` (once where
+    both directions give the same); ``counts`` of the two sides that decide."""
     cell = report.cell(measure, set, comparison, reduction)
     pairs = report.pairs(measure, set, comparison).dropna(subset=["compared"])
     pairs = pairs[::-1] if reduction == "min" else pairs
@@ -187,8 +176,7 @@ def explain(report: Report, measure: str, set: str, comparison: str, reduction: 
 
 
 def trace(report: Report, **cell: str) -> None:
-    """Print what a cell was made from: its value and interval, its widest comparisons, the groups
-    that decide. `cell` are its four blocks by name (:data:`KEYS`)."""
+    """Print what a cell (its four blocks, :data:`KEYS`) was made from."""
     worth, pairs, counts = explain(report, **cell, top=3).values()
     value, low, high, p = worth["value"][["value", "low", "high", "p_minp"]]
     print(f"the cell reads {value:.3f}, its interval is {low:.3f} to {high:.3f}")

@@ -1,5 +1,4 @@
-"""What a cell is worth: intervals, permutation nulls, and the price of looking at many cells.
-Tables of counts are drawn, and not rows, except where rows come in clusters."""
+"""What a cell is worth: intervals, permutation nulls, and the price of many cells."""
 
 import itertools
 from collections.abc import Iterator
@@ -127,10 +126,9 @@ def _upper(values: np.ndarray) -> np.ndarray:
 
 # --- intervals ---
 # Resampling adds noise to a worst case that is too large already. So intervals of max and min are
-# bounds for the largest of several quantities (Chernozhukov, Lee and Rosen, *Intersection bounds*,
-# Econometrica 81, 2013), of ratios on the scale of their logarithms; in means without sign, what is
-# of doubtful sign counts with the size of its error; all else has the outer ends of the percentile
-# and the basic interval.
+# intersection bounds (Chernozhukov, Lee and Rosen, Econometrica 81, 2013), of ratios on the scale
+# of their logarithms; in means without sign, what is of doubtful sign counts with the size of its
+# error; all else has the outer ends of the percentile and the basic interval.
 
 
 def bootstrap(
@@ -184,8 +182,7 @@ def errors(estimate: np.ndarray, draws: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def extreme(estimate, draws, unsigned: bool = False, least: bool = False) -> tuple[float, float]:
-    """Ends of an interval for the largest (or `least`) of several quantities, `unsigned` or with
-    their signs, from estimates (P,) and bootstrap draws (D, P)."""
+    """Ends of an interval for the largest (or `least`) of quantities (P,), from draws (D, P)."""
     known = ~np.isnan(estimate)
     if not known.any():
         return np.nan, np.nan

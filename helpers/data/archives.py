@@ -1,5 +1,4 @@
-"""The authors' three archives: downloaded whole by pooch, checked, unpacked whole, and read.
-pooch's own `Unzip` would, after a kill, take half a file for a whole one."""
+"""The authors' three archives: downloaded whole by pooch, checked, unpacked whole, and read."""
 
 import logging
 import re
@@ -45,8 +44,7 @@ def scan(downloads: Path) -> folders.Layout:
 
 
 def _row(file: Path, top: Path) -> tuple | None:
-    """A row of `folders.Layout.sets`, None for a file of no class: the class is told by the nearest
-    folder whose name holds it, the split by any folder."""
+    """A row of `folders.Layout.sets`, of the class that the nearest folder names; or None."""
     inside = file.relative_to(top)
     parts = [folders.plain(part) for part in inside.parts[:-1]]
     labels = [c for part in reversed(parts) for c in SPELLED if re.search(SPELLED[c], part)]
@@ -56,41 +54,36 @@ def _row(file: Path, top: Path) -> tuple | None:
 
 
 def fetch(name: str, downloads: Path, url: str | None = None) -> Path:
-    """A folder with the content of a zip archive, downloaded on first use (from `url`, else `URL`).
-    Its SHA-256 is recorded at the first use and verified later; processes that ask at once wait."""
+    """A folder with the content of a zip archive, downloaded on first use (from `url`, else `URL`);
+    its SHA-256 is recorded then, and verified later."""
     downloads.mkdir(parents=True, exist_ok=True)
-    with FileLock(downloads / f".{name}.lock"):
-        record = downloads / f"{name}.sha256"
-        archive = _download(name, downloads, record, url or URL)
+    record, url = downloads / f"{name}.sha256", url or URL
+    with FileLock(downloads / f".{name}.lock"):  # processes that ask at once wait
+        known = record.read_text() if record.exists() else None
+        source = pooch.create(downloads, url, registry={name: known}, retry_if_failed=RETRIES)
+        pooch.get_logger().setLevel(logging.WARNING)
+        try:
+            archive = Path(source.fetch(name, downloader=_download))
+        except OSError as error:  # as those of requests are
+            why = "it was cut off" if "IncompleteRead" in str(error) else error
+            raise ConnectionError(
+                f"{url}{name} could not be downloaded in {RETRIES + 1} tries ({why}): run again, "
+                "or name a folder of images of your own."
+            ) from error
+        except ValueError as error:
+            raise ValueError(
+                f"{url}{name} is not the archive that was used first, by its SHA-256 in {record}. "
+                "If you want the version that is published now, delete that file and run again."
+            ) from error
         digest = store.file_digest(archive)
-        folder = downloads / f"{Path(name).stem}-{digest[:12]}"
+        folder = downloads / f"{archive.stem}-{digest[:12]}"
         if not folder.is_dir():
             _unpack(archive, folder)
         store.write_text(record, digest)
     return folder
 
 
-def _download(name: str, downloads: Path, record: Path, url: str) -> Path:
-    """The archive's path; pooch downloads to a temporary name, checks, and renames."""
-    known, address = record.read_text() if record.exists() else None, url + name
-    store = pooch.create(downloads, url, registry={name: known}, retry_if_failed=RETRIES)
-    pooch.get_logger().setLevel(logging.WARNING)
-    try:
-        return Path(store.fetch(name, downloader=_download_zip))
-    except OSError as error:  # as those of requests are
-        why = "it was cut off" if "IncompleteRead" in str(error) else error
-        raise ConnectionError(
-            f"{address} could not be downloaded in {RETRIES + 1} tries ({why}): run again, or "
-            "name a folder of images of your own."
-        ) from error
-    except ValueError as error:
-        raise ValueError(
-            f"{address} is not the archive that was used first, by its SHA-256 in {record}. If you "
-            "want the version that is published now, delete that file and run again."
-        ) from error
-
-
-def _download_zip(url: str, path: str, store: pooch.Pooch) -> None:
+def _download(url: str, path: str, store: pooch.Pooch) -> None:
     """Download to `path` with a progress bar; an incomplete archive is an error (and retried)."""
     pooch.HTTPDownloader(progressbar=True, timeout=60)(url, path, store)
     if not zipfile.is_zipfile(path):
@@ -98,7 +91,8 @@ def _download_zip(url: str, path: str, store: pooch.Pooch) -> None:
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """Extract to a temporary folder that is renamed when all members are there and intact."""
+    """Extract to a temporary folder that is renamed when all members are there and intact; pooch's
+    own `Unzip` would, after a kill, take half a file for a whole one."""
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as partial:
         try:
             with zipfile.ZipFile(archive) as content:

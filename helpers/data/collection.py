@@ -31,8 +31,7 @@ def sizes(n: int) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, eq=False)
 class ImageSet:
-    """Images of one kind (C, NC or WB). The `table` has a row an image: `class`, `split`, `path`
-    (in the source's folder; "" in the embedded world), `context` ("" where not known) and more."""
+    """Images of one kind; the `table` has their `class`, `split`, `path`, `context` and more."""
 
     name: str
     images: torch.Tensor  # uint8 (N, 3, H, W), RGB

@@ -1,5 +1,4 @@
-"""Context images of each class: from a folder of context folders, or windows of C without the
-object, told by the white of WB. It is not painted over, for a filled-in hole keeps its outline."""
+"""Context images of each class: from context folders, or windows of C without the object."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,8 +23,7 @@ MARGIN = 2  # pixels between a window and the object
 def given(
     folder: Path, context_of: Mapping[str, str] | None, sets: dict[str, ImageSet], seed, per_class
 ) -> tuple[dict[str, torch.Tensor], dict[str, str], list[str]]:
-    """Images of each class's context, uint8 (M, 3, size, size), its context's name, and a report. A
-    context image that is also in one of the `sets` is left out."""
+    """Each class's context images, uint8 (M, 3, size, size), its context's name, and a report."""
     classes, size = sets["C"].classes, sets["C"].images.shape[-1]
     paths = {folders.printable(path.name): path for path in folders.subfolders(folder)}
     found = {name: folders.files(path) for name, path in paths.items()}
@@ -73,8 +71,7 @@ def one_background(images: torch.Tensor) -> bool:
 def mapping(
     context_of: Mapping[str, str] | None, classes: tuple[str, ...], contexts: tuple[str, ...]
 ) -> dict[str, str]:
-    """Class to context, checked. Without a mapping, contexts that are named as the classes are
-    theirs, unless both a class and a context are left over: one may belong to the other."""
+    """Class to context, checked; without a mapping, contexts that are named as the classes."""
     there = f"The classes are {listed(classes)}; the context folders are {listed(contexts)}."
     if not context_of:
         spelled = folders.spelled(contexts, "contexts")

@@ -32,8 +32,7 @@ def is_image(path: Path) -> bool:
 
 
 def decode(path: Path, size: int) -> torch.Tensor:
-    """An image file as a person sees it, uint8 (3, size, size): upright, over white, its short side
-    resized to `size` and its long side cropped at its centre. `Unreadable` tells why it is not."""
+    """An image file as a person sees it, uint8 (3, size, size): upright, over white, cropped."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow's on odd metadata and large images
@@ -69,8 +68,7 @@ def _seen(image: Image.Image, size: int) -> Image.Image:
 def read(
     table: pd.DataFrame, size: int, seed: int, per_class: int | None, what: str
 ) -> tuple[torch.Tensor, pd.DataFrame, list[str]]:
-    """Decode the files of a set (`folders.Layout.sets`), at most `per_class` of a class without its
-    own splits, by seed: images by class, then path; their rows; sentences on files not used."""
+    """Decode a set's files, at most `per_class` of a class: images, their rows, and a report."""
     images, kept, report = [], [], []
     shuffled = table.assign(rank=ranks(table["class"] + "/" + table["name"], seed))
     for name, rows in shuffled.sort_values(["rank", "path"]).groupby("class", sort=True):

@@ -8,12 +8,8 @@ from torch.nn.functional import adaptive_avg_pool2d, max_pool2d, normalize
 from helpers.data.white import WHITE
 
 # Measured on photographs, saved as JPEG of quality 75 too. Two images are the same within
-SAME_LEVELS = (
-    3.0  # grey levels, rms over 16 x 16 thumbnails: copies moved 2.6, others were 7.7 apart
-)
-SAME_SHARE = (
-    0.15  # of their contrast, shifted and stretched: cropped by 1% 0.12 is left, others 0.33
-)
+SAME_LEVELS = 3.0  # grey levels, rms of 16 x 16 thumbnails: copies moved 2.6, others 7.7
+SAME_SHARE = 0.15  # of their contrast, shifted and stretched: cropped by 1% 0.12, others 0.33
 ALIKE = 0.95  # correlation of 8 x 8 thumbnails from which they are shifted and stretched
 PAIR_LEVELS = 6.0  # of luma, median over the object, for WB and C: pairs moved 6, others 7 or more
 FEW, MANY = 20, 500  # pixels of an object that are compared: at least, and about at most
@@ -45,8 +41,7 @@ def copies(*sets: torch.Tensor) -> list[tuple[int, int]]:
 
 
 def _left(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """Mean square of what is left of the difference to other thumbnails (B, 3, 8, 8), when they are
-    shifted and stretched a little to fit (by least squares): (B,)."""
+    """Mean square that is left of a difference, (B,), when thumbnails are shifted and stretched."""
     down = (one[..., 2:, 1:-1] - one[..., :-2, 1:-1]) / 2
     right = (one[..., 1:-1, 2:] - one[..., 1:-1, :-2]) / 2
     place = torch.linspace(-1, 1, 6, dtype=one.dtype)
@@ -58,8 +53,7 @@ def _left(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
 
 
 def pairs(context: torch.Tensor, white_background: torch.Tensor) -> list[tuple[int, int]]:
-    """Which C image each WB image was made of, within one class: all are assigned to each other so
-    that their pixels agree best; none, where less than half agree."""
+    """Which C image each WB image of a class was made of; none, where less than half agree."""
     apart = _apart(context, white_background).clamp(max=255).numpy()
     found = np.array(linear_sum_assignment(apart))
     costs = apart[tuple(found)]
@@ -68,8 +62,7 @@ def pairs(context: torch.Tensor, white_background: torch.Tensor) -> list[tuple[i
 
 
 def _apart(context: torch.Tensor, white_background: torch.Tensor) -> torch.Tensor:
-    """How far each WB image's object is from what each C image shows there, (N, M): the median
-    difference in luma well inside it, or in all of it where it is thin; infinite on white."""
+    """Median difference in luma of each WB image's object from each C image, (N, M)."""
     on_object = (white_background < WHITE).any(dim=1)
     inside = max_pool2d(1 - on_object[:, None].float(), 3, 1, 1)[:, 0] == 0
     thin = inside.sum(dim=(1, 2)) < FEW

@@ -91,8 +91,7 @@ def printable(path: Path | str) -> str:
 
 
 def scan(folder: Path) -> Layout:
-    """Find class folders, also below `C/`, `NC/`, `WB/` (or spelled out), and `train/`, `val/`,
-    `test/` below these, and `contexts/` beside any of them."""
+    """Find class folders, also below sets (`C/`) and splits (`train/`), and `contexts/` beside."""
     layout, top = Layout(), folder
     if not folder.is_dir():
         raise ValueError(f"folder: {printable(folder)} is a file, not a folder of class folders.")
@@ -185,8 +184,7 @@ def _classes(inside: list[Path], top: Path) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _folders_within(classes: list[Path]) -> list[str]:
-    """A sentence on folders that are taken for parts of a class; refused where they seem to be the
-    classes, below sets or splits of which not all are known."""
+    """A sentence on folders in class folders; refused where they seem to be the classes."""
     if _splits(classes):
         return []
     within = {p: [below.name for below in subfolders(p)] for p in classes}

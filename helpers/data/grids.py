@@ -1,5 +1,4 @@
-"""Mosaics: images joined in a grid. `contexts.mosaics` and `focus.mosaics` say which images; how
-tiles are squeezed and joined is written in notebook 03, which makes `data.mosaic`."""
+"""Mosaics: images joined in a grid, squeezed and joined as in notebook 03 (`data.mosaic`)."""
 
 from collections.abc import Callable, Sequence
 

@@ -94,10 +94,8 @@ class Images:
         if self.folder and Path(self.folder).resolve() in above and own.name.lower() != "contexts":
             where = f"`contexts` lies in `folder`, where {own.name!r} would be a class"
             raise ValueError(f"{where}: move it out, or call it contexts")
-        if self.source == "world" and (self.contexts or self.context_of):
-            raise ValueError("the embedded world brings its own contexts")
-        if self.source == "focus" and (self.contexts or self.context_of):
-            raise ValueError("'focus' are ready-made mosaics, which have no contexts")
+        if self.source in ("world", "focus") and (self.contexts or self.context_of):
+            raise ValueError("the embedded world brings its own contexts, and 'focus' has none")
         if self.source != "world" and (self.eyespot, self.context_bias) != (None, None):
             raise ValueError("a bias can be planted in the embedded world only")
 

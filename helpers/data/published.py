@@ -1,5 +1,4 @@
-"""The mosaics that the authors of *Focus!* published, ready made: `images: focus`.
-An archive, or one's own folder, has mosaics and an index (CSV) with a row a mosaic (`COLUMNS`)."""
+"""The mosaics that the authors of *Focus!* published: images, and an index (CSV) of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,9 +22,9 @@ COLUMNS = ["filename", "target_class", *FILES, *LABELS]
 
 
 def load(names: Sequence[str], folder: str | None, downloads: Path, size, per_class, seed):
-    """A Collection of the mosaics in archives or in a folder, `per_class` of each target class: the
-    images in them, each once (`sets`), and their designs (`mosaics`). `names` may map an archive to
-    classes: then there are the images of these, and no mosaics."""
+    """A Collection of the mosaics in archives or in a folder: the images in them, each once, and
+    their designs. `names` may map an archive to classes: then there are the images of these
+    alone."""
     only = names if isinstance(names, Mapping) else {}
     if folder:
         found = {Path(folder).name: Path(folder)}
@@ -43,8 +42,7 @@ def load(names: Sequence[str], folder: str | None, downloads: Path, size, per_cl
 
 
 def _read(name: str, folder: Path, size: int, per_class: int | None, seed: int, only):
-    """One set: its images, the design of its mosaics, and what is to be said of it; of `only` these
-    classes, where some are named."""
+    """One set: its images (of `only` some classes), the design of its mosaics, and a report."""
     index = _index(name, folder)
     if missing := sorted({*(only or ())} - {*index["target_class"]}):
         raise ValueError(f"{name}: no mosaic has a target that the index calls {listed(missing)}.")
@@ -112,8 +110,7 @@ def _cells(file: Path, size: int) -> torch.Tensor:
 
 
 def _table(name: str, images: list[tuple[str, str]], design: pd.DataFrame, seed: int):
-    """Labels, classes and the table of images (class, file name). Its test split are the images of
-    the first `RATED` mosaics of each target class, or of as many as leave half of each class."""
+    """Labels, classes and table of images; at most half of each class are the test split."""
     table = pd.DataFrame(images, columns=["class", "name"])
     classes = tuple(sorted(table["class"].unique(), key=lambda c: (len(c), c)))  # 2 before 10
     table = table.assign(path=name + "/" + table["name"], context="")

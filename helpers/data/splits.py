@@ -17,8 +17,7 @@ from helpers.data.white import object_masks
 def load_sets(
     tables: dict[str, pd.DataFrame], classes: tuple[str, ...], size: int, seed: int, per_class
 ) -> tuple[dict[str, ImageSet], torch.Tensor, list[str]]:
-    """Sets of image files (`folders.Layout.sets`), C's object masks, bool (N, H, W), empty where
-    not known, and a report. Of one name, object or picture no two are in different splits."""
+    """Sets of image files, C's object masks (empty where not known), and a report."""
     every = {name: read(table, size, seed, per_class, name) for name, table in tables.items()}
     report = [sentence for *_, said in every.values() for sentence in said]
     images = torch.cat([pixels for pixels, *_ in every.values()])  # one for each of the rows
@@ -53,8 +52,7 @@ def _match(rows, images, classes) -> tuple[list[tuple[int, int]], list[str]]:
 
 
 def _of_one_name(rows: pd.DataFrame, matched: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Pairs of rows with the same name in the same class and own split: each with the first. Where
-    WB images of a class were matched by what they show, their names may mislead."""
+    """Pairs of rows of one name in one class and split; matched WB images are apart."""
     key = rows["class"] + "/" + rows["own"] + "/" + rows["name"]
     shown = rows["class"].isin(rows["class"][[j for _, j in matched]]) & (rows["set"] == "WB")
     first = rows.index.to_series().groupby(key.where(~shown, key + "/WB")).transform("min")
@@ -143,8 +141,7 @@ def quotas(own: pd.Series) -> np.ndarray:
 
 
 def assign(images: pd.DataFrame, groups: np.ndarray, seed: int) -> np.ndarray:
-    """Give every image (`set`, `class`, `name`, `own`) a split, the same within a group. The name
-    decides its place in the shuffle; a group of several own splits goes to the latest."""
+    """Give every image a split, the same within a group; names decide the shuffle."""
     cells = images.groupby(["set", "class"], sort=True)
     cell = cells.ngroup().to_numpy()
     quota = np.stack([quotas(own) for _, own in cells["own"]])

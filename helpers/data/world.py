@@ -23,8 +23,7 @@ OTHERS = 1_000_000  # seeds of other training images begin here: no notebook sho
 def load(
     size: int, seed: int, per_class: int, context_bias, eyespot: float | None = None
 ) -> Collection:
-    """C, NC, WB and contexts of the embedded world: a class's first images train (0 to 99 of 150),
-    the next validate, the last test. `eyespot` is its dose that is moved to `TARGET`."""
+    """C, NC, WB and contexts of the embedded world; `eyespot` is the dose moved to `TARGET`."""
     marks = None if eyespot is None else pictures.marked_shares(eyespot, TARGET, pictures.CLASSES)
     bias = pictures.CONTEXT_BIAS if context_bias is None else context_bias
     recipe = {"size": size, "seed": seed, "per_class": per_class, "marked": marks}
@@ -49,8 +48,7 @@ def load(
 def image_set(
     name: str, size: int, seed: int, per_class: int, splits: Sequence[str] = SPLITS, **planted
 ) -> ImageSet:
-    """One set of the world ("C", "NC" or "WB"), or some of its splits, drawn once for all
-    processes; `planted` is as for `worlds.pictures.make`."""
+    """One set of the world, or some of its splits, drawn once for all processes."""
     split_of = np.repeat(SPLITS, sizes(per_class))
     classes = tuple(pictures.CLASSES)
 
@@ -83,8 +81,7 @@ def _contexts(size: int, seed: int) -> dict[str, torch.Tensor]:
 
 
 def _once(draw: Callable[[], tuple[dict, dict]], **decides) -> tuple[dict, dict]:
-    """Tensors and facts that `draw` gives, drawn once and then read beside the trained networks;
-    of all such files the `KEPT` that were read last stay."""
+    """Tensors and facts that `draw` gives, drawn once; the `KEPT` files read last stay."""
     folder = store.networks() / "images"
     decides["world"] = DRAWING.digest()
     path, arrays, facts = store.arrays("drawn", folder, draw, **decides)

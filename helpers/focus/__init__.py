@@ -1,5 +1,4 @@
-"""*Focus! Rating XAI Methods and Finding Biases*: `mosaics`, models (`networks`), scores
-(`rating`), `means` with intervals, `controls`, class `pairs`, their `feature`, and `claims`."""
+"""*Focus! Rating XAI Methods and Finding Biases*: mosaics, scores, pairs, features."""
 
 from helpers.focus.means import summary
 from helpers.focus.mosaics import TARGETS, batches, design, layouts

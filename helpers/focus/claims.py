@@ -14,19 +14,17 @@ ROUNDING = 1e-3
 WELL_FIT = 0.9  # accuracy from which a network is called well fit
 LEARNED = 2.0  # logits: an eyespot that adds more to the target was learned
 MIDDLE = {"GradCAM++": -0.5, CHANCE: -0.5}  # between chance and what is better than random
-COMBINED = {
+COMBINED = {  # claims about sums of methods' Focus: the weight of each method
     "focus/near-random/smoothgrad": {"SmoothGrad": 1} | MIDDLE,
     "focus/near-random/ig": {"IG": 1} | MIDDLE,
     "focus/above-chance/gradcam++": {"GradCAM++": 1},
     "focus/behind-gradcam/gradcam++": {"GradCAM++": 1, "GradCAM": -1},
     "focus/behind-lrp/gradcam++": {"GradCAM++": 1, "LRP": -1},
 }
-"""Claims about sums of methods' Focus on the same mosaics and networks, with each one's weight."""
 
 
 def of_methods(rated: pd.DataFrame) -> list[Estimate]:
-    """What sections I-B and I-D say of the methods, from `rating.ratings`; what is consistent is
-    judged on the architecture and set on which it is least so."""
+    """What sections I-B and I-D say of the methods, where it is least so."""
     methods, found = {*rated["method"], CHANCE}, []
     for method in [name for name in ("GradCAM", "LRP") if name in methods]:
         networks = rated[rated["method"] == method].groupby(["architecture", "set"])
@@ -78,8 +76,7 @@ def of_fit(table: pd.DataFrame) -> list[Estimate]:
 
 
 def _clustered(claim: str, line: OLS, known: pd.DataFrame) -> list[Estimate]:
-    """The first coefficient of a line, with errors that know that the trained network and the one
-    stopped early are one; nothing from fewer than five."""
+    """A line's first coefficient, clustered by network; nothing from fewer than five."""
     if known["network"].nunique() < 5:
         return []
     groups = {"groups": known["network"].factorize()[0]}
@@ -107,8 +104,7 @@ def of_controls(known: pd.DataFrame) -> list[Estimate]:
 
 
 def of_feature(pair: tuple[str, str], placed, rated, reference) -> list[Estimate]:
-    """Where a pair's wrong relevance lies (`placed`, of `feature.by_method`), and what painting it
-    over does (`rated` and `reference`, from `feature.intervention`)."""
+    """Where a pair's wrong relevance lies (`placed`), and what painting it over does."""
     about = dict(zip(pairs.PAIR, pair, strict=True))
     found = [Estimate("suite/focus/rise", feature.rise(rated).interval(), about)]
     if reference is not None:
@@ -137,8 +133,7 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_trials(table: pd.DataFrame) -> list[Estimate]:
-    """What the trials show that are `judged`. Those of a seed share images and networks, so
-    differences are taken seed by seed."""
+    """What `judged` trials show; differences are taken seed by seed."""
     trial = table.set_index(["dose", "seed", *pairs.PAIR])
     full, none = trial.loc[1], trial.loc[0]
     learned, by_seed = full[full["learned"]], {"seeds": table["seed"].nunique()}

@@ -1,5 +1,4 @@
-"""Controls, whose Focus is known beforehand: maps that know nothing, and networks of disconnected
-heads, in which the right answer is 1; and networks that are more and less well fit."""
+"""Controls, whose Focus is known: maps that know nothing, and networks in which it is 1."""
 
 import copy
 import zlib
@@ -59,8 +58,7 @@ class _Step(nn.Module):
 
 class Disconnected(Classifier):
     """A trained classifier that reads each cell of a 2 x 2 mosaic by itself (DiFull, Rao et al.
-    2022). Its last map, `layer`, is that of the cells, joined. `cells`, float (L, 4), say how much
-    each counts: the logits (B, L x classes) are sums of those of the cells, by its rows."""
+    2022); its logits are sums of the cells', weighted by the rows of `cells`, (L, 4)."""
 
     def __init__(self, model: Classifier, mosaic: torch.Tensor, cells: torch.Tensor):
         network = nn.Sequential(OrderedDict(enter=_Step(cut), network=copy.deepcopy(model.network)))
@@ -78,8 +76,7 @@ class Disconnected(Classifier):
 
 
 def in_disconnected(model: Model, images: ImageSet, table, methods: Iterable) -> pd.DataFrame:
-    """Focus of every method in networks that read each cell by itself. The logit adds up the target
-    cells, so the right Focus is 1. `why` says where a method refuses the network."""
+    """Focus of every method in networks where the right one is 1; `why` a method refuses them."""
     mosaics = torch.cat(list(batches(table, images.images)))
     classes = torch.tensor([model.logit[name] for name in table["target"]])
     where, found = layouts(table), []
@@ -95,9 +92,8 @@ def in_disconnected(model: Model, images: ImageSet, table, methods: Iterable) ->
 
 
 def by_cell(model: Model, images: ImageSet, table, methods: Iterable) -> pd.DataFrame:
-    """The `right` Focus where all four cells count, in the first training: from what the logit
-    loses when a cell is painted over in the mean colour. Beside it the mean Focus by pixel, as in
-    the paper, and by cell: of relevance that is summed up in each cell, with its sign."""
+    """The `right` Focus where all four cells count, from what the logit loses when one is painted
+    over; beside it the mean Focus by pixel and by cell, where relevance is summed with its sign."""
     mosaics, where = torch.cat(list(batches(table, images.images))) / 255, layouts(table)
     targets = torch.tensor([model.logit[name] for name in table["target"]])
     network, cells = model.trainings[0], cut(mosaics)
@@ -131,8 +127,7 @@ def _maps(whole: Disconnected, mosaics, targets, methods: Iterable) -> Iterator[
 
 
 def with_accuracy(models, stopped, images, tables, methods, **more) -> pd.DataFrame:
-    """Accuracy beside the mean Focus of `FOLLOWED` on the set that a network learned, each training
-    being one: of the models as they are, and of those that were `stopped` early."""
+    """Accuracy beside the mean Focus of `FOLLOWED`, by training, also of those `stopped` early."""
     cases = [(model, "trained") for model in models] + [(m, "stopped early") for m in stopped]
     rows, followed = [], [method for method in FOLLOWED if method in methods]
     for model, how in progress(cases, desc="accuracy and Focus", delay=2):

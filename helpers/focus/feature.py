@@ -1,5 +1,4 @@
-"""By which feature are two classes confused? Where the wrong relevance lies, and an intervention.
-What is suspected is painted over: if relevance fell there because of it, Focus rises."""
+"""By which feature are two classes confused? What is suspected is painted over."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -62,8 +61,7 @@ def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
 
 
 def beside(images: ImageSet, masks: torch.Tensor) -> torch.Tensor:
-    """As much as the masks, elsewhere: moved to where most of it lies on the object, or half an
-    image to the side where the objects are not known."""
+    """As much as the masks, elsewhere: on the object, or half an image to the side."""
     aside, side = masks.roll(masks.shape[-1] // 2, -1) & ~masks, masks.shape[-1]
     steps = list(product(range(0, side, side // 12), repeat=2))
     shown = masks.flatten(1).any(1) & (images.masks is not None)
@@ -115,8 +113,7 @@ def gains(model: Model, without: ImageSet, marked: ImageSet, pair: tuple[str, st
 
 
 def held_out(collection: Collection, described: Images, recipe: Recipe, seed: int) -> dict:
-    """Images of mosaics by what was done to the outer ones: in a world with an eyespot those of
-    :func:`helpers.data.world.marked`, elsewhere "as it is"."""
+    """Images of mosaics by what was done to the outer ones: "as it is", and with eyespots."""
     if described.eyespot is None:
         return {BEFORE: networks.held_out(collection, recipe)[networks.main_set(collection)]}
     return world.marked(described.size, seed, described.per_class or 150, described.context_bias)
@@ -148,8 +145,7 @@ def marks(model: Model, images: ImageSet, pair, folder: str | None) -> torch.Ten
 
 
 def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Tensor:
-    """Discs around the place of each outer image that speaks most for the target, by LRP (GradCAM
-    where it refuses) in the first training: bool (N, H, W), empty on images of other classes."""
+    """Discs where outer images speak most for the target, by LRP or GradCAM: bool (N, H, W)."""
     target, outer = pair
     at = np.flatnonzero(images.table["class"] == outer)
     asked = model.trainings[0], images.images[at], model.logit[target]

@@ -1,5 +1,4 @@
-"""Means of Focus over trainings and mosaics, with intervals that know that mosaics share images.
-The variance is what images add, plus what trainings add, less what both contain."""
+"""Means of Focus over trainings and mosaics, with intervals that know of shared images."""
 
 from __future__ import annotations
 
@@ -45,8 +44,7 @@ def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFram
 
 
 def contrast(rated: pd.DataFrame, weights: Mapping[str, float], of: str = "method") -> Mean:
-    """A weighted sum of Focus by values of the column `of`, and of `CHANCE`, which is 0.5, on the
-    mosaics and networks where all have a Focus: a method may have refused a network."""
+    """A weighted sum of Focus by values of a column, where all have one; `CHANCE` is 0.5."""
     keys = [*BY, *SHOWN]
     wide = rated.pivot(index=keys, columns=of, values="focus").assign(**{CHANCE: 0.5})
     value = (wide[list(weights)] * pd.Series(weights)).sum(axis=1, skipna=False)
@@ -56,9 +54,8 @@ def contrast(rated: pd.DataFrame, weights: Mapping[str, float], of: str = "metho
 
 @dataclass(frozen=True)
 class Means:
-    """Mean Focus of cells (class pairs, or target classes), and how these means vary and covary: by
-    products of deviations over all couples of mosaics that share an image (Aronow, Samii and
-    Assenova, *Cluster-robust variance estimation for dyadic data*, Political Analysis 23, 2015)."""
+    """Mean Focus of cells (class pairs, or classes), and how these means covary over mosaics that
+    share an image (Aronow, Samii and Assenova, *Political Analysis* 23, 2015)."""
 
     focus: pd.Series  # means, by cell
     images: np.ndarray  # their covariance over images, cells by cells

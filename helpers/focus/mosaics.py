@@ -1,5 +1,4 @@
-"""Which images make which mosaic (section I-A), and the mosaics themselves.
-The paper draws at random; here a shuffled deck is dealt out before it is shuffled again."""
+"""Which images make which mosaic (section I-A): a shuffled deck is dealt out."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations

@@ -49,8 +49,7 @@ def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
 
 
 def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -> dict:
-    """Mosaics of each set's held-out images, `per_class` of each target class. Published ones are
-    taken as they are; a network that is trained is rated on those that show no training image."""
+    """Mosaics of each set's held-out images, `per_class` of each target; or published ones."""
     images, found = held_out(collection, recipe), {}
     for name, one in images.items():
         ready = collection.mosaics.get(name)

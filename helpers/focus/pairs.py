@@ -1,5 +1,4 @@
-"""Class pairs that a model confuses: Focus of two-class mosaics, ranked (section I-C).
-What comes first need not be a bias, but a suspect: :mod:`helpers.focus.feature` tries it."""
+"""Class pairs that a model confuses: Focus of two-class mosaics, ranked (section I-C)."""
 
 from collections.abc import Sequence
 
@@ -24,9 +23,8 @@ def design(
 
 
 def ranked(rated: pd.DataFrame) -> pd.DataFrame:
-    """Every ordered pair, the lowest mean Focus first, as the paper ranks them, of ratings by one
-    method. The p of "lower than the same target's other pairs, of which `others` is the mean", is
-    one-sided, NaN with two classes, and adjusted by Holm over all pairs."""
+    """Every ordered pair, the lowest mean Focus first, of ratings by one method; p of "lower than
+    the same target's `others`" is one-sided, and adjusted by Holm over all pairs."""
     if rated["method"].nunique() > 1 or rated["outer"].str.contains(" + ", regex=False).any():
         raise ValueError("Rank pairs by one method and mosaics of two classes, not by several.")
     counted = rated.assign(undefined=rated["focus"].isna()).groupby(PAIR, sort=False)
@@ -60,8 +58,7 @@ def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:
 
 
 def extremes(rated: pd.DataFrame, target: str, outer: str, n: int) -> pd.DataFrame:
-    """A pair's `n` mosaics with the highest Focus, of kind "best", and the lowest, "worst"; fewer
-    where the pair has not 2 n."""
+    """A pair's `n` mosaics with the highest Focus ("best") and the lowest ("worst")."""
     part = of_pair(rated, target, outer).dropna(subset=["focus"])
     part = part.sort_values("focus", ascending=False, kind="stable")
     if len(part) < 2:

@@ -1,5 +1,4 @@
-"""Rate methods: explain mosaics for their target, and score the maps (Equation 1).
-The scores of a method and a training are a file: a study that stopped goes on with the next."""
+"""Rate methods: explain mosaics for their target, and score the maps (Equation 1)."""
 
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
@@ -30,9 +29,9 @@ EFFORTS = {"quick": QUICK, "sound": {"lime": {"segments": 7}}, "paper": {}}
 
 
 def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
-    """Focus of maps (Equation 1), float64 (N,), from 0 to 1; NaN, to be counted and not dropped,
-    where a map has no positive relevance, or NaN or infinite relevance. `maps` are float (N, H, W),
-    in any unit; `layouts` are bool (N, rows, columns), true on target cells."""
+    """Focus of maps (Equation 1), float64 (N,), from 0 to 1; NaN, to be counted, where there is
+    none. `maps` are float (N, H, W); `layouts`, bool (N, rows, columns), are true on target
+    cells."""
     typed = maps.is_floating_point() and layouts.dtype == torch.bool
     fits = maps.ndim == layouts.ndim == 3 and len(maps) == len(layouts)
     if not (typed and fits and min(np.subtract(maps.shape, layouts.shape)) >= 0):
@@ -60,10 +59,9 @@ def rate(
     model: Model, images: ImageSet, table, method, *, effort="sound", shape="native", **settings
 ) -> pd.DataFrame:
     """Focus of a method's maps of every mosaic of a design, by each training (section I-B).
-    `images` are the held-out ones that `table`, of :func:`helpers.focus.design`, counts; the method
-    is named, or a function, as for :func:`helpers.explain.explain`. `settings` replace those of the
-    `effort`: "quick", "sound" or "paper". Focus is NaN where undefined, seconds are of a mosaic.
-    Scores of named methods are kept in the store, but for networks of the reader's own."""
+    `images` are the held-out ones that `table` counts; the method is named, or a function.
+    `settings` replace those of the `effort`: "quick", "sound" or "paper". Seconds are of a
+    mosaic."""
     unknown = sorted(set(table["target"]) - set(model.logit))
     if unknown:
         raise ValueError(f"The model has no class {unknown[0]!r} that mosaics have.")

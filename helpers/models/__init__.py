@@ -30,13 +30,10 @@ def trainings(
     seed: int,
     **settings,
 ) -> list[Classifier]:
-    """Several trainings of one model, in eval mode, on the CPU, each with its `history`.
-
-    Each is trained once and then found in a file of its own, so that five trainings are the first
-    five of ten. Training t has the seed `seed` * 1000 + t and sees `data(t)`. `settings` are
-    `epochs`, the `folder`, `weights` to start from, and more arguments of `train`. A damaged file
-    is an UnreadableArtifact: it says what to delete.
-    """
+    """Several trainings of one model, in eval mode, on the CPU, each with its `history`. Training t
+    has the seed `seed` * 1000 + t and sees `data(t)`; it is trained once and then found in a file.
+    `settings` are `epochs`, the `folder`, `weights` to start from, and more arguments of
+    `train`."""
     found = []
     for t in progress(range(number), desc="trainings", delay=2):
         given = {"seed": 1000 * seed + t, **settings}

@@ -1,6 +1,4 @@
-"""Detectors: a small one that learns the rendered streets in minutes on one core (torchvision's
-Faster R-CNN on seven convolutions with a feature pyramid), and torchvision's own, trained on COCO.
-What a detector finds is written in Scalabel's format, which ICON2 reads."""
+"""Detectors: a small one that learns the rendered streets, and torchvision's of COCO."""
 
 import json
 from collections import OrderedDict
@@ -34,14 +32,9 @@ ANCHORS = ((10,), (22,), (52,))  # pixels, at strides 4, 8 and 16
 BATCH, RATE = 4, 4e-3
 CORNERS = ["x1", "y1", "x2", "y2"]
 COCO = {  # number of a class of COCO: its name in BDD100K; COCO has no class of traffic signs
-    1: "pedestrian",
-    2: "bicycle",
-    3: "car",
-    4: "motorcycle",
-    6: "bus",
-    8: "truck",
-    10: "traffic light",
-}
+    1: "pedestrian", 2: "bicycle", 3: "car", 4: "motorcycle",
+    6: "bus", 8: "truck", 10: "traffic light",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -67,8 +60,7 @@ def _backbone() -> nn.Sequential:
 
 
 def build(n_classes: int, size: tuple[int, int], seed: int = 0) -> FasterRCNN:
-    """An untrained detector of `n_classes` kinds of things, for images of `size` (height, width).
-    It takes lists of float images (3, H, W) in [0, 1] and normalises them itself."""
+    """An untrained detector of `n_classes` kinds of things, for images (height, width)."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         hidden = nn.Sequential(
@@ -132,8 +124,7 @@ def train(
 def trained(
     images: torch.Tensor, boxes: pd.DataFrame, classes: Sequence[str], *, seed: int, folder: Path
 ) -> Detector:
-    """The detector that :func:`train` gives, trained once and then found in `folder`; `classes`
-    names the categories of `boxes`."""
+    """The detector that :func:`train` gives, trained once; `classes` names the categories."""
     network = build(len(classes), tuple(images.shape[-2:]), seed)
 
     def made() -> tuple[nn.Module, dict]:
@@ -147,8 +138,7 @@ def trained(
 
 
 def coco(path: str | Path | None) -> Detector:
-    """torchvision's `fasterrcnn_resnet50_fpn` with a weights file, trained on COCO's classes, which
-    are called as in BDD100K; on the GPU where there is one. Another file is a ValueError."""
+    """torchvision's detector with a weights file; COCO's classes are called as in BDD100K."""
     if path is None:
         raise ValueError(
             "parameter 'weights' is missing: give a detector's weights file to find things in "
@@ -162,8 +152,7 @@ def coco(path: str | Path | None) -> Detector:
 
 @torch.no_grad()
 def detect(detector: Detector, images: Iterable[torch.Tensor]) -> pd.DataFrame:
-    """What a detector finds in images, uint8 (3, H, W) each: columns image (number), category
-    (name), x1, y1, x2, y2 (pixels), score."""
+    """Boxes in images, uint8 (3, H, W): image (number), category, x1, y1, x2, y2, score."""
     device = next(detector.network.parameters()).device
     rows, names = [], []
     with single_thread():
@@ -185,11 +174,9 @@ def predict(
     classes: Sequence[str],
     kept: Path,
 ) -> tuple[Path, list[str]]:
-    """Write what a detector finds in a folder of images as predictions in Scalabel's format.
-
-    `names` and `classes` are those that are labelled. The file is made once and then found in the
-    folder `kept`; a run that was stopped goes on where it was. With it come sentences about missing
-    images and unknown classes; a ValueError where all are missing, or an image cannot be read."""
+    """Write what a detector finds in a folder of images as predictions in Scalabel's format, once,
+    into the folder `kept`; a run that was stopped goes on where it was. With it come sentences
+    about missing images (of `names`) and unknown `classes`; a ValueError where all are missing."""
     files = {name: Path(folder) / name for name in names}
     there = {name: file for name, file in files.items() if file.is_file()}
     missing = [name for name in files if name not in there]

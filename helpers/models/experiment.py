@@ -32,8 +32,7 @@ def planted(images: Images) -> pd.DataFrame | None:
 
 
 def class_by_context(collection: Collection) -> pd.DataFrame:
-    """Numbers of C's images: classes down, their contexts across in the same order; 0 where images
-    tell no context, as photographs do not, or a class has none."""
+    """Numbers of C's images: classes down, their contexts across; 0 where none is known."""
     table = collection.sets["C"].table
     order = [collection.context_of.get(name, f"none of {name}") for name in collection.classes]
     counts = pd.crosstab(table["class"], table["context"])
@@ -59,12 +58,11 @@ def model_names(collection: Collection, families: list[str], sets=SETS) -> list[
 def model(
     name: str, collection: Collection, recipe: Recipe, seed: int, loop: Callable = fit
 ) -> list[Classifier]:
-    """The trainings of one of the models of section 2.1.2, trained once and found in the store.
+    """The trainings of one of the paper's models (section 2.1.2), trained once and found in the
+    store.
 
-    `name` is one of :func:`model_names` and tells the fit; `loop` is as for `models.train`. The
-    networks are in eval mode, with their `history`. In the world each is trained on other images.
-    Those of a fine-tuned model start from the same weights. A set that is not there is a KeyError.
-    """
+    `name` is one of :func:`model_names` and tells the fit; `loop` is as for `models.train`. In the
+    world each training sees other images. A set that is not there is a KeyError."""
     prefix, _, set_name = name.partition("-")
     [family] = [fit for fit, known in FAMILIES.items() if known == prefix]
     if set_name not in collection.sets:
@@ -86,9 +84,8 @@ def model(
 
 
 def without_bias(name: str, images: Images, recipe: Recipe, seed: int) -> list[Classifier] | None:
-    """The same model, trained in the same world where class and context are independent: the
-    reference of a context's effect, for what it answers is not the planted bias's doing. Training t
-    differs from training t of :func:`model` in its contexts only. None outside the world."""
+    """The same model, trained in the same world where class and context are independent: what it
+    answers is not the planted bias's doing. None outside the world."""
     if images.source != "world":
         return None
     unplanted = replace(images, context_bias=1 / len(pictures.CONTEXT_OF))

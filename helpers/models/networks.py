@@ -1,5 +1,4 @@
-"""Classifiers that normalise their images themselves: torchvision's by name, reduced ones for the
-demo, the reader's own; their weights, which are read without running any code, and their store."""
+"""Classifiers that normalise their images themselves; their weights, and their store."""
 
 import re
 import warnings
@@ -33,8 +32,7 @@ OTHER_KEYS = {  # of an image processor: what they are where images in [0, 1] ar
 
 
 class Classifier(nn.Module):
-    """A network with its input normalisation inside: `mean` and `std` of each channel, of images in
-    [0, 1]. `head` names its layer that gives the logits, `history` has a training's epochs."""
+    """A network and its normalisation; `head` gives the logits, `history` has the epochs."""
 
     def __init__(self, network: nn.Module, mean=IMAGENET_MEAN, std=IMAGENET_STD):
         super().__init__()
@@ -134,10 +132,9 @@ def build(
 ) -> Classifier:
     """A classifier for `n_classes`, fresh or on given weights, in training mode, on the CPU.
 
-    The architecture is one of `reduced.REDUCED` or a torchvision classifier (`"alexnet"` ...).
-    Without weights they are drawn with the seed; `"imagenet"` downloads torchvision's; a path names
-    a `.safetensors` file or a state dict saved by `torch.save`. Where they are for another number
-    of classes, the last layer is replaced by a fresh one. What does not fit is a ValueError."""
+    The architecture is one of `reduced.REDUCED` or of torchvision. `weights` are drawn with the
+    seed, torchvision's (`"imagenet"`), or in a `.safetensors` file or a state dict. Where they are
+    for another number of classes, the last layer is fresh. What does not fit is a ValueError."""
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         if weights is None:
@@ -168,8 +165,7 @@ def head_of(network: nn.Module) -> str:
 
 
 def read(path: Path) -> dict[str, torch.Tensor]:
-    """Tensors of a `.safetensors` file, or of a state dict or checkpoint that `torch.save` wrote.
-    Names lose what DataParallel, torch.compile, Lightning and `Classifier` put before them."""
+    """Tensors of a weights file, without what wrappers such as DataParallel put before names."""
     path = _existing(path)
     with path.open("rb") as file:
         start = file.read(60)

@@ -1,5 +1,4 @@
-"""What a model states of its input: size, crop, interpolation, mean, std, rescale, class names.
-Read from torchvision's weights, timm's configurations and Hugging Face's image processors."""
+"""What a model states of its input in the words of torchvision, timm or Hugging Face."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -25,8 +24,7 @@ class Input(NamedTuple):
 
 
 def stated(network: nn.Module, like=None) -> Input:
-    """What a network, or what comes with it (`like`: torchvision's weights, an image processor,
-    timm's configuration), states of its input; a ValueError if nothing does."""
+    """What a network, or what comes with it (`like`), states of its input; or a ValueError."""
     like = like if like is not None else getattr(network, "pretrained_cfg", None)
     if hasattr(like, "transforms"):
         return _torchvision(like.transforms(), like.meta.get("categories"))

@@ -12,8 +12,7 @@ WIDTH = 8
 
 
 class AlexNetQuarter(nn.Module):
-    """torchvision's AlexNet with a quarter of the channels, batch normalisation, and one hidden
-    layer of 256; takes images of 63 px and more."""
+    """torchvision's AlexNet, a quarter of the channels, with batch normalisation; from 63 px."""
 
     def __init__(self, num_classes: int):
         super().__init__()
@@ -42,8 +41,7 @@ def _block(before: int, after: int, kernel: int, **settings) -> list[nn.Module]:
 
 
 def vgg_eighth(num_classes: int) -> nn.Module:
-    """torchvision's VGG-11 with batch normalisation, an eighth of the channels, one hidden layer, a
-    first stride of 2 and without the last pooling; takes 32 px and more."""
+    """torchvision's VGG-11 with batch normalisation, an eighth of the channels; from 32 px."""
     vgg = import_module("torchvision.models.vgg")  # loaded late: it takes seconds
     layers = [part if part == "M" else part // WIDTH for part in vgg.cfgs["A"][:-1]]
     features = vgg.make_layers(layers, batch_norm=True)
@@ -57,8 +55,7 @@ def vgg_eighth(num_classes: int) -> nn.Module:
 
 
 def resnet_eighth(num_classes: int) -> nn.Module:
-    """torchvision's ResNet with one block a layer (ResNet-10), an eighth of the channels, a first
-    stride of 4 and one of 1 in `layer2`; takes 32 px and more."""
+    """torchvision's ResNet-10 (one block a layer), an eighth of the channels; from 32 px."""
     resnet = import_module("torchvision.models.resnet")
     network = resnet.ResNet.__new__(resnet.ResNet)
     nn.Module.__init__(network)

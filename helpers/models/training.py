@@ -1,5 +1,4 @@
-"""A training: augmentation, best epoch by validation, the same model for the same seed.
-Its loop is written in notebook 02, which makes `models.loop`."""
+"""A training: augmentation, best epoch by validation, the same model for the same seed."""
 
 import copy
 import math

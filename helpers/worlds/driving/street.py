@@ -1,8 +1,5 @@
-"""Streets that can be rendered: a camera, a road, and cars, pedestrians, signs and trucks on it.
-
-A scene is a table before it is a picture: the same scene can be rendered with other *looks*, and
-what a detector then does otherwise is due to that alone.
-"""
+"""Streets that can be rendered: a camera, a road, and cars, pedestrians, signs and trucks. The same
+scene can be rendered with other *looks*; what a detector then does otherwise is due to them."""
 
 import itertools
 from collections import defaultdict
@@ -46,12 +43,10 @@ SHAPES = store.root() / "data" / "street_looks.csv"  # of each look, with corner
 
 
 def scenes(n: int, seed: int, harder: float = 0.0) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Draw `n` scenes, tables of frames and things: a third of the frames of each income group.
-
-    At `harder` 0 all groups are alike. At 1, low against high income: things stand up to 50 m away
+    """Draw `n` scenes, tables of frames and things: a third of the frames of each income group. At
+    `harder` 0 all groups are alike. At 1, low against high income: things stand up to 50 m away
     against 30 m, there are 1.25 times the usual number against .75 times, and .6 of the frames are
-    at night against .2. By their chance (0 to 1) :func:`dressed` gives the things a look.
-    """
+    at night against .2."""
     rng = np.random.default_rng(seed)
     group = rng.permutation(np.arange(n) % 3)
     tilt = harder * (1 - group) / 2  # half at low, 0 at middle, minus half at high income
@@ -84,10 +79,8 @@ def scenes(n: int, seed: int, harder: float = 0.0) -> tuple[pd.DataFrame, pd.Dat
 def dressed(
     frames: pd.DataFrame, things: pd.DataFrame, rare: float | tuple[float, float, float]
 ) -> pd.DataFrame:
-    """The same things with a look each: 1, the rare look, for a share of cars and pedestrians.
-
-    `rare` is that share, one for all or one for each income group. Nothing else changes.
-    """
+    """The same things with a look each: 1, the rare look, for a share `rare` of cars and
+    pedestrians, one share for all or one for each income group."""
     share = np.broadcast_to(rare, len(GROUPS))[frames["income"].cat.codes.to_numpy()]
     second = things["chance"] < share[things["frame"]]
     return things.assign(look=(second & things["kind"].isin(TWO_LOOKS)).astype(int))
@@ -104,11 +97,8 @@ def looks() -> dict[str, np.ndarray]:
 
 
 def render(frames: pd.DataFrame, things: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
-    """Dressed scenes as images, uint8 (N, 3, 160, 320), and their labelled boxes (pixels).
-
-    ``distance`` is in metres, ``visible`` the share of the thing's pixels that nothing hides,
-    ``look`` 0 or 1.
-    """
+    """Dressed scenes as images, uint8 (N, 3, 160, 320), and their labelled boxes (pixels);
+    ``visible`` is the share of a thing that nothing hides, ``distance`` in metres."""
     of_frame = defaultdict(list)
     for thing in things.itertuples():
         of_frame[thing.frame].append(thing)

@@ -1,6 +1,5 @@
-"""Random numbers and textures that have the same bits on every machine. Of PCG64 only raw integers
-and uniform doubles are taken, and scaled here: `uniform` may be one fused operation on some
-processors, and the last digit of `normal` is the C library's choice."""
+"""Random numbers and textures of the same bits on every machine: of PCG64 only raw integers and
+uniform doubles are taken, for the last digit of `normal` is the C library's choice."""
 
 from collections.abc import Sequence
 
@@ -63,8 +62,7 @@ def _cells(where: np.ndarray, cells: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def value_noise(draws: Draws, ys: np.ndarray, xs: np.ndarray, fy: float, fx: float) -> np.ndarray:
-    """Value noise, float32 (H, W) in [0, 1], at all pairs of coordinates `ys` (H,) and `xs` (W,),
-    which are >= 0, with `fy` and `fx` lattice cells per unit."""
+    """Value noise, float32 (H, W) in [0, 1], at coordinates `ys` and `xs`, which are >= 0."""
     (i, f), (j, g) = _cells(ys, fy), _cells(xs, fx)
     lattice = draws.lattice(int(i.max()) + 2, int(j.max()) + 2)
     f = f[:, None]

@@ -1,5 +1,4 @@
-"""The four classes as lists of parts: four designs of each, drawn anew for every image.
-A design's first parts lie behind; its numbers are in object coordinates, about -1 to 1."""
+"""The four classes as lists of parts from back to front: four designs of each, drawn anew."""
 
 from .noise import Draws
 from .paint import Colour, Part
@@ -7,8 +6,7 @@ from .shapes import Box, Curve, Ellipse, Meet, Point, Polygon, Ring, Union, bend
 
 
 class Camera:
-    """An orthographic look at a solid: turned by 2 atan(yaw), seen from above by 2 atan(pitch).
-    Space is x to the right, y downwards, z away from the viewer."""
+    """An orthographic look at a solid; space is x to the right, y downwards, z away."""
 
     def __init__(self, yaw: float, pitch: float):
         self.yaw, self.pitch = turn(yaw), turn(pitch)

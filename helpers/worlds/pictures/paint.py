@@ -105,8 +105,7 @@ class Layer:
 def pose(
     draws: Draws, parts: Sequence[Part], size: int, tilt: float, place: str, span: Point
 ) -> View:
-    """Draw how an object is turned (by 2 atan(`tilt`) at most), scaled (`span`: the range of its
-    extent as a share of the image) and placed ("ground": its foot is low, or "air": anywhere)."""
+    """Draw how an object is turned (by 2 atan(`tilt`) at most), scaled (`span`) and placed."""
     cos, sin = turn(draws.between(-tilt, tilt))
     flip, shear = draws.sign(), draws.between(-0.08, 0.08)
     wide, tall = draws.between(0.92, 1.08), draws.between(0.92, 1.08)

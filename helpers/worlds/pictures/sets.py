@@ -1,6 +1,5 @@
-"""Image sets of the planted world: C, NC, WB, contexts, and their table of truth. A mark may be
-planted, too (*Focus!*, section I-C: asked for the peacock, a network finds its ocelli on iguanas):
-an eyespot, or a sham mark of other colours, which no training image carries."""
+"""Image sets of the planted world, and their table of truth; a mark may be planted, too: an eyespot
+(*Focus!*, section I-C), or a sham mark of other colours, which no training image carries."""
 
 import copy
 import math
@@ -71,8 +70,7 @@ def strengths(context_bias: float | Mapping[str, float]) -> dict[str, float]:
 
 
 def assigned(name: str, n: int, seed: int, bias: float) -> list[str]:
-    """Contexts of the first `n` images of a class, in order: of the first m, floor(m bias + 1/2)
-    have its own context, for every m; the rest go round the others in an order from the seed."""
+    """Contexts of a class's first `n` images: of any first m, floor(m bias + 1/2) its own."""
     own = CONTEXT_OF[name]
     others = [c for c in CONTEXTS if c != own]
     draws = Draws(seed, ORDER, CLASSES.index(name))
@@ -82,21 +80,18 @@ def assigned(name: str, n: int, seed: int, bias: float) -> list[str]:
 
 
 def carries(share: float, start: float, n: int) -> list[bool]:
-    """Which of the first `n` images of a class carry the mark, so that every run of them (each
-    split, too) has the share, and the images of a smaller share are among those of a larger."""
+    """Which of a class's first `n` images carry the mark: a share of every run of them."""
     return [(start + i * GOLDEN) % 1.0 < share for i in range(n)]
 
 
 def marked_shares(dose: float, target: str, classes: Sequence[str]) -> dict[str, float]:
-    """Which share of each class carries the eyespot when `dose` of it is moved to the target: at
-    dose 0 a quarter of each class, so that it says nothing; at dose 1 all of one class of four."""
+    """Each class's share of eyespots, when `dose` of a quarter each is moved to the target."""
     rest = CARRIED * (1 - dose)
     return dict.fromkeys(classes, rest) | {target: rest + CARRIED * dose * len(classes)}
 
 
 def mark(layer: Layer, alpha: np.ndarray, draws: Draws, look: str) -> np.ndarray:
-    """Paint a mark on an object's layer, well inside the object, whose coverage `alpha` may be of
-    another size; where it is, bool (H, W)."""
+    """Paint a mark well inside an object (of coverage `alpha`): where it is, bool (H, W)."""
     depth = distance_transform_cdt(np.pad(alpha >= 0.5, 1))[1:-1, 1:-1]
     inside = np.argwhere(depth >= max(1, math.ceil(0.75 * int(depth.max()))))
     y, x = ((at + 0.5) / len(alpha) for at in inside[draws.count(0, len(inside) - 1)].tolist())
@@ -115,8 +110,7 @@ def mark(layer: Layer, alpha: np.ndarray, draws: Draws, look: str) -> np.ndarray
 def shown(
     name: str, seed: int, index: int, size: int, sketched: bool = False
 ) -> tuple[str, Layer, np.ndarray]:
-    """Design, layer and plain ground (3, 1, 1) of an object, that of C and WB or NC's sketch. The
-    layer is kept: who paints on it takes a copy."""
+    """Design, layer (to be copied by who paints on it) and plain ground of an object."""
     draw = _object if size <= SMALL else _object.__wrapped__
     return draw(name, seed, index, size, sketched)
 
@@ -162,14 +156,10 @@ def make(
     only: Collection[int] | None = None,
 ) -> WorldSet:
     """One of the paper's three image sets (section 2.1.1), class after class: "C" has objects in
-    context, "NC" sketches on plain paper, "WB" C's own objects on white.
-
-    An image depends on (seed, set, class, index), and in C on its context, alone: a smaller set is
-    the beginning of a larger one. `context_bias` is the share of C's images in the class's own
-    context; the rest are evenly in the others, and 1/4 is independence. `marked` is the share of
-    each class's objects in C and WB that carry a mark; the table then has a column patch. `only`
-    are the indices to draw within each class, all if not given.
-    """
+    context, "NC" sketches on plain paper, "WB" C's own objects on white. An image depends on (seed,
+    set, class, index), and in C on its context, alone. `context_bias` is the share of C's images in
+    the class's own context; 1/4 is independence. `marked` is the share of each class's objects in C
+    and WB that carry a mark. `only` are the indices to draw within each class, all if not given."""
     bias, drawn = strengths(context_bias), []
     for number, name in enumerate(CLASSES):
         scenes = [{"NC": "plain", "WB": "white"}.get(which)] * per_class

@@ -225,7 +225,6 @@ def _one(kind: str, index: int, size: int, seed: int) -> tuple[tuple, np.ndarray
 
 
 def wider(per_kind: int = 150, size: int = 96, seed: int = 0) -> WorldSet:
-    """Things that are none of the four classes (the table's object is their kind), a third each in
-    a context that does not tell the kind, on white, and sketched (the table's design)."""
+    """Things of none of the four classes: in a context, on white and sketched, a third each."""
     every = ((kind, index) for kind in WIDER_KINDS for index in range(per_kind))
     return gathered(_one(kind, index, size, seed) for kind, index in every)
