@@ -138,7 +138,8 @@ def comparable(frames, wanted, fewest) -> tuple[list[Attribute], list[str]]:
     if unknown := set(wanted or ()) - set(columns):
         there = ", ".join(columns) or "none"
         raise DetectionDataError(f"no attribute {min(unknown)!r}; there are: {there}")
-    attributes, cannot = [], []
+    together = "video: it says which images belong together, and is no group: --cluster video"
+    attributes, cannot = [], [together] * ("video" in frames.images)
     image, labelled = frames.boxes["image"].to_numpy(), ~frames.boxes["ignore"].to_numpy(bool)
     for name in dict.fromkeys(wanted or columns):
         try:
@@ -325,6 +326,8 @@ def explained(matches, attribute, name, others, **how) -> pd.DataFrame:
     return table.rename(columns={"attribute": "candidate"}).assign(by=one.name)
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-words
+from .formulas import EXPLAINS, IN_PART, NO_GAP, NOT, UNDECIDED, UNKNOWN
+
 MOST, PART = "explains most of it", "explains a part of it"
 UNSURE = " (whether the rest is nothing, these images cannot say)"
 
@@ -349,11 +352,11 @@ def in_words(row) -> str:
     """What holding a candidate fixed does to a gap. "Most" is said where surely less than half is
     left: what is not told from nothing need not be nothing."""
     rule = row[verdicts.SUITE_RULE]
-    if rule not in (verdicts.EXPLAINS, verdicts.IN_PART):
+    if rule not in (EXPLAINS, IN_PART):
         return rule
     if max(abs(row["left_low"]), abs(row["left_high"])) < row["gap"] / 2:
-        return MOST + ", perhaps all" * (rule == verdicts.EXPLAINS)
-    return PART + UNSURE * (rule == verdicts.EXPLAINS)
+        return MOST + ", perhaps all" * (rule == EXPLAINS)
+    return PART + UNSURE * (rule == EXPLAINS)
 
 
 def cause(row) -> str:
@@ -370,13 +373,11 @@ def reasons(rows, attribute, candidates) -> tuple[str, list[str]]:
     each kind of answer about all `candidates` (names); `rows` are those of `explained`."""
     named = [row for row in rows if in_words(row).startswith((MOST, PART))]
     named.sort(key=lambda row: (not in_words(row).startswith(MOST), abs(row["left"])))
-    of = {
-        rule: [] for rule in (verdicts.NOT, verdicts.UNDECIDED, verdicts.NO_GAP, verdicts.UNKNOWN)
-    }
+    of = {rule: [] for rule in (NOT, UNDECIDED, NO_GAP, UNKNOWN)}
     for row in rows:
         of.get(row[verdicts.SUITE_RULE], []).append(row["candidate"])
     tried = {attribute, *(row["candidate"] for row in rows)}
-    of[verdicts.UNKNOWN] += [name for name in candidates if name not in tried]
+    of[UNKNOWN] += [name for name in candidates if name not in tried]
     texts = (
         "not explained, no part surely and no half, by {}",
         "undecided: {}",
@@ -387,7 +388,7 @@ def reasons(rows, attribute, candidates) -> tuple[str, list[str]]:
     sentences = [cause(row) + end for row, end in zip(named, ends, strict=True)]
     lists = zip(texts, of.values(), strict=True)
     sentences += [text.format(", ".join(names)) for text, names in lists if names]
-    undecided = ", ".join(of[verdicts.UNDECIDED])
+    undecided = ", ".join(of[UNDECIDED])
     best = f"whether {undecided} explains it is undecided" if undecided else ""
     best = best or "nothing that could be held fixed explains it"
     return cause(named[0]) if named else best, sentences
