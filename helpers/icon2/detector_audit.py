@@ -379,7 +379,7 @@ def reasons(rows, attribute, candidates) -> tuple[str, list[str]]:
     tried = {attribute, *(row["candidate"] for row in rows)}
     of[UNKNOWN] += [name for name in candidates if name not in tried]
     texts = (
-        "not explained, no part surely and no half, by {}",
+        "explains no sure part of it, and less than half: {}",
         "undecided: {}",
         "the rule sees no gap beyond chance, so that these were not judged: {}",
         "could not be tried (too few boxes a value): {}",

@@ -267,7 +267,7 @@ def test_the_best_explanation_comes_first_and_others_by_what_was_said_of_them():
             "size explains most of it: 6 of 16 points are left (95% 4 to 7)",
             f"shape {UNSURE}: 5 of 16 points are left (95% -4 to 14)",
             "tone explains a part of it: 14 of 16 points are left (95% 12 to 16)",
-            "not explained, no part surely and no half, by camera",
+            "explains no sure part of it, and less than half: camera",
             "undecided: lighting",
             "could not be tried (too few boxes a value): lens, photographer",
         ]
@@ -392,7 +392,9 @@ def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkey
     assert "<h1>ring: worse where light is dim than where it is day" in page
     for part in ("Tried were only lost boxes.", "AP of few boxes is too high.", "in by-group.csv"):
         assert part in page
-    assert "not explained, no part surely and no half, by " in page and "AP of all as COCO" in page
+    assert (
+        "explains no sure part of it, and less than half: " in page and "AP of all as COCO" in page
+    )
     tables = {path.stem for path in folder.glob("*.csv")}
     assert tables == {"by-group", "gaps", "missed", "what-could-explain", "would-be-found"}
     assert record["command"].startswith("visual-bias audit --labels /")
