@@ -420,12 +420,16 @@ def test_make_audit_picks_by_its_arguments(words, calls):
     assert calls in " ".join(told.stdout.replace("\\\n", "").split())
 
 
-def test_the_word_runs_one_audit_and_asks_which():
+def test_the_word_runs_one_audit_and_asks_which(capsys):
     for words in ([], ["audit"], ["audit", "--table", "t.csv", "--labels", "l.json"]):
         with pytest.raises(SystemExit, match="what is audited"):
             command.main(words)
     with pytest.raises(SystemExit, match="unrecognized arguments: --nonsense"):
         command.main(["audit", "--table", "t.csv", "--nonsense"])
+    for kind, option in (("labels", "--frames"), ("table", "--strata")):
+        with pytest.raises(SystemExit, match=r"^0$"):
+            command.main(["audit", f"--{kind}", "no such file", "--help"])
+        assert option in capsys.readouterr().out
     values = {"labels": "/a b.json", "groups": ["x", "y"], "seed": 3}
     made = form.command(values, "detector")
     assert made == "visual-bias audit --labels '/a b.json' --groups x,y --seed 3"
