@@ -169,7 +169,8 @@ def described(frames, attribute, bounds) -> str:
                 f"{one} {thirds.loc[k, 'min']:.4g} to {thirds.loc[k, 'max']:.4g}"
                 for k, one in enumerate(values)
             ]
-    return f"{name} ({', '.join(values)})"
+    more = [f"and {len(values) - 8} more"] * (len(values) > 8)
+    return f"{name} ({', '.join(values[:8] + more)})"
 
 
 def most(matches, wanted, fewest) -> list[str]:
@@ -227,22 +228,24 @@ def deviations(gaps, null, attribute=...) -> np.ndarray:
 
 
 def few_boxes(classes, attributes, null) -> str:
-    """By how many points AP is too high in groups of few boxes: in the deals, where groups differ by
-    chance only, above that of all images."""
+    """By how many points AP is too high in groups of few boxes: that of groups of images that differ
+    by chance only, above that of all images; nothing without attributes of images."""
     every = Attribute("every", ("yes",), np.zeros(classes[0].n_images, int), "image")
     whole, rows = group_ap(classes, every)[1:], []
     for one, ap in zip(attributes, null.ap, strict=True):
+        if one.level == "box":  # its groups are parts of an image, with fewer boxes an image
+            continue
         for of, each, all_images in zip(classes, ap[1:], whole, strict=True):
             codes = of.codes(one)[~of.box_ignored]
             boxes = np.bincount(codes[codes >= 0], minlength=len(each))
             rows += zip(boxes, POINTS * (each - all_images), strict=True)
     table = pd.DataFrame(rows, columns=["boxes", "points"]).dropna()
     ends = [0, 50, 100, 200, 400, np.inf]
-    kinds = ["below 50", "50 to 100", "100 to 200", "200 to 400", "400 and more"]
+    kinds = ["fewer than 50", "50 to 100", "100 to 200", "200 to 400", "400 and more"]
     kind = pd.cut(table["boxes"], ends, labels=kinds, right=False)
     high = table.groupby(kind, observed=True)["points"].mean()
     told = ", ".join(f"{points:z.1f} in groups of {name}" for name, points in high.items())
-    return f"AP of few boxes is too high. In points, measured by dealing groups by chance: {told}."
+    return told and f"AP of few boxes is too high. In points, by dealing groups by chance: {told}."
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-17
 def without(of_class, lost) -> ClassMatches:
