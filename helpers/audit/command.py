@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if {"-h", "--help"} & {*rest}:
             return print(USAGE)
         raise SystemExit(f"audit: {USAGE}")
+    rest = ["--help"] if {"-h", "--help"} & {*rest} else rest  # whatever else is wrong there
     if kinds == {"table"}:
         return _table(known.table, rest)
     import_module(f"helpers.audit.{kinds.pop()}").main(rest)

@@ -10,32 +10,23 @@ from helpers.audit.options import Parser, names, place
 NOTEBOOK = "12_audit_your_detector"
 
 
-def _sides(text: str) -> list[float]:
-    return [float(side) for side in names(text)]
-
-
 def parser() -> Parser:
     """The options, by the names of the notebook's parameters."""
     made = Parser("Audit a detector from its labels and detections.")
     add = made.add_argument
     add("--labels", type=place, help="COCO's JSON, BDD100K's (file or folder), or a CSV of boxes")
-    add(
-        "--predictions", type=place, help="COCO's results, BDD100K's, or a CSV of boxes with scores"
-    )
-    add(
-        "--attributes",
-        type=place,
-        help="CSV with a column image (names) or box (ids), and attributes",
-    )
+    add("--predictions", type=place, help="COCO's results, BDD100K's, or a CSV with scores")
+    add("--attributes", type=place, help="CSV: a column image (names) or box (ids), and others")
     add("--groups", type=names, help="attributes whose values are compared; all unless named")
     add("--classes", type=names, help="classes that are compared; eight with most boxes")
-    add("--sizes", type=_sides, help="sides in pixels at which a box is medium, large: 32,96")
+    sides = "sides in pixels at which a box is medium, large: 32,96"
+    add("--sizes", type=lambda text: [float(side) for side in names(text)], help=sides)
     add("--cluster", help="column of images that belong together, such as video")
     add("--frames", type=place, help="folder of the images, so that boxes are drawn on them")
     add("--draws", type=int, help="how often groups are dealt by chance")
     add("--resamples", type=int, help="bootstrap resamples of images")
     add("--seed", type=int)
-    add("--output", help="folder below outputs/; audit/ and the name of the labels unless named")
+    add("--output", help="folder below outputs/; audit/ and both files unless named")
     return made
 
 
@@ -44,4 +35,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     values = {k: v for k, v in vars(parser().parse_args(arguments)).items() if v is not None}
     if len({"labels", "predictions"} & set(values)) == 1:
         raise SystemExit("audit: a detector needs --labels FILE and --predictions FILE, both")
-    form.run(NOTEBOOK, Path(values.get("labels", "street")).name.split(".")[0], values)
+    files = [Path(values[name]) for name in ("labels", "predictions") if name in values]
+    parts = [part for path in files for part in (path.parent.name, path.name.split(".")[0])]
+    form.run(NOTEBOOK, "-".join(dict.fromkeys(parts)) or "street", values)

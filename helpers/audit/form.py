@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import shlex
+import time
 from collections.abc import Iterable, Mapping
 from html import escape
 from importlib.metadata import version
@@ -113,7 +114,7 @@ def run(notebook: str, name: str, values: Mapping[str, Any]) -> None:
     values = {"output": f"audit/{usual}", **values}
     (folder := store.outputs() / values["output"]).mkdir(parents=True, exist_ok=True)
     source, ran = store.root() / "notebooks" / f"{notebook}.ipynb", folder / "running.ipynb"
-    page = folder / "page.html"
+    page, began = folder / "page.html", time.time()
     try:
         with store.progress(total=len(headings := steps(source)), unit="cell") as bar:
 
@@ -123,6 +124,9 @@ def run(notebook: str, name: str, values: Mapping[str, Any]) -> None:
 
             papermill.execute_notebook(source, ran, values, progress_bar=False, on_cell_start=told)
         ran.replace(folder / "notebook.ipynb")
+        for old in folder.glob(f"[ft]*/{notebook}/*"):  # figures and tables of an earlier audit
+            if old.stat().st_mtime < began - 2:  # as coarsely as some disks keep time
+                old.unlink()
     except BaseException as error:
         earlier = f"\n{page} is the page of an earlier audit." if _outdated(page) else ""
         if not isinstance(error, papermill.PapermillExecutionError):

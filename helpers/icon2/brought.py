@@ -46,6 +46,8 @@ def brought(
     detections = reading.detections(predictions, images, notes)
     unknown = detections["category"][~detections["category"].isin(listed)].value_counts()
     told = ", ".join(f"{name} {n:,}" for name, n in unknown.head(5).items())
+    own = [f"{key} {name}" for key, name in images.attrs.get("categories", {}).items()]
+    told += f"; ids of the labels are {', '.join(own[:9])}" * bool(own)
     notes[f"detections left out: no box of their class is labelled ({told})"] += unknown.sum()
     boxes, detections = (
         t[t["category"].isin(listed)]
@@ -56,7 +58,7 @@ def brought(
     if detections.empty:
         raise DetectionDataError(
             f"{predictions.name}: no detection is left of labelled images and classes "
-            f"({', '.join(listed[:9])}); {'; '.join(_told(notes))}"
+            f"({', '.join(listed[:9])}); {'; '.join(reversed(_told(notes)))}"
         )
     if attributes is not None:
         images, boxes = _joined(Path(attributes), images, boxes, notes)

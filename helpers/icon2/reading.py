@@ -54,7 +54,7 @@ def labels(
     an id; of some `classes`, or all."""
     kind, prefix = _kind(path)
     if kind == "results":
-        raise DetectionDataError(f"{path.name}: these are COCO's results; labels have annotations")
+        raise DetectionDataError(f"{path.name}: these are COCO's results: are files exchanged?")
     if kind == "csv":
         images, boxes = _csv_labels(path)
     else:
@@ -242,7 +242,7 @@ def _coco_results(path: Path, prefix: str, images, notes: Counter) -> tuple[pd.D
     for n, entry in enumerate(progress(entries(path, prefix), desc=path.name, delay=2)):
         try:
             boxes.add(entry["image_id"], entry["category_id"], entry["bbox"], entry["score"])
-            by_text += isinstance(entry["image_id"], str) and entry["image_id"] not in place
+            by_text += entry["image_id"] not in place and entry["image_id"] in texts
         except (KeyError, TypeError, ValueError) as error:
             raise _bad(path, f"detection {n} ({str(entry)[:80]})", error) from None
     notes["detections name their image by text; it was read as an id or a file's name"] += by_text

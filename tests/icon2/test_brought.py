@@ -190,10 +190,33 @@ def test_results_with_ids_as_text_are_read_and_counted(tmp_path):
     for by in (str, names.get):
         texts = [one | {"image_id": by(one["image_id"])} for one in results]
         again = read(tmp_path, labels, [*texts, texts[0] | {"image_id": "elsewhere"}])
-        told = f"{len(texts) + 1:,} detections name their image by text; it was read as an id"
+        told = f"{len(texts):,} detections name their image by text; it was read as an id"
         assert any(sentence.startswith(told) for sentence in again.report)
         assert "1 detections left out: their image has no labels" in again.report
         pd.testing.assert_frame_equal(again.detections, frames.detections)
+
+
+def test_ids_that_are_text_in_both_files_are_not_told_and_other_ids_are_set_beside_the_labels(
+    tmp_path,
+):
+    labels, results = coco(2)
+    for one in [*labels["annotations"], *results]:
+        one["image_id"] = f"image {one['image_id']}"
+    for one in labels["images"]:
+        one["id"] = f"image {one['id']}"
+    frames = read(tmp_path, labels, [*results, results[0] | {"image_id": "elsewhere"}])
+    assert not any("by text" in sentence for sentence in frames.report)
+    other = [one | {"category_id": 1000 + one["category_id"]} for one in results]
+    ids = {one["id"]: one["name"] for one in labels["categories"]}
+    with pytest.raises(DetectionDataError) as refused:
+        read(tmp_path, labels, other)
+    first = str(refused.value).split("); ")[1]
+    assert first.startswith(f"{len(results):,} detections left out: no box of their class is")
+    assert first.endswith(
+        "; ids of the labels are " + ", ".join(f"{k} {v}" for k, v in ids.items())
+    )
+    with pytest.raises(DetectionDataError, match="are files exchanged"):
+        read(tmp_path, results, labels)
 
 
 def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(tmp_path):

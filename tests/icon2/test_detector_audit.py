@@ -1,7 +1,9 @@
 """An audit's methods on detections whose faults were planted, and the command itself."""
 
 import json
+import os
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from helpers import store
 from helpers.audit import command, detector, form
 from helpers.icon2 import Frames, brought, match
 from helpers.icon2 import detector_audit as audit
+from helpers.icon2.analysis import interval as usual
 from helpers.icon2.attributes import Attribute, from_column
 from helpers.icon2.reading import CORNERS
 
@@ -209,6 +212,134 @@ def test_a_scene_that_makes_the_gap_is_named_and_leaves_nothing():
     assert by.loc["site", "suite's rule"] == "does not explain it"
 
 
+@pytest.mark.parametrize("bias", [0.0, 1.0])
+def test_nineteen_of_twenty_intervals_hold_the_truth(bias):
+    """Of numbers that are normal and too high by `bias`, as their resamples are again."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(bias, 1, 4000)
+    resamples = values + rng.normal(bias, 1, (60, 4000))
+    low, high = audit.interval(np.vstack([values, resamples]) / 100)
+    assert 0.95 < ((low <= 0) & (high >= 0)).mean() < 0.985
+    low, high = usual(np.vstack([values, resamples]))
+    assert ((low <= 0) & (high >= 0)).mean() < 0.93, "of 60 resamples, quantiles are too narrow"
+    assert np.isnan(audit.interval(values[:2])).all()
+
+
+def row(candidate, rule, gap, left, low, high):
+    ends = {"gap": gap, "left": left, "left_low": low, "left_high": high}
+    return {"candidate": candidate, "suite's rule": rule} | ends
+
+
+EXPLAINS, IN_PART, NOT = "explains the gap", "explains a part", "does not explain it"
+PART = "explains a part of it"
+UNSURE = f"{PART} (whether the rest is nothing, these images cannot say)"
+
+
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (row("size", EXPLAINS, 14, 1, -2, 4), "explains most of it, perhaps all"),
+        (row("size", EXPLAINS, 14, 7, -2, 16), UNSURE),
+        (row("size", EXPLAINS, 14, -4, -9, 1), UNSURE),
+        (row("size", IN_PART, 16, 6, 4, 7.9), "explains most of it"),
+        (row("size", IN_PART, 16, 6, 4, 8.1), PART),
+        (row("size", NOT, 16, 16, 14, 18), NOT),
+    ],
+)
+def test_most_is_said_where_surely_less_than_half_is_left(one, words):
+    assert audit.in_words(one) == words
+
+
+def test_the_best_explanation_comes_first_and_others_by_what_was_said_of_them():
+    rows = [
+        row("size", IN_PART, 16, 6, 4, 7),
+        row("shape", EXPLAINS, 16, 5, -4, 14),
+        row("tone", IN_PART, 16, 14, 12, 15.6),
+        row("camera", NOT, 16, 15.7, 14, 18),
+        row("lighting", "undecided", 16, 12, 3, 20),
+        row("lens", "not estimable", 16, np.nan, np.nan, np.nan),
+    ]
+    names = ["room", "photographer", *(one["candidate"] for one in rows)]
+    for order in (rows, rows[::-1]):
+        best, sentences = audit.reasons(order, "room", names)
+        assert best == "size explains most of it: 6 of 16 points are left"
+        assert sentences == [
+            "size explains most of it: 6 of 16 points are left (95% 4 to 7)",
+            f"shape {UNSURE}: 5 of 16 points are left (95% -4 to 14)",
+            "tone explains a part of it: 14 of 16 points are left (95% 12 to 16)",
+            "explains no sure part of it, and less than half: camera",
+            "undecided: lighting",
+            "could not be tried (too few boxes a value): lens, photographer",
+        ]
+    best, sentences = audit.reasons(rows[3:4], "room", ["room", "camera"])
+    assert best == "nothing that could be held fixed explains it" and len(sentences) == 1
+    assert audit.reasons(rows[3:5], "room", names)[0] == "whether lighting explains it is undecided"
+    some = [audit.cause(row("x", IN_PART, 16, left, -0.3, 2)) for left in (-0.02, 0.97, 12.4)]
+    assert [one.split(": ")[1] for one in some] == [
+        "0.0 of 16 points are left",
+        "1 of 16 points is left",
+        "12 of 16 points are left",
+    ]
+
+
+def test_the_page_begins_with_the_groups_of_the_finding_and_says_how_many_rows_there_are():
+    names, ap = np.repeat(["many", "room", "light"], [100, 2, 2]), np.arange(104.0)
+    ap[:50] = np.nan
+    table = pd.DataFrame({"attribute": names, "AP": ap})
+    text, there = audit.of_page(table, ["light", "many"])
+    assert there["AP"].tolist() == [102, 103, *range(50, 100), 100, 101]
+    assert text.startswith("54 of 104 rows (groups with too few boxes for an AP are left out); all")
+    assert audit.of_page(table, ["room"], 3)[1]["AP"].tolist() == [100, 101, 50]
+
+
+def test_thirds_of_numbers_and_sizes_are_told_with_where_they_end():
+    frames = world(90)
+    lux = np.arange(90.0)
+    lux[-1] = np.nan
+    frames = replace(frames, images=frames.images.assign(lux=lux))
+    told = audit.described(frames, from_column(frames, "lux"), (1024, 9216))
+    assert told == "lux (low 0 to 29, middle 30 to 58, high 59 to 88)"
+    assert audit.described(frames, from_column(frames, "light"), (1,)) == "light (day, dim)"
+    sizes = brought.Attribute("size", brought.SIZES, np.zeros(540, int), "box")
+    told = audit.described(frames, sizes, (1024, 9216))
+    assert told == "size (small below 32, medium to 96, large above 96 pixels a side)"
+
+
+def test_how_much_too_high_the_ap_of_few_boxes_is_says_the_mean_of_small_samples():
+    """Samples of 20 images as frames of their own, against all 300."""
+    frames = world(300)
+    small = np.where(np.arange(300) < 20, "few", "many")
+    frames = replace(frames, images=frames.images.assign(site=small))
+    matches, classes, [site] = prepared(frames, "site")
+    null = audit.by_chance(classes, dealt(matches, [site]), 150)
+    every = Attribute("every", ("yes",), np.zeros(300, int), "image")
+    whole, rng, samples = audit.group_ap(classes, every)[1:, 0], np.random.default_rng(1), []
+    for _ in range(150):
+        code = np.full(300, -1)
+        code[rng.choice(300, 20, replace=False)] = 0
+        samples.append(audit.group_ap(classes, Attribute("one", ("yes",), code, "image"))[1:, 0])
+    expected = 100 * (np.mean(samples, axis=0) - whole)
+    ours = 100 * (null.ap[0][1:, 0] - whole)
+    np.testing.assert_allclose(ours, expected, atol=1.5)
+    assert 0.5 < ours.mean() < 6 and abs(100 * (null.ap[0][1:, 1] - whole)).max() < 0.5
+    told = audit.few_boxes(classes, [site], null)
+    assert f"{ours.mean():.1f} in groups of 50 to 100" in told
+
+
+def test_each_pair_of_files_has_a_folder_of_its_own(tmp_path, monkeypatch):
+    names = []
+    monkeypatch.setattr(form, "run", lambda notebook, name, values: names.append(name))
+    for folder in ("val", "a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "found.json").touch()
+    (tmp_path / "val" / "labels.v2.json").touch()
+    for one in ("val", "a", "b"):
+        files = ["--labels", f"{tmp_path}/val/labels.v2.json"]
+        detector.main([*files, "--predictions", f"{tmp_path}/{one}/found.json"])
+    detector.main([])
+    assert names == ["val-labels-found", "val-labels-a-found", "val-labels-b-found", "street"]
+
+
 def as_coco(folder, frames):
     for name in ("boxes", "detections"):
         table = getattr(frames, name)
@@ -243,8 +374,13 @@ def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkey
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "out"))
     labels, found = as_coco(tmp_path, world(250, loss=0.4))
     arguments = ["--labels", labels, "--predictions", found, "--resamples", "20"]
+    folder = tmp_path / "out" / "audit" / f"{tmp_path.name}-boxes-detections"
+    stale = folder / "figures" / detector.NOTEBOOK / "of-before.png"
+    stale.parent.mkdir(parents=True)
+    stale.touch()
+    os.utime(stale, (0, 0))
     detector.main([*arguments, "--groups", "light, site"])
-    folder = tmp_path / "out" / "audit" / "boxes"
+    assert not stale.exists() and len([*stale.parent.glob("*.png")]) >= 4
     assert f"open {folder / 'page.html'}" in capsys.readouterr().out
     record = json.loads((folder / "findings.json").read_text())
     first = record["findings"][0]
@@ -254,6 +390,11 @@ def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkey
     assert {one["verdict"] for one in others} == {"not told from chance"}
     page = (folder / "page.html").read_text()
     assert "<h1>ring: worse where light is dim than where it is day" in page
+    for part in ("Tried were only lost boxes.", "AP of few boxes is too high.", "in by-group.csv"):
+        assert part in page
+    assert (
+        "explains no sure part of it, and less than half: " in page and "AP of all as COCO" in page
+    )
     tables = {path.stem for path in folder.glob("*.csv")}
     assert tables == {"by-group", "gaps", "missed", "what-could-explain", "would-be-found"}
     assert record["command"].startswith("visual-bias audit --labels /")
@@ -279,12 +420,16 @@ def test_make_audit_picks_by_its_arguments(words, calls):
     assert calls in " ".join(told.stdout.replace("\\\n", "").split())
 
 
-def test_the_word_runs_one_audit_and_asks_which():
+def test_the_word_runs_one_audit_and_asks_which(capsys):
     for words in ([], ["audit"], ["audit", "--table", "t.csv", "--labels", "l.json"]):
         with pytest.raises(SystemExit, match="what is audited"):
             command.main(words)
     with pytest.raises(SystemExit, match="unrecognized arguments: --nonsense"):
         command.main(["audit", "--table", "t.csv", "--nonsense"])
+    for kind, option in (("labels", "--frames"), ("table", "--strata")):
+        with pytest.raises(SystemExit, match=r"^0$"):
+            command.main(["audit", f"--{kind}", "no such file", "--help"])
+        assert option in capsys.readouterr().out
     values = {"labels": "/a b.json", "groups": ["x", "y"], "seed": 3}
     made = form.command(values, "detector")
     assert made == "visual-bias audit --labels '/a b.json' --groups x,y --seed 3"
