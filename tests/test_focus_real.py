@@ -15,7 +15,7 @@ from helpers.models.recipe import Recipe
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 WEIGHTS = "weights/squeezenet1_0_imagenet.safetensors"
-FEW = {"smoothgrad": {"samples": 2}, "lime": {"segments": 4, "samples": 4}}
+FEW = {"smoothgrad": {"samples": 2}, "lime": {"segments": 4, "samples": 12}}
 FEW |= {"integrated-gradients": {"steps": 2}}
 
 
