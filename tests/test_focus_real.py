@@ -15,7 +15,7 @@ from helpers.models.recipe import Recipe
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 WEIGHTS = "weights/squeezenet1_0_imagenet.safetensors"
-FEW = {"smoothgrad": {"samples": 2}, "lime": {"segments": 4, "samples": 4}}
+FEW = {"smoothgrad": {"samples": 2}, "lime": {"segments": 4, "samples": 12}}
 FEW |= {"integrated-gradients": {"steps": 2}}
 
 
@@ -76,8 +76,8 @@ def tables_of(number: str, given: dict, outputs: Path) -> Path:
 @pytest.fixture(scope="module")
 def cats_and_dogs(real) -> dict:
     """Parameters that 06 and 07 share."""
-    images = {"folder": str(real / "dogs_vs_cats"), "size": 144, "per_class": 60}
-    model = {"architecture": "squeezenet1_0", "fit": "probe", "epochs": 8}
+    images = {"folder": str(real / "dogs_vs_cats"), "size": 224, "per_class": 60}
+    model = {"architecture": "squeezenet1_0", "fit": "probe", "epochs": 6}
     model["weights"] = str(real / WEIGHTS)
     return {"output": "dogs", "images": images, "model": model, "trainings": 2}
 
@@ -89,7 +89,7 @@ def test_notebook_06_on_cats_and_dogs(cats_and_dogs, outputs):
     accuracy = pd.read_csv(tables / "accuracies.csv")["accuracy"].item()
     found = pd.read_csv(tables / "focus.csv").set_index("method")
     print(f"accuracy {accuracy:.2f}\n", found[["mosaics", "mean", "mean_low", "mean_high"]])
-    assert accuracy > 0.85
+    assert accuracy > 0.9
     assert found["mean_low"]["GradCAM"] > 0.5 and found["mean"]["LRP"] > 0.5
 
 
