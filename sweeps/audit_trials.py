@@ -127,7 +127,7 @@ class Heads:
 
 
 def kinds(network) -> dict[str, Heads]:
-    """The heads of `audit_heads.csv`: linear by AdamW, SqueezeNet's own, and its last block."""
+    """Heads of `--heads`: linear by AdamW, SqueezeNet's own, and its last block; none recorded."""
 
     def by_adamw(module, head: str, trained: tuple) -> Callable:
         def train(x, y, classes, recipe, rng):
