@@ -68,7 +68,7 @@ def test_a_module_has_one_notebook_and_what_no_cell_makes_goes(tmp_path):
 def test_generated_modules_are_few_and_exempt_from_the_formatter():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]
     assert settings["extend-exclude"] == [str(path.relative_to(ROOT)) for path in GENERATED]
-    assert sum(len(path.read_text().splitlines()) for path in GENERATED) <= 2_600
+    assert sum(len(path.read_text().splitlines()) for path in GENERATED) <= 2_620
 
 
 def test_generated_modules_need_nothing_of_cells_that_are_not_exported():

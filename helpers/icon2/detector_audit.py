@@ -2,8 +2,8 @@
 
 # %% auto #0
 __all__ = ['BOUNDS', 'LIKE_COCO', 'HOW', 'MOST', 'PART', 'UNSURE', 'MEANING', 'like_coco', 'group_ap', 'spread', 'interval',
-           'grouped', 'recalls', 'mistaken', 'comparable', 'described', 'most', 'deals', 'by_chance', 'deviations',
-           'few_boxes', 'without', 'planted', 'smallest', 'named', 'estimable', 'explained', 'points', 'in_words',
+           'grouped', 'recalls', 'mistaken', 'comparable', 'described', 'most', 'estimable', 'deals', 'by_chance',
+           'deviations', 'few_boxes', 'without', 'planted', 'smallest', 'named', 'explained', 'points', 'in_words',
            'cause', 'reasons', 'of_page']
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-coco
@@ -189,6 +189,15 @@ def most(matches, wanted, fewest) -> list[str]:
         )
     return list(wanted or enough[:8])
 
+
+def estimable(attribute, of_class) -> Attribute:
+    """The attribute with the values alone that have boxes enough in a class."""
+    codes = of_class.codes(attribute)
+    often = np.bincount(codes[codes >= 0], minlength=len(attribute.values)) >= HOW.min_boxes
+    place = np.append(np.where(often, np.cumsum(often) - 1, -1), -1)
+    values = tuple(np.array(attribute.values, object)[often])
+    return replace(attribute, values=values, codes=place[attribute.codes])
+
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-15
 def deals(attributes, boxes, clusters, seed) -> Iterator[list]:
     """The attributes with their values dealt anew by chance, again and again: to images (or
@@ -247,7 +256,7 @@ def few_boxes(classes, attributes, null) -> str:
     told = ", ".join(f"{points:z.1f} in groups of {name}" for name, points in high.items())
     return told and f"AP of few boxes is too high. In points, by dealing groups by chance: {told}."
 
-# %% ../../notebooks/12_audit_your_detector.ipynb #12-17
+
 def without(of_class, lost) -> ClassMatches:
     """The matches of a class without the detections that took one of the `lost` boxes (bool)."""
     gone = np.zeros(len(of_class.detection_row), bool)
@@ -260,7 +269,7 @@ def without(of_class, lost) -> ClassMatches:
     left.event_detection = (np.cumsum(~gone) - 1)[left.event_detection].astype(np.int32)
     return left
 
-
+# %% ../../notebooks/12_audit_your_detector.ipynb #12-17
 def planted(classes, attribute, group, loss, rng) -> tuple[np.ndarray, np.ndarray]:
     """Gaps (1 + C,) where a group loses a share of its found boxes, and whether it is lowest."""
     lost = [(of.codes(attribute) == group) & (rng.random(len(of.box_row)) < loss) for of in classes]
@@ -302,13 +311,10 @@ def named(classes, names, attributes, null, chance, losses, draws, seed=0) -> pd
     return times.assign(share=times["named"] / times["of"], low=low, high=high)
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-26
-def estimable(attribute, of_class) -> Attribute:
-    """The attribute with the values alone that have boxes enough in a class."""
-    codes = of_class.codes(attribute)
-    often = np.bincount(codes[codes >= 0], minlength=len(attribute.values)) >= HOW.min_boxes
-    place = np.append(np.where(often, np.cumsum(often) - 1, -1), -1)
-    values = tuple(np.array(attribute.values, object)[often])
-    return replace(attribute, values=values, codes=place[attribute.codes])
+from .formulas import EXPLAINS, IN_PART
+
+MOST, PART = "explains most of it", "explains a part of it"
+UNSURE = " (whether the rest is nothing, these images cannot say)"
 
 
 def explained(matches, attribute, name, others, **how) -> pd.DataFrame:
@@ -327,23 +333,6 @@ def explained(matches, attribute, name, others, **how) -> pd.DataFrame:
     table[["left", "left_low", "left_high"]] = ends.reshape(-1, 3)
     table.insert(1, "gap of", f"{one.values[low]} against {one.values[high]}")
     return table.rename(columns={"attribute": "candidate"}).assign(by=one.name)
-
-# %% ../../notebooks/12_audit_your_detector.ipynb #12-words
-from .formulas import EXPLAINS, IN_PART, NO_GAP, NOT, UNDECIDED, UNKNOWN
-
-MOST, PART = "explains most of it", "explains a part of it"
-UNSURE = " (whether the rest is nothing, these images cannot say)"
-
-MEANING = [
-    "AP: average precision, 0 to 100: the area under precision by recall, a mean over IoUs from .5 "
-    "to .95. Groups are compared at one number of boxes an image, so that theirs are not quite "
-    "COCO's; the AP of all, under What was read, is.",
-    "told: the gap is wider, in deviations of what chance gives it, than the widest of all gaps in "
-    "19 of 20 deals in which groups were dealt to the images by chance.",
-    "p: the share of deals in which any gap was as wide. So it is corrected over all gaps.",
-    "left: what remains of a gap when all groups have the same mix of a candidate's values.",
-    "low and high: ends of a 95% interval, for other images of the same kind.",
-]
 
 
 def points(number) -> str:
@@ -369,6 +358,20 @@ def cause(row) -> str:
         f"{row['candidate']} {in_words(row)}: {left} of {points(row['gap'])} points "
         f"{'is' if left == '1' else 'are'} left"
     )
+
+# %% ../../notebooks/12_audit_your_detector.ipynb #12-words
+from .formulas import NO_GAP, NOT, UNDECIDED, UNKNOWN
+
+MEANING = [
+    "AP: average precision, 0 to 100: the area under precision by recall, a mean over IoUs from .5 "
+    "to .95. Groups are compared at one number of boxes an image, so that theirs are not quite "
+    "COCO's; the AP of all, under What was read, is.",
+    "told: the gap is wider, in deviations of what chance gives it, than the widest of all gaps in "
+    "19 of 20 deals in which groups were dealt to the images by chance.",
+    "p: the share of deals in which any gap was as wide. So it is corrected over all gaps.",
+    "left: what remains of a gap when all groups have the same mix of a candidate's values.",
+    "low and high: ends of a 95% interval, for other images of the same kind.",
+]
 
 
 def reasons(rows, attribute, candidates) -> tuple[str, list[str]]:

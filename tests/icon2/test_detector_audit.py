@@ -379,7 +379,7 @@ def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkey
     stale.parent.mkdir(parents=True)
     stale.touch()
     os.utime(stale, (0, 0))
-    detector.main([*arguments, "--groups", "light, site"])
+    detector.main([*arguments, "--groups", "site, light"])
     assert not stale.exists() and len([*stale.parent.glob("*.png")]) >= 4
     assert f"open {folder / 'page.html'}" in capsys.readouterr().out
     record = json.loads((folder / "findings.json").read_text())
