@@ -63,8 +63,9 @@ def confirm(lessons: Sequence[str], seed: int) -> list[str]:
     of_seed = (table[table["seed"] == seed] for table in (before, read(SEEDS)))
     old, new = (table.groupby("lesson")["verdict"].agg(list) for table in of_seed)
     same = [name for name in lessons if old.get(name) == new[name]]
-    makers = before["lesson"].map({name: recorded.of_lesson(name) for name in same})
-    made = before.assign(made_by=makers.fillna(before["made_by"]))
+    makers = {name: recorded.of_lesson(name) for name in same}
+    pairs = zip(before["lesson"], before["made_by"], strict=True)
+    made = before.assign(made_by=[makers.get(lesson, maker) for lesson, maker in pairs])
     store.write_text(SEEDS, made.to_csv(index=False))
     return same
 
