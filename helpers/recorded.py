@@ -69,10 +69,10 @@ def driver(about: str, **options) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def in_parts(path: Path, made: Callable, asked: Iterable, digits: int, **csv) -> None:
+def in_parts(path: Path, made: Callable, arguments: Iterable, digits: int, **csv) -> None:
     """Write the table of what `made` gives for each of the tuples `asked`; each part is kept."""
     code, parts, csv = maker(_ledger().loc[path.name, "driver"]), [], {"index": False, **csv}
-    for one in asked:
+    for one in arguments:
         name = store.key("part", table=path.name, code=code, asked=one)
         part = store.outputs() / "sweeps" / f"{name}.csv"
         text = partial(lambda one, file: made(*one).round(digits).to_csv(file, **csv), one)

@@ -78,9 +78,9 @@ def arrays(
     there is none yet."""
 
     def write(path: Path) -> None:
-        found, facts = make()
-        found = {name: np.array(array, order="C") for name, array in found.items()}
-        save_file(found, path, metadata={name: json.dumps(fact) for name, fact in facts.items()})
+        made, facts = make()
+        made = {name: np.array(array, order="C") for name, array in made.items()}
+        save_file(made, path, metadata={name: json.dumps(fact) for name, fact in facts.items()})
 
     path = cached(Path(folder) / f"{key(kind, **decides)}.safetensors", write)
     with reading(path), safe_open(path, framework="numpy") as file:

@@ -52,8 +52,8 @@ def kept(network, images, y, contexts, seed: int, own=None) -> dict[str, np.ndar
         for of in contexts
     ]
     marks = [features(planting.marked(images, kind)) for kind in planting.MARKS]
-    found = {"y": y, "plain": features(images), "marked": np.stack(marks, 1)}
-    return found | {"framed": np.moveaxis(np.stack(framed), 2, 0), "alone": np.array(alone)}
+    features_of = {"y": y, "plain": features(images), "marked": np.stack(marks, 1)}
+    return features_of | {"framed": np.moveaxis(np.stack(framed), 2, 0), "alone": np.array(alone)}
 
 
 def photographs(folder: Path, network, own=None) -> dict[str, np.ndarray]:
@@ -139,7 +139,9 @@ def kinds(network) -> dict[str, Heads]:
 
     cells = tuple(c for c in CELLS if c[0] != "plain" and c[1] in (0, 1) and c[2] == "others")
     last = by_adamw(nn.Sequential(nn.Linear(512, 2)), "0", ())
-    found = {"linear, AdamW": Heads(((1e-4, 100), (1e-3, 10), (1e-3, 30), (1e-2, 10)), last, cells)}
+    heads_of = {
+        "linear, AdamW": Heads(((1e-4, 100), (1e-3, 10), (1e-3, 30), (1e-2, 10)), last, cells)
+    }
     names, head = [n for n, _ in network.model.network.named_parameters()], network.model.head
     recipes = {"own head": ((1e-4, 60), (1e-3, 10), (1e-3, 30), (3e-3, 10)),
                "last block": ((1e-4, 10), (3e-4, 5), (1e-3, 5), (1e-3, 10))}  # fmt: skip
@@ -154,8 +156,8 @@ def kinds(network) -> dict[str, Heads]:
             return retraining.Retraining(y, plain, np.inf, part.start(head), known)
 
         train = by_adamw(module, head, trained)
-        found[kind] = Heads(mine, train, cells, fit, retraining.FEW, part)
-    return found
+        heads_of[kind] = Heads(mine, train, cells, fit, retraining.FEW, part)
+    return heads_of
 
 
 def readers(of: dict, seed: int, heads: Heads) -> list[dict]:
@@ -167,18 +169,18 @@ def readers(of: dict, seed: int, heads: Heads) -> list[dict]:
     plain, classes = audit["mark"], of["y"].max() + 1
     fit = heads.fit(plain.y, plain.plain)
 
-    def calibration_for(asked: str, answer: Callable) -> planting.Calibration:
+    def calibration_for(which: str, answer: Callable) -> planting.Calibration:
         limit = np.inf
         if heads.train is not linear:
             sharp = planting.sharpness(answer(plain.plain), plain.y)
-            limit = np.ceil(2 * planting.sharp_enough(audit[asked], fit, sharp, seed)) / 2
-        if (asked, limit) not in known:
+            limit = np.ceil(2 * planting.sharp_enough(audit[which], fit, sharp, seed)) / 2
+        if (which, limit) not in known:
             mine = replace(fit, limit=limit)
-            known[asked, limit] = planting.calibrate(audit[asked], mine, seed, **heads.counts)
-        return known[asked, limit]
+            known[which, limit] = planting.calibrate(audit[which], mine, seed, **heads.counts)
+        return known[which, limit]
 
     for kind, dose, whose in heads.cells:
-        asked = "context" if kind == "plain" else kind
+        which = "context" if kind == "plain" else kind
         seen = (others if whose == "others" else own_photographs)[
             "mark" if kind == "plain" else kind
         ]
@@ -191,9 +193,9 @@ def readers(of: dict, seed: int, heads: Heads) -> list[dict]:
                 own[rng.integers(classes)] = rng.integers(len(planting.MARKS))
             x = seen.train(who, own, dose, rng)
             answer = heads.train(x, seen.y, classes, recipe, rng)
-            calibration = calibration_for(asked, answer)
+            calibration = calibration_for(which, answer)
             promised = planting.power(calibration).get(dose)
-            score = audit[asked].score(answer, everyone)
+            score = audit[which].score(answer, everyone)
             z = calibration.most(score)
             planted = own[:, None] == np.arange(z.shape[1])
             rest = ~planted if kind == "context" else ~planted & (own < 0)[:, None]
@@ -216,7 +218,7 @@ def readers(of: dict, seed: int, heads: Heads) -> list[dict]:
 
 def summary(images: str, rows: pd.DataFrame) -> pd.DataFrame:
     """Shares of each cell and quantity with Wilson's interval, whose n are readers."""
-    found = []
+    cells = []
     measures = ["unplanted pairs flagged", "exactly", "found", "found on the page"]
     for (kind, dose, whose), part in rows.groupby(["kind", "dose", "photographs"], sort=False):
         cell = {"images": images, "kind": kind, "dose": dose, "photographs": whose}
@@ -227,18 +229,18 @@ def summary(images: str, rows: pd.DataFrame) -> pd.DataFrame:
                 if share == share:
                     low, high = wilson(share * n, n)
                     row = {"recipe": recipe, "quantity": name, "readers": n, "value": share}
-                    found.append(cell | row | {"low": low, "high": high})
+                    cells.append(cell | row | {"low": low, "high": high})
         for name in ("equivalent dose", "promised"):
             if part[name].notna().any():
                 by_seed = part.groupby("seed")
                 value, n = part[name].mean(), len(part)
                 rest = {"low": part[name].quantile(0.05), "high": part[name].quantile(0.95)}
                 row = {"recipe": "all", "quantity": name, "readers": n, "value": value}
-                found.append(cell | row | rest)
+                cells.append(cell | row | rest)
                 if name == "promised":
                     apart = (by_seed["promised"].mean() - by_seed["found"].mean()).abs().mean()
                     row |= {"quantity": "promised and found apart", "value": apart}
-                    found.append(cell | row)
+                    cells.append(cell | row)
         if kind == "plain" and images == "photographs":
             pairs = [[*map(tuple, json.loads(one))] for one in part["flagged"]]
             for c, k in sorted({pair for some in pairs for pair in some}):
@@ -246,8 +248,8 @@ def summary(images: str, rows: pd.DataFrame) -> pd.DataFrame:
                 share, n = np.mean([(c, k) in some for some in pairs]), len(part)
                 low, high = wilson(share * n, n)
                 row = {"recipe": "all", "quantity": f"flags {names[0]} and {names[1]}"}
-                found.append(cell | row | {"readers": n, "value": share, "low": low, "high": high})
-    return pd.DataFrame(found)
+                cells.append(cell | row | {"readers": n, "value": share, "low": low, "high": high})
+    return pd.DataFrame(cells)
 
 
 def options(about: str, seeds: range) -> argparse.ArgumentParser:
@@ -266,15 +268,18 @@ def main() -> None:
     made.add_argument("--summary", type=Path, help="a second CSV: shares with intervals")
     made.add_argument("--worlds", type=int, default=15, help="how many of the seeds in worlds")
     made.add_argument("--heads", action="store_true", help="other kinds of heads, of photographs")
-    asked = made.parse_args()
+    arguments = made.parse_args()
     project.seed_everything(0)
     of, tables, every = {}, [], {"linear": Heads()}
-    if asked.photographs:
-        network = squeezenet(asked.weights)
-        every = kinds(network) if asked.heads else every
-        of = {n: photographs(asked.photographs, network, one.part) for n, one in every.items()}
-    jobs = [("photographs", name, seed) for name in of for seed in asked.seeds]
-    jobs += [("drawn worlds", "linear", s) for s in asked.seeds[: asked.worlds * (not asked.heads)]]
+    if arguments.photographs:
+        network = squeezenet(arguments.weights)
+        every = kinds(network) if arguments.heads else every
+        of = {n: photographs(arguments.photographs, network, one.part) for n, one in every.items()}
+    jobs = [("photographs", name, seed) for name in of for seed in arguments.seeds]
+    jobs += [
+        ("drawn worlds", "linear", s)
+        for s in arguments.seeds[: arguments.worlds * (not arguments.heads)]
+    ]
     for images, head, seed in progress(jobs, desc="audits"):
         name = store.key("audits", images=images, head=head, seed=seed, code=CODE.digest())
 
@@ -283,13 +288,15 @@ def main() -> None:
             pd.DataFrame(readers(seen, seed, every[head])).to_csv(path, index=False)
 
         file = store.cached(store.networks() / "audits" / f"{name}.csv", make)
-        about = {"head": head} if asked.heads else {"images": images}
+        about = {"head": head} if arguments.heads else {"images": images}
         tables.append(pd.read_csv(file).assign(**about))
     rows = pd.concat(tables, ignore_index=True)
-    recorded.write(asked.file, rows.to_csv(index=False, float_format="%.4g"))
-    if asked.summary:
+    recorded.write(arguments.file, rows.to_csv(index=False, float_format="%.4g"))
+    if arguments.summary:
         parts = [summary(images, part) for images, part in rows.groupby("images", sort=False)]
-        store.write_text(asked.summary, pd.concat(parts).to_csv(index=False, float_format="%.3g"))
+        store.write_text(
+            arguments.summary, pd.concat(parts).to_csv(index=False, float_format="%.3g")
+        )
 
 
 if __name__ == "__main__":

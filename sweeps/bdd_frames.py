@@ -20,8 +20,8 @@ def main() -> None:
     blocks = np.arange(len(data.images)) // TOGETHER
     occlusion = attributes.made(data, "occlusion")
     others = [attributes.made(data, name) for name in ("size", "truncated", "aspect", "crowds")]
-    matches, given = match(data), {"classes": CLASSES, "resamples": 500, "clusters": blocks}
-    analysis = analyse(matches, occlusion, others, **given)
+    matches, settings = match(data), {"classes": CLASSES, "resamples": 500, "clusters": blocks}
+    analysis = analyse(matches, occlusion, others, **settings)
     groups = analysis.groups().rename(columns={"value": "group"}).assign(value="all sizes")
     cells = analysis.cells().query("attribute == 'size'")
     columns = ["class", "group", "value", "AP", "low", "high", "boxes"]

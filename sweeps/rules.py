@@ -94,14 +94,14 @@ def seen(
         number = things["frame"].map({old: place for place, old in enumerate(new)})
         fresh = things.assign(frame=number)[number.notna()].astype({"frame": int})
         images, boxes = street.render(frames.iloc[new], fresh)
-        parts = boxes, intervention.found(detector, images)
+        parts = boxes, intervention.detections(detector, images)
         for place, old in enumerate(new):
             known[keys[old]] = [table[table["image"] == place] for table in parts]
-    boxes, found = (
+    boxes, detections = (
         pd.concat([part.assign(image=n) for n, part in enumerate(parts)], ignore_index=True)
         for parts in zip(*(known[key] for key in keys), strict=True)
     )
-    return Frames(frames, boxes, found, street.KINDS)
+    return Frames(frames, boxes, detections, street.KINDS)
 
 
 def ask(seed: int, only: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -157,12 +157,12 @@ def found_boxes(seed: int) -> pd.DataFrame:
     world = intervention.observed(detector, frames, things, intervention.RARE)
     boxes = world.boxes[world.boxes["category"] == street.KINDS.index(CATEGORY)]
     area = (boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"])
-    found = match(world, (0.5,)).taken[0]
+    hits = match(world, (0.5,)).taken[0]
     columns = {
         "frame": boxes["image"],
         "income": frames["income"].astype(str).to_numpy()[boxes["image"]],
         "size": pd.qcut(area, 3, labels=["small", "medium", "large"]).astype(str),
-        "right": np.isin(boxes.index, found).astype(int),
+        "right": np.isin(boxes.index, hits).astype(int),
     }
     return pd.DataFrame(columns)
 
@@ -177,8 +177,8 @@ def main() -> None:
     if arguments.boxes:
         return recorded.in_parts(arguments.file, found_boxes, [(0,)], digits=0)
     seeds = progress(arguments.seeds, desc="seeds")
-    asked = ((seed, tuple(arguments.worlds)) for seed in seeds)
-    recorded.in_parts(arguments.file, ask, asked, digits=4)
+    cases = ((seed, tuple(arguments.worlds)) for seed in seeds)
+    recorded.in_parts(arguments.file, ask, cases, digits=4)
 
 
 if __name__ == "__main__":

@@ -83,15 +83,15 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     same = judged.nunique(axis=1) == 1
     turned = judged.isin(RIGHT).any(axis=1) & judged.isin(WRONG).any(axis=1)
     counts = {"verdicts": same | True, "same in all": same, "differ": ~same, "turned over": turned}
-    found = pd.DataFrame(counts).groupby("lesson").sum()
-    return pd.concat([found, found.sum().to_frame("all").T]).rename_axis("lesson")
+    table_of = pd.DataFrame(counts).groupby("lesson").sum()
+    return pd.concat([table_of, table_of.sum().to_frame("all").T]).rename_axis("lesson")
 
 
 def run(lessons: Sequence[str], seed: int, cores: str) -> Path:
     """Run lessons with a seed, as ``make run`` does; what is unchanged is not run again."""
     name = f"seeds/{seed}"
-    asked = {"run": name, "notebooks": [*lessons], "parameters": {"seed": seed}}
-    config = store.write_text(store.outputs() / f"{name}.yml", yaml.safe_dump(asked))
+    settings = {"run": name, "notebooks": [*lessons], "parameters": {"seed": seed}}
+    config = store.write_text(store.outputs() / f"{name}.yml", yaml.safe_dump(settings))
     command = ["make", "run", f"CONFIG={config}", f"CORES={cores}"]
     if subprocess.run(command, cwd=store.root()).returncode:
         raise SystemExit(f"The run with seed {seed} failed: see the lines above, and run again.")
@@ -108,14 +108,14 @@ def main() -> None:
     parser.add_argument("--cores", default="all", help="notebooks side by side")
     text = "run nothing: note today's code where the stored lessons judge as recorded"
     parser.add_argument("--confirm", action="store_true", help=text)
-    asked = parser.parse_args()
-    lessons, seeds = [every[name] for name in asked.lessons], [*dict.fromkeys(asked.seeds)]
-    if asked.confirm:
+    arguments = parser.parse_args()
+    lessons, seeds = [every[name] for name in arguments.lessons], [*dict.fromkeys(arguments.seeds)]
+    if arguments.confirm:
         same = confirm(missing(lessons, seeds[0]), seeds[0])
         return print("judge as recorded:", ", ".join(same) or "none")
     for seed in seeds:
         if left := missing(lessons, seed):
-            record(run(left, seed, asked.cores), left, seed)
+            record(run(left, seed, arguments.cores), left, seed)
     beside = [seed for seed in seeds if seed not in RECORDED]
     table = verdicts(lessons, RECORDED if beside else seeds)
     print(table[table.nunique(axis=1) > 1].reset_index().to_string(index=False))

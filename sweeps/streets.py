@@ -97,8 +97,8 @@ def measured(harder: float, rare: float, training: int) -> pd.DataFrame:
 def main() -> None:
     arguments = recorded.driver(__doc__, trainings=2, worlds=len(WORLDS))  # the first of them
     trainings, worlds = range(arguments.trainings), WORLDS[: arguments.worlds]
-    asked = [(*world, n) for n in trainings for world in worlds]
-    recorded.in_parts(arguments.file, measured, progress(asked, desc="worlds"), digits=3)
+    cases = [(*world, n) for n in trainings for world in worlds]
+    recorded.in_parts(arguments.file, measured, progress(cases, desc="worlds"), digits=3)
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def kept(folder: Path, weights: Path) -> dict[str, np.ndarray]:
     (N, K, PARTS, D); of mosaics with those to ask with, beside, (N, K, ASK, D), and of the framed
     at each place, maps, (N, K, ASK, P, D); and of contexts to ask with, alone, (K, m, D)."""
     network, rng = model.brought("squeezenet1_0", str(weights)), np.random.default_rng(0)
-    found = {"framed": [], "beside": [], "maps": [], "alone": []}
+    features_of = {"framed": [], "beside": [], "maps": [], "alone": []}
 
     def read(path: Path) -> torch.Tensor:
         return torch.stack([decoding.decode(file, trials.SIZE) for file in folders.files(path)])
@@ -80,16 +80,22 @@ def kept(folder: Path, weights: Path) -> dict[str, np.ndarray]:
         for part in parts:
             partners = of[torch.from_numpy(part[rng.permutation(len(images)) % len(part)])]
             framed.append((planting.framed(images, partners), partners))
-        found["framed"].append(np.stack([features(made) for made, _ in framed], 1))
+        features_of["framed"].append(np.stack([features(made) for made, _ in framed], 1))
         tiles = [
             [mosaic.squeeze(one, trials.SIZE, trials.SIZE // 2) for one in (images, partners)]
             for _, partners in framed[-ASK:]
         ]
-        found["beside"].append(np.stack([features(mosaic.join(two, 1, 2)) for two in tiles], 1))
-        found["maps"].append(np.stack([maps(network.model, made) for made, _ in framed[-ASK:]], 1))
-        found["alone"].append(features(of[np.concatenate([part[:6] for part in parts[-ASK:]])]))
-    alone = np.stack(found.pop("alone"))
-    return {name: np.stack(some, 1) for name, some in found.items()} | {"alone": alone}
+        features_of["beside"].append(
+            np.stack([features(mosaic.join(two, 1, 2)) for two in tiles], 1)
+        )
+        features_of["maps"].append(
+            np.stack([maps(network.model, made) for made, _ in framed[-ASK:]], 1)
+        )
+        features_of["alone"].append(
+            features(of[np.concatenate([part[:6] for part in parts[-ASK:]])])
+        )
+    alone = np.stack(features_of.pop("alone"))
+    return {name: np.stack(some, 1) for name, some in features_of.items()} | {"alone": alone}
 
 
 def maps(network, images) -> np.ndarray:
@@ -111,10 +117,10 @@ def readers(of: dict, seed: int) -> pd.DataFrame:
     others = np.concatenate([one[trials.AUDITED :] for one in order])
     y = np.arange(len(names)).repeat(trials.EACH)
     part, plant = rng.integers(ASK, size=len(mine)), of["framed"][:, :, :-ASK]
-    asked = [of[name][mine, :, part] for name in ("beside", "maps")]
+    pictures = [of[name][mine, :, part] for name in ("beside", "maps")]
     ask = of["framed"][:, :, -ASK:][mine, :, part], of["alone"]
     one = plant[mine, :, rng.integers(plant.shape[2], size=len(mine))][:, :, None]
-    audit = Ways(y[mine], one, *ask, asked[0], asked[1].astype(np.float32))
+    audit = Ways(y[mine], one, *ask, pictures[0], pictures[1].astype(np.float32))
     reader = planting.Contexts(y[others], plant[others], *ask)
     fit, everyone = planting.Linear(audit.y, audit.ask[:, 0]), np.arange(len(mine))
     calibration = planting.calibrate(audit, fit, seed)

@@ -70,7 +70,7 @@ def test_a_changed_added_or_lost_file_changes_the_fingerprint(tmp_path):
         ({"images": "world"}, r"'images' is no key of the configuration; .*\n.*stands below"),
         ({"parameters": {"table": "no.csv"}}, "13_.*'table': there is no file or folder 'no.csv'"),
         ({"parameters": {"labels": "no.json"}}, "08_icon2.*12_.*: parameter 'labels': there is no"),
-        ({"parameters": {"shown": []}}, "'shown': .*should have at least 1 item"),
+        ({"parameters": {"figure_classes": []}}, "'figure_classes': .*should have at least 1 item"),
     ],
 )
 def test_configurations_that_would_be_misread_are_refused(config, said):

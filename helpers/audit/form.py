@@ -81,8 +81,8 @@ def defused(text):
 def csv(table: pd.DataFrame) -> str:
     """A table as CSV, its texts and the names of its columns defused."""
     texts = table.select_dtypes(exclude="number").columns
-    found = table.assign(**{name: table[name].map(defused) for name in texts})
-    return found.rename(columns=defused).to_csv(index=False)
+    safe = table.assign(**{name: table[name].map(defused) for name in texts})
+    return safe.rename(columns=defused).to_csv(index=False)
 
 
 def write(
@@ -95,9 +95,9 @@ def write(
     for name, table in tables.items():
         store.write_text(folder / f"{name}.csv", csv(table))
     rows = pd.DataFrame([*findings], columns=COLUMNS).astype(object)
-    found = rows.where(rows.notna(), None).to_dict("records")
+    records = rows.where(rows.notna(), None).to_dict("records")
     versions = {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
-    record = {"schema": SCHEMA, **about, "versions": versions, "findings": found}
+    record = {"schema": SCHEMA, **about, "versions": versions, "findings": records}
     store.write_text(folder / "findings.json", json.dumps(record, indent=1, default=str))
     store.write_text(folder / "page.html", page)
     return folder
@@ -142,12 +142,12 @@ def run(notebook: str, name: str, values: Mapping[str, Any]) -> None:
 
 def steps(notebook: Path) -> dict[str, str]:
     """Under which heading each cell of a notebook stands."""
-    found, heading = {}, "begins"
+    headings, heading = {}, "begins"
     for cell in json.loads(notebook.read_text())["cells"]:
         text = "".join(cell["source"]) if cell["cell_type"] == "markdown" else ""
         heading = [heading, *re.findall("^## (.+)", text, re.MULTILINE)][-1]
-        found[cell["id"]] = heading
-    return found
+        headings[cell["id"]] = heading
+    return headings
 
 
 def _outdated(page: Path) -> bool:
@@ -162,9 +162,9 @@ def _outdated(page: Path) -> bool:
 def command(values: Mapping[str, Any], sample: str) -> str:
     """The command that makes an audit again, of what was given by the names of its options;
     "options" are such words themselves. Where nothing was given: that of the sample."""
-    given = {name: value for name, value in values.items() if value}
-    words = [] if given.keys() - {"options", "seed"} else ["--sample", sample]
-    for name, value in given.items():
+    options = {name: value for name, value in values.items() if value}
+    words = [] if options.keys() - {"options", "seed"} else ["--sample", sample]
+    for name, value in options.items():
         text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
         words += shlex.split(text) if name == "options" else [f"--{name}", text]
     return shlex.join(["visual-bias", "audit", *words])

@@ -29,32 +29,32 @@ def causes(network, images, y, outputs, answers) -> dict[str, float]:
     answered = {"red and blue were exchanged (BGR)": model(images.flip(1))}
     for cause, (mean, std) in ways.items():
         answered[cause] = models.wrap(model.network, mean=mean, std=std)(images)
-    found = {}
+    shares = {}
     for cause, answer in answered.items():
         logits = of_classes(answer.float().numpy(), outputs)
-        found[cause] = float((logits.argmax(1) == y).mean())
+        shares[cause] = float((logits.argmax(1) == y).mean())
     table = np.zeros((len(outputs), len(outputs)))
     np.add.at(table, (y, of_classes(answers, outputs).argmax(1)), 1)
     best = linear_sum_assignment(-table)
-    found["the outputs were in another order"] = float(table[best].sum() / len(y))
-    return found
+    shares["the outputs were in another order"] = float(table[best].sum() / len(y))
+    return shares
 
 # %% ../../notebooks/11_audit_your_model.ipynb #11-58
 def gate(network, images, y, outputs, answers) -> list[str]:
     """Refuse a network that is near chance, with the likely cause; sentences where it is not."""
     right = of_classes(answers, outputs).argmax(1) == y
     k, n, chance = int(right.sum()), len(y), 1 / len(outputs)
-    said = f"{k} of {n} images are recognised ({k / n:.0%}; chance gives {chance:.0%})."
+    sentence = f"{k} of {n} images are recognised ({k / n:.0%}; chance gives {chance:.0%})."
     rng = np.random.default_rng(0)
     few = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:10] for c in np.unique(y)])
     better = [f"{cause} ({share:.0%})" for cause, share in
               causes(network, images[few], y[few], outputs, answers[few]).items()
               if share > right[few].mean() + 0.2]  # fmt: skip
     if better:
-        said += f" More would be recognised if {'; or if '.join(better)}."
+        sentence += f" More would be recognised if {'; or if '.join(better)}."
     if wilson(k, n)[0] <= chance or better:
-        raise ValueError(f"{said} Nothing is asked of a network that is read wrongly.")
-    return [said]
+        raise ValueError(f"{sentence} Nothing is asked of a network that is read wrongly.")
+    return [sentence]
 
 
 def usable(network, matches, places, files, logits, y) -> tuple[dict, list[str], set]:

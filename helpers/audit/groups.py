@@ -23,16 +23,16 @@ ENDS = ["value", "low", "high"]
 def by_group(audited) -> pd.DataFrame:
     """A row a group: attribute, group, n, counts, and each rate with its low and high end."""
     data = {n: audited.counted.table([n]) for n in audited.several}
-    found = pd.concat({n: one.frame() for n, one in data.items()}, names=["attribute"])
-    found = found.reset_index("attribute")
+    rates = pd.concat({n: one.frame() for n, one in data.items()}, names=["attribute"])
+    rates = rates.reset_index("attribute")
     if "y_true" not in (has := data[audited.several[0]].has):  # nothing is true or false
         names = {"tn": "predicted 0", "fp": "predicted 1"} if "y_pred" in has else {}
-        found = found.rename(columns=names).drop(columns={*counts.CELLS} - {*names})
+        rates = rates.rename(columns=names).drop(columns={*counts.CELLS} - {*names})
     wide = audited.rates.pivot(index=["attribute", "group"], columns="measure", values=ENDS)
     order = [(end, of) for of in audited.rates["measure"].unique() for end in ENDS]
     wide = wide[order]
     wide.columns = [of if end == "value" else f"{of} {end}" for end, of in order]
-    return found.merge(wide.reset_index(), on=["attribute", "group"])
+    return rates.merge(wide.reset_index(), on=["attribute", "group"])
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-12
 def power(n_i, n_j, rate, gap, tests=1) -> float:
@@ -48,27 +48,27 @@ def powers(audited, gaps=(0.02, 0.05, 0.1)) -> pd.DataFrame:
     """`power` of gaps in each rate and attribute, of the smallest group against the largest."""
     rates = audited.rates[audited.rates["measure"].isin(blocks.SHARES)]
     rates = rates[rates["measure"] != "prevalence"]  # of labels, whoever decides
-    found, tests = [], len(audited.gaps)
+    powered, tests = [], len(audited.gaps)
     for (of, by), part in rates.dropna().groupby(["measure", "attribute"], sort=False):
         part = part[part["group"] != MISSING].sort_values("n")
         sizes, rate = (part["n"].iloc[0], part["n"].iloc[-1]), part["value"].iloc[-1]
         seen = [power(*sizes, min(rate, 1 - gap), gap, tests) for gap in gaps]
-        found.append([of, by, part["group"].iloc[0], *sizes, *seen])
+        powered.append([of, by, part["group"].iloc[0], *sizes, *seen])
     heads = [f"gap of {round(100 * gap)} points" for gap in gaps]
-    return pd.DataFrame(found, columns=["measure", "by", "smallest", "n", "n largest", *heads])
+    return pd.DataFrame(powered, columns=["measure", "by", "smallest", "n", "n largest", *heads])
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-17
 def mover(one, other) -> pd.DataFrame:
     """Difference and ratio of rates and their ends, from `ENDS` of both (Donner and Zou 2012)."""
     p, pl, ph, q, ql, qh = (of[end].to_numpy(float) for of in (one, other) for end in ENDS)
-    found = {"difference": p - q, "low": p - q - np.hypot(p - pl, qh - q)}
+    compared = {"difference": p - q, "low": p - q - np.hypot(p - pl, qh - q)}
     with np.errstate(divide="ignore", invalid="ignore"):
         down = (p * q) ** 2 - pl * qh * (2 * p - pl) * (2 * q - qh)
         up = (p * q) ** 2 - ph * ql * (2 * p - ph) * (2 * q - ql)
         low = (p * q - np.sqrt(down.clip(0))) / (qh * (2 * q - qh))
         high = (p * q + np.sqrt(up.clip(0))) / (ql * (2 * q - ql))
-        found |= {"high": p - q + np.hypot(ph - p, q - ql), "ratio": p / q}
-    return pd.DataFrame(found | {"ratio_low": low.clip(0), "ratio_high": high}, index=one.index)
+        compared |= {"high": p - q + np.hypot(ph - p, q - ql), "ratio": p / q}
+    return pd.DataFrame(compared | {"ratio_low": low.clip(0), "ratio_high": high}, index=one.index)
 
 
 def rest(data) -> counts.Table:
@@ -81,7 +81,7 @@ def against(audited, reference="best") -> pd.DataFrame:
     """Differences and ratios of each group's rate to a reference: ``best`` (the highest rate; the
     lowest fpr), ``largest`` (most rows), ``rest`` (all other groups) or a group's name."""
     rates = audited.rates[audited.rates["measure"].isin(blocks.SHARES)].dropna(subset=ENDS)
-    sizes, found = audited.who.set_index(["attribute", "group"])["rows"], []
+    sizes, compared = audited.who.set_index(["attribute", "group"])["rows"], []
     for (of, by), part in rates.groupby(["measure", "attribute"], sort=False):
         best = part.set_index("group")["value"] * (-1 if of == "fpr" else 1)
         best = best.drop(MISSING, errors="ignore")
@@ -95,8 +95,8 @@ def against(audited, reference="best") -> pd.DataFrame:
         else:
             continue
         row = part[["measure", "attribute", "group"]].assign(reference=name)
-        found.append(row.join(mover(part, other))[part["group"] != name])
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+        compared.append(row.join(mover(part, other))[part["group"] != name])
+    return pd.concat(compared, ignore_index=True) if compared else pd.DataFrame()
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-20
 def intersections(audited, seed=0) -> pd.DataFrame:
@@ -110,30 +110,30 @@ def intersections(audited, seed=0) -> pd.DataFrame:
     kept = ~np.isin(data.groups.names, single)
     draws = largest_gaps.enough(data, len(names), audited.draws)
     beside = lambda g: (np.arange(g), g + 1 + np.arange(g))  # noqa: E731
-    null, found, families = largest_gaps.apart(data, names, draws, seed, True, beside), [], []
+    null, ranked, families = largest_gaps.apart(data, names, draws, seed, True, beside), [], []
     for of in names:
         mine, others = (report.rates(table, of)[kept] for table in (data, rest(data)))
         both = mover(mine, others)[["difference", "low", "high"]]
         own = mine[["group", "n", "value"]].assign(others=others["value"], measure=of)
-        found.append(own.join(both))
+        ranked.append(own.join(both))
         families.append(largest_gaps.standard(both["difference"].to_numpy(), null[of][:, kept]))
     p = pd.concat(largest_gaps.corrected(families), ignore_index=True)
-    found = pd.concat(found, ignore_index=True).join(p).dropna(subset=["difference"])
-    near = np.maximum(found["low"], -found["high"])
-    order = np.lexsort((-near, ~(found["p"] <= largest_gaps.LEVEL)))
-    return found.iloc[order].reset_index(drop=True)
+    ranked = pd.concat(ranked, ignore_index=True).join(p).dropna(subset=["difference"])
+    near = np.maximum(ranked["low"], -ranked["high"])
+    order = np.lexsort((-near, ~(ranked["p"] <= largest_gaps.LEVEL)))
+    return ranked.iloc[order].reset_index(drop=True)
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-23
 def sweep(data, thresholds) -> pd.DataFrame:
     """Rates of each group were rows from a score upwards predicted positive: long, by threshold."""
-    found, groups = [], len(data.groups)
+    tables, groups = [], len(data.groups)
     score, mass = data.kinds["y_score"].to_numpy(), data.mass(data.pooled)[:groups]
     for at in thresholds:
         kinds = data.kinds.assign(cell=2 * (score >= at) + data.kinds.get("y_true", 0))
         rates = {of: blocks.share(kinds, mass, of) for of in ("pr", "tpr", "fpr", "ppv")}
         rates = rates if "y_true" in data.has else {"pr": rates["pr"]}
-        found.append(pd.DataFrame({"threshold": at, "group": data.groups.names} | rates))
-    return pd.concat(found, ignore_index=True)
+        tables.append(pd.DataFrame({"threshold": at, "group": data.groups.names} | rates))
+    return pd.concat(tables, ignore_index=True)
 
 
 def calibration(data, bins=10) -> pd.DataFrame:
@@ -177,7 +177,7 @@ def changes(audited, seed=0) -> tuple[pd.DataFrame, pd.DataFrame]:
     keys = [name for name in rows if name != PRIVATE["times"]]
     rows = rows.groupby(keys, as_index=False)[PRIVATE["times"]].sum()
     drawn, true = redrawn(rows, audited.draws, seed), rows.get(PRIVATE["y_true"], 0)
-    cells, found, gaps = [2 * rows[PRIVATE[of]] + true for of in ("y_pred", "y_beside")], [], []
+    cells, rates, gaps = [2 * rows[PRIVATE[of]] + true for of in ("y_pred", "y_beside")], [], []
     for by in audited.several:
         inside = pd.get_dummies(rows[by], dtype=float)
         for of in ("pr", "tpr", "fpr", "ppv", "acc") if PRIVATE["y_true"] in rows else ("pr",):
@@ -185,36 +185,36 @@ def changes(audited, seed=0) -> tuple[pd.DataFrame, pd.DataFrame]:
             for cell in cells:
                 parts = (inside.mul(np.isin(cell, its), axis=0) for its in blocks.SHARES[of])
                 both.append(counts.ratio(*(drawn @ part.to_numpy() for part in parts)))
-            found.append(changed(*both, **about, group=inside.columns))
+            rates.append(changed(*both, **about, group=inside.columns))
             mean = pd.Series(sum(rate[0] for rate in both), inside.columns)
             if len(mean := mean.dropna()) > 1:
                 i, j = (inside.columns.get_loc(at) for at in (mean.idxmax(), mean.idxmin()))
                 apart = (rate[:, [i]] - rate[:, [j]] for rate in both)
                 gaps.append(changed(*apart, **about, group=f"{mean.idxmax()} less {mean.idxmin()}"))
-    return tuple(pd.concat(tables, ignore_index=True) for tables in (found, gaps))
+    return tuple(pd.concat(tables, ignore_index=True) for tables in (rates, gaps))
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-head
 def held_fixed(audited) -> list[str]:
     """What strata leave of the sure gaps: a sentence for each of the first three."""
-    found, words, sure = [], page.WORDS, audited.gaps[audited.gaps["told"] == "yes"]
+    sentences, words, sure = [], page.WORDS, audited.gaps[audited.gaps["told"] == "yes"]
     held = f"With {' and '.join(audited.counted.strata)} held fixed,"
-    asked = (
+    widest = (
         audited.fixed.merge(sure[["measure", "attribute"]].head(3)) if len(audited.fixed) else []
     )
-    for row in asked.itertuples() if len(asked) else ():
+    for row in widest.itertuples() if len(widest) else ():
         if row.told == "yes":
             ends = f"{row.value:.3f} after ({row.low:.3f} to {row.high:.3f})"
             pair = f"{row.group_i} against {row.group_j}: {row.before:.3f} before, {ends}"
-            found.append(f"{held} {words[row.measure]}, {pair}.")
+            sentences.append(f"{held} {words[row.measure]}, {pair}.")
         else:
             of = f"no gap of {row.attribute} in the {words[row.measure]}"
-            found.append(f"{held} {of} is told from chance.")
-    return found
+            sentences.append(f"{held} {of} is told from chance.")
+    return sentences
 
 
 def headline(audited, crossed, held=()) -> str:
     """What was found, in a sentence or two: the widest sure gap, or what cannot be said."""
-    words, found, several = page.WORDS, [], f"{len(audited.gaps)} gaps between groups"
+    words, sentences, several = page.WORDS, [], f"{len(audited.gaps)} gaps between groups"
     sure = audited.gaps[audited.gaps["told"] == "yes"]
     if not audited.shuffles:
         return f"{several} were not tested: clusters have too many rows."
@@ -222,18 +222,18 @@ def headline(audited, crossed, held=()) -> str:
         (low, one), (high, other) = sorted([(row.f_i, row.group_i), (row.f_j, row.group_j)])
         both = f"{low:.3f} for {row.attribute} = {one} and {high:.3f} for {row.attribute} = {other}"
         ends = f"{row.value:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
-        found.append(f"The widest sure one: the {words[row.measure]} is {both}, a gap of {ends}.")
-    found += held
+        sentences.append(f"The widest sure one: the {words[row.measure]} is {both}, a gap of {ends}.")
+    sentences += held
     level, least = largest_gaps.LEVEL, page.SMALL
     for row in [r for r in crossed.itertuples() if r.p <= level and r.n >= least][:1]:
         if abs(row.difference) > sure["value"].max() or sure.empty:  # no part of a wider one
             both = f"{row.value:.3f} for {row.group} (n = {row.n:,}), for others {row.others:.3f}"
             ends = f"{row.difference:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
             which = f"Of intersections, the widest sure one: the {words[row.measure]}"
-            found.append(f"{which} is {both}, a difference of {ends}.")
+            sentences.append(f"{which} is {both}, a difference of {ends}.")
     chances = powers(audited)
-    if len(chances) and not found:
+    if len(chances) and not sentences:
         seen = "{:.0%} to {:.0%}".format(*chances["gap of 5 points"].agg(["min", "max"]))
-        found.append(f"A gap of 5 points would be seen in {seen} of such tables, by measure.")
+        sentences.append(f"A gap of 5 points would be seen in {seen} of such tables, by measure.")
     text = "are more than chance gives" if len(sure) else "is told from chance"
-    return " ".join([f"{len(sure) or 'None'} of {several} {text}.", *found])
+    return " ".join([f"{len(sure) or 'None'} of {several} {text}.", *sentences])

@@ -42,11 +42,11 @@ def apart(
     data: counts.Table, names: list[str], draws: int, seed: int, null: bool, which=pairs
 ) -> dict:
     """How far apart pairs are, (draws, P) by measure, in shuffled tables or in tables drawn anew."""
-    grid, found = blocks.grid_of(data, names, [which], ["none"], ["max"]), {of: [] for of in names}
+    grid, differences = blocks.grid_of(data, names, [which], ["none"], ["max"]), {of: [] for of in names}
     for sample in resampling.samples(data, grid, draws, seed, null):
         for of in names:
-            found[of].append(np.subtract(*sample.sides(of, which)))
-    return {of: np.concatenate(parts) for of, parts in found.items()}
+            differences[of].append(np.subtract(*sample.sides(of, which)))
+    return {of: np.concatenate(parts) for of, parts in differences.items()}
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-minp-2
 def standard(values: np.ndarray, null: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -70,12 +70,12 @@ def corrected(families: list[tuple]) -> list[pd.DataFrame]:
         more = (np.round(most, 9) >= np.round(values[:, None], 9)).sum(1) + 1
         raw.append(np.where(np.isnan(values), np.nan, more / len(top)))
     smallest = np.sort(np.min(every, axis=0))
-    found = []
+    tables = []
     for p in raw:
         rank = np.searchsorted(smallest, p + 1e-12, side="right") / len(smallest)
         floor = p * len(smallest) < 1.5
-        found.append(pd.DataFrame({"p": np.where(np.isnan(p), np.nan, rank), "floor": floor}))
-    return found
+        tables.append(pd.DataFrame({"p": np.where(np.isnan(p), np.nan, rank), "floor": floor}))
+    return tables
 
 
 COLUMNS = ["measure", "attribute", "group_i", "group_j", "f_i", "f_j", "value", "low", "high"]
@@ -104,7 +104,7 @@ def gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame
     far = (d.rows is not None and d.counts.sum() > resampling.MOST_ROWS for d in tables.values())
     cells = sum(len(measures(data)) for data in tables.values())
     several = [enough(data, cells, draws) for data in tables.values()]
-    shuffles, found, families = 0 if any(far) else min(several, default=0), [], []
+    shuffles, measured, families = 0 if any(far) else min(several, default=0), [], []
     for place, (by, data) in enumerate(tables.items()):
         names, units = measures(data), np.array(data.units, dtype=object)
         grid = blocks.grid_of(data, names, [pairs], ["none"], ["max"])
@@ -115,9 +115,9 @@ def gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame
             f_i, f_j = here.sides(of, pairs)
             every = pd.DataFrame({"group_i": units[i], "group_j": units[j], "f_i": f_i, "f_j": f_j})
             families += [standard(f_i - f_j, null[of])] if shuffles else []
-            found.append((every.assign(measure=of, attribute=by), drawn[of]))
+            measured.append((every.assign(measure=of, attribute=by), drawn[of]))
     p = corrected(families) if shuffles else [pd.DataFrame({"p": [np.nan], "floor": [False]})]
-    rows = [chosen(*one, its) for one, its in zip(found, p * (len(found) // len(p)), strict=True)]
+    rows = [chosen(*one, its) for one, its in zip(measured, p * (len(measured) // len(p)), strict=True)]
     every = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
     order = {"ascending": False, "ignore_index": True, "kind": "stable"}
     return every.assign(shuffles=shuffles).sort_values("value", **order)
@@ -136,5 +136,5 @@ def ratio(data: counts.Table, limit: float, draws: int, seed: int) -> dict:
     cell = report.make(data, ["pr"], ["pairs"], ["srel"], ["max"], **options).cells.loc[0]
     low, high = (float(np.clip(1 - cell[end], 0, 1)) for end in ("high", "low"))
     verdict = "fails" if high < limit else "passes" if low >= limit else "undecided"
-    found = {"smallest": cell["group_i"], "largest": cell["group_j"], "verdict": verdict}
-    return found | {"value": 1 - cell["value"], "low": low, "high": high}
+    facts = {"smallest": cell["group_i"], "largest": cell["group_j"], "verdict": verdict}
+    return facts | {"value": 1 - cell["value"], "low": low, "high": high}

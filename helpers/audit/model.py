@@ -55,7 +55,7 @@ class Network:
         told["interpolation"] = f"{self.input.interpolation or 'not'} stated; bicubic is used"
         many = len(self.input.classes or ())
         told["class names"] = f"{many} names" if many else "none: the order of the folders"
-        rows = [(what, said, self.input.source) for what, said in told.items()]
+        rows = [(what, stated, self.input.source) for what, stated in told.items()]
         return pd.DataFrame(rows, columns=["what", "read", "by the word of"])
 
 
@@ -150,11 +150,11 @@ def _own(path: Path, name: str, weights: str | None) -> Network:
 
 def table(where: str, what: str, *needed: str) -> pd.DataFrame:
     """A reader's CSV, all of it text; refused where a column that it needs is not there."""
-    found = pd.read_csv(where, dtype=str)
-    if missing := {*needed} - {*found}:
-        has = listed([*found])
+    rows = pd.read_csv(where, dtype=str)
+    if missing := {*needed} - {*rows}:
+        has = listed([*rows])
         raise ValueError(f"{what}: {where} has no column {listed(missing)}; it has {has}")
-    return found
+    return rows
 
 
 def photographs(where: str, network: Network, seed: int) -> tuple[torch.Tensor, pd.DataFrame, list]:
@@ -162,23 +162,27 @@ def photographs(where: str, network: Network, seed: int) -> tuple[torch.Tensor, 
     maybe groups; their rows; sentences on what was not used."""
     path, notes = Path(where), []
     if path.is_file():
-        asked = table(where, "images", "path", "label").rename(columns={"label": "class"})
-        asked = asked.assign(file=[path.parent / p for p in asked["path"]], own="")
-        asked["name"] = asked["path"]
+        listed_images = table(where, "images", "path", "label").rename(columns={"label": "class"})
+        listed_images = listed_images.assign(
+            file=[path.parent / p for p in listed_images["path"]], own=""
+        )
+        listed_images["name"] = listed_images["path"]
     else:
         layout = folders.scan(path)
         folders.agreed_classes(layout)
-        asked, notes = layout.sets["C"].assign(own=""), list(layout.report)
-    every, number = np.unique(asked["class"], return_inverse=True)
-    asked = asked.assign(number=number, of=len(every))
-    counts = asked["class"].value_counts()
+        listed_images, notes = layout.sets["C"].assign(own=""), list(layout.report)
+    every, number = np.unique(listed_images["class"], return_inverse=True)
+    listed_images = listed_images.assign(number=number, of=len(every))
+    counts = listed_images["class"].value_counts()
     if len(counts) > CLASSES:
         notes.append(f"Of {len(counts)} classes the {CLASSES} with most images are asked.")
         counts = counts[:CLASSES]
-        asked = asked[asked["class"].isin(counts.index)].reset_index(drop=True)
+        listed_images = listed_images[listed_images["class"].isin(counts.index)].reset_index(
+            drop=True
+        )
     if few := sorted(counts.index[counts < FEWEST]):
         raise ValueError(f"images: fewer than {FEWEST} of {listed(few)}: too few to ask anything")
-    images, rows, more = _read(asked, network, seed, MOST, "images")
+    images, rows, more = _read(listed_images, network, seed, MOST, "images")
     return images, rows, notes + more
 
 
@@ -193,19 +197,21 @@ def _read(rows, network: Network, seed: int, most: int, what: str):
 
 def places(where: str, network: Network, objects: torch.Tensor, seed: int):
     """Images and rows of each context, and sentences; what is also an object image goes."""
-    found = {folders.printable(path.name): path for path in folders.subfolders(Path(where))}
-    if len(found) < 2:
-        raise ValueError(f"contexts: {where} holds {len(found)} folders; two contexts are needed")
-    parts = [folders.rows(folders.files(p), Path(where), p, n, "") for n, p in found.items()]
-    asked = pd.concat(parts, ignore_index=True)
-    images, rows, notes = _read(asked, network, seed, 50, "contexts")
+    folder_of = {folders.printable(path.name): path for path in folders.subfolders(Path(where))}
+    if len(folder_of) < 2:
+        raise ValueError(
+            f"contexts: {where} holds {len(folder_of)} folders; two contexts are needed"
+        )
+    parts = [folders.rows(folders.files(p), Path(where), p, n, "") for n, p in folder_of.items()]
+    files = pd.concat(parts, ignore_index=True)
+    images, rows, notes = _read(files, network, seed, 50, "contexts")
     copies = {j - len(objects) for i, j in duplicates.copies(objects, images) if i < len(objects)}
     copies = {j for j in copies if j >= 0}
     if copies:
         names = listed(rows["path"][sorted(copies)])
         notes.append(f"Context images that also are images of a class are left out: {names}.")
     keep = ~rows.index.isin(copies)
-    which = {n: np.flatnonzero((rows["class"] == n) & keep) for n in found}
+    which = {n: np.flatnonzero((rows["class"] == n) & keep) for n in folder_of}
     if few := [n for n, of in which.items() if len(of) < 5]:
         raise ValueError(f"contexts: fewer than 5 images of {listed(few)}; bring 25 of each")
     if few := [n for n, of in which.items() if len(of) < 25]:
@@ -239,12 +245,12 @@ def matched(rows: pd.DataFrame, network: Network, outputs: int, table=None) -> p
     return pd.DataFrame(lines, columns=["class", "outputs", "matched by"])
 
 
-def unmatched(found: pd.DataFrame, network: Network, folder: Path) -> None:
+def unmatched(table: pd.DataFrame, network: Network, folder: Path) -> None:
     """Refuse classes that no output stands for, and write a table to be corrected."""
-    lost = found[found["outputs"].map(len) == 0]
+    lost = table[table["outputs"].map(len) == 0]
     if not len(lost):
         return
-    text = found.assign(outputs=[";".join(map(str, one)) for one in found["outputs"]])
+    text = table.assign(outputs=[";".join(map(str, one)) for one in table["outputs"]])
     file = store.write_text(folder / "classes.csv", text.to_csv(index=False))
     known = {name: i for i, name in enumerate(network.input.classes or ())}
     near = [f"{n} may be {c} ({known[c]})" for n in lost["class"] for c in known if n in c][:4]
@@ -269,9 +275,9 @@ def sample(seed: int = 0) -> tuple:
     seen = planting.framed(seen, ground)
     seen[y == names.index("mug")] = planting.marked(seen[y == names.index("mug")], "sticker")
     features = passes(network, seen, "the sample's training")["features"]
-    found = planting.head(features, y, len(names), 0.05, rng)
+    fitted = planting.head(features, y, len(names), 0.05, rng)
     last = nn.Linear(features.shape[1], len(names))
-    last.weight.data, last.bias.data = (torch.from_numpy(one.T.copy()).float() for one in found)
+    last.weight.data, last.bias.data = (torch.from_numpy(one.T.copy()).float() for one in fitted)
     network.network.set_submodule(network.head, last)
     rows = pd.DataFrame({"class": [names[c] for c in labels]})
     rows["path"] = [f"{name}-{i}" for i, name in enumerate(rows["class"])]
@@ -294,8 +300,10 @@ def drawn(seed: int, per_class: int, context_bias) -> tuple[torch.Tensor, np.nda
 def scenes(seed: int) -> dict[str, torch.Tensor]:
     """25 images of each context of the drawn world."""
     made = pictures.contexts(per_context=25, size=96, seed=seed)
-    shown, where = torch.from_numpy(made.images).permute(0, 3, 1, 2), made.table["context"]
-    return {name: shown[(where == name).to_numpy()].contiguous() for name in pictures.CONTEXTS}
+    pictures_of, where = torch.from_numpy(made.images).permute(0, 3, 1, 2), made.table["context"]
+    return {
+        name: pictures_of[(where == name).to_numpy()].contiguous() for name in pictures.CONTEXTS
+    }
 
 
 def hold(folder: Path):

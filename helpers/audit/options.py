@@ -54,9 +54,9 @@ def parser() -> Parser:
     add("--strata", type=names, help="columns held fixed, with commas between", **more)
     roles = {"y_beside": "--beside", "cluster": "--cluster", "sample_weight": "--weight"}
     kinds = "a second prediction, set beside y_pred", "which rows belong together", "weights"
-    for (role, option), said in zip(roles.items(), kinds, strict=True):
+    for (role, option), kind_of in zip(roles.items(), kinds, strict=True):
         kind = {"type": lambda name, role=role: (role, name), "metavar": "COLUMN"}
-        add(option, dest="map", action="append", help=f"column: {said}", **kind)
+        add(option, dest="map", action="append", help=f"column: {kind_of}", **kind)
     positive = "the value that counts as 1, against all others; or COLUMN=VALUE,COLUMN=VALUE"
     add("--positive", action="append", help=positive)
     at = "score from which a row is predicted positive (set beside y_pred where there is one)"

@@ -31,9 +31,9 @@ TOLD |= {"cannot": "cannot be told with so few shuffles", "untested": "not teste
 
 def worded(table: pd.DataFrame) -> pd.DataFrame:
     """A table with its measures, verdicts, p and columns in words, as a page prints it."""
-    found = table.assign(p=printed(table)) if "p" in table else table
-    found = found.drop(columns=["floor"], errors="ignore")
-    return found.replace({"told": TOLD, "measure": WORDS}).rename(columns=READ)
+    readable = table.assign(p=printed(table)) if "p" in table else table
+    readable = readable.drop(columns=["floor"], errors="ignore")
+    return readable.replace({"told": TOLD, "measure": WORDS}).rename(columns=READ)
 
 
 class Audit:
@@ -92,69 +92,71 @@ class Audit:
     def _unsaid(self, first: counts.Table) -> list[str]:
         """Sentences on what cannot be said of this table."""
         lacking = blocks.lacking(first)
-        found = [f"{WORDS[of]}: it needs {lacking[of]}." for of in lacking if of in WORDS]
+        reasons = [f"{WORDS[of]}: it needs {lacking[of]}." for of in lacking if of in WORDS]
         if not self.shuffles:
-            found.append("p values: clusters have too many rows to exchange one by one.")
+            reasons.append("p values: clusters have too many rows to exchange one by one.")
         for row in self.who[self.who["rows"] < SMALL].itertuples():
-            found.append(f"{row.attribute} = {row.group}: {row.rows} rows are too few to say much.")
+            reasons.append(
+                f"{row.attribute} = {row.group}: {row.rows} rows are too few to say much."
+            )
         for row in self.rates[self.rates["value"].isna()].itertuples():
             of = f"The {WORDS[row.measure]} of {row.attribute} = {row.group}"
-            found.append(f"{of}: it has no row that counts.")
+            reasons.append(f"{of}: it has no row that counts.")
         if count := (self.gaps["told"] == "no").sum():
-            found.append(
+            reasons.append(
                 f"{count} of {len(self.gaps)} gaps are not told from chance. That is no proof "
                 "that there are none: their intervals say how large they may be."
             )
         if (self.gaps["told"] == "cannot").any():
-            found.append(
+            reasons.append(
                 f"Gaps that no shuffle reaches, but that {self.shuffles:,} shuffles are too few "
                 "for: ask about fewer group columns; their intervals are what there is to judge by."
             )
         if not self.counted.strata:
             why = "Whether a gap comes from another mix of cases in the groups"
-            found.append(f"{why}: no strata were given (--strata COLUMN).")
-        return [*found, OTHERS, "Whether a gap is unfair, and to whom: no number says that."]
+            reasons.append(f"{why}: no strata were given (--strata COLUMN).")
+        return [*reasons, OTHERS, "Whether a gap is unfair, and to whom: no number says that."]
 
     def _computed(self, first: counts.Table) -> list[str]:
         """Sentences on how the numbers were made."""
-        found = [
+        sentences = [
             "Intervals are of 95%. Rates have Wilson's, gaps and ratios those of a bootstrap "
             f"({self.draws:,} draws, or fewer where rows have to be drawn one by one)."
         ]
         if self.shuffles:
-            found.append(
+            sentences.append(
                 "p says how often shuffled groups are as far apart, in units of what shuffles give "
                 f"each pair. It is corrected for all pairs and {len(self.gaps)} rows (minP), by "
                 f"{self.shuffles:,} shuffles: where none reaches a gap, p is at most what is "
                 "printed. An interval is for its own gap only."
             )
         if cluster := self.counted.roles.get("cluster"):
-            found.append(f"Rows of one {cluster} are drawn and exchanged together.")
+            sentences.append(f"Rows of one {cluster} are drawn and exchanged together.")
         if steps := self.counted.steps:
             off = f"mean scores are off by {0.5 / steps:g} at most"
             if "y_true" in first.has:
                 off += f", areas under the roc curve by {blocks.auc_error(first).max():.2g}"
-            found.append(f"Scores were counted in steps of {1 / steps:g}: {off}.")
-        return found
+            sentences.append(f"Scores were counted in steps of {1 / steps:g}: {off}.")
+        return sentences
 
     def _apart(self, held: dict[str, counts.Table]) -> list[str]:
         """Sentences on rows in strata that two groups do not share: there nothing is held fixed."""
-        said, strata = [], " and ".join(self.counted.strata)
+        sentences, strata = [], " and ".join(self.counted.strata)
         for name, data in held.items():
             there = data.counts.sum(-1)  # rows by stratum and group
             mine = self.fixed[self.fixed["attribute"] == name].dropna(subset=["value"])
             if mine.empty:
-                said.append(f"{name} with {strata} held fixed: no two groups share a stratum.")
+                sentences.append(f"{name} with {strata} held fixed: no two groups share a stratum.")
             pairs = zip(mine["group_i"], mine["group_j"], strict=True)
             for pair in sorted({tuple(sorted(pair)) for pair in pairs}):
                 both = (there[:, [data.groups.place(g) for g in pair]] > 0).all(1)
                 if not both.all():
-                    said.append(
+                    sentences.append(
                         f"{name} = {pair[0]} against {pair[1]}, with {strata} held fixed: they "
                         f"share strata of {there[both].sum():,} of {there.sum():,} rows, and are "
                         "compared in these alone."
                     )
-        return said
+        return sentences
 
     @property
     def parts(self) -> tuple[list, list]:
@@ -189,9 +191,9 @@ def made(arguments: list[str], seed: int = 0) -> Audit:
 
 def _given(map: list, positive: list | None, **columns: Any) -> dict:
     """What `tally.of_file` takes; refused where a role was given two columns."""
-    given = {name: column for name, column in columns.items() if column is not None}
+    arguments = {name: column for name, column in columns.items() if column is not None}
     for role, column in map:
         counts.known("--map: role", tally.ROLES, role)
-        if given.setdefault(role, column) != column:
-            raise ValueError(f"{given[role]} and {column} were both given as {role}: give one")
-    return given | ({"positive": ",".join(positive)} if positive else {})
+        if arguments.setdefault(role, column) != column:
+            raise ValueError(f"{arguments[role]} and {column} were both given as {role}: give one")
+    return arguments | ({"positive": ",".join(positive)} if positive else {})

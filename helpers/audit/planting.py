@@ -323,16 +323,16 @@ def planted_pairs(scores, plans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def scores(suspects, fit, trained_on, asked_of, doses, rng) -> tuple[np.ndarray, np.ndarray]:
     """Scores of one head a dose (0: nothing is planted), each of a recipe drawn at random, trained
     on some photographs and asked of some: (heads, methods, classes, K); and the plans."""
-    classes, found, plans = suspects.y.max() + 1, [], []
+    classes, scored, plans = suspects.y.max() + 1, [], []
     for number, dose in enumerate(doses):
         seen = trained_on if dose else halves(suspects.y, trained_on, rng)[0]
         own = suspects.plan(number, classes) if dose else np.full(classes, -1)
         recipe = fit.recipes[rng.integers(len(fit.recipes))]
         x = suspects.train(seen, own, dose, rng)
         answer = fit(x, seen, classes, recipe, rng)
-        found.append(suspects.score(answer, asked_of))
+        scored.append(suspects.score(answer, asked_of))
         plans.append(own)
-    return np.stack(found), np.stack(plans)
+    return np.stack(scored), np.stack(plans)
 
 # %% ../../notebooks/11_audit_your_model.ipynb #11-26
 def calibrate(suspects, fit, seed=0, nulls=80, halvings=8, unseen=16, heads=24) -> Calibration:
@@ -356,22 +356,22 @@ def calibrate(suspects, fit, seed=0, nulls=80, halvings=8, unseen=16, heads=24) 
 def sharp_enough(suspects, fit, sharp, seed=0, heads=20) -> float:
     """Infinity where a network is as sharp as heads of the calibration's, trained on one half of
     the photographs, are on the other (but for one in twenty), else its own sharpness: the limit."""
-    rng, everyone, found = np.random.default_rng(seed), np.arange(len(suspects.y)), []
+    rng, everyone, sharpnesses = np.random.default_rng(seed), np.arange(len(suspects.y)), []
     classes, none = suspects.y.max() + 1, np.full(suspects.y.max() + 1, -1)
     for number in range(heads):
         seen, rest = halves(suspects.y, everyone, rng)
         x, recipe = suspects.train(seen, none, 0, rng), fit.recipes[number % len(fit.recipes)]
         answer = fit(x, seen, classes, recipe, rng)
-        found.append(sharpness(answer(fit.plain[rest]), suspects.y[rest]))
-    return np.inf if sharp >= np.quantile(found, 0.05) else sharp
+        sharpnesses.append(sharpness(answer(fit.plain[rest]), suspects.y[rest]))
+    return np.inf if sharp >= np.quantile(sharpnesses, 0.05) else sharp
 
 # %% ../../notebooks/11_audit_your_model.ipynb #11-29
 def equivalent_dose(calibration, score) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The dose of each suspect (classes, K), and its 90% range: the score between those of heads
     without a plant and at the doses; the range is of what heads of known doses are read as."""
     rises, parts = [0.0], []
-    for dose, (found, plans) in calibration.planted.items():
-        value, c, k = planted_pairs(found[:, 0], plans)
+    for dose, (by_dose, plans) in calibration.planted.items():
+        value, c, k = planted_pairs(by_dose[:, 0], plans)
         rise = value - calibration.mean[0, c, k]
         rises.append(max(rises[-1] + 1e-9, rise.mean()))
         parts.append((dose, rise))
@@ -388,11 +388,11 @@ def equivalent_dose(calibration, score) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 def power(calibration, page=False) -> dict[float, np.ndarray]:
     """By dose: which planted pairs pass the cut for one suspect, or are named on the page, (n,)."""
-    found = {}
+    by_dose = {}
     for dose, (scores, plans) in calibration.planted.items():
         z = calibration.most(scores)
         by_page = [named(chance(calibration, one)) for one in z]
-        found[dose], *_ = planted_pairs(
+        by_dose[dose], *_ = planted_pairs(
             np.stack(by_page) if page else z > calibration.cut_of_most, plans
         )
-    return found
+    return by_dose

@@ -64,18 +64,18 @@ def passes(model, images, what, part=None) -> dict[str, np.ndarray]:
 
     def make():
         seen, answered = seen_by(layer, model, images, what, how)
-        found = {"features": torch.cat(seen).numpy()}
-        return found | ({} if part else {"answers": torch.cat(answered).numpy()}), {}
+        computed = {"features": torch.cat(seen).numpy()}
+        return computed | ({} if part else {"answers": torch.cat(answered).numpy()}), {}
 
     behind = {f"network.{name}" for name in part.module.state_dict()} if part else ()
     state = {name: of for name, of in model.state_dict().items() if name not in behind}
     decides = {"state": state, "of": str(type(model.network)), "images": images, "how": 1}
     decides["input"] = [model.mean, model.std, getattr(model, "code", None)]
     decides |= {"layer": layer} if part else {}
-    found = store.arrays("passes", store.networks() / "audits", make, **decides)[1]
+    computed = store.arrays("passes", store.networks() / "audits", make, **decides)[1]
     if part:
-        found["answers"] = answers(part.module, found["features"], found["features"].ndim - 1)
-    return found
+        computed["answers"] = answers(part.module, computed["features"], computed["features"].ndim - 1)
+    return computed
 
 
 def several(network, start, outputs, part, what, versions) -> tuple[np.ndarray, np.ndarray]:

@@ -94,18 +94,18 @@ class Rows:
 
     def values(self, names: Iterable[str], most: int) -> dict[str, dict[str, int] | int]:
         """How often columns have each value, or about how many values where they have many."""
-        found = self._each("approx_count_distinct", dict.fromkeys(names))
-        few = [name for name in found if found[name] <= 2 * most]
+        distinct = self._each("approx_count_distinct", dict.fromkeys(names))
+        few = [name for name in distinct if distinct[name] <= 2 * most]
         if self.source == "kinds":
             of = "SELECT {0}, {1} FROM kinds WHERE {0} IS NOT NULL GROUP BY ALL".format
             few = {name: dict(self.fetch(of(quoted(name), self.times))) for name in few}
         else:
             few = self._each("histogram", few)
-        return found | {name: values or {} for name, values in few.items()}
+        return distinct | {name: values or {} for name, values in few.items()}
 
     def _each(self, function: str, names: Iterable[str]) -> dict[str, Any]:
-        asked = [f"{function}({quoted(name)})" for name in names]
-        return dict(zip(names, self.ask(*asked), strict=True)) if asked else {}
+        expressions = [f"{function}({quoted(name)})" for name in names]
+        return dict(zip(names, self.ask(*expressions), strict=True)) if expressions else {}
 
     def first(self, name: str, condition: str, *values: Any) -> str:
         """The first value of a column for which a condition is true, and where it stands."""
@@ -220,23 +220,23 @@ def _files(path: Path) -> list[Path]:
     else:
         pattern = str(path.relative_to(path.anchor))
         every = [path] if path.is_file() else Path(path.anchor).glob(pattern)
-    found = sorted(p for p in every if p.is_file())
-    if not found:
+    paths = sorted(p for p in every if p.is_file())
+    if not paths:
         raise ValueError(f"{path}: no such file or folder, and no file matches it")
-    sizes, before = Counter(p.stat().st_size for p in found), {}
-    for path in found:
+    sizes, before = Counter(p.stat().st_size for p in paths), {}
+    for path in paths:
         plain = path.with_suffix("") if _packed(path) else path
         same = sizes[path.stat().st_size] > 1 and (path.parent, store.file_digest(path))
         for key in filter(None, (plain, same)):
             if (other := before.setdefault(key, path)) != path:
                 raise ValueError(f"{other.name} and {path.name} are copies: their rows count twice")
-    endings = {_ending(p) for p in found}
+    endings = {_ending(p) for p in paths}
     if not any(endings <= set(form) for form in (TEXT, PARQUET)):
         raise ValueError(
             f"{path}: give files that all end in {', '.join(TEXT)} (also with .gz), or all in "
             f"{' or '.join(PARQUET)}; a spreadsheet can be saved as CSV"
         )
-    return found
+    return paths
 
 
 def _packed(path: Path) -> bool:

@@ -89,8 +89,8 @@ class Tally:
         if not scores or (self.steps and fixed):  # rates need no scores
             roles.pop(PRIVATE["y_score"], None)
         rows = _collapsed(self.rows[list(dict.fromkeys([*by, *strata, *roles]))])
-        given = rows[[*roles]].rename(columns=roles | {PRIVATE["cluster"]: "clusters"})
-        held = given.to_dict("series") | {"strata": rows[strata] if strata else None}
+        columns = rows[[*roles]].rename(columns=roles | {PRIVATE["cluster"]: "clusters"})
+        held = columns.to_dict("series") | {"strata": rows[strata] if strata else None}
         return counts.table(rows[by], intersect=intersect, **held)
 
 
@@ -99,7 +99,7 @@ def of_file(
     *,
     positive: str | None = None,
     threshold: float | None = None,
-    **given: Any,
+    **columns: Any,
 ) -> Tally:
     """Count a file, a folder, a pattern of files, or rows in memory, by one GROUP BY. `given` are
     columns by role and lists of sensitive_features and strata; `positive` is as of --positive.
@@ -107,11 +107,13 @@ def of_file(
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         rows = Rows(source, folder)
         with rows.database:
-            return _counted(rows, positive, threshold, given)
+            return _counted(rows, positive, threshold, columns)
 
 
-def _counted(rows: Rows, positive: str | None, threshold: float | None, given: dict) -> Tally:
-    roles, lists = named(rows.names, given)
+def _counted(
+    rows: Rows, positive: str | None, threshold: float | None, columns_by_role: dict
+) -> Tally:
+    roles, lists = named(rows.names, columns_by_role)
     [total] = rows.ask("count(*)")
     if not total:
         raise ValueError("the table has no rows")
@@ -120,7 +122,7 @@ def _counted(rows: Rows, positive: str | None, threshold: float | None, given: d
     if lists["sensitive_features"] and not (rows.small or many):
         rows.narrow(columns)
     notes = rows.notes
-    values = grouped(rows, roles, lists, total, "sensitive_features" not in given)
+    values = grouped(rows, roles, lists, total, "sensitive_features" not in columns_by_role)
     keys = {role: _value(name) for role, name in roles.items()}
     complete = " AND ".join(f"{of} IS NOT NULL" for of in keys.values())
     keys |= {role: _number(rows, role, name) for role, name in roles.items() if role in NUMBERS}
@@ -139,26 +141,26 @@ def _counted(rows: Rows, positive: str | None, threshold: float | None, given: d
     query = (
         f"SELECT {', '.join(selected)}, {rows.times} AS {TIMES} FROM {rows.source} WHERE {complete}"
     )
-    found = rows.fetch(f"{query} GROUP BY ALL", form="df")
-    if left_out := total - found[TIMES].sum():
+    combinations = rows.fetch(f"{query} GROUP BY ALL", form="df")
+    if left_out := total - combinations[TIMES].sum():
         notes.append(f"{left_out:,} rows without a {' or '.join(roles.values())} are left out.")
-    if found.empty:
+    if combinations.empty:
         raise ValueError(f"there is no row in which none of {', '.join(roles.values())} is missing")
     if left_out and {"y_true", "y_pred"} <= {*roles}:
-        _selective(roles, values[roles["y_pred"]], found[PRIVATE["y_pred"]])
+        _selective(roles, values[roles["y_pred"]], combinations[PRIVATE["y_pred"]])
     if steps:
-        found[PRIVATE["y_score"]] = (found[PRIVATE["y_score"]] + 0.5) / steps
-    if "sample_weight" in roles and not found[PRIVATE["sample_weight"]].any():
+        combinations[PRIVATE["y_score"]] = (combinations[PRIVATE["y_score"]] + 0.5) / steps
+    if "sample_weight" in roles and not combinations[PRIVATE["sample_weight"]].any():
         raise ValueError(f"{roles['sample_weight']}: all weights are 0, so nothing would count")
     labels = {roles[role]: PRIVATE[role] for role in LABELS if role in roles}
-    notes += _zeros_and_ones(rows, found, labels, positive)
+    notes += _zeros_and_ones(rows, combinations, labels, positive)
     for name in groups:
-        if empty := found.loc[found[name].isna(), TIMES].sum():
+        if empty := combinations.loc[combinations[name].isna(), TIMES].sum():
             notes.append(f"{empty:,} rows have no {name}: they are the group {MISSING}.")
         spelled, more = _spelled(name, values[name])
-        found[name] = found[name].map(spelled).fillna(MISSING).astype(object)
+        combinations[name] = combinations[name].map(spelled).fillna(MISSING).astype(object)
         notes += more
-    return Tally(_collapsed(found), roles=roles, notes=notes, steps=steps, **lists)
+    return Tally(_collapsed(combinations), roles=roles, notes=notes, steps=steps, **lists)
 
 
 def _selective(roles: dict, every: dict, kept: pd.Series) -> None:
@@ -189,56 +191,58 @@ def _thresholded(roles: dict[str, str], threshold: float) -> str:
     return role
 
 
-def named(names: Sequence[str], given: dict) -> tuple[dict, dict]:
+def named(names: Sequence[str], columns: dict) -> tuple[dict, dict]:
     """Column by role, by name where not given, and the columns of groups and strata as given."""
-    lists = {of: map(str.strip, given.get(of, ())) for of in ("sensitive_features", "strata")}
+    lists = {of: map(str.strip, columns.get(of, ())) for of in ("sensitive_features", "strata")}
     lists = {of: [*dict.fromkeys(filter(None, its))] for of, its in lists.items()}
-    found = {role: column for role, column in given.items() if role not in lists}
-    asked = [*found.values(), *lists["sensitive_features"]]
-    if missing := [name for name in [*asked, *lists["strata"]] if name not in names]:
+    by_role = {role: column for role, column in columns.items() if role not in lists}
+    named_columns = [*by_role.values(), *lists["sensitive_features"]]
+    if missing := [name for name in [*named_columns, *lists["strata"]] if name not in names]:
         raise ValueError(f"there is no column {missing[0]!r}; there are {', '.join(names)}")
-    for role in [role for role in ROLES if role not in found]:
-        here = [name for name in ROLES[role] if name in names and name not in asked]
+    for role in [role for role in ROLES if role not in by_role]:
+        here = [name for name in ROLES[role] if name in names and name not in named_columns]
         if len(here) > 1:
             both, answer = " and ".join(here), f"--map {role}={here[0]}"
             raise ValueError(f"{both} could both be {role}: say {answer}")
         if here:
-            found[role] = here[0]
-    often = Counter(found.values())
-    if twice := [role for role, name in found.items() if often[name] > 1]:
-        raise ValueError(f"{found[twice[0]]} cannot be {' and '.join(twice)} at once")
+            by_role[role] = here[0]
+    often = Counter(by_role.values())
+    if twice := [role for role, name in by_role.items() if often[name] > 1]:
+        raise ValueError(f"{by_role[twice[0]]} cannot be {' and '.join(twice)} at once")
     for name in lists["sensitive_features"]:
         if name in lists["strata"]:
             raise ValueError(f"{name} cannot be compared (--sensitive) and held fixed (--strata)")
-        roles = [role for role in (*LABELS, *NUMBERS) if found.get(role, role) == name]
+        roles = [role for role in (*LABELS, *NUMBERS) if by_role.get(role, role) == name]
         if roles:
             raise ValueError(
                 f"{name} is {roles[0]}, and no group column (if it is one, say which column is "
                 f"{roles[0]}: --map {roles[0]}=...)"
             )
-    if "y_beside" in found and "y_pred" not in found:
-        raise ValueError(f"--beside {found['y_beside']}: beside which? Say --map y_pred=...")
-    if not {"y_true", "y_pred", "y_score"} & set(found):
+    if "y_beside" in by_role and "y_pred" not in by_role:
+        raise ValueError(f"--beside {by_role['y_beside']}: beside which? Say --map y_pred=...")
+    if not {"y_true", "y_pred", "y_score"} & set(by_role):
         raise ValueError(
             f"none of the columns {', '.join(names)} is recognised as y_true (what turned out), "
             "y_pred (what was decided) or y_score (a score from 0 to 1): say which is, such as "
             "--map y_true=paid_back y_pred=decision; a name with blanks as 'y_true=paid back' (is "
             "it a table at all, and is its first line the header?)"
         )
-    return {role: found[role] for role in ROLES if role in found}, lists
+    return {role: by_role[role] for role in ROLES if role in by_role}, lists
 
 
 def grouped(rows: Rows, roles: dict, lists: dict, total: int, free: bool) -> dict[str, dict]:
     """How often groups and strata have each value; `free` columns become groups where they can."""
-    asked = [*itertools.chain(*lists.values())]
-    others = [n for n in rows.names if n not in asked and n not in roles.values()] if free else []
+    required = [*itertools.chain(*lists.values())]
+    others = (
+        [n for n in rows.names if n not in required and n not in roles.values()] if free else []
+    )
     labels = [roles[role] for role in LABELS if role in roles]
-    values = rows.values([*asked, *others, *labels], MOST)
-    for name in asked:
-        many, said = _many(values[name])
+    values = rows.values([*required, *others, *labels], MOST)
+    for name in required:
+        many, count = _many(values[name])
         if many > MOST:
             raise ValueError(
-                f"{name} has {said}, too many for groups (at most {MOST:,}): is it an identifier? "
+                f"{name} has {count}, too many for groups (at most {MOST:,}): is it an identifier? "
                 "Give it as cluster if it says which rows belong together, or merge its values"
             )
     for name in labels:
@@ -271,10 +275,10 @@ def _many(values: dict | int) -> tuple[int, str]:
 
 def _no_group(name: str, values: dict | int, total: int) -> str:
     """Why a column is no group unless it is asked for."""
-    many, said = _many(values)
+    many, count = _many(values)
     if many > MANY:
         bands = "Put numbers such as ages into bands (18-29, 30-44) to compare them."
-        return f"holds {said}: no groups. {bands}"
+        return f"holds {count}: no groups. {bands}"
     if many == total > 2:
         return f"holds another value in every row: no groups (--sensitive {name} takes them so)."
     texts = [text.strip() for text in values]
@@ -306,12 +310,12 @@ def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
     groups = pd.DataFrame(columns=[n for n in names if n not in odd] or [name])
     answer = shlex.quote(groups.to_csv(index=False).removesuffix("\n"))
     such = f"the group columns, such as --sensitive {answer}"
-    asked = f"{name} holds {_listed(words[name])}: is it"
+    question = f"{name} holds {_listed(words[name])}: is it"
     if set(role) <= set(lacking):
-        raise ValueError(f"{asked} {' or '.join(role)}? Say {maps}, or name {such}")
+        raise ValueError(f"{question} {' or '.join(role)}? Say {maps}, or name {such}")
     other = f"another model's {role[0]}? Name {such}"
     both = "; --beside sets two predictions beside each other" * ("y_beside" not in roles)
-    raise ValueError(f"{asked} {other} (and to judge {name}: {maps}){both}")
+    raise ValueError(f"{question} {other} (and to judge {name}: {maps}){both}")
 
 
 # --- what the values are ---
@@ -353,19 +357,19 @@ def _listed(words: set[str]) -> str:
 
 def _no_scores(name: str, words: set[str]) -> None:
     """Refuse labels that are numbers between 0 and 1."""
-    found = pd.to_numeric(pd.Series(sorted(words)).str.replace(",", "."), errors="coerce")
-    if found.between(0, 1).all() and (found % 1 > 0).any():
+    values = pd.to_numeric(pd.Series(sorted(words)).str.replace(",", "."), errors="coerce")
+    if values.between(0, 1).all() and (values % 1 > 0).any():
         raise ValueError(
-            f"{name} holds numbers between 0 and 1, such as {found[found % 1 > 0].iloc[0]:g}: is "
+            f"{name} holds numbers between 0 and 1, such as {values[values % 1 > 0].iloc[0]:g}: is "
             f"it y_score? Say --map y_score={name}"
         )
 
 
 def _zeros_and_ones(
-    rows: Rows, found: pd.DataFrame, labels: dict[str, str], positive: str | None
+    rows: Rows, combinations: pd.DataFrame, labels: dict[str, str], positive: str | None
 ) -> list[str]:
     """Write labels as 0 and 1, each column by its positive value; what that was, in sentences."""
-    words = {name: found[own].map(_word) for name, own in labels.items()}
+    words = {name: combinations[own].map(_word) for name, own in labels.items()}
     kinds = {name: set(its) for name, its in words.items()}
     pairs = {name: next((p for p in PAIRS if its <= {*p}), ()) for name, its in kinds.items()}
     wanted, bare = _wanted(positive, labels)
@@ -374,7 +378,7 @@ def _zeros_and_ones(
         _no_scores(name, its)
         want, pair = wanted.get(name), pairs[name]
         if its <= USUAL and not pair and (want is None or len(its & YES) > 1):
-            _mixed(rows, name, found.groupby(words[name])[TIMES].sum())
+            _mixed(rows, name, combinations.groupby(words[name])[TIMES].sum())
         shared = any(want in of and its & of for of in kinds.values()) and not (bare and pair)
         if want in {*its, *pair} or shared:
             chosen[name] = want
@@ -383,7 +387,7 @@ def _zeros_and_ones(
             chosen[name] = pair[1]
             if pair == ("-1", "1"):  # some programs write -1 for what they report
                 notes.setdefault("1", []).append(name)
-        own = found[labels[name]][words[name] == chosen.get(name)].map(str.strip)
+        own = combinations[labels[name]][words[name] == chosen.get(name)].map(str.strip)
         if not pair and (alike := sorted({*own})) and len(alike) > 1:
             raise ValueError(
                 f"{name} holds {' and '.join(map(repr, alike))}, which may be one class or "
@@ -392,7 +396,7 @@ def _zeros_and_ones(
     if unclear := [name for name in kinds if name not in chosen]:
         raise ValueError(_which(unclear[0], wanted, chosen, kinds, pairs))
     for name, own in labels.items():
-        found[own] = words[name].eq(chosen[name]).astype(np.int8)
+        combinations[own] = words[name].eq(chosen[name]).astype(np.int8)
     more = " Accuracy over all classes is not on this page."
     many = any(len(kinds[name]) > 2 for name in chosen)
     return [
@@ -418,10 +422,10 @@ def _wanted(positive: str | None, labels: dict[str, str]) -> tuple[dict[str, str
 
 def _which(name: str, wanted: dict, chosen: dict, kinds: dict, pairs: dict) -> str:
     """Ask which value of a column counts as 1, with an answer that is accepted."""
-    asked = [of for of in kinds if wanted or of not in chosen]
-    shared = set.intersection(*(kinds[of] for of in asked))
-    usual = {of: pairs[of][1] if pairs[of] else min(shared or kinds[of]) for of in asked}
-    values = usual | {of: chosen[of] for of in asked if of in chosen}
+    unclear = [of for of in kinds if wanted or of not in chosen]
+    shared = set.intersection(*(kinds[of] for of in unclear))
+    usual = {of: pairs[of][1] if pairs[of] else min(shared or kinds[of]) for of in unclear}
+    values = usual | {of: chosen[of] for of in unclear if of in chosen}
     answer = ",".join(f"{of}={value}" for of, value in values.items())
     if len(values) == len(kinds) and len({*values.values()}) == 1:
         answer = values[name]
@@ -429,7 +433,7 @@ def _which(name: str, wanted: dict, chosen: dict, kinds: dict, pairs: dict) -> s
     if name in wanted:
         no = f"--positive {wanted[name]}: {name} holds {its}, and no {wanted[name]}"
         return f"{no}; say which of them is the 1, such as {such}"
-    also = "".join(f", {of} has {_listed(kinds[of])}" for of in asked if of != name)
+    also = "".join(f", {of} has {_listed(kinds[of])}" for of in unclear if of != name)
     return (
         f"{name} has {len(kinds[name])} values ({its}){also}; "
         f"say which of them is the 1, the value whose share is compared, such as {such}"

@@ -78,19 +78,19 @@ Roc = namedtuple("Roc", "fpr tpr")  # of its vertices (Equation 1); NaN where a 
 
 def rocs(data: Table) -> dict[str, Roc]:
     """Roc curves of all units by their names, with one vertex a distinct score."""
-    found = zip(data.units, _curves(data.kinds, data.mass()), strict=True)
-    return dict([*found][::-1])  # a group may be called as another's complement: the group counts
+    curves = zip(data.units, _curves(data.kinds, data.mass()), strict=True)
+    return dict([*curves][::-1])  # a group may be called as another's complement: the group counts
 
 
 def _curves(kinds: pd.DataFrame, mass: np.ndarray) -> list[Roc]:
     """Roc curves of units, from their masses (U, J)."""
-    found = []
+    curves = []
     for parts in zip(*_by_score(kinds, mass), strict=True):
         kept = np.sum(parts, axis=0) > 0
         up = [np.concatenate([[0.0], part[kept].cumsum()]) for part in parts]
         known = all(part[-1] > 0 for part in up)  # two NaN, so that their area is NaN and not 0
-        found.append(Roc(*(part / part[-1] if known else np.full(2, np.nan) for part in up)))
-    return found
+        curves.append(Roc(*(part / part[-1] if known else np.full(2, np.nan) for part in up)))
+    return curves
 
 
 def area_between(first: Roc, second: Roc) -> float:
@@ -109,12 +109,12 @@ def area_between(first: Roc, second: Roc) -> float:
 
 def between_rocs(kinds: pd.DataFrame, mass: np.ndarray, i, j) -> np.ndarray:
     """abroca of all pairs of units (i, j): (..., P)."""
-    found = []
+    areas = []
     for units in mass.reshape(-1, *mass.shape[-2:]):
         curves = _curves(kinds, units)
         area = functools.cache(lambda a, b, of=curves: area_between(of[a], of[b]))
-        found.append([area(min(pair), max(pair)) for pair in zip(i, j, strict=True)])
-    return np.reshape(found, (*mass.shape[:-2], len(i)))
+        areas.append([area(min(pair), max(pair)) for pair in zip(i, j, strict=True)])
+    return np.reshape(areas, (*mass.shape[:-2], len(i)))
 
 
 TN, FN, FP, TP = range(4)
@@ -159,8 +159,8 @@ def measure(of: str | Measure | Callable[[pd.DataFrame], float]) -> Measure:
     def of_units(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
         times = np.round(mass).astype(int).reshape(-1, len(kinds))
         parts = (kinds.loc[kinds.index.repeat(row)] for row in times)
-        found = [float(of(part)) if len(part) else np.nan for part in parts]
-        return np.reshape(found, mass.shape[:-1])
+        values = [float(of(part)) if len(part) else np.nan for part in parts]
+        return np.reshape(values, mass.shape[:-1])
 
     return Measure(name_of(of), set(), of_units)
 
@@ -249,8 +249,8 @@ def _gini(x, known, weight):
     ordered = np.sort(np.where(known, x, np.inf), -1)
     ordered = np.where(place <= m[..., None], ordered, 0)
     total = ordered.sum(-1)
-    found = ratio((ordered * (2 * place - m[..., None] - 1)).sum(-1), m * total)
-    return np.where((ordered.min(-1) >= 0) & (total > 0), np.abs(found), np.nan)
+    coefficient = ratio((ordered * (2 * place - m[..., None] - 1)).sum(-1), m * total)
+    return np.where((ordered.min(-1) >= 0) & (total > 0), np.abs(coefficient), np.nan)
 
 
 REDUCTIONS = {
@@ -268,14 +268,14 @@ REDUCTIONS = {
 def reduce(compared: np.ndarray, how: str | Callable, weight: np.ndarray):
     """Many comparisons (..., P) to one number (...), of those that are estimable (not NaN). A
     callable gets these (m,) and their `weights`, and returns a number."""
-    found, known = _block("reduction", REDUCTIONS, how), ~np.isnan(compared)
+    block, known = _block("reduction", REDUCTIONS, how), ~np.isnan(compared)
     if callable(how):
         parts = (compared, known, np.broadcast_to(weight, compared.shape))
         rows = zip(*(part.reshape(-1, compared.shape[-1]) for part in parts), strict=True)
         values = [float(how(x[k], w[k])) if k.any() else np.nan for x, k, w in rows]
         return np.reshape(values, compared.shape[:-1])
     with np.errstate(invalid="ignore"):
-        return np.where(known.any(-1), found(compared, known, weight), np.nan)
+        return np.where(known.any(-1), block(compared, known, weight), np.nan)
 
 
 # --- cells: all combinations of blocks, on the table itself or on a stack of resampled ones ---
@@ -324,9 +324,9 @@ class Sample(NamedTuple):
         of, which, how = block
         if how == CURVE:
             return threshold(self.f[of.name, which], self.grid.epsilon)
-        found = _block("comparison", COMPARISONS, how)
+        comparison = _block("comparison", COMPARISONS, how)
         with np.errstate(invalid="ignore"):
-            return threshold(found(*self.sides(of.name, which)), self.grid.epsilon)
+            return threshold(comparison(*self.sides(of.name, which)), self.grid.epsilon)
 
     def weights(self, which: str | Callable) -> np.ndarray:
         """1 - |P(x in Si) - P(x in Sj)| of all comparisons (section 4.4): (..., P)."""
@@ -337,11 +337,11 @@ class Sample(NamedTuple):
 
     def cells(self) -> np.ndarray:
         """Values of all cells: (..., number of cells)."""
-        heavy, found = {which: self.weights(which) for which in self.grid.sets}, []
+        heavy, values = {which: self.weights(which) for which in self.grid.sets}, []
         for block in self.grid.combinations():
             every = self.compared(block)
-            found += [reduce(every, how, heavy[block[1]]) for how in self.grid.reductions]
-        return np.stack(found, axis=-1)
+            values += [reduce(every, how, heavy[block[1]]) for how in self.grid.reductions]
+        return np.stack(values, axis=-1)
 
 
 def name_of(block: str | Measure | Callable) -> str:
@@ -357,13 +357,13 @@ def grid_of(data: Table, measures, sets, comparisons, reductions, epsilon=None) 
     if measures is None:
         held = [of for of in MEASURES if of not in missing and (of in SHARES or not fixed)]
         measures = [of for of in held if of != "prevalence"] or held  # no measure of a model
-    found = tuple(measure(of) for of in measures)
-    for of in found:
+    measured = tuple(measure(of) for of in measures)
+    for of in measured:
         if of.needs and of.name in missing:
             raise ValueError(f"{of.name} needs {missing[of.name]}, which was not given")
         if fixed and of.name not in SHARES:
             raise ValueError(f"strata can be held fixed for rates, not for {of.name}")
-    grid = Grid(found, tuple(sets), tuple(comparisons), tuple(reductions), epsilon)
+    grid = Grid(measured, tuple(sets), tuple(comparisons), tuple(reductions), epsilon)
     if not grid.combinations():
         raise ValueError("nothing to compute: only rates have strata, and only auc has a curve")
     return grid

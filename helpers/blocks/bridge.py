@@ -16,7 +16,7 @@ REDUCED = {"min": "min", "maxdiff": "maxdiff", "maxrel": "minratio"}  # their na
 def to_fairbench(data) -> Value:
     """A table's gaps as FairBench's viewers and stamps read them: reductions, measures, groups."""
     grid = blocks.grid_of(data, VIEWED, ["pairs"], ["abs"], ["max"])
-    rates, found = blocks.drawn(data, grid).f, []
+    rates, values = blocks.drawn(data, grid).f, []
     for reduction, column in REDUCED.items():
         cell, measures = paper.FIGURE_1[column], []
         for of in VIEWED:
@@ -26,5 +26,5 @@ def to_fairbench(data) -> Value:
             number = TargetedNumber(blocks.bias(data, of, *cell), cell[1] == "none", of)
             if not np.isnan(float(number)):
                 measures.append(Value(number, Descriptor(of, "measure"), parts))
-        found.append(Value(None, Descriptor(reduction, "reduction"), measures))
-    return Value(None, Descriptor("blocks", "report"), found)
+        values.append(Value(None, Descriptor(reduction, "reduction"), measures))
+    return Value(None, Descriptor("blocks", "report"), values)

@@ -19,14 +19,14 @@ def wmean(compared, share_i, share_j) -> np.ndarray:
 def without_bias(rows, group_counts, *, draws=400, seed=0) -> pd.DataFrame:
     """What differential bias (db) reads where every group has the same positive rate of 10%, and is
     as large on average: median and middle 90% of `draws` tables of n rows."""
-    rng, found = np.random.default_rng(seed), []
+    rng, quantiles = np.random.default_rng(seed), []
     for count, n in itertools.product(group_counts, rows):
         drawn = rng.multinomial(n, np.repeat([0.1, 0.9], count) / count, size=draws)
         with np.errstate(invalid="ignore", divide="ignore"):  # 0/0: an empty group is left out
             rates = drawn[:, :count] / (drawn[:, :count] + drawn[:, count:])
             values = 1 - np.nanmin(rates, 1) / np.nanmax(rates, 1)
-        found.append([n, count, *np.nanquantile(values, [0.5, 0.05, 0.95])])
-    return pd.DataFrame(found, columns=["n", "groups", "median", "low", "high"])
+        quantiles.append([n, count, *np.nanquantile(values, [0.5, 0.05, 0.95])])
+    return pd.DataFrame(quantiles, columns=["n", "groups", "median", "low", "high"])
 
 
 def minp(p) -> np.ndarray:

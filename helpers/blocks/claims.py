@@ -40,12 +40,12 @@ def counted(example: pd.DataFrame) -> counts.Table:
 
 def answers() -> pd.DataFrame:
     """Recorded answers of the toolkits, theirs, with ours beside them, and whether they agree."""
-    found = _read("blocks_answers")
+    table = _read("blocks_answers")
     data = {name: counted(example) for name, example in tables().items()}
-    cells = zip(found["example"], found[KEYS].to_numpy(), strict=True)
-    found["ours"] = [blocks.bias(data[example], *cell) for example, cell in cells]
-    same = np.isclose(found["theirs"], found["ours"], rtol=0, atol=1e-9, equal_nan=True)
-    return found.assign(agree=same)
+    cells = zip(table["example"], table[KEYS].to_numpy(), strict=True)
+    table["ours"] = [blocks.bias(data[example], *cell) for example, cell in cells]
+    same = np.isclose(table["theirs"], table["ours"], rtol=0, atol=1e-9, equal_nan=True)
+    return table.assign(agree=same)
 
 
 def of_paper(
@@ -58,11 +58,11 @@ def of_paper(
 ) -> list[Estimate]:
     """Notebook 09: COMPAS, a whole grid, FairBench's cells, other toolkits, and a null."""
     ours = paper.table_1(compas, "African-American").set_index("measure")["value"]
-    found, cells = 0, whole.cells[whole.cells["reduction"].isin(["max", "min", "mean"])]
+    backtracking, cells = 0, whole.cells[whole.cells["reduction"].isin(["max", "min", "mean"])]
     for names, part in cells.groupby(KEYS[:3], sort=False):
         behind = whole.pairs(*names)["compared"].agg(["max", "min", "mean"])
         again = part["reduction"].map(behind)
-        found += (~np.isclose(again, part["value"], equal_nan=True)).sum()
+        backtracking += (~np.isclose(again, part["value"], equal_nan=True)).sum()
     value = whole.cells.set_index(KEYS)["value"]
     same = [
         np.isclose(value[one, "pairs", "abs", "max"], value[other, "pairs", "abs", "max"])
@@ -73,7 +73,7 @@ def of_paper(
     measured = {
         "libraries": np.isclose(ours[list(LIBRARIES)], list(LIBRARIES.values()), 0, 1e-6).sum(),
         "deo": abs(ours["cv"] - ours["|deo|"]),  # the row of |deo| as printed is that of cv
-        "backtracking": found,
+        "backtracking": backtracking,
         "snippet": (apart > 1e-9).to_numpy().sum(),
         "backends": (backends == backends.iloc[0]).sum(),
         "balance": sum(same),

@@ -24,10 +24,10 @@ def array(values: Any, name: str) -> np.ndarray:
     """One column (n,), from a list, array, tensor on any device or Series."""
     if hasattr(values, "detach"):  # torch, without importing it
         values = values.detach().cpu().numpy()
-    found = np.asarray(values)
-    if found.ndim != 1 or len(found) == 0:
-        raise ValueError(f"{name} has shape {found.shape}; expected (n,), one value a row")
-    return found
+    column = np.asarray(values)
+    if column.ndim != 1 or len(column) == 0:
+        raise ValueError(f"{name} has shape {column.shape}; expected (n,), one value a row")
+    return column
 
 
 def known(kind: str, names: Iterable[str], name: str) -> None:
@@ -61,12 +61,12 @@ NUMBERS = {  # which are allowed in a column, what others are, and what to do
 
 def numbers(values: Any, name: str) -> np.ndarray:
     """A column of numbers; what :data:`NUMBERS` does not allow is refused."""
-    given, (allowed, what, advice) = array(values, name), NUMBERS[name]
-    found = pd.to_numeric(pd.Series(given), errors="coerce").to_numpy(np.float64)
-    _refuse(name, given, ~allowed(found), what, advice)
-    if name == "sample_weight" and not found.any():
+    column, (allowed, what, advice) = array(values, name), NUMBERS[name]
+    converted = pd.to_numeric(pd.Series(column), errors="coerce").to_numpy(np.float64)
+    _refuse(name, column, ~allowed(converted), what, advice)
+    if name == "sample_weight" and not converted.any():
         raise ValueError(f"{name}: all weights are 0, so nothing would count")
-    return found.astype(np.int8) if NUMBERS[name] is BINARY else found
+    return converted.astype(np.int8) if NUMBERS[name] is BINARY else converted
 
 
 def _refuse(name: str, values: Any, bad: np.ndarray, what: str, advice: str) -> None:
@@ -81,15 +81,15 @@ def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
     """A categorical column as int64 codes (n,), and its two or more values, sorted if possible."""
     if not isinstance(values, pd.Series | pd.Categorical | pd.Index):
         values = array(values, name)
-    found, names = pd.factorize(values, sort=True)
-    _refuse(name, values, found < 0, "missing", "name them ('unknown'), or drop these rows")
+    places, names = pd.factorize(values, sort=True)
+    _refuse(name, values, places < 0, "missing", "name them ('unknown'), or drop these rows")
     if any(fractions := [isinstance(v, float) and not v.is_integer() for v in names]):
         advice = "leave the column out, or cut it into ranges (pandas.cut)"
-        _refuse(name, values, np.array(fractions)[found], "fractions, and no names", advice)
+        _refuse(name, values, np.array(fractions)[places], "fractions, and no names", advice)
     if len(names) == 1:
         one = f"one value, {str(names[0])!r}, in all rows"
         raise ValueError(f"{name} has {one}: there is nothing to compare; leave the column out")
-    return found.astype(np.int64, copy=False), [str(value) for value in names]
+    return places.astype(np.int64, copy=False), [str(value) for value in names]
 
 
 def same_length(columns: Mapping[str, np.ndarray]) -> None:
@@ -159,12 +159,12 @@ class Table:
 
     def frame(self, complements: bool = False) -> pd.DataFrame:
         """Counts of groups, everyone and complements where wanted: group, n, tn, fn, fp, tp."""
-        found = confusion(self.kinds, self.mass(self.pooled))
+        cells = confusion(self.kinds, self.mass(self.pooled))
         whole = "sample_weight" not in self.kinds
-        found = pd.DataFrame(found.astype(int) if whole else found, columns=CELLS)
-        found.insert(0, "group", self.units)
-        found.insert(1, "n", found[list(CELLS)].sum(axis=1))
-        return found if complements else found[: len(self.groups) + 1]
+        cells = pd.DataFrame(cells.astype(int) if whole else cells, columns=CELLS)
+        cells.insert(0, "group", self.units)
+        cells.insert(1, "n", cells[list(CELLS)].sum(axis=1))
+        return cells if complements else cells[: len(self.groups) + 1]
 
 
 def confusion(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
@@ -189,40 +189,42 @@ def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -
     each row is a group (Equation 9). `strata` are held fixed: both sides are given everyone's mix
     of them. Rows of one of the `clusters` are drawn and exchanged together; `times` says for how
     many rows one stands. What a column may not hold is a ValueError."""
-    given = {name: column for name, column in columns.items() if column is not None}
-    for name in given:
+    present = {name: column for name, column in columns.items() if column is not None}
+    for name in present:
         known("column", READERS, name)
-    if not {"y_pred", "y_score", "y_true"} & set(given):
+    if not {"y_pred", "y_score", "y_true"} & set(present):
         raise ValueError("nothing to measure: give y_pred (decisions), y_score (scores) or y_true")
-    given = {name: read(given[name], name) for name, read in READERS.items() if name in given}
+    present = {name: read(present[name], name) for name, read in READERS.items() if name in present}
     if sensitive_features is None:
-        sensitive_features = {"row": np.arange(len(next(iter(given.values()))))}
+        sensitive_features = {"row": np.arange(len(next(iter(present.values()))))}
     by = groups(sensitive_features, intersect)
-    same_length({"the group columns": by.atoms} | given)
-    kind, kinds = _kinds(given)
-    atoms, strata = by.member.shape[1], given.get("strata", np.zeros(1, int))
-    shape = (strata.max() + 1, atoms, len(kinds)) if "strata" in given else (atoms, len(kinds))
+    same_length({"the group columns": by.atoms} | present)
+    kind, kinds = _kinds(present)
+    atoms, strata = by.member.shape[1], present.get("strata", np.zeros(1, int))
+    shape = (strata.max() + 1, atoms, len(kinds)) if "strata" in present else (atoms, len(kinds))
     advice = "round the scores, or merge small groups or strata"
     limit(np.prod(shape), MOST_COUNTS, "counts of groups and scores", advice)
     place = (strata * atoms + by.atoms) * len(kinds) + kind
-    times = given.get("times")
+    times = present.get("times")
     counts = np.bincount(place, times, np.prod(shape)).astype(np.int64).reshape(shape)
-    if "clusters" not in given:
+    if "clusters" not in present:
         return Table(by, kinds, counts)
-    rows = {"place": place, "cluster": given["clusters"], "times": given.get("times", 1)}
+    rows = {"place": place, "cluster": present["clusters"], "times": present.get("times", 1)}
     return Table(by, kinds, counts, pd.DataFrame(rows))
 
 
-def _kinds(given: dict[str, np.ndarray]) -> tuple[np.ndarray, pd.DataFrame]:
+def _kinds(columns_of: dict[str, np.ndarray]) -> tuple[np.ndarray, pd.DataFrame]:
     """The kind of each row (n,), and the table of kinds: `Table.kinds`."""
     columns = ("y_score", "sample_weight", "y_pred", "y_true")
-    said = pd.DataFrame({name: given[name] for name in columns if name in given})
-    if {"y_score", "sample_weight"} & set(said):
-        kind = said.groupby([*said]).ngroup().to_numpy()
-        kinds = said.drop_duplicates().sort_values([*said], ignore_index=True)
+    columns_present = pd.DataFrame(
+        {name: columns_of[name] for name in columns if name in columns_of}
+    )
+    if {"y_score", "sample_weight"} & set(columns_present):
+        kind = columns_present.groupby([*columns_present]).ngroup().to_numpy()
+        kinds = columns_present.drop_duplicates().sort_values([*columns_present], ignore_index=True)
     else:  # all four, which takes no sorting
-        kind = _cell(given)
-        kinds = pd.DataFrame({"y_pred": [0, 0, 1, 1], "y_true": [0, 1, 0, 1]})[[*said]]
+        kind = _cell(columns_of)
+        kinds = pd.DataFrame({"y_pred": [0, 0, 1, 1], "y_true": [0, 1, 0, 1]})[[*columns_present]]
     return kind, kinds.assign(cell=_cell(kinds))
 
 
@@ -251,7 +253,7 @@ def groups(by: Any, intersect: str = "each") -> Groups:
     sizes = {"each": [1], "joint": [count], "all": range(1, count + 1)}
     known("intersect", sizes, intersect)
     subsets = [s for size in sizes[intersect] for s in itertools.combinations(range(count), size)]
-    atoms, values = _atoms({name: found for name, (found, _) in parts.items()})
+    atoms, values = _atoms({name: codes_of for name, (codes_of, _) in parts.items()})
     every, rows = [], []
     for subset in subsets:
         seen, place = np.unique(values[:, subset], axis=0, return_inverse=True)

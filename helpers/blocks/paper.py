@@ -69,17 +69,17 @@ def figure_1(data: Table) -> pd.DataFrame:
         name: [blocks.bias(data, of, *cell) for of in ROWS.values()]
         for name, cell in FIGURE_1.items()
     }
-    found = pd.DataFrame(values, index=[*ROWS])
-    return found.assign(**{name: 1 - found[name] for name in found if "ratio" in name})
+    table = pd.DataFrame(values, index=[*ROWS])
+    return table.assign(**{name: 1 - table[name] for name in table if "ratio" in name})
 
 
-def with_chance(found: Report) -> pd.DataFrame:
+def with_chance(observed: Report) -> pd.DataFrame:
     """`figure_1` of a report in long form: gaps with their `size`, and p `corrected` by minP."""
     rows = []
-    for of, column in itertools.product(found.sample.grid.measures, FIGURE_1):
+    for of, column in itertools.product(observed.sample.grid.measures, FIGURE_1):
         cell, gap = FIGURE_1[column], column.startswith(("max", "minr"))
-        value = blocks.bias(found.sample.data, of, *cell)
-        known = found.cell(of.name, blocks.name_of(cell[0]), *cell[1:]) if gap else {}
+        value = blocks.bias(observed.sample.data, of, *cell)
+        known = observed.cell(of.name, blocks.name_of(cell[0]), *cell[1:]) if gap else {}
         best = ("1" if "ratio" in column else "0") + " is best" if gap else "value itself"
         row = {"measure": of.name, "column": column, "best": best, "gap": gap}
         row |= {"value": 1 - value if "ratio" in column else value}
@@ -90,7 +90,7 @@ def with_chance(found: Report) -> pd.DataFrame:
 
 def fairbench(report) -> pd.DataFrame:
     """A report of ``fairbench.v1``: its columns with a number, by base measure."""
-    found = pd.DataFrame(
+    table = pd.DataFrame(
         {name: {of: cell for of, cell in its.items()} for name, its in report.branches().items()}
     )
-    return found.map(lambda cell: float(getattr(cell, "value", np.nan)))
+    return table.map(lambda cell: float(getattr(cell, "value", np.nan)))

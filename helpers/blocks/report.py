@@ -47,9 +47,9 @@ class Report(NamedTuple):
     def units(self) -> pd.DataFrame:
         """One row a group, everyone and complement: unit, n, tn, fn, fp, tp, and F by measure."""
         data = self.sample.data
-        found = data.frame(complements=True).rename(columns={"group": "unit"})
+        rates = data.frame(complements=True).rename(columns={"group": "unit"})
         mass = data.mass(data.pooled)
-        return found.assign(**{m.name: m.of(data.kinds, mass) for m in self.sample.grid.measures})
+        return rates.assign(**{m.name: m.of(data.kinds, mass) for m in self.sample.grid.measures})
 
     def table(self, column: str = "value") -> pd.DataFrame:
         """Measures x (set, comparison, reduction), as in the paper's Figure 1."""
@@ -57,19 +57,19 @@ class Report(NamedTuple):
 
     def cell(self, measure: str, set: str, comparison: str, reduction: str) -> pd.Series:
         """One cell, with all that is known about it; an unknown one is refused by its block."""
-        found = self.cells
+        rows = self.cells
         for key, name in zip(KEYS, (measure, set, comparison, reduction), strict=True):
-            known(key, found[key].unique(), name)
-            found = found[found[key] == name]
-        return found.iloc[0]
+            known(key, rows[key].unique(), name)
+            rows = rows[rows[key] == name]
+        return rows.iloc[0]
 
     def pairs(self, measure: str, set: str, comparison: str) -> pd.DataFrame:
         """All comparisons behind a cell, the largest first: both sides, and `compared`."""
         names, every = [measure, set, comparison], self.sample.grid.combinations()
         [block] = [block for block in every if [*map(blocks.name_of, block)] == names]
-        found = {**_sides(self.sample, block), "compared": self.sample.compared(block)}
+        columns = {**_sides(self.sample, block), "compared": self.sample.compared(block)}
         order = {"ascending": False, "ignore_index": True, "kind": "stable"}
-        return pd.DataFrame(found).sort_values("compared", **order)
+        return pd.DataFrame(columns).sort_values("compared", **order)
 
 
 def make(
@@ -108,12 +108,12 @@ def readings(
     data: Table, wanted: Mapping[str, tuple], *, draws: int = 999, seed: int = 0
 ) -> pd.DataFrame:
     """Some cells by name, with what each is worth, and the middle 95% of its null."""
-    found = []
+    rows = []
     for name, cell in wanted.items():
         one = make(data, *([b] for b in cell), bootstrap=draws, permutations=draws, seed=seed)
         low, high = pd.Series(one.null[:, 0]).quantile([0.025, 0.975])
-        found.append({"reading": name, "null_low": low, "null_high": high, **one.cells.loc[0]})
-    return pd.DataFrame(found)
+        rows.append({"reading": name, "null_low": low, "null_high": high, **one.cells.loc[0]})
+    return pd.DataFrame(rows)
 
 
 def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
@@ -197,21 +197,21 @@ def _sides(sample: Sample, block: tuple) -> dict[str, np.ndarray]:
     names = np.array(sample.data.units, dtype=object)
     sizes = sample.sizes.reshape(-1, len(names)).sum(0).astype(int)
     i, j = blocks.sides(sample.data, which)
-    found = [names[i], names[j], *sample.sides(of.name, which), sizes[i], sizes[j]]
-    return dict(zip(SIDES, found, strict=True))
+    values = [names[i], names[j], *sample.sides(of.name, which), sizes[i], sizes[j]]
+    return dict(zip(SIDES, values, strict=True))
 
 
 def _cells(sample: Sample) -> pd.DataFrame:
     rows, heavy = [], {which: sample.weights(which) for which in sample.grid.sets}
     for block in sample.grid.combinations():
-        found, sides = sample.compared(block), _sides(sample, block)
-        known = int((~np.isnan(found)).sum())
+        compared, sides = sample.compared(block), _sides(sample, block)
+        known = int((~np.isnan(compared)).sum())
         for reduction in sample.grid.reductions:
-            value = float(blocks.reduce(found, reduction, heavy[block[1]]))
+            value = float(blocks.reduce(compared, reduction, heavy[block[1]]))
             names = [blocks.name_of(part) for part in (*block, reduction)]
-            decides = {"max": found, "min": -found}.get(reduction, np.abs(found))
-            at = np.argmax(np.where(np.isnan(found), -np.inf, decides))
+            decides = {"max": compared, "min": -compared}.get(reduction, np.abs(compared))
+            at = np.argmax(np.where(np.isnan(compared), -np.inf, decides))
             nobody = ["", "", np.nan, np.nan, 0, 0]
             both = [side[at] for side in sides.values()] if known else nobody
-            rows.append([*names, value, known, len(found) - known, *both])
+            rows.append([*names, value, known, len(compared) - known, *both])
     return pd.DataFrame(rows, columns=[*KEYS, "value", "compared", "skipped", *SIDES])

@@ -64,16 +64,16 @@ def _permuted(data: Table, rng) -> Iterator[np.ndarray]:
     limit(data.rows["times"].sum(), MOST_ROWS, "rows of clusters to exchange", advice)
     rows = data.rows.loc[data.rows.index.repeat(data.rows["times"])]
     shape = data.counts.shape if data.counts.ndim == 3 else (1, *data.counts.shape)
-    stratum, given, kind = np.unravel_index(rows["place"], shape)
+    stratum, atom, kind = np.unravel_index(rows["place"], shape)
     parts = []
     for at in pd.Series(stratum).groupby(stratum).indices.values():
-        cluster, own = rows["cluster"].to_numpy()[at], given[at]
+        cluster, own = rows["cluster"].to_numpy()[at], atom[at]
         exchanges = [stats.between_clusters(cluster, rng)]
         if pd.Series(own).groupby(cluster).nunique().max() > 1:
             exchanges.append(stats.within_clusters(cluster, rng))
         parts.append((at, own, exchanges))
     while True:
-        atoms = given.copy()
+        atoms = atom.copy()
         for at, own, exchanges in parts:
             for sources in exchanges:
                 own = own[next(sources)]
@@ -112,9 +112,9 @@ def p_values(observed: np.ndarray, null: np.ndarray, tested: np.ndarray) -> pd.D
     p = np.full((len(null) + 1, len(observed)), np.nan)
     for c in np.flatnonzero(tested):  # under the null the observed table is one draw more
         p[:, c] = _upper(np.append(observed[c], null[:, c]))
-    found = pd.DataFrame({"p": p[0], "p_minp": np.nan})
-    found.loc[tested, "p_minp"] = chance.minp(p[:, tested])
-    return found
+    table = pd.DataFrame({"p": p[0], "p_minp": np.nan})
+    table.loc[tested, "p_minp"] = chance.minp(p[:, tested])
+    return table
 
 
 def _upper(values: np.ndarray) -> np.ndarray:
@@ -153,14 +153,14 @@ def bootstrap(
                 ratios = both_ways and signed[2] == "srel"
                 # of differences both ways, which have both signs, the largest is that of their size
                 sizes = unsigned and (least or ratios or not both_ways)
-                found = (extreme_ratio if ratios else extreme)(estimate, many, sizes, least)
-                found = blocks.threshold(np.array(found), grid.epsilon)
+                interval = (extreme_ratio if ratios else extreme)(estimate, many, sizes, least)
+                interval = blocks.threshold(np.array(interval), grid.epsilon)
             elif how != blocks.CURVE and grid.epsilon is None and off and reduction in LINEAR:
-                found = total(estimate[known], *off, LINEAR[reduction](weight), unsigned)
+                interval = total(estimate[known], *off, LINEAR[reduction](weight), unsigned)
             else:
                 size = blocks.threshold(np.abs(many) if unsigned else many, grid.epsilon)
-                found = outer(values[len(ends)], blocks.reduce(size, reduction, heavy[which]))
-            ends.append(np.maximum(found, 0) if unsigned else found)
+                interval = outer(values[len(ends)], blocks.reduce(size, reduction, heavy[which]))
+            ends.append(np.maximum(interval, 0) if unsigned else interval)
     return pd.DataFrame(np.array(ends).reshape(-1, 2), columns=["low", "high"])
 
 

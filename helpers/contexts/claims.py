@@ -80,29 +80,29 @@ def ranks_as_printed(images: pd.DataFrame) -> pd.DataFrame:
     for name in (*names.values(), "drop"):
         of_pair = table[effects.PAIR].assign(paper=table[name]).dropna()
         both = images.merge(of_pair, on=effects.PAIR)
-        found = effects.agreement(both, both.assign(**{name: both["paper"]}), name)
+        interval = effects.agreement(both, both.assign(**{name: both["paper"]}), name)
         means = both.groupby(effects.PAIR)[[name, "paper"]].mean().mean()
-        rows.append([name, len(of_pair), *found, *means])
+        rows.append([name, len(of_pair), *interval, *means])
     columns = ["quantity", "pairs", "rank_correlation", "low", "high", "ours", "paper"]
     return pd.DataFrame(rows, columns=columns)
 
 
 def of_datasets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]:
     """Section 2.1.1, and what colour alone gives away, by `colour.guesses` (notebook 01)."""
-    found, counts = [], collection.summary().loc["C"]
+    estimates, counts = [], collection.summary().loc["C"]
     if collection.source != "world" and (counts["total"] == sum(PER_CLASS)).all():
         other = int((counts[["train", "val", "test"]] != PER_CLASS).any(axis=1).sum())
-        found.append(Estimate("contexts/images-a-class", (other,) * 3))
+        estimates.append(Estimate("contexts/images-a-class", (other,) * 3))
     mine = guesses[guesses["set"] == "C"].groupby("region", sort=False)["right"]
     rights = {name: right.to_numpy(float) for name, right in mine}
     region = "background" if "background" in rights else "image"
     row = colour.given_away(guesses).set_index(["set", "region"]).loc[("C", region)]
     ends = tuple(row[["accuracy", "low", "high"]] - row["chance"])
-    found.append(Estimate("suite/contexts/colour", ends, {"region": region}))
+    estimates.append(Estimate("suite/contexts/colour", ends, {"region": region}))
     if region == "background":
         more = stats.mean(rights["background"] - rights["object"], shares=True).interval()
-        found.append(Estimate("suite/contexts/colour-of-background", more))
-    return found
+        estimates.append(Estimate("suite/contexts/colour-of-background", more))
+    return estimates
 
 
 def _outside(models: str, own: bool = False) -> list[tuple[str, str]]:
@@ -139,34 +139,34 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
         return []
     rights = effects.grids(predictions, *BARS)
     accuracy = {bar: right.mean() for bar, right in rights.items()}
-    asked = dict(ACCURACIES)
+    contrasts = dict(ACCURACIES)
     if set(_outside("model")) <= set(accuracy):
         worst = {own: min(_outside(f"model-{own}"), key=accuracy.get) for own in SETS}
         rival = max(worst["C"], worst["NC"], key=accuracy.get)
-        asked["contexts/only-consistent"] = [{worst["WB"]: 1, rival: -1}]
-    found = []
-    for claim, several in asked.items():  # of several, that of which the sum is smallest
+        contrasts["contexts/only-consistent"] = [{worst["WB"]: 1, rival: -1}]
+    estimates = []
+    for claim, several in contrasts.items():  # of several, that of which the sum is smallest
         there = [weights for weights in several if set(weights) <= set(accuracy)]
         if there:
             least = min(there, key=lambda weights: sum(w * accuracy[p] for p, w in weights.items()))
-            found.append(Estimate(claim, effects.contrast(rights, least, shares=True)))
-    return found
+            estimates.append(Estimate(claim, effects.contrast(rights, least, shares=True)))
+    return estimates
 
 
 def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:
     """Section 3 in the paper's own quantities (notebook 03)."""
     if not collection.has_the_papers_classes():
-        shares, found = effects.grids(images, "flip_share", effects.PAIR), []
+        shares, estimates = effects.grids(images, "flip_share", effects.PAIR), []
         for label in images["context_class"].unique():
             ends = stats.share([shares[pair] for pair in shares if pair[0] == label])
             of = {"context": collection.context_of[label], "context_class": label}
-            found.append(Estimate("suite/contexts/flips/most", ends, of))
-            found += _more("suite/contexts/flips/more", label, shares, collection)
-        return found
+            estimates.append(Estimate("suite/contexts/flips/most", ends, of))
+            estimates += _more("suite/contexts/flips/more", label, shares, collection)
+        return estimates
     images = images.assign(kept=images["kept"] / images["mosaics"])
     measures = "flip_share", "drop", "mosaic_distance", "kept"
     flips, drops, distances, kept = (_by_context(images, name) for name in measures)
-    found = {
+    estimates = {
         "hydrants-move-least": max(_less(drops, c, side=-1) for c in ("sky", "park", "wood")),
         "hydrants-farthest": min(_less(distances, c, side=1) for c in ("sky", "park")),
         "hydrants-flip-least": _less(flips, "park", side=-1),
@@ -175,8 +175,8 @@ def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:
         "planes-on-road": _less(flips, "road", "plane"),
     }
     for first, second in (("park", "sky"), ("sky", "wood"), ("wood", "road")):
-        found[f"stronger/{first}-{second}"] = _stronger(flips, [first], [second], shares=True)
-    return _estimates({f"contexts/{claim}": interval for claim, interval in found.items()})
+        estimates[f"stronger/{first}-{second}"] = _stronger(flips, [first], [second], shares=True)
+    return _estimates({f"contexts/{claim}": interval for claim, interval in estimates.items()})
 
 
 def _more(claim: str, label: str, of: Mapping, collection: Collection) -> Iterator[Estimate]:
@@ -208,8 +208,8 @@ def _stronger(groups: Mapping, first: list, second: list, *, shares: bool) -> st
     return effects.contrast(groups, signed(*sides), shares=shares, scaled=False)
 
 
-def _estimates(found: Mapping[str, tuple]) -> list[Estimate]:
-    return [Estimate(claim, interval) for claim, interval in found.items()]
+def _estimates(intervals: Mapping[str, tuple]) -> list[Estimate]:
+    return [Estimate(claim, interval) for claim, interval in intervals.items()]
 
 
 def of_pasting(logits: Mapping, mosaics, pasted, collection: Collection) -> list[Estimate]:
@@ -217,23 +217,23 @@ def of_pasting(logits: Mapping, mosaics, pasted, collection: Collection) -> list
     beside the paper's flips of `mosaics` (notebook 04)."""
     alone, theirs = pasting.alone(logits, collection.classes), printed_pairs(collection)
     if theirs.empty:
-        found = []
+        estimates = []
         for label in logits:
             named = [one.argmax(2) == collection.classes.index(label) for one in logits.values()]
             taken = {(c, c): of.double().numpy() for c, of in zip(logits, named, strict=True)}
-            found += _more("suite/contexts/alone/more", label, taken, collection)
-        return found
-    shown = {("alone", context): alone[label] for label, context in CONTEXT_OF.items()}
-    found = {"contexts/alone/road": _less(shown, "alone", "road")}
+            estimates += _more("suite/contexts/alone/more", label, taken, collection)
+        return estimates
+    by_pair = {("alone", context): alone[label] for label, context in CONTEXT_OF.items()}
+    estimates = {"contexts/alone/road": _less(by_pair, "alone", "road")}
     if pasted is not None:
         taken = _by_context(pasted, "taken_share")
         road, wood = ([g for pair, g in taken.items() if pair[0] == c] for c in ("road", "wood"))
-        wood = [shown["alone", "wood"], *wood]
+        wood = [by_pair["alone", "wood"], *wood]
         counted = mosaics, pasted.assign(flip_share=pasted["taken_share"])
         theirs = theirs.set_index(effects.PAIR)
         both = theirs.index[theirs["mosaic_share"].notna()].to_frame(index=False)
         ours = pasted.groupby(effects.PAIR)["taken_share"].mean()[theirs.index]
-        found |= {
+        estimates |= {
             "contexts/pasted/sky": _less(taken, "sky"),
             "contexts/pasted/road": stats.share(road),
             "contexts/pasted/wood": stats.mean(wood, [-1, *[1 / 3] * 3], shares=True).interval(),
@@ -242,7 +242,7 @@ def of_pasting(logits: Mapping, mosaics, pasted, collection: Collection) -> list
             ),
             "suite/contexts/counts-as-paper": stats.spearman(ours, theirs["paste_share"]),
         }
-    return _estimates(found)
+    return _estimates(estimates)
 
 
 def of_gradcam(table: pd.DataFrame | None, collection: Collection) -> list[Estimate]:
@@ -254,11 +254,11 @@ def of_gradcam(table: pd.DataFrame | None, collection: Collection) -> list[Estim
         effects.grids(raw[raw["quantity"] == name], "value", ["of", "context_class"])
         for name in ("peak above", "peak")
     )
-    found = {
+    intervals = {
         "contexts/gradcam/plane": _less(above, "maps", "plane"),
         "contexts/gradcam/bench": stats.share(ground["maps", "bench"]),
     }
-    return _estimates(found)
+    return _estimates(intervals)
 
 
 def of_worlds(worlds: pd.DataFrame) -> list[Estimate]:
@@ -267,11 +267,11 @@ def of_worlds(worlds: pd.DataFrame) -> list[Estimate]:
     several = worlds[worlds["trainings"] == worlds["trainings"].max()]
     one = worlds[worlds["trainings"] == 1].set_index(["pair", "world", "context_class"])
     both = several.join(one[sweep.BEST].rename("one"), on=one.index.names)
-    found = {
+    intervals = {
         "suite/contexts/baseline": sweep.better(several, sweep.BEST, sweep.SIMPLEST),
         "suite/contexts/several": sweep.better(both, sweep.BEST, "one"),
     }
-    return _estimates(found)
+    return _estimates(intervals)
 
 
 def of_mitigation(networks: Mapping, collection: Collection, *tables) -> list[Estimate]:
@@ -279,10 +279,10 @@ def of_mitigation(networks: Mapping, collection: Collection, *tables) -> list[Es
     are the trainings before and after the exchange, `tables` what `methods.measured` says."""
     before, after = networks
     sets = {name: collection.sets[name] for name in ("NC", "WB")}
-    rights, found = effects.grids(cross_evaluation.predictions(networks, sets), *BARS), {}
+    rights, intervals = effects.grids(cross_evaluation.predictions(networks, sets), *BARS), {}
     for name in sets:
         weights = {(after, name): 1, (before, name): -1}
-        found[f"contexts/mitigation/{name}"] = effects.contrast(rights, weights, shares=True)
+        intervals[f"contexts/mitigation/{name}"] = effects.contrast(rights, weights, shares=True)
     change = methods.overall(effects.beyond(*reversed(tables)))
     less = change["mosaics", "logits", methods.OTHERS]
-    return _estimates(found | {"contexts/mitigation/relies-less": less})
+    return _estimates(intervals | {"contexts/mitigation/relies-less": less})

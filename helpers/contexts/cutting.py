@@ -23,8 +23,8 @@ def alphas(pixels: np.ndarray, colours: np.ndarray, otherwise: np.ndarray) -> np
     """
     away = 255 - colours
     square = np.einsum("...c,...c", away, away)
-    found = np.einsum("...c,...c", 255 - pixels, away) / np.maximum(square, 1)
-    return np.where(square > 3 * NEAR_WHITE**2, found.clip(0, 1), otherwise)
+    alpha = np.einsum("...c,...c", 255 - pixels, away) / np.maximum(square, 1)
+    return np.where(square > 3 * NEAR_WHITE**2, alpha.clip(0, 1), otherwise)
 
 
 def core_and_edge(masks: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:

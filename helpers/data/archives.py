@@ -31,7 +31,7 @@ class NotWhole(OSError, ValueError):  # pooch tries again after a ValueError
 
 def scan(downloads: Path) -> folders.Layout:
     """Find the classes in the three archives, at any depth and however spelled."""
-    found = folders.Layout()
+    layout = folders.Layout()
     for name, archive in ARCHIVES.items():
         folder = fetch(archive, downloads)
         rows = [row for file in folders.files(folder) if (row := _row(file, folder))]
@@ -39,8 +39,8 @@ def scan(downloads: Path) -> folders.Layout:
         if missing := sorted(set(SPELLED) - set(table["class"])):
             there = sorted({p.name for p in folder.rglob("*") if p.is_dir()})
             raise ValueError(f"{archive}: no images of {', '.join(missing)}; its folders: {there}.")
-        found.add(name, table)
-    return found
+        layout.add(name, table)
+    return layout
 
 
 def _row(file: Path, top: Path) -> tuple | None:

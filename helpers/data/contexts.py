@@ -26,14 +26,14 @@ def given(
     """Each class's context images, uint8 (M, 3, size, size), its context's name, and a report."""
     classes, size = sets["C"].classes, sets["C"].images.shape[-1]
     paths = {folders.printable(path.name): path for path in folders.subfolders(folder)}
-    found = {name: folders.files(path) for name, path in paths.items()}
-    if not found:
+    files_of = {name: folders.files(path) for name, path in paths.items()}
+    if not files_of:
         raise ValueError(
             f"contexts: {folders.printable(folder)} holds no folder, and needs one a context; if "
             "it is a class, call it otherwise."
         )
-    context_of = mapping(context_of, classes, tuple(found))
-    used = [folders.rows(found[c], folder, paths[c], c, "") for c in context_of.values()]
+    context_of = mapping(context_of, classes, tuple(files_of))
+    used = [folders.rows(files_of[c], folder, paths[c], c, "") for c in context_of.values()]
     table = pd.concat(used, ignore_index=True)
     images, rows, report = read(table, size, seed, per_class, "contexts")
     report += folders.lost_links(folder)
@@ -42,16 +42,16 @@ def given(
     same = {j - len(objects): i for i, j in pairs if i < len(objects) <= j}
     if same:
         named = [f"{rows['path'][j]} = {objects[i]}" for j, i in sorted(same.items())]
-        said = "Context images that are also images of a class were left out"
-        report.append(f"{said}, {len(named)}: {listed(named)}.")
+        notice = "Context images that are also images of a class were left out"
+        report.append(f"{notice}, {len(named)}: {listed(named)}.")
     keep = ~rows.index.isin(list(same))
-    of = {name: images[torch.tensor((rows["class"] == name) & keep)] for name in found}
+    of = {name: images[torch.tensor((rows["class"] == name) & keep)] for name in files_of}
     if gone := [name for name in context_of.values() if not len(of[name])]:
         raise ValueError(
             f"contexts: the folder(s) {listed(gone)} hold no image, or none that is not also an "
             "image of a class; a context is shown without its object."
         )
-    if spare := [name for name in found if name not in context_of.values()]:
+    if spare := [name for name in files_of if name not in context_of.values()]:
         report.append(f"The context(s) {listed(spare)} match no class and are not used.")
     if alone := [label for label in classes if label not in context_of]:
         report.append(
@@ -86,8 +86,8 @@ def mapping(
     if unknown:
         raise ValueError(f"context_of: unknown name(s) {listed(sorted(unknown))}. {there}")
     if len({*context_of.values()}) < len(context_of):
-        said = "context_of: a context that two classes share says nothing of either"
-        raise ValueError(f"{said}, so every class needs a context of its own, or none. {there}")
+        reason = "context_of: a context that two classes share says nothing of either"
+        raise ValueError(f"{reason}, so every class needs a context of its own, or none. {there}")
     return {label: context_of[label] for label in classes if label in context_of}
 
 
@@ -101,23 +101,23 @@ def cut(
         )
     known = masks.flatten(1).any(1)
     held_out = torch.tensor((images.table["split"] != "train").to_numpy())
-    found, counts = {}, []
+    windows_of, counts = {}, []
     for index, label in enumerate(images.classes):
         usable = known & (images.labels == index)
         windows, note = _windows(images.images, masks, usable & held_out), ""
         if len(windows) < CONTEXTS_FEW:
             windows, note = _windows(images.images, masks, usable), " (train too)"
         if not len(windows):
-            said = (
+            notice = (
                 "There are no context images, and none can be cut from C without its images on "
                 "white (WB): notebooks 01 and 02 run; 03 needs contexts (give a folder)."
             )
-            return {}, {}, [said]
-        found[label] = windows
+            return {}, {}, [notice]
+        windows_of[label] = windows
         counts.append(f"{label} {len(windows)}{note}")
-    said = "Context images are cut from C's validation and test images where WB is white: "
-    names = {label: context_of.get(label, f"around {label}") for label in found}
-    return found, names, [f"{said}{', '.join(counts)}."]
+    notice = "Context images are cut from C's validation and test images where WB is white: "
+    names = {label: context_of.get(label, f"around {label}") for label in windows_of}
+    return windows_of, names, [f"{notice}{', '.join(counts)}."]
 
 
 def window(mask: np.ndarray) -> tuple[int, int, int]:
@@ -135,11 +135,11 @@ def window(mask: np.ndarray) -> tuple[int, int, int]:
 def _windows(images: torch.Tensor, masks: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
     """The chosen images' object-free windows at the images' size, from the largest down."""
     size = images.shape[-1]
-    found = [(window(masks[i].numpy()), i) for i in chosen.nonzero()[:, 0].tolist()]
-    found = sorted(found, key=lambda one: -one[0][2])[:CONTEXTS_CUT]
+    places = [(window(masks[i].numpy()), i) for i in chosen.nonzero()[:, 0].tolist()]
+    places = sorted(places, key=lambda one: -one[0][2])[:CONTEXTS_CUT]
     parts = [
         squeeze(images[i : i + 1, :, top : top + side, left : left + side], size, size)
-        for (top, left, side), i in found
+        for (top, left, side), i in places
         if side >= SMALLEST_WINDOW * size
     ]
     return torch.cat(parts) if parts else images[:0]

@@ -20,7 +20,7 @@ def copies(*sets: torch.Tensor) -> list[tuple[int, int]]:
     mirrored, and most of those of which about 1% was cropped; not turned or cropped further."""
     parts = [part for images in sets for part in images.split(256)]
     whole = torch.cat([adaptive_avg_pool2d(part.float(), 16) for part in parts]).double()
-    small, found = adaptive_avg_pool2d(whole, 8), set()
+    small, near_copies = adaptive_avg_pool2d(whole, 8), set()
     variance = small.flatten(1).var(1, correction=0)
     centred = small - small.mean((1, 2, 3), keepdim=True)
     scaled = normalize(centred.flatten(1), eps=14).float()  # flatter ones are not moved ones
@@ -29,15 +29,15 @@ def copies(*sets: torch.Tensor) -> list[tuple[int, int]]:
     for start in range(0, len(whole), 1024):
         some = slice(start, start + 1024)
         near = torch.cdist(whole[some], whole[start:]) <= levels
-        found |= {*map(tuple, (near.triu(1).nonzero() + start).tolist())}
+        near_copies |= {*map(tuple, (near.triu(1).nonzero() + start).tolist())}
         for seen, turned in ((small, scaled), (small.flip(-1), mirrored)):
             alike = scaled[some] @ turned[start:].T > ALIKE
             for pairs in (alike.triu(1).nonzero() + start).split(4096):
                 i, j = pairs.T
                 left = torch.maximum(_left(small[i], seen[j]), _left(seen[j], small[i]))
                 same = left <= SAME_SHARE**2 * torch.minimum(variance[i], variance[j])
-                found |= {*map(tuple, pairs[same].tolist())}
-    return sorted(found)
+                near_copies |= {*map(tuple, pairs[same].tolist())}
+    return sorted(near_copies)
 
 
 def _left(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
@@ -55,10 +55,12 @@ def _left(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
 def pairs(context: torch.Tensor, white_background: torch.Tensor) -> list[tuple[int, int]]:
     """Which C image each WB image of a class was made of; none, where less than half agree."""
     apart = _apart(context, white_background).clamp(max=255).numpy()
-    found = np.array(linear_sum_assignment(apart))
-    costs = apart[tuple(found)]
+    assigned = np.array(linear_sum_assignment(apart))
+    costs = apart[tuple(assigned)]
     believed = len(costs) and (costs <= PAIR_LEVELS).mean() >= 0.5
-    return [*zip(*found[:, costs <= 2.5 * PAIR_LEVELS].tolist(), strict=True)] if believed else []
+    return (
+        [*zip(*assigned[:, costs <= 2.5 * PAIR_LEVELS].tolist(), strict=True)] if believed else []
+    )
 
 
 def _apart(context: torch.Tensor, white_background: torch.Tensor) -> torch.Tensor:

@@ -29,12 +29,12 @@ def meant(name: str, known: Iterable[str]) -> str:
     return f"{nearest(name, known)}there are: {', '.join(known)}" if known else "there are none"
 
 
-def built(kind: type, given: dict):
+def built(kind: type, values: dict):
     """An object of its attributes; an unknown key is refused with the one that may be meant."""
     known = [name for name in kind.__dataclass_fields__ if name != "trainings"]
-    for key in set(given) - set(known):
+    for key in set(values) - set(known):
         raise ValueError(f"{key!r} is no key; {meant(key, known)}")
-    return kind(**given)
+    return kind(**values)
 
 
 def _there(path: str) -> str:
@@ -123,27 +123,31 @@ def read_yaml(file: Path) -> Any:
         raise ValueError(f"{file} cannot be read as YAML: {error}") from None
 
 
-def images_of(given: Any) -> Images:
+def images_of(specification: Any) -> Images:
     """Images by the name of their source, by the path of a YAML file, or by their attributes."""
-    if isinstance(given, Images):
-        return given
-    if isinstance(given, str) and given.endswith((".yml", ".yaml")):
-        file = Path(_there(given))
-        given = read_yaml(file)
-        if isinstance(given, dict):  # paths in the file are relative to the file
+    if isinstance(specification, Images):
+        return specification
+    if isinstance(specification, str) and specification.endswith((".yml", ".yaml")):
+        file = Path(_there(specification))
+        specification = read_yaml(file)
+        if isinstance(specification, dict):  # paths in the file are relative to the file
             for name in ("folder", "contexts"):
-                if isinstance(given.get(name), str):
-                    path = file.parent / Path(given[name]).expanduser()
+                if isinstance(specification.get(name), str):
+                    path = file.parent / Path(specification[name]).expanduser()
                     if not path.exists():
                         raise ValueError(f"{file}: `{name}` names {path}, which is not there")
-                    given[name] = str(path)
-    if isinstance(given, str):
-        given = {"source": given}
-    if not isinstance(given, dict):
-        raise ValueError(f"{given!r} is no source, no path of a YAML file and no keys of images")
-    if given.get("folder"):
-        given = {"source": "folder"} | given
-    published = given.get("source") in ("visual-contexts", "focus")
-    if "archives" in given and (given.get("source") != "focus" or given.get("folder")):
+                    specification[name] = str(path)
+    if isinstance(specification, str):
+        specification = {"source": specification}
+    if not isinstance(specification, dict):
+        raise ValueError(
+            f"{specification!r} is no source, no path of a YAML file and no keys of images"
+        )
+    if specification.get("folder"):
+        specification = {"source": "folder"} | specification
+    published = specification.get("source") in ("visual-contexts", "focus")
+    if "archives" in specification and (
+        specification.get("source") != "focus" or specification.get("folder")
+    ):
         raise ValueError("`archives` are read only with `source: focus` and without a `folder`")
-    return built(Images, {"size": 224 if published else 96, **given})
+    return built(Images, {"size": 224 if published else 96, **specification})

@@ -27,13 +27,13 @@ def load(names: Sequence[str], folder: str | None, downloads: Path, size, per_cl
     alone."""
     only = names if isinstance(names, Mapping) else {}
     if folder:
-        found = {Path(folder).name: Path(folder)}
+        places = {Path(folder).name: Path(folder)}
     else:
-        found = {n: archives.fetch(f"{n}_mosaic.zip", downloads, URL) for n in names}
-    asked = size, per_class, seed
-    read = {name: _read(name, place, *asked, only.get(name)) for name, place in found.items()}
+        places = {n: archives.fetch(f"{n}_mosaic.zip", downloads, URL) for n in names}
+    arguments = size, per_class, seed
+    read = {name: _read(name, place, *arguments, only.get(name)) for name, place in places.items()}
     sets, mosaics = ({name: one[part] for name, one in read.items()} for part in (0, 1))
-    report = [sentence for _, _, said in read.values() for sentence in said]
+    report = [sentence for _, _, notes in read.values() for sentence in notes]
     if report:
         print("\n".join(report))
     classes = next(iter(sets.values())).classes
@@ -58,20 +58,20 @@ def _read(name: str, folder: Path, size: int, per_class: int | None, seed: int, 
         for cell in range(4):
             images.setdefault((row[LABELS[cell]], row[FILES[cell]]), cells[cell])
         kept.append(row)
-    said = judge(f"{name}, mosaics", len(index), len(kept), bad)
+    notes = judge(f"{name}, mosaics", len(index), len(kept), bad)
     design = _design(kept, {key: number for number, key in enumerate(images)})
     *facts, table = _table(name, [*images], design, seed)
-    found = ImageSet(name, torch.stack([*images.values()]), *facts, table)
+    images_read = ImageSet(name, torch.stack([*images.values()]), *facts, table)
     if only:  # of other classes there is a picture here and there
-        of = found.where(table["class"].isin(only))
+        of = images_read.where(table["class"].isin(only))
         labels = torch.tensor([only.index(label) for label in of.table["class"]])
-        return replace(of, classes=tuple(only), labels=labels), design, said
+        return replace(of, classes=tuple(only), labels=labels), design, notes
     if not (table["split"] == "test").any():
-        said.append(
+        notes.append(
             f"{name}: its mosaics show more than half of the images of a class, so none is left to "
             "rate a network that is trained on the others: take fit 'as it is'."
         )
-    return found, design, said
+    return images_read, design, notes
 
 
 def _index(name: str, folder: Path) -> pd.DataFrame:
@@ -116,13 +116,13 @@ def _table(name: str, images: list[tuple[str, str]], design: pd.DataFrame, seed:
     table = table.assign(path=name + "/" + table["name"], context="")
     for most in range(RATED, -1, -1):
         rated = design.groupby("target").head(most)[[f"image_{c}" for c in range(4)]]
-        shown = table.index.isin(np.unique(rated))
-        if pd.Series(shown).groupby(table["class"]).mean().max() <= 0.5:
+        rated_rows = table.index.isin(np.unique(rated))
+        if pd.Series(rated_rows).groupby(table["class"]).mean().max() <= 0.5:
             break
     draw = np.random.default_rng(seed).permutation(len(table))
-    order = pd.Series(draw)[~shown].groupby(table["class"]).rank()
+    order = pd.Series(draw)[~rated_rows].groupby(table["class"]).rank()
     table["split"] = np.where(order.reindex(table.index) % 5 == 1, "val", "train")
-    table.loc[shown, "split"] = "test"
+    table.loc[rated_rows, "split"] = "test"
     return torch.tensor([classes.index(label) for label in table["class"]]), classes, table
 
 

@@ -19,11 +19,11 @@ def lime(
     `places`, int64 (H, W), number the superpixels; each sample hides half of them."""
     number = int(places.max()) + 1
     draw = torch.Generator().manual_seed(seed)
-    shown = torch.rand((samples, number), generator=draw) < 0.5
-    shown = torch.cat([torch.ones_like(shown[:1]), shown]).to(images.device)
+    visible = torch.rand((samples, number), generator=draw) < 0.5
+    visible = torch.cat([torch.ones_like(visible[:1]), visible]).to(images.device)
     colour = images.mean((2, 3), keepdim=True)
-    y = [logit(torch.where(one[places], images, colour)).double() for one in shown]
-    x, y = shown.double(), torch.stack(y)
+    y = [logit(torch.where(one[places], images, colour)).double() for one in visible]
+    x, y = visible.double(), torch.stack(y)
     cosine = torch.linalg.vector_norm(x, dim=1) / number**0.5
     weight = (-((1 - cosine) ** 2) / (2 * WIDTH**2)).exp()[:, None]
     x, y = (one - (weight / weight.sum() * one).sum(0) for one in (x, y))  # no intercept is needed

@@ -83,9 +83,9 @@ def grid(values: Table, corrected: Table) -> Figure:
     sets = [s for s in SET_NAMES if s in values.columns.unique(0)]
     own = [(name, "max") for name in values.columns.unique(1) if name not in KNOWN]
     chosen = [(s, *column) for s in sets for column in [*SHOWN, *own]]
-    found, sure = values[chosen], corrected[chosen]
+    estimates, sure = values[chosen], corrected[chosen]
     figure, axes = plt.subplots(figsize=(1.4 + 0.5 * len(chosen), 2.2 + 0.32 * len(values)))
-    _shaded(axes, found, found, sure, 8)
+    _shaded(axes, estimates, estimates, sure, 8)
     reductions = [how.replace("wmean_normalised", "wmean") for _, _, how in chosen]
     axes.set_xticks(range(len(chosen)), reductions, rotation=90, fontsize=9)
     for at, (which, comparison, _) in enumerate(chosen):

@@ -110,27 +110,27 @@ def causal_graphs() -> Figure:
 
 def logit_panels(points: Table, paper: Table, colours: Names, context_of: Names) -> Figure:
     """Figure 7: a panel a pair of `effects.points`; over it its distances, and the printed ones."""
-    shown = points[points["kind"].isin(["single", "context"])]
-    met = shown.groupby("context_class", sort=False)["object_class"].unique()
-    means = shown.groupby([*PAIR, "kind"])["distance"].mean().unstack()
-    frame = shown[["object_logit", "context_logit"]].agg(["min", "max"])
+    drawn = points[points["kind"].isin(["single", "context"])]
+    met = drawn.groupby("context_class", sort=False)["object_class"].unique()
+    means = drawn.groupby([*PAIR, "kind"])["distance"].mean().unstack()
+    frame = drawn[["object_logit", "context_logit"]].agg(["min", "max"])
     side = min(max(9.5 / (across := max(map(len, met))), 1.7), 3.2)
     size = (side * across, 0.85 * side * len(met) + 0.7)
     fig, axes = plt.subplots(len(met), across, figsize=size, squeeze=False)
     theirs = paper.set_index(PAIR)
     for line, (context, objects) in zip(axes, met.items(), strict=True):
         for ax, name in zip(line, objects, strict=False):
-            pair = _of(shown, object_class=name, context_class=context)
+            pair = _of(drawn, object_class=name, context_class=context)
             _panel(ax, pair, colours[name], colours[context], frame)
             ax.set_xlabel(f"logit of {name}", fontsize=8, labelpad=1)
             ax.set_ylabel(f"logit of {context}", fontsize=8, labelpad=1)
             row = means.loc[(name, context)]
-            said = f"here {row['single']:.1f} \N{RIGHTWARDS ARROW} {row['context']:.1f}"
+            caption = f"here {row['single']:.1f} \N{RIGHTWARDS ARROW} {row['context']:.1f}"
             if (name, context) in theirs.index:
                 row = theirs.loc[(name, context)]
-                said += f", paper {row['single']:.1f} \N{RIGHTWARDS ARROW} {row['mosaic']:.1f}"
+                caption += f", paper {row['single']:.1f} \N{RIGHTWARDS ARROW} {row['mosaic']:.1f}"
             title = textwrap.fill(f"{name} + {context_name(context, context_of)}", 30)
-            ax.set_title(f"{title}\n{said}", fontsize=8.5)
+            ax.set_title(f"{title}\n{caption}", fontsize=8.5)
         list(map(Axes.set_axis_off, line[len(objects) :]))
     grey = {"color": "#bbbbbb", "mec": "black"}
     looks = {"single images (mean), object's colour": grey | {"marker": "^"}}

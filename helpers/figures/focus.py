@@ -46,9 +46,9 @@ def figure_1(rated: Table, means: Table) -> Figure:
         ax.set_title(architecture, fontsize=10)
     square = {"marker": "s", "mec": INK}
     looks = {f"set {name}": square | {"color": colour} for name, colour in colours.items()}
-    said = f"; {' and '.join(methods[:2])} look most where the class is, {methods[-1]} least"
-    said = "Figure 1: Focus of each method" + said * (len(methods) > 2)
-    return style.headed(fig, said, looks | BY_CHANCE)
+    heading = f"; {' and '.join(methods[:2])} look most where the class is, {methods[-1]} least"
+    heading = "Figure 1: Focus of each method" + heading * (len(methods) > 2)
+    return style.headed(fig, heading, looks | BY_CHANCE)
 
 
 def tiers(means: Table, networks: Table, photographs: Table) -> Figure:
@@ -72,9 +72,9 @@ def tiers(means: Table, networks: Table, photographs: Table) -> Figure:
     ax.set(xlabel="mean Focus", xlim=(0.4, 1.0))
     lowest = photographs["mean"].round(2)
     lowest = photographs.loc[lowest == lowest.min(), "method"]
-    said = f"{' and '.join(names[:2])} lead here, {names[-1]} is last"
-    said += f"; least on photographs: {' and '.join(lowest)}" if len(lowest) else ""
-    return style.headed(fig, said, looks | BY_CHANCE)
+    heading = f"{' and '.join(names[:2])} lead here, {names[-1]} is last"
+    heading += f"; least on photographs: {' and '.join(lowest)}" if len(lowest) else ""
+    return style.headed(fig, heading, looks | BY_CHANCE)
 
 
 def mosaic_maps(picture, layout, maps: Mapping, focus: Mapping, target: str) -> Figure:
@@ -87,9 +87,9 @@ def mosaic_maps(picture, layout, maps: Mapping, focus: Mapping, target: str) -> 
         title = f"{best} puts {known.max():.0%} of its positive relevance in the frames"
         title += f", {last} {known.min():.0%}"
     cols = min(len(captions), 5 if len(maps) < 5 else 4)
-    shown = [picture, *maps.values()]
-    fig = style.framed(shown, captions, cols=cols, title=title, most=0.99)
-    for ax in fig.axes[: len(shown)]:
+    pictures = [picture, *maps.values()]
+    fig = style.framed(pictures, captions, cols=cols, title=title, most=0.99)
+    for ax in fig.axes[: len(pictures)]:
         _frames(ax, picture.shape[-2:], layout, FRAME, 3)
     return fig
 
@@ -150,9 +150,9 @@ def pair_matrix(table: Table, classes: Sequence[str], planted) -> Figure:
     names, side = list(classes), len(classes)
     cell = np.clip(9.5 / side, 0.62, 1.25)
     fig, ax = plt.subplots(figsize=(2.6 + cell * side, 1.5 + 0.72 * cell * side))
-    said = table["focus"].map("{:.2f}".format, na_action="ignore").fillna("none")
-    said += [f"\n({rank:.0f}.)" * (rank <= LOWEST) for rank in table["rank"]]
-    wide = table.assign(said=said).pivot(index="target", columns="outer")
+    label = table["focus"].map("{:.2f}".format, na_action="ignore").fillna("none")
+    label += [f"\n({rank:.0f}.)" * (rank <= LOWEST) for rank in table["rank"]]
+    wide = table.assign(said=label).pivot(index="target", columns="outer")
     grid, texts = (wide[value].reindex(names, columns=names) for value in ("focus", "said"))
     norm = Normalize(min(table["focus"].min(), 0.5), 1)
     grounds = style.shades(norm(grid.to_numpy()), "cividis")
@@ -164,8 +164,8 @@ def pair_matrix(table: Table, classes: Sequence[str], planted) -> Figure:
     if side > 6:
         plt.setp(ax.get_xticklabels(), rotation=40, ha="right", rotation_mode="anchor")
     ax.set(xlabel="outer class (shown beside it)", ylabel="target class (asked for)")
-    said = "; framed: the planted pair" * bool(planted)
-    ax.set_title(f"(1.) to ({LOWEST}.): the lowest{said}", fontsize=10)
+    label = "; framed: the planted pair" * bool(planted)
+    ax.set_title(f"(1.) to ({LOWEST}.): the lowest{label}", fontsize=10)
     bar = fig.colorbar(ScalarMappable(norm, "cividis"), ax=ax, shrink=0.9, pad=0.02)
     bar.set_label("mean Focus (0.5: chance)")
     target, outer, focus = table[["target", "outer", "focus"]].iloc[0]
@@ -175,10 +175,10 @@ def pair_matrix(table: Table, classes: Sequence[str], planted) -> Figure:
 def mosaics_explained(mosaics, maps, layouts, captions, names, patches, title="") -> Figure:
     """Mosaics, each beside a map of relevance in which every image says its class and its share
     (Figure 2). All but the `title` is from `feature.explained`; `patches` are outlined."""
-    shown = [one for pair in zip(mosaics, maps, strict=True) for one in pair]
+    pictures = [one for pair in zip(mosaics, maps, strict=True) for one in pair]
     texts = [text for caption in captions for text in (caption, f"relevance for {names[0]}")]
     title = title or f"Relevance for {names[0]}: what lies on {names[1]} is wrong"
-    fig = style.framed(shown, texts, cols=len(shown), title=title, shade="Reds")
+    fig = style.framed(pictures, texts, cols=len(pictures), title=title, shade="Reds")
     for at, ax in enumerate(fig.axes):
         _frames(ax, maps.shape[1:], layouts[at // 2], INK, 2.5)
     for at, ax in enumerate(fig.axes[1::2]):
@@ -210,8 +210,8 @@ def located(images: torch.Tensor, maps: Mapping, tops: Mapping, patches, names) 
         hits = {n: patches[range(len(images)), *np.transpose(at)].sum() for n, at in tops.items()}
         counted = ", ".join(f"{name} {int(number)}" for name, number in hits.items())
         title = f"Of {len(images)} images the largest relevance is on the eyespot in: {counted}"
-    shown = [*images, *(one for part in maps.values() for one in part)]
-    fig = style.framed(shown, cols=len(images), title=title, most=0.995, shade="Reds")
+    pictures = [*images, *(one for part in maps.values() for one in part)]
+    fig = style.framed(pictures, cols=len(images), title=title, most=0.995, shade="Reds")
     lines = np.reshape(fig.axes, (-1, len(images)))
     for line, name in zip(lines, ["image", *maps], strict=True):
         for at, ax in enumerate(line if name in maps else ()):
@@ -237,8 +237,8 @@ def interventions(table: Table, rise: Sequence[float], effect: float, pair: tupl
     change, low, high = rise
     size = "too little to count" if high < effect else "it is undecided whether that counts"
     counts = "enough to count" if low > effect else size
-    said = f"{second.capitalize()}: Focus changes by {change:+.2f} [{low:.2f}, {high:.2f}]"
-    return style.headed(fig, f"{said}, {counts}", looks | BY_CHANCE)
+    heading = f"{second.capitalize()}: Focus changes by {change:+.2f} [{low:.2f}, {high:.2f}]"
+    return style.headed(fig, f"{heading}, {counts}", looks | BY_CHANCE)
 
 
 def trials(table: Table, effect: float) -> Figure:
@@ -254,8 +254,8 @@ def trials(table: Table, effect: float) -> Figure:
     for which, look in zip((table["learned"], ~table["learned"]), looks.values(), strict=True):
         ax.plot(x[which], table["rise"][which], "o", alpha=0.75, **look)
     place = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "bottom"}
-    for at, (found, size) in enumerate(doses.to_numpy()):
-        ax.text(at, 1.0, f"{found} of {size}", **place)
+    for at, (proved, size) in enumerate(doses.to_numpy()):
+        ax.text(at, 1.0, f"{proved} of {size}", **place)
     ax.axhline(effect, **COUNTS)
     ax.axhline(0, color=FAINT, lw=1)
     ax.set_xticks(range(len(doses)), [f"{dose:g}" for dose in doses.index])
@@ -263,9 +263,11 @@ def trials(table: Table, effect: float) -> Figure:
     ax.set_ylabel("rise of Focus, eyespots painted over")
     looks[f"{effect:g}: the effect that counts"] = COUNTS
     none, full = table[table["dose"] == 0], table[(table["dose"] == 1) & table["learned"]]
-    said = f"Proved in {int(full['found'].sum())} of {len(full)} trials that learned it at dose 1"
-    said += f"; {int(none['found'].sum())} of {len(none)} false alarms at dose 0"
-    return style.headed(fig, f"{said} (above: all that are proved)", looks)
+    heading = (
+        f"Proved in {int(full['found'].sum())} of {len(full)} trials that learned it at dose 1"
+    )
+    heading += f"; {int(none['found'].sum())} of {len(none)} false alarms at dose 0"
+    return style.headed(fig, f"{heading} (above: all that are proved)", looks)
 
 
 def _frames(ax: Axes, size: Sequence[int], layout: torch.Tensor, colour: str, lw: float) -> None:

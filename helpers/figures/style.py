@@ -78,16 +78,16 @@ def palette(classes: Sequence[str], context_of: Mapping[str, str] | None = None)
     Classes of the paper's names, or with its contexts (`context_of`), have its colours (section 3);
     the others take what is left of eight, and beyond eight, hues."""
     context_of = context_of or {}
-    found = {}
+    colour_of = {}
     for name in classes:
         colour = PAPER_COLOURS.get(name) or PAPER_COLOURS.get(context_of.get(name))
-        if colour and colour not in found.values():
-            found[name] = colour
-    spare = [colour for colour in COLOURS if colour not in found.values()]
+        if colour and colour not in colour_of.values():
+            colour_of[name] = colour
+    spare = [colour for colour in COLOURS if colour not in colour_of.values()]
     spare += sns.color_palette("husl", len(classes)).as_hex()
-    missing = [name for name in classes if name not in found]
-    found |= dict(zip(missing, spare, strict=False))
-    return {name: found[name] for name in classes}
+    missing = [name for name in classes if name not in colour_of]
+    colour_of |= dict(zip(missing, spare, strict=False))
+    return {name: colour_of[name] for name in classes}
 
 
 def context_name(name: str, context_of: Mapping[str, str] | None) -> str:
@@ -205,11 +205,11 @@ def forest(
     down = math.ceil(len(parts) / across)
     columns = math.ceil(len(parts) / down)
     names = list(dict.fromkeys(table[rows] if names is None else names))
-    shown = [names if columns > 1 else [n for n in names if n in set(p[rows])] for _, p in parts]
-    sizes = [0.5 + min(0.24 + 0.09 * len(looks), 0.5) * len(some) for some in shown[::columns]]
+    lines = [names if columns > 1 else [n for n in names if n in set(p[rows])] for _, p in parts]
+    sizes = [0.5 + min(0.24 + 0.09 * len(looks), 0.5) * len(some) for some in lines[::columns]]
     share = {"sharex": sharex, "sharey": columns > 1, "squeeze": False, "height_ratios": sizes}
     fig, axes = plt.subplots(down, columns, figsize=(width, 1.1 + sum(sizes)), **share)
-    for ax, (name, part), some in zip(axes.flat, parts, shown, strict=False):
+    for ax, (name, part), some in zip(axes.flat, parts, lines, strict=False):
         compared(ax, part, value, rows, looks, by, some, apart=apart)
         ax.set_title(textwrap.fill(str(name), 90 // columns), fontsize=10)
         if at is not None:
@@ -340,11 +340,11 @@ def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> 
     plt.close(fig)
     picture, text = base64.b64encode(_small(png)).decode(), html.escape(alt)
     look = "max-width: 46em; font-size: 0.9em; opacity: 0.8"
-    shown = (
+    markup = (
         f'<figure style="margin: 0"><img src="data:image/png;base64,{picture}" alt="{text}">'
         f'<figcaption style="{look}">{text}</figcaption></figure>'
     )
-    display({"text/html": shown, "text/plain": f"Figure {name}: {alt}"}, raw=True)
+    display({"text/html": markup, "text/plain": f"Figure {name}: {alt}"}, raw=True)
 
 
 def _saved(fig: Figure, kind: str, **metadata) -> bytes:

@@ -25,24 +25,24 @@ COMBINED = {  # claims about sums of methods' Focus: the weight of each method
 
 def of_methods(rated: pd.DataFrame) -> list[Estimate]:
     """What sections I-B and I-D say of the methods, where it is least so."""
-    methods, found = {*rated["method"], CHANCE}, []
+    methods, estimates = {*rated["method"], CHANCE}, []
     for method in [name for name in ("GradCAM", "LRP") if name in methods]:
         networks = rated[rated["method"] == method].groupby(["architecture", "set"])
         name, least = min(((n, mean(p)) for n, p in networks), key=lambda one: one[1].estimate)
         claim = f"focus/reliable/{method.lower()}"
-        found.append(Estimate(claim, least.interval(), note=" on set ".join(name)))
+        estimates.append(Estimate(claim, least.interval(), note=" on set ".join(name)))
     for claim, weights in COMBINED.items():
         if methods >= set(weights):
-            found.append(Estimate(claim, contrast(rated, weights).interval()))
+            estimates.append(Estimate(claim, contrast(rated, weights).interval()))
     by_network = rated.groupby(["training", "architecture", "set", "method"])["focus"]
     if methods >= {"LIME", "LRP"}:
         spread = by_network.std().unstack()
         gap = (spread["LIME"] - spread["LRP"]).unstack("training").T.to_numpy()
-        found.append(Estimate("focus/varies/lime", stats.mean(gap).interval()))
+        estimates.append(Estimate("focus/varies/lime", stats.mean(gap).interval()))
     for claim, between in (("focus/consistent", "architecture"), ("focus/other-tasks", "set")):
         if rated[between].nunique() > 1 and len(methods) > 3:
-            found.append(Estimate(claim, _alike(by_network.mean(), between).interval()))
-    return found
+            estimates.append(Estimate(claim, _alike(by_network.mean(), between).interval()))
+    return estimates
 
 
 def _alike(means: pd.Series, between: str) -> stats.Mean:
@@ -57,22 +57,22 @@ def _alike(means: pd.Series, between: str) -> stats.Mean:
 
 def of_accuracy(table: pd.DataFrame) -> list[Estimate]:
     """Whether the Focus of LRP and LIME follows accuracy more than GradCAM's: by slopes."""
-    found = []
+    estimates = []
     for method in sorted({"LRP", "LIME"} & set(table)):
         known = table.dropna(subset=[method, "GradCAM"])
         line = OLS(known[method] - known["GradCAM"], known[["accuracy"]].assign(constant=1.0))
-        found += _clustered(f"focus/accuracy/{method.lower()}", line, known)
-    return found
+        estimates += _clustered(f"focus/accuracy/{method.lower()}", line, known)
+    return estimates
 
 
 def of_fit(table: pd.DataFrame) -> list[Estimate]:
     """Mean Focus of GradCAM on networks that are not `WELL_FIT`, and of LRP on those that are."""
-    found, well = [], table["accuracy"] >= WELL_FIT
+    estimates, well = [], table["accuracy"] >= WELL_FIT
     for method, rows in (("GradCAM", table[~well]), ("LRP", table[well])):
         known = rows.dropna(subset=[method]) if method in table else rows[:0]
         line = OLS(known[method], np.ones(len(known))) if len(known) else None
-        found += _clustered(f"focus/fit/{method.lower()}", line, known)
-    return found
+        estimates += _clustered(f"focus/fit/{method.lower()}", line, known)
+    return estimates
 
 
 def _clustered(claim: str, line: OLS, known: pd.DataFrame) -> list[Estimate]:
@@ -90,33 +90,33 @@ def of_controls(known: pd.DataFrame) -> list[Estimate]:
     ends = known.groupby(["reads", "method", "name"], sort=False)["focus"]
     ends = ends.agg(["mean", "min", "max"])
     least = ends.query("reads == 'input' and method != 'LIME'")["min"]
-    silent, asked = int(least.isna().sum()), int(least.notna().sum())
+    silent, answered = int(least.isna().sum()), int(least.notna().sum())
     note = f"{silent} give no map and are not counted" * (silent > 0)
     fails = (float((least <= 1 - ROUNDING).sum()),) * 3
-    found = [Estimate("suite/focus/difull-input", fails, {"asked": asked}, note=note)]
+    estimates = [Estimate("suite/focus/difull-input", fails, {"asked": answered}, note=note)]
     for row in ends.query("method == 'LIME'")[-1:].to_numpy():
-        found.append(Estimate("suite/focus/difull-lime", tuple(row)))
+        estimates.append(Estimate("suite/focus/difull-lime", tuple(row)))
     at_map = known[known["reads"] == MAP]
     for method in [m for m in ("GradCAM", "GradCAM++") if {m, "IG"} <= set(at_map["method"])]:
         gap = contrast(at_map, {method: 1, "IG": -1}).interval()
-        found.append(Estimate("suite/focus/difull-cam", gap, {"method": method}))
-    return found
+        estimates.append(Estimate("suite/focus/difull-cam", gap, {"method": method}))
+    return estimates
 
 
 def of_feature(pair: tuple[str, str], placed, rated, reference) -> list[Estimate]:
     """Where a pair's wrong relevance lies (`placed`), and what painting it over does."""
     about = dict(zip(pairs.PAIR, pair, strict=True))
-    found = [Estimate("suite/focus/rise", feature.rise(rated).interval(), about)]
+    estimates = [Estimate("suite/focus/rise", feature.rise(rated).interval(), about)]
     if reference is not None:
         rises = feature.rises(rated), feature.rises(reference)
         gap = stats.difference(*map(stats.mean, rises)).interval()
-        found.append(Estimate("suite/focus/beyond", gap, about, p=feature.beyond(*rises)))
+        estimates.append(Estimate("suite/focus/beyond", gap, about, p=feature.beyond(*rises)))
     if placed is not None:
         finer = placed.iloc[1]  # the last map is too coarse to put most of it on a small feature
         note = f"{finer['method']}; the feature is {finer['area']:.0%} of the area"
         on = tuple(finer[["share", "low", "high"]])
-        found.append(Estimate("focus/most-on-feature", on, note=note))
-    return found
+        estimates.append(Estimate("focus/most-on-feature", on, note=note))
+    return estimates
 
 
 def judged(trials: pd.DataFrame) -> pd.DataFrame:

@@ -30,12 +30,12 @@ FOLLOWED = ("lrp", "lime", "gradcam")  # methods whose Focus is set beside accur
 
 def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """A map of random blobs: smooth noise, (B, H, W), that the image's bytes decide."""
-    found = []
+    maps = []
     for image in images.cpu():
         draw = torch.Generator().manual_seed(zlib.crc32(image.contiguous().numpy().tobytes()))
-        found.append(torch.rand(1, 6, 6, generator=draw))
+        maps.append(torch.rand(1, 6, 6, generator=draw))
     size = images.shape[-2:]
-    return interpolate(torch.stack(found), size, mode="bilinear", align_corners=False)[:, 0]
+    return interpolate(torch.stack(maps), size, mode="bilinear", align_corners=False)[:, 0]
 
 
 def uniform_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -79,15 +79,15 @@ def in_disconnected(model: Model, images: ImageSet, table, methods: Iterable) ->
     """Focus of every method in networks where the right one is 1; `why` a method refuses them."""
     mosaics = torch.cat(list(batches(table, images.images)))
     classes = torch.tensor([model.logit[name] for name in table["target"]])
-    where, found = layouts(table), []
+    where, tables = layouts(table), []
     cells, at = where.flatten(1).float().unique(dim=0, return_inverse=True)
     for training, network in enumerate(model.trainings):
         whole = Disconnected(network, mosaics[:1], cells).eval()
         targets = classes + at * (whole(mosaics[:1]).shape[1] // len(cells))
         for about, maps in _maps(whole, mosaics, targets, methods):
             focus = np.nan if maps is None else score(maps, where).numpy()
-            found.append(table.assign(**about, training=training, focus=focus))
-    rows = pd.concat(found, ignore_index=True)
+            tables.append(table.assign(**about, training=training, focus=focus))
+    rows = pd.concat(tables, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 
 
@@ -116,12 +116,12 @@ def _maps(whole: Disconnected, mosaics, targets, methods: Iterable) -> Iterator[
         quick = method_settings(method, "quick") if method in METHODS else {}
         for setting, more in SETTINGS.get(method, {"": {}}).items():
             reads = MAP if MAP in (default, more.get("layer")) else "input"
-            asked = quick | more | ({"layer": whole.layer} if reads == MAP else {})
+            settings = quick | more | ({"layer": whole.layer} if reads == MAP else {})
             named = filter(None, [shown(method), setting or reads.removeprefix("input")])
             about = {"method": shown(method), "reads": reads, "name": ", ".join(named)}
             try:
-                found = explain.explain(whole, mosaics, targets, method, **asked).maps
-                yield about | {"why": ""}, found
+                maps = explain.explain(whole, mosaics, targets, method, **settings).maps
+                yield about | {"why": ""}, maps
             except NotConserved as refusal:
                 yield about | {"why": str(refusal)}, None
 
@@ -132,10 +132,10 @@ def with_accuracy(models, stopped, images, tables, methods, **more) -> pd.DataFr
     rows, followed = [], [method for method in FOLLOWED if method in methods]
     for model, how in progress(cases, desc="accuracy and Focus", delay=2):
         rated = ratings([model], images, tables, followed, **more)
-        found = rated.groupby(["training", "method"])["focus"].mean().unstack().reset_index()
+        means = rated.groupby(["training", "method"])["focus"].mean().unstack().reset_index()
         case = {"architecture": model.recipe.architecture, "set": model.trained_on, "how": how}
         share = right(model, images[model.trained_on]).mean(1)
-        rows.append(found.assign(accuracy=share, model=model.name, **case))
+        rows.append(means.assign(accuracy=share, model=model.name, **case))
     table = pd.concat(rows, ignore_index=True)
     table.insert(0, "network", table["model"] + ", training " + table["training"].astype(str))
     return table

@@ -83,11 +83,11 @@ class Frames:
         known = [*self.images, *self.boxes]
         five = [name for name, column in OF_PAPER.items() if column in known]
         names = dict.fromkeys([*five, *(further or ())])
-        found = [made(self, n) for n in names if sensitive not in (n, OF_PAPER.get(n))]
+        attributes = [made(self, n) for n in names if sensitive not in (n, OF_PAPER.get(n))]
         for name in OTHERS:
             with suppress(DetectionDataError):  # no column, or too few different numbers
-                found += [made(self, name)] if name not in (sensitive, *names) else []
-        return found
+                attributes += [made(self, name)] if name not in (sensitive, *names) else []
+        return attributes
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ def made(frames: Frames, name: str) -> Attribute:
         place = ratio.groupby(boxes["category"]).rank(pct=True)
         return from_column(replace(frames, boxes=boxes.assign(aspect=place)), name)
     if name == "size":
-        found = _sized(frames.boxes, frames.images)
-        return replace(found, of_detection=_sized(frames.detections, frames.images).codes)
+        sized = _sized(frames.boxes, frames.images)
+        return replace(sized, of_detection=_sized(frames.detections, frames.images).codes)
     if name == "occlusion" and "occluded" in frames.boxes:
         column = frames.boxes["occluded"]
         words = column.astype(str).str.lower().map(OCCLUDED)  # other words stay as they are
@@ -132,16 +132,16 @@ def from_column(frames: Frames, column: str) -> Attribute:
     categories, or sorted; of numbers with many values thirds. BDD100K's "undefined" is no value."""
     for level, table in (("image", frames.images), ("box", frames.boxes)):
         if column in table:
-            found = table[column]
-            if is_numeric_dtype(found) and found.nunique() > DISTINCT:
-                least, first, second = np.nanquantile(found, [0, 1 / 3, 2 / 3])
+            values = table[column]
+            if is_numeric_dtype(values) and values.nunique() > DISTINCT:
+                least, first, second = np.nanquantile(values, [0, 1 / 3, 2 / 3])
                 if not least < first < second:
                     raise DetectionDataError(
                         f"{column}: too many {level}s have the same number for thirds; name groups"
                     )
                 bounds = {"low": first, "middle": second, "high": np.inf}
-                return _binned(column, found.to_numpy(float), bounds, level)
-            return _coded(column, found.where(found != "undefined"), level)
+                return _binned(column, values.to_numpy(float), bounds, level)
+            return _coded(column, values.where(values != "undefined"), level)
     known = [*frames.images, *frames.boxes]
     raise DetectionDataError(f"no column {column!r}; there are: {', '.join(known)}")
 

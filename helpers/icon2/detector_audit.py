@@ -119,13 +119,13 @@ def mistaken(frames, matches) -> list[str]:
     told, places = [], range(len(frames.classes))
     for k, name in enumerate(frames.classes):
         number = (matches.of(name).box_ignored == 0).sum()
-        found = np.bincount(of_detection[of_box == k], minlength=len(places))
+        matched = np.bincount(of_detection[of_box == k], minlength=len(places))
         own = matches.rows(name)["hit"].sum()
-        if number >= HOW.min_boxes and found.sum() >= 0.3 * number and own < found.sum() / 5:
-            other = frames.classes[max(set(places) - {k}, key=lambda j: found[j])]
+        if number >= HOW.min_boxes and matched.sum() >= 0.3 * number and own < matched.sum() / 5:
+            other = frames.classes[max(set(places) - {k}, key=lambda j: matched[j])]
             told.append(
                 f"{name}: {own / number:.0%} of its {number:,} boxes are found as {name}, and "
-                f"{found.sum() / number:.0%} as any class, most of them as {other}: do both files "
+                f"{matched.sum() / number:.0%} as any class, most of them as {other}: do both files "
                 "have the same numbers or names of classes?"
             )
     return told

@@ -62,23 +62,23 @@ def read(
 def files(settings: SimpleNamespace) -> dict[str, Path | None]:
     """The reader's files by what they hold, none for the rendered street: those that are given,
     and what the folder `frames` holds where BDD100K has it; else that folder has the ``images``."""
-    given = {name: getattr(settings, name, None) for name in PUBLISHED}
+    named = {name: getattr(settings, name, None) for name in PUBLISHED}
     if settings.frames is not None:
         folder, here = Path(settings.frames), {}
         for name, places in PUBLISHED.items():
-            found = [folder / place for place in places if (folder / place).exists()]
-            here[name] = found[0] if found else None
-        if not all(given[name] or here[name] for name in CITY):
+            existing = [folder / place for place in places if (folder / place).exists()]
+            here[name] = existing[0] if existing else None
+        if not all(named[name] or here[name] for name in CITY):
             here |= dict.fromkeys(CITY)
-        given = {name: file or here[name] for name, file in given.items()}
-        given["images"] = given["images"] or folder
-        if not given["labels"]:
+        named = {name: file or here[name] for name, file in named.items()}
+        named["images"] = named["images"] or folder
+        if not named["labels"]:
             name, places = folder.resolve().name, ", ".join(PUBLISHED["labels"])
             raise DetectionDataError(
                 f"parameter 'frames': {name} has none of {places}; give "
                 "BDD100K's folder as it is given out, or 'labels'"
             )
-    return given if any(given.values()) else {}
+    return named if any(named.values()) else {}
 
 
 def check(settings: SimpleNamespace) -> None:

@@ -129,9 +129,9 @@ def areas_of(places: pd.DataFrame, areas: Path) -> pd.Series:
             f"{areas.name}: {several.sum():,} frames lie in several areas, such as {both[0]!r} and "
             f"{both[1]!r}; areas must not overlap"
         )
-    found = pd.Series(None, index=places.index, dtype=object)
-    found[known.index[place]] = np.array(names)[area]
-    return found
+    area_names = pd.Series(None, index=places.index, dtype=object)
+    area_names[known.index[place]] = np.array(names)[area]
+    return area_names
 
 
 def _incomes(path: Path) -> dict[str, float]:

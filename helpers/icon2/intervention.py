@@ -26,8 +26,8 @@ def trained(rare: float, seed: int) -> Detector:
     """The stored detector of street frames of equal scenes, `rare` of them with the rare look."""
     table, things = street.scenes(TRAINED_ON, 1000 + seed)
     images, boxes = street.render(table, street.dressed(table, things, rare))
-    given = {"seed": seed, "folder": store.networks()}
-    return detectors.trained(torch.from_numpy(images), boxes, street.KINDS, **given)
+    settings = {"seed": seed, "folder": store.networks()}
+    return detectors.trained(torch.from_numpy(images), boxes, street.KINDS, **settings)
 
 
 def observed(
@@ -36,10 +36,10 @@ def observed(
     """The frames with their looks, their boxes, and what a detector finds."""
     images, boxes = street.render(frames, street.dressed(frames, things, rare))
     frames = frames.assign(contrast=[round(float(image.std()), 1) for image in images])
-    return Frames(frames, boxes, found(detector, images), street.KINDS)
+    return Frames(frames, boxes, detections(detector, images), street.KINDS)
 
 
-def found(detector: Detector, images: np.ndarray) -> pd.DataFrame:
+def detections(detector: Detector, images: np.ndarray) -> pd.DataFrame:
     """What a detector finds in pictures of the street, the classes as numbers."""
     table = detectors.detect(detector, torch.from_numpy(images))
     return table.assign(category=pd.Index(street.KINDS).get_indexer(table["category"]))
@@ -51,12 +51,12 @@ def swapped(own: Frames, other: Frames, resamples: int = 200) -> dict[str, np.nd
     groups = own.images["income"].astype(str)
     names = [*(groups + ", own"), *(groups + ", other")]
     codes = pd.Index(CELLS).get_indexer(names)  # the middle group is in none
-    boxes, found = (
+    boxes, both = (
         pd.concat([one, two.assign(image=two["image"] + len(groups))], ignore_index=True)
         for one, two in ((own.boxes, other.boxes), (own.detections, other.detections))
     )
     images = pd.concat([own.images] * 2, ignore_index=True)
-    matches = match(Frames(images, boxes, found, own.classes))
+    matches = match(Frames(images, boxes, both, own.classes))
     layouts = np.tile(np.arange(len(groups)), 2)
     cell = Attribute("cell", CELLS, codes, "image")
     analysis = analyse(matches, cell, [], resamples=resamples, clusters=layouts)

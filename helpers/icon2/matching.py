@@ -35,7 +35,9 @@ class Matches:
         """The matches of one class."""
         if name not in self.classes:
             known = ", ".join(self.classes)
-            raise ValueError(f"class {name!r} is not known; there are: {known} (see 'shown' in 08)")
+            raise ValueError(
+                f"class {name!r} is not known; there are: {known} (see 'figure_classes' in 08)"
+            )
         return ClassMatches(self, self.classes.index(name))
 
     def rows(self, name: str) -> pd.DataFrame:
@@ -45,9 +47,9 @@ class Matches:
         ``hit`` whether there is one. One that took a region to ignore is left out."""
         kept = (self.detections["category"] == self.of(name).category).to_numpy()
         box = self.taken[0][kept]
-        found = self.detections[kept].drop(columns="category").assign(box=box, hit=box >= 0)
-        ignored = self.boxes["ignore"].to_numpy()[box] & found["hit"]
-        return found[~ignored].reset_index(drop=True)
+        kept_rows = self.detections[kept].drop(columns="category").assign(box=box, hit=box >= 0)
+        ignored = self.boxes["ignore"].to_numpy()[box] & kept_rows["hit"]
+        return kept_rows[~ignored].reset_index(drop=True)
 
 
 class ClassMatches:
@@ -92,10 +94,10 @@ def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Match
         [*table["image"].to_numpy()[rows].searchsorted(edges), len(rows)]
         for table, rows in ((frames.detections, kept), (frames.boxes, order))
     ]
-    for found, boxes in zip(*map(pairwise, starts), strict=True):
-        rows, own = kept[slice(*found)], order[slice(*boxes)]
+    for span, boxes in zip(*map(pairwise, starts), strict=True):
+        rows, own = kept[slice(*span)], order[slice(*boxes)]
         here = _take(frames.detections.iloc[rows], frames.boxes.iloc[own], n_classes, thresholds)
-        taken[:, place[slice(*found)]] = np.append(own, -1)[here]
+        taken[:, place[slice(*span)]] = np.append(own, -1)[here]
     detections = frames.detections[["image", "category", "score"]].iloc[kept[listed]]
     smaller = {"image": np.int32, "category": np.int16}
     detections = detections.reset_index(drop=True).astype(smaller).assign(row=kept[listed])
@@ -116,17 +118,17 @@ def _strongest(boxes: pd.DataFrame, n_classes: int) -> np.ndarray:
     return order[np.arange(len(key)) - np.searchsorted(key, key) < MAX_DETECTIONS].astype(np.int32)
 
 
-def _take(found: pd.DataFrame, boxes: pd.DataFrame, n_classes: int, thresholds) -> np.ndarray:
+def _take(detections: pd.DataFrame, boxes: pd.DataFrame, n_classes: int, thresholds) -> np.ndarray:
     """Place of the box that each detection takes at each threshold, -1 for none."""
-    key, wanted = _key(boxes, n_classes), _key(found, n_classes)
+    key, wanted = _key(boxes, n_classes), _key(detections, n_classes)
     first = np.searchsorted(key, wanted)
     counts = np.searchsorted(key, wanted, side="right") - first
-    detection = np.repeat(np.arange(len(found)), counts)
+    detection = np.repeat(np.arange(len(detections)), counts)
     step = np.arange(len(detection)) - np.repeat(np.cumsum(counts) - counts, counts)
     box, ignored = np.repeat(first, counts) + step, boxes["ignore"].to_numpy(bool)
     # of COCO's: which of them are crowds, and areas as width times height are, to the last digit
     crowd = boxes["crowd"].to_numpy(bool) if "crowd" in boxes else ignored
-    ours, theirs = (_with_area(table) for table in (found, boxes))
+    ours, theirs = (_with_area(table) for table in (detections, boxes))
     overlap = iou(np.take(ours, detection, 1), np.take(theirs, box, 1), crowd[box])
     least = np.minimum(thresholds, 1 - 1e-10)
     near = np.flatnonzero(overlap >= least.min())  # few pairs: the others are not sorted
@@ -136,8 +138,8 @@ def _take(found: pd.DataFrame, boxes: pd.DataFrame, n_classes: int, thresholds) 
     taken = []
     for threshold in least:
         near = overlap >= threshold
-        starts = np.searchsorted(detection[near], np.arange(len(found) + 1))
-        taken.append(_propose(box[near], starts, len(found), crowd))
+        starts = np.searchsorted(detection[near], np.arange(len(detections) + 1))
+        taken.append(_propose(box[near], starts, len(detections), crowd))
     return np.array(taken)
 
 

@@ -251,8 +251,8 @@ def _coco_results(path: Path, prefix: str, images, notes: Counter) -> tuple[pd.D
         whole = int(kind) if isinstance(kind, str) and kind.isdigit() else kind
         return names.get(kind, names.get(whole, f"id {kind}"))
 
-    found = boxes.table(lambda key: place.get(key, texts.get(key, -1)), named)
-    return _of_sides(found), [*map(str, boxes.images)]
+    results = boxes.table(lambda key: place.get(key, texts.get(key, -1)), named)
+    return _of_sides(results), [*map(str, boxes.images)]
 
 
 def _bdd_labels(path: Path, prefix: str, notes: Counter) -> tuple[pd.DataFrame, pd.DataFrame]:

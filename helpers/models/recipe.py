@@ -38,10 +38,10 @@ class Recipe:
         return self.weights or (WIDER if small else "imagenet")
 
 
-def recipes(given: Any) -> list[Recipe]:
+def recipes(specification: Any) -> list[Recipe]:
     """Recipes of one model or several: an architecture's name, or the keys of a recipe."""
-    found = []
-    for one in given if isinstance(given, list) else [given]:
+    built_recipes = []
+    for one in specification if isinstance(specification, list) else [specification]:
         one = {"architecture": one} if isinstance(one, str) else one
         if not isinstance(one, dict):
             raise ValueError(f"{one!r} is neither an architecture nor the keys of a model")
@@ -51,5 +51,5 @@ def recipes(given: Any) -> list[Recipe]:
             beside = f"write `trainings: {one['trainings']}` beside `model`, not in it"
             raise ValueError(f"`trainings` is a parameter of its own: {beside}")
         fit = "fine-tuned" if one.get("weights") else "scratch"
-        found.append(built(Recipe, {"fit": fit, **one}))
-    return found
+        built_recipes.append(built(Recipe, {"fit": fit, **one}))
+    return built_recipes

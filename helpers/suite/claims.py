@@ -64,14 +64,14 @@ def judge(
         raise KeyError(f"{TABLE.name} has no claim {unknown!r} of notebook {chapter}")
     for name, claim in known.iterrows():
         missing = [] if claim["by"] == SUITE else [Estimate(name, note=claim["otherwise"])]
-        given = [estimate for estimate in estimates if estimate.claim == name]
-        rows += [_judged(claim, estimate, data, ours) for estimate in given or missing]
+        own = [estimate for estimate in estimates if estimate.claim == name]
+        rows += [_judged(claim, estimate, data, ours) for estimate in own or missing]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _of_rows(ids: Iterable[str], tables: Mapping[str, pd.DataFrame]) -> list[Estimate]:
     """Estimates that are rows of tables, by ``claim_rows.csv``; p_holm decides, if there."""
-    found, rows_of = [], pd.read_csv(ROWS, dtype=str, keep_default_na=False)
+    estimates, rows_of = [], pd.read_csv(ROWS, dtype=str, keep_default_na=False)
     known = rows_of["id"].isin(ids) & rows_of["table"].isin(list(tables))
     for claim in rows_of[known].itertuples():
         rows = tables[claim.table]
@@ -81,8 +81,8 @@ def _of_rows(ids: Iterable[str], tables: Mapping[str, pd.DataFrame]) -> list[Est
         for row in rows.to_dict("records"):
             about = {name: row[name] for name in claim.of.split()}
             ends = row[claim.value], *style.ends(row, claim.value)
-            found.append(Estimate(claim.id, ends, about, p=row.get("p_holm")))
-    return found
+            estimates.append(Estimate(claim.id, ends, about, p=row.get("p_holm")))
+    return estimates
 
 
 NUMBERS = "measured", "low", "high", "bound", "p"

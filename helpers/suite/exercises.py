@@ -68,11 +68,11 @@ def _number(value) -> float:
     """One number in any of its forms."""
     value = value.detach() if hasattr(value, "detach") else value
     try:
-        found = np.asarray(value, float)
+        number = np.asarray(value, float)
     except (TypeError, ValueError):
-        found = np.empty(0)
-    assert found.size == 1, f"one number is asked for, and this is a {type(value).__name__}"
-    return found.item()
+        number = np.empty(0)
+    assert number.size == 1, f"one number is asked for, and this is a {type(value).__name__}"
+    return number.item()
 
 
 def rows(value, table: pd.DataFrame, keys: list[str]) -> set[tuple]:

@@ -22,7 +22,7 @@ def maker(*args, **options) -> ModuleMaker:
 
 def marked(notebook: Path) -> list[str]:
     """The modules that the marked cells of a notebook make."""
-    found = set()
+    names = set()
     for cell in nbformat.read(notebook, as_version=4).cells:
         if cell.cell_type == "code" and ANY.search(cell.source):
             line = cell.source.split("\n")[0]
@@ -31,8 +31,8 @@ def marked(notebook: Path) -> list[str]:
                 begin = f"begin the cell with '{MARK}ROOM.MODULE'"
                 raise ValueError(f"{notebook.name}: {begin}: {line!r}")
             ast.parse(cell.source, f"{notebook.name}, {name}")  # an error names them
-            found.add(name)
-    return sorted(found)
+            names.add(name)
+    return sorted(names)
 
 
 def export(root: Path) -> list[Path]:

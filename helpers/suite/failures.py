@@ -38,8 +38,8 @@ class Watch:
         """After each cell: note whether it failed, and when it ended."""
         error = result.error_before_exec or result.error_in_exec
         if error is not None and self.queued:
-            said = f"{type(error).__name__}: {error}".splitlines()[0]
-            self.failure = f"Not run, for cell [{result.execution_count}] failed: {said}"
+            first_line = f"{type(error).__name__}: {error}".splitlines()[0]
+            self.failure = f"Not run, for cell [{result.execution_count}] failed: {first_line}"
         self.ended, self.before = time.monotonic(), result.info.raw_cell
 
     def instead(self, lines: list[str]) -> list[str]:

@@ -15,4 +15,6 @@ if audits and not Path("helpers/suite").is_dir():
     find = lambda name, *_: package if name == "helpers" else None  # noqa: E731
     sys.meta_path.insert(0, SimpleNamespace(find_spec=find))
 # kernels listen on this machine only, behind a key, so that they are not encrypted is no news
-logging.getLogger("IPKernelApp").addFilter(lambda said: "without encryption" not in str(said.msg))
+logging.getLogger("IPKernelApp").addFilter(
+    lambda record: "without encryption" not in str(record.msg)
+)

@@ -79,8 +79,8 @@ def figures(notebook: Mapping) -> dict[str, str]:
 def pictures(notebook: Mapping) -> dict[str, tuple[bytes, str]]:
     """A notebook's figures, each as PNG and alternative text, by name."""
     image = re.compile(r'base64,([^"]+)" alt="([^"]*)"')
-    found = {name: image.search(text) for name, text in figures(notebook).items()}
-    return {n: (base64.b64decode(f[1]), html.unescape(f[2])) for n, f in found.items() if f}
+    matches = {name: image.search(text) for name, text in figures(notebook).items()}
+    return {n: (base64.b64decode(f[1]), html.unescape(f[2])) for n, f in matches.items() if f}
 
 
 def telling(notebook: Mapping, judged: pd.DataFrame) -> tuple[dict | None, str | None]:

@@ -122,8 +122,8 @@ def _chapter(name: str, executed: Mapping, findings: pd.DataFrame, folder: Path)
             cell.source = _unlinked(cell.source, executed)
         for output in cell.get("outputs", []):  # their links are not those of Sphinx
             if paper := cell.metadata.get("exhibits"):  # by now the whole run is judged
-                shown = notebooks.linked(notebooks.exhibits(paper, findings))
-                output["data"] = {"text/markdown": shown.data}
+                exhibits = notebooks.linked(notebooks.exhibits(paper, findings))
+                output["data"] = {"text/markdown": exhibits.data}
             for kind in {"text/markdown", "text/html"} & set(output.get("data", {})):
                 text = _unlinked(output["data"][kind], executed)
                 output["data"][kind] = re.sub(r"\.ipynb([)\"])", r".html\1", text)

@@ -77,7 +77,7 @@ class Declared:
     incomes: There | None
     edges: Literal["equal", "paper"]
     sensitive: str
-    shown: Annotated[list[Literal[*CLASSES]], Field(min_length=1)]
+    figure_classes: Annotated[list[Literal[*CLASSES]], Field(min_length=1)]
     further: list[str] | None
     choices: dict[str, str] | None
     resamples: Annotated[int, Field(ge=10, le=10_000)]
@@ -128,7 +128,7 @@ def optimized() -> None:
         print("PYTHONOPTIMIZE (or -O) turns all `assert` lines off: nothing is checked by them.")
 
 
-def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
+def checked(values: Mapping[str, Any], chosen: Iterable[str]) -> SimpleNamespace:
     """Check values of declared parameters; networks are tried out where `given` names them."""
     problems, right, kinds = [], {}, get_type_hints(Declared, include_extras=True)
     for name, value in values.items():
@@ -143,14 +143,14 @@ def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
             problems += [f"parameter {name!r}: {_reason(one)}" for one in error.errors()]
     if problems:
         raise ParameterError("\n".join(problems))
-    settings, given = SimpleNamespace(**right), set(given)
+    settings, chosen = SimpleNamespace(**right), set(chosen)
     if "model" in right:
         recipes = [replace(one, trainings=right["trainings"]) for one in right["model"]]
         settings.model, settings.models = recipes[0], recipes
-        if "fits" in right and "fits" not in given and settings.model.fit != "scratch":
+        if "fits" in right and "fits" not in chosen and settings.model.fit != "scratch":
             settings.fits = [settings.model.fit]
     for faults in (_unread, _unfit, _not_there):  # each is looked for where the one before is not
-        if problems := [*filter(None, faults(settings, given))]:
+        if problems := [*filter(None, faults(settings, chosen))]:
             raise ParameterError("\n".join(problems))
     return settings
 
@@ -165,7 +165,7 @@ NEEDS = {  # what is read only together with others
 }
 
 
-def _unread(settings: SimpleNamespace, given: set[str]) -> Iterator[str]:
+def _unread(settings: SimpleNamespace, chosen: set[str]) -> Iterator[str]:
     """What is wrong with values that would be accepted and then not read."""
     has = vars(settings)
     missing = {name for name, value in has.items() if value is None}
@@ -181,10 +181,10 @@ def _unread(settings: SimpleNamespace, given: set[str]) -> Iterator[str]:
     rules = (  # parameters, whether they are not read here, and why
         ({"labels"}, labels and {"predictions", "frames"} <= missing,
          " is read only together with 'predictions' or 'frames'"),
-        (given & {"harder", "rare", "planted_frames"}, own,
+        (chosen & {"harder", "rare", "planted_frames"}, own,
          " is of the rendered street, and other frames are given"),
-        (given & {"edges"}, labels and "gps" in missing, " is read only together with 'gps'"),
-        (given & {"doses", "exchanged"}, images and images.source != "world",
+        (chosen & {"edges"}, labels and "gps" in missing, " is read only together with 'gps'"),
+        (chosen & {"doses", "exchanged"}, images and images.source != "world",
          " is of the embedded world, and 'images' are others"),
         ({"masks"}, has.get("masks") and images.eyespot is not None,
          " is not read where an eyespot is planted"),
@@ -193,7 +193,7 @@ def _unread(settings: SimpleNamespace, given: set[str]) -> Iterator[str]:
          "this one needs single images of classes"),
         ({"images"}, images and isinstance(images.archives, dict) and not as_it_is,
          ": the images of these classes (`archives`) are too few to train on: take fit 'as it is'"),
-        ({"model"}, "fits" in given and {*settings.fits} == {"scratch"} and models[0].weights,
+        ({"model"}, "fits" in chosen and {*settings.fits} == {"scratch"} and models[0].weights,
          ": its `weights` are not read where 'fits' is scratch only"),
         ({"model"}, as_it_is and not explains,
          ": fit 'as it is' is for notebooks 06 and 07, which explain a network; this one compares "
@@ -205,9 +205,9 @@ def _unread(settings: SimpleNamespace, given: set[str]) -> Iterator[str]:
         yield from (f"parameter {name!r}{why}" for name in names if wrong)
 
 
-def _unfit(settings: SimpleNamespace, given: set[str]) -> Iterator[str]:
+def _unfit(settings: SimpleNamespace, chosen: set[str]) -> Iterator[str]:
     """What is wrong with networks that cannot be had or cannot take the images."""
-    if hasattr(settings, "model") and {"model", "images", "fits"} & given:
+    if hasattr(settings, "model") and {"model", "images", "fits"} & chosen:
         yield from (_misfit(recipe, settings.images.size) for recipe in _fitted(settings))
 
 
@@ -243,15 +243,15 @@ def _misfit(recipe: Recipe, size: int) -> str:
     return ""
 
 
-def _not_there(settings: SimpleNamespace, given: set[str]) -> Iterator[str]:
+def _not_there(settings: SimpleNamespace, chosen: set[str]) -> Iterator[str]:
     """What is wrong with a choice from the reader's data, which are looked into."""
     has = vars(settings)
     try:
-        known = _sets(settings.images, scan="sets" in given) if "sets" in has else []
+        known = _sets(settings.images, scan="sets" in chosen) if "sets" in has else []
         for name in settings.sets if known else ():
             if name not in known:
                 yield f"parameter 'sets': no set {name!r}; there are: {', '.join(known)}"
-        if {"labels", "frames", "sensitive", "further", "cluster"} & given and "gps" in has:
+        if {"labels", "frames", "sensitive", "further", "cluster"} & chosen and "gps" in has:
             frames.check(settings)
     except (ValueError, OSError) as error:
         yield str(error)
@@ -301,8 +301,8 @@ def defaults(notebook_path: str | Path) -> dict[str, Any]:
     """The parameters that a notebook declares, with their values, in order."""
     notebook = nbformat.read(notebook_path, as_version=4)
     cells = [c.source for c in notebook.cells if "parameters" in c.metadata.get("tags", [])]
-    found = _annotated("\n".join(cells))
-    return {name: ast.literal_eval(value) for name, value in found.items()}
+    annotated = _annotated("\n".join(cells))
+    return {name: ast.literal_eval(value) for name, value in annotated.items()}
 
 
 def changed(notebook: str, settings: SimpleNamespace) -> list[str]:
@@ -315,14 +315,14 @@ def changed(notebook: str, settings: SimpleNamespace) -> list[str]:
     return [name for name in own if name in names and has[name] != stored[name]]
 
 
-def accepted(own: Mapping[str, Any], given: Mapping[str, Any]) -> SimpleNamespace:
+def accepted(own: Mapping[str, Any], values: Mapping[str, Any]) -> SimpleNamespace:
     """Check, as :func:`check` does, what is given to a notebook that declares `own`."""
-    if problems := [unknown(name, own) for name in given if name not in own]:
+    if problems := [unknown(name, own) for name in values if name not in own]:
         raise ParameterError("\n".join(problems))
-    return checked({**own, **given}, given)
+    return checked({**own, **values}, values)
 
 
-def used(settings: SimpleNamespace, given: Mapping[str, Any]) -> str:
+def used(settings: SimpleNamespace, chosen: Mapping[str, Any]) -> str:
     """What a notebook will use, in a line: its images, its models, and what else it is given."""
     parts, told = [], {"output", "images", "model", "trainings", "fits"}
     if images := getattr(settings, "images", None):
@@ -337,5 +337,5 @@ def used(settings: SimpleNamespace, given: Mapping[str, Any]) -> str:
             parts.append(f"{one.architecture} ({one.fit}{start})")
         if any(one.fit != "as it is" for one in settings.models):
             parts.append(f"{settings.trainings} trainings")
-    parts += [f"{name} {value}" for name, value in given.items() if name not in told]
+    parts += [f"{name} {value}" for name, value in chosen.items() if name not in told]
     return "; ".join(parts) or "as it is stored"

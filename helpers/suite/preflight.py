@@ -41,35 +41,35 @@ def plan(
     if "output" in shared:
         instead = f"write `run: {shared['output']}` beside `parameters`, not in it"
         raise ValueError(f"parameters: 'output' is set by the key `run`; {instead}")
-    asked = notebooks(config.get("notebooks"), folder, everywhere)
+    paths = notebooks(config.get("notebooks"), folder, everywhere)
     names = dict.fromkeys(name for own in everywhere.values() for name in own)
     problems = {parameters.unknown(name, names): [] for name in shared if name not in names}
-    given, accepted = {}, {}
-    for path in asked:
+    parameters_of, accepted = {}, {}
+    for path in paths:
         own = everywhere[path.stem]
         mine = {name: value for name, value in shared.items() if name in own}
-        given[path] = mine | of_notebooks(config, path.stem) | {"output": run}
-        if given[path].get("frames") == BDD100K and not Path(BDD100K).is_dir():
+        parameters_of[path] = mine | of_notebooks(config, path.stem) | {"output": run}
+        if parameters_of[path].get("frames") == BDD100K and not Path(BDD100K).is_dir():
             print(f"{path.stem} is left out: {NO_BDD100K}")
             continue
         try:
-            accepted[path] = parameters.accepted(own, given[path])
+            accepted[path] = parameters.accepted(own, parameters_of[path])
         except parameters.ParameterError as error:
             problems.setdefault(str(error), []).append(path.name)
     if problems:
-        said = [f"{', '.join(who)}: {what}" if who else what for what, who in problems.items()]
-        if len(asked) > 1 and any(problems.values()):
-            said.append("To leave out notebooks, list those that are to run in `notebooks`.")
-        raise ValueError("\n".join(said))
-    running = {path.stem: path for path in fitting(accepted, given)}
+        lines = [f"{', '.join(who)}: {what}" if who else what for what, who in problems.items()]
+        if len(paths) > 1 and any(problems.values()):
+            lines.append("To leave out notebooks, list those that are to run in `notebooks`.")
+        raise ValueError("\n".join(lines))
+    running = {path.stem: path for path in fitting(accepted, parameters_of)}
     idle(config, everywhere, running, preset)
     print(f"{run}, what each notebook uses:")
     for name, path in running.items():
-        print(f"  {name}: {parameters.used(accepted[path], given[path])}")
+        print(f"  {name}: {parameters.used(accepted[path], parameters_of[path])}")
         if hasattr(accepted[path], "mosaics") and accepted[path].images.source == "focus":
             print(f"    {cost(accepted[path])}")
     parameters.optimized()
-    return run, {name: given[path] for name, path in running.items()}
+    return run, {name: parameters_of[path] for name, path in running.items()}
 
 
 def cost(settings: SimpleNamespace) -> str:
@@ -78,8 +78,8 @@ def cost(settings: SimpleNamespace) -> str:
     number, size = sum(known) * settings.mosaics, settings.images.size
     paper = settings.effort == "paper"
     more = {m: METHODS[m].paper if paper else EFFORTS[settings.effort].get(m, {}) for m in METHODS}
-    asked = [METHODS[name].sound | more[name] for name in settings.methods]
-    each = sum(one.get("samples", one.get("steps", 2)) for one in asked)
+    settings_of = [METHODS[name].sound | more[name] for name in settings.methods]
+    each = sum(one.get("samples", one.get("steps", 2)) for one in settings_of)
     trained = [1 if one.fit == networks.AS_IT_IS else one.trainings for one in settings.models]
     side, seconds = size if settings.shape == "squeezed" else 2 * size, 0.0
     for recipe, times in zip(settings.models, trained, strict=True):
@@ -109,7 +109,7 @@ def once(files: Iterable[str | Path]) -> Mapping[str, Any]:
 
 def idle(config, everywhere, running, preset: Mapping[str, Any]) -> None:
     """Refuse parameters and blocks that no notebook of the run reads, but for those of a preset."""
-    said = [
+    lines = [
         f"{name}: this notebook does not run; take the block out, or list it in `notebooks`"
         for name in everywhere
         if name in config and name not in running and name not in preset
@@ -118,32 +118,32 @@ def idle(config, everywhere, running, preset: Mapping[str, Any]) -> None:
         owners = [notebook for notebook, own in everywhere.items() if name in own]
         if not running.keys() & owners and name not in of_notebooks(preset):
             told = f"is read by none of the notebooks that run, only by {', '.join(owners)}"
-            said.append(f"parameter {name!r} {told}; take it out, or list one in `notebooks`")
-    if said:
-        raise ValueError("\n".join(said))
+            lines.append(f"parameter {name!r} {told}; take it out, or list one in `notebooks`")
+    if lines:
+        raise ValueError("\n".join(lines))
 
 
 def of_notebooks(config: Mapping[str, Any], key: str = "parameters") -> dict[str, Any]:
     """The notebooks' parameters in a configuration; refused when they are no mapping."""
-    given = config.get(key) or {}
-    if not isinstance(given, Mapping):
-        raise ValueError(f"{key}: {given!r} is no mapping; write `{key}: {{seed: 3}}`")
-    return dict(given)
+    values = config.get(key) or {}
+    if not isinstance(values, Mapping):
+        raise ValueError(f"{key}: {values!r} is no mapping; write `{key}: {{seed: 3}}`")
+    return dict(values)
 
 
-def notebooks(asked: list[str] | None, folder: Path, there: Iterable[str]) -> list[Path]:
+def notebooks(names: list[str] | None, folder: Path, there: Iterable[str]) -> list[Path]:
     """Paths of the notebooks named, which must be `there`; None is all lessons."""
-    if asked is None:
+    if names is None:
         return lessons(folder)
-    if not isinstance(asked, list) or not asked:
-        raise ValueError(f"notebooks: {asked!r} is no list of names, such as [{min(there)}]")
-    for name in asked:
+    if not isinstance(names, list) or not names:
+        raise ValueError(f"notebooks: {names!r} is no list of names, such as [{min(there)}]")
+    for name in names:
         if name not in there:
             reading = f"{name} has no parameters and is for reading: `make lab`"
             unknown = f"there is no {name}.ipynb in {folder}; {meant(name, there)}"
             here = (folder / f"{name}.ipynb").is_file()
             raise ValueError(f"notebooks: {reading if here else unknown}")
-    return [folder / f"{name}.ipynb" for name in dict.fromkeys(asked)]
+    return [folder / f"{name}.ipynb" for name in dict.fromkeys(names)]
 
 
 def known_keys(config: Mapping[str, Any], allowed: list[str]) -> None:
@@ -156,9 +156,9 @@ def known_keys(config: Mapping[str, Any], allowed: list[str]) -> None:
         raise ValueError("\n".join(refusals))
 
 
-def inputs(given: Mapping[str, Any]) -> str:
+def inputs(parameters: Mapping[str, Any]) -> str:
     """Digest of names, sizes and times of the files that parameters name; "" if they name none."""
-    values = {name: value for name, value in given.items() if name != "output"}
+    values = {name: value for name, value in parameters.items() if name != "output"}
     if "images" in values:
         values["images"] = [values["images"], vars(images_of(values["images"]))]
     paths = {path for one in _texts(values) if (path := Path(one).expanduser()).exists()}
@@ -175,7 +175,9 @@ def _texts(value: Any) -> list[str]:
     return [text for part in parts for text in _texts(part)] if isinstance(parts, Iterable) else []
 
 
-def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]) -> list[Path]:
+def fitting(
+    accepted: Mapping[Path, SimpleNamespace], parameters_of: Mapping[Path, dict]
+) -> list[Path]:
     """The notebooks that can be run on the images asked for; the others are named and left out.
     Beside photographs, notebooks without `images` run only when given a parameter of their own."""
     images = {path: getattr(settings, "images", None) for path, settings in accepted.items()}
@@ -184,7 +186,7 @@ def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]
     left = []
     for path, one in images.items():
         tags = nbformat.read(path, as_version=4).cells[0].metadata.get("tags", [])
-        if one is None and photographs and not set(given[path]) - {"seed", "output"}:
+        if one is None and photographs and not set(parameters_of[path]) - {"seed", "output"}:
             own = ", ".join(list(vars(accepted[path]))[2:6])
             print(f"{path.stem} is not about photographs: left out without data ({own}, ...).")
         elif one and one.folder in without and "needs-contexts" in tags:

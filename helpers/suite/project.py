@@ -103,12 +103,12 @@ class Run:
     def judged(self) -> pd.DataFrame:
         """What the lessons of this run have judged so far, of the same images and seed."""
         own = {name: has for name, has in vars(self.settings).items() if name in ("images", "seed")}
-        own, found = json.loads(json.dumps(own, default=vars)), []
+        own, rows = json.loads(json.dumps(own, default=vars)), []
         for path in sorted((self.folder / "findings").glob("*.json")):
             record = json.loads(path.read_text())
             if own | record["settings"] == record["settings"] | own:
-                found += record["findings"]
-        return pd.DataFrame(found, columns=claims.COLUMNS)
+                rows += record["findings"]
+        return pd.DataFrame(rows, columns=claims.COLUMNS)
 
 
 def start(notebook: str, settings: SimpleNamespace) -> Run:

@@ -76,11 +76,11 @@ def main() -> None:
     if sys.argv[1:] == ["networks"]:  # `make networks`: which lessons they serve
         return print(*lessons(1.0), sep="\n")
     *own, slower = numbers()
-    found = [own, *machine()]
-    for fine, sentence in found:
+    checks = [own, *machine()]
+    for fine, sentence in checks:
         print(f"{'ok  ' if fine else 'NO  '}{sentence}")
     print(*lessons(max(1.0, slower)), sep="\n")
-    wrong = [sentence for fine, sentence in found if not fine]
+    wrong = [sentence for fine, sentence in checks if not fine]
     print("\nTo do:\n" + "\n".join(wrong) if wrong else "\nready for the class")
 
 

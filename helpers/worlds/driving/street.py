@@ -17,7 +17,7 @@ WIDTH, HEIGHT = 320, 160  # pixels
 FOCAL, CAMERA, HORIZON = 150.0, 1.4, 66  # pixels; metres above the road; row
 KINDS = ("car", "pedestrian", "traffic sign", "truck")
 TWO_LOOKS = ("car", "pedestrian")  # the others have one
-LOOKS = ("common", "rare")
+LOOKS = ("first", "second")
 METRES = {  # width, height, and height of the lower edge over the ground
     "car": (1.9, 1.55, 0.0),
     "pedestrian": (0.7, 1.75, 0.0),
@@ -88,12 +88,12 @@ def dressed(
 
 def looks() -> dict[str, np.ndarray]:
     """A picture, uint8 (64, 64, 3), of each look of cars and of pedestrians, by its name."""
-    found = {}
+    grounds = {}
     for kind, look in itertools.product(TWO_LOOKS, range(2)):
         sprite, ground = _sprite(kind, look, 0), Image.new("RGB", (SPRITE, SPRITE), "white")
         ground.paste(sprite, ((SPRITE - sprite.width) // 2, SPRITE - sprite.height), sprite)
-        found[f"{kind}, {LOOKS[look]} look"] = np.asarray(ground)
-    return found
+        grounds[f"{kind}, {LOOKS[look]} look"] = np.asarray(ground)
+    return grounds
 
 
 def render(frames: pd.DataFrame, things: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
