@@ -104,7 +104,7 @@ def baselines(collection: Collection, clean: Collection, networks: Sequence, see
     return pd.concat(parts, ignore_index=True)[methods.ROW]
 
 
-def asked(
+def answers(
     model: Sequence, reference: Sequence, collection: Collection, clean: Collection, seed: int
 ) -> pd.DataFrame:
     """Every method's answers about one world, by all its trainings and by the first alone."""
@@ -118,11 +118,11 @@ def asked(
             table = table[table["reading"].isin([methods.NEUTRAL, methods.REFERENCE])]
             parts.append(table.assign(reading=table["reading"] + f" ({ground})"))
     parts.append(baselines(collection, clean, model, seed))
-    table, found = pd.concat(parts, ignore_index=True), []
+    table, tables = pd.concat(parts, ignore_index=True), []
     for number in dict.fromkeys((n, 1)):
         few = methods.answers(table[table["training"] < number])
-        found.append(few.assign(trainings=number))
-    return pd.concat(found, ignore_index=True)
+        tables.append(few.assign(trainings=number))
+    return pd.concat(tables, ignore_index=True)
 
 
 def pair(seed: int, images: Images, recipe: Recipe, name="model-C") -> pd.DataFrame:
@@ -141,7 +141,7 @@ def pair(seed: int, images: Images, recipe: Recipe, name="model-C") -> pd.DataFr
     rows = []
     for which, (drawn, collection) in worlds.items():
         model = twin if which == "twin" else experiment.model(name, collection, recipe, seed)
-        table = asked(model, reference, collection, start, seed)
+        table = answers(model, reference, collection, start, seed)
         truth = reliance(model, images.size, seed)
         planted = experiment.planted(drawn).set_index("class")
         measure = table[methods.MEASURE].agg(", ".join, axis=1)

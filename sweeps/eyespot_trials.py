@@ -34,12 +34,12 @@ def run(seed: int) -> pd.DataFrame:
     outer images; the rises of Focus when it is painted over, and of other versions."""
     every = dict.fromkeys(CLASSES, 1.0)
     drawn = _images(seed, {}), _images(seed, every), _images(seed, every, "sham")
-    shown = [images.split("test") for images in drawn]
-    asked = [(0.0, CLASSES[0]), *product([1.0], CLASSES)]
+    tests = [images.split("test") for images in drawn]
+    doses = [(0.0, CLASSES[0]), *product([1.0], CLASSES)]
     if seed < len(CLASSES):
-        asked += product(BETWEEN, [CLASSES[seed]])
-    asked.sort(key=lambda one: one[0])
-    return pd.DataFrame([row for one in asked for row in _trials(seed, shown, *one)])
+        doses += product(BETWEEN, [CLASSES[seed]])
+    doses.sort(key=lambda one: one[0])
+    return pd.DataFrame([row for one in doses for row in _trials(seed, tests, *one)])
 
 
 def _images(seed: int, marked: dict[str, float], look: str = "eyespot") -> ImageSet:
@@ -53,7 +53,7 @@ def _mixed(one: ImageSet, classes: Sequence[str], other: ImageSet) -> ImageSet:
     return replace(one, images=torch.where(mine[:, None, None, None], one.images, other.images))
 
 
-def _trials(seed: int, shown: Sequence[ImageSet], dose: float, planted: str) -> list[dict]:
+def _trials(seed: int, tests: Sequence[ImageSet], dose: float, planted: str) -> list[dict]:
     """The trials of the networks that are trained at one dose; `shown` is clean, marked, sham."""
     own = _images(seed, pictures.marked_shares(dose, planted, CLASSES))
     sees = own.to_train()
@@ -61,15 +61,15 @@ def _trials(seed: int, shown: Sequence[ImageSet], dose: float, planted: str) -> 
     how = (RECIPE.trainings, RECIPE.architecture, CLASSES)
     trained = models.trainings(*how, lambda t: sees, **settings)
     model = Model(RECIPE, "C", trained, {name: i for i, name in enumerate(CLASSES)})
-    clean, marked, sham = shown
+    clean, marked, sham = tests
     design = pairs.design(clean.table, CLASSES, per_pair=PER_PAIR, seed=seed)
     starred = {} if dose else _starred(model, clean, seed)
     rows = []
     for target, outer in DRAWN:
-        pair, asked = (target, outer), dose == 0 or target == planted
-        images = _mixed(marked, pair if asked else [outer], clean)
+        pair, planted_here = (target, outer), dose == 0 or target == planted
+        images = _mixed(marked, pair if planted_here else [outer], clean)
         also = {}
-        if asked:
+        if planted_here:
             spots = feature.of_class(images, marked.patches, outer)
             aside = feature.beside(replace(images, masks=None), spots)
             guess = feature.paint_over(marked.images, feature.suspected(model, marked, pair))
@@ -82,13 +82,13 @@ def _trials(seed: int, shown: Sequence[ImageSet], dose: float, planted: str) -> 
         row |= {"target": target, "outer": outer} | starred
         row["gain"] = feature.gains(model, clean, marked, pair).mean()
         row |= {f"rise_{t}": value for t, value in enumerate(feature.rises(rated))}
-        if asked:
+        if planted_here:
             row |= {name: feature.rises(rated, name).mean() for name in also}
             row["sham"] = row["erased"] - row["sham"]
             before = rated[rated["state"] == feature.BEFORE]
-            for found in feature.by_method(model, marked, before, METHODS).to_dict("records"):
-                row |= {f"{what}_{found['method']}": found[what] for what in ("share", "peaks")}
-                row["area"] = found["area"]
+            for row_of in feature.by_method(model, marked, before, METHODS).to_dict("records"):
+                row |= {f"{what}_{row_of['method']}": row_of[what] for what in ("share", "peaks")}
+                row["area"] = row_of["area"]
             every = rate(model, images, design, "gradcam").groupby([*pairs.PAIR, "training"])
             means = every["focus"].mean().groupby(pairs.PAIR).mean()
             row |= {f"{a} > {b}": means[a, b] for a, b in DRAWN}
@@ -105,10 +105,10 @@ def _starred(model: Model, clean: ImageSet, seed: int) -> dict:
 
 
 def main() -> None:
-    asked = recorded.driver("Plant an eyespot, and try to prove it.", seeds=range(10))
+    arguments = recorded.driver("Plant an eyespot, and try to prove it.", seeds=range(10))
     project.seed_everything(0)
-    seeds = ((seed,) for seed in progress(asked.seeds, desc="trials"))
-    recorded.in_parts(asked.file, run, seeds, digits=12, float_format="%.4g")
+    seeds = ((seed,) for seed in progress(arguments.seeds, desc="trials"))
+    recorded.in_parts(arguments.file, run, seeds, digits=12, float_format="%.4g")
 
 
 if __name__ == "__main__":

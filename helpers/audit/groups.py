@@ -222,7 +222,9 @@ def headline(audited, crossed, held=()) -> str:
         (low, one), (high, other) = sorted([(row.f_i, row.group_i), (row.f_j, row.group_j)])
         both = f"{low:.3f} for {row.attribute} = {one} and {high:.3f} for {row.attribute} = {other}"
         ends = f"{row.value:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
-        sentences.append(f"The widest sure one: the {words[row.measure]} is {both}, a gap of {ends}.")
+        sentences.append(
+            f"The widest sure one: the {words[row.measure]} is {both}, a gap of {ends}."
+        )
     sentences += held
     level, least = largest_gaps.LEVEL, page.SMALL
     for row in [r for r in crossed.itertuples() if r.p <= level and r.n >= least][:1]:

@@ -42,7 +42,10 @@ def apart(
     data: counts.Table, names: list[str], draws: int, seed: int, null: bool, which=pairs
 ) -> dict:
     """How far apart pairs are, (draws, P) by measure, in shuffled tables or in tables drawn anew."""
-    grid, differences = blocks.grid_of(data, names, [which], ["none"], ["max"]), {of: [] for of in names}
+    grid, differences = (
+        blocks.grid_of(data, names, [which], ["none"], ["max"]),
+        {of: [] for of in names},
+    )
     for sample in resampling.samples(data, grid, draws, seed, null):
         for of in names:
             differences[of].append(np.subtract(*sample.sides(of, which)))
@@ -117,7 +120,9 @@ def gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame
             families += [standard(f_i - f_j, null[of])] if shuffles else []
             measured.append((every.assign(measure=of, attribute=by), drawn[of]))
     p = corrected(families) if shuffles else [pd.DataFrame({"p": [np.nan], "floor": [False]})]
-    rows = [chosen(*one, its) for one, its in zip(measured, p * (len(measured) // len(p)), strict=True)]
+    rows = [
+        chosen(*one, its) for one, its in zip(measured, p * (len(measured) // len(p)), strict=True)
+    ]
     every = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
     order = {"ascending": False, "ignore_index": True, "kind": "stable"}
     return every.assign(shuffles=shuffles).sort_values("value", **order)

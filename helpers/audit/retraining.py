@@ -74,7 +74,9 @@ def passes(model, images, what, part=None) -> dict[str, np.ndarray]:
     decides |= {"layer": layer} if part else {}
     computed = store.arrays("passes", store.networks() / "audits", make, **decides)[1]
     if part:
-        computed["answers"] = answers(part.module, computed["features"], computed["features"].ndim - 1)
+        computed["answers"] = answers(
+            part.module, computed["features"], computed["features"].ndim - 1
+        )
     return computed
 
 

@@ -28,5 +28,5 @@ def layer_for(model: torch.nn.Module, images: torch.Tensor) -> str:
 def explained(model: Sequence, images: ImageSet, layer: str | None = None) -> list[Maps]:
     """GradCAM's maps of images for their own class, by every training, at :func:`layer_for`'s."""
     layer = layer or layer_for(model[0], images.images)
-    given = images.images, images.labels, "gradcam"
-    return [explain.explain(training, *given, layer=layer) for training in model]
+    arguments = images.images, images.labels, "gradcam"
+    return [explain.explain(training, *arguments, layer=layer) for training in model]

@@ -45,6 +45,10 @@ def given_away(guessed: pd.DataFrame) -> pd.DataFrame:
     """How often a mean colour names the class; chance is to guess always the largest class."""
     groups = guessed.groupby(["set", "region"], sort=False)
     accuracies = groups["right"].agg(accuracy="mean", images="size")
-    accuracies["low"], accuracies["high"] = stats.wilson(groups["right"].sum(), accuracies["images"])
-    accuracies["chance"] = groups["class"].agg(lambda names: names.value_counts(normalize=True).max())
+    accuracies["low"], accuracies["high"] = stats.wilson(
+        groups["right"].sum(), accuracies["images"]
+    )
+    accuracies["chance"] = groups["class"].agg(
+        lambda names: names.value_counts(normalize=True).max()
+    )
     return accuracies[["accuracy", "low", "high", "chance", "images"]].reset_index()

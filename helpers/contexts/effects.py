@@ -69,7 +69,7 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
     single, made, own, neutral = (
         points[points["kind"] == kind] for kind in ("single", "context", "own", "neutral")
     )
-    found = made.groupby(IMAGE, sort=False).agg(
+    averages = made.groupby(IMAGE, sort=False).agg(
         mosaics=("mosaic", "size"),
         flips=("flipped", "sum"),
         kept=("kept", "sum"),
@@ -77,12 +77,12 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
         taken_share=("taken", "mean"),
         mosaic_distance=("distance", "mean"),
     )
-    found["single_distance"] = single.groupby(IMAGE)["distance"].mean()
-    found["drop"] = found["single_distance"] - found["mosaic_distance"]
-    found["neutral_distance"] = neutral.groupby(IMAGE)["distance"].mean()
-    found["context_effect"] = found["neutral_distance"] - found["mosaic_distance"]
-    found["own_distance"] = own.groupby(IMAGE)["distance"].mean()
-    return found.reset_index()
+    averages["single_distance"] = single.groupby(IMAGE)["distance"].mean()
+    averages["drop"] = averages["single_distance"] - averages["mosaic_distance"]
+    averages["neutral_distance"] = neutral.groupby(IMAGE)["distance"].mean()
+    averages["context_effect"] = averages["neutral_distance"] - averages["mosaic_distance"]
+    averages["own_distance"] = own.groupby(IMAGE)["distance"].mean()
+    return averages.reset_index()
 
 
 def beyond(images: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
@@ -139,12 +139,12 @@ def agreement(first, second, value: str = "context_effect") -> stats.Interval:
 
 def grids(images: pd.DataFrame, name: str, by="object_class", image="object") -> dict:
     """A measure, (trainings, images), of each group that has it, as `stats.mean` takes them."""
-    found = {}
+    arrays = {}
     for key, part in images.groupby(by, sort=False):
         values = part.pivot(index="training", columns=image, values=name).to_numpy(float)
         if not np.isnan(values).all():
-            found[key] = values
-    return found
+            arrays[key] = values
+    return arrays
 
 
 def mean(groups: Mapping, measure: str, *, differ: bool = False) -> stats.Interval:

@@ -26,21 +26,21 @@ ROW = [*MEASURE, *effects.IMAGE, "value"]
 GROUND = "mean"  # the neutral ground of mosaics and of pasting, as `mosaics.neutral` makes it
 
 
-def alone(shown: Mapping, ground, classes: Sequence[str]) -> pd.DataFrame:
+def alone(context_logits: Mapping, ground, classes: Sequence[str]) -> pd.DataFrame:
     """What context images alone, and the neutral ground alone, are taken for: rows as those of
     :func:`pulls`, with the context image as the object. `shown` has logits (T, M, K) by class of
     the context, `ground` (T, 1, K) has the ground's; *logits*: the class's above the others' mean.
     """
     parts, measured = [], {}
-    for of, logits in {**shown, NEUTRAL: ground}.items():
+    for of, logits in {**context_logits, NEUTRAL: ground}.items():
         z = np.asarray(logits, float)
         above = z - (z.sum(2, keepdims=True) - z) / (len(classes) - 1)
         measured[of] = {"decisions": z.argmax(2)[..., None] == np.arange(z.shape[2])}
         measured[of]["logits"] = above
-    for context, quantity in product(shown, ("decisions", "logits")):
+    for context, quantity in product(context_logits, ("decisions", "logits")):
         k = list(classes).index(context)
         of = {name: values[quantity][..., k].astype(float) for name, values in measured.items()}
-        others = np.mean([of[name].mean(1) for name in shown if name != context], axis=0)
+        others = np.mean([of[name].mean(1) for name in context_logits if name != context], axis=0)
         training, image = np.indices(of[context].shape).reshape(2, -1)
         for reading, less in ((RAW, 0.0), (NEUTRAL, of[NEUTRAL]), (OTHERS, others[:, None])):
             row = {"training": training, "object": image, "value": (of[context] - less).ravel()}
@@ -75,17 +75,17 @@ def composed(
     test, contexts = collection.sets["C"].split("test"), collection.contexts
     classes, ground = collection.classes, mosaics.neutral(test.images, neutral, seed)
     design = mosaics.design(test.labels, contexts, classes, controls=["neutral"], seed=seed)
-    asked = {"mosaics": (test, design, mosaics.batches(design, test.images, contexts, ground))}
+    stimuli = {"mosaics": (test, design, mosaics.batches(design, test.images, contexts, ground))}
     if (cut := pasting.objects(collection)) is not None:
         design = pasting.design(collection, seed)
         stream = pasting.composites(design, collection, seed=seed, neutral=neutral)
-        asked["pasting"] = cut, design, stream
+        stimuli["pasting"] = cut, design, stream
     parts = []
-    for method, (images, design, stream) in asked.items():
+    for method, (images, design, stream) in stimuli.items():
         logits = models.logits(networks, images.images), models.logits(networks, stream)
         parts.append(pulls(*logits, design, classes).assign(method=method))
-    shown = {name: models.logits(networks, images) for name, images in contexts.items()}
-    context = alone(shown, models.logits(networks, ground), classes)
+    context_logits = {name: models.logits(networks, images) for name, images in contexts.items()}
+    context = alone(context_logits, models.logits(networks, ground), classes)
     return pd.concat([*parts, context.assign(method="context alone")], ignore_index=True)[ROW]
 
 
@@ -151,8 +151,8 @@ def changed(biased: Collection, unbiased: Collection, share: float) -> Collectio
         recipes = [collection.redraw(name, number).recipe for collection in (biased, unbiased)]
 
         def draw() -> tuple[torch.Tensor, ...]:
-            given = ({key: r[key] for key in r if key != "world"} for r in recipes)
-            mixed = exchanged(*(world.image_set(**of) for of in given), share)
+            selections = ({key: r[key] for key in r if key != "world"} for r in recipes)
+            mixed = exchanged(*(world.image_set(**of) for of in selections), share)
             return mixed.to_train().draw()
 
         return Drawn({"exchanged": [share, *recipes]}, draw)

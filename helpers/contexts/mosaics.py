@@ -112,8 +112,8 @@ def partners(
         bank = neutral if plain else contexts.get(name)
         if bank is None or tuple(bank.shape[-2:]) != tuple(size):
             what = "the neutral image" if plain else f"contexts[{name!r}]"
-            given = "not given" if bank is None else f"of {tuple(bank.shape[-2:])} pixels"
-            raise ValueError(f"the design asks for {what} of {tuple(size)} pixels: it is {given}")
+            actual = "not given" if bank is None else f"of {tuple(bank.shape[-2:])} pixels"
+            raise ValueError(f"the design asks for {what} of {tuple(size)} pixels: it is {actual}")
         used, inverse = np.unique(table["context"].to_numpy()[rows], return_inverse=True)
         place[rows] = start + inverse
         images.append(bank.index_select(0, torch.from_numpy(used)))

@@ -59,17 +59,17 @@ def _scaled(layer: np.ndarray, scale: float) -> np.ndarray:
 
 def objects(collection: Collection) -> ImageSet | None:
     """WB's test images in which an object was found, with their masks; None without masks."""
-    found = collection.sets.get("WB")
-    if found is None or found.masks is None:
+    white = collection.sets.get("WB")
+    if white is None or white.masks is None:
         return None
-    test = found.split("test")
+    test = white.split("test")
     return test.where(test.masks.flatten(1).any(1).numpy())
 
 
 def design(collection: Collection, seed: int, controls=("own", "neutral")) -> pd.DataFrame:
     """Which object is pasted into which context image: each once into each class's context."""
-    given = objects(collection).labels, collection.contexts, collection.classes
-    return mosaics.design(*given, per_context=1, controls=controls, seed=seed)
+    parts = objects(collection).labels, collection.contexts, collection.classes
+    return mosaics.design(*parts, per_context=1, controls=controls, seed=seed)
 
 
 def composites(
@@ -130,12 +130,12 @@ def decisions(networks: Mapping, collection: Collection, alone: Mapping, **how) 
 
 def examples(collection: Collection, alone: Mapping, **how) -> dict[tuple[str, str], torch.Tensor]:
     """A picture for each of :func:`counts`' bars, by the context's class and what is pasted."""
-    found = {(name, NOTHING): images[0] for name, images in alone.items()}
+    pictures = {(name, NOTHING): images[0] for name, images in alone.items()}
     if objects(collection) is not None:
         rows = design(collection, how.get("seed", 0), ()).drop_duplicates(effects.PAIR)
         keys = rows[effects.PAIR].itertuples(index=False, name=None)
-        found |= dict(zip(keys, torch.cat([*composites(rows, collection, **how)]), strict=True))
-    return found
+        pictures |= dict(zip(keys, torch.cat([*composites(rows, collection, **how)]), strict=True))
+    return pictures
 
 
 def counts(alone: Mapping[str, np.ndarray], images: pd.DataFrame | None = None) -> pd.DataFrame:

@@ -36,18 +36,22 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
     classes = folders.agreed_classes(layout)
     sets, masks, report = splits.load_sets(layout.sets, classes, size, seed, per_class)
     report = [*layout.report, *report]
-    found, names, said = {}, {}, []
+    context_images, names, notes = {}, {}, []
     if with_contexts and layout.contexts:
-        found, names, said = _contexts.given(layout.contexts, context_of, sets, seed, per_class)
+        context_images, names, notes = _contexts.of_folders(
+            layout.contexts, context_of, sets, seed, per_class
+        )
     elif with_contexts:
-        found, names, said = _contexts.cut(sets["C"], masks, context_of or {})
+        context_images, names, notes = _contexts.cut(sets["C"], masks, context_of or {})
         if images.source == "visual-contexts":
-            said.insert(0, "The authors' archives hold no context images: give a folder of yours.")
+            notes.insert(0, "The authors' archives hold no context images: give a folder of yours.")
     if _contexts.one_background(sets["C"].images):
-        said.append(
+        notes.append(
             "All images of C show the same background. It tells nothing of the class, so a model "
             "cannot learn contexts from C: nothing can be said here about contexts learned from it."
         )
-    if report + said:
-        print("\n".join(report + said))
-    return Collection(images.source, classes, sets, found, names, report + said, size=size)
+    if report + notes:
+        print("\n".join(report + notes))
+    return Collection(
+        images.source, classes, sets, context_images, names, report + notes, size=size
+    )

@@ -20,7 +20,7 @@ SMALLEST_WINDOW = 0.3  # of the image's side
 MARGIN = 2  # pixels between a window and the object
 
 
-def given(
+def of_folders(
     folder: Path, context_of: Mapping[str, str] | None, sets: dict[str, ImageSet], seed, per_class
 ) -> tuple[dict[str, torch.Tensor], dict[str, str], list[str]]:
     """Each class's context images, uint8 (M, 3, size, size), its context's name, and a report."""

@@ -73,17 +73,17 @@ def read(
     shuffled = table.assign(rank=ranks(table["class"] + "/" + table["name"], seed))
     for name, rows in shuffled.sort_values(["rank", "path"]).groupby("class", sort=True):
         limit = len(rows) if per_class is None or (rows["own"] != "").any() else per_class
-        found, bad = {}, {}
+        decoded, bad = {}, {}
         for row in progress(rows.itertuples(), desc=f"reading {what}, {name}", total=len(rows)):
-            if len(found) == limit:
+            if len(decoded) == limit:
                 break
             try:
-                found[row.Index] = decode(row.file, size)
+                decoded[row.Index] = decode(row.file, size)
             except Unreadable as reason:
                 bad[row.path] = str(reason)
-        report += judge(f"{what}, class {name!r}", len(rows), len(found), bad)
-        kept += sorted(found)  # back to the table's order, by path
-        images += [found[row] for row in sorted(found)]
+        report += judge(f"{what}, class {name!r}", len(rows), len(decoded), bad)
+        kept += sorted(decoded)  # back to the table's order, by path
+        images += [decoded[row] for row in sorted(decoded)]
     pixels = torch.stack(images) if images else torch.empty(0, 3, size, size, dtype=torch.uint8)
     return pixels, table.loc[kept].reset_index(drop=True), report
 

@@ -48,8 +48,8 @@ class Layout:
         if (own != "").any():
             carved = ", validation carved from train" if "train+val" in set(own) else ""
             test = "test" if "test" in set(table["own"]) else "val"
-            said = f"{name} keeps its folders' own splits ({test} is the test set{carved})."
-            self.report.append(said)
+            notice = f"{name} keeps its folders' own splits ({test} is the test set{carved})."
+            self.report.append(notice)
 
 
 def plain(name: str) -> str:
@@ -59,30 +59,30 @@ def plain(name: str) -> str:
 
 def spelled(names: Iterable[str], where: str) -> dict[str, str]:
     """Name for comparison to name; names that differ in nothing else are a ValueError."""
-    found = {}
+    first_of = {}
     for name in sorted(names):
-        if (other := found.setdefault(plain(name), name)) != name:
+        if (other := first_of.setdefault(plain(name), name)) != name:
             raise ValueError(
                 f"{where}: the folders {other!r} and {name!r} differ only in case, blanks, '-', '_'"
                 " or how an accent is stored, so they may be one class or two: rename one of them, "
                 "or put their images into one folder."
             )
-    return found
+    return first_of
 
 
 def subfolders(folder: Path) -> list[Path]:
     """Folders in `folder` by name, without hidden ones and archive junk; loops are refused."""
     inside = [path for path in folder.iterdir() if path.is_dir()]
-    found = sorted(p for p in inside if not p.name.startswith(".") and p.name != "__MACOSX")
+    folders = sorted(p for p in inside if not p.name.startswith(".") and p.name != "__MACOSX")
     real = folder.resolve()  # and all that hold it, by where it lies and by the way that led to it
     above = {real, *real.parents, *(parent.resolve() for parent in folder.parents)}
-    for path in found:
+    for path in folders:
         if path.is_symlink() and path.resolve() in above:
             raise ValueError(
                 f"{printable(path)} is a link to {printable(path.resolve())}, a folder that holds "
                 "it, so reading would go round in a circle: remove that link."
             )
-    return found
+    return folders
 
 
 def printable(path: Path | str) -> str:
@@ -117,8 +117,8 @@ def scan(folder: Path) -> Layout:
     taken = {file for table in layout.sets.values() for file in table["file"]}
     left = [f for f in walk(folder) if f not in taken and layout.contexts not in f.parents]
     if names := sorted(printable(file.relative_to(folder)) for file in left):
-        said = f"{len(names)} file(s) in no class folder, or no images: {listed(names)}."
-        layout.report.append(said)
+        notice = f"{len(names)} file(s) in no class folder, or no images: {listed(names)}."
+        layout.report.append(notice)
     layout.report += lost_links(folder)
     return layout
 
@@ -127,8 +127,8 @@ def lost_links(folder: Path) -> list[str]:
     """A sentence on the links in a folder that lead nowhere, if there are any."""
     lost = walk(folder, lambda path: path.is_symlink() and not path.exists())
     names = sorted(printable(path.relative_to(folder)) for path in lost)
-    said = f"{len(names)} link(s) lead to no file or folder and are left out: {listed(names)}."
-    return [said] if names else []
+    notice = f"{len(names)} link(s) lead to no file or folder and are left out: {listed(names)}."
+    return [notice] if names else []
 
 
 def agreed_classes(layout: Layout) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ def agreed_classes(layout: Layout) -> tuple[str, ...]:
     names = {name: spelled(table["class"].unique(), name) for name, table in tables.items()}
     classes = names["C"]
     if len(classes) < 2:
-        lost = "".join(f"{said} " for said in layout.report if "link(s)" in said)
+        lost = "".join(f"{notice} " for notice in layout.report if "link(s)" in notice)
         raise ValueError(
             f"Two class folders or more are needed; found {listed(classes.values()) or 'none'}. "
             f"{lost}Point `folder` at the folder that holds one folder a class. Where all folders "
@@ -165,11 +165,11 @@ def files(folder: Path) -> list[Path]:
     return sorted(path for path in walk(folder) if is_image(path))
 
 
-def rows(found: list[Path], top: Path, base: Path, label: str, own: str) -> pd.DataFrame:
+def rows(paths_of: list[Path], top: Path, base: Path, label: str, own: str) -> pd.DataFrame:
     """Table rows (see `Layout.sets`) for the files of one class and split below `base`."""
-    paths = [printable(file.relative_to(top)) for file in found]
-    names = [printable(file.relative_to(base).with_suffix("")).casefold() for file in found]
-    made = {"file": found, "path": paths, "class": label, "name": names, "own": own}
+    paths = [printable(file.relative_to(top)) for file in paths_of]
+    names = [printable(file.relative_to(base).with_suffix("")).casefold() for file in paths_of]
+    made = {"file": paths_of, "path": paths, "class": label, "name": names, "own": own}
     return pd.DataFrame(made, columns=COLUMNS)
 
 
@@ -198,8 +198,8 @@ def _folders_within(classes: list[Path]) -> list[str]:
             "val, test) are, each once: rename them, or move out what is neither."
         )
     named = listed(f"{printable(p.name)} ({listed(names)})" for p, names in within.items())
-    said = f"Folders in class folders are taken for parts of the class: {named}."
-    return [said] if within else []
+    notice = f"Folders in class folders are taken for parts of the class: {named}."
+    return [notice] if within else []
 
 
 def _splits(inside: list[Path]) -> dict[str, Path]:

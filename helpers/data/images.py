@@ -64,7 +64,7 @@ Folder = Annotated[There, AfterValidator(_folder)]
 ONE, EACH = "one share", "a share of each class"
 Bias = Annotated[
     Annotated[Share, Tag(ONE)] | Annotated[dict[str, Share], AfterValidator(_of_each), Tag(EACH)],
-    Discriminator(lambda given: EACH if isinstance(given, dict) else ONE),
+    Discriminator(lambda value: EACH if isinstance(value, dict) else ONE),
 ]
 
 

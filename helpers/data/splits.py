@@ -19,10 +19,10 @@ def load_sets(
 ) -> tuple[dict[str, ImageSet], torch.Tensor, list[str]]:
     """Sets of image files, C's object masks (empty where not known), and a report."""
     every = {name: read(table, size, seed, per_class, name) for name, table in tables.items()}
-    report = [sentence for *_, said in every.values() for sentence in said]
+    report = [sentence for *_, notes in every.values() for sentence in notes]
     images = torch.cat([pixels for pixels, *_ in every.values()])  # one for each of the rows
     rows = pd.concat([r.assign(set=name) for name, (_, r, _) in every.items()], ignore_index=True)
-    matched, said = _match(rows, images, classes)
+    matched, notes = _match(rows, images, classes)
     copies = duplicates.copies(images)
     _refuse_twins(rows, images, copies)
     same = [*_of_one_name(rows, matched), *matched]
@@ -30,32 +30,32 @@ def load_sets(
     # left out: a row whose folder's split is not the one that a copy of it is in
     splits = zip(rows["own"], rows["split"], strict=True)
     dropped = np.array([own != "" and split not in own.split("+") for own, split in splits])
-    report += said + _about_copies(rows, copies, dropped)
+    report += notes + _about_copies(rows, copies, dropped)
     in_c = (rows["set"] == "C").to_numpy()
     alone = in_c & ~rows.index.isin([i for i, _ in matched])
     if matched and 0 < alone.sum() <= UNREADABLE_SHARE * in_c.sum():  # for them C has its masks
-        said = f"Left out of C, as no WB image shows their object, {alone.sum()}"
-        report, dropped = [*report, f"{said}: {listed(rows['path'][alone])}."], dropped | alone
+        notes = f"Left out of C, as no WB image shows their object, {alone.sum()}"
+        report, dropped = [*report, f"{notes}: {listed(rows['path'][alone])}."], dropped | alone
     return *_built(rows, images, matched, ~dropped, classes), report
 
 
 def _match(rows, images, classes) -> tuple[list[tuple[int, int]], list[str]]:
     """C and WB row pairs of one object, and a sentence on classes that have none."""
-    found, missing = [], []
+    matched, missing = [], []
     for name in classes if "WB" in set(rows["set"]) else ():
         c, wb = (np.flatnonzero((rows["class"] == name) & (rows["set"] == s)) for s in ("C", "WB"))
         pairs = duplicates.pairs(images[c], images[wb])
-        found += [(int(c[i]), int(wb[j])) for i, j in pairs]
+        matched += [(int(c[i]), int(wb[j])) for i, j in pairs]
         missing += [] if pairs else [name]
-    said = f"The WB images of {listed(missing)} are not C's with a white ground."
-    return found, [said] if missing else []
+    notice = f"The WB images of {listed(missing)} are not C's with a white ground."
+    return matched, [notice] if missing else []
 
 
 def _of_one_name(rows: pd.DataFrame, matched: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Pairs of rows of one name in one class and split; matched WB images are apart."""
     key = rows["class"] + "/" + rows["own"] + "/" + rows["name"]
-    shown = rows["class"].isin(rows["class"][[j for _, j in matched]]) & (rows["set"] == "WB")
-    first = rows.index.to_series().groupby(key.where(~shown, key + "/WB")).transform("min")
+    white = rows["class"].isin(rows["class"][[j for _, j in matched]]) & (rows["set"] == "WB")
+    first = rows.index.to_series().groupby(key.where(~white, key + "/WB")).transform("min")
     return list(zip(first, rows.index, strict=True))
 
 
@@ -90,13 +90,13 @@ def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]], dropped) ->
         elif rows["set"][i] != rows["set"][j]:
             kind = f"The same image is in {rows['set'][i]} and {rows['set'][j]} (kept in one split)"
         kinds.setdefault(kind, []).append(f"{rows['path'][i]} = {rows['path'][j]}")
-    said = [f"{kind}, {len(named)}: {listed(named)}." for kind, named in kinds.items()]
+    notes = [f"{kind}, {len(named)}: {listed(named)}." for kind, named in kinds.items()]
     if dropped.any():
-        said.append(
+        notes.append(
             "Left out, as the same image or object is in a later split (train before val before "
             f"test), {int(dropped.sum())}: {listed(rows['path'][dropped])}."
         )
-    return said
+    return notes
 
 
 def _built(rows, images, matched, keep, classes) -> tuple[dict[str, ImageSet], torch.Tensor]:

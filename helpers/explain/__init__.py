@@ -100,7 +100,7 @@ def explain(
     device = next(model.parameters()).device
     training = model.training
     model.eval()
-    start, found, unaccounted = time.perf_counter(), [], []
+    start, parts, unaccounted = time.perf_counter(), [], []
     try:
         first = _floats(images[:1], device)
         name, run, settings = _prepared(model, first, method, preset, settings)
@@ -110,11 +110,11 @@ def explain(
             if isinstance(maps, tuple):
                 maps, lost = maps
                 unaccounted.append(lost.float().cpu())
-            found.append(_checked(maps, batch, name, check_finite))
+            parts.append(_checked(maps, batch, name, check_finite))
     finally:
         model.train(training)
     lost = torch.cat(unaccounted) if unaccounted else None
-    return Maps(torch.cat(found), name, settings, time.perf_counter() - start, lost)
+    return Maps(torch.cat(parts), name, settings, time.perf_counter() - start, lost)
 
 
 def _prepared(model, first, method, preset, changes) -> tuple[str, Callable, dict]:
@@ -165,8 +165,8 @@ def _checked(maps: torch.Tensor, images: torch.Tensor, method: str, finite: bool
     """A batch of maps as float32 on the CPU, refused where it does not fit its images."""
     wanted = (len(images), *images.shape[-2:])
     if not isinstance(maps, torch.Tensor) or tuple(maps.shape) != wanted:
-        given = tuple(maps.shape) if isinstance(maps, torch.Tensor) else type(maps).__name__
-        raise ValueError(f"{method} must return a tensor of shape {wanted}, not {given}.")
+        actual = tuple(maps.shape) if isinstance(maps, torch.Tensor) else type(maps).__name__
+        raise ValueError(f"{method} must return a tensor of shape {wanted}, not {actual}.")
     maps = maps.detach().float().cpu()
     if finite and not maps.isfinite().all():
         unfit = ~maps.isfinite().all(-1).all(-1)

@@ -66,9 +66,9 @@ def output_of(model: nn.Module, layer: str) -> Iterator[list[torch.Tensor]]:
 @torch.enable_grad()
 def through(model: nn.Module, images, targets, layer: str) -> tuple[torch.Tensor, torch.Tensor]:
     """What the images are at a layer, ``input`` being they themselves, and the targets' logits."""
-    with nullcontext([images]) if layer == "input" else output_of(model, layer) as found:
+    with nullcontext([images]) if layer == "input" else output_of(model, layer) as kept:
         logits = target_logits(model, images, targets)
-    return found[0], logits
+    return kept[0], logits
 
 
 @torch.enable_grad()
@@ -81,8 +81,8 @@ def gradient_at(
     kept, logits = through(model, images, targets, layer)
     [gradient] = torch.autograd.grad(logits.sum(), kept)
     wide = torch.promote_types(gradient.dtype, torch.float32)
-    found = (kept.detach().to(wide), gradient.to(wide))
-    return found if layer == "input" else tuple(as_map(one, layer) for one in found)
+    both = (kept.detach().to(wide), gradient.to(wide))
+    return both if layer == "input" else tuple(as_map(one, layer) for one in both)
 
 
 @torch.enable_grad()
@@ -161,9 +161,9 @@ def ran(model: nn.Module, image: torch.Tensor) -> list[tuple]:
     runs, handles = [], []
     for name, module in network_of(model).named_modules():
 
-        def note(module, given, output, name=name):
+        def note(module, inputs, output, name=name):
             if isinstance(output, torch.Tensor):
-                runs.append((name, module, given[0] if given else None, output))
+                runs.append((name, module, inputs[0] if inputs else None, output))
 
         handles.append(module.register_forward_hook(note))
     try:

@@ -47,17 +47,17 @@ def propagate(model, images, targets, layer="input") -> tuple[torch.Tensor, ...]
         raise NotConserved("No relevance reached the input: the first layer is no convolution.")
     taken, entered = [], []
     network = network_of(ruled.requires_grad_(False))
-    network.register_forward_pre_hook(lambda _, given: entered.append(given[0]))
+    network.register_forward_pre_hook(lambda _, inputs: entered.append(inputs[0]))
     for name, module in network.named_modules():
         if isinstance(module, AFFINE):
             rule = _alpha1_beta0 if isinstance(module, nn.Conv2d) else _epsilon
             rule = _box(ruled) if name == opening else rule
-            asked = _linear(module), rule, taken, name == opening
-            module.forward = lambda x, asked=asked: _Rule.apply(x, *asked)
+            arguments = _linear(module), rule, taken, name == opening
+            module.forward = lambda x, arguments=arguments: _Rule.apply(x, *arguments)
     kept, logits = through(ruled, images.detach().requires_grad_(), targets, layer)
     ends = [*entered, kept]
-    arrived, found = torch.autograd.grad(logits.sum(), ends, materialize_grads=True)
-    relevance = arrived if layer == "input" else (kept * found).detach()
+    arrived, gradient = torch.autograd.grad(logits.sum(), ends, materialize_grads=True)
+    relevance = arrived if layer == "input" else (kept * gradient).detach()
 
     logit = logits.detach().double()
     # A layer may run on parts of the images that are stacked along the batch.
@@ -100,11 +100,11 @@ class _Rule(torch.autograd.Function):
         x, y = ctx.saved_tensors
         relevance = y * quotient
         with torch.enable_grad():
-            found = ctx.rule(ctx.linear, x, relevance, y).detach()
-        handed_on = found if ctx.opens else x * found  # the opening rule gives R itself
+            ratio = ctx.rule(ctx.linear, x, relevance, y).detach()
+        handed_on = ratio if ctx.opens else x * ratio  # the opening rule gives R itself
         taken = relevance.flatten(1).double().sum(1) - handed_on.flatten(1).double().sum(1)
         ctx.taken.append(taken)  # by biases and stabilisers
-        return found, None, None, None, None
+        return ratio, None, None, None, None
 
 
 def _linear(module: nn.Module) -> Callable:
@@ -134,8 +134,8 @@ def _over(relevance: torch.Tensor, z: torch.Tensor, epsilon: float = 1e-9) -> to
 def _back(linear, x, weights, s) -> torch.Tensor:
     """The transposed layer, with changed weights, applied to s."""
     x = x.detach().requires_grad_()
-    [found] = torch.autograd.grad(linear(x, weights, torch.zeros_like), x, s)
-    return found
+    [gradient] = torch.autograd.grad(linear(x, weights, torch.zeros_like), x, s)
+    return gradient
 
 
 def _epsilon(linear, x, relevance, y):

@@ -41,8 +41,8 @@ def integrated_gradients(
         with torch.no_grad():
             [start], [end] = (_at(model, one, layer) for one in (start, end))
     gradient = partial(layers.from_layer, model, images, targets, layer)
-    found = gradients.integrated_gradients(gradient, start, end, steps)
-    return reduced(layers.as_map(found, layer), reduce, images)
+    relevance = gradients.integrated_gradients(gradient, start, end, steps)
+    return reduced(layers.as_map(relevance, layer), reduce, images)
 
 
 def _at(model, images, layer: str) -> list[torch.Tensor]:
@@ -60,12 +60,12 @@ def lime(
     places = grid(segments, images)
     with torch.no_grad():
         logit = partial(layers.target_logits, model, targets=targets)
-        found = superpixels.lime(logit, images, places, samples, penalty, seed).T
+        coefficients = superpixels.lime(logit, images, places, samples, penalty, seed).T
     if best is None:
-        area = torch.bincount(places.flatten(), minlength=found.shape[1])
-        return (found / area.clamp(min=1))[:, places]
-    least = found.topk(min(best, found.shape[1]), dim=1).values[:, -1:]
-    return ((found >= least) & (found > 0)).float()[:, places]
+        area = torch.bincount(places.flatten(), minlength=coefficients.shape[1])
+        return (coefficients / area.clamp(min=1))[:, places]
+    least = coefficients.topk(min(best, coefficients.shape[1]), dim=1).values[:, -1:]
+    return ((coefficients >= least) & (coefficients > 0)).float()[:, places]
 
 
 def grid(segments: int, images: torch.Tensor) -> torch.Tensor:

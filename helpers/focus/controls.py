@@ -16,7 +16,7 @@ from helpers.data import ImageSet, mosaic
 from helpers.explain import METHODS, NotConserved, layers
 from helpers.focus.mosaics import CELLS, batches, cut, layouts
 from helpers.focus.networks import Model, right
-from helpers.focus.rating import method_settings, ratings, score, shown
+from helpers.focus.rating import label_of, method_settings, ratings, score
 from helpers.models.networks import Classifier
 from helpers.store import progress
 
@@ -117,8 +117,8 @@ def _maps(whole: Disconnected, mosaics, targets, methods: Iterable) -> Iterator[
         for setting, more in SETTINGS.get(method, {"": {}}).items():
             reads = MAP if MAP in (default, more.get("layer")) else "input"
             settings = quick | more | ({"layer": whole.layer} if reads == MAP else {})
-            named = filter(None, [shown(method), setting or reads.removeprefix("input")])
-            about = {"method": shown(method), "reads": reads, "name": ", ".join(named)}
+            named = filter(None, [label_of(method), setting or reads.removeprefix("input")])
+            about = {"method": label_of(method), "reads": reads, "name": ", ".join(named)}
             try:
                 maps = explain.explain(whole, mosaics, targets, method, **settings).maps
                 yield about | {"why": ""}, maps

@@ -64,8 +64,8 @@ def beside(images: ImageSet, masks: torch.Tensor) -> torch.Tensor:
     """As much as the masks, elsewhere: on the object, or half an image to the side."""
     aside, side = masks.roll(masks.shape[-1] // 2, -1) & ~masks, masks.shape[-1]
     steps = list(product(range(0, side, side // 12), repeat=2))
-    shown = masks.flatten(1).any(1) & (images.masks is not None)
-    for at in shown.nonzero().flatten().tolist():
+    visible = masks.flatten(1).any(1) & (images.masks is not None)
+    for at in visible.nonzero().flatten().tolist():
         moved = [masks[at].roll(step, (0, 1)) for step in steps]
         on = [(one & images.masks[at] & ~masks[at]).sum().item() for one in moved]
         aside[at] = moved[int(np.argmax(on))] & ~masks[at]
@@ -97,13 +97,13 @@ def rises(rated: pd.DataFrame, state: str = OVER) -> np.ndarray:
 
 def beyond(learned: np.ndarray, reference: np.ndarray) -> float:
     """p of "the rise is no larger than in reference trainings", all trainings exchanged."""
-    found = permutation_test(
+    test = permutation_test(
         (learned, reference),
         lambda one, other, axis: one.mean(axis=axis) - other.mean(axis=axis),
         alternative="greater",
         n_resamples=np.inf,
     )
-    return float(found.pvalue)
+    return float(test.pvalue)
 
 
 def gains(model: Model, without: ImageSet, marked: ImageSet, pair: tuple[str, str]) -> np.ndarray:
@@ -148,11 +148,11 @@ def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
     """Discs where outer images speak most for the target, by LRP or GradCAM: bool (N, H, W)."""
     target, outer = pair
     at = np.flatnonzero(images.table["class"] == outer)
-    asked = model.trainings[0], images.images[at], model.logit[target]
+    arguments = model.trainings[0], images.images[at], model.logit[target]
     try:
-        maps = explain.explain(*asked, "lrp").maps
+        maps = explain.explain(*arguments, "lrp").maps
     except explain.NotConserved:
-        maps = explain.explain(*asked, "gradcam").maps
+        maps = explain.explain(*arguments, "gradcam").maps
     masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
     for number, place in zip(at.tolist(), peaks(maps), strict=True):
         masks[number] = disc(masks.shape[1:], place, DISC * masks.shape[-1])
@@ -181,19 +181,19 @@ def by_method(
     first = rows[rows["training"] == rows["training"].iloc[0]]
     target, outer = first["target"].iloc[0], ~layouts(first)
     mosaics = torch.cat(list(batches(first, images.images)))
-    patch, found = _outer(in_mosaics(first, images.patches), outer), []
+    patch, measured = _outer(in_mosaics(first, images.patches), outer), []
     for name, (method, settings) in methods.items():
         placed, tops = [], []
         for training, own in rows.groupby("training"):
-            asked = mosaics, model.logit[target], method
-            maps = explain.explain(model.trainings[training], *asked, **settings).maps
+            arguments = mosaics, model.logit[target], method
+            maps = explain.explain(model.trainings[training], *arguments, **settings).maps
             wrong = _outer(maps, outer).clamp(min=0)
             sums = [m.double().sum((1, 2)).view(-1, 2).sum(1) for m in (wrong * patch, wrong)]
             placed.append(own.assign(focus=torch.div(*sums).numpy()))
             tops += [bool(one[at]) for one, at in zip(patch, peaks(wrong), strict=True)]
         share = mean(pd.concat(placed)).interval()
-        found.append((name, *share, float(patch.double().mean()), float(np.mean(tops))))
-    return pd.DataFrame(found, columns=["method", "share", "low", "high", "area", "peaks"])
+        measured.append((name, *share, float(patch.double().mean()), float(np.mean(tops))))
+    return pd.DataFrame(measured, columns=["method", "share", "low", "high", "area", "peaks"])
 
 
 def _outer(maps: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:

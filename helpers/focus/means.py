@@ -34,11 +34,11 @@ def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFram
     tell ratings apart. What is undefined is counted, and left out of the mean."""
     rows = []
     for names, part in rated.groupby(list(by), sort=False):
-        found = mean(part).interval()
-        low, high = np.clip(found[1:], 0, 1).tolist()
+        interval = mean(part).interval()
+        low, high = np.clip(interval[1:], 0, 1).tolist()
         row = dict(zip(by, names, strict=True)) | {"trainings": part["training"].nunique()}
         row |= {"mosaics": len(part.drop_duplicates(SHOWN))}
-        row |= {"undefined": part["focus"].isna().sum(), "mean": found.estimate}
+        row |= {"undefined": part["focus"].isna().sum(), "mean": interval.estimate}
         rows.append(row | {"mean_low": low, "mean_high": high, "seconds": part["seconds"].mean()})
     return pd.DataFrame(rows)
 
@@ -116,8 +116,8 @@ class Means:
 def _units(mosaics: pd.DataFrame) -> int:
     """Of one cell: different mosaics, or different images in a role where these are fewer."""
     images, inner = mosaics[IMAGES].to_numpy(), mosaics[TARGETS].to_numpy(dtype=bool)
-    shown = np.unique(images, axis=0), np.unique(images[inner]), np.unique(images[~inner])
-    return min(map(len, shown))
+    images_of = np.unique(images, axis=0), np.unique(images[inner]), np.unique(images[~inner])
+    return min(map(len, images_of))
 
 
 def _over_shared(apart: np.ndarray, number: np.ndarray, shared: sparse.csr_array) -> np.ndarray:

@@ -43,8 +43,8 @@ def design(
         others = [name for name in classes if name != target]
         slots = per_class if two_classes else 2 * per_class
         names = rng.permutation(np.resize(rng.permutation(others), slots)).tolist()
-        shown = (names, names) if two_classes else (names[::2], names[1::2])
-        for pair in zip(*shown, strict=True):
+        columns = (names, names) if two_classes else (names[::2], names[1::2])
+        for pair in zip(*columns, strict=True):
             images = [inner[target].deal()]
             images.append(inner[target].deal(images))
             for name in pair:

@@ -50,11 +50,11 @@ def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
 
 def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -> dict:
     """Mosaics of each set's held-out images, `per_class` of each target; or published ones."""
-    images, found = held_out(collection, recipe), {}
+    images, designs_of = held_out(collection, recipe), {}
     for name, one in images.items():
         ready = collection.mosaics.get(name)
         if ready is None:
-            found[name] = design(one.table, one.classes, per_class=per_class, seed=seed)
+            designs_of[name] = design(one.table, one.classes, per_class=per_class, seed=seed)
             continue
         if recipe.fit != AS_IT_IS:
             held = np.flatnonzero(collection.sets[name].table["split"] == "test")
@@ -62,8 +62,8 @@ def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -
             ready = ready.assign(**{cell: np.searchsorted(held, ready[cell]) for cell in IMAGES})
         if ready.empty:
             raise ValueError(f"{name}: no published mosaic is free of training images.")
-        found[name] = ready.groupby("target").head(per_class).reset_index(drop=True)
-    return found
+        designs_of[name] = ready.groupby("target").head(per_class).reset_index(drop=True)
+    return designs_of
 
 
 def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "") -> Model:
@@ -95,8 +95,8 @@ def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "
 
 def every(collection: Collection, recipes: Sequence[Recipe], seed: int, sets) -> list[Model]:
     """A model of each recipe on each set; all sets where the collection has none of these."""
-    asked = [name for name in sets if name in collection.sets] or list(collection.sets)
-    return [model(collection, recipe, seed, name) for recipe in recipes for name in asked]
+    chosen = [name for name in sets if name in collection.sets] or list(collection.sets)
+    return [model(collection, recipe, seed, name) for recipe in recipes for name in chosen]
 
 
 def stopped_early(collection: Collection, several: Sequence[Model], seed: int) -> list[Model]:
@@ -109,8 +109,10 @@ def accuracies(several: Sequence[Model], images: Mapping[str, ImageSet]) -> pd.D
     """Accuracy of each model, with low and high, on the held-out images of its own set."""
     rows = []
     for one in several:
-        found = right(one, images[one.trained_on])
-        rows.append((one.recipe.architecture, one.trained_on, *found.shape, *stats.share(found)))
+        correct = right(one, images[one.trained_on])
+        rows.append(
+            (one.recipe.architecture, one.trained_on, *correct.shape, *stats.share(correct))
+        )
     names = ["architecture", "set", "trainings", "images", "accuracy", "low", "high"]
     return pd.DataFrame(rows, columns=names)
 

@@ -44,15 +44,15 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
             "A layout has no target cells, or only target cells, so that all maps score the same."
         )
     where = layouts.to(maps.device)
-    found = [_finite(*part) for part in zip(maps.split(CHUNK), where.split(CHUNK), strict=True)]
-    return torch.cat(found).cpu()
+    scores = [_finite(*part) for part in zip(maps.split(CHUNK), where.split(CHUNK), strict=True)]
+    return torch.cat(scores).cpu()
 
 
 def _finite(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
     """The scores of a few maps; in double precision where sums in their own are too large."""
-    found = equation.focus_of(maps.detach(), layouts)
-    again = found.isnan() & maps.isfinite().flatten(1).all(1)
-    return equation.focus_of(maps.detach().double(), layouts) if again.any() else found
+    scores = equation.focus_of(maps.detach(), layouts)
+    again = scores.isnan() & maps.isfinite().flatten(1).all(1)
+    return equation.focus_of(maps.detach().double(), layouts) if again.any() else scores
 
 
 def rate(
@@ -67,30 +67,30 @@ def rate(
         raise ValueError(f"The model has no class {unknown[0]!r} that mosaics have.")
     targets = torch.tensor([model.logit[name] for name in table["target"]])
     settings = {**method_settings(method, effort), **settings}
-    found = []
-    for training, network in enumerate(progress(model.trainings, desc=shown(method), delay=2)):
+    parts = []
+    for training, network in enumerate(progress(model.trainings, desc=label_of(method), delay=2)):
         packages = {type(part).__module__.split(".")[0] for part in network.modules()}
         told = packages <= {"torch", "torchvision", "helpers"}  # what it computes, by its key
         score_all = _kept if isinstance(method, str) and told else _scored
         done = score_all(network, images.images, table, targets, method, shape, settings)
-        row = {"method": shown(method), "focus": done[0], "seconds": done[1]}
-        found.append(table.assign(**row, training=training))
-    rows = pd.concat(found, ignore_index=True)
+        row = {"method": label_of(method), "focus": done[0], "seconds": done[1]}
+        parts.append(table.assign(**row, training=training))
+    rows = pd.concat(parts, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 
 
 def ratings(models: Iterable[Model], images, tables, methods, **more) -> pd.DataFrame:
     """Every method on every model, on the image set that it was trained on. `images` and `tables`
     are by set; `more` is `effort` and `shape`. `attrs["refused"]` says why a method refuses."""
-    found, refused = [], {}
-    asked = [(model, method) for model in models for method in methods]
-    for model, method in progress(asked, desc="rating", delay=2):
+    parts, refused = [], {}
+    cases = [(model, method) for model in models for method in methods]
+    for model, method in progress(cases, desc="rating", delay=2):
         name = model.trained_on
         try:
-            found.append(rate(model, images[name], tables[name], method, **more))
+            parts.append(rate(model, images[name], tables[name], method, **more))
         except NotConserved as reason:
             refused[model.name, method] = str(reason)
-    rows = pd.concat(found, ignore_index=True)
+    rows = pd.concat(parts, ignore_index=True)
     rows.attrs["refused"] = refused
     return rows
 
@@ -101,8 +101,8 @@ def method_settings(method: str | Callable, effort: str) -> dict:
     return {"preset": preset, **EFFORTS[effort].get(method, {})}
 
 
-def shown(method: str | Callable) -> str:
-    """A method's shown name, or a callable's own."""
+def label_of(method: str | Callable) -> str:
+    """A method's printed name, or a callable's own."""
     return METHODS[method].name if method in METHODS else getattr(method, "__name__", str(method))
 
 
@@ -111,11 +111,11 @@ def _scored(network, images, table, targets, method, shape, settings) -> np.ndar
     scores, seconds = [], 0.0
     stream, places = batches(table, images, shape, AT_A_TIME), layouts(table).split(AT_A_TIME)
     for mosaics, wanted, where in zip(stream, targets.split(AT_A_TIME), places, strict=True):
-        found = explain.explain(network, mosaics, wanted, method, check_finite=False, **settings)
-        if found.settings.get("layer"):  # found by name once, not in every batch
-            settings = settings | {"layer": found.settings["layer"]}
-        seconds += found.seconds
-        scores.append(score(found.maps, where))
+        maps = explain.explain(network, mosaics, wanted, method, check_finite=False, **settings)
+        if maps.settings.get("layer"):  # found by name once, not in every batch
+            settings = settings | {"layer": maps.settings["layer"]}
+        seconds += maps.seconds
+        scores.append(score(maps.maps, where))
     return np.stack([torch.cat(scores).numpy(), np.full(len(table), seconds / len(table))])
 
 

@@ -113,13 +113,13 @@ def share(values, error: Callable = crossed_error) -> Interval:
     low, high = min(np.nanmin(g) for g in groups), max(np.nanmax(g) for g in groups)
     if low < 0 or high > 1:
         raise ValueError(f"shares must lie in [0, 1], not {low}..{high}")
-    found, trials = mean(groups, error=error), sum(g.shape[1] for g in groups)
-    p = min(max(found.estimate, 0.0), 1.0)
+    average, trials = mean(groups, error=error), sum(g.shape[1] for g in groups)
+    p = min(max(average.estimate, 0.0), 1.0)
     if 0 < p < 1:
-        if not found.error > 0:
-            return found.interval()
-        student = scipy.stats.t.ppf(UPPER, found.freedom)
-        trials = p * (1 - p) / found.error**2 * (scipy.stats.norm.ppf(UPPER) / student) ** 2
+        if not average.error > 0:
+            return average.interval()
+        student = scipy.stats.t.ppf(UPPER, average.freedom)
+        trials = p * (1 - p) / average.error**2 * (scipy.stats.norm.ppf(UPPER) / student) ** 2
     return Interval(p, *wilson(p * trials, trials))
 
 
