@@ -115,7 +115,7 @@ def _wrapped(network: nn.Module, like, name: str) -> Network:
     size = stated.crop or np.broadcast_to(stated.resize or 224, 2)
     if size[0] != size[1]:
         raise ValueError(f"model: {name} wants images of {size} pixels; only square ones are asked")
-    model = models.wrap(network, mean=stated.mean, std=stated.std)
+    model = models.wrap(network, like)  # refuses what more is done to images
     return Network(model.eval(), stated, int(size[0]), name)
 
 
