@@ -196,25 +196,23 @@ def changes(audited, seed=0) -> tuple[pd.DataFrame, pd.DataFrame]:
 # %% ../../notebooks/13_audit_your_table.ipynb #13-head
 def held_fixed(audited) -> list[str]:
     """What strata leave of the sure gaps: a sentence for each of the first three."""
-    sentences, words, sure = [], page.WORDS, audited.gaps[audited.gaps["told"] == "yes"]
+    parts, words, sure = [], page.WORDS, audited.gaps[audited.gaps["told"] == "yes"]
     held = f"With {' and '.join(audited.counted.strata)} held fixed,"
-    widest = (
-        audited.fixed.merge(sure[["measure", "attribute"]].head(3)) if len(audited.fixed) else []
-    )
-    for row in widest.itertuples() if len(widest) else ():
+    rows = audited.fixed.merge(sure[["measure", "attribute"]].head(3)) if len(audited.fixed) else []
+    for row in rows.itertuples() if len(rows) else ():
         if row.told == "yes":
             ends = f"{row.value:.3f} after ({row.low:.3f} to {row.high:.3f})"
             pair = f"{row.group_i} against {row.group_j}: {row.before:.3f} before, {ends}"
-            sentences.append(f"{held} {words[row.measure]}, {pair}.")
+            parts.append(f"{held} {words[row.measure]}, {pair}.")
         else:
             of = f"no gap of {row.attribute} in the {words[row.measure]}"
-            sentences.append(f"{held} {of} is told from chance.")
-    return sentences
+            parts.append(f"{held} {of} is told from chance.")
+    return parts
 
 
 def headline(audited, crossed, held=()) -> str:
     """What was found, in a sentence or two: the widest sure gap, or what cannot be said."""
-    words, sentences, several = page.WORDS, [], f"{len(audited.gaps)} gaps between groups"
+    words, parts, several = page.WORDS, [], f"{len(audited.gaps)} gaps between groups"
     sure = audited.gaps[audited.gaps["told"] == "yes"]
     if not audited.shuffles:
         return f"{several} were not tested: clusters have too many rows."
@@ -222,20 +220,18 @@ def headline(audited, crossed, held=()) -> str:
         (low, one), (high, other) = sorted([(row.f_i, row.group_i), (row.f_j, row.group_j)])
         both = f"{low:.3f} for {row.attribute} = {one} and {high:.3f} for {row.attribute} = {other}"
         ends = f"{row.value:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
-        sentences.append(
-            f"The widest sure one: the {words[row.measure]} is {both}, a gap of {ends}."
-        )
-    sentences += held
+        parts.append(f"The widest sure one: the {words[row.measure]} is {both}, a gap of {ends}.")
+    parts += held
     level, least = largest_gaps.LEVEL, page.SMALL
     for row in [r for r in crossed.itertuples() if r.p <= level and r.n >= least][:1]:
         if abs(row.difference) > sure["value"].max() or sure.empty:  # no part of a wider one
             both = f"{row.value:.3f} for {row.group} (n = {row.n:,}), for others {row.others:.3f}"
             ends = f"{row.difference:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
             which = f"Of intersections, the widest sure one: the {words[row.measure]}"
-            sentences.append(f"{which} is {both}, a difference of {ends}.")
+            parts.append(f"{which} is {both}, a difference of {ends}.")
     chances = powers(audited)
-    if len(chances) and not sentences:
+    if len(chances) and not parts:
         seen = "{:.0%} to {:.0%}".format(*chances["gap of 5 points"].agg(["min", "max"]))
-        sentences.append(f"A gap of 5 points would be seen in {seen} of such tables, by measure.")
+        parts.append(f"A gap of 5 points would be seen in {seen} of such tables, by measure.")
     text = "are more than chance gives" if len(sure) else "is told from chance"
-    return " ".join([f"{len(sure) or 'None'} of {several} {text}.", *sentences])
+    return " ".join([f"{len(sure) or 'None'} of {several} {text}.", *parts])
