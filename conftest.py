@@ -24,8 +24,7 @@ import forked
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
-    """Compare no outputs (nbval's lax mode) where this machine's numbers are not the suite's. With
-    pytest-xdist it is asked once, for workers have the options of the first process."""
+    """Compare no outputs (nbval's lax mode) where this machine's numbers are not the suite's."""
     import pandas as pd  # after helpers, which pins the kernels
 
     pd.set_option("mode.string_storage", "python")  # as every run has it (`seed_everything`)
@@ -33,7 +32,7 @@ def pytest_configure(config):
         folder = tempfile.TemporaryDirectory(prefix="kernels-")
         config.add_cleanup(folder.cleanup)
         config.add_cleanup(forked.begin(Path(folder.name)))
-    if not config.option.nbval or hasattr(config, "workerinput"):
+    if not config.option.nbval:
         return
     import kernels
 
