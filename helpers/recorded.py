@@ -58,19 +58,20 @@ def write(path: Path, text: str) -> None:
 
 
 def driver(about: str, **options) -> argparse.Namespace:
-    """What is asked of a driver: the file to write, and options with their defaults, of which a
-    sequence stands for several values."""
+    """What is asked of a driver: the file to write, and options with their defaults: a
+    sequence stands for several numbers, None for a file or folder, False for a switch."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("file", type=Path)
     for name, value in options.items():
-        kind = {} if isinstance(value, int | str) else {"nargs": "+"}
-        of = type(value[0] if kind else value)
-        parser.add_argument(f"--{name.replace('_', '-')}", default=value, type=of, **kind)
+        several = {} if value is None or isinstance(value, int | str) else {"nargs": "+"}
+        of = Path if value is None else type(value[0] if several else value)
+        kind = {"action": "store_true"} if value is False else {"type": of, **several}
+        parser.add_argument(f"--{name.replace('_', '-')}", default=value, **kind)
     return parser.parse_args()
 
 
 def in_parts(path: Path, made: Callable, arguments: Iterable, digits: int, **csv) -> None:
-    """Write the table of what `made` gives for each of the tuples `asked`; each part is kept."""
+    """Write the table of what `made` gives for each of the tuples `arguments`; each is kept."""
     code, parts, csv = maker(_ledger().loc[path.name, "driver"]), [], {"index": False, **csv}
     for one in arguments:
         name = store.key("part", table=path.name, code=code, asked=one)

@@ -5,7 +5,6 @@ drawn worlds and, where their folder is given, in partitions of photographs. The
 on seeds below 1000, and an earlier one was tried on 1000 to 1014: none of them is in the table.
 """
 
-import argparse
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,7 @@ from helpers.worlds import pictures
 AUDITED, EACH, PARTS = 37, 57, 4  # images a class of the audit, of all; parts of context images
 CONTEXT_OF = {"airplane": "sky", "cup": "wood", "fire hydrant": "road", "kangaroo": "park"}
 SIZE = 160  # pixels of a photograph
+OF_PHOTOGRAPHS = {"photographs": None, "weights": None}  # objects/ and contexts/; squeezenet1_0's
 CODE = source.Source(
     "audit/model", "audit/planting", "audit/retraining", "models/networks", "sweeps/audit_trials",
     "worlds/pictures",
@@ -252,23 +252,13 @@ def summary(images: str, rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(cells)
 
 
-def options(about: str, seeds: range) -> argparse.ArgumentParser:
-    """What may be said to a sweep over partitions of photographs."""
-    made = argparse.ArgumentParser(description=about)
-    made.add_argument("file", type=Path)
-    made.add_argument("--seeds", type=int, nargs="+", default=list(seeds))
-    made.add_argument("--photographs", type=Path, help="folder with objects/ and contexts/")
-    made.add_argument("--weights", type=Path, help="of squeezenet1_0")
-    return made
-
-
 def main() -> None:
     """Write the table of some seeds as CSV."""
-    made = options("Plant contexts and marks, and audit.", range(2000, 2030))
-    made.add_argument("--summary", type=Path, help="a second CSV: shares with intervals")
-    made.add_argument("--worlds", type=int, default=15, help="how many of the seeds in worlds")
-    made.add_argument("--heads", action="store_true", help="other kinds of heads, of photographs")
-    arguments = made.parse_args()
+    arguments = recorded.driver(
+        "Plant contexts and marks, and audit (`worlds`: seeds of drawn worlds, too; `heads`: of "
+        "other kinds, of photographs; `summary`: a second CSV, shares with intervals).",
+        seeds=range(2000, 2030), worlds=15, heads=False, **OF_PHOTOGRAPHS, summary=None,
+    )  # fmt: skip
     project.seed_everything(0)
     of, tables, every = {}, [], {"linear": Heads()}
     if arguments.photographs:

@@ -54,7 +54,7 @@ def _mixed(one: ImageSet, classes: Sequence[str], other: ImageSet) -> ImageSet:
 
 
 def _trials(seed: int, tests: Sequence[ImageSet], dose: float, planted: str) -> list[dict]:
-    """The trials of the networks that are trained at one dose; `shown` is clean, marked, sham."""
+    """The trials of the networks that are trained at one dose; `tests` are clean, marked, sham."""
     own = _images(seed, pictures.marked_shares(dose, planted, CLASSES))
     sees = own.to_train()
     settings = {"seed": seed, "epochs": RECIPE.epochs, "folder": store.networks()}

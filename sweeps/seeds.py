@@ -83,8 +83,8 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     same = judged.nunique(axis=1) == 1
     turned = judged.isin(RIGHT).any(axis=1) & judged.isin(WRONG).any(axis=1)
     counts = {"verdicts": same | True, "same in all": same, "differ": ~same, "turned over": turned}
-    table_of = pd.DataFrame(counts).groupby("lesson").sum()
-    return pd.concat([table_of, table_of.sum().to_frame("all").T]).rename_axis("lesson")
+    sums = pd.DataFrame(counts).groupby("lesson").sum()
+    return pd.concat([sums, sums.sum().to_frame("all").T]).rename_axis("lesson")
 
 
 def run(lessons: Sequence[str], seed: int, cores: str) -> Path:

@@ -144,8 +144,9 @@ def readers(of: dict, seed: int) -> pd.DataFrame:
 
 def main() -> None:
     """Write the table of some seeds as CSV."""
-    options = trials.options("Plant contexts in photographs, and ask.", range(2000, 2015))
-    options = options.parse_args()
+    seeds = range(2000, 2015)
+    about = "Plant contexts in photographs, and ask."
+    options = recorded.driver(about, seeds=seeds, **trials.OF_PHOTOGRAPHS)
     project.seed_everything(0)
     of = kept(options.photographs, options.weights)
     parts = [readers(of, seed) for seed in progress(options.seeds, desc="partitions")]

@@ -101,7 +101,7 @@ def of_file(
     threshold: float | None = None,
     **columns: Any,
 ) -> Tally:
-    """Count a file, a folder, a pattern of files, or rows in memory, by one GROUP BY. `given` are
+    """Count a file, a folder, a pattern of files, or rows in memory, by one GROUP BY. `columns` are
     columns by role and lists of sensitive_features and strata; `positive` is as of --positive.
     A ValueError tells what is in doubt or wrong."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:

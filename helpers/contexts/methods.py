@@ -28,8 +28,8 @@ GROUND = "mean"  # the neutral ground of mosaics and of pasting, as `mosaics.neu
 
 def alone(context_logits: Mapping, ground, classes: Sequence[str]) -> pd.DataFrame:
     """What context images alone, and the neutral ground alone, are taken for: rows as those of
-    :func:`pulls`, with the context image as the object. `shown` has logits (T, M, K) by class of
-    the context, `ground` (T, 1, K) has the ground's; *logits*: the class's above the others' mean.
+    :func:`pulls`, with the context image as the object. `context_logits` has (T, M, K) by class of
+    the context, `ground` (T, 1, K) is the ground's; *logits*: the class's above the others' mean.
     """
     parts, measured = [], {}
     for of, logits in {**context_logits, NEUTRAL: ground}.items():

@@ -94,7 +94,7 @@ def mapping(
 def cut(
     images: ImageSet, masks: torch.Tensor, context_of: Mapping[str, str]
 ) -> tuple[dict[str, torch.Tensor], dict[str, str], list[str]]:
-    """As `given`, cut from C images outside of their `masks`; none where a class gives none."""
+    """As :func:`of_folders`, cut from C images outside of `masks`; none where a class has none."""
     if unknown := sorted(set(context_of) - set(images.classes)):
         raise ValueError(
             f"context_of: {listed(unknown)} is no class; the classes are {listed(images.classes)}."

@@ -128,7 +128,7 @@ def _joined(path: Path, images, boxes, notes: Counter) -> tuple[pd.DataFrame, pd
     return (images, target) if by == "box" else (target, boxes)
 
 
-def explaining(frames: Frames, bounds: Sequence[float] = (32**2, 96**2)) -> list[Attribute]:
+def explaining(frames: Frames, bounds: Sequence[float]) -> list[Attribute]:
     """What every box has and may explain a gap: its size (by `bounds` of its area, square pixels),
     its shape, and how many boxes its image has, as 08 has them."""
     codes, of_detections = (

@@ -32,7 +32,7 @@ NONE: Mapping = {}
 
 @cache
 def read(path: Path = TABLE) -> pd.DataFrame:
-    """The claims, indexed by `id`; ``data/README.md`` says what the columns hold."""
+    """The claims, indexed by `id`; ``data/paper/README.md`` says what the columns hold."""
     table = pd.read_csv(path, dtype=str, keep_default_na=False).set_index("id")
     return table.assign(bound=pd.to_numeric(table["bound"]))
 

@@ -129,7 +129,7 @@ def optimized() -> None:
 
 
 def checked(values: Mapping[str, Any], chosen: Iterable[str]) -> SimpleNamespace:
-    """Check values of declared parameters; networks are tried out where `given` names them."""
+    """Check values of declared parameters; networks are tried out where `chosen` names them."""
     problems, right, kinds = [], {}, get_type_hints(Declared, include_extras=True)
     for name, value in values.items():
         if name not in kinds:

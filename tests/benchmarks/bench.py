@@ -376,7 +376,7 @@ def audited(folder: str) -> None:
     chance = detector_audit.deals(compared, matches.boxes, np.arange(matches.n_images), 0)
     null = detector_audit.by_chance(classes, chance, 999)
     detector_audit.named(classes, names, compared, null, chance, (0.02, 0.05, 0.1, 0.2, 0.3), 20)
-    others = compared[1:] + brought.explaining(world)
+    others = compared[1:] + brought.explaining(world, detector_audit.BOUNDS)
     detector_audit.explained(matches, compared[0], names[0], others, **how)
 
 
