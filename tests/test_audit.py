@@ -9,7 +9,7 @@ import pytest
 
 from helpers import store
 from helpers.audit import command, form, groups, largest_gaps, page, tally
-from helpers.blocks import blocks, counts, report
+from helpers.blocks import blocks, counts, curves, report
 
 N = 600
 
@@ -208,7 +208,7 @@ def test_scores_in_steps_miss_auc_by_no_more_than_is_said(rows, monkeypatch):
     for steps in (3, 10, 50):
         monkeypatch.setattr(tally, "STEPS", steps)
         rough = tally.of_file(rows, sensitive_features=["race"]).table()
-        true, found = (blocks.auc(data.kinds, data.mass()) for data in (exact, rough))
+        true, found = (curves.auc(data.kinds, data.mass()) for data in (exact, rough))
         bound = blocks.auc_error(rough)
         assert (np.abs(true - found) <= bound + 1e-12).all()
         assert bound.max() < 1 / steps

@@ -19,6 +19,11 @@ import pandas as pd
 from helpers import store
 
 SCHEMA = 1  # of findings.json
+NOTEBOOKS = {"table": "13_audit_your_table", "model": "11_audit_your_model"}
+NOTEBOOKS |= {"detector": "12_audit_your_detector"}
+OPTIONS = {"network": "model", "photographs": "images", "places": "contexts"}
+OPTIONS |= {"group_table": "groups", "class_table": "classes"}
+"""How a parameter is called on the command line, where that is another word."""
 LIBRARIES = ("duckdb", "numpy", "pandas", "scipy")
 COLUMNS = ("finding", "name", "measure", "by", "value", "low", "high", "p", "verdict", "sentence")
 QUESTIONS = {
@@ -103,12 +108,13 @@ def write(
     return folder
 
 
-def run(notebook: str, name: str, values: Mapping[str, Any]) -> None:
+def run(kind: str, name: str, values: Mapping[str, Any]) -> None:
     """Run an audit's notebook with these parameters into ``audit/NAME``; a bar names the heading
     that is reached. What it refuses is one sentence, another error is named with its cell, and a
     page of before says that it is one."""
     import papermill  # takes a second, and notebooks have no need of it
 
+    notebook = NOTEBOOKS[kind]
     os.environ |= {"TQDM_DISABLE": "1", "SUITE_AUDIT": "1"}  # of the kernel, which begins here
     usual = re.sub(r"[^\w.-]", "_", name).lstrip(".-") or notebook
     values = {"output": f"audit/{usual}", **values}
@@ -160,9 +166,9 @@ def _outdated(page: Path) -> bool:
 
 
 def command(values: Mapping[str, Any], sample: str) -> str:
-    """The command that makes an audit again, of what was given by the names of its options;
-    "options" are such words themselves. Where nothing was given: that of the sample."""
-    options = {name: value for name, value in values.items() if value}
+    """The command that makes an audit again, of the notebook's parameters that were given;
+    "options" are words of it. Where nothing was given: that of the sample."""
+    options = {OPTIONS.get(name, name): value for name, value in values.items() if value}
     words = [] if options.keys() - {"options", "seed"} else ["--sample", sample]
     for name, value in options.items():
         text = ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,11 +1,10 @@
 """What is asked of a table of predictions: who is in it, whose rates differ, what is not known."""
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from helpers.audit import largest_gaps, options, tally
+from helpers.audit import command, largest_gaps, tally
 from helpers.audit.tally import Tally
 from helpers.blocks import blocks, counts, report
 
@@ -60,7 +59,7 @@ class Audit:
         several = [n for n in counted.sensitive_features if counted.rows[n].nunique() > 1]
         if not several:
             raise ValueError("each group column has one value only: there is nothing to compare")
-        known = [*options.REFERENCES, *counted.rows[several].stack().unique()]
+        known = [*command.REFERENCES, *counted.rows[several].stack().unique()]
         counts.known("--reference", known, reference)
         self.several, self.reference = several, reference
         by = {n: counted.table([n]) for n in several}
@@ -184,16 +183,14 @@ def printed(table: pd.DataFrame) -> pd.Series:
 
 def made(arguments: list[str], seed: int = 0) -> Audit:
     """The audit that the command line asks for; a ValueError says what is in doubt."""
-    told = vars(options.parser().parse_args(arguments))
-    path, how = told.pop("table"), {of: told.pop(of) for of in ("limit", "draws", "reference")}
-    return Audit(tally.of_file(path, **_given(**told)), Path(path).name, seed=seed, **how)
-
-
-def _given(map: list, positive: list | None, **columns: Any) -> dict:
-    """What `tally.of_file` takes; refused where a role was given two columns."""
-    arguments = {name: column for name, column in columns.items() if column is not None}
-    for role, column in map:
+    told = vars(command.of_table().parse_args(arguments))
+    path, positive, maps = (told.pop(of) for of in ("table", "positive", "map"))
+    how = {of: told.pop(of) for of in ("limit", "draws", "reference")}
+    for role, column in maps:
         counts.known("--map: role", tally.ROLES, role)
-        if arguments.setdefault(role, column) != column:
-            raise ValueError(f"{arguments[role]} and {column} were both given as {role}: give one")
-    return arguments | ({"positive": ",".join(positive)} if positive else {})
+        if (told.get(role) or column) != column:
+            raise ValueError(f"{told[role]} and {column} were both given as {role}: give one")
+        told[role] = column
+    columns = {name: column for name, column in told.items() if column is not None}
+    counted = tally.of_file(path, positive=positive and ",".join(positive), **columns)
+    return Audit(counted, Path(path).name, seed=seed, **how)

@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import coo_array
 
 from helpers import stats
-from helpers.blocks import blocks, resampling
+from helpers.blocks import blocks, intervals, resampling
 from helpers.blocks.blocks import Sample
 from helpers.blocks.counts import CELLS, Table, known
 
@@ -126,37 +125,16 @@ def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> 
     groups = len(data.groups)
     value = grid.measures[0].of(data.kinds, data.mass(data.pooled))[:groups]
     if of in blocks.SHARES:
-        n, trials = _independent(data, of, value)
+        n, trials = intervals.independent(data, of, value)
         low, high = stats.wilson(np.nan_to_num(value).clip(0, 1) * trials, trials)
     else:
         n = (data.groups.member @ data.pooled.sum(1)).astype(int)
         drawn = pd.DataFrame(resampling.resampled(data, grid, draws, seed).f[of][:, :groups])
-        low, high = drawn.quantile([resampling.SIDE, 1 - resampling.SIDE]).to_numpy()
+        low, high = drawn.quantile([intervals.SIDE, 1 - intervals.SIDE]).to_numpy()
     columns = {"group": data.groups.names, "n": n, "value": value, "low": low, "high": high}
     if data.counts.ndim == 3:
         columns["adjusted"] = blocks.drawn(data, grid).sides(of, blocks.alone)[0]
     return pd.DataFrame(columns)
-
-
-def _independent(data: Table, of: str, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of each group's rate, and as many independent ones as have its error: (G,) each."""
-    # by linearisation, and for rates of 0 and 1 by Kish's design effect
-    held, inside = data.pooled, data.groups.member
-    hit, counted = (np.isin(data.kinds["cell"], cells) for cells in blocks.SHARES[of])
-    size = counted * np.asarray(data.kinds.get("sample_weight", 1.0))
-    place = cluster = np.arange(held.size)
-    times = np.sqrt(held.ravel())  # each row is a cluster, so that equal ones add as squares
-    if data.rows is not None:
-        place, cluster, times = data.rows[["place", "cluster", "times"]].to_numpy().T
-    atom, kind = np.divmod(place % held.size, held.shape[1])
-    shape = len(held), cluster.max() + 1
-    parts = (times * (size * of_kind)[kind] for of_kind in (hit, counted))
-    hits, every = (inside @ coo_array((x, (atom, cluster)), shape).tocsr() for x in parts)
-    edge = np.isin(value, (0, 1))
-    off = hits * np.where(edge, 0, 1)[:, None] - every * np.where(edge, -1, value)[:, None]
-    spread = np.where(edge, 1, value * (1 - value)) * (inside @ (held @ size)) ** 2
-    trials = np.nan_to_num(blocks.ratio(spread, (off * off).sum(1)))
-    return (inside @ held[:, counted].sum(1)).astype(int), trials
 
 
 def explain(report: Report, measure: str, set: str, comparison: str, reduction: str, top: int = 5):

@@ -11,12 +11,11 @@ from helpers import stats
 from helpers.blocks import blocks, chance
 from helpers.blocks.blocks import Grid, Sample
 from helpers.blocks.counts import Table, limit
+from helpers.blocks.intervals import errors, extreme, extreme_ratio, outer, total
 
 AT_ONCE = 2_000_000  # numbers in one block of resampled counts
 MOST = 40_000_000  # draws x comparisons held at once
 MOST_ROWS = 2_000_000  # between which groups are exchanged row by row
-SIDE = 0.025  # intervals are 95% intervals
-FAR = 1e60  # stands for an infinite error, where arithmetic still works
 SIGNED = {"abs": "sabs", "rel": "srel"}
 
 
@@ -169,75 +168,3 @@ LINEAR = {  # what each comparison counts in a reduction, of their weights
     "wmean": lambda weight: weight,
     "wmean_normalised": lambda weight: weight / (weight.sum() or 1),
 }
-
-
-def errors(estimate: np.ndarray, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How far draws (D, P) are from estimates (P,), and the standard error of each."""
-    with np.errstate(invalid="ignore"):  # infinite ratios
-        error = np.nan_to_num(draws - estimate, nan=0.0, posinf=FAR, neginf=-FAR)
-    spread = error.std(0)
-    if spread.max() > FAR / 1e20:  # a few infinite draws do not matter
-        spread = np.subtract(*np.quantile(error, [0.8413, 0.1587], axis=0)) / 2
-    return error, spread
-
-
-def extreme(estimate, draws, unsigned: bool = False, least: bool = False) -> tuple[float, float]:
-    """Ends of an interval for the largest (or `least`) of quantities (P,), from draws (D, P)."""
-    known = ~np.isnan(estimate)
-    if not known.any():
-        return np.nan, np.nan
-    estimate, draws = estimate[known], draws[:, known]
-    if unsigned and least:
-        estimate, draws = np.abs(estimate), np.abs(draws)
-    elif unsigned:
-        estimate, draws = (np.concatenate([x, -x], axis=-1) for x in (estimate, draws))
-    if least:
-        low, high = extreme(-estimate, -draws)
-        return -high, -low
-    error, spread = errors(estimate, draws)
-    near = estimate + _reach(estimate, spread) >= np.max(estimate - _reach(estimate, spread))
-    estimate, error, spread = estimate[near], error[:, near], spread[near]
-    steps = np.divide(error, spread, out=np.zeros_like(error), where=spread > 0)
-    low = np.max(estimate - np.quantile(steps.max(1), 1 - SIDE) * spread)
-    high = np.max(estimate - np.quantile(error, SIDE, axis=0))
-    ends = float(low), float(max(high, estimate.max()))
-    return tuple(np.copysign(np.inf, e) if abs(e) > FAR / 1e20 else e for e in ends)
-
-
-def extreme_ratio(estimate, draws, unsigned: bool, least: bool) -> tuple[float, float]:
-    """`extreme` of 1 - fi / fj, where every pair is there both ways, from that of log(fj / fi)."""
-    if unsigned and least:
-        return extreme(estimate, draws, unsigned, least)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        most = np.clip(extreme(-np.log1p(-estimate), -np.log1p(-draws)), 0, None)
-        if unsigned or least:
-            return tuple(sorted(np.expm1(most) * (1 if unsigned else -1)))
-        return tuple(-np.expm1(-most))
-
-
-def total(estimate, error, spread, weight: np.ndarray, unsigned: bool) -> tuple[float, float]:
-    """Ends of an interval for sum(weight * x), or with `unsigned` for sum(weight * |x|)."""
-    if not unsigned:
-        return tuple(estimate @ weight - np.quantile(error @ weight, [1 - SIDE, SIDE]))
-    doubtful = np.abs(estimate) < _reach(estimate, spread)
-    signed = np.sign(estimate) * weight
-    over = error @ np.where(doubtful, 0, signed) + np.abs(error[:, doubtful]) @ weight[doubtful]
-    least = np.quantile(over, 1 - SIDE), np.quantile(error @ signed, SIDE)
-    return tuple(np.abs(estimate) @ weight - least)
-
-
-def _reach(estimate: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """What all estimates at once stay within, nineteen times in twenty."""
-    return scipy.stats.norm.ppf(1 - 0.05 / (2 * len(estimate))) * spread
-
-
-def outer(estimate: float, draws: np.ndarray) -> tuple[float, float]:
-    """The outer ends of the percentile and the basic interval of one number, from draws (D,)."""
-    draws = draws[~np.isnan(draws)]
-    if np.isnan(estimate) or len(draws) == 0:
-        return np.nan, np.nan
-    low = np.quantile(draws, SIDE, method="lower")
-    high = np.quantile(draws, 1 - SIDE, method="higher")
-    with np.errstate(invalid="ignore"):
-        ends = [low, high, 2 * estimate - high, 2 * estimate - low]
-    return float(np.nanmin(ends)), float(np.nanmax(ends))

@@ -11,7 +11,7 @@ import torch
 
 from helpers import models, source, store
 from helpers.audit import page, tally
-from helpers.blocks import blocks, counts
+from helpers.blocks import counts, curves
 from helpers.focus import rating
 from helpers.suite import export
 
@@ -101,7 +101,7 @@ def test_a_group_called_as_a_complement_has_its_own_roc():
     by = ["smoker", "not smoker", "unknown"] * 20
     y = np.arange(60) // 3 % 2
     data = counts.table(by, y_true=y, y_score=np.where(np.arange(60) % 3 == 1, y, 1 - y))
-    assert blocks.rocs(data)["not smoker"].tpr.tolist() == [0, 1, 1]
+    assert curves.rocs(data)["not smoker"].tpr.tolist() == [0, 1, 1]
 
 
 @pytest.mark.parametrize(
