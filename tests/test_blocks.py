@@ -10,7 +10,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.blocks import blocks, claims, counts, curves, report
+from helpers.blocks import blocks, counts, curves, paper, report
 
 PLAIN = {"bootstrap": 0, "permutations": 0}
 ALL = list(itertools.product(blocks.SETS, blocks.COMPARISONS, blocks.REDUCTIONS))
@@ -207,6 +207,6 @@ def test_abroca_is_exact_ties_included(seed, n, levels):
 
 def test_recorded_curves_of_equal_area_are_those_of_their_distributions():
     """Both areas are Φ(1/√2) but for rounding, as data/toolkits/README.md has it."""
-    data = claims.counted(claims.tables()["equal areas"])
+    data = paper.counted(paper.tables()["equal areas"])
     areas = [np.trapezoid(curve.tpr, curve.fpr) for curve in curves.rocs(data).values()][:2]
     assert areas == pytest.approx([scipy.stats.norm.cdf(2**-0.5)] * 2, abs=2e-3)

@@ -1,13 +1,11 @@
 """What every audit leaves in its folder: a page, tables as CSV, and findings.json."""
 
-import contextlib
 import io
 import json
 import os
 import platform
 import re
 import shlex
-import time
 from collections.abc import Iterable, Mapping
 from html import escape
 from importlib.metadata import version
@@ -26,16 +24,7 @@ OPTIONS |= {"group_table": "groups", "class_table": "classes"}
 """How a parameter is called on the command line, where that is another word."""
 LIBRARIES = ("duckdb", "numpy", "pandas", "scipy")
 COLUMNS = ("finding", "name", "measure", "by", "value", "low", "high", "p", "verdict", "sentence")
-QUESTIONS = {
-    "pr": "demographic parity, disparate impact",
-    "tpr": "equal opportunity; with fpr equalized odds",
-    "fpr": "equalized odds, with tpr",
-    "ppv": "predictive parity",
-    "calibration": "calibration within groups",
-    "acc": "accuracy equality",
-}
-"""What the gap in a measure is usually called."""
-OLD = "<p><b>The latest audit did not succeed. This page is of an earlier one.</b></p>"
+OLD = "<p><b>A later audit began and has not ended. This page is of an earlier one.</b></p>"
 REFUSALS = "ValueError", "ParameterError", "DetectionDataError", "UnreadableArtifact"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet begins a formula
 
@@ -111,16 +100,20 @@ def write(
 def run(kind: str, name: str, values: Mapping[str, Any]) -> None:
     """Run an audit's notebook with these parameters into ``audit/NAME``; a bar names the heading
     that is reached. What it refuses is one sentence, another error is named with its cell, and a
-    page of before says that it is one."""
+    page of before says that it is one until there is another."""
     import papermill  # takes a second, and notebooks have no need of it
 
-    notebook = NOTEBOOKS[kind]
     os.environ |= {"TQDM_DISABLE": "1", "SUITE_AUDIT": "1"}  # of the kernel, which begins here
-    usual = re.sub(r"[^\w.-]", "_", name).lstrip(".-") or notebook
-    values = {"output": f"audit/{usual}", **values}
+    usual = re.sub(r"[^\w.-]", "_", name).lstrip(".-") or kind
+    values, notebook = {"output": f"audit/{usual}", **values}, NOTEBOOKS[kind]
     (folder := store.outputs() / values["output"]).mkdir(parents=True, exist_ok=True)
     source, ran = store.root() / "notebooks" / f"{notebook}.ipynb", folder / "running.ipynb"
-    page, began = folder / "page.html", time.time()
+    page = folder / "page.html"
+    if earlier := page.exists():
+        text = page.read_text(encoding="utf-8").replace(f"\n{OLD}", "")
+        store.write_text(page, text.replace("<body>", f"<body>\n{OLD}", 1))
+    for old in folder.glob(f"[ft]*/{notebook}/*"):  # figures and tables of an earlier audit
+        old.unlink()
     try:
         with store.progress(total=len(headings := steps(source)), unit="cell") as bar:
 
@@ -130,17 +123,12 @@ def run(kind: str, name: str, values: Mapping[str, Any]) -> None:
 
             papermill.execute_notebook(source, ran, values, progress_bar=False, on_cell_start=told)
         ran.replace(folder / "notebook.ipynb")
-        for old in folder.glob(f"[ft]*/{notebook}/*"):  # figures and tables of an earlier audit
-            if old.stat().st_mtime < began - 2:  # as coarsely as some disks keep time
-                old.unlink()
-    except BaseException as error:
-        earlier = f"\n{page} is the page of an earlier audit." if _outdated(page) else ""
-        if not isinstance(error, papermill.PapermillExecutionError):
-            raise
+    except papermill.PapermillExecutionError as error:
         where = f" ({error.ename}, in cell {error.exec_count} of {notebook})"
         where *= error.ename not in REFUSALS
         where += ' (to make, as ASK="...")' * ("--" in error.evalue)
-        raise SystemExit(f"audit: {error.evalue}{where}{earlier}") from None
+        where += f"\n{page} is the page of an earlier audit." * earlier
+        raise SystemExit(f"audit: {error.evalue}{where}") from None
     finally:
         ran.unlink(missing_ok=True)
     print(f"open {page}")
@@ -154,15 +142,6 @@ def steps(notebook: Path) -> dict[str, str]:
         heading = [heading, *re.findall("^## (.+)", text, re.MULTILINE)][-1]
         headings[cell["id"]] = heading
     return headings
-
-
-def _outdated(page: Path) -> bool:
-    """Say in a page of before that it is one."""
-    with contextlib.suppress(OSError, UnicodeError):
-        text = page.read_text(encoding="utf-8")
-        if OLD not in text:
-            store.write_text(page, text.replace("<body>", f"<body>\n{OLD}", 1))
-    return page.exists()
 
 
 def command(values: Mapping[str, Any], sample: str) -> str:

@@ -19,11 +19,6 @@ BOTH = "group_i", "group_j"
 SMALL = 30  # rows of a group of which little can be said
 OTHERS = "Regression, rankings and bands of scores: fairlearn (its MetricFrame takes any function) \
 and aequitas (reports for bands) are for them."
-HELD = "Both groups are given the mix of {0} that all rows have, as far as both have rows there. A \
-gap that becomes small came from the mix. p is corrected over the gaps of this table; only rates \
-can be held fixed."
-RATIO = "A ratio passes if its whole interval lies above the limit, fails if all of it lies below, \
-and is undecided otherwise. With a limit of 0.8 this is the four-fifths rule of thumb."
 TOLD = {"yes": "more than chance gives", "no": "not told from chance"}
 TOLD |= {"cannot": "cannot be told with so few shuffles", "untested": "not tested"}
 
@@ -73,12 +68,11 @@ class Audit:
         self.rates = pd.concat(rates, ignore_index=True)
         self.gaps, self.fixed = (largest_gaps.gaps(tables, **resampling) for tables in (by, held))
         if len(self.fixed):
-            before = self.gaps[["measure", "attribute", "told"]].rename(columns={"told": "sure"})
-            self.fixed = before.merge(self.fixed, on=["measure", "attribute"], how="left")
+            self.fixed = self.gaps[["measure", "attribute"]].merge(self.fixed, how="left")
             of = self.rates.set_index(["measure", "attribute", "group"])["value"]
             pairs = ([*self.fixed[["measure", "attribute", g]].T.to_numpy()] for g in BOTH)
             one, other = (of.reindex(pd.MultiIndex.from_arrays(at)).to_numpy() for at in pairs)
-            self.fixed["before"] = abs(one - other)  # of the same two groups
+            self.fixed = self.fixed.assign(before=abs(one - other))[KEPT]  # of the same two groups
         decided = by.items() if "y_pred" in first.has else ()
         ratios = [
             {"attribute": n} | largest_gaps.ratio(data, limit, **resampling) for n, data in decided
@@ -86,7 +80,6 @@ class Audit:
         self.ratios = pd.DataFrame(ratios)
         self.shuffles = int(self.gaps["shuffles"].min())
         self.unsaid = self._unsaid(first) + self._apart(held)
-        self.computed = self._computed(first)
 
     def _unsaid(self, first: counts.Table) -> list[str]:
         """Sentences on what cannot be said of this table."""
@@ -116,63 +109,16 @@ class Audit:
             reasons.append(f"{why}: no strata were given (--strata COLUMN).")
         return [*reasons, OTHERS, "Whether a gap is unfair, and to whom: no number says that."]
 
-    def _computed(self, first: counts.Table) -> list[str]:
-        """Sentences on how the numbers were made."""
-        sentences = [
-            "Intervals are of 95%. Rates have Wilson's, gaps and ratios those of a bootstrap "
-            f"({self.draws:,} draws, or fewer where rows have to be drawn one by one)."
-        ]
-        if self.shuffles:
-            sentences.append(
-                "p says how often shuffled groups are as far apart, in units of what shuffles give "
-                f"each pair. It is corrected for all pairs and {len(self.gaps)} rows (minP), by "
-                f"{self.shuffles:,} shuffles: where none reaches a gap, p is at most what is "
-                "printed. An interval is for its own gap only."
-            )
-        if cluster := self.counted.roles.get("cluster"):
-            sentences.append(f"Rows of one {cluster} are drawn and exchanged together.")
-        if steps := self.counted.steps:
-            off = f"mean scores are off by {0.5 / steps:g} at most"
-            if "y_true" in first.has:
-                off += f", areas under the roc curve by {blocks.auc_error(first).max():.2g}"
-            sentences.append(f"Scores were counted in steps of {1 / steps:g}: {off}.")
-        return sentences
-
     def _apart(self, held: dict[str, counts.Table]) -> list[str]:
-        """Sentences on rows in strata that two groups do not share: there nothing is held fixed."""
+        """Sentences on rows in strata that no two groups share: there nothing is held fixed."""
         sentences, strata = [], " and ".join(self.counted.strata)
         for name, data in held.items():
             there = data.counts.sum(-1)  # rows by stratum and group
-            mine = self.fixed[self.fixed["attribute"] == name].dropna(subset=["value"])
-            if mine.empty:
-                sentences.append(f"{name} with {strata} held fixed: no two groups share a stratum.")
-            pairs = zip(mine["group_i"], mine["group_j"], strict=True)
-            for pair in sorted({tuple(sorted(pair)) for pair in pairs}):
-                both = (there[:, [data.groups.place(g) for g in pair]] > 0).all(1)
-                if not both.all():
-                    sentences.append(
-                        f"{name} = {pair[0]} against {pair[1]}, with {strata} held fixed: they "
-                        f"share strata of {there[both].sum():,} of {there.sum():,} rows, and are "
-                        "compared in these alone."
-                    )
+            rows, shared = there.sum(), there[(there > 0).sum(1) > 1].sum()
+            what = f"share strata of {shared:,} of {rows:,} rows, and are compared in these alone"
+            what = f"groups {what}" if shared else "no two groups share a stratum"
+            sentences += [f"{name} with {strata} held fixed: {what}."] * bool(shared < rows)
         return sentences
-
-    @property
-    def parts(self) -> tuple[list, list]:
-        """What begins and what ends the page: (heading, content, ...) each, for `form.page`."""
-        strata, first = " and ".join(self.counted.strata), self.counted
-        begin = [
-            ("What was read", first.taken, first.notes),
-            ("Who is in the table", f"{len(first):,} rows.", self.who),
-        ]
-        ratios = f"Is the smallest positive rate at least {self.limit:g} of the largest?"
-        end = []
-        if len(self.fixed):
-            kept = worded(self.fixed.dropna(subset=["value"])[KEPT])
-            end.append((f"The same, with {strata} held fixed", HELD.format(strata), kept))
-        end += [(ratios, RATIO, self.ratios)] * bool(len(self.ratios))
-        end += [("What cannot be said", self.unsaid), ("How this was computed", self.computed)]
-        return begin, end
 
 
 def printed(table: pd.DataFrame) -> pd.Series:

@@ -81,7 +81,7 @@ class Rows:
             column = self._texts(f"SELECT {quoted(name)} FROM ({part})")[name]
             if (odd := column.isin([*texts]).to_numpy()).any():
                 row = int(odd.argmax())
-                where = f" of {path.name}" * (len(self.parts) > 1)
+                where = f" of {path.name}" if len(self.parts) > 1 else ""
                 return f"{column[row]!r} in row {row + 1:,}{where}"
         raise LookupError(f"{name} holds none of {texts}")
 

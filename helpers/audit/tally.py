@@ -184,28 +184,25 @@ def named(names: Sequence[str], columns: dict) -> tuple[dict, dict]:
     lists = {of: map(str.strip, columns.get(of, ())) for of in ("sensitive_features", "strata")}
     lists = {of: [*dict.fromkeys(filter(None, its))] for of, its in lists.items()}
     by_role = {role: column for role, column in columns.items() if role not in lists}
-    named_columns = [*by_role.values(), *lists["sensitive_features"]]
-    if missing := [name for name in [*named_columns, *lists["strata"]] if name not in names]:
+    groups, strata = lists.values()
+    if missing := [n for n in (*by_role.values(), *groups, *strata) if n not in names]:
         raise ValueError(f"there is no column {missing[0]!r}; there are {', '.join(names)}")
     for role in [role for role in ROLES if role not in by_role]:
-        here = [name for name in ROLES[role] if name in names and name not in named_columns]
+        taken = {*by_role.values(), *groups} - ({role} & {*groups})
+        here = [name for name in ROLES[role] if name in names and name not in taken]
         if len(here) > 1:
             both, answer = " and ".join(here), f"--map {role}={here[0]}"
             raise ValueError(f"{both} could both be {role}: say {answer}")
         if here:
             by_role[role] = here[0]
-    often = Counter(by_role.values())
-    if twice := [role for role, name in by_role.items() if often[name] > 1]:
-        raise ValueError(f"{by_role[twice[0]]} cannot be {' and '.join(twice)} at once")
-    for name in lists["sensitive_features"]:
-        if name in lists["strata"]:
-            raise ValueError(f"{name} cannot be compared (--sensitive) and held fixed (--strata)")
-        roles = [role for role in (*LABELS, *NUMBERS) if by_role.get(role, role) == name]
-        if roles:
-            raise ValueError(
-                f"{name} is {roles[0]}, and no group column (if it is one, say which column is "
-                f"{roles[0]}: --map {roles[0]}=...)"
-            )
+    uses = [(role, name) for role, name in by_role.items() if role != "cluster"]
+    uses += [("a group (--sensitive)", name) for name in groups]
+    uses += [("held fixed (--strata)", name) for name in strata if name in groups]
+    often = Counter(name for _, name in uses)
+    if twice := [name for name in often if often[name] > 1]:
+        both = " and ".join(use for use, name in uses if name == twice[0])
+        which = "--map y_true=COLUMN says which column is y_true; so for the others"
+        raise ValueError(f"{twice[0]} cannot be {both} at once: {which}")
     if "y_beside" in by_role and "y_pred" not in by_role:
         raise ValueError(f"--beside {by_role['y_beside']}: beside which? Say --map y_pred=...")
     if not {"y_true", "y_pred", "y_score"} & set(by_role):

@@ -1,6 +1,6 @@
 """Every combination of the blocks with what it is worth, and the way back to its rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,18 +14,6 @@ from helpers.blocks.counts import CELLS, Table, known
 DRAWS = 999
 KEYS = ["measure", "set", "comparison", "reduction"]
 SIDES = ["group_i", "group_j", "f_i", "f_j", "n_i", "n_j"]
-
-READ = {"group_i": "group", "group_j": "beside", "f_i": "its rate", "f_j": "beside's rate"}
-READ |= {"n_i": "its rows", "n_j": "beside's rows", "unit": "group", "n": "rows"}
-WORDS = {
-    "pr": "predicted positive", "tpr": "found", "fnr": "missed", "tnr": "left alone",
-    "fpr": "flagged wrongly", "ppv": "right among the flagged", "npv": "right among the rest",
-    "acc": "right", "error": "wrong", "vsany": "each group and everyone", "pairs": "two groups",
-    "compl": "each group and the rest", "none": "nothing compared", "abs": "difference",
-    "sabs": "difference with sign", "rel": "one minus ratio", "srel": "one minus ratio with sign",
-    "max": "the largest", "min": "the smallest", "mean": "the mean", "gini": "inequality",
-    "wmean": "mean by size", "wmean_normalised": "mean by size over its weights",
-}  # fmt: skip
 
 NAMES = {  # base measures in words that anybody reads
     "pr": "positive rate", "tpr": "true positive rate", "fpr": "false positive rate",
@@ -103,18 +91,6 @@ def make(
     return Report(pd.concat(parts, axis=1), sample, null)
 
 
-def readings(
-    data: Table, wanted: Mapping[str, tuple], *, draws: int = 999, seed: int = 0
-) -> pd.DataFrame:
-    """Some cells by name, with what each is worth, and the middle 95% of its null."""
-    rows = []
-    for name, cell in wanted.items():
-        one = make(data, *([b] for b in cell), bootstrap=draws, permutations=draws, seed=seed)
-        low, high = pd.Series(one.null[:, 0]).quantile([0.025, 0.975])
-        rows.append({"reading": name, "null_low": low, "null_high": high, **one.cells.loc[0]})
-    return pd.DataFrame(rows)
-
-
 def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
     """A base measure of every group, with its interval; n rows count, such as positives for tpr.
 
@@ -151,22 +127,6 @@ def explain(report: Report, measure: str, set: str, comparison: str, reduction: 
         "pairs": pairs[~again.to_numpy()].head(top).reset_index(drop=True),
         "counts": counts[["unit", "n", *CELLS, measure]].reset_index(drop=True),
     }
-
-
-def trace(report: Report, **cell: str) -> None:
-    """Print what a cell (its four blocks, :data:`KEYS`) was made from."""
-    worth, pairs, counts = explain(report, **cell, top=3).values()
-    value, low, high, p = worth["value"][["value", "low", "high", "p_minp"]]
-    print(f"the cell reads {value:.3f}, its interval is {low:.3f} to {high:.3f}")
-    print(f"p, corrected for all cells of the report: {p:.3f}")
-    for title, table in {"its comparisons": pairs, "the groups that decide": counts}.items():
-        print(f"\n{title}:\n{table.rename(columns=READ).round(3).to_string(index=False)}")
-
-
-def choices(report: Report, block: str) -> list[tuple[str, str]]:
-    """What a menu offers for a block of a report: names with a word on each, and the names."""
-    names = report.cells[block].unique()
-    return [(f"{name} ({WORDS[name]})" if name in WORDS else name, name) for name in names]
 
 
 def _sides(sample: Sample, block: tuple) -> dict[str, np.ndarray]:

@@ -41,9 +41,12 @@ def walk(tmp_path, monkeypatch, capsys):
             return f"audit: {error}"
         except SystemExit:
             return capsys.readouterr().err
-        before, after = made.parts
-        middle = [("Rates", made.rates), ("Gaps", page.worded(made.gaps))]
-        return form.page("t.csv", "", [*before, *middle, *after])
+        parts = [("What was read", made.counted.taken, made.counted.notes)]
+        parts += [("Who is in the table", made.who), ("Rates", made.rates)]
+        parts += [("Gaps", page.worded(made.gaps))]
+        parts += [("The same, with strata", made.fixed)] * bool(made.counted.strata)
+        parts += [("Is the smallest at least", made.ratios), ("Not told", made.unsaid)]
+        return form.page("t.csv", "", parts)
 
     return to
 
@@ -95,7 +98,7 @@ def test_a_group_column_may_have_any_name(walk, name):
     found = walk(table.rename(columns={"sex": name}), *maps, "--sensitive", name)
     assert groups(found) == {name: groups(by_sex)["sex"]}
     cells = [re.findall(r"\d\.\d{3}", numbers(page)) for page in (found, by_sex)]
-    assert cells[0] == cells[1] and "drawn and exchanged together" not in found
+    assert cells[0] == cells[1] and "is cluster" not in found
 
 
 def test_a_column_called_weight_weights_nothing_unless_asked(walk):
@@ -276,11 +279,11 @@ def change(row, column, value, table=SCORED):
         ),
         (BASE.assign(sex=None), [], "The column sex has no value"),
         (BASE.assign(y_pred=None), [], "none of y_true, y_pred is missing"),
-        (BASE, ["--sensitive", "y_true"], "y_true is y_true, and no group column"),
+        (BASE, ["--sensitive", "y_true"], "y_true cannot be y_true and a group"),
         (
             BASE,
             ["--sensitive", "sex", "--strata", "sex"],
-            "sex cannot be compared .* and held fixed",
+            "sex cannot be a group .* and held fixed",
         ),
         (BASE, ["--ratio", "80"], "--ratio 80: a ratio lies between 0 and 1"),
         (BASE, ["--ratio", "nan"], "--ratio nan: a ratio"),
