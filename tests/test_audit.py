@@ -33,7 +33,7 @@ def test_files_folders_and_shards_count_as_pandas_does(rows, tmp_path):
     rows.to_csv(tmp_path / "all.csv", index=False)
     whole = tally.of_file(tmp_path / "all.csv")
     assert whole.sensitive_features == ["race", "sex", "place"]
-    assert "column id holds about 6" in whole.notes[0]
+    assert "id (about 6" in whole.notes[0]
     shards = tmp_path / "days"
     shards.mkdir()
     rows[:200].to_parquet(shards / "1.parquet")
@@ -282,8 +282,8 @@ def test_fairlearn_gives_each_groups_numbers(rows):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
 
 
-LOANS = ["--map", "y_true=repaid", "--positive", "decision=approve,repaid=yes"]
-LOANS += ["--sensitive", "sex,age"]
+LOANS = {"roles": ["y_true=repaid"], "positive": "decision=approve,repaid=yes"}
+LOANS |= {"groups": ["sex", "age"]}
 
 
 def test_what_is_planted_in_the_sample_is_found_and_a_clean_one_is_silent(tmp_path):
@@ -292,12 +292,12 @@ def test_what_is_planted_in_the_sample_is_found_and_a_clean_one_is_silent(tmp_pa
         rows.to_csv(tmp_path / f"{name}.csv", index=False)
     stored = store.root() / "data/audit/loans.csv"
     assert (tmp_path / "planted.csv").read_bytes() == stored.read_bytes()
-    found = page.made([str(stored), *LOANS])
+    found = page.made(stored, **LOANS)
     sure = found.gaps[found.gaps["told"] == "yes"]
     assert set(sure["attribute"]) == {"sex"} and sure["measure"].iloc[0] == "tpr"
     low, high = sure[["low", "high"]].iloc[0]
     assert low < 0.15 + 0.1 * 0.2 < high  # with the branches' part: a fifth more of women in north
-    none = page.made([str(tmp_path / "clean.csv"), *LOANS])
+    none = page.made(tmp_path / "clean.csv", **LOANS)
     assert (none.gaps["told"] == "no").all()
     crossed = groups.intersections(none)
     assert (crossed["p"] > 0.05).all()

@@ -1,24 +1,24 @@
-"""The word ``visual-bias``: an audit of a table, a network or a detector. What may be given of
-networks and detectors are the parameters of their notebooks."""
+"""The word ``visual-bias``: an audit of a table, a network or a detector. What may be given are the
+parameters of its notebook."""
 
 import argparse
 import csv
 import difflib
+import functools
 import re
-import shlex
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from helpers import store
 from helpers.audit import form
 
-REFERENCES = "best", "largest", "rest"
 FILES = {"photographs", "places", "weights", "start", "class_table", "group_table", "labels"}
 FILES |= {"predictions", "attributes", "frames"}
-NAMING = "network", "weights", "photographs", "labels", "predictions"
-NEEDS = {"model": ["model", "images"], "detector": ["labels", "predictions"]}
+NAMING = "table", "network", "weights", "photographs", "labels", "predictions"
+NEEDS = {"table": ["table"], "model": ["model", "images"], "detector": ["labels", "predictions"]}
 USAGE = """what is audited: a table of decisions, a network, or a detector?
   visual-bias audit --table predictions.csv ...
   visual-bias audit --model resnet18 --images photos/ [--contexts places/] ...
@@ -33,31 +33,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     first = Parser(add_help=False)
     first.add_argument("word", nargs="?", choices=["audit"])
     first.add_argument("--version", action="version", version=version("visual-bias-notebooks"))
-    first.add_argument("--table")
-    first.add_argument("--sample", choices=[*form.NOTEBOOKS])
+    first.add_argument("--sample", choices=[*NEEDS])
     known, rest = first.parse_known_args(sys.argv[1:] if arguments is None else arguments)
     options = {one.partition("=")[0].removeprefix("--") for one in rest}
-    kinds = {kind for kind, its in NEEDS.items() if options & {*its}}
-    kinds |= {known.sample, known.table and "table"} - {None}
+    kinds = {kind for kind, its in NEEDS.items() if options & {*its}} | {known.sample} - {None}
+    asks = bool({"-h", "--help"} & {*rest})
     if len(kinds) != 1:
-        if {"-h", "--help"} & {*rest}:
+        if asks:
             return print(USAGE)
         raise SystemExit(f"audit: {USAGE}")
     [kind] = kinds
-    rest = ["--help"] if {"-h", "--help"} & {*rest} else rest  # whatever else is wrong there
-    if kind == "table":
-        of_table().parse_args(["", *rest])  # what is wrong there is told at once
-        values = {"table": known.table and str(Path(known.table).resolve())}
-        values = {n: v for n, v in (values | {"options": shlex.join(rest)}).items() if v}
-        return form.run(kind, Path(known.table or "sample-table").stem, values)
-    given_values = vars(of_notebook(kind).parse_args(rest))
-    values = {name: value for name, value in given_values.items() if value is not None}
-    if len(options & {*NEEDS[kind]}) == 1:
-        raise SystemExit("audit: a {} needs --{} and --{}, both".format(kind, *NEEDS[kind]))
-    paths = [Path(values[name]) for name in NAMING if name in values]
-    parts = [path.stem if path.exists() else path.name for path in paths]
+    values = given_by(kind, ["--help"] if asks else rest)  # whatever else is wrong there
+    if options & {*NEEDS[kind]} and not {*NEEDS[kind]} <= options:
+        both = " and ".join(f"--{one}" for one in NEEDS[kind])
+        raise SystemExit(f"audit: a {kind} needs {both}, both")
+    paths = {name: Path(values[name]) for name in NAMING if name in values}
+    parts = [path.name if name == "network" else path.stem for name, path in paths.items()]
     if kind == "detector":  # whose files have one name in several folders
-        parts = [one for path in paths for one in (path.parent.name, path.stem)]
+        parts = [one for path in paths.values() for one in (path.parent.name, path.stem)]
     form.run(kind, "-".join(dict.fromkeys(parts)) or f"sample-{kind}", values)
 
 
@@ -75,17 +68,31 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(f"audit: {message}{meant}")
 
 
-def of_notebook(kind: str) -> Parser:
-    """The options of an audit of a network or a detector."""
+def given_by(kind: str, words: Sequence[str]) -> dict[str, Any]:
+    """The parameters of an audit's notebook that a command line gives."""
+    values = vars(_parser(kind).parse_args(words))
+    return {name: value for name, value in values.items() if value is not None}
+
+
+@functools.cache
+def _parser(kind: str) -> Parser:
     import papermill  # takes a second
 
-    made, types = Parser(f"Audit your own {kind}."), {"list[str]": names, "int": int}
-    types |= {"list[float]": lambda text: [float(one) for one in names(text)]}
+    made, whole = Parser(f"Audit your own {kind}."), {"int": int, "float": float}
+    several = {"list[str]": names, "list[float]": lambda text: [float(one) for one in names(text)]}
     path = store.root() / "notebooks" / f"{form.NOTEBOOKS[kind]}.ipynb"
     for name, about in papermill.inspect_notebook(path).items():
-        type_of = place if name in FILES else types.get(about["inferred_type_name"], str)
-        option = form.OPTIONS.get(name, name)
-        made.add_argument(f"--{option}", dest=name, type=type_of, help=about["help"])
+        how = {"type": whole.get(about["inferred_type_name"], str)}
+        if about["inferred_type_name"] in several:
+            how = {"type": several[about["inferred_type_name"]], "action": "extend"}
+        if name == "roles":  # whose columns may have any names
+            how = {"nargs": "+", "action": "extend", "metavar": "ROLE=COLUMN"}
+        if name in FILES:
+            how = {"type": place}
+        if name == "table":  # or a pattern of files
+            how = {"type": lambda text: str(Path(text).resolve())}
+        option = form.OPTIONS[kind].get(name, name)
+        made.add_argument(f"--{option}", dest=name, help=about["help"].replace("%", "%%"), **how)
     return made
 
 
@@ -96,40 +103,9 @@ def place(text: str) -> str:
     return str(Path(text).resolve())
 
 
-def _role(text: str) -> tuple[str, str]:
-    """ROLE=COLUMN of the command line."""
-    role, equals, column = text.partition("=")
-    if not equals:
-        raise argparse.ArgumentTypeError("expected ROLE=COLUMN, such as y_true=repaid")
-    return role, column
-
-
 def names(text: str) -> list[str]:
     """Names with commas between; one that holds a comma stands in double quotes."""
     return next(csv.reader([text], skipinitialspace=True), [])
-
-
-def of_table() -> Parser:
-    """The options of an audit of a table, and of notebook 13."""
-    parser = Parser("One folder about a table of predictions: page, notebook, CSVs, findings.json.")
-    add, more = parser.add_argument, {"action": "extend", "default": []}
-    add("table", nargs="?", help="CSV or Parquet: a file, a folder or a pattern; none: a sample")
-    roles = "y_true=, y_pred= or y_score= and the column's name"
-    add("--map", nargs="+", type=_role, metavar="ROLE=COLUMN", help=roles, **more)
-    groups = "group columns, with commas between"
-    add("--sensitive", type=names, dest="sensitive_features", help=groups, action="extend")
-    add("--strata", type=names, help="columns held fixed, with commas between", **more)
-    add("--beside", dest="y_beside", help="column: a second prediction, set beside y_pred")
-    add("--cluster", help="column: which rows belong together")
-    add("--weight", dest="sample_weight", help="column: weights")
-    positive = "the value that counts as 1, against all others; or COLUMN=VALUE,COLUMN=VALUE"
-    add("--positive", action="append", help=positive)
-    at = "score from which a row is predicted positive (set beside y_pred where there is one)"
-    add("--threshold", type=float, help=at)
-    add("--reference", default="best", help="best, largest, rest, or a group: groups against it")
-    add("--ratio", dest="limit", type=float, default=0.8, help="smallest accepted ratio")
-    add("--draws", type=int, default=999, help="bootstrap draws and shuffles")
-    return parser
 
 
 if __name__ == "__main__":

@@ -20,7 +20,11 @@ SCHEMA = 1  # of findings.json
 NOTEBOOKS = {"table": "13_audit_your_table", "model": "11_audit_your_model"}
 NOTEBOOKS |= {"detector": "12_audit_your_detector"}
 OPTIONS = {"network": "model", "photographs": "images", "places": "contexts"}
-OPTIONS |= {"group_table": "groups", "class_table": "classes"}
+OPTIONS = {
+    "model": OPTIONS | {"group_table": "groups", "class_table": "classes"},
+    "table": {"roles": "map", "groups": "sensitive", "second": "beside", "limit": "ratio"},
+    "detector": {},
+}
 """How a parameter is called on the command line, where that is another word."""
 LIBRARIES = ("duckdb", "numpy", "pandas", "scipy")
 COLUMNS = ("finding", "name", "measure", "by", "value", "low", "high", "p", "verdict", "sentence")
@@ -144,12 +148,14 @@ def steps(notebook: Path) -> dict[str, str]:
     return headings
 
 
-def command(values: Mapping[str, Any], sample: str) -> str:
-    """The command that makes an audit again, of the notebook's parameters that were given;
-    "options" are words of it. Where nothing was given: that of the sample."""
-    options = {OPTIONS.get(name, name): value for name, value in values.items() if value}
-    words = [] if options.keys() - {"options", "seed"} else ["--sample", sample]
-    for name, value in options.items():
-        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-        words += shlex.split(text) if name == "options" else [f"--{name}", text]
+def command(values: Mapping[str, Any], kind: str) -> str:
+    """The command that makes an audit again, of the notebook's parameters that were given; where
+    nothing was given: that of the sample."""
+    values = {name: value for name, value in values.items() if value}
+    words = [] if values.keys() & {"table", "network", "labels"} else ["--sample", kind]
+    for name, value in values.items():
+        one = value if isinstance(value, list) else [value]
+        texts = [f'"{text}"' if "," in str(text) and one is value else str(text) for text in one]
+        texts = texts if name == "roles" else [",".join(texts)]
+        words += [f"--{OPTIONS[kind].get(name, name)}", *texts]
     return shlex.join(["visual-bias", "audit", *words])

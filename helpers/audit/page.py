@@ -1,10 +1,12 @@
 """What is asked of a table of predictions: who is in it, whose rates differ, what is not known."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from helpers.audit import command, largest_gaps, tally
+from helpers.audit import largest_gaps, tally
 from helpers.audit.tally import Tally
 from helpers.blocks import blocks, counts, report
 
@@ -16,6 +18,9 @@ READ = {"attribute": "by", "group_i": "group", "f_i": "its value", "group_j": "o
 READ |= {"f_j": "other's value", "value": "gap", "p": "p corrected"}
 FEWEST = 40  # draws, of which the 95% in the middle are fewer than all
 BOTH = "group_i", "group_j"
+REFERENCES = "best", "largest", "rest"
+COLUMNS = {"groups": "sensitive_features", "strata": "strata", "second": "y_beside"}
+COLUMNS |= {"cluster": "cluster", "weight": "sample_weight"}
 SMALL = 30  # rows of a group of which little can be said
 OTHERS = "Regression, rankings and bands of scores: fairlearn (its MetricFrame takes any function) \
 and aequitas (reports for bands) are for them."
@@ -54,7 +59,7 @@ class Audit:
         several = [n for n in counted.sensitive_features if counted.rows[n].nunique() > 1]
         if not several:
             raise ValueError("each group column has one value only: there is nothing to compare")
-        known = [*command.REFERENCES, *counted.rows[several].stack().unique()]
+        known = [*REFERENCES, *counted.rows[several].stack().unique()]
         counts.known("--reference", known, reference)
         self.several, self.reference = several, reference
         by = {n: counted.table([n]) for n in several}
@@ -127,16 +132,21 @@ def printed(table: pd.DataFrame) -> pd.Series:
     return text.where(~table["floor"].astype(bool), "at most " + text)
 
 
-def made(arguments: list[str], seed: int = 0) -> Audit:
-    """The audit that the command line asks for; a ValueError says what is in doubt."""
-    told = vars(command.of_table().parse_args(arguments))
-    path, positive, maps = (told.pop(of) for of in ("table", "positive", "map"))
-    how = {of: told.pop(of) for of in ("limit", "draws", "reference")}
-    for role, column in maps:
+def made(
+    table: str | Path,
+    roles: Iterable[str] = (),
+    *,
+    positive: str | None = None,
+    threshold: float | None = None,
+    **given: Any,
+) -> Audit:
+    """The audit that parameters of notebook 13 ask for; a ValueError says what is in doubt."""
+    columns = {of: given.pop(name) for name, of in COLUMNS.items() if name in given}
+    for one in roles:
+        role, equals, column = one.partition("=")
         counts.known("--map: role", tally.ROLES, role)
-        if (told.get(role) or column) != column:
-            raise ValueError(f"{told[role]} and {column} were both given as {role}: give one")
-        told[role] = column
-    columns = {name: column for name, column in told.items() if column is not None}
-    counted = tally.of_file(path, positive=positive and ",".join(positive), **columns)
-    return Audit(counted, Path(path).name, seed=seed, **how)
+        if not equals or columns.setdefault(role, column) != column:
+            both = f"{columns.get(role)} and {column} were both given as {role}: give one"
+            raise ValueError(both if equals else f"--map {one}: say ROLE=COLUMN")
+    counted = tally.of_file(table, positive=positive, threshold=threshold, **columns)
+    return Audit(counted, Path(table).name, **given)

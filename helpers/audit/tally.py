@@ -227,8 +227,10 @@ def _group(rows: Rows, roles: dict, lists: dict, values: dict, total: int) -> No
                 "together, or merge its values"
             )
     others = [name for name in values if name not in required and name not in roles.values()]
-    reasons = {name: _no_group(name, values[name], total) for name in others}
-    rows.notes += [f"The column {name} {why}" for name, why in reasons.items() if why]
+    reasons = {name: _no_group(values[name], total) for name in others}
+    if odd := [f"{name} ({why})" for name, why in reasons.items() if why]:
+        bands = "Put numbers such as ages into bands (18-29, 30-44) first"
+        rows.notes.append(f"No groups, unless --sensitive names them: {', '.join(odd)}. {bands}.")
     rows.notes += [
         f"{name} was not taken for {role}: --{role.removeprefix('sample_')} {name} does so."
         for name, role in UNTAKEN.items()
@@ -244,22 +246,17 @@ def _group(rows: Rows, roles: dict, lists: dict, values: dict, total: int) -> No
         )
 
 
-def _no_group(name: str, values: pd.Series | int, total: int) -> str:
+def _no_group(values: pd.Series | int, total: int) -> str:
     """Why a column is no group unless it is asked for."""
-    known = not isinstance(values, int)
-    many = len(values) if known else values
+    many = values if isinstance(values, int) else len(values)
     if many > MANY:
-        bands = "Put numbers such as ages into bands (18-29, 30-44) to compare them."
-        return f"holds {'' if known else 'about '}{many:,} different values: no groups. {bands}"
+        return f"about {many:,} different values"
     if many == total > 2:
-        return f"holds another value in every row: no groups (--sensitive {name} takes them so)."
+        return "another value in every row"
     texts = [text.strip() for text in values.index]
     if any(re.search(r"[.,]0*[1-9]", text) for text in texts) and all(map(NUMBER.fullmatch, texts)):
-        return f"holds numbers with fractions: no groups (if they are codes: --sensitive {name})."
-    if many == 1 and values.sum() < total:
-        return f"holds {texts[0]} or nothing: --sensitive {name} compares these."
-    several = {0: "no value", 1: "one value only"}.get(many)
-    return f"has {several}: there is nothing to compare." if several else ""
+        return "numbers with fractions"
+    return {0: "no value", 1: "one value only"}.get(many, "")
 
 
 def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:

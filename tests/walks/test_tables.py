@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.audit import form, largest_gaps, page
+from helpers.audit import command, form, largest_gaps, page
 
 rng = np.random.default_rng(0)
 N = 400
@@ -36,7 +36,8 @@ def walk(tmp_path, monkeypatch, capsys):
         elif table is not None:
             table.to_csv(name, **({"index": False} | written))
         try:
-            made = page.made([str(written.get("of", name)), "--draws", "99", *options])
+            words = ["--table", str(written.get("of", name)), "--draws", "99", *options]
+            made = page.made(**command.given_by("table", words))
         except ValueError as error:
             return f"audit: {error}"
         except SystemExit:
@@ -277,7 +278,7 @@ def change(row, column, value, table=SCORED):
             [],
             "is it y_score. Say --map y_score=prediction",
         ),
-        (BASE.assign(sex=None), [], "The column sex has no value"),
+        (BASE.assign(sex=None), [], "sex .no value"),
         (BASE.assign(y_pred=None), [], "none of y_true, y_pred is missing"),
         (BASE, ["--sensitive", "y_true"], "y_true cannot be y_true and a group"),
         (
