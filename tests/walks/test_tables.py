@@ -22,7 +22,7 @@ SCORED = BASE.assign(y_score=SCORE)
 
 
 @pytest.fixture
-def walk(tmp_path, monkeypatch, capsys):
+def walk(tmp_path, monkeypatch):
     """Audit a table with options: its page, or the sentence that refuses it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(largest_gaps, "A_GAP", 25)
@@ -40,8 +40,8 @@ def walk(tmp_path, monkeypatch, capsys):
             made = page.made(**command.given_by("table", words))
         except ValueError as error:
             return f"audit: {error}"
-        except SystemExit:
-            return capsys.readouterr().err
+        except SystemExit as error:
+            return str(error)
         parts = [("What was read", made.counted.taken, made.counted.notes)]
         parts += [("Who is in the table", made.who), ("Rates", made.rates)]
         parts += [("Gaps", page.worded(made.gaps))]
