@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.blocks.counts import Table, confusion, known, limit, ratio
-from helpers.blocks.curves import auc, between_rocs, by_score
+from helpers.blocks.curves import auc, between_rocs, by_score, representation
 
 MOST_PAIRS = 4_000_000
 BINS = 10  # of the calibration error
@@ -39,18 +39,6 @@ def calibration_error(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
     bins = np.minimum((kinds["y_score"].to_numpy() * BINS).astype(int), BINS - 1)
     wrong = (kinds["y_score"] - kinds["y_true"]).to_numpy()[:, None]
     return ratio(np.abs(mass @ (wrong * (bins[:, None] == range(BINS)))).sum(-1), mass.sum(-1))
-
-
-def representation(kinds: pd.DataFrame, mass: np.ndarray, dcg: bool = False) -> np.ndarray:
-    """The average representation ar (section 4.2): the share that a unit has of the k highest
-    scores, over all k; with `dcg` these weigh 1 / log(1 + k). Tied scores enter together."""
-    starts = np.flatnonzero(~kinds["y_score"].duplicated())
-    held = np.add.reduceat(mass, starts, axis=-1)[..., ::-1].cumsum(-1)
-    everyone = held[..., [held.shape[-2] // 2], :]
-    k = np.round(everyone).astype(int)
-    ranks = np.arange(1, k.max() + 1)
-    heavy = np.append(0, np.cumsum(1 / np.log(1 + ranks) if dcg else np.ones(len(ranks))))[k]
-    return (ratio(held, everyone) * np.diff(heavy, axis=-1, prepend=0)).sum(-1) / heavy[..., -1]
 
 
 def auc_error(data: Table) -> np.ndarray:

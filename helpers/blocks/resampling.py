@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 
-from helpers import stats
 from helpers.blocks import blocks, chance
 from helpers.blocks.blocks import Grid, Sample
+from helpers.blocks.clusters import exchanged, redrawn
 from helpers.blocks.counts import Table, limit
 from helpers.blocks.intervals import errors, extreme, extreme_ratio, outer, total
 
@@ -26,7 +26,10 @@ def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Itera
     """Resampled tables in stacks; `null`: groups shuffled, else rows (or clusters) drawn anew."""
     rng = np.random.default_rng([seed, int(null)])
     if data.rows is not None:
-        by_cluster = (_permuted if null else _resampled_clusters)(data, rng)
+        advice = "leave out the permutations, and judge by the intervals"
+        many = data.rows["times"].sum() * null
+        limit(many, MOST_ROWS, "rows of clusters to exchange", advice)
+        by_cluster = (exchanged if null else redrawn)(data, rng)
     size = max(1, min(AT_ONCE // data.counts.size, MOST // 4 // _most_pairs(data, grid)))
     for start in range(0, draws, size):
         number = min(size, draws - start)
@@ -47,38 +50,6 @@ def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) ->
         for part in counts.reshape(-1, *counts.shape[-2:])
     ]
     return np.stack(drawn, axis=1).reshape(draws, *counts.shape)
-
-
-def _resampled_clusters(data: Table, rng) -> Iterator[np.ndarray]:
-    """Counts when clusters are drawn anew, as wholes."""
-    place, cluster, times = data.rows[["place", "cluster", "times"]].to_numpy().T
-    while True:
-        drawn = stats.cluster_bootstrap(cluster.max() + 1, 1, rng)[0][cluster] * times
-        yield np.bincount(place, drawn, data.counts.size)
-
-
-def _permuted(data: Table, rng) -> Iterator[np.ndarray]:
-    """Counts when clusters exchange their groups, or rows those inside of a cluster."""
-    advice = "leave out the permutations, and judge by the intervals"
-    limit(data.rows["times"].sum(), MOST_ROWS, "rows of clusters to exchange", advice)
-    rows = data.rows.loc[data.rows.index.repeat(data.rows["times"])]
-    shape = data.counts.shape if data.counts.ndim == 3 else (1, *data.counts.shape)
-    stratum, atom, kind = np.unravel_index(rows["place"], shape)
-    parts = []
-    for at in pd.Series(stratum).groupby(stratum).indices.values():
-        cluster, own = rows["cluster"].to_numpy()[at], atom[at]
-        exchanges = [stats.between_clusters(cluster, rng)]
-        if pd.Series(own).groupby(cluster).nunique().max() > 1:
-            exchanges.append(stats.within_clusters(cluster, rng))
-        parts.append((at, own, exchanges))
-    while True:
-        atoms = atom.copy()
-        for at, own, exchanges in parts:
-            for sources in exchanges:
-                own = own[next(sources)]
-            atoms[at] = own
-        place = np.ravel_multi_index((stratum, atoms, kind), shape)
-        yield np.bincount(place, minlength=data.counts.size)
 
 
 def resampled(data: Table, grid: Grid, draws: int, seed: int) -> Sample:
