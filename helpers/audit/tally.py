@@ -148,7 +148,8 @@ def of_file(
         spelled, more = _spelled(name, often[name])
         counted[name] = counted[name].map(spelled).fillna(MISSING).astype(object)
         notes += more
-    return Tally(_collapsed(counted), roles=roles, notes=notes, steps=steps, **lists)
+    names = [*(PRIVATE[role] for role in roles), *groups, TIMES]
+    return Tally(_collapsed(counted[names]), roles=roles, notes=notes, steps=steps, **lists)
 
 
 def _selective(roles: dict, every: pd.Series, kept: pd.Series) -> None:

@@ -123,7 +123,7 @@ def explain(report: Report, measure: str, set: str, comparison: str, reduction: 
     again = pd.DataFrame({"both": both, "compared": pairs["compared"].round(12)}).duplicated()
     counts = report.units[report.units["unit"].isin([cell["group_i"], cell["group_j"]])]
     return {
-        "cell": cell.to_frame("value"),
+        "cell": cell.drop([*KEYS, *SIDES]).astype(float).to_frame("worth"),
         "pairs": pairs[~again.to_numpy()].head(top).reset_index(drop=True),
         "counts": counts[["unit", "n", *CELLS, measure]].reset_index(drop=True),
     }
