@@ -119,7 +119,7 @@ def of_file(
     _group(rows, roles, lists, {n: often.get(n, about.get(n)) for n in [*wanted, *others]}, total)
     groups = list(dict.fromkeys(itertools.chain(*lists.values())))
     own = {PRIVATE[role]: kinds[of].mask(kinds[of].isin(NOTHING)) for role, of in roles.items()}
-    for role in {*NUMBERS} & {*roles}:
+    for role in [role for role in NUMBERS if role in roles]:
         own[PRIVATE[role]] = _numbers(rows, role, roles[role], own[PRIVATE[role]], kinds[TIMES])
     every = kinds[[*groups, TIMES]].assign(**own)
     counted = every.dropna(subset=[*own])
