@@ -138,10 +138,10 @@ def made(
     *,
     positive: str | None = None,
     threshold: float | None = None,
-    **given: Any,
+    **options: Any,
 ) -> Audit:
     """The audit that parameters of notebook 13 ask for; a ValueError says what is in doubt."""
-    columns = {of: given.pop(name) for name, of in COLUMNS.items() if name in given}
+    columns = {of: options.pop(name) for name, of in COLUMNS.items() if name in options}
     for one in roles:
         role, equals, column = one.partition("=")
         counts.known("--map: role", tally.ROLES, role)
@@ -149,4 +149,4 @@ def made(
             both = f"{columns.get(role)} and {column} were both given as {role}: give one"
             raise ValueError(both if equals else f"--map {one}: say ROLE=COLUMN")
     counted = tally.of_file(table, positive=positive, threshold=threshold, **columns)
-    return Audit(counted, Path(table).name, **given)
+    return Audit(counted, Path(table).name, **options)
