@@ -628,9 +628,9 @@ def test_weights_that_need_code_and_names_of_nothing_are_refused(folder):
 
 def test_the_command_refuses_halves_and_files_that_are_not_there(capsys):
     with pytest.raises(SystemExit, match="--model and --images, both"):
-        command.main(["--model", "resnet18"])
+        command.main(["audit", "--model", "resnet18"])
     with pytest.raises(SystemExit, match="audit: argument --images: there is no file or folder"):
-        command.main(["--model", "resnet18", "--images", "nowhere"])
+        command.main(["audit", "--model", "resnet18", "--images", "nowhere"])
 
 
 WEIGHTS = store.root().parent / "shared/real/weights/squeezenet1_0_imagenet.safetensors"

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import shlex
+import time
 from collections.abc import Iterable, Mapping
 from html import escape
 from importlib.metadata import version
@@ -116,8 +117,7 @@ def run(kind: str, name: str, values: Mapping[str, Any]) -> None:
     if earlier := page.exists():
         text = page.read_text(encoding="utf-8").replace(f"\n{OLD}", "")
         store.write_text(page, text.replace("<body>", f"<body>\n{OLD}", 1))
-    for old in folder.glob(f"[ft]*/{notebook}/*"):  # figures and tables of an earlier audit
-        old.unlink()
+    began = time.time()
     try:
         with store.progress(total=len(headings := steps(source)), unit="cell") as bar:
 
@@ -127,6 +127,9 @@ def run(kind: str, name: str, values: Mapping[str, Any]) -> None:
 
             papermill.execute_notebook(source, ran, values, progress_bar=False, on_cell_start=told)
         ran.replace(folder / "notebook.ipynb")
+        for old in folder.glob(f"[ft]*/{notebook}/*"):  # figures and tables of an earlier audit
+            if old.stat().st_mtime < began - 2:  # as coarsely as some disks keep time
+                old.unlink()
     except papermill.PapermillExecutionError as error:
         where = f" ({error.ename}, in cell {error.exec_count} of {notebook})"
         where *= error.ename not in REFUSALS

@@ -335,8 +335,8 @@ def test_each_pair_of_files_has_a_folder_of_its_own(tmp_path, monkeypatch):
     (tmp_path / "val" / "labels.v2.json").touch()
     for one in ("val", "a", "b"):
         files = ["--labels", f"{tmp_path}/val/labels.v2.json"]
-        command.main([*files, "--predictions", f"{tmp_path}/{one}/found.json"])
-    command.main(["--sample", "detector"])
+        command.main(["audit", *files, "--predictions", f"{tmp_path}/{one}/found.json"])
+    command.main(["audit", "--sample", "detector"])
     expected = ["val-labels.v2-found", "val-labels.v2-a-found", "val-labels.v2-b-found"]
     assert names == [*expected, "sample-detector"]
 
@@ -380,7 +380,7 @@ def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkey
     stale.parent.mkdir(parents=True)
     stale.touch()
     os.utime(stale, (0, 0))
-    command.main([*arguments, "--groups", "site, light"])
+    command.main(["audit", *arguments, "--groups", "site, light"])
     assert not stale.exists() and len([*stale.parent.glob("*.png")]) >= 4
     assert f"open {folder / 'page.html'}" in capsys.readouterr().out
     record = json.loads((folder / "findings.json").read_text())
@@ -400,11 +400,11 @@ def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkey
     assert tables == {"by-group", "gaps", "missed", "what-could-explain", "would-be-found"}
     assert record["command"].startswith("visual-bias audit --labels /")
     with pytest.raises(SystemExit, match="audit: no class 'cow' is labelled; there are: "):
-        command.main([*arguments, "--classes", "cow"])
+        command.main(["audit", *arguments, "--classes", "cow"])
     assert form.OLD in (old := (folder / "page.html").read_text())
     assert old.replace(f"\n{form.OLD}", "") == page
-    with pytest.raises(SystemExit, match="needs --labels FILE and --predictions FILE"):
-        command.main(["--labels", labels])
+    with pytest.raises(SystemExit, match="needs --labels and --predictions, both"):
+        command.main(["audit", "--labels", labels])
 
 
 @pytest.mark.parametrize(
