@@ -6,7 +6,7 @@ import gzip
 import io
 import re
 import zlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -117,9 +117,13 @@ class Rows:
         self.comma |= separator == ";"
         header = next(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
         names = [name.strip() or f"column {place}" for place, name in enumerate(header, 1)]
-        if text.count('"') % 2:
-            line = text.count("\n", 0, text.rindex('"')) + 1
-            raise ValueError(f"{where}, line {line}: a quotation mark that is not closed; mend it")
+        if '"' in text:  # all up to the next mark would be one value
+            lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+            try:
+                deque(lines, maxlen=0)
+            except csv.Error:
+                what = "a quotation mark that is not closed, or text beside it"
+                raise ValueError(f"{where}, line {lines.line_num}: {what}; mend it") from None
         _distinct(where, names)
         kind = dict.fromkeys(header, pa.dictionary(pa.int32(), pa.string()))
         try:

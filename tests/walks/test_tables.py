@@ -309,6 +309,7 @@ def test_what_cannot_be_right_has_a_sentence(walk, table, options, message):
         ("y_true,y_pred,sex\n1,0,f\n0,1\n", "t.csv, row 3: Expected 3 columns, got 2"),
         ("y_true,y_pred,sex\n1,0,f\n0,1,f,m\n", "t.csv, row 3: Expected 3 columns, got 4"),
         ('y_true,y_pred,sex\n1,0,f\n0,1,"f\n', "t.csv, line 3: a quotation mark"),
+        ('y_true,y_pred,sex\n1,0,"f\n0,1,m\n0,0,"f\n1,1,m\n', "t.csv, line 4: a quotation mark"),
         ("1,0,f\n0,1,m\n", "is its first line the header"),
         ("PK\x03\x04\0\0\0", "no table in the form"),
     ],
