@@ -46,17 +46,17 @@ def seen_by(layer, model, images, what, keep) -> tuple[list, list]:
         )
     return seen, answered
 
-
+# %% ../../notebooks/11c_heads_of_your_own_kind.ipynb #11c-pooled
 def pooled(seen) -> torch.Tensor:
     """What a linear head sees: the mean over places."""
     return (adaptive_avg_pool2d(seen, 1) if seen.ndim == 4 else seen).flatten(1)
 
-# %% ../../notebooks/11c_heads_of_your_own_kind.ipynb #11c-passes
+
 def spared(seen) -> torch.Tensor:
     """As it is; maps in half the room."""
     return seen.half() if seen.ndim > 2 else seen
 
-
+# %% ../../notebooks/11c_heads_of_your_own_kind.ipynb #11c-passes
 def passes(model, images, what, part=None) -> dict[str, np.ndarray]:
     """What a network answers, and what its last layer sees (pooled), of uint8 images; kept. Of a
     `part` what its first layer sees, as it is, which serves all networks that begin alike."""
@@ -157,7 +157,7 @@ def renewed(part, head, trained, classes, share) -> tuple[nn.Module, nn.Paramete
         one.requires_grad_(name in trained or name.startswith(f"{head}."))
     return part, new.weight
 
-# %% ../../notebooks/11c_heads_of_your_own_kind.ipynb #11c-trained-anew
+
 @torch.enable_grad()
 def learn(part, x, y, rate, epochs, rng) -> None:
     """Train a part by AdamW, in batches of about 32."""
@@ -169,7 +169,7 @@ def learn(part, x, y, rate, epochs, rng) -> None:
             cross_entropy(made, torch.from_numpy(y[some])).backward()
             steps.step()
 
-
+# %% ../../notebooks/11c_heads_of_your_own_kind.ipynb #11c-trained-anew
 HEAD_ALONE = ((5e-4, 30), (1e-3, 20), (1e-3, 40))  # rate of AdamW, and how often it sees all images
 BLOCKS = ((1e-4, 10), (3e-4, 5), (3e-4, 10), (1e-3, 5))
 
