@@ -17,7 +17,7 @@ from helpers.suite import claims, notebooks
 
 RECORDED = range(8)
 ABSENT = "not made"
-WITHOUT = {"08", "08b", "09b", "10", "11", "12", "13"}  # the last three judge nothing
+WITHOUT = {"08", "08b", "09b", "10", "11", "11b", "11c", "12", "13"}  # from 11 on: judge nothing
 CLAIM = ["lesson", "id", "of"]
 RIGHT = {claims.HOLDS, claims.AGREES, claims.BLIND}
 WRONG = {claims.FAILS, claims.DIFFERS, claims.CONTRADICTS}
