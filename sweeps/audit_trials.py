@@ -124,10 +124,11 @@ class Heads:
     fit: Callable = planting.Linear
     counts: dict = field(default_factory=dict)
     part: retraining.Part | None = None
+    seeds: int | None = None  # so many of those that are asked for; None: all
 
 
 def kinds(network) -> dict[str, Heads]:
-    """Heads of `--heads`: linear by AdamW, SqueezeNet's own, and its last block; none recorded."""
+    """Heads of `--heads`: linear by AdamW, SqueezeNet's own, and its last block."""
 
     def by_adamw(module, head: str, trained: tuple) -> Callable:
         def train(x, y, classes, recipe, rng):
@@ -156,7 +157,7 @@ def kinds(network) -> dict[str, Heads]:
             return retraining.Retraining(y, plain, np.inf, part.start(head), known)
 
         train = by_adamw(module, head, trained)
-        heads_of[kind] = Heads(mine, train, cells, fit, retraining.FEW, part)
+        heads_of[kind] = Heads(mine, train, cells, fit, retraining.FEW, part, seeds=5)
     return heads_of
 
 
@@ -216,12 +217,12 @@ def readers(of: dict, seed: int, heads: Heads) -> list[dict]:
     return rows
 
 
-def summary(images: str, rows: pd.DataFrame) -> pd.DataFrame:
+def summary(about: dict, rows: pd.DataFrame) -> pd.DataFrame:
     """Shares of each cell and quantity with Wilson's interval, whose n are readers."""
     cells = []
     measures = ["unplanted pairs flagged", "exactly", "found", "found on the page"]
     for (kind, dose, whose), part in rows.groupby(["kind", "dose", "photographs"], sort=False):
-        cell = {"images": images, "kind": kind, "dose": dose, "photographs": whose}
+        cell = {**about, "kind": kind, "dose": dose, "photographs": whose}
         groups = [("all", part), *(part.groupby("recipe") if not dose else [])]
         for recipe, some in groups:
             for name in measures:
@@ -241,7 +242,7 @@ def summary(images: str, rows: pd.DataFrame) -> pd.DataFrame:
                     apart = (by_seed["promised"].mean() - by_seed["found"].mean()).abs().mean()
                     row |= {"quantity": "promised and found apart", "value": apart}
                     cells.append(cell | row)
-        if kind == "plain" and images == "photographs":
+        if kind == "plain" and about.get("images") == "photographs":
             pairs = [[*map(tuple, json.loads(one))] for one in part["flagged"]]
             for c, k in sorted({pair for some in pairs for pair in some}):
                 names = [*CONTEXT_OF][c], [*CONTEXT_OF.values()][k]
@@ -255,17 +256,19 @@ def summary(images: str, rows: pd.DataFrame) -> pd.DataFrame:
 def main() -> None:
     """Write the table of some seeds as CSV."""
     arguments = recorded.driver(
-        "Plant contexts and marks, and audit (`worlds`: seeds of drawn worlds, too; `heads`: of "
-        "other kinds, of photographs; `summary`: a second CSV, shares with intervals).",
-        seeds=range(2000, 2030), worlds=15, heads=False, **OF_PHOTOGRAPHS, summary=None,
+        "Plant contexts and marks, and audit (`worlds`: seeds of drawn worlds, too; `heads`: all, "
+        "or one, of the other kinds, of photographs; `summary`: a second CSV, with intervals).",
+        seeds=range(2000, 2030), worlds=15, heads="", **OF_PHOTOGRAPHS, summary=None,
     )  # fmt: skip
     project.seed_everything(0)
     of, tables, every = {}, [], {"linear": Heads()}
     if arguments.photographs:
         network = squeezenet(arguments.weights)
-        every = kinds(network) if arguments.heads else every
+        if arguments.heads:
+            every = kinds(network)
+            every = every if arguments.heads == "all" else {arguments.heads: every[arguments.heads]}
         of = {n: photographs(arguments.photographs, network, one.part) for n, one in every.items()}
-    jobs = [("photographs", name, seed) for name in of for seed in arguments.seeds]
+    jobs = [("photographs", n, seed) for n in of for seed in arguments.seeds[: every[n].seeds]]
     jobs += [
         ("drawn worlds", "linear", s)
         for s in arguments.seeds[: arguments.worlds * (not arguments.heads)]
@@ -278,12 +281,12 @@ def main() -> None:
             pd.DataFrame(readers(seen, seed, every[head])).to_csv(path, index=False)
 
         file = store.cached(store.networks() / "audits" / f"{name}.csv", make)
-        about = {"head": head} if arguments.heads else {"images": images}
-        tables.append(pd.read_csv(file).assign(**about))
-    rows = pd.concat(tables, ignore_index=True)
+        tables.append(pd.read_csv(file).assign(images=images, head=head))
+    column, other = ("head", "images") if arguments.heads else ("images", "head")
+    rows = pd.concat(tables, ignore_index=True).drop(columns=other)
     recorded.write(arguments.file, rows.to_csv(index=False, float_format="%.4g"))
     if arguments.summary:
-        parts = [summary(images, part) for images, part in rows.groupby("images", sort=False)]
+        parts = [summary({column: of}, part) for of, part in rows.groupby(column, sort=False)]
         store.write_text(
             arguments.summary, pd.concat(parts).to_csv(index=False, float_format="%.3g")
         )
