@@ -1,18 +1,16 @@
 """Income of the place of a frame: GPS, areas and incomes, joined (ICON2, section 4.1)."""
 
-import csv
 import json
 import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import shapely
 
-from helpers.icon2.reading import DetectionDataError, numbered, opened
+from helpers.icon2.reading import DetectionDataError, csv, entries, numbered
 
 PAPER_EDGES = (21_400.0, 62_100.0, 93_400.0, 250_000.0)  # dollars, section 4.1
 BINS = ("low", "middle", "high")
@@ -22,9 +20,8 @@ GAP = 5.0  # seconds from the nearest fix, above which the position is not known
 JOINED, NO_GPS = "joined", "without GPS"
 NO_AREA, NO_INCOME = "outside of every area", "in an area without income"
 OUTSIDE = "outside of the bins' edges"
-POLYGONS = shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON
 AMOUNT = re.compile(r"nan|\d+(\.\d+)?|\d{1,3}(,\d{3})+(\.\d+)?")
-NO_AMOUNT = ("", "na", "n/a", "nan", "null", "none", "-", "-666666666")  # the last: the Census'
+NO_AMOUNT = ("", "na", "n/a", "null", "none", "-", "-666666666")  # the last: the Census'
 CALLED = {"GEOID": "area", "GEO_ID": "area", "B19013_001E": "income"}  # in the Census' tables
 SUMMARY = re.compile(r"^\d{7}US(?=\d)")  # before a tract's number in them
 POOREST = 1_000  # dollars a year: where all incomes are below, they are of another unit
@@ -69,7 +66,7 @@ def positions(videos: Iterable[str], folder: Path) -> pd.DataFrame:
 
 def _position(path: Path) -> tuple[float, float]:
     """Latitude and longitude, between two fixes interpolated; NaN in a gap of the track."""
-    track = load_json(path) if path.is_file() else {}
+    track = next(entries(path, "")) if path.is_file() else {}
     try:
         fixes = pd.DataFrame(track.get("locations") or [], columns=["timestamp", *PLACE])
         fixes, begin = fixes.astype(float), track.get("startTime")
@@ -89,15 +86,9 @@ def _position(path: Path) -> tuple[float, float]:
     return tuple(float(np.interp(moment, fixes.timestamp, fixes[axis])) for axis in PLACE)
 
 
-def load_json(path: Path) -> Any:
-    """Content of a JSON file."""
-    with opened(path) as file:
-        return json.load(file)
-
-
 def areas_of(places: pd.DataFrame, areas: Path) -> pd.Series:
     """Area that each place (``latitude``, ``longitude``) lies in, NaN where there is none."""
-    content, names = load_json(areas), []
+    content, names = next(entries(areas, "")), []
     with suppress(KeyError, TypeError):  # another form
         known = [feature["properties"] for feature in content["features"]]
         names = [one["area"] if "area" in one else one["GEOID"] for one in known]
@@ -108,67 +99,45 @@ def areas_of(places: pd.DataFrame, areas: Path) -> pd.Series:
     names = [str(int(n) if isinstance(n, float) and n.is_integer() else n) for n in names]
     outlines = [json.dumps(feature.get("geometry")) for feature in content["features"]]
     outlines = shapely.from_geojson(outlines, on_invalid="ignore")
-    for name, kind in zip(names, shapely.get_type_id(outlines), strict=True):
-        if kind not in POLYGONS:
-            raise DetectionDataError(f"{areas.name}: area {name!r} is no Polygon or MultiPolygon")
+    if (lost := shapely.get_dimensions(outlines) != 2).any():
+        name = names[lost.argmax()]
+        raise DetectionDataError(f"{areas.name}: area {name!r} is no Polygon or MultiPolygon")
     ends = np.abs(shapely.total_bounds(outlines)).reshape(2, 2).max(0)
     if not (ends <= (180, 90)).all():
         raise DetectionDataError(
             f"{areas.name}: coordinates are degrees, longitude before latitude; they reach to "
             f"{ends[0]:.6g}, {ends[1]:.6g}"
         )
-    tree = shapely.STRtree(outlines)
     known = places[PLACE].dropna()
     points = shapely.points(known[PLACE[::-1]].to_numpy(float))
-    place, area = tree.query(points, predicate="intersects")
-    inside = pd.DataFrame(tree.query(points, predicate="within").T, columns=["at", "area"])
-    inside["area"] = np.array(names)[inside["area"]]
-    if (several := inside.groupby("at")["area"].nunique().gt(1)).any():
-        both = inside.loc[inside["at"] == several.idxmax(), "area"].unique()
+    place, area = shapely.STRtree(outlines).query(points, predicate="within")
+    inside = pd.DataFrame({"at": known.index[place], "area": np.array(names)[area]})
+    inside = inside.drop_duplicates().sort_values(["at", "area"])
+    if len(several := inside[inside["at"].duplicated(keep=False)]):
+        one, other = several["area"].iloc[:2]
         raise DetectionDataError(
-            f"{areas.name}: {several.sum():,} frames lie in several areas, such as {both[0]!r} and "
-            f"{both[1]!r}; areas must not overlap"
+            f"{areas.name}: {several['at'].nunique():,} frames lie in several areas, such as "
+            f"{one!r} and {other!r}; areas must not overlap"
         )
-    area_names = pd.Series(None, index=places.index, dtype=object)
-    area_names[known.index[place]] = np.array(names)[area]
-    return area_names
+    return inside.set_index("at")["area"].reindex(places.index)
 
 
 def _incomes(path: Path) -> dict[str, float]:
     """Income by area, NaN where there is none; "142,500" and "$142,500" are numbers too."""
-    if not path.is_file():
-        raise DetectionDataError(f"{path.name}: there is no such file")
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            header, *rows = [row for row in csv.reader(file) if row] or [[]]
-    except (UnicodeError, csv.Error) as error:
-        raise DetectionDataError(
-            f"{path.name}: is not a CSV table in UTF-8 ({error}); save it as CSV UTF-8"
-        ) from None
-    if odd := [n for n, row in enumerate(rows, 2) if len(row) != len(header)]:
-        raise DetectionDataError(
-            f"{path.name}: line {odd[0]} has other cells than the header; write 30,000 in quotes "
-            '("30,000")'
-        )
-    table = pd.DataFrame(rows, columns=[*numbered([CALLED.get(n, n) for n in header], path)])
-    for column in [name for name in ("area", "income") if name not in table]:
-        raise DetectionDataError(
-            f"{path.name}: no column {column!r}; there are, between commas: {[*table]}"
-        )
+    text = dict.fromkeys(("area", "income", *CALLED), str)
+    table = csv(path, ["area", "income"], CALLED, **text)
     areas = table["area"].str.strip().str.replace(SUMMARY, "", regex=True)
-    texts = table["income"].str.strip().str.removesuffix("+")  # 250,000+ is the highest class
-    digits = texts.str.replace(r"[$\s]", "", regex=True).mask(
-        texts.str.lower().isin(NO_AMOUNT), "nan"
-    )
-    if (wrong := ~digits.map(AMOUNT.fullmatch).astype(bool)).any():
-        area, text = areas[wrong].iloc[0], texts[wrong].iloc[0]
+    texts = table["income"].fillna("").str.replace(r"[$\s]|\+$", "", regex=True)  # 250,000+ is one
+    texts = texts.mask(texts.str.lower().isin(NO_AMOUNT), "nan")
+    if (wrong := ~texts.map(AMOUNT.fullmatch).astype(bool)).any():
+        area, text = areas[wrong].iloc[0], table["income"][wrong].iloc[0]
         raise DetectionDataError(
             f"{path.name}: the income {text!r} of area {area!r} is no amount; give dollars a year, "
             "such as 142500, or leave it empty"
         )
-    incomes = digits.str.replace(",", "").astype(float)
-    if 0 <= (highest := np.nanmax([-1, *incomes])) < POOREST:
+    incomes = texts.str.replace(",", "").astype(float)
+    if incomes.max() < POOREST:
         raise DetectionDataError(
-            f"{path.name}: no income is above {highest:g}; give dollars a year, such as 142500"
+            f"{path.name}: no income is above {incomes.max():g}; give dollars a year, as 142500"
         )
     return dict(zip(numbered(areas, path), incomes, strict=True))

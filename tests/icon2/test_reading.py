@@ -102,7 +102,7 @@ def test_what_holds_no_frame_is_refused(tmp_path):
     for content in ([], {"rows": []}, [1]):
         with pytest.raises(DetectionDataError, match=r"labels.json: it is no COCO file"):
             read_labels(written(tmp_path, content))
-    with pytest.raises(DetectionDataError, match=r"frame 0 \(a\), label 0: 'y1' is missing"):
+    with pytest.raises(DetectionDataError, match=r"entry 0 \({'name': 'a'.*'y1' is missing"):
         read_labels(written(tmp_path, [frame("a", [label(box={"x1": 1})])]))
     with pytest.raises(DetectionDataError, match="no such file"):
         read_labels(tmp_path / "absent.json")
