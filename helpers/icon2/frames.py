@@ -90,7 +90,7 @@ def check(settings: SimpleNamespace) -> None:
         boxes = pd.DataFrame({name: [0, 1] for name in of_boxes})
         images = pd.DataFrame({name: ["a", "b"] for name in of_frames}).assign(width=street.WIDTH)
     else:
-        images, boxes = reading.labels(Path(own["labels"]), Counter(), CLASSES)
+        images, boxes = reading.labels(Path(own["labels"]), Counter())
     if not own or own["gps"]:
         images = images.assign(income=np.where(np.arange(len(images)) % 2, "low", "high"))
     frames = Frames(images, boxes, boxes.iloc[:0], ())
@@ -124,7 +124,7 @@ def example(frames: Frames, matches: Matches, name: str) -> tuple[int, pd.DataFr
 
 def labelled(labels: str | Path) -> tuple[list[str], list[str]]:
     """Names of the frames of a labels file, and of the classes that are labelled in it."""
-    images, boxes = reading.labels(Path(labels), Counter(), CLASSES)
+    images, boxes = reading.labels(Path(labels), Counter())
     return list(images["name"]), [one for one in CLASSES if one in set(boxes["category"])]
 
 

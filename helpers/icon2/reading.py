@@ -1,6 +1,6 @@
-"""Labels and detections as readers have them: COCO's JSON, BDD100K's (Scalabel's, and its older
-style) or a CSV of boxes. JSON is read in a stream; what is left out or odd is counted in `notes`,
-by the sentence that tells it."""
+"""Labels and detections as readers have them: COCO's JSON, BDD100K's (Scalabel's) or a CSV of
+boxes. JSON is read in a stream; what is left out or odd is counted in `notes`, by the sentence that
+tells it."""
 
 import gzip
 import io
@@ -11,7 +11,6 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from sys import intern
 from typing import Any
@@ -40,8 +39,9 @@ COLUMNS = ["image", "class", *CORNERS]  # of a CSV; detections have `score`, too
 KINDS = {("", key): ("coco", "annotations.item") for key in ("images", "annotations", "categories")}
 KINDS |= {("item", key): ("results", "item") for key in ("image_id", "category_id")}
 KINDS |= {(at, key): ("bdd", at) for at in ("", "item") for key in ("name", "labels", "url")}
-KINDS |= {("frames.item", key): ("bdd", "") for key in ("objects", "timestamp")}  # one old frame
-NEITHER = "it is no COCO file (a list 'annotations', or of results), no list of BDD100K's frames"
+NEITHER = (
+    "it is no COCO file (a list 'annotations', or of results), no list of frames with 'labels'"
+)
 HIDDEN = "attributes left out: they are named as a field of the image or box"
 SCORED = "boxes have a 'score', as predictions do: are these the labels?"
 TRUTH = TypeAdapter(bool | None)
@@ -51,11 +51,9 @@ class DetectionDataError(ValueError):
     """A file, a label or an attribute cannot be used; the message says which and what to do."""
 
 
-def labels(
-    path: Path, notes: Counter, classes: Sequence[str] | None = None
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def labels(path: Path, notes: Counter) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Images, and boxes with ``category`` by name, ``area`` as COCO has it, ``extent`` and ``box``,
-    an id; of some `classes`, or all."""
+    an id."""
     if (kind := _kind(path)[0]) == "results":
         raise DetectionDataError(f"{path.name}: these are COCO's results: are files exchanged?")
     images, boxes = {"csv": _csv_labels, "coco": _coco_labels, "bdd": _bdd}[kind](path, notes)
@@ -64,19 +62,9 @@ def labels(
     numbered(images["name"], path)
     boxes["image"] = pd.Index(images["name"]).get_indexer(boxes["image"])
     boxes = _checked(boxes, images, path, notes, "boxes")
-    if classes is not None:
-        there, boxes = boxes["category"], boxes[boxes["category"].isin(classes)]
-        others = there[~there.isin(classes)].value_counts().items()
-        listed = ", ".join(f"{name} {n:,}" for name, n in others)
-        if boxes.empty:
-            raise DetectionDataError(
-                f"{path.name}: no box is left of known classes ({', '.join(classes)}); not a class "
-                f"here: {listed}"
-            )
-        notes[f"boxes left out, not a class here: {listed}"] += len(there) - len(boxes)
     for name, absent in images.isna().sum().items():
         notes[f"of {len(images):,} images have no value for {name!r}"] += absent
-    return images, boxes.reset_index(drop=True)
+    return images, boxes
 
 
 def detections(path: Path, images: pd.DataFrame, notes: Counter) -> pd.DataFrame:
@@ -87,7 +75,7 @@ def detections(path: Path, images: pd.DataFrame, notes: Counter) -> pd.DataFrame
     elif kind == "bdd":
         table = _bdd(path, notes, scored=True)[1]
     else:
-        table = _coco_results(path, images, notes)
+        table = _coco_results(path, images)
     if table.empty:
         raise DetectionDataError(f"{path.name}: it holds no detection")
     names = table["image"]
@@ -218,25 +206,18 @@ def _of_coco(one: dict) -> dict:
     return row | {"x2": x + width, "y2": y + height} | sides
 
 
-def _coco_results(path: Path, images: pd.DataFrame, notes: Counter) -> pd.DataFrame:
-    """Results by the names of images and classes; unknown ones as they are called."""
+def _coco_results(path: Path, images: pd.DataFrame) -> pd.DataFrame:
+    """Results by the names of images and classes, whether ids are numbers or text."""
     if "categories" not in images.attrs:
         raise DetectionDataError(
             f"{path.name}: COCO's results name images by the ids of COCO's labels, and the labels "
             "are in another format; bring both as COCO, or detections as CSV"
         )
-    table = _read(path, lambda one: [_of_coco(one) | {"score": float(one["score"])}])
-    if len(table):
-        ids = dict(zip(images["id"], images["name"], strict=True))
-        texts = {str(key): name for key, name in ids.items()}
-        texts |= {part(Path(n)): n for part in (lambda n: n.stem, str) for n in images["name"]}
-        named = ~table["image"].isin([*ids]) & table["image"].isin([*texts])
-        told = "detections name their image by text; it was read as an id or a file's name"
-        notes[told] += int(named.sum())
-        kinds = images.attrs["categories"]
-        kinds = {str(key): name for key, name in kinds.items()} | kinds
-        table["image"] = table["image"].map(lambda key: (texts | ids).get(key, str(key)))
-        table["category"] = table["category"].map(lambda key: kinds.get(key, f"id {key}"))
+    if len(table := _read(path, lambda one: [_of_coco(one) | {"score": float(one["score"])}])):
+        ids = dict(zip(images["id"].astype(str), images["name"], strict=True))
+        kinds = {str(key): name for key, name in images.attrs["categories"].items()}
+        table["image"] = [ids.get(key, key) for key in map(str, table["image"])]
+        table["category"] = [kinds.get(key, f"id {key}") for key in map(str, table["category"])]
     return table
 
 
@@ -249,10 +230,8 @@ def _bdd(path: Path, notes: Counter, scored: bool = False) -> tuple[pd.DataFrame
         fields = {"name": name, "video": frame.get("videoName") or Path(name).stem}
         fields |= {side: int(size[side]) for side in ("width", "height")}
         images.append(fields | ({} if scored else _further(frame, notes)))
-        lists = [of.get("objects") for of in (frame, *(frame.get("frames") or []))]
-        lists = [one for one in (frame.get("labels"), *lists) if one is not None]
-        notes["frames have no list of labels: taken as empty"] += not lists
-        for label in chain(*lists):
+        notes["frames have no list of labels: taken as empty"] += frame.get("labels") is None
+        for label in frame.get("labels") or []:
             if (box := label.get("box2d")) is None:
                 notes["labels left out: they have no box (lanes, drivable areas)"] += 1
                 continue
