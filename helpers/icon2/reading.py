@@ -168,7 +168,7 @@ def _coco_labels(path: Path, notes: Counter) -> tuple[pd.DataFrame, pd.DataFrame
     names = {}
 
     def image(one: dict) -> Iterator[dict]:
-        about = {"id": one["id"], "name": str(one.get("file_name", one["id"]))}
+        about = {"id": _id(one["id"]), "name": str(one.get("file_name", one["id"]))}
         about |= {side: one[side] for side in ("width", "height") if one.get(side)}
         yield _further(one, notes, one) | about
 
@@ -180,7 +180,7 @@ def _coco_labels(path: Path, notes: Counter) -> tuple[pd.DataFrame, pd.DataFrame
         notes[SCORED] += "score" in one
 
     images = _read(path, image, "images")
-    _read(path, lambda one: names.update({one["id"]: str(one["name"])}) or [], "categories")
+    _read(path, lambda one: names.update({_id(one["id"]): str(one["name"])}) or [], "categories")
     if images.empty or not names:
         raise DetectionDataError(f"{path.name}: COCO's labels have 'images' and 'categories'")
     numbered(images["id"], f"{path.name}, ids of images")
@@ -201,9 +201,15 @@ def _of_coco(one: dict) -> dict:
     if len(one["bbox"]) != 4:
         raise ValueError(f"'bbox' has {len(one['bbox'])} numbers, not 4: x, y, width, height")
     x, y, width, height = map(float, one["bbox"])
-    row = {"image": one["image_id"], "category": one["category_id"], "x1": x, "y1": y}
+    row = {"image": _id(one["image_id"]), "category": _id(one["category_id"])}
     sides = {"extent": width * height, "side": min(width, height)}
-    return row | {"x2": x + width, "y2": y + height} | sides
+    return row | {"x1": x, "y1": y, "x2": x + width, "y2": y + height} | sides
+
+
+def _id(key: Any) -> int | str:
+    if not isinstance(key, int | float | str):
+        raise ValueError(f"{key!r} is no id: ids are numbers or text")
+    return int(key) if isinstance(key, float) and key.is_integer() else key
 
 
 def _coco_results(path: Path, images: pd.DataFrame) -> pd.DataFrame:
@@ -251,6 +257,7 @@ def _bdd(path: Path, notes: Counter, scored: bool = False) -> tuple[pd.DataFrame
         table = _of_corners(table.sort_values("image", kind="stable", ignore_index=True))
     if not scored and len(table):
         table = table.assign(area=table["extent"] * table.pop("scale"))
+    numbered([one["name"] for one in images], path)
     return pd.DataFrame(sorted(images, key=lambda one: one["name"])), table
 
 
@@ -298,7 +305,7 @@ def csv(
     except FileNotFoundError:
         why = f"there is no such file in {path.parent.name!r}"
         raise DetectionDataError(f"{path.name}: {why}") from None
-    except (ValueError, OSError, EOFError, pd.errors.ParserWarning) as error:
+    except (ValueError, OSError, EOFError, zlib.error, pd.errors.ParserWarning) as error:
         why = f"{' '.join(str(error).split())[:200]}; save it with commas, as CSV UTF-8"
         raise DetectionDataError(f"{path.name} cannot be read as CSV: {why}") from None
     if absent := [name for name in needed if name not in table]:

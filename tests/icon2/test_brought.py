@@ -187,7 +187,7 @@ def test_results_with_ids_or_names_as_text_are_read(tmp_path):
     labels, results = coco(2)
     frames = read(tmp_path, labels, results)
     names = {one["id"]: one["file_name"] for one in labels["images"]}
-    for by in (str, names.get):
+    for by in (str, names.get, float):
         texts = [one | {"image_id": by(one["image_id"])} for one in results]
         again = read(tmp_path, labels, [*texts, texts[0] | {"image_id": "elsewhere"}])
         assert "1 detections left out: their image has no labels" in again.report
@@ -263,6 +263,7 @@ def cut(which):
         (changed("annotations", bbox=[5, float("nan"), 4, 4]), "labels.json .* NaN is no number"),
         (changed("annotations", bbox=[5, 5, 4]), "annotations entry 0 .* has 3 numbers, not 4"),
         (changed("annotations", bbox=["a", 5, 4, 4]), "annotations entry 0 .* convert .* 'a'"),
+        (changed("annotations", image_id=[9]), "annotations entry 0 .*is no id: ids are"),
         (changed("annotations", image_id=999), "labels.json: boxes are of image 999, .* not li"),
         (changed("annotations", category_id=4), "labels.json: boxes are of category 4, which"),
         (changed("images", file_name="001.jpg"), "labels.json: '001.jpg' occurs 2 times"),

@@ -96,6 +96,7 @@ def attribute(**values):
         (lambda _, b: to_all(b, category=lambda _: "dog"), r"no detection is left .*\(dog 24\)"),
         (lambda _, b: [one.update(labels=[]) for one in b], "found.json: it holds no detection"),
         (lambda a, _: a.append(a[0]), "labels.json: 'v0.jpg' occurs 2 times"),
+        (lambda _, b: b.append(b[0]), "found.json: 'v0.jpg' occurs 2 times"),
         (lambda a, _: a.append(1), r"labels.json, entry 12 \(1\): "),
         (lambda _, b: [one.update(name="x" + one["name"]) for one in b], "none of its 12 .* 'xv0"),
     ],
