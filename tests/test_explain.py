@@ -67,28 +67,6 @@ def test_a_vision_transformers_patch_embedding_is_not_its_last_map():
         explain.explain(model, torch.rand(1, 3, 16, 16), 0, "gradcam", layer=attention)
 
 
-def test_tokens_are_laid_out_as_a_map():
-    """The map is what a loop over patches gives; the class token has no place in it."""
-    model = models.wrap(VisionTransformer(16, 4, 2, 2, 8, 8), mean=0, std=1).eval()
-    images, layer = torch.rand(2, 3, 16, 16), "encoder.layers.encoder_layer_1.ln_1"
-    nn.init.normal_(model.network.heads.head.weight)  # torchvision begins with zeros
-    found = explain.explain(model, images, 1, "gradcam", layer=layer)
-    kept = []
-    hook = model.network.get_submodule(layer).register_forward_hook(lambda *a: kept.append(a[2]))
-    logits = model(images)
-    hook.remove()
-    [gradient] = torch.autograd.grad(logits[:, 1].sum(), kept[0])
-    for i in range(2):
-        weights = gradient[i, 1:].mean(0)
-        wanted = torch.zeros(4, 4)
-        for patch in range(16):
-            wanted[patch // 4, patch % 4] = (weights * kept[0][i, 1 + patch]).sum().relu()
-        wanted = interpolate(wanted[None, None], (16, 16), mode="bilinear", align_corners=False)
-        torch.testing.assert_close(found.maps[i], wanted[0, 0].detach(), rtol=1e-4, atol=1e-6)
-    with pytest.raises(ValueError, match=r"'heads.head', of shape \(1, 4\)|no map"):
-        explain.explain(model, images, 1, "gradcam", layer="heads")
-
-
 def test_a_network_whose_input_nobody_described_is_refused(pictures):
     network = torchvision_models.squeezenet1_1()
     with pytest.raises(ValueError, match="Nobody said how SqueezeNet wants its images normalised"):

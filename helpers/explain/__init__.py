@@ -21,18 +21,23 @@ __all__ = ["METHODS", "Maps", "NotConserved", "explain"]
 
 @dataclass(frozen=True)
 class Method:
-    """An explanation method: its name in figures, what computes it, and the settings in which the
-    authors' public code is not `sound`."""
+    """An explanation method: its name in figures, what computes it, and the settings in which two
+    presets differ from `sound`: `paper`, the authors' public code, and `quick`."""
 
     name: str
     run: Callable
     paper: dict = field(default_factory=dict)
+    quick: dict = field(default_factory=dict)
 
     @property
     def sound(self) -> dict:
         """Every setting, with the value that it has where nobody says another."""
         settings = list(inspect.signature(self.run).parameters.values())[3:]
         return {setting.name: setting.default for setting in settings}
+
+    def settings(self, preset: str) -> dict:
+        """Every setting of a preset."""
+        return self.sound | {"sound": {}, "paper": self.paper, "quick": self.quick}[preset]
 
     @property
     def layer(self) -> str | None:
@@ -41,15 +46,17 @@ class Method:
 
 
 _SMOOTHGRAD = {"samples": 10, "sigma": 0.2, "reduce": "max absolute"}
+_LIME = {"samples": 1000, "best": 5}, {"segments": 5, "samples": 40}
 METHODS: dict[str, Method] = {
     "gradcam": Method("GradCAM", by.gradcam),
     "lrp": Method("LRP", lrp.lrp),
-    "smoothgrad": Method("SmoothGrad", by.smoothgrad, _SMOOTHGRAD),
-    "lime": Method("LIME", by.lime, {"segments": 7, "samples": 1000, "best": 5}),
+    "smoothgrad": Method("SmoothGrad", by.smoothgrad, _SMOOTHGRAD, {"samples": 6}),
+    "lime": Method("LIME", by.lime, *_LIME),
     "gradcam++": Method("GradCAM++", by.gradcam_plus_plus),
-    "integrated-gradients": Method("IG", by.integrated_gradients, {"steps": 50}),
+    "integrated-gradients": Method("IG", by.integrated_gradients, {"steps": 50}, {"steps": 6}),
 }
 """The six that the paper rates, in its order."""
+PRESETS = "sound", "paper", "quick"
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,7 @@ def explain(
 
     `images` are (N, 3, H, W), uint8 or float in [0, 1]; `targets` the class to explain, int64 (N,)
     or one int. The `method` is one of `METHODS`, or a function of (model, float images, targets,
-    **settings) that returns a tensor (B, H, W). The `preset` is "sound" or "paper". Most methods
+    **settings) that returns a tensor (B, H, W). The `preset` is one of `PRESETS`. Most methods
     take `layer`: "input", "last map" (the last convolutional one) or a layer's name. NaN or
     infinite relevance is a FloatingPointError, unless not `check_finite`."""
     if not (hasattr(model, "mean") and hasattr(model, "std")):
@@ -123,14 +130,13 @@ def _prepared(model, first, method, preset, changes) -> tuple[str, Callable, dic
         return getattr(method, "__name__", type(method).__name__), method, changes
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not known; use one of {', '.join(METHODS)}")
-    if preset not in ("sound", "paper"):
-        raise ValueError(f"preset={preset!r} is not known; use 'sound' or 'paper'")
+    if preset not in PRESETS:
+        raise ValueError(f"preset={preset!r} is not known; use one of {', '.join(PRESETS)}")
     chosen = METHODS[method]
-    sound, paper = chosen.sound, chosen.paper if preset == "paper" else {}
-    unknown = [name for name in changes if name not in sound]
-    if unknown:
-        raise ValueError(f"{method} has no setting {unknown[0]!r}; it has {', '.join(sound)}")
-    settings = {**sound, **paper, **changes}
+    settings = chosen.settings(preset)
+    if unknown := [name for name in changes if name not in settings]:
+        raise ValueError(f"{method} has no setting {unknown[0]!r}; it has {', '.join(settings)}")
+    settings |= changes
     if chosen.layer:
         settings["layer"] = settings["layer"] or chosen.layer
         if settings["layer"] == "last map":
@@ -146,27 +152,27 @@ def _floats(images: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 
 def _targets(images: torch.Tensor, targets: torch.Tensor | int) -> torch.Tensor:
-    if images.ndim != 4 or images.shape[1] != 3 or len(images) == 0:
-        raise ValueError(f"Images must be (N, 3, H, W) with N > 0, not {tuple(images.shape)}.")
     with suppress(TypeError, ValueError, RuntimeError):  # what is no number is refused below
         targets = torch.as_tensor(targets)
         targets = targets.repeat(len(images)) if targets.ndim == 0 else targets
-    wanted = (torch.int64, (len(images),))
-    if (getattr(targets, "dtype", None), getattr(targets, "shape", None)) != wanted:
-        what = getattr(targets, "dtype", repr(targets))
+    kind = getattr(targets, "dtype", repr(targets)), tuple(getattr(targets, "shape", ()))
+    images_fit = images.ndim == 4 and images.shape[1] == 3 and len(images) > 0
+    if not images_fit or kind != (torch.int64, (len(images),)):
         raise ValueError(
-            f"Targets must be int64 of shape ({len(images)},), one an image, or one int; these are "
-            f"{what} of shape {tuple(getattr(targets, 'shape', ()))}."
+            f"Images must be (N, 3, H, W) with N > 0; these are {tuple(images.shape)}. Targets "
+            f"must be int64 of shape ({len(images)},), one an image, or one int; these are "
+            f"{kind[0]} of shape {kind[1]}."
         )
     return targets
 
 
 def _checked(maps: torch.Tensor, images: torch.Tensor, method: str, finite: bool) -> torch.Tensor:
     """A batch of maps as float32 on the CPU, refused where it does not fit its images."""
-    wanted = (len(images), *images.shape[-2:])
-    if not isinstance(maps, torch.Tensor) or tuple(maps.shape) != wanted:
-        actual = tuple(maps.shape) if isinstance(maps, torch.Tensor) else type(maps).__name__
-        raise ValueError(f"{method} must return a tensor of shape {wanted}, not {actual}.")
+    maps, wanted = torch.as_tensor(maps), (len(images), *images.shape[-2:])
+    if tuple(maps.shape) != wanted:
+        raise ValueError(
+            f"{method} must return a tensor of shape {wanted}, not {tuple(maps.shape)}."
+        )
     maps = maps.detach().float().cpu()
     if finite and not maps.isfinite().all():
         unfit = ~maps.isfinite().all(-1).all(-1)

@@ -36,27 +36,18 @@ def integrated_gradients(
 ) -> torch.Tensor:
     """Integrated Gradients (Sundararajan et al. 2017) from the mean colour, which is zero after the
     model's normalisation, or from a layer's output for it."""
-    start, end = torch.zeros_like(images) + torch.as_tensor(model.mean).to(images), images
-    if layer != "input":
-        with torch.no_grad():
-            [start], [end] = (_at(model, one, layer) for one in (start, end))
+    plain = torch.zeros_like(images) + torch.as_tensor(model.mean).to(images)
+    ends = (layers.through(model, one, targets, layer)[0].detach() for one in (plain, images))
     gradient = partial(layers.from_layer, model, images, targets, layer)
-    relevance = gradients.integrated_gradients(gradient, start, end, steps)
+    relevance = gradients.integrated_gradients(gradient, *ends, steps)
     return reduced(layers.as_map(relevance, layer), reduce, images)
 
 
-def _at(model, images, layer: str) -> list[torch.Tensor]:
-    """A layer's output for images."""
-    with layers.output_of(model, layer) as kept:
-        model(images)
-    return kept
-
-
 def lime(
-    model, images, targets, *, segments=8, samples=256, penalty=1.0, best=None, seed=0
+    model, images, targets, *, segments=7, samples=256, penalty=1.0, best=None, seed=0
 ) -> torch.Tensor:
-    """LIME (Ribeiro et al. 2016) with `segments` cells a side as superpixels (the authors' follow
-    edges). With `best` the map is 1 in so many of the largest positive coefficients, else 0."""
+    """LIME (Ribeiro et al. 2016) with `segments` cells a side as superpixels (an odd number lies
+    across a mosaic's seams). With `best` the map is 1 in so many of the largest coefficients."""
     places = grid(segments, images)
     with torch.no_grad():
         logit = partial(layers.target_logits, model, targets=targets)

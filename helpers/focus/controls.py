@@ -16,7 +16,7 @@ from helpers.data import ImageSet, mosaic
 from helpers.explain import METHODS, NotConserved, layers
 from helpers.focus.mosaics import CELLS, batches, cut, layouts
 from helpers.focus.networks import Model, right
-from helpers.focus.rating import label_of, method_settings, ratings, score
+from helpers.focus.rating import label_of, ratings, score
 from helpers.models.networks import Classifier
 from helpers.store import progress
 
@@ -113,10 +113,9 @@ def _maps(whole: Disconnected, mosaics, targets, methods: Iterable) -> Iterator[
     """Every way to ask each method: columns that say it, and its maps; None where it refuses."""
     for method in progress(methods, desc="disconnected networks", delay=2):
         default = METHODS[method].layer if method in METHODS else None
-        quick = method_settings(method, "quick") if method in METHODS else {}
         for setting, more in SETTINGS.get(method, {"": {}}).items():
             reads = MAP if MAP in (default, more.get("layer")) else "input"
-            settings = quick | more | ({"layer": whole.layer} if reads == MAP else {})
+            settings = {"preset": "quick"} | more | ({"layer": whole.layer} if reads == MAP else {})
             named = filter(None, [label_of(method), setting or reads.removeprefix("input")])
             about = {"method": label_of(method), "reads": reads, "name": ", ".join(named)}
             try:

@@ -202,8 +202,7 @@ def focused() -> Rows:
 def six_methods(networks, mosaics, targets) -> None:
     for model in networks:
         for method in explain.METHODS:
-            how = rating.method_settings(method, "quick")
-            explain.explain(model, mosaics, targets, method, **how)
+            explain.explain(model, mosaics, targets, method, preset="quick")
 
 
 def bare_passes(networks, mosaics, targets) -> None:
