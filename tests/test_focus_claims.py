@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from helpers import focus
-from helpers.focus import claims, pairs
+from helpers.focus import claims, means, mosaics
 from helpers.suite import claims as judging
 from helpers.suite.claims import AGREES, DIFFERS, FAILS, HOLDS, NO_COUNTERPART, UNDECIDED, judge
 
@@ -145,7 +145,7 @@ def test_what_the_paper_says_of_well_and_poorly_fit_networks_is_judged_on_these(
 def tried(rise, trainings=4):
     """Ratings of one pair's mosaics as they are and painted over, which adds about `rise`."""
     table = pd.DataFrame({"class": np.repeat(("a", "b"), 12)})
-    rows = pairs.of_pair(pairs.design(table, ("a", "b"), per_pair=10), "a", "b")
+    rows = means.of_pair(mosaics.design(table, ("a", "b"), per_pair=10), "a", "b")
     rng, parts = np.random.default_rng(0), []
     for t, state in itertools.product(range(trainings), ("as it is", "painted over")):
         value = 0.6 + rise * (state == "painted over") + rng.normal(0, 0.02, len(rows))

@@ -39,10 +39,6 @@ def store(tmp_path, monkeypatch):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
 
 
-def two_classes(images, per_class=12):
-    return focus.design(images.table, CLASSES, two_classes=True, per_class=per_class)
-
-
 class Anything(nn.Module):
     mean, std = 0.0, 1.0
 
@@ -53,7 +49,7 @@ class Anything(nn.Module):
 
 @pytest.mark.parametrize("blind", [controls.random_map, controls.uniform_map])
 def test_class_blind_maps_are_half_over_twins(images, blind):
-    table = two_classes(images)
+    table = focus.design(images.table, CLASSES, per_pair=4)
     other = table.assign(target=table["outer"], outer=table["target"], **~table[TARGETS])
     table = pd.concat([table, other], ignore_index=True).assign(mosaic=range(2 * len(table)))
     model = Model(Recipe(), "C", [Anything()], LOGIT)
@@ -109,9 +105,9 @@ def test_every_method_has_rows_in_every_disconnected_network(images, name, monke
     assert full["SmoothGrad"] > 1 - 1e-6 and full["GradCAM"] < 0.99, "a channel weighs everywhere"
 
 
-@pytest.mark.parametrize("effort", ["quick", "sound"])
+@pytest.mark.parametrize("effort", explain.PRESETS)
 def test_superpixels_lie_across_the_seams(effort):
-    segments = rating.method_settings("lime", effort)["segments"]
+    segments = explain.METHODS["lime"].settings(effort)["segments"]
     places = grid(segments, torch.zeros(1, 3, 192, 192))
     assert (places[:, 95] == places[:, 96]).all() and (places[95] == places[96]).all()
 

@@ -5,9 +5,9 @@ import pandas as pd
 from statsmodels.regression.linear_model import OLS
 
 from helpers import stats
-from helpers.focus import feature, pairs
+from helpers.focus import feature
 from helpers.focus.controls import MAP
-from helpers.focus.means import CHANCE, contrast, mean
+from helpers.focus.means import CHANCE, PAIR, contrast, mean
 from helpers.stats import Estimate
 
 ROUNDING = 1e-3
@@ -105,7 +105,7 @@ def of_controls(known: pd.DataFrame) -> list[Estimate]:
 
 def of_feature(pair: tuple[str, str], placed, rated, reference) -> list[Estimate]:
     """Where a pair's wrong relevance lies (`placed`), and what painting it over does."""
-    about = dict(zip(pairs.PAIR, pair, strict=True))
+    about = dict(zip(PAIR, pair, strict=True))
     estimates = [Estimate("suite/focus/rise", feature.rise(rated).interval(), about)]
     if reference is not None:
         rises = feature.rises(rated), feature.rises(reference)
@@ -134,7 +134,7 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
 
 def of_trials(table: pd.DataFrame) -> list[Estimate]:
     """What `judged` trials show; differences are taken seed by seed."""
-    trial = table.set_index(["dose", "seed", *pairs.PAIR])
+    trial = table.set_index(["dose", "seed", *PAIR])
     full, none = trial.loc[1], trial.loc[0]
     learned, by_seed = full[full["learned"]], {"seeds": table["seed"].nunique()}
     first = full.groupby("seed")["first"].mean() - none.groupby("seed")["first"].mean()

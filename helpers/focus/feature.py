@@ -18,11 +18,10 @@ from helpers.data.decoding import decode
 from helpers.data.images import Images
 from helpers.data.mosaic import join
 from helpers.focus import networks
-from helpers.focus.means import contrast, mean
-from helpers.focus.mosaics import CELLS, batches, cut, layouts
+from helpers.focus.means import PAIR, contrast, mean
+from helpers.focus.mosaics import CELLS, batches, cut, in_mosaics, layouts
 from helpers.focus.networks import Model
 from helpers.focus.painting import fill
-from helpers.focus.pairs import PAIR, in_mosaics
 from helpers.focus.rating import rate, score
 from helpers.models.inference import logits
 from helpers.models.recipe import Recipe
@@ -203,8 +202,8 @@ def _outer(maps: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
 
 
 def explained(model: Model, images: ImageSet, rows: pd.DataFrame, method, mask=None) -> dict:
-    """What `mosaics_explained` of the figures draws of `pairs.extremes`; or, with a `mask`, bool
-    (2 H, 2 W), of the one mosaic of a design as it is, and with the mask painted over."""
+    """What `mosaics_explained` of the figures draws of rows of a design with the column kind; or,
+    with a `mask`, bool (2 H, 2 W), of one row, as it is and with the mask painted over."""
     mosaics = torch.cat(list(batches(rows, images.images)))
     if mask is None:
         kinds = rows["kind"]
