@@ -123,7 +123,7 @@ def mosaic() -> Rows:
     """1500 mosaics, resized and built while they are scored, or there already."""
     model, objects = network(), noise(100, 3, 96, 96)
     contexts = dict.fromkeys(CLASSES, noise(50, 3, 96, 96))
-    design = mosaics.design(torch.arange(4).repeat_interleave(25), contexts, CLASSES, controls=())
+    design = mosaics.design(torch.arange(4).repeat_interleave(25), contexts, CLASSES)
     ready = mosaics.build(design, objects, contexts).split(mosaics.BATCH)
     ours = lambda: scored(model, mosaics.batches(design, objects, contexts))  # noqa: E731
     yield "beside bare forward passes", "0.87", ours, partial(scored, model, ready)
@@ -135,7 +135,7 @@ def pasted() -> Rows:
     images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
     masks, contexts = torch.from_numpy(made.masks), dict.fromkeys(CLASSES, noise(25, 3, 96, 96))
     labels = torch.arange(4).repeat_interleave(25)
-    design = mosaics.design(labels, contexts, CLASSES, per_context=1, controls=())
+    design = mosaics.design(labels, contexts, CLASSES, per_context=1)
 
     def plain(scale):
         size = round(96 * scale)
