@@ -311,9 +311,3 @@ def test_published_mosaics_are_rated_as_they_are_for_every_fit(fit):
     if fit != networks.AS_IT_IS:
         with pytest.raises(ValueError, match="mame: no published mosaic is free of training"):
             networks.designs(collection, recipe, 2, 0)
-
-
-def test_a_network_as_it_is_is_not_stopped_early():
-    """06 asks for it of every model; where nothing is trained, there is nothing to stop."""
-    model = replace(small(), recipe=Recipe("squeezenet1_0", networks.AS_IT_IS))
-    assert networks.stopped_early(None, [model], 0) == []

@@ -12,8 +12,7 @@ from torchvision.models.resnet import BasicBlock, ResNet
 
 from helpers import explain, focus, models
 from helpers.data import Collection, ImageSet
-from helpers.explain import layers, lrp
-from helpers.explain.maps import grid
+from helpers.explain import grid, layers, lrp
 from helpers.focus import controls, networks, rating
 from helpers.focus.mosaics import TARGETS
 from helpers.focus.networks import Model

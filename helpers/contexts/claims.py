@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from helpers import stats, store
-from helpers.contexts import colour, effects, pasting
+from helpers.contexts import effects, pasting
 from helpers.contexts.effects import BARS, signed
 from helpers.data import Collection
 from helpers.models.experiment import SETS
@@ -16,7 +16,6 @@ from helpers.stats import Estimate
 from helpers.worlds.pictures import CONTEXT_OF
 
 CLASS_OF = {context: name for name, context in CONTEXT_OF.items()}  # the paper's contexts
-PER_CLASS = [100, 25, 25]  # images for training, validation and test (section 2.1.2)
 
 
 def printed(name: str) -> pd.DataFrame:
@@ -57,24 +56,6 @@ def printed_pairs(collection: Collection | None = None) -> pd.DataFrame:
         mosaic_share=table["flips"] / table["mosaics"],
         paste_share=table["predicted"] / table["images"],
     )
-
-
-def of_datasets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]:
-    """Section 2.1.1, and what colour alone gives away, by `colour.guesses` (notebook 01)."""
-    estimates, counts = [], collection.summary().loc["C"]
-    if collection.source != "world" and (counts["total"] == sum(PER_CLASS)).all():
-        other = int((counts[["train", "val", "test"]] != PER_CLASS).any(axis=1).sum())
-        estimates.append(Estimate("contexts/images-a-class", (other,) * 3))
-    mine = guesses[guesses["set"] == "C"].groupby("region", sort=False)["right"]
-    rights = {name: right.to_numpy(float) for name, right in mine}
-    region = "background" if "background" in rights else "image"
-    row = colour.given_away(guesses).set_index(["set", "region"]).loc[("C", region)]
-    ends = tuple(row[["accuracy", "low", "high"]] - row["chance"])
-    estimates.append(Estimate("suite/contexts/colour", ends, {"region": region}))
-    if region == "background":
-        more = stats.mean(rights["background"] - rights["object"], shares=True).interval()
-        estimates.append(Estimate("suite/contexts/colour-of-background", more))
-    return estimates
 
 
 def _outside(models: str, own: bool = False) -> list[tuple[str, str]]:
@@ -147,7 +128,9 @@ def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:
         "planes-on-road": _less(flips, "road", "plane"),
     }
     for first, second in (("park", "sky"), ("sky", "wood"), ("wood", "road")):
-        estimates[f"stronger/{first}-{second}"] = _stronger(flips, [first], [second], shares=True)
+        sides = ([pair for pair in flips if pair[0] == context] for context in (first, second))
+        stronger = effects.contrast(flips, signed(*sides), shares=True, scaled=False)
+        estimates[f"stronger/{first}-{second}"] = stronger
     return _estimates({f"contexts/{claim}": interval for claim, interval in estimates.items()})
 
 
@@ -172,12 +155,6 @@ def _less(groups: Mapping, of: str, name="fire hydrant", *, side: int = 0) -> st
     if side:
         others = [max(others, key=lambda pair: side * groups[pair].mean())]
     return effects.contrast(groups, signed([(of, name)], others), shares=not side)
-
-
-def _stronger(groups: Mapping, first: list, second: list, *, shares: bool) -> stats.Interval:
-    """Mean strength of some contexts less that of others."""
-    sides = ([pair for pair in groups if pair[0] in side] for side in (first, second))
-    return effects.contrast(groups, signed(*sides), shares=shares, scaled=False)
 
 
 def _estimates(intervals: Mapping[str, tuple]) -> list[Estimate]:

@@ -1,5 +1,6 @@
 """One call for every explanation method: `explain(model, images, targets, method)`.
-The methods are in `maps` and, relevance propagation, in `lrp`; `layers` is where they look."""
+Methods take (model, images in [0, 1], targets) and settings, and return (B, H, W). What lesson 06
+teaches of them are generated modules; LRP is in `lrp`; `layers` is where all of them look."""
 
 import copy
 import inspect
@@ -7,16 +8,74 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import nn
 
-from helpers.explain import layers, lrp
-from helpers.explain import maps as by
+from helpers.explain import cam, gradients, layers, lrp, superpixels
+from helpers.explain.layers import gradient_at, reduced, resized
 from helpers.explain.lrp import NotConserved
 from helpers.models.inference import refuse_other_ranges
 
 __all__ = ["METHODS", "Maps", "NotConserved", "explain"]
+
+
+def gradcam(model, images, targets, *, layer="last map") -> torch.Tensor:
+    """GradCAM (Selvaraju et al. 2017)."""
+    return resized(cam.gradcam(*gradient_at(model, images, targets, layer)), images)
+
+
+def gradcam_plus_plus(model, images, targets, *, layer="last map") -> torch.Tensor:
+    """GradCAM++ (Chattopadhay et al. 2018), for scores that are exp(logit)."""
+    return resized(cam.gradcam_plus_plus(*gradient_at(model, images, targets, layer)), images)
+
+
+def smoothgrad(
+    model, images, targets, *, samples=25, sigma=0.15, layer="input", reduce="sum", seed=0
+) -> torch.Tensor:
+    """SmoothGrad (Smilkov et al. 2017); the noise is the same for every image, so that no map
+    depends on its batch."""
+
+    def gradient(noisy):
+        return gradient_at(model, noisy, targets, layer)[1]
+
+    return reduced(gradients.smoothgrad(gradient, images, samples, sigma, seed), reduce, images)
+
+
+def integrated_gradients(
+    model, images, targets, *, steps=32, layer="input", reduce="sum"
+) -> torch.Tensor:
+    """Integrated Gradients (Sundararajan et al. 2017) from the mean colour, which is zero after the
+    model's normalisation, or from a layer's output for it."""
+    plain = torch.zeros_like(images) + torch.as_tensor(model.mean).to(images)
+    ends = (layers.through(model, one, targets, layer)[0].detach() for one in (plain, images))
+    gradient = partial(layers.from_layer, model, images, targets, layer)
+    relevance = gradients.integrated_gradients(gradient, *ends, steps)
+    return reduced(layers.as_map(relevance, layer), reduce, images)
+
+
+def lime(
+    model, images, targets, *, segments=7, samples=256, penalty=1.0, best=None, seed=0
+) -> torch.Tensor:
+    """LIME (Ribeiro et al. 2016) with `segments` cells a side as superpixels (an odd number lies
+    across a mosaic's seams). With `best` the map is 1 in so many of the largest coefficients."""
+    places = grid(segments, images)
+    with torch.no_grad():
+        logit = partial(layers.target_logits, model, targets=targets)
+        coefficients = superpixels.lime(logit, images, places, samples, penalty, seed).T
+    if best is None:
+        area = torch.bincount(places.flatten(), minlength=coefficients.shape[1])
+        return (coefficients / area.clamp(min=1))[:, places]
+    least = coefficients.topk(min(best, coefficients.shape[1]), dim=1).values[:, -1:]
+    return ((coefficients >= least) & (coefficients > 0)).float()[:, places]
+
+
+def grid(segments: int, images: torch.Tensor) -> torch.Tensor:
+    """The number of the superpixel at each place of the images: int64 (H, W)."""
+    size, device = images.shape[-2:], images.device
+    down, across = (torch.arange(n, device=device) * segments // n for n in size)
+    return down[:, None] * segments + across
 
 
 @dataclass(frozen=True)
@@ -48,12 +107,12 @@ class Method:
 _SMOOTHGRAD = {"samples": 10, "sigma": 0.2, "reduce": "max absolute"}
 _LIME = {"samples": 1000, "best": 5}, {"segments": 5, "samples": 40}
 METHODS: dict[str, Method] = {
-    "gradcam": Method("GradCAM", by.gradcam),
+    "gradcam": Method("GradCAM", gradcam),
     "lrp": Method("LRP", lrp.lrp),
-    "smoothgrad": Method("SmoothGrad", by.smoothgrad, _SMOOTHGRAD, {"samples": 6}),
-    "lime": Method("LIME", by.lime, *_LIME),
-    "gradcam++": Method("GradCAM++", by.gradcam_plus_plus),
-    "integrated-gradients": Method("IG", by.integrated_gradients, {"steps": 50}, {"steps": 6}),
+    "smoothgrad": Method("SmoothGrad", smoothgrad, _SMOOTHGRAD, {"samples": 6}),
+    "lime": Method("LIME", lime, *_LIME),
+    "gradcam++": Method("GradCAM++", gradcam_plus_plus),
+    "integrated-gradients": Method("IG", integrated_gradients, {"steps": 50}, {"steps": 6}),
 }
 """The six that the paper rates, in its order."""
 PRESETS = "sound", "paper", "quick"

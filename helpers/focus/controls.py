@@ -125,9 +125,9 @@ def _maps(whole: Disconnected, mosaics, targets, methods: Iterable) -> Iterator[
                 yield about | {"why": str(refusal)}, None
 
 
-def with_accuracy(models, stopped, images, tables, methods, **more) -> pd.DataFrame:
-    """Accuracy beside the mean Focus of `FOLLOWED`, by training, also of those `stopped` early."""
-    cases = [(model, "trained") for model in models] + [(m, "stopped early") for m in stopped]
+def with_accuracy(cases, images, tables, methods, **more) -> pd.DataFrame:
+    """Accuracy beside the mean Focus of `FOLLOWED`, by training; `cases` are models, and how each
+    was trained, in words."""
     rows, followed = [], [method for method in FOLLOWED if method in methods]
     for model, how in progress(cases, desc="accuracy and Focus", delay=2):
         rated = ratings([model], images, tables, followed, **more)

@@ -29,15 +29,14 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
     none. `maps` are float (N, H, W); `layouts`, bool (N, rows, columns), are true on target
     cells."""
     typed = maps.is_floating_point() and layouts.dtype == torch.bool
-    fits = maps.ndim == layouts.ndim == 3 and len(maps) == len(layouts)
-    if not (typed and fits and min(np.subtract(maps.shape, layouts.shape)) >= 0):
+    fits = typed and maps.ndim == layouts.ndim == 3 and len(maps) == len(layouts)
+    fits = fits and min(np.subtract(maps.shape, layouts.shape)) >= 0
+    if not fits or (layouts.flatten(1).all(1) | ~layouts.flatten(1).any(1)).any():
         raise ValueError(
             "Maps must be float (N, H, W) and layouts bool (N, rows, columns), no more cells than "
-            f"pixels; not {maps.dtype} {tuple(maps.shape)}, {layouts.dtype} {tuple(layouts.shape)}."
-        )
-    if (layouts.flatten(1).all(1) | ~layouts.flatten(1).any(1)).any():
-        raise ValueError(
-            "A layout has no target cells, or only target cells, so that all maps score the same."
+            f"pixels; not {maps.dtype} {tuple(maps.shape)} and {layouts.dtype} "
+            f"{tuple(layouts.shape)}. With no target cells, or only target cells, all maps would "
+            "score the same."
         )
     where = layouts.to(maps.device)
     scores = [_finite(*part) for part in zip(maps.split(CHUNK), where.split(CHUNK), strict=True)]

@@ -57,8 +57,7 @@ from helpers.audit import planting, tally
 from helpers.blocks import counts, report
 from helpers.contexts import mosaics, pasting
 from helpers.data import ImageSet
-from helpers.explain import layers, maps
-from helpers.explain.maps import grid
+from helpers.explain import grid, layers
 from helpers.focus import rating
 from helpers.focus.networks import Model
 from helpers.icon2 import attributes, brought, detector_audit
@@ -219,7 +218,7 @@ def bare_passes(networks, mosaics, targets) -> None:
 
 def gradcam(model, images, targets):
     """A function, so that its scores are not kept."""
-    return maps.gradcam(model, images, targets, layer="features")
+    return explain.gradcam(model, images, targets, layer="features")
 
 
 def rated(mosaics: int) -> partial:

@@ -204,7 +204,6 @@ def test_a_recorded_table_is_made_by_all_that_its_driver_imports():
     assert {
         "contexts/pasting",
         "data/mosaic",
-        "explain/maps",
         "models/training",
         "stats/__init__",
     } <= closure
