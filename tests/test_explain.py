@@ -35,14 +35,13 @@ def test_gradcam_is_captums(name, pictures):
     torch.testing.assert_close(found.maps, wanted, rtol=1e-4, atol=1e-6)
 
 
-def test_a_model_may_be_frozen_and_is_left_as_it_was_and_empty_maps_are_counted(pictures):
+def test_a_model_may_be_frozen_and_is_left_as_it_was(pictures):
     model = models.build("alexnet-quarter", 4).train()
     with torch.no_grad():
         model.network.classifier[-1].weight[2] = 0  # nothing speaks for class 2
     targets = torch.tensor([0, 1, 2, 2, 2])
     found = explain.explain(model, pictures, targets, "gradcam")
     assert (found.maps[2:] == 0).all()
-    assert found.zero == sum(bool((one == 0).all()) for one in found.maps)
     assert model.training
     assert all(parameter.grad is None for parameter in model.parameters())
     assert not any(m._forward_hooks for m in model.modules())
@@ -138,7 +137,8 @@ def test_every_method_explains_an_architecture_or_says_why_not(name):
                 explain.explain(model, images, targets, method)
             continue
         found = explain.explain(model, images, targets, method, **SHORT.get(method, {}))
-        assert found.maps.shape == (number, size, size) and found.zero < number, method
+        assert found.maps.shape == (number, size, size), method
+        assert found.maps.any(), method
         if method == "lrp":
             assert found.lost.shape == (number,) and found.lost.max() < 1e-3
 

@@ -91,7 +91,7 @@ def weaker(lrp, gradcam, networks=12):
 )
 def test_following_accuracy_is_a_difference_of_slopes(lrp, gradcam, verdict):
     """Both rise with accuracy: the paper's claim is that one rises more."""
-    [slopes] = claims.of_accuracy(weaker(lrp, gradcam))
+    slopes = claims.of_accuracy(weaker(lrp, gradcam))[0]
     assert slopes.interval[0] == pytest.approx(lrp - gradcam, abs=0.05)
     assert verdicts("06", [slopes])["focus/accuracy/lrp"] == verdict
 
@@ -132,13 +132,14 @@ def test_controls_count_what_fails_and_say_what_gives_no_map(rated):
 
 def test_what_the_paper_says_of_well_and_poorly_fit_networks_is_judged_on_these():
     table = weaker(0.5, 0.5, networks=40)
-    poor, well = claims.of_fit(table.assign(GradCAM=table["GradCAM"] + 0.1))
+    *_, poor, well = claims.of_accuracy(table.assign(GradCAM=table["GradCAM"] + 0.1))
     assert poor.claim == "focus/fit/gradcam" and well.claim == "focus/fit/lrp"
     wanted = table.loc[table["accuracy"] < 0.9, "GradCAM"].mean() + 0.1
     assert poor.interval[0] == pytest.approx(wanted)
     assert verdicts("06", [poor, well])["focus/fit/lrp"] == AGREES
     assert (
-        verdicts("06", claims.of_fit(table.drop(columns="LRP")))["focus/fit/lrp"] == NO_COUNTERPART
+        verdicts("06", claims.of_accuracy(table.drop(columns="LRP")))["focus/fit/lrp"]
+        == NO_COUNTERPART
     )
 
 

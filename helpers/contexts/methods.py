@@ -51,14 +51,10 @@ def alone(context_logits: Mapping, ground, classes: Sequence[str]) -> pd.DataFra
     return pd.concat(parts, ignore_index=True)
 
 
-def layer_for(model: torch.nn.Module, images: torch.Tensor) -> str:
-    """The last feature map that can tell where: of `LEAST_MAP` by `LEAST_MAP` pixels or more."""
-    return layers.last_map(model, images[:1].float() / 255, LEAST_MAP)
-
-
 def explained(model: Sequence, images: ImageSet, layer: str | None = None) -> list[Maps]:
-    """GradCAM's maps of images for their own class, by every training, at :func:`layer_for`'s."""
-    layer = layer or layer_for(model[0], images.images)
+    """GradCAM's maps of images for their own class, by every training, at the layer or the last
+    feature map that can tell where: of `LEAST_MAP` by `LEAST_MAP` pixels or more."""
+    layer = layer or layers.last_map(model[0], images.images[:1].float() / 255, LEAST_MAP)
     arguments = images.images, images.labels, "gradcam"
     return [explain.explain(training, *arguments, layer=layer) for training in model]
 

@@ -130,11 +130,6 @@ class Maps:
     seconds: float = 0.0
     lost: torch.Tensor | None = None
 
-    @property
-    def zero(self) -> int:
-        """Number of maps that are zero everywhere."""
-        return int((self.maps == 0).all(-1).all(-1).sum())
-
 
 def explain(
     model: nn.Module,
