@@ -131,7 +131,7 @@ def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:
         sides = ([pair for pair in flips if pair[0] == context] for context in (first, second))
         stronger = effects.contrast(flips, signed(*sides), shares=True, scaled=False)
         estimates[f"stronger/{first}-{second}"] = stronger
-    return _estimates({f"contexts/{claim}": interval for claim, interval in estimates.items()})
+    return [Estimate(f"contexts/{claim}", interval) for claim, interval in estimates.items()]
 
 
 def _more(claim: str, label: str, of: Mapping, collection: Collection) -> Iterator[Estimate]:
@@ -155,10 +155,6 @@ def _less(groups: Mapping, of: str, name="fire hydrant", *, side: int = 0) -> st
     if side:
         others = [max(others, key=lambda pair: side * groups[pair].mean())]
     return effects.contrast(groups, signed([(of, name)], others), shares=not side)
-
-
-def _estimates(intervals: Mapping[str, tuple]) -> list[Estimate]:
-    return [Estimate(claim, interval) for claim, interval in intervals.items()]
 
 
 def of_pasting(logits: Mapping, mosaics, pasted, collection: Collection) -> list[Estimate]:
@@ -191,4 +187,4 @@ def of_pasting(logits: Mapping, mosaics, pasted, collection: Collection) -> list
             ),
             "suite/contexts/counts-as-paper": stats.spearman(ours, theirs["paste_share"]),
         }
-    return _estimates(estimates)
+    return [Estimate(claim, interval) for claim, interval in estimates.items()]

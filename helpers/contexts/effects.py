@@ -21,9 +21,8 @@ OF_PAIRS = ["flip_share", "mosaic_distance", "single_distance", "drop"]
 # Measures that are shares (of images, or of a map's relevance), or differences of such shares.
 COUNTED = {"flip_share", "taken_share", "context", "relevance", "peak", "peak above"}
 COUNTED |= {"decisions", "flips"}  # of `methods`
-# Columns that say what a row is of, in tables of images here, in `background` and in `methods`.
-OF_A_ROW = {*IMAGE, "class", "mosaics", "area"}
-OF_A_ROW |= {"method", "quantity", "reading", "dose", "seed", "planted"}
+# Columns that say what a row is of, in tables of images here and in `methods`.
+OF_A_ROW = {*IMAGE, "mosaics", "method", "quantity", "reading"}
 
 
 def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence[str]):

@@ -17,10 +17,6 @@ from helpers.contexts.cutting import cut, paste
 from helpers.data import Collection, ImageSet
 
 NOTHING = "nothing"
-NO_MASKS = (
-    "Pasting needs to know where the objects are, and nothing tells it here: there is no set WB "
-    "(the same images with a white background). What remains is to show the contexts alone."
-)
 
 
 def batches(
