@@ -15,8 +15,8 @@ from helpers import explain
 from helpers.data import ImageSet, mosaic
 from helpers.explain import METHODS, NotConserved, layers
 from helpers.focus.mosaics import CELLS, batches, cut, layouts
-from helpers.focus.networks import Model, right
-from helpers.focus.rating import label_of, ratings, score
+from helpers.focus.networks import Model
+from helpers.focus.rating import label_of, score
 from helpers.models.networks import Classifier
 from helpers.store import progress
 
@@ -25,7 +25,6 @@ AT_MAP = {"": {}, MAP: {"layer": MAP}}
 SETTINGS = {"integrated-gradients": AT_MAP, "lrp": AT_MAP}
 SETTINGS |= {"lime": {"": {}, "grid on the seams, no penalty": {"segments": 4, "penalty": 1e-9}}}
 """How methods are asked in disconnected networks, if not with their own settings only."""
-FOLLOWED = ("lrp", "lime", "gradcam")  # methods whose Focus is set beside accuracy
 
 
 def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -123,18 +122,3 @@ def _maps(whole: Disconnected, mosaics, targets, methods: Iterable) -> Iterator[
                 yield about | {"why": ""}, maps
             except NotConserved as refusal:
                 yield about | {"why": str(refusal)}, None
-
-
-def with_accuracy(cases, images, tables, methods, **more) -> pd.DataFrame:
-    """Accuracy beside the mean Focus of `FOLLOWED`, by training; `cases` are models, and how each
-    was trained, in words."""
-    rows, followed = [], [method for method in FOLLOWED if method in methods]
-    for model, how in progress(cases, desc="accuracy and Focus", delay=2):
-        rated = ratings([model], images, tables, followed, **more)
-        means = rated.groupby(["training", "method"])["focus"].mean().unstack().reset_index()
-        case = {"architecture": model.recipe.architecture, "set": model.trained_on, "how": how}
-        share = right(model, images[model.trained_on]).mean(1)
-        rows.append(means.assign(accuracy=share, model=model.name, **case))
-    table = pd.concat(rows, ignore_index=True)
-    table.insert(0, "network", table["model"] + ", training " + table["training"].astype(str))
-    return table
