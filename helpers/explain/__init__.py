@@ -121,14 +121,12 @@ PRESETS = "sound", "paper", "quick"
 @dataclass(frozen=True)
 class Maps:
     """Relevance maps of one method, float32 (N, H, W) at the images' size, on the CPU. The unit is
-    the method's own: only shares can be compared between methods. `seconds` are wall time; `lost`,
-    float32 (N,), by LRP: the share of a map's relevance that nobody can account for."""
+    the method's own: only shares can be compared between methods. `seconds` are wall time."""
 
     maps: torch.Tensor
     method: str
     settings: dict
     seconds: float = 0.0
-    lost: torch.Tensor | None = None
 
 
 def explain(
@@ -161,21 +159,17 @@ def explain(
     device = next(model.parameters()).device
     training = model.training
     model.eval()
-    start, parts, unaccounted = time.perf_counter(), [], []
+    start, parts = time.perf_counter(), []
     try:
         first = _floats(images[:1], device)
         name, run, settings = _prepared(model, first, method, preset, settings)
         for batch, wanted in zip(images.split(batch_size), targets.split(batch_size), strict=True):
             batch = _floats(batch, device)
             maps = run(model, batch, wanted.to(device), **settings)
-            if isinstance(maps, tuple):
-                maps, lost = maps
-                unaccounted.append(lost.float().cpu())
             parts.append(_checked(maps, batch, name, check_finite))
     finally:
         model.train(training)
-    lost = torch.cat(unaccounted) if unaccounted else None
-    return Maps(torch.cat(parts), name, settings, time.perf_counter() - start, lost)
+    return Maps(torch.cat(parts), name, settings, time.perf_counter() - start)
 
 
 def _prepared(model, first, method, preset, changes) -> tuple[str, Callable, dict]:

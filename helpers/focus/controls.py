@@ -75,7 +75,7 @@ class Disconnected(Classifier):
 
 
 def in_disconnected(model: Model, images: ImageSet, table, methods: Iterable) -> pd.DataFrame:
-    """Focus of every method in networks where the right one is 1; `why` a method refuses them."""
+    """Focus of every method in networks where the right one is 1; NaN where a method refuses."""
     mosaics = torch.cat(list(batches(table, images.images)))
     classes = torch.tensor([model.logit[name] for name in table["target"]])
     where, tables = layouts(table), []
@@ -119,6 +119,6 @@ def _maps(whole: Disconnected, mosaics, targets, methods: Iterable) -> Iterator[
             about = {"method": label_of(method), "reads": reads, "name": ", ".join(named)}
             try:
                 maps = explain.explain(whole, mosaics, targets, method, **settings).maps
-                yield about | {"why": ""}, maps
-            except NotConserved as refusal:
-                yield about | {"why": str(refusal)}, None
+            except NotConserved:
+                maps = None
+            yield about, maps
