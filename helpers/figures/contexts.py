@@ -319,7 +319,7 @@ def _bars(ax: Axes, part: Table, colours: Names, looks: Looks, pictures: Mapping
 
 def taken_for(table: Table, colours: Names, *, alone: bool) -> Figure:
     """Which classes contexts `alone` are taken for, or objects on white and on other contexts, by
-    `pasting.decisions`: a panel a network, shares in the class's colour."""
+    lesson 04: a panel a network, shares in the class's colour."""
     kinds, networks = table.index.get_level_values(1), list(table.index.unique(0))
     table = table[kinds.str.endswith(" alone") if alone else kinds.str.contains(", ")]
     if alone:  # the class that is named most by the reference, if there is one
@@ -349,7 +349,7 @@ def taken_for(table: Table, colours: Names, *, alone: bool) -> Figure:
 
 
 def two_methods(both: Table, ranks: Mapping, colours: Names, context_of: Names) -> Figure:
-    """Mosaics flipped and composites taken for the context, a point a pair (`claims.both_counts`):
+    """Mosaics flipped and composites taken for the context, a point a pair (lesson 04):
     a panel the paper, one the model. `ranks` are their rank correlations."""
     tables = {who: both[who].reset_index() for who in ("paper", "model") if who in ranks}
     every = pd.concat(tables.values())

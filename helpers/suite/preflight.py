@@ -15,7 +15,6 @@ from helpers.data import contexts, folders
 from helpers.data.images import Images, images_of, meant, read_yaml
 from helpers.explain import METHODS
 from helpers.focus import networks
-from helpers.focus.rating import EFFORTS
 from helpers.suite import parameters, project
 from helpers.suite.notebooks import lessons
 
@@ -76,9 +75,7 @@ def cost(settings: SimpleNamespace) -> str:
     """What rating methods on the published mosaics will cost at most; the time from one pass."""
     known = [KINDS[name] for name in settings.sets if name in KINDS]
     number, size = sum(known) * settings.mosaics, settings.images.size
-    paper = settings.effort == "paper"
-    more = {m: METHODS[m].paper if paper else EFFORTS[settings.effort].get(m, {}) for m in METHODS}
-    settings_of = [METHODS[name].sound | more[name] for name in settings.methods]
+    settings_of = [METHODS[name].settings(settings.effort) for name in settings.methods]
     each = sum(one.get("samples", one.get("steps", 2)) for one in settings_of)
     trained = [1 if one.fit == networks.AS_IT_IS else one.trainings for one in settings.models]
     side, seconds = size if settings.shape == "squeezed" else 2 * size, 0.0
