@@ -156,7 +156,7 @@ def test_the_results_of_a_class_lie_in_one_folder_beside_the_notebooks(tmp_path,
     assert (
         'output: str = "class/seat07/results"' in nbformat.read(one, as_version=4).cells[2].source
     )
-    with pytest.raises(SystemExit, match="'class/my seat/results' is not a folder name"):
+    with pytest.raises(SystemExit, match="'class/my seat/results' cannot be the folder"):
         notebooks.main("copy", str(tmp_path / "class/my seat"))
 
 

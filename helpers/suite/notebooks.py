@@ -14,6 +14,7 @@ from pathlib import Path
 
 import nbformat
 import pandas as pd
+import yaml
 from IPython.display import HTML, Markdown
 from nbclient import NotebookClient
 
@@ -124,6 +125,21 @@ def findings(paths: Iterable[Path]) -> pd.DataFrame:
     ]
     table = pd.DataFrame(rows, columns=["notebook", *claims.COLUMNS])
     return table.astype(dict.fromkeys(claims.NUMBERS, float))
+
+
+def three(judged: pd.DataFrame | None = None) -> Markdown:
+    """What README, 00 and the book begin with: three findings, with the numbers of what a run
+    `judged` (:func:`findings`), or of the stored lessons."""
+    say, lines = yaml.safe_load((words.BOOK / "front.yml").read_text())["three"], []
+    if judged is None:
+        judged = findings(NOTEBOOKS / f"{one['lesson']}.ipynb" for one in say)
+    measured = judged.fillna({"of": ""}).set_index(["id", "of"])["measured"].to_dict()
+    for one in say:
+        claims_of = [*map(tuple, one["claims"])]
+        if measured.keys() >= {*claims_of}:
+            text = one["text"].format(*map(measured.get, claims_of))
+            lines.append(f"- {text} ([{one['lesson'].split('_')[0]}]({one['lesson']}.ipynb))")
+    return Markdown("\n".join(lines))
 
 
 def exhibits(paper: str, judged: pd.DataFrame) -> pd.DataFrame:

@@ -20,14 +20,14 @@ from helpers.data.images import EACH, ONE, Folder, Images, Share, There, images_
 from helpers.icon2 import frames
 from helpers.models import networks
 from helpers.models.recipe import WIDER, Recipe, Times, recipes
-from helpers.suite import failures
+from helpers.suite import exercises
 from helpers.worlds.driving import CLASSES
 
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
 OF_ALL = {"seed", "output"}  # by one of them the cell of the parameters is known
 
 
-class ParameterError(failures.Plain, ValueError):
+class ParameterError(exercises.Plain, ValueError):
     """A parameter is unknown, of the wrong type or out of range; the message names each one."""
 
 
@@ -111,7 +111,7 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
 
     Returns them by name: `images` as :class:`Images`, `model` as :class:`Recipe`, `models` all of
     them. A :class:`ParameterError` names all that is wrong, and says what is allowed."""
-    failures.watch()
+    exercises.watch()
     optimized()
     cells = [_annotated(source) for source in namespace.get("In", [])]
     cells = [names for names in cells if OF_ALL & names.keys()]
