@@ -97,22 +97,9 @@ def _number(value) -> float:
 
 
 def rows(value, table: pd.DataFrame, keys: list[str]) -> set[tuple]:
-    """The `keys` of the rows of a table that an answer names: by rows, keys, labels or booleans."""
-    told = f"store rows of the table, such as table[...]; this is a {type(value).__name__}"
-    if isinstance(value, pd.Series):  # one column, or true and false
-        value = value.index[value] if value.dtype == bool else value.index
-    if isinstance(value, pd.DataFrame) and not {*keys} <= {*value.columns}:
-        value = value.reset_index() if {*keys} & {*value.index.names} else value.index
-    if not isinstance(value, pd.DataFrame):
-        labels = np.asarray([*value] if isinstance(value, set) else value)
-        if labels.shape[1:] == (len(keys),):
-            return {*map(tuple, labels.tolist())}
-        if labels.dtype == bool and labels.shape == (len(table),):
-            labels = table.index[labels]
-        fit = labels.ndim == 1 and labels.dtype != bool and np.isin(labels, table.index).all()
-        assert fit, told
-        value = table.loc[labels]
-    return {*value[keys].itertuples(index=False, name=None)}
+    """The `keys` of the rows of a table that an answer is, or names by labels or true and false."""
+    value = value if isinstance(value, pd.DataFrame) else table.loc[value]
+    return {*value.reset_index()[keys].itertuples(index=False, name=None)}
 
 
 class Watch:
