@@ -320,22 +320,3 @@ def accepted(own: Mapping[str, Any], values: Mapping[str, Any]) -> SimpleNamespa
     if problems := [unknown(name, own) for name in values if name not in own]:
         raise ParameterError("\n".join(problems))
     return checked({**own, **values}, values)
-
-
-def used(settings: SimpleNamespace, chosen: Mapping[str, Any]) -> str:
-    """What a notebook will use, in a line: its images, its models, and what else it is given."""
-    parts, told = [], {"output", "images", "model", "trainings", "fits"}
-    if images := getattr(settings, "images", None):
-        source = "the embedded world" if images.source == "world" else images.source
-        many = f"at most {images.per_class}" if images.per_class else "all"
-        parts.append(f"{images.folder or source}, {many} images a class, {images.size} pixels")
-        bias = {name: getattr(images, name) for name in ("context_bias", "eyespot")}
-        parts += [f"{name} {value}" for name, value in bias.items() if value is not None]
-    if hasattr(settings, "model"):
-        for one in _fitted(settings):
-            start = f" from {one.start}" if one.fit != "scratch" else ""
-            parts.append(f"{one.architecture} ({one.fit}{start})")
-        if any(one.fit != "as it is" for one in settings.models):
-            parts.append(f"{settings.trainings} trainings")
-    parts += [f"{name} {value}" for name, value in chosen.items() if name not in told]
-    return "; ".join(parts) or "as it is stored"

@@ -25,7 +25,7 @@ def plan(
     config: Mapping[str, Any], folder: Path, files: Iterable[str | Path] = ()
 ) -> tuple[str, dict[str, dict]]:
     """The name of a run's folder, and the parameters of each notebook that it executes.
-    What they will use is printed; a ValueError or OSError names what is wrong in `config`."""
+    A ValueError or OSError names what is wrong in `config`."""
     preset = once(files)
     declared = {path.stem: parameters.defaults(path) for path in folder.glob("*.ipynb")}
     everywhere = {name: own for name, own in sorted(declared.items()) if own}
@@ -57,9 +57,6 @@ def plan(
         raise ValueError("\n".join(lines))
     running = {path.stem: path for path in fitting(accepted, parameters_of)}
     idle(config, everywhere, running, preset)
-    print(f"{run}, what each notebook uses:")
-    for name, path in running.items():
-        print(f"  {name}: {parameters.used(accepted[path], parameters_of[path])}")
     parameters.optimized()
     return run, {name: parameters_of[path] for name, path in running.items()}
 
