@@ -19,7 +19,8 @@ import yaml
 from IPython.display import display
 
 import helpers
-from helpers import figures, models, store
+from helpers import models, store
+from helpers.figures import style
 from helpers.suite import claims, exercises, parameters, words
 
 FEWEST = 5  # trainings of a model from which intervals can be trusted to be of use
@@ -59,7 +60,7 @@ class Run:
 
     def show(self, figure, name: str, alt: str) -> None:
         """Save a matplotlib figure as PNG and SVG under ``figures/<notebook>/`` and display it."""
-        figures.show(figure, name, alt, folder=self.folder / "figures" / self.notebook)
+        style.show(figure, name, alt, folder=self.folder / "figures" / self.notebook)
 
     def table(self, table, name: str):
         """Save a pandas table as ``tables/<notebook>/<name>.csv`` and hand it back."""
@@ -116,7 +117,7 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     """Begin a notebook's run: seeds, one thread, figure style, and its folder under ``outputs/``.
     `notebook` is the file's name without ending, `settings` what :func:`parameters.check` gave."""
     seed_everything(settings.seed)
-    figures.set_style()
+    style.set_style()
     pd.set_option("display.max_colwidth", None)  # claims are sentences
     images = getattr(settings, "images", None)
     networks = [one.weights for one in getattr(settings, "models", [])]
