@@ -26,41 +26,6 @@ REPORT = {  # what the grounds and the dots of a report mean
 }
 
 
-def null_of_worst_case(table: Table) -> Figure:
-    """What a worst-case measure reads where there is no bias: n, groups, median, low, high."""
-    figure, axes = plt.subplots(figsize=(7.2, 3.8))
-    several = sorted(table["groups"].unique())
-    place = {"xytext": (-6, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
-    for colour, count in zip(SHADES[-len(several) :], several, strict=True):
-        part = table[table["groups"] == count].sort_values("n")
-        axes.fill_between(part["n"], part["low"], part["high"], color=colour, alpha=0.18, lw=0)
-        axes.plot(part["n"], part["median"], "o-", color=colour, ms=4)
-        first = part.iloc[0]
-        at = first["n"], first["median"]
-        axes.annotate(f"{count} groups", at, color=colour, fontsize=9, **place)
-    axes.axhline(0, color=INK, lw=1)
-    axes.text(table["n"].max(), -0.02, "the truth: no bias", ha="right", va="top", fontsize=9)
-    axes.set(xscale="log", xlabel="rows", ylabel="differential bias (db) as measured")
-    axes.set(ylim=(-0.09, 1.05), xlim=(table["n"].min() / 3.2, table["n"].max() * 1.3))
-    reading = f"{several[-1]} groups read {first['median']:.2f} in {first['n']:,.0f} rows"
-    return style.headed(figure, f"Without any bias, {reading}")
-
-
-def group_rates(table: Table, label: str, fixed: str) -> Figure:
-    """A base measure of groups with intervals, as it is and with `fixed` held fixed.
-    `table` has panel, group, n, value, low, high, adjusted, adjusted_low and adjusted_high."""
-    held = {"marker": "D", "mfc": "white", "mew": 1.6, "ms": 6, "color": RED}
-    looks = {"as it is": {"color": BLUE, "ms": 6}, f"{fixed} held fixed": held}
-    both = style.stacked(table, dict(zip(("value", "adjusted"), looks, strict=True)), "way")
-    both["group"] += both["n"].map("  (n = {:,})".format)
-    figure = style.forest(both, "value", "group", looks, "way", "panel", across=1, width=7.6)
-    figure.axes[-1].set_xlabel(label)
-    most = table.loc[(table["adjusted"] - table["value"]).abs().idxmax()]
-    ends = f"from {most['value']:.2f} to {most['adjusted']:.2f}"
-    title = f"Holding the {fixed} fixed moves {most['group']} most: {ends}"
-    return style.headed(figure, title, looks)
-
-
 def figure_1(table: Table) -> Figure:
     """The report as the paper prints it: measure, column, value, best, gap, size and corrected.
     `best` says which value of a column is best, and stands below its name."""

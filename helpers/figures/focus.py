@@ -223,53 +223,6 @@ def located(images: torch.Tensor, maps: Mapping, tops: Mapping, patches, names) 
     return fig
 
 
-def interventions(table: Table, rise: Sequence[float], effect: float, pair: tuple) -> Figure:
-    """Mean Focus of one pair's mosaics in each state, by networks (`focus.summary` of both);
-    `rise` is that of the second state over the first in the first networks."""
-    (first, second, *_), looks = table["state"].unique(), style.series(table["networks"])
-    fig = style.forest(table, "mean", "state", looks, "networks", at=0.5, line=CHANCE)
-    as_it_is = (table["networks"] == next(iter(looks))) & (table["state"] == first)
-    [ax] = fig.axes
-    ax.axvline(table.loc[as_it_is, "mean"].item() + effect, **COUNTS)
-    of_pair = f"mean Focus of {pair[0]} beside {pair[1]}"
-    ax.set_xlabel(f"{of_pair} (lines: 95% intervals over trainings and images)")
-    looks[f"as it is + {effect:g}: the effect that counts"] = COUNTS
-    change, low, high = rise
-    size = "too little to count" if high < effect else "it is undecided whether that counts"
-    counts = "enough to count" if low > effect else size
-    heading = f"{second.capitalize()}: Focus changes by {change:+.2f} [{low:.2f}, {high:.2f}]"
-    return style.headed(fig, f"{heading}, {counts}", looks | BY_CHANCE)
-
-
-def trials(table: Table, effect: float) -> Figure:
-    """The rise of Focus in every trial, by dose, learned or not (from `claims.judged`)."""
-    doses = table.groupby("dose")["found"].agg(["sum", "size"])
-    fig, ax = plt.subplots(figsize=(9.0, 4.2))
-    jitter = np.random.default_rng(0).uniform(-0.28, 0.28, len(table))
-    x = table["dose"].map(doses.index.get_loc) + jitter
-    looks = {
-        "a trial whose networks learned the eyespot": {"color": RED, "ms": 5},
-        "not learned": {"color": INK, "mfc": "white", "ms": 5},
-    }
-    for which, look in zip((table["learned"], ~table["learned"]), looks.values(), strict=True):
-        ax.plot(x[which], table["rise"][which], "o", alpha=0.75, **look)
-    place = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "bottom"}
-    for at, (proved, size) in enumerate(doses.to_numpy()):
-        ax.text(at, 1.0, f"{proved} of {size}", **place)
-    ax.axhline(effect, **COUNTS)
-    ax.axhline(0, color=FAINT, lw=1)
-    ax.set_xticks(range(len(doses)), [f"{dose:g}" for dose in doses.index])
-    ax.set(xlabel="dose: how far the eyespot is moved to the target class")
-    ax.set_ylabel("rise of Focus, eyespots painted over")
-    looks[f"{effect:g}: the effect that counts"] = COUNTS
-    none, full = table[table["dose"] == 0], table[(table["dose"] == 1) & table["learned"]]
-    heading = (
-        f"Proved in {int(full['found'].sum())} of {len(full)} trials that learned it at dose 1"
-    )
-    heading += f"; {int(none['found'].sum())} of {len(none)} false alarms at dose 0"
-    return style.headed(fig, f"{heading} (above: all that are proved)", looks)
-
-
 def _frames(ax: Axes, size: Sequence[int], layout: torch.Tensor, colour: str, lw: float) -> None:
     """Frame the target cells of a mosaic, and draw the seams between its cells."""
     height, width = size[0] / 2, size[1] / 2
