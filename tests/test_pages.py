@@ -156,6 +156,9 @@ def test_what_the_first_page_says_is_about_claims_and_a_figure_that_there_are():
         lesson, rows = notebooks.read(path), stored[stored["notebook"] == path.stem]
         if rows.empty:  # an audit of the reader's own has no claims
             continue
-        chosen, (row, figure) = lesson.cells[0].metadata, notebooks.telling(lesson, rows)
+        chosen, (row, figure) = (
+            lesson.cells[0].metadata,
+            pages.telling(lesson, rows, notebooks.pictures(lesson)),
+        )
         assert chosen["headline"] in (row["id"], f"{row['id']}: {row['of']}"), path.stem
         assert chosen["thumbnail"] == figure, path.stem

@@ -3,6 +3,7 @@
 python -m helpers.suite.pages [FOLDER] [--unsolved]    `make book`, of the last run unless named
 """
 
+import html
 import itertools
 import re
 import shutil
@@ -144,17 +145,35 @@ def _error(notebook: nbformat.NotebookNode | None) -> str:
     return errors[-1].splitlines()[0] if errors else "it did not come to its end"
 
 
+def telling(notebook, judged: pd.DataFrame, names: Iterable) -> tuple[dict | None, str | None]:
+    """The finding and the figure that stand for a notebook: those that its first cell chooses
+    (`headline`, by a claim's id, or "id: what it is about"; `thumbnail`), or the first."""
+    chosen = notebook.cells[0].metadata
+    rows = judged[judged["verdict"] != claims.NO_COUNTERPART].to_dict("records")
+
+    def behind(row: Mapping) -> tuple[bool, bool]:
+        own = chosen.get("headline") in (row["id"], f"{row['id']}: {row['of']}")
+        return not own, row["verdict"] == claims.UNDECIDED
+
+    picture = min(names, default=None, key=lambda name: name != chosen.get("thumbnail"))
+    return min(rows, default=None, key=behind), picture
+
+
 def _chapter(name: str, executed: Mapping, findings: pd.DataFrame, folder: Path) -> dict:
     """What the book shows of a notebook."""
     notebook, rows = executed[name], findings[findings["notebook"] == name]
     opening, pictures = notebooks.opening(notebook), notebooks.pictures(notebook)
-    headline, picture = notebooks.telling(notebook, rows)
+    headline, picture = telling(notebook, rows, pictures)
     chapter = {"name": name, "title": f"{name.split('_')[0]} {opening['title'] or name}"}
     chapter |= {"question": opening["question"], "notebook": notebook, "headline": headline}
     chapter |= {"picture": picture, "pictures": pictures, "findings": rows.to_dict("records")}
     notebooks.without_widgets(notebook)
-    image = picture and (f"_static/{name}/{picture}.png", pictures[picture][1])
-    notebooks.begin(notebook, chapter["title"], headline, image)
+    _, question, rest = (notebook.cells[0].source + "\n\n\n\n").split("\n\n", 2)
+    parts = [f"# {chapter['title']}", question, words.markdown(headline) if headline else ""]
+    if picture:
+        image = f'src="_static/{name}/{picture}.png" alt="{html.escape(pictures[picture][1])}"'
+        parts.append(f'<figure class="first"><img {image}></figure>')
+    notebook.cells[0].source = "\n\n".join([*parts, rest])
     notebook.cells = [*_folded(notebook.cells)]
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
