@@ -10,8 +10,6 @@ import pandas as pd
 import seaborn as sns
 import torch
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
@@ -329,25 +327,6 @@ def taken_for(table: Table, colours: Names, *, alone: bool) -> Figure:
     mark = {"marker": "s", "ms": 10}
     looks = {f"taken for {name}": mark | {"color": colours[name]} for name in table}
     return style.headed(fig, title, looks)
-
-
-def explained(images: torch.Tensor, maps: torch.Tensor, captions: Sequence, title: str) -> Figure:
-    """Image beside map beside overlay (Figure 16): uint8 (N, 3, H, W) and float (N, H, W).
-    Positive relevance is drawn as a share of the map's largest; an empty map is black."""
-    cols = min(6, 3 * len(images))
-    trios = [p for image, one in zip(images, maps, strict=True) for p in (image, one, image)]
-    names = [text for caption in captions for text in (caption, "", "")]
-    fig = framed(trios, names, cols=cols, title=title)
-    height, width = images.shape[-2:]
-    over = {"alpha": 0.55, "extent": (-0.5, width - 0.5, height - 0.5, -0.5)}
-    for ax, image, one in zip(fig.axes[2::3], images, maps, strict=False):
-        ax.imshow(image.float().mean(0).numpy(), cmap="gray", vmin=0, vmax=255)
-        style.heat(ax, one, interpolation="bilinear", **over)
-    shade = ScalarMappable(Normalize(0, 1), style.MAP)
-    bar = fig.colorbar(shade, ax=fig.axes, shrink=0.6, pad=0.01)
-    bar.set_label("relevance\n(1: the map's most)", fontsize=9)
-    bar.ax.tick_params(labelsize=8)
-    return fig
 
 
 def _of(table: Table, **values) -> Table:
