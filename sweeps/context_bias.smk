@@ -9,10 +9,11 @@ file in data/ if its cell says `sweep.recorded(run.folder.parent / "sweep/worlds
 
 import os
 import sys
+from pathlib import Path
 
 import pandas as pd
 
-from helpers import recorded, store
+from helpers import store
 from helpers.suite import parameters, preflight, project
 from sweeps import context_worlds
 
@@ -37,7 +38,7 @@ rule all:
 
 rule world:
     input:
-        code=recorded.files("context_worlds.csv"),
+        code=["sweeps/context_worlds.py", *sorted(map(str, Path("helpers").rglob("*.py")))],
     output:
         WORLD,
     threads: 1

@@ -147,9 +147,9 @@ def linked(table: pd.DataFrame) -> Markdown:
 def execute(path: Path) -> None:
     """Execute a notebook and store it with its outputs; when a cell fails, it stays as it was."""
     notebook = read(path)
-    options = {"record_timing": False, "store_widget_state": False, "timeout": 1800}
+    options = {"record_timing": False, "store_widget_state": False, "coalesce_streams": True}
     place = {"metadata": {"path": str(path.parent)}}
-    client = NotebookClient(notebook, kernel_name="python3", resources=place, **options)
+    client = NotebookClient(notebook, resources=place, timeout=1800, **options)
     client.execute(env={**os.environ, **QUIET})
     language = notebook.metadata.language_info  # as JupyterLab writes it
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": language})

@@ -166,7 +166,7 @@ def _chapter(name: str, executed: Mapping, findings: pd.DataFrame, folder: Path)
     headline, picture = telling(notebook, rows, pictures)
     chapter = {"name": name, "title": f"{name.split('_')[0]} {opening['title'] or name}"}
     chapter |= {"question": opening["question"], "notebook": notebook, "headline": headline}
-    chapter |= {"picture": picture, "pictures": pictures, "findings": rows.to_dict("records")}
+    chapter |= {"picture": picture, "pictures": pictures}
     notebooks.without_widgets(notebook)
     _, question, rest = (notebook.cells[0].source + "\n\n\n\n").split("\n\n", 2)
     parts = [f"# {chapter['title']}", question, words.markdown(headline) if headline else ""]

@@ -35,10 +35,6 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]  # NumPy takes no larger one
 METHODS = Literal[*explain.METHODS]
 
 
-def numbered(seeds: Any) -> Any:
-    return list(range(seeds)) if type(seeds) is int else seeds  # a number says how many
-
-
 class Declared:
     """Every parameter that a notebook may have, with what it may be."""
 
@@ -103,7 +99,7 @@ class Declared:
     class_table: There | None
     group_table: There | None
     # of the sweeps
-    seeds: Annotated[list[Seed], Field(min_length=1), BeforeValidator(numbered)]
+    seeds: Annotated[list[Seed], Field(min_length=1)]
 
 
 def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
@@ -207,16 +203,11 @@ def _unread(settings: SimpleNamespace, chosen: set[str]) -> Iterator[str]:
 
 def _unfit(settings: SimpleNamespace, chosen: set[str]) -> Iterator[str]:
     """What is wrong with networks that cannot be had or cannot take the images."""
-    if hasattr(settings, "model") and {"model", "images", "fits"} & chosen:
-        yield from (_misfit(recipe, settings.images.size) for recipe in _fitted(settings))
-
-
-def _fitted(settings: SimpleNamespace) -> list[Recipe]:
-    """The recipes of a notebook; that of 02 once for each of its `fits`."""
-    if not hasattr(settings, "fits"):
-        return settings.models
-    weights = {fit: settings.model.weights for fit in settings.fits} | {"scratch": None}
-    return [replace(settings.model, fit=fit, weights=weights[fit]) for fit in settings.fits]
+    recipes = getattr(settings, "models", []) if {"model", "images", "fits"} & chosen else []
+    if recipes and hasattr(settings, "fits"):  # of 02: its recipe once for each
+        weights = dict.fromkeys(settings.fits, recipes[0].weights) | {"scratch": None}
+        recipes = [replace(recipes[0], fit=fit, weights=weights[fit]) for fit in settings.fits]
+    yield from (_misfit(recipe, settings.images.size) for recipe in recipes)
 
 
 @functools.cache

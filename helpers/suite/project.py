@@ -30,10 +30,10 @@ FILES = [*parameters.NEEDS, "labels", "frames", "table", "masks", "photographs"]
 KEPT = {"models", "home", "predictions"}
 TAKEN = {"lab", "class", "test", "seeds", "sweep", "example.png", "none", "true", "false"}
 OF_EACH_RUN = {"figures", "findings", "handout", "logs", "notebooks", "pages", "tables"}
-OF_CONTEXTS = "03", "04", "05"  # lessons that show images of contexts
 HERE = "Its networks are here: nothing is trained anew."
 DESCRIBE = "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"  # a commit
-CUT = "cut out of C's validation and test images; the paper generated its own"
+OURS = "not the authors': the splits, if no folders name them, the training, and the contexts, \
+which are yours or cut out of C's validation and test images; the paper generated its own"
 CHANGED = "You changed {}: the sentences below tell of the stored run. \
 For yours, read the numbers, figures and findings."
 
@@ -76,7 +76,8 @@ class Run:
         has = vars(self.settings)
         data = ["printed", *(["labels"] if has.get("labels") else [])]
         data += [has["images"].source] if has.get("images") else []
-        how = {"reference": reference, "data": data, "ours": self._ours()}
+        ours = OURS if "visual-contexts" in data else ""
+        how = {"reference": reference, "data": data, "ours": ours}
         judged = claims.judge(self.notebook, estimates, self.tables, **how)
         if {*self.changed} <= {"seed"}:
             judged["seeds"] = claims.in_seeds(judged, self.notebook)
@@ -86,21 +87,11 @@ class Run:
         store.write_text(self.folder / "findings" / f"{self.notebook}.json", text)
         forms = {"text/html": words.page(judged), "text/plain": words.text(judged)}
         display(forms, raw=True, metadata={"findings": rows})
-        if how["ours"]:
-            print(f"The images are the authors'; {how['ours']}.")
+        if ours:
+            print(f"The images are the authors'; {ours}.")
         if self.changed:
             print(CHANGED.format(", ".join(self.changed)))
         store.write_text(noted(self.notebook, self.settings), self.notebook)
-
-    def _ours(self) -> str:
-        """What is not the authors' in a run on their images; empty in any other run."""
-        has = vars(self.settings)
-        if not has.get("images") or has["images"].source != "visual-contexts":
-            return ""
-        training = f", the training ({has['model'].architecture})" if "model" in has else ""
-        whose = f", the contexts ({'from your folder' if has['images'].contexts else CUT})"
-        contexts = whose * self.notebook.startswith(OF_CONTEXTS)
-        return f"not the authors': the splits, if no folders name them{training}{contexts}"
 
     def judged(self) -> pd.DataFrame:
         """What the lessons of this run have judged so far, of the same images and seed."""
