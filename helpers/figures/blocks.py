@@ -26,22 +26,6 @@ REPORT = {  # what the grounds and the dots of a report mean
 }
 
 
-def figure_1(table: Table) -> Figure:
-    """The report as the paper prints it: measure, column, value, best, gap, size and corrected.
-    `best` says which value of a column is best, and stands below its name."""
-    heads = table.drop_duplicates("column").set_index("column")["best"]
-    wide = table.pivot(index="measure", columns="column")
-    wide = wide.loc[table["measure"].unique()].reindex(heads.index, level="column", axis=1)
-    values, size, corrected = (wide[one] for one in ("value", "size", "corrected"))
-    figure, axes = plt.subplots(figsize=(1.6 + 1.15 * len(heads), 1.2 + 0.34 * len(values)))
-    _shaded(axes, values, size, corrected, 11)
-    axes.set_xticks(range(len(heads)), heads.index + "\n" + heads)
-    gaps = table[table["gap"]]
-    beyond = (gaps["corrected"] <= LEVEL).sum()
-    title = f"Like Figure 1: {beyond} of {len(gaps)} gaps are more than chance gives"
-    return style.headed(figure, title, REPORT)
-
-
 def grid(values: Table, corrected: Table) -> Figure:
     """The sizes of gaps of a whole report: measures x (set, comparison, reduction).
     Shown are the columns `SHOWN`, of which 0 is no bias, and the maximum of a reader's own."""
@@ -50,7 +34,7 @@ def grid(values: Table, corrected: Table) -> Figure:
     chosen = [(s, *column) for s in sets for column in [*SHOWN, *own]]
     estimates, sure = values[chosen], corrected[chosen]
     figure, axes = plt.subplots(figsize=(1.4 + 0.5 * len(chosen), 2.2 + 0.32 * len(values)))
-    _shaded(axes, estimates, estimates, sure, 8)
+    shaded(axes, estimates, estimates, sure, 8)
     reductions = [how.replace("wmean_normalised", "wmean") for _, _, how in chosen]
     axes.set_xticks(range(len(chosen)), reductions, rotation=90, fontsize=9)
     for at, (which, comparison, _) in enumerate(chosen):
@@ -64,7 +48,7 @@ def grid(values: Table, corrected: Table) -> Figure:
     return style.headed(figure, title, REPORT)
 
 
-def _shaded(ax, values: Table, size: Table, corrected: Table, font) -> None:
+def shaded(ax, values: Table, size: Table, corrected: Table, font) -> None:
     """Numbers on a ground as dark as their size, with a dot where they are beyond chance."""
     texts = values.map("{:.2f}".format).replace({"nan": "–", "inf": "∞"})
     grounds = style.shades(np.clip(size.to_numpy(float), 0, 1) / 1.3, "Blues")

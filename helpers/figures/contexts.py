@@ -298,20 +298,10 @@ def _bars(ax: Axes, part: Table, colours: Names, looks: Looks, pictures: Mapping
         inset.set_axis_off()
 
 
-def taken_for(table: Table, colours: Names, *, alone: bool) -> Figure:
-    """Which classes contexts `alone` are taken for, or objects on white and on other contexts, by
-    `pasting.decisions`: a panel a network, shares in the class's colour."""
-    kinds, networks = table.index.get_level_values(1), list(table.index.unique(0))
-    table = table[kinds.str.endswith(" alone") if alone else kinds.str.contains(", ")]
-    if alone:  # the class that is named most by the reference, if there is one
-        label = table.loc[networks[-1]].mean().idxmax()
-        texts = [f"the {who} takes {table.loc[who, label].mean():.0%}" for who in networks[::-1]]
-        title = f"Contexts alone: {', '.join(texts)} for a {label}"
-    else:
-        label = min(table, key=lambda name: table.loc[(networks[0], f"{name}, white"), name])
-        known = [table.loc[(who, f"{label}, white"), label] for who in networks]
-        texts = [f"the {who} knows {share:.0%}" for who, share in zip(networks, known, strict=True)]
-        title = f"Class {label} on white: {', '.join(texts)}"
+def taken_for(table: Table, colours: Names, title: str) -> Figure:
+    """Which classes images are taken for, by `pasting.decisions`: a panel a network, a bar a kind
+    of image, shares in the class's colour."""
+    networks = list(table.index.unique(0))
     size = (9.5, 0.36 * len(table.index.unique(1)) + 1.6)
     fig, axes = plt.subplots(1, len(networks), figsize=size, sharey=True, squeeze=False)
     for ax, network in zip(axes[0], networks, strict=True):

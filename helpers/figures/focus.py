@@ -182,12 +182,13 @@ def mosaics_explained(mosaics, maps, layouts, captions, names, patches, title=""
     for at, ax in enumerate(fig.axes):
         _frames(ax, maps.shape[1:], layouts[at // 2], INK, 2.5)
     for at, ax in enumerate(fig.axes[1::2]):
-        _outlined(ax, patches, at)
+        outlined(ax, patches, at)
         _shares(ax, layouts[at], maps[at].clamp(min=0).double(), names)
     return fig
 
 
-def _outlined(ax: Axes, patches: torch.Tensor | None, at: int) -> None:
+def outlined(ax: Axes, patches: torch.Tensor | None, at: int) -> None:
+    """Outline the known feature of an image, where there is one."""
     if patches is not None and patches[at].any():
         ax.contour(patches[at].numpy(), [0.5], colors=INK, linewidths=1.2)
 
@@ -200,27 +201,6 @@ def _shares(ax: Axes, layout: torch.Tensor, relevance: torch.Tensor, names: Sequ
     for (r, c), is_target in np.ndenumerate(layout.numpy()):
         share = f" {parts[r, c] / parts.sum():.0%}" if parts.sum() > 0 else ""
         ax.text(0.5 * c + 0.025, 0.53 - 0.5 * r, names[0 if is_target else 1] + share, **look)
-
-
-def located(images: torch.Tensor, maps: Mapping, tops: Mapping, patches, names) -> Figure:
-    """Images (N, 3, H, W), and below them each method's maps (N, H, W), with crosses at the `tops`.
-    `patches` are outlined; `names` are the class that is asked for, and the images'."""
-    title = f"Where the relevance for {names[0]} lies on images of {names[1]}"
-    if patches is not None:
-        hits = {n: patches[range(len(images)), *np.transpose(at)].sum() for n, at in tops.items()}
-        counted = ", ".join(f"{name} {int(number)}" for name, number in hits.items())
-        title = f"Of {len(images)} images the largest relevance is on the eyespot in: {counted}"
-    pictures = [*images, *(one for part in maps.values() for one in part)]
-    fig = style.framed(pictures, cols=len(images), title=title, most=0.995, shade="Reds")
-    lines = np.reshape(fig.axes, (-1, len(images)))
-    for line, name in zip(lines, ["image", *maps], strict=True):
-        for at, ax in enumerate(line if name in maps else ()):
-            if maps[name][at].quantile(0.995) > 0:
-                ax.plot(*tops[name][at][::-1], "x", color=INK, ms=9, mew=2.2)
-            _outlined(ax, patches, at)
-        beside = {"transform": line[0].transAxes, "ha": "right", "va": "center"}
-        line[0].text(-0.06, 0.5, name, **beside)
-    return fig
 
 
 def _frames(ax: Axes, size: Sequence[int], layout: torch.Tensor, colour: str, lw: float) -> None:
