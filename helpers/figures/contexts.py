@@ -21,7 +21,6 @@ framed, image_grid, palette, show = style.framed, style.image_grid, style.palett
 context_name = style.context_name
 
 Names = Mapping[str, str]
-Pairs = Sequence[tuple[str, str]]
 PAIR = ["object_class", "context_class"]
 RISES, FALLS = style.RED, style.BLUE
 NOTHING = "nothing"  # pasted: the context alone

@@ -76,16 +76,14 @@ def palette(classes: Sequence[str], context_of: Mapping[str, str] | None = None)
     """A colour, "#RRGGBB", for each class and its context: the paper's (section 3) for its names,
     for the others what is left of eight, and then hues."""
     context_of = context_of or {}
-    colour_of = {}
+    papers = {}
     for name in classes:
         colour = PAPER_COLOURS.get(name) or PAPER_COLOURS.get(context_of.get(name))
-        if colour and colour not in colour_of.values():
-            colour_of[name] = colour
-    spare = [colour for colour in COLOURS if colour not in colour_of.values()]
-    spare += sns.color_palette("husl", len(classes)).as_hex()
-    missing = [name for name in classes if name not in colour_of]
-    colour_of |= dict(zip(missing, spare, strict=False))
-    return {name: colour_of[name] for name in classes}
+        if colour and colour not in papers.values():
+            papers[name] = colour
+    others = [*COLOURS, *sns.color_palette("husl", len(classes)).as_hex()]
+    others = iter([colour for colour in others if colour not in papers.values()])
+    return {name: papers.get(name) or next(others) for name in classes}
 
 
 def context_name(name: str, context_of: Mapping[str, str] | None) -> str:
