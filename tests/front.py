@@ -20,7 +20,7 @@ SIZE = (1400, 1000)
 
 def sentence() -> str:
     """What the verdicts of all recorded seeds say together."""
-    lessons = [*seeds.read()["lesson"].unique()]
+    lessons = [*seeds.read(seeds.SEEDS)["lesson"].unique()]
     every = seeds.summary(seeds.verdicts(lessons, seeds.RECORDED)).loc["all"].to_dict()
     return (
         "Of {verdicts} verdicts of {0} lessons, {same in all} come out the same in all {1} "
