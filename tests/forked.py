@@ -1,7 +1,9 @@
-"""Kernels for notebooks that tests run: forks of one process that has loaded the libraries.
+"""Kernels for notebooks of a run and of tests: forks of one process that has loaded the libraries.
 
 A kernel has nothing of the suite before its cells run, but torch, pandas and matplotlib are loaded:
 seconds of each lesson. Where that process is not there, or not ready, a kernel starts as elsewhere.
+
+python tests/forked.py with -m snakemake ...    runs Python with these words, and such kernels
 """
 
 import builtins
@@ -18,12 +20,12 @@ from types import SimpleNamespace
 
 PLACE = "SUITE_TESTS_KERNELS"  # where its socket is
 LIBRARIES = "ipykernel.kernelapp", "captum.attr", "duckdb", "matplotlib.pyplot", "scipy.stats"
-LIBRARIES += "pandas", "seaborn", "torchvision"
+LIBRARIES += "pandas", "seaborn", "torchvision", "torch._dynamo"  # which optimizers load
 
 
-def begin(folder):
+def begin(folder, *, now=False):
     """Start that process; Jupyter asks it for kernels in all that this process starts. What ends
-    it."""
+    it. It loads the libraries `now`, or when a kernel is asked for."""
     import subprocess
 
     spec = {"argv": [sys.executable, "-I", "-S", __file__, "-f", "{connection_file}"]}
@@ -34,23 +36,25 @@ def begin(folder):
     os.environ |= {"JUPYTER_PATH": os.pathsep.join(paths), PLACE: str(folder / "socket")}
     environment = os.environ | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
     environment.pop("PYTHONPATH", None)
-    command = [sys.executable, __file__, "serve"]
-    process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE)
+    command = [sys.executable, __file__, "serve", *["now"] * now]
+    quiet = {"stdin": subprocess.PIPE, "start_new_session": True}  # Ctrl-C is for who asked
+    process = subprocess.Popen(command, env=environment, **quiet)
     return lambda: [process.terminate(), process.wait()]
 
 
-def serve():
-    """Fork a kernel for each that asks, until the process that began this is no more. The first,
-    and those that come while the libraries are loaded, start as elsewhere."""
+def serve(*, now):
+    """Fork a kernel for each that asks, until the process that began this is no more. The first
+    wait where the libraries are loaded `now`; else, until they are, kernels start as elsewhere."""
     del sys.path[0]  # a kernel finds nothing in the folder of this file
     signal.signal(signal.SIGCHLD, ended)
-    for asks, _ in asked():
-        asks.close()
-        break
-    else:
-        os._exit(0)
-    load()
-    for asks, server in asked():
+    if not now:
+        for asks, _ in asked():
+            asks.close()
+            break
+        else:
+            os._exit(0)
+        load()
+    for asks, server in asked(load if now else None):
         if not os.fork():
             server.close()
             become(asks)
@@ -58,13 +62,15 @@ def serve():
     os._exit(0)
 
 
-def asked():
-    """Who asks, one after the other, and where."""
+def asked(first=None):
+    """Who asks, one after the other, and where; they wait while `first` is done."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.environ[PLACE])  # noqa: PTH108
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(os.environ[PLACE])
         server.listen()
+        if first:
+            first()
         while server in select.select([server, sys.stdin], [], [])[0]:
             yield server.accept()[0], server
 
@@ -121,5 +127,24 @@ def ask():
         pass
 
 
+def run(*words):
+    """Run Python with these words, and kernels of all it starts are forks, on Linux; its status."""
+    import subprocess
+    import tempfile
+    from pathlib import Path
+
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+    import helpers  # pins the kernels before libraries are loaded
+
+    signal.signal(signal.SIGINT, lambda *_: None)  # what is run ends by itself, and is waited for
+    with contextlib.ExitStack() as stack:
+        if sys.platform == "linux" and PLACE not in os.environ:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kernels-"))
+            stack.callback(begin(Path(folder), now=True))
+        return subprocess.run([sys.executable, *words]).returncode
+
+
 if __name__ == "__main__":
-    serve() if sys.argv[1:] == ["serve"] else ask()
+    if sys.argv[1:2] == ["with"]:
+        sys.exit(run(*sys.argv[2:]))
+    serve(now="now" in sys.argv) if sys.argv[1:2] == ["serve"] else ask()
