@@ -1,8 +1,7 @@
 """Kernels for notebooks of a run and of tests: forks of one process that has loaded the libraries.
 
 A kernel has nothing of the suite before its cells run, but torch, pandas and matplotlib are loaded:
-seconds of each lesson. Where that process is not there, or not ready in time, a kernel starts as
-elsewhere.
+seconds of each lesson. Where that process is not there, or not ready, a kernel starts as elsewhere.
 
 python tests/forked.py with -m snakemake ...    runs Python with these words, and such kernels
 """
@@ -20,14 +19,13 @@ import threading
 from types import SimpleNamespace
 
 PLACE = "SUITE_TESTS_KERNELS"  # where its socket is
-PATIENCE = 20  # seconds, of the 60 in which Jupyter wants to hear of a kernel
 LIBRARIES = "ipykernel.kernelapp", "captum.attr", "duckdb", "matplotlib.pyplot", "scipy.stats"
 LIBRARIES += "pandas", "seaborn", "torchvision", "torch._dynamo"  # which optimizers load
 
 
-def begin(folder):
+def begin(folder, *when):
     """Start that process; Jupyter asks it for kernels in all that this process starts. What ends
-    it."""
+    it. The libraries are loaded "now", or when the first kernel is asked for."""
     import subprocess
 
     spec = {"argv": [sys.executable, "-I", "-S", __file__, "-f", "{connection_file}"]}
@@ -40,28 +38,38 @@ def begin(folder):
     environment = os.environ | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
     environment["TQDM_DISABLE"] = "1"
     environment.pop("PYTHONPATH", None)
-    command = [sys.executable, __file__, "serve"]
+    command = [sys.executable, __file__, "serve", *when]
     quiet = {"stdin": subprocess.PIPE, "start_new_session": True}  # Ctrl-C is for who asked
     process = subprocess.Popen(command, env=environment, **quiet)
     return lambda: [process.terminate(), process.wait()]
 
 
-def serve():
-    """Fork a kernel for each that asks, until the process that began this is no more; the first
-    wait while the libraries are loaded, which a run or test without a kernel does not need."""
+def serve(*when):
+    """Fork a kernel for each that asks, until the process that began this is no more. Those that
+    come before the libraries are loaded start as elsewhere: Jupyter waits a minute for a kernel."""
     del sys.path[0]  # a kernel finds nothing in the folder of this file
     signal.signal(signal.SIGCHLD, ended)
+    if not when:
+        first = next(asked(), None) or os._exit(0)
+        first[0].close()
+    load()
+    for asks, server in asked():
+        if not os.fork():
+            server.close()
+            become(asks)
+        asks.close()
+    os._exit(0)
+
+
+def asked():
+    """Who asks, one after the other, and where."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.environ[PLACE])  # noqa: PTH108
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(os.environ[PLACE])
         server.listen()
         while server in select.select([server, sys.stdin], [], [])[0]:
-            asks, _ = server.accept()
-            load()
-            if not os.fork():
-                server.close()
-                become(asks)
-            asks.close()
-    os._exit(0)
+            yield server.accept()[0], server
 
 
 def load():
@@ -91,10 +99,7 @@ def become(asks):
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    try:
-        asks.send(str(os.getpid()).encode())
-    except OSError:  # who asked has not waited
-        os._exit(1)
+    asks.send(str(os.getpid()).encode())
     threading.Thread(target=lambda: [asks.recv(1), os._exit(1)], daemon=True).start()
     sys.path[:0] = [one for one in environment.get("PYTHONPATH", "").split(os.pathsep) if one]
     sys.argv = ["ipykernel_launcher", *words, f"--IPKernelApp.parent_handle={os.getppid()}"]
@@ -107,13 +112,11 @@ def become(asks):
 def ask():
     """Stand for a kernel: hand on interruptions, and end with it."""
     asks = socket.socket(socket.AF_UNIX)
-    asks.settimeout(PATIENCE)
     text = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()  # noqa: PTH109
     try:
         asks.connect(os.environ[PLACE])
         socket.send_fds(asks, [text], [0, 1, 2])
         kernel = int(asks.recv(20))
-        asks.settimeout(None)
     except (KeyError, OSError, ValueError):
         os.execv(sys.executable, [sys.executable, "-m", "ipykernel_launcher", *sys.argv[1:]])
     signal.signal(signal.SIGINT, lambda *_: os.kill(kernel, signal.SIGINT))
@@ -132,7 +135,7 @@ def run(*words):
     with contextlib.ExitStack() as stack:
         if sys.platform == "linux" and PLACE not in os.environ:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kernels-"))
-            stack.callback(begin(Path(folder)))
+            stack.callback(begin(Path(folder), "now"))
         signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C ends what is run; it is waited for
         process = subprocess.Popen([sys.executable, *words])
         signal.signal(signal.SIGTERM, lambda *_: process.terminate())
@@ -142,4 +145,4 @@ def run(*words):
 if __name__ == "__main__":
     if sys.argv[1:2] == ["with"]:
         sys.exit(run(*sys.argv[2:]))
-    serve() if sys.argv[1:] == ["serve"] else ask()
+    serve(*sys.argv[2:]) if sys.argv[1:2] == ["serve"] else ask()
