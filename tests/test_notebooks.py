@@ -95,8 +95,7 @@ def test_cells_are_short_and_few(path):
         or "hide-input" in cell.metadata.get("tags", ())
     ]
     read = [len(cell.source.splitlines()) for cell in own if cell not in folded]
-    most = 37 if path.stem == "11_audit_your_model" else 30  # its methods are a package's worth
-    assert 12 <= len(cells(path)) <= most and statistics.median(read) <= 9
+    assert 12 <= len(cells(path)) <= 30 and statistics.median(read) <= 9
     longest = max((len(cell.source.splitlines()) for cell in folded), default=0)
     assert max(read) <= 20 and longest <= 28
 
