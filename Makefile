@@ -4,8 +4,7 @@
 #   make run CONFIG=my.yml       the same with your parameters (GUIDE.md, "Your own images")
 #   make test        every test: units, guards, and each notebook cell by cell
 #   make seeds       LESSONS="03 09" (default: all) with SEEDS="0 1 2 3 4 5 6 7": which verdicts
-#                    differ; they are recorded in data/seeds.csv, and those that are there are not run;
-#                    SEEDS="0 9" sets a new seed beside the recorded ones
+#                    differ; they are recorded in data/seeds.csv, and those that are there are not run
 #   make book        the pages of the last run anew; SOLUTIONS=no: a class's, in its handout/
 #   make pages       the pages of the stored notebooks, nothing is run -> outputs/stored/index.html
 #   make picture     what README shows of the stored lessons: its numbers, and its picture

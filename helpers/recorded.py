@@ -111,12 +111,6 @@ def same(command: str) -> list[str]:
     return list(made)
 
 
-def files(name: str) -> list[str]:
-    """The modules that make a recorded table, as paths from the root."""
-    names = _imported(_ledger().loc[name, "driver"])
-    return [f"{name}.py" if name.startswith("sweeps/") else f"helpers/{name}.py" for name in names]
-
-
 def of_lesson(name: str) -> str:
     """Digest of what a lesson's verdicts come from: cells, imports, claims, and how it judges."""
     notebook = nbformat.read(store.root() / f"notebooks/{name}.ipynb", as_version=4)
@@ -138,13 +132,9 @@ def _ledger() -> pd.DataFrame:
 def maker(driver: str) -> str:
     """Digest of what a driver does: its modules with all that they import, and tables it reads."""
     tables = [name for name in driver.split() if name.endswith(".csv")]
-    code = source.Source(*_imported(driver)).digest()
+    modules = source.imported(*{*driver.split()} - {*tables}, without=BESIDE)
+    code = source.Source(*modules).digest()
     return store.key("maker", code=code, tables=[_content(DATA / t) for t in tables])
-
-
-def _imported(driver: str) -> list[str]:
-    names = [name for name in driver.split() if not name.endswith(".csv")]
-    return source.imported(*names, without=BESIDE)
 
 
 def _content(path: Path) -> str:

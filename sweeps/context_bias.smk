@@ -9,11 +9,11 @@ file in data/ if its cell says `sweep.recorded(run.folder.parent / "sweep/worlds
 
 import os
 import sys
+from pathlib import Path
 
 import pandas as pd
 
-from helpers import recorded, store
-from helpers.contexts import sweep
+from helpers import store
 from helpers.suite import parameters, preflight, project
 from sweeps import context_worlds
 
@@ -38,7 +38,7 @@ rule all:
 
 rule world:
     input:
-        code=recorded.files("context_worlds.csv"),
+        code=["sweeps/context_worlds.py", *sorted(map(str, Path("helpers").rglob("*.py")))],
     output:
         WORLD,
     threads: 1
@@ -53,11 +53,4 @@ rule gather:
     output:
         OUT + "/worlds.csv",
     run:
-        worlds = pd.concat(map(pd.read_csv, input), ignore_index=True)
-        worlds.to_csv(output[0], index=False)
-        several = worlds[worlds["trainings"] == worlds["trainings"].max()]
-        if several["pair"].nunique() < sweep.ENOUGH:
-            print(f"fewer than {sweep.ENOUGH} pairs: too few for thresholds")
-        else:
-            called = sweep.rates(several, [name for name in worlds if ", logits, " in name])
-            print(called.pivot(index="measure", columns="kind", values="share").round(2).to_string())
+        pd.concat(map(pd.read_csv, input)).to_csv(output[0], index=False)

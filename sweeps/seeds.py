@@ -1,5 +1,5 @@
 """Do the verdicts survive another seed? What ``make seeds`` runs, records in ``data/seeds.csv``,
-and prints; other seeds are set beside. A verdict is turned over where a claim is right under one
+and prints. A verdict is turned over where a claim is right under one
 seed and wrong under another. Lessons that judge recorded tables alone are left out: there another
 seed changes no verdict (tried with eight)."""
 
@@ -23,17 +23,9 @@ RIGHT = {claims.HOLDS, claims.AGREES, claims.BLIND}
 WRONG = {claims.FAILS, claims.DIFFERS, claims.CONTRADICTS}
 
 
-def _file(seed: int) -> Path:
-    """Where verdicts are kept; those of other seeds are no part of the project."""
-    return SEEDS if seed in RECORDED else store.outputs() / "seeds" / "others.csv"
-
-
-def read(file: Path | None = None) -> pd.DataFrame:
-    """Verdicts of a file (default: of all), and the digests of what made them."""
-    files = [one for one in (SEEDS, _file(-1)) if one.is_file() and file in (None, one)]
-    tables = [pd.read_csv(one, dtype=str, keep_default_na=False) for one in files]
-    empty = pd.DataFrame(columns=[*CLAIM, "seed", "verdict", "made_by"], dtype=str)
-    return pd.concat(tables or [empty]).astype({"seed": int})
+def read() -> pd.DataFrame:
+    """The recorded verdicts, and the digests of what made them."""
+    return pd.read_csv(SEEDS, dtype=str, keep_default_na=False).astype({"seed": int})
 
 
 def missing(lessons: Iterable[str], seed: int) -> list[str]:
@@ -49,18 +41,18 @@ def record(folder: Path, lessons: Sequence[str], seed: int) -> None:
     if silent := {*lessons} - {*judged["lesson"]}:
         raise FileNotFoundError(f"{folder}: {min(silent)} holds no findings; run it with that seed")
     judged["made_by"] = judged["lesson"].map({name: recorded.of_lesson(name) for name in lessons})
-    old = read(file := _file(seed))
+    old = read()
     others = old[~(old["lesson"].isin(lessons) & (old["seed"] == seed))]
     table = pd.concat([others, judged[old.columns]]).sort_values([*CLAIM, "seed"])
-    store.write_text(file, table.to_csv(index=False))
+    store.write_text(SEEDS, table.to_csv(index=False))
 
 
 def confirm(lessons: Sequence[str], seed: int) -> list[str]:
     """The lessons whose stored notebooks, run with `seed`, judge as recorded: today's code is noted
     as the maker of all their seeds."""
-    before = read(SEEDS)
+    before = read()
     record(store.root(), lessons, seed)
-    of_seed = (table[table["seed"] == seed] for table in (before, read(SEEDS)))
+    of_seed = (table[table["seed"] == seed] for table in (before, read()))
     old, new = (table.groupby("lesson")["verdict"].agg(list) for table in of_seed)
     same = [name for name in lessons if old.get(name) == new[name]]
     makers = {name: recorded.of_lesson(name) for name in same}
@@ -104,7 +96,7 @@ def main() -> None:
     every = {number: name for number, name in every.items() if number not in WITHOUT}
     parser = argparse.ArgumentParser(description="Do the verdicts survive another seed?")
     parser.add_argument("--lessons", nargs="+", default=every, choices=every, help="such as 03 09")
-    parser.add_argument("--seeds", type=int, nargs="+", default=RECORDED, help="first: compared")
+    parser.add_argument("--seeds", type=int, nargs="+", default=RECORDED, choices=RECORDED)
     parser.add_argument("--cores", default="all", help="notebooks side by side")
     text = "run nothing: note today's code where the stored lessons judge as recorded"
     parser.add_argument("--confirm", action="store_true", help=text)
@@ -116,14 +108,9 @@ def main() -> None:
     for seed in seeds:
         if left := missing(lessons, seed):
             record(run(left, seed, arguments.cores), left, seed)
-    beside = [seed for seed in seeds if seed not in RECORDED]
-    table = verdicts(lessons, RECORDED if beside else seeds)
+    table = verdicts(lessons, seeds)
     print(table[table.nunique(axis=1) > 1].reset_index().to_string(index=False))
     print(f"(all in {SEEDS})\n\n{(counts := summary(table)).to_string()}")
-    shared = table[table.nunique(axis=1) == 1].iloc[:, :1]
-    for seed in beside:
-        both = shared.join(verdicts(lessons, [seed]), how="left").fillna(ABSENT)
-        print(f"seed {seed}, beside what the recorded seeds share:\n{summary(both).to_string()}")
     if counts.loc["all", "turned over"]:
         raise SystemExit("Verdicts are turned over by another seed: see the table above.")
 

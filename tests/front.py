@@ -6,11 +6,12 @@ import shutil
 import subprocess
 import sys
 
+import yaml
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from helpers import store
-from helpers.suite import front, notebooks
+from helpers.suite import notebooks, pages, words
 from sweeps import seeds
 
 README, PICTURE = store.root() / "README.md", store.root() / "outputs/example.png"
@@ -19,7 +20,7 @@ SIZE = (1400, 1000)
 
 def sentence() -> str:
     """What the verdicts of all recorded seeds say together."""
-    lessons = [*seeds.read(seeds.SEEDS)["lesson"].unique()]
+    lessons = [*seeds.read()["lesson"].unique()]
     every = seeds.summary(seeds.verdicts(lessons, seeds.RECORDED)).loc["all"].to_dict()
     return (
         "Of {verdicts} verdicts of {0} lessons, {same in all} come out the same in all {1} "
@@ -30,7 +31,7 @@ def sentence() -> str:
 
 def blocks() -> dict[str, str]:
     """What stands between README's marks, by their names."""
-    three = re.sub(r"\]\((\w+\.ipynb)\)", r"](notebooks/\1)", front.three().data)
+    three = re.sub(r"\]\((\w+\.ipynb)\)", r"](notebooks/\1)", notebooks.three().data)
     return {"findings": three, "seeds": sentence()}
 
 
@@ -47,11 +48,11 @@ def age() -> str:
     """Digest of what the picture shows: the first page's texts, verdicts, figure and style."""
     lessons = notebooks.lessons()
     start = {"name": "00", "title": "00 ", "pictures": {}}
-    page = front.page(notebooks.findings(lessons), [start], {}, solved=True)
-    figure = front.yaml.safe_load((front.BOOK / "front.yml").read_text())["picture"]
+    page = pages.first(notebooks.findings(lessons), [start], {}, solved=True)
+    figure = yaml.safe_load((words.BOOK / "front.yml").read_text())["picture"]
     [path] = [one for one in lessons if one.stem == figure["lesson"]]
     png, _ = notebooks.pictures(notebooks.read(path))[figure["figure"]]
-    styles = [path.read_text() for path in sorted((front.BOOK / "static").glob("*.css"))]
+    styles = [path.read_text() for path in sorted((words.BOOK / "static").glob("*.css"))]
     return store.key("picture", page=page, png=png, styles=styles, size=SIZE)
 
 

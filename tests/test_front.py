@@ -12,7 +12,7 @@ from PIL import Image
 from helpers import recorded, store
 from helpers.focus import claims
 from helpers.suite import claims as judging
-from helpers.suite import front, notebooks
+from helpers.suite import notebooks
 
 
 def test_readme_has_the_numbers_of_today():
@@ -22,7 +22,7 @@ def test_readme_has_the_numbers_of_today():
 
 
 def test_the_three_findings_are_those_of_the_recorded_tables():
-    first, second, third = front.three().data.splitlines()
+    first, second, third = notebooks.three().data.splitlines()
     pairs = pd.read_csv(store.root() / "data/context_worlds.csv")
     assert pairs["pair"].nunique() == 60 and "In 60 pairs of drawn worlds" in first
     judged = notebooks.findings([notebooks.NOTEBOOKS / "05b_dose_and_worlds.ipynb"])
@@ -69,7 +69,7 @@ def test_00_shows_them_before_any_list():
     cells = nbformat.read(store.root() / "notebooks/00_start_here.ipynb", 4).cells
     first = next(cell for cell in cells if cell.cell_type == "code")
     shown = first.outputs[-1].data["text/markdown"]
-    assert shown == front.three().data
+    assert shown == notebooks.three().data
 
 
 def test_the_picture_shows_the_first_page_of_today():

@@ -11,7 +11,7 @@ import yaml
 
 from helpers import store
 from helpers.contexts.sweep import BEST
-from helpers.suite import claims, front, notebooks, pages
+from helpers.suite import claims, notebooks, pages, words
 
 PYTHON = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
 
@@ -63,12 +63,12 @@ def test_the_first_page_tells_what_was_found_and_what_failed(tmp_path):
     assert 'alt="A &lt; B"' in index and 'href="../tables/01_a/t.csv"' in page
     order = [page.index(text) for text in ("Why?", told, 'src="_static/01_a/f.png"', "<mfrac>")]
     assert order == sorted(order), "a lesson's first screen"
-    assert page.count("Show the code: parameters, check, imports") == 1, "and one folded line"
-    assert "Show the code of f" in page, "what only draws is folded under its own name"
+    assert page.count("Show the code") == 1, "parameters, check and imports are one folded line"
+    assert "Show a solution" in page
     start = (tmp_path / "pages" / "00_start_here.html").read_text()
     assert "Read 01 to 05" in start and "01_datasets.html" not in start, "it did not run"
-    assert "Kept" in index, "what a notebook judged before it failed"
-    assert len((tmp_path / "scorecard.csv").read_text().splitlines()) == 4
+    kept = (tmp_path / "scorecard.csv").read_text()
+    assert len(kept.splitlines()) == 4 and "Kept" in kept, "what was judged before it failed"
     assert not list(tmp_path.glob(".book-*"))
     made = json.loads((tmp_path / "run.json").read_text())
     assert made["torch"] == version("torch") and set(made["seconds"]) == {"01_a", "02_b"}
@@ -98,34 +98,6 @@ def test_pages_for_a_class_hold_no_solution(tmp_path, monkeypatch):
     texts = [path.read_text() for path in handout.rglob("*.*") if path.suffix != ".png"]
     assert "secret" not in "".join(texts)
     assert "secret" in (tmp_path / "pages" / "01_a.ipynb").read_text(), "the others stay"
-
-
-@pytest.mark.parametrize(
-    ("source", "folds"),
-    [
-        ("run.show(1, 'f', 'A')\nrun.show(2, 'g', 'B')", True),
-        ("if rows:\n    run.show(1, 'f', 'A')", True),
-        ("for row in rows:\n    run.show(row, 'f', 'A')", True),
-        ("for row in rows:\n    print(row)\nrun.show(1, 'f', 'A')", False),
-        ("if rows:\n    rows = rows[:1]\n    run.show(1, 'f', 'A')", False),
-        ("def method(x):\n    return x\n\n\nrun.show(1, 'f', 'A')", False),
-        ("rows = 1\nrun.show(1, 'f', 'A')", False),
-    ],
-)
-def test_a_cell_that_does_more_than_draw_is_not_folded(source, folds):
-    [cell] = pages._folded([nbformat.v4.new_code_cell(source)])
-    assert (notebooks.FOLD in cell.metadata.get("tags", [])) == folds
-
-
-def test_what_unfolds_is_named_by_its_figures_or_its_menus():
-    figure = {"text/html": FIGURE, "text/plain": "Figure one-two: A < B"}
-    cells = []
-    for data in (figure, {"text/plain": notebooks.MENUS}):
-        output = nbformat.v4.new_output("display_data", data)
-        cells.append(nbformat.v4.new_code_cell("x", metadata={"tags": ["hide-input"]}))
-        cells[-1].outputs = [output]
-    names = [cell.metadata.mystnb["code_prompt_show"] for cell in pages._folded(cells)]
-    assert names == ["Show the code of one two", "Show the code of menus"]
 
 
 def test_the_table_of_exhibits_counts_the_whole_run(tmp_path, monkeypatch):
@@ -160,7 +132,7 @@ def test_the_first_lines_tell_what_found_what_was_planted():
         claim(id="suite/blocks/sixty", where="blocks, section 1", verdict=claims.TOLD),
     ]
     findings = pd.DataFrame([{"notebook": "01_a", "seeds": ""} | row for row in rows])
-    page = front.page(findings, [], {}, solved=True)
+    page = pages.first(findings, [], {}, solved=True)
     assert "painting it over showed this in 90% of 120 trials" in page and "in 10% of 120." in page
     assert "contexts shown alone" not in page.split("##")[0], "three of its claims were not judged"
     interval = "0.50\xa0[0.25,\xa00.75]"
@@ -168,12 +140,12 @@ def test_the_first_lines_tell_what_found_what_was_planted():
     assert f"between sixty groups reads {interval} more" in page, "told without a verdict"
     assert "GradCAM++" not in page, "it was not judged"
     assert "✓ 2" in page and "✗ 1" in page and "? 1" in page
-    empty = front.page(findings[:0], [], {"02_b": "x < y"}, solved=False)
+    empty = pages.first(findings[:0], [], {"02_b": "x < y"}, solved=False)
     assert "planted" not in empty.split("##")[0] and "x &lt; y" in empty
 
 
 def test_what_the_first_page_says_is_about_claims_and_a_figure_that_there_are():
-    say = yaml.safe_load((front.BOOK / "front.yml").read_text())
+    say = yaml.safe_load((words.BOOK / "front.yml").read_text())
     named = [*(one for paper in say["papers"].values() for one in paper["says"])]
     stored = notebooks.findings(notebooks.lessons())
     known = {*zip(stored["id"], stored["of"], strict=True)}
@@ -184,6 +156,9 @@ def test_what_the_first_page_says_is_about_claims_and_a_figure_that_there_are():
         lesson, rows = notebooks.read(path), stored[stored["notebook"] == path.stem]
         if rows.empty:  # an audit of the reader's own has no claims
             continue
-        chosen, (row, figure) = lesson.cells[0].metadata, notebooks.telling(lesson, rows)
+        chosen, (row, figure) = (
+            lesson.cells[0].metadata,
+            pages.telling(lesson, rows, notebooks.pictures(lesson)),
+        )
         assert chosen["headline"] in (row["id"], f"{row['id']}: {row['of']}"), path.stem
         assert chosen["thumbnail"] == figure, path.stem

@@ -1,9 +1,7 @@
 """`make check` and its answers, each with a machine that is ready and with one that is not."""
 
 import os
-import socket
 import subprocess
-import webbrowser
 
 import pytest
 
@@ -20,7 +18,6 @@ GIGABYTES = {"SC_PAGE_SIZE": 10**9, "SC_PHYS_PAGES": 4}
 def class_room(tmp_path, monkeypatch):
     """A machine that is ready, whose outputs are in a folder of their own."""
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "outputs"))
-    monkeypatch.setattr(ready, "PORTS", range(18_888, 18_890))
     monkeypatch.setattr(ready, "numbers", lambda: (True, "The numbers", 2.0))
 
 
@@ -77,24 +74,6 @@ def test_what_is_missing_is_told_and_what_to_do(capsys, monkeypatch, of, name, v
     line, to_do = answers(capsys).split("To do:")
     assert told in to_do and told in next(one for one in line.splitlines() if one[:2] == "NO")
     assert "ready for the class" not in to_do
-
-
-def test_taken_ports_are_passed_over_and_told_when_there_is_no_other(capsys):
-    servers = []
-    sentences = "Port 18889 is free", "18888 to 18889 are taken"
-    for number, told in zip(ready.PORTS, sentences, strict=True):
-        servers.append(socket.create_server(("localhost", number)))
-        assert told in answers(capsys)
-    for server in servers:
-        server.close()
-
-
-def test_a_machine_without_a_browser_may_be_ready(capsys, monkeypatch):
-    def none():
-        raise webbrowser.Error
-
-    monkeypatch.setattr(webbrowser, "get", none)
-    assert "ok  No browser here: open the address that JupyterLab prints" in answers(capsys)
 
 
 @pytest.mark.slow

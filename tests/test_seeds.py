@@ -89,25 +89,6 @@ def test_verdicts_may_differ_and_none_may_turn(
     assert seeds.missing([lesson, other], 1) == [other]
 
 
-def test_a_new_seed_is_set_beside_the_recorded_ones_and_not_judged(folders, monkeypatch, capsys):
-    lesson = LESSONS[0]
-    renamed = {seed: f / "notebooks/a.ipynb" for seed, f in folders.items()}
-    for file in renamed.values():
-        file.rename(file.with_stem(lesson))
-    for seed in (0, 2):
-        seeds.record(folders[seed], [lesson], seed)
-    before, places = seeds.SEEDS.read_text(), []
-    monkeypatch.setattr(store, "outputs", lambda: folders[0] / "outputs")
-    monkeypatch.setattr(seeds, "RECORDED", [0, 2])
-    monkeypatch.setattr(seeds, "run", lambda names, seed, _: places.append(seed) or folders[1])
-    monkeypatch.setattr("sys.argv", ["seeds", "--lessons", "03", "--seeds", "0", "9"])
-    seeds.main()
-    seeds.main()  # what is there is not run again
-    text = capsys.readouterr().out
-    assert places == [9] and seeds.SEEDS.read_text() == before
-    assert text.split("seed 9, beside")[-1].split()[-5:] == ["all", "10", "8", "2", "1"]
-
-
 def test_what_was_recorded_by_other_code_is_run_again_and_replaced(folders, monkeypatch):
     seeds.record(folders[0], ["a", "b"], 0)
     changed = lambda name: f"maker of {name}" + " now" * (name == "a")  # noqa: E731

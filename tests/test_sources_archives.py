@@ -21,7 +21,7 @@ from helpers.data.images import Images
 from helpers.focus import mosaics, networks, rating
 from helpers.models import experiment
 from helpers.models.recipe import Recipe
-from helpers.suite import failures
+from helpers.suite import exercises
 from helpers.worlds import pictures
 
 
@@ -213,7 +213,7 @@ def test_without_white_there_are_no_contexts_and_a_lesson_ends_in_a_sentence(ser
     assert found.contexts == {} and found.sets["C"].masks is None
     assert any("none can be cut from C without its images on white" in s for s in found.report)
     shell = InteractiveShell()
-    shell.set_custom_exc((ValueError, OSError), failures.plainly)
+    shell.set_custom_exc((ValueError, OSError), exercises.plainly)
     shell.push({"found": found, "require_contexts": experiment.require_contexts})
     capsys.readouterr()
     for source, plain in (("require_contexts(found)", True), ("int('x')", False)):

@@ -270,7 +270,7 @@ def test_a_sweep_refuses_what_is_wrong_before_anything_runs(tmp_path):
         "--config seed=[0,1]": "did you mean 'seeds'",
         "--config doses=[0,1]": "doses",
         "--config per_class=1": "per_class",
-        f"--configfile {taken}": "'lab' is the name of",
+        f"--configfile {taken}": "'lab' is what `make` writes",
         f"--configfile {twice}": "'run' is given twice",
     }
     where = {"folder": store.root(), "outputs": tmp_path / "outputs"}

@@ -19,7 +19,7 @@ BINS = {
     "found above .75": (0.75, 1.01),
 }
 A_CONTEXT, A_PAGE = "false alarms by context", "false alarms by page"
-ALL, ENOUGH = "mean of the contexts", 10  # pairs for a threshold
+ALL = "mean of the contexts"
 # of the comparisons without a reference the best on six pairs that were not recorded
 BEST = "context alone, logits, less other contexts"
 SIMPLEST = "worst context, decisions, raw"

@@ -26,57 +26,6 @@ REPORT = {  # what the grounds and the dots of a report mean
 }
 
 
-def null_of_worst_case(table: Table) -> Figure:
-    """What a worst-case measure reads where there is no bias: n, groups, median, low, high."""
-    figure, axes = plt.subplots(figsize=(7.2, 3.8))
-    several = sorted(table["groups"].unique())
-    place = {"xytext": (-6, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
-    for colour, count in zip(SHADES[-len(several) :], several, strict=True):
-        part = table[table["groups"] == count].sort_values("n")
-        axes.fill_between(part["n"], part["low"], part["high"], color=colour, alpha=0.18, lw=0)
-        axes.plot(part["n"], part["median"], "o-", color=colour, ms=4)
-        first = part.iloc[0]
-        at = first["n"], first["median"]
-        axes.annotate(f"{count} groups", at, color=colour, fontsize=9, **place)
-    axes.axhline(0, color=INK, lw=1)
-    axes.text(table["n"].max(), -0.02, "the truth: no bias", ha="right", va="top", fontsize=9)
-    axes.set(xscale="log", xlabel="rows", ylabel="differential bias (db) as measured")
-    axes.set(ylim=(-0.09, 1.05), xlim=(table["n"].min() / 3.2, table["n"].max() * 1.3))
-    reading = f"{several[-1]} groups read {first['median']:.2f} in {first['n']:,.0f} rows"
-    return style.headed(figure, f"Without any bias, {reading}")
-
-
-def group_rates(table: Table, label: str, fixed: str) -> Figure:
-    """A base measure of groups with intervals, as it is and with `fixed` held fixed.
-    `table` has panel, group, n, value, low, high, adjusted, adjusted_low and adjusted_high."""
-    held = {"marker": "D", "mfc": "white", "mew": 1.6, "ms": 6, "color": RED}
-    looks = {"as it is": {"color": BLUE, "ms": 6}, f"{fixed} held fixed": held}
-    both = style.stacked(table, dict(zip(("value", "adjusted"), looks, strict=True)), "way")
-    both["group"] += both["n"].map("  (n = {:,})".format)
-    figure = style.forest(both, "value", "group", looks, "way", "panel", across=1, width=7.6)
-    figure.axes[-1].set_xlabel(label)
-    most = table.loc[(table["adjusted"] - table["value"]).abs().idxmax()]
-    ends = f"from {most['value']:.2f} to {most['adjusted']:.2f}"
-    title = f"Holding the {fixed} fixed moves {most['group']} most: {ends}"
-    return style.headed(figure, title, looks)
-
-
-def figure_1(table: Table) -> Figure:
-    """The report as the paper prints it: measure, column, value, best, gap, size and corrected.
-    `best` says which value of a column is best, and stands below its name."""
-    heads = table.drop_duplicates("column").set_index("column")["best"]
-    wide = table.pivot(index="measure", columns="column")
-    wide = wide.loc[table["measure"].unique()].reindex(heads.index, level="column", axis=1)
-    values, size, corrected = (wide[one] for one in ("value", "size", "corrected"))
-    figure, axes = plt.subplots(figsize=(1.6 + 1.15 * len(heads), 1.2 + 0.34 * len(values)))
-    _shaded(axes, values, size, corrected, 11)
-    axes.set_xticks(range(len(heads)), heads.index + "\n" + heads)
-    gaps = table[table["gap"]]
-    beyond = (gaps["corrected"] <= LEVEL).sum()
-    title = f"Like Figure 1: {beyond} of {len(gaps)} gaps are more than chance gives"
-    return style.headed(figure, title, REPORT)
-
-
 def grid(values: Table, corrected: Table) -> Figure:
     """The sizes of gaps of a whole report: measures x (set, comparison, reduction).
     Shown are the columns `SHOWN`, of which 0 is no bias, and the maximum of a reader's own."""
@@ -85,7 +34,7 @@ def grid(values: Table, corrected: Table) -> Figure:
     chosen = [(s, *column) for s in sets for column in [*SHOWN, *own]]
     estimates, sure = values[chosen], corrected[chosen]
     figure, axes = plt.subplots(figsize=(1.4 + 0.5 * len(chosen), 2.2 + 0.32 * len(values)))
-    _shaded(axes, estimates, estimates, sure, 8)
+    shaded(axes, estimates, estimates, sure, 8)
     reductions = [how.replace("wmean_normalised", "wmean") for _, _, how in chosen]
     axes.set_xticks(range(len(chosen)), reductions, rotation=90, fontsize=9)
     for at, (which, comparison, _) in enumerate(chosen):
@@ -99,7 +48,7 @@ def grid(values: Table, corrected: Table) -> Figure:
     return style.headed(figure, title, REPORT)
 
 
-def _shaded(ax, values: Table, size: Table, corrected: Table, font) -> None:
+def shaded(ax, values: Table, size: Table, corrected: Table, font) -> None:
     """Numbers on a ground as dark as their size, with a dot where they are beyond chance."""
     texts = values.map("{:.2f}".format).replace({"nan": "–", "inf": "∞"})
     grounds = style.shades(np.clip(size.to_numpy(float), 0, 1) / 1.3, "Blues")

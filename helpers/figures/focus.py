@@ -182,12 +182,13 @@ def mosaics_explained(mosaics, maps, layouts, captions, names, patches, title=""
     for at, ax in enumerate(fig.axes):
         _frames(ax, maps.shape[1:], layouts[at // 2], INK, 2.5)
     for at, ax in enumerate(fig.axes[1::2]):
-        _outlined(ax, patches, at)
+        outlined(ax, patches, at)
         _shares(ax, layouts[at], maps[at].clamp(min=0).double(), names)
     return fig
 
 
-def _outlined(ax: Axes, patches: torch.Tensor | None, at: int) -> None:
+def outlined(ax: Axes, patches: torch.Tensor | None, at: int) -> None:
+    """Outline the known feature of an image, where there is one."""
     if patches is not None and patches[at].any():
         ax.contour(patches[at].numpy(), [0.5], colors=INK, linewidths=1.2)
 
@@ -200,74 +201,6 @@ def _shares(ax: Axes, layout: torch.Tensor, relevance: torch.Tensor, names: Sequ
     for (r, c), is_target in np.ndenumerate(layout.numpy()):
         share = f" {parts[r, c] / parts.sum():.0%}" if parts.sum() > 0 else ""
         ax.text(0.5 * c + 0.025, 0.53 - 0.5 * r, names[0 if is_target else 1] + share, **look)
-
-
-def located(images: torch.Tensor, maps: Mapping, tops: Mapping, patches, names) -> Figure:
-    """Images (N, 3, H, W), and below them each method's maps (N, H, W), with crosses at the `tops`.
-    `patches` are outlined; `names` are the class that is asked for, and the images'."""
-    title = f"Where the relevance for {names[0]} lies on images of {names[1]}"
-    if patches is not None:
-        hits = {n: patches[range(len(images)), *np.transpose(at)].sum() for n, at in tops.items()}
-        counted = ", ".join(f"{name} {int(number)}" for name, number in hits.items())
-        title = f"Of {len(images)} images the largest relevance is on the eyespot in: {counted}"
-    pictures = [*images, *(one for part in maps.values() for one in part)]
-    fig = style.framed(pictures, cols=len(images), title=title, most=0.995, shade="Reds")
-    lines = np.reshape(fig.axes, (-1, len(images)))
-    for line, name in zip(lines, ["image", *maps], strict=True):
-        for at, ax in enumerate(line if name in maps else ()):
-            if maps[name][at].quantile(0.995) > 0:
-                ax.plot(*tops[name][at][::-1], "x", color=INK, ms=9, mew=2.2)
-            _outlined(ax, patches, at)
-        beside = {"transform": line[0].transAxes, "ha": "right", "va": "center"}
-        line[0].text(-0.06, 0.5, name, **beside)
-    return fig
-
-
-def interventions(table: Table, rise: Sequence[float], effect: float, pair: tuple) -> Figure:
-    """Mean Focus of one pair's mosaics in each state, by networks (`focus.summary` of both);
-    `rise` is that of the second state over the first in the first networks."""
-    (first, second, *_), looks = table["state"].unique(), style.series(table["networks"])
-    fig = style.forest(table, "mean", "state", looks, "networks", at=0.5, line=CHANCE)
-    as_it_is = (table["networks"] == next(iter(looks))) & (table["state"] == first)
-    [ax] = fig.axes
-    ax.axvline(table.loc[as_it_is, "mean"].item() + effect, **COUNTS)
-    of_pair = f"mean Focus of {pair[0]} beside {pair[1]}"
-    ax.set_xlabel(f"{of_pair} (lines: 95% intervals over trainings and images)")
-    looks[f"as it is + {effect:g}: the effect that counts"] = COUNTS
-    change, low, high = rise
-    size = "too little to count" if high < effect else "it is undecided whether that counts"
-    counts = "enough to count" if low > effect else size
-    heading = f"{second.capitalize()}: Focus changes by {change:+.2f} [{low:.2f}, {high:.2f}]"
-    return style.headed(fig, f"{heading}, {counts}", looks | BY_CHANCE)
-
-
-def trials(table: Table, effect: float) -> Figure:
-    """The rise of Focus in every trial, by dose, learned or not (from `claims.judged`)."""
-    doses = table.groupby("dose")["found"].agg(["sum", "size"])
-    fig, ax = plt.subplots(figsize=(9.0, 4.2))
-    jitter = np.random.default_rng(0).uniform(-0.28, 0.28, len(table))
-    x = table["dose"].map(doses.index.get_loc) + jitter
-    looks = {
-        "a trial whose networks learned the eyespot": {"color": RED, "ms": 5},
-        "not learned": {"color": INK, "mfc": "white", "ms": 5},
-    }
-    for which, look in zip((table["learned"], ~table["learned"]), looks.values(), strict=True):
-        ax.plot(x[which], table["rise"][which], "o", alpha=0.75, **look)
-    place = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "bottom"}
-    for at, (proved, size) in enumerate(doses.to_numpy()):
-        ax.text(at, 1.0, f"{proved} of {size}", **place)
-    ax.axhline(effect, **COUNTS)
-    ax.axhline(0, color=FAINT, lw=1)
-    ax.set_xticks(range(len(doses)), [f"{dose:g}" for dose in doses.index])
-    ax.set(xlabel="dose: how far the eyespot is moved to the target class")
-    ax.set_ylabel("rise of Focus, eyespots painted over")
-    looks[f"{effect:g}: the effect that counts"] = COUNTS
-    none, full = table[table["dose"] == 0], table[(table["dose"] == 1) & table["learned"]]
-    heading = (
-        f"Proved in {int(full['found'].sum())} of {len(full)} trials that learned it at dose 1"
-    )
-    heading += f"; {int(none['found'].sum())} of {len(none)} false alarms at dose 0"
-    return style.headed(fig, f"{heading} (above: all that are proved)", looks)
 
 
 def _frames(ax: Axes, size: Sequence[int], layout: torch.Tensor, colour: str, lw: float) -> None:

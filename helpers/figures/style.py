@@ -73,21 +73,17 @@ def set_style() -> None:
 
 
 def palette(classes: Sequence[str], context_of: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Give every class one colour, which its context shares: a dict from class to "#RRGGBB".
-
-    Classes of the paper's names, or with its contexts (`context_of`), have its colours (section 3);
-    the others take what is left of eight, and beyond eight, hues."""
+    """A colour, "#RRGGBB", for each class and its context: the paper's (section 3) for its names,
+    for the others what is left of eight, and then hues."""
     context_of = context_of or {}
-    colour_of = {}
+    papers = {}
     for name in classes:
         colour = PAPER_COLOURS.get(name) or PAPER_COLOURS.get(context_of.get(name))
-        if colour and colour not in colour_of.values():
-            colour_of[name] = colour
-    spare = [colour for colour in COLOURS if colour not in colour_of.values()]
-    spare += sns.color_palette("husl", len(classes)).as_hex()
-    missing = [name for name in classes if name not in colour_of]
-    colour_of |= dict(zip(missing, spare, strict=False))
-    return {name: colour_of[name] for name in classes}
+        if colour and colour not in papers.values():
+            papers[name] = colour
+    others = [*COLOURS, *sns.color_palette("husl", len(classes)).as_hex()]
+    others = iter([colour for colour in others if colour not in papers.values()])
+    return {name: papers.get(name) or next(others) for name in classes}
 
 
 def context_name(name: str, context_of: Mapping[str, str] | None) -> str:
@@ -167,17 +163,14 @@ def compared(
     looks: Looks,
     by: str | None = None,
     names: Sequence[str] | None = None,
-    *,
-    below: float = 0,
     apart: float = 0.2,
 ) -> None:
-    """One panel of a :func:`forest`, its marks `below` their line by so much, and the outermost
-    `apart` from its middle; `names` are the lines, as the table has them unless given."""
+    """One panel of a :func:`forest`; `names` are its lines, from the top."""
     names = list(dict.fromkeys(table[rows] if names is None else names))
     nudges = np.linspace(-apart, apart, len(looks)) if len(looks) > 1 else [0]
     for nudge, (entry, look) in zip(nudges, looks.items(), strict=True):
         part = table if by is None else table[table[by] == entry]
-        places = [names.index(name) + nudge + below for name in part[rows]]
+        places = [names.index(name) + nudge for name in part[rows]]
         estimates(ax, part, value, places, **look)
     name_rows(ax, names)
 
@@ -210,7 +203,7 @@ def forest(
     share = {"sharex": sharex, "sharey": columns > 1, "squeeze": False, "height_ratios": sizes}
     fig, axes = plt.subplots(down, columns, figsize=(width, 1.1 + sum(sizes)), **share)
     for ax, (name, part), some in zip(axes.flat, parts, lines, strict=False):
-        compared(ax, part, value, rows, looks, by, some, apart=apart)
+        compared(ax, part, value, rows, looks, by, some, apart)
         ax.set_title(textwrap.fill(str(name), 90 // columns), fontsize=10)
         if at is not None:
             ax.axvline(at, **line)
@@ -260,11 +253,8 @@ def heat(ax: Axes, image, most: float = 1, **look) -> None:
 
 
 def image_grid(rows: Mapping, colours: Mapping[str, str] | None = None, *, title="") -> Figure:
-    """Show images in named rows (Figures 1 and 5, contact sheets).
-
-    `rows` go from a row's name to images, uint8 tensor (N, 3, H, W), or to a dict of such by the
-    heads of groups of columns: {"bench": {"C": ..., "NC": ...}, ...}. `colours` are those of a bar
-    beside the row's name."""
+    """Images in named rows: uint8 tensors (N, 3, H, W) by row, or by row and head of columns:
+    {"bench": {"C": ..., "NC": ...}, ...}. `colours` are those of a bar beside a row's name."""
     nested = {name: row if isinstance(row, Mapping) else {"": row} for name, row in rows.items()}
     groups = list(dict.fromkeys(group for row in nested.values() for group in row))
     columns = [max(len(row.get(group, ())) for row in nested.values()) for group in groups]
@@ -299,10 +289,8 @@ def framed(
     most: float = 1,
     shade: str = MAP,
 ) -> Figure:
-    """Show single images, mosaics and maps in coloured frames with captions (Figures 4, 6 and 8).
-
-    `images` are uint8 tensors (3, H, W), or maps, float tensors (H, W), `cols` of them in a row. Of
-    maps `most` is the quantile of relevance that is brightest, `shade` the colour map."""
+    """Images, uint8 tensors (3, H, W), and maps, float tensors (H, W), `cols` in a row, in coloured
+    frames; of maps `most` is the quantile that is brightest, `shade` the colour map."""
     rows = -(-len(images) // cols)
     shapes = [image.shape[-1] / image.shape[-2] for image in images]
     widths = [max(shapes[col::cols], default=1) for col in range(cols)]
@@ -324,11 +312,8 @@ def framed(
 
 
 def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> None:
-    """Display a figure over its caption, which is the alternative text, too; save and close it.
-
-    It is displayed as HTML, for JupyterLab gives an image no alternative text; the notebook keeps
-    the PNG in 150 kB, with fewer colours or pixels where it must. The folder gets `name`.png and
-    `name`.svg, the same bytes for the same figure."""
+    """Display a figure over its caption, the alternative text (as HTML: JupyterLab gives an image
+    none), in at most 150 kB; save it in a folder as `name`.png and `name`.svg; close it."""
     if not alt.strip():
         raise ValueError(f"figure {name!r} has no alternative text; say what it shows")
     png = _saved(fig, "png", Software=None)

@@ -1,21 +1,42 @@
-"""Exercises that answer: right, not answered yet, or the hint that fits the wrong answer."""
+"""Exercises that answer: right, not answered yet, or the hint that fits. And what a cell says in
+place of being run: that one before it failed, which JupyterLab leaves out without a word, or that
+it is an exercise, which on a reader's data is not run."""
 
 import math
 import os
+import time
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
-
-from helpers.suite import failures
+from IPython import get_ipython
+from IPython.core.interactiveshell import ExecutionResult
 
 RIGHT: set[int] = set()  # numbers of the exercises that are right in this kernel
 DIGITS = 3  # to which an answer may be rounded
 CLOSE = "close, but not to three digits: was it rounded to fewer, or is it something else?"
+CHECKS = "assert ", "exercises.check("  # one of these stands in the check of an exercise
+SOLUTION = "### BEGIN SOLUTION"  # nbgrader's mark; a class's copy has none, and its checks run
+LEFT_OUT = "Not run: this exercise and its check are made for the embedded data."
+IMAGES = "helpers/data/", "helpers/models/experiment.py", "helpers/contexts/mosaics.py"
+WAITED = 1.0  # seconds: a cell that comes later after the last one was not waiting in the queue
 
 
-class Wrong(failures.Plain, AssertionError):
+class Plain(Exception):
+    """An error of which Jupyter shows the sentence, and no traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+def in_lab() -> str:
+    """The path of the notebook where JupyterLab runs it; "" where something else does."""
+    return os.environ.get("JPY_SESSION_NAME", "")
+
+
+class Wrong(Plain, AssertionError):
     """An answer is not there or not right; the message says what to look at."""
 
 
@@ -41,7 +62,7 @@ def check(number: int, of: int, *answers) -> Iterator[None]:
         RIGHT.add(number)
         print(f"right ({len(RIGHT)} of {of} exercises)")
         return
-    if not failures.in_lab() or "NBGRADER_EXECUTION" in os.environ:
+    if not in_lab() or "NBGRADER_EXECUTION" in os.environ:
         raise Wrong(sentence)
     print(sentence)
 
@@ -76,19 +97,60 @@ def _number(value) -> float:
 
 
 def rows(value, table: pd.DataFrame, keys: list[str]) -> set[tuple]:
-    """The `keys` of the rows of a table that an answer names: by rows, keys, labels or booleans."""
-    told = f"store rows of the table, such as table[...]; this is a {type(value).__name__}"
-    if isinstance(value, pd.Series):  # one column, or true and false
-        value = value.index[value] if value.dtype == bool else value.index
-    if isinstance(value, pd.DataFrame) and not {*keys} <= {*value.columns}:
-        value = value.reset_index() if {*keys} & {*value.index.names} else value.index
-    if not isinstance(value, pd.DataFrame):
-        labels = np.asarray([*value] if isinstance(value, set) else value)
-        if labels.shape[1:] == (len(keys),):
-            return {*map(tuple, labels.tolist())}
-        if labels.dtype == bool and labels.shape == (len(table),):
-            labels = table.index[labels]
-        fit = labels.ndim == 1 and labels.dtype != bool and np.isin(labels, table.index).all()
-        assert fit, told
-        value = table.loc[labels]
-    return {*value[keys].itertuples(index=False, name=None)}
+    """The `keys` of the rows of a table that an answer is, or names by labels or true and false."""
+    value = value if isinstance(value, pd.DataFrame) else table.loc[value]
+    return {*value.reset_index()[keys].itertuples(index=False, name=None)}
+
+
+class Watch:
+    """Remembers the failed cell for as long as cells wait behind it, and the cell before."""
+
+    def __init__(self, queued: bool):
+        self.queued, self.exercises = queued, True  # whether cells wait, and exercises are run
+        self.failure, self.ended, self.before = "", 0.0, ""
+
+    def finished(self, result: ExecutionResult) -> None:
+        """After each cell: note whether it failed, and when it ended."""
+        error = result.error_before_exec or result.error_in_exec
+        if error is not None and self.queued:
+            first_line = f"{type(error).__name__}: {error}".splitlines()[0]
+            self.failure = f"Not run, for cell [{result.execution_count}] failed: {first_line}"
+        self.ended, self.before = time.monotonic(), result.info.raw_cell
+
+    def instead(self, lines: list[str]) -> list[str]:
+        """The lines of a cell, or one that says why they are not run."""
+        if self.failure and time.monotonic() - self.ended < WAITED:
+            return [f"print({self.failure!r})\n"]
+        self.failure, text = "", "".join(lines)
+        checks = SOLUTION in self.before and any(one in text for one in CHECKS)
+        if not self.exercises and (checks or SOLUTION in text):
+            return [f"print({LEFT_OUT!r})\n"]
+        return lines
+
+
+def watch() -> None:
+    """Begin. Only JupyterLab has cells that wait: other runners stop at a failure and say so."""
+    shell = get_ipython()
+    if shell is None or hasattr(shell, "watch_of_failures"):
+        return
+    queued = bool(in_lab())
+    shell.watch_of_failures = watched = Watch(queued)
+    shell.events.register("post_run_cell", watched.finished)
+    shell.input_transformers_cleanup.append(watched.instead)
+    shell.set_custom_exc((ValueError, OSError), plainly)
+    if queued:
+        shell.kernel._abort_queues = lambda *_: None  # the kernel then runs the cells that wait
+
+
+def plainly(shell, kind: type, error: Exception, trace, tb_offset: int | None = None) -> None:
+    """Show an error; where the package refuses the reader's images, its sentence alone."""
+    last = traceback.extract_tb(trace)[-1]
+    if last.line.startswith("raise ") and any(place in last.filename for place in IMAGES):
+        error._render_traceback_ = lambda: [str(error)]
+    shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+
+
+def are_run(run: bool) -> None:
+    """Whether solutions and their checks are run from now on."""
+    if watched := getattr(get_ipython(), "watch_of_failures", None):
+        watched.exercises = run

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import nbformat
 import pandas as pd
+import yaml
 from IPython.display import HTML, Markdown
 from nbclient import NotebookClient
 
@@ -83,31 +84,6 @@ def pictures(notebook: Mapping) -> dict[str, tuple[bytes, str]]:
     return {n: (base64.b64decode(f[1]), html.unescape(f[2])) for n, f in matches.items() if f}
 
 
-def telling(notebook: Mapping, judged: pd.DataFrame) -> tuple[dict | None, str | None]:
-    """The finding and the name of the figure that stand for a notebook: those that its first cell
-    chooses (`headline`, by a claim's id, or "id: what it is about"; `thumbnail`), or the first."""
-    chosen, names = notebook["cells"][0]["metadata"], pictures(notebook)
-    rows = judged[judged["verdict"] != claims.NO_COUNTERPART].to_dict("records")
-
-    def behind(row: Mapping) -> tuple[bool, bool]:
-        own = chosen.get("headline") in (row["id"], f"{row['id']}: {row['of']}")
-        return not own, row["verdict"] == claims.UNDECIDED
-
-    rank = {name: (name != chosen.get("thumbnail"), name[:6] != "figure") for name in names}
-    return min(rows, default=None, key=behind), min(names, default=None, key=rank.get)
-
-
-def begin(notebook: Mapping, title: str, finding: Mapping | None, image: tuple | None) -> None:
-    """Let a finding and a figure (place, alternative text) follow a notebook's first question."""
-    first = notebook["cells"][0]
-    _, question, rest = re.match(r"(# .*\n*)?((?:> .*\n*)*)((?s:.*))", first["source"]).groups()
-    parts = [f"# {title}", question, words.markdown(finding) if finding else ""]
-    if image:
-        place, text = image[0], html.escape(image[1])
-        parts.append(f'<figure class="first"><img src="{place}" alt="{text}"></figure>')
-    first["source"] = "\n\n".join(part.strip() for part in (*parts, rest) if part)
-
-
 def figure(notebook: str, name: str) -> HTML:
     """A figure as it is stored in a notebook, with its caption; both by their names."""
     return HTML(figures(read(NOTEBOOKS / f"{notebook}.ipynb"))[name])
@@ -124,6 +100,21 @@ def findings(paths: Iterable[Path]) -> pd.DataFrame:
     ]
     table = pd.DataFrame(rows, columns=["notebook", *claims.COLUMNS])
     return table.astype(dict.fromkeys(claims.NUMBERS, float))
+
+
+def three(judged: pd.DataFrame | None = None) -> Markdown:
+    """What README, 00 and the book begin with: three findings, with the numbers of what a run
+    `judged` (:func:`findings`), or of the stored lessons."""
+    say, lines = yaml.safe_load((words.BOOK / "front.yml").read_text())["three"], []
+    if judged is None:
+        judged = findings(NOTEBOOKS / f"{one['lesson']}.ipynb" for one in say)
+    measured = judged.fillna({"of": ""}).set_index(["id", "of"])["measured"].to_dict()
+    for one in say:
+        claims_of = [*map(tuple, one["claims"])]
+        if measured.keys() >= {*claims_of}:
+            text = one["text"].format(*map(measured.get, claims_of))
+            lines.append(f"- {text} ([{one['lesson'].split('_')[0]}]({one['lesson']}.ipynb))")
+    return Markdown("\n".join(lines))
 
 
 def exhibits(paper: str, judged: pd.DataFrame) -> pd.DataFrame:
@@ -156,9 +147,9 @@ def linked(table: pd.DataFrame) -> Markdown:
 def execute(path: Path) -> None:
     """Execute a notebook and store it with its outputs; when a cell fails, it stays as it was."""
     notebook = read(path)
-    options = {"record_timing": False, "store_widget_state": False, "timeout": 1800}
+    options = {"record_timing": False, "store_widget_state": False, "coalesce_streams": True}
     place = {"metadata": {"path": str(path.parent)}}
-    client = NotebookClient(notebook, kernel_name="python3", resources=place, **options)
+    client = NotebookClient(notebook, resources=place, timeout=1800, **options)
     client.execute(env={**os.environ, **QUIET})
     language = notebook.metadata.language_info  # as JupyterLab writes it
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": language})
@@ -192,14 +183,6 @@ def copy(folder: Path, solved: bool) -> Path:
                 cell.source = cell.source.replace('= "demo"', f'= "{results}"')
         if not solved:
             unsolved(notebook)
-        else:  # what stands for a notebook follows its question
-            finding, image = telling(notebook, findings([path]))
-            if image:
-                png, text = pictures(notebook)[image]
-                attached = {"image/png": base64.b64encode(png).decode()}
-                notebook.cells[0].attachments = {f"{image}.png": attached}
-                image = f"attachment:{image}.png", text
-            begin(notebook, opening(notebook)["title"], finding, image)
         store.write_text(folder / path.name, nbformat.writes(notebook) + "\n")
     return folder
 

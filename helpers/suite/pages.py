@@ -3,13 +3,14 @@
 python -m helpers.suite.pages [FOLDER] [--unsolved]    `make book`, of the last run unless named
 """
 
-import ast
+import html
 import itertools
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import latex2mathml.converter
@@ -21,7 +22,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
 from helpers import store
-from helpers.suite import front, notebooks, project
+from helpers.suite import claims, notebooks, project, words
 
 ALARM = "papermill-error-cell-tag"  # of the cells in which papermill says that a notebook failed
 START = "00_start_here"  # a page, though not a lesson
@@ -58,7 +59,7 @@ def write(folder: Path, *, solved: bool = True) -> Path:
             for name, (png, _) in chapter["pictures"].items():
                 store.write_bytes(source / "static" / chapter["name"] / f"{name}.png", png)
         shutil.copy(store.root() / "TEACHING.md", source / "teaching.md")
-        (source / "index.md").write_text(front.page(findings, chapters, failed, solved=solved))
+        (source / "index.md").write_text(first(findings, chapters, failed, solved=solved))
         _build(source, pages, record)
         if not solved:
             shutil.rmtree(folder / HANDOUT, ignore_errors=True)
@@ -67,14 +68,53 @@ def write(folder: Path, *, solved: bool = True) -> Path:
             folder /= HANDOUT
         shutil.rmtree(folder / "pages", ignore_errors=True)
         pages.rename(folder / "pages")
-    return store.write_text(folder / "index.html", (front.BOOK / "redirect.html").read_text())
+    return store.write_text(folder / "index.html", (words.BOOK / "redirect.html").read_text())
+
+
+def first(
+    findings: pd.DataFrame, chapters: Sequence[Mapping], failed: Mapping, *, solved: bool
+) -> str:
+    """The first page as Markdown, by ``book/front.yml``: what was found, the papers, the lessons;
+    notebooks that `failed` are linked where solutions may be read."""
+    say = yaml.safe_load((words.BOOK / "front.yml").read_text())
+    rows = findings.fillna({"of": ""}).to_dict("records")
+    judged, counts = {(row["id"], row["of"]): row for row in rows}, {}
+    for row in rows:
+        look = words.LOOKS.get(row["verdict"], words.NOT_COUNTED)  # of a run with other words
+        counts.setdefault(row["where"].split(",")[0], Counter())[look] += 1
+    pictured = {chapter["name"]: chapter["pictures"] for chapter in chapters}
+    return words.TEMPLATES.get_template("book/index.md.jinja").render(
+        sentence=words.markdown,
+        three=notebooks.three(findings).data,
+        says={name: _says(paper["says"], judged) for name, paper in say["papers"].items()},
+        large=pictured.get(say["picture"]["lesson"], {}).get(say["picture"]["figure"]),
+        picture_of=say["picture"],
+        papers=say["papers"],
+        counts=counts,
+        looks=dict.fromkeys(words.LOOKS.values()),
+        legend=words.LOOKS,
+        chapters=chapters,
+        failed=failed,
+        solved=solved,
+    )
+
+
+def _says(entries: Iterable[Mapping], judged: Mapping) -> str:
+    """What the numbers of a paper's claims say, each with the verdict on what the paper says."""
+    texts = []
+    for one in entries:
+        if row := judged.get(tuple(one["claim"])):
+            counted = row["where"] != claims.OURS and row["verdict"] in words.COUNTED
+            verdict = f" (*{row['verdict']}*)" if counted else ""
+            texts.append(f"{one['text'].format(words.ours(row), words.unit(row))}{verdict}.")
+    return " ".join(texts)
 
 
 def _build(source: Path, pages: Path, about: dict) -> None:
     pinned = "pinned kernels" if about["pinned"] is True else f"not pinned: {about['pinned']}"
-    footer = (front.BOOK / "footer.html").read_text().format(**about | {"pinned": pinned})
-    settings = yaml.safe_load((front.BOOK / "conf.yml").read_text())
-    settings["html_static_path"] = [str(front.BOOK / "static"), str(source / "static")]
+    footer = (words.BOOK / "footer.html").read_text().format(**about | {"pinned": pinned})
+    settings = yaml.safe_load((words.BOOK / "conf.yml").read_text())
+    settings["html_static_path"] = [str(words.BOOK / "static"), str(source / "static")]
     settings["html_theme_options"]["extra_footer"] = footer
     with docutils_namespace():
         trees = source / ".doctrees"
@@ -105,17 +145,35 @@ def _error(notebook: nbformat.NotebookNode | None) -> str:
     return errors[-1].splitlines()[0] if errors else "it did not come to its end"
 
 
+def telling(notebook, judged: pd.DataFrame, names: Iterable) -> tuple[dict | None, str | None]:
+    """The finding and the figure that stand for a notebook: those that its first cell chooses
+    (`headline`, by a claim's id, or "id: what it is about"; `thumbnail`), or the first."""
+    chosen = notebook.cells[0].metadata
+    rows = judged[judged["verdict"] != claims.NO_COUNTERPART].to_dict("records")
+
+    def behind(row: Mapping) -> tuple[bool, bool]:
+        own = chosen.get("headline") in (row["id"], f"{row['id']}: {row['of']}")
+        return not own, row["verdict"] == claims.UNDECIDED
+
+    picture = min(names, default=None, key=lambda name: name != chosen.get("thumbnail"))
+    return min(rows, default=None, key=behind), picture
+
+
 def _chapter(name: str, executed: Mapping, findings: pd.DataFrame, folder: Path) -> dict:
     """What the book shows of a notebook."""
     notebook, rows = executed[name], findings[findings["notebook"] == name]
     opening, pictures = notebooks.opening(notebook), notebooks.pictures(notebook)
-    headline, picture = notebooks.telling(notebook, rows)
+    headline, picture = telling(notebook, rows, pictures)
     chapter = {"name": name, "title": f"{name.split('_')[0]} {opening['title'] or name}"}
     chapter |= {"question": opening["question"], "notebook": notebook, "headline": headline}
-    chapter |= {"picture": picture, "pictures": pictures, "findings": rows.to_dict("records")}
+    chapter |= {"picture": picture, "pictures": pictures}
     notebooks.without_widgets(notebook)
-    image = picture and (f"_static/{name}/{picture}.png", pictures[picture][1])
-    notebooks.begin(notebook, chapter["title"], headline, image)
+    _, question, rest = (notebook.cells[0].source + "\n\n\n\n").split("\n\n", 2)
+    parts = [f"# {chapter['title']}", question, words.markdown(headline) if headline else ""]
+    if picture:
+        image = f'src="_static/{name}/{picture}.png" alt="{html.escape(pictures[picture][1])}"'
+        parts.append(f'<figure class="first"><img {image}></figure>')
+    notebook.cells[0].source = "\n\n".join([*parts, rest])
     notebook.cells = [*_folded(notebook.cells)]
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -135,28 +193,17 @@ def _chapter(name: str, executed: Mapping, findings: pd.DataFrame, folder: Path)
 
 
 def _folded(cells: Iterable) -> Iterator[nbformat.NotebookNode]:
-    """The cells of a page: parameters, check and imports fold into one line, what only draws into
-    another, each under a name of its own."""
-    numbers = itertools.count(1)
+    """The cells of a page: parameters, check and imports are one cell, and folded; a fold says so
+    where it hides a solution."""
     for prepares, group in itertools.groupby(cells, _prepares):
         first, *more = group
         if prepares:
             first.source = "\n\n".join(cell.source for cell in (first, *more))
             first.outputs = notebooks.outputs({"cells": [first, *more]})
-            more, what = [], "the code: parameters, check, imports"
+            first.metadata.tags, more = [notebooks.FOLD], []
         for cell in (first, *more):
-            shows = [*notebooks.pictures({"cells": [cell]})]
-            tagged = notebooks.FOLD in cell.metadata.get("tags", [])
             if cell.metadata.get("nbgrader", {}).get("solution"):
-                what = f"a solution of exercise {next(numbers)}"
-            elif not prepares:
-                menus = notebooks.MENUS in str(cell.get("outputs"))
-                name = ", ".join(shows) or ("menus" if menus else cell.get("id", "a cell"))
-                what = f"the code of {name.replace('-', ' ')}"
-            if tagged or prepares or _draws(cell):
-                cell.metadata.tags = [notebooks.FOLD]
-                prompts = {"code_prompt_show": f"Show {what}", "code_prompt_hide": f"Fold {what}"}
-                cell.metadata.mystnb = prompts
+                cell.metadata.mystnb = {"code_prompt_show": "Show a solution"}
             yield cell
 
 
@@ -166,15 +213,6 @@ def _prepares(cell: nbformat.NotebookNode) -> bool:
     lines = [line for line in cell.source.splitlines() if line and cell.cell_type == "code"]
     imports = bool(lines) and all(line.startswith(("import ", "from ")) for line in lines)
     return bool(tagged) or imports or "project.start(" in "".join(lines)
-
-
-def _draws(cell: nbformat.NotebookNode) -> bool:
-    """Whether a cell does nothing but show figures."""
-    if cell.cell_type != "code" or "run.show(" not in cell.source:
-        return False
-    lines = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.stmt)]
-    lines = [ast.unparse(line) for line in lines if not isinstance(line, ast.If | ast.For)]
-    return all(line.startswith("run.show(") for line in lines)
 
 
 def _unlinked(text: str, known: Mapping[str, object]) -> str:

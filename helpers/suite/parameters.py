@@ -20,23 +20,19 @@ from helpers.data.images import EACH, ONE, Folder, Images, Share, There, images_
 from helpers.icon2 import frames
 from helpers.models import networks
 from helpers.models.recipe import WIDER, Recipe, Times, recipes
-from helpers.suite import failures
+from helpers.suite import exercises
 from helpers.worlds.driving import CLASSES
 
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
 OF_ALL = {"seed", "output"}  # by one of them the cell of the parameters is known
 
 
-class ParameterError(failures.Plain, ValueError):
+class ParameterError(exercises.Plain, ValueError):
     """A parameter is unknown, of the wrong type or out of range; the message names each one."""
 
 
 Seed = Annotated[int, Field(ge=0, lt=2**32)]  # NumPy takes no larger one
 METHODS = Literal[*explain.METHODS]
-
-
-def numbered(seeds: Any) -> Any:
-    return list(range(seeds)) if type(seeds) is int else seeds  # a number says how many
 
 
 class Declared:
@@ -103,7 +99,7 @@ class Declared:
     class_table: There | None
     group_table: There | None
     # of the sweeps
-    seeds: Annotated[list[Seed], Field(min_length=1), BeforeValidator(numbered)]
+    seeds: Annotated[list[Seed], Field(min_length=1)]
 
 
 def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
@@ -111,7 +107,7 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
 
     Returns them by name: `images` as :class:`Images`, `model` as :class:`Recipe`, `models` all of
     them. A :class:`ParameterError` names all that is wrong, and says what is allowed."""
-    failures.watch()
+    exercises.watch()
     optimized()
     cells = [_annotated(source) for source in namespace.get("In", [])]
     cells = [names for names in cells if OF_ALL & names.keys()]
@@ -207,16 +203,11 @@ def _unread(settings: SimpleNamespace, chosen: set[str]) -> Iterator[str]:
 
 def _unfit(settings: SimpleNamespace, chosen: set[str]) -> Iterator[str]:
     """What is wrong with networks that cannot be had or cannot take the images."""
-    if hasattr(settings, "model") and {"model", "images", "fits"} & chosen:
-        yield from (_misfit(recipe, settings.images.size) for recipe in _fitted(settings))
-
-
-def _fitted(settings: SimpleNamespace) -> list[Recipe]:
-    """The recipes of a notebook; that of 02 once for each of its `fits`."""
-    if not hasattr(settings, "fits"):
-        return settings.models
-    weights = {fit: settings.model.weights for fit in settings.fits} | {"scratch": None}
-    return [replace(settings.model, fit=fit, weights=weights[fit]) for fit in settings.fits]
+    recipes = getattr(settings, "models", []) if {"model", "images", "fits"} & chosen else []
+    if recipes and hasattr(settings, "fits"):  # of 02: its recipe once for each
+        weights = dict.fromkeys(settings.fits, recipes[0].weights) | {"scratch": None}
+        recipes = [replace(recipes[0], fit=fit, weights=weights[fit]) for fit in settings.fits]
+    yield from (_misfit(recipe, settings.images.size) for recipe in recipes)
 
 
 @functools.cache
@@ -320,22 +311,3 @@ def accepted(own: Mapping[str, Any], values: Mapping[str, Any]) -> SimpleNamespa
     if problems := [unknown(name, own) for name in values if name not in own]:
         raise ParameterError("\n".join(problems))
     return checked({**own, **values}, values)
-
-
-def used(settings: SimpleNamespace, chosen: Mapping[str, Any]) -> str:
-    """What a notebook will use, in a line: its images, its models, and what else it is given."""
-    parts, told = [], {"output", "images", "model", "trainings", "fits"}
-    if images := getattr(settings, "images", None):
-        source = "the embedded world" if images.source == "world" else images.source
-        many = f"at most {images.per_class}" if images.per_class else "all"
-        parts.append(f"{images.folder or source}, {many} images a class, {images.size} pixels")
-        bias = {name: getattr(images, name) for name in ("context_bias", "eyespot")}
-        parts += [f"{name} {value}" for name, value in bias.items() if value is not None]
-    if hasattr(settings, "model"):
-        for one in _fitted(settings):
-            start = f" from {one.start}" if one.fit != "scratch" else ""
-            parts.append(f"{one.architecture} ({one.fit}{start})")
-        if any(one.fit != "as it is" for one in settings.models):
-            parts.append(f"{settings.trainings} trainings")
-    parts += [f"{name} {value}" for name, value in chosen.items() if name not in told]
-    return "; ".join(parts) or "as it is stored"

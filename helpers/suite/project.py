@@ -19,19 +19,21 @@ import yaml
 from IPython.display import display
 
 import helpers
-from helpers import figures, models, store
-from helpers.suite import claims, failures, parameters, words
+from helpers import models, store
+from helpers.figures import style
+from helpers.suite import claims, exercises, parameters, words
 
 FEWEST = 5  # trainings of a model from which intervals can be trusted to be of use
 #: Parameters that name files of the reader.
 FILES = [*parameters.NEEDS, "labels", "frames", "table", "masks", "photographs"]
 #: Names below ``outputs/`` that belong to no run: never, and not when a workflow names its run.
-KEPT = {"models": "trained models", "home": "settings", "predictions": "detections"}
-TAKEN = {"lab", "class", "test", "seeds", "sweep", "example.png"}
-OF_CONTEXTS = "03", "04", "05"  # lessons that show images of contexts
+KEPT = {"models", "home", "predictions"}
+TAKEN = {"lab", "class", "test", "seeds", "sweep", "example.png", "none", "true", "false"}
+OF_EACH_RUN = {"figures", "findings", "handout", "logs", "notebooks", "pages", "tables"}
 HERE = "Its networks are here: nothing is trained anew."
 DESCRIBE = "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"  # a commit
-CUT = "cut out of C's validation and test images; the paper generated its own"
+OURS = "not the authors': the splits, if no folders name them, the training, and the contexts, \
+which are yours or cut out of C's validation and test images; the paper generated its own"
 CHANGED = "You changed {}: the sentences below tell of the stored run. \
 For yours, read the numbers, figures and findings."
 
@@ -58,7 +60,7 @@ class Run:
 
     def show(self, figure, name: str, alt: str) -> None:
         """Save a matplotlib figure as PNG and SVG under ``figures/<notebook>/`` and display it."""
-        figures.show(figure, name, alt, folder=self.folder / "figures" / self.notebook)
+        style.show(figure, name, alt, folder=self.folder / "figures" / self.notebook)
 
     def table(self, table, name: str):
         """Save a pandas table as ``tables/<notebook>/<name>.csv`` and hand it back."""
@@ -74,7 +76,8 @@ class Run:
         has = vars(self.settings)
         data = ["printed", *(["labels"] if has.get("labels") else [])]
         data += [has["images"].source] if has.get("images") else []
-        how = {"reference": reference, "data": data, "ours": self._ours()}
+        ours = OURS if "visual-contexts" in data else ""
+        how = {"reference": reference, "data": data, "ours": ours}
         judged = claims.judge(self.notebook, estimates, self.tables, **how)
         if {*self.changed} <= {"seed"}:
             judged["seeds"] = claims.in_seeds(judged, self.notebook)
@@ -84,21 +87,11 @@ class Run:
         store.write_text(self.folder / "findings" / f"{self.notebook}.json", text)
         forms = {"text/html": words.page(judged), "text/plain": words.text(judged)}
         display(forms, raw=True, metadata={"findings": rows})
-        if how["ours"]:
-            print(f"The images are the authors'; {how['ours']}.")
+        if ours:
+            print(f"The images are the authors'; {ours}.")
         if self.changed:
             print(CHANGED.format(", ".join(self.changed)))
         store.write_text(noted(self.notebook, self.settings), self.notebook)
-
-    def _ours(self) -> str:
-        """What is not the authors' in a run on their images; empty in any other run."""
-        has = vars(self.settings)
-        if not has.get("images") or has["images"].source != "visual-contexts":
-            return ""
-        training = f", the training ({has['model'].architecture})" if "model" in has else ""
-        whose = f", the contexts ({'from your folder' if has['images'].contexts else CUT})"
-        contexts = whose * self.notebook.startswith(OF_CONTEXTS)
-        return f"not the authors': the splits, if no folders name them{training}{contexts}"
 
     def judged(self) -> pd.DataFrame:
         """What the lessons of this run have judged so far, of the same images and seed."""
@@ -115,18 +108,18 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     """Begin a notebook's run: seeds, one thread, figure style, and its folder under ``outputs/``.
     `notebook` is the file's name without ending, `settings` what :func:`parameters.check` gave."""
     seed_everything(settings.seed)
-    figures.set_style()
+    style.set_style()
     pd.set_option("display.max_colwidth", None)  # claims are sentences
     images = getattr(settings, "images", None)
     networks = [one.weights for one in getattr(settings, "models", [])]
     embedded = not any([*networks, *(getattr(settings, name, None) for name in FILES)])
-    failures.exercises(run=embedded and (images is None or images.source == "world"))
+    exercises.are_run(embedded and (images is None or images.source == "world"))
     if changed := tuple(parameters.changed(notebook, settings)):
         print(CHANGED.format(", ".join(changed)))
     few = getattr(settings, "trainings", FEWEST)
     if few < FEWEST:
         print(f"A model is {few} trainings here: below {FEWEST}, intervals are wide.")
-    if failures.in_lab() and (sentence := wait(notebook, settings)):  # where somebody waits
+    if exercises.in_lab() and (sentence := wait(notebook, settings)):  # where somebody waits
         print(sentence)
     folder = store.outputs() / output_name(settings.output)
     return Run(notebook, settings, folder, changed)
@@ -153,27 +146,22 @@ def noted(lesson: str, settings: SimpleNamespace) -> Path:
 def output_name(name: Any) -> str:
     """The name of a run's folder, such as ``photos`` or ``sweep/seed-1``; refused if it is none."""
     first, *below = str(name).split("/")
-    if first in KEPT:
-        raise ValueError(f"output: {first!r} is the folder of {KEPT[first]}; take another name")
-    of_each_run = ["figures", "findings", "handout", "logs", "notebooks", "pages", "tables"]
-    if inside := set(of_each_run).intersection(below):
-        raise ValueError(f"output: {name!r} would lie in the {inside.pop()} of another run")
-    if (store.outputs() / str(name)).is_file():
-        raise ValueError(f"output: {store.outputs() / str(name)} is a file; take another name")
-    if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", str(name)):
-        allowed = "letters, digits, '.', '_', '-', and '/' between folders"
-        raise ValueError(f"output: {name!r} is not a folder name; use {allowed}")
+    taken = first in KEPT or OF_EACH_RUN & {*below} or (store.outputs() / str(name)).is_file()
+    if taken or not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", str(name)):
+        raise ValueError(
+            f"output: {name!r} cannot be the folder of a run: use letters, digits, '.', '_', '-', "
+            f"and '/' between folders, but not {', '.join(sorted(KEPT))}, nor what is in a run"
+        )
     return str(name)
 
 
 def run_name(config: Mapping[str, Any], default: str) -> str:
     """The key `run` of a workflow's configuration, which must not be a name that others use."""
     name = config.get("run", default)
-    if name is None or isinstance(name, bool):
-        raise ValueError(f"run: {name} is no name; write it in quotes (YAML reads no as False)")
-    name = str(name)
-    if name != default and name.casefold() in TAKEN:  # some disks see small letters alone
-        raise ValueError(f"run: {name!r} is the name of what `make` writes; take another name")
+    if name != default and str(name).casefold() in TAKEN:  # some disks see small letters alone
+        raise ValueError(
+            f"run: {name!r} is what `make` writes, or YAML's word for no; take another"
+        )
     return output_name(name)
 
 

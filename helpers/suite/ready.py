@@ -3,11 +3,9 @@
 import json
 import os
 import shutil
-import socket
 import sys
 import time
 import warnings
-import webbrowser
 from collections.abc import Iterator
 
 import helpers
@@ -16,7 +14,6 @@ from helpers.models import probe
 from helpers.suite import notebooks, parameters, project
 
 MEMORY, DISK = 7.5, 2.0  # gigabytes that a seat needs
-PORTS = range(8888, 8939)  # those that JupyterLab tries
 TRAIN_NOTHING = {"01", "09", "09b", "10", "13"}  # lessons without a network
 TRAINED, SECONDS = "alexnet-quarter", 0.06  # a probe, and its time where data/seconds.yml is from
 OTHER = "a training ended with another digest; to install the locked libraries, delete .venv"
@@ -37,24 +34,12 @@ def numbers() -> tuple[bool, str, float]:
 
 
 def machine() -> Iterator[tuple[bool, str]]:
-    """Memory, disk, port and browser: whether each will do, and a sentence."""
+    """Memory and disk: whether each will do, and a sentence."""
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     yield whole >= MEMORY, f"{whole:.0f} GB of memory; a seat needs 8 GB."
     store.outputs().mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(store.outputs()).free / 1e9
     yield free >= DISK, f"{free:.1f} GB are free on the disk; a class needs {DISK:.0f} GB."
-    port = next(filter(_is_free, PORTS), 0)
-    taken = f"Ports {PORTS[0]} to {PORTS[-1]} are taken: end other servers."
-    yield port > 0, f"Port {port} is free for JupyterLab." if port else taken
-    try:
-        yield True, f"The browser is {webbrowser.get().name}."
-    except webbrowser.Error:  # as on a server
-        yield True, "No browser here: open the address that JupyterLab prints, by hand."
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as one:
-        return one.connect_ex(("localhost", port)) != 0
 
 
 def lessons(slower: float) -> list[str]:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from helpers.suite import claims
 
+BOOK = Path(__file__).parent / "book"  # the pages' settings, templates, style and script
 TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).parent),
     autoescape=lambda name: name.endswith(".html.jinja"),  # the other is Markdown

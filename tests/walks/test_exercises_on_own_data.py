@@ -15,7 +15,7 @@ from traitlets.config import Config
 from helpers import store
 from helpers.focus import feature
 from helpers.focus.mosaics import IMAGES, TARGETS
-from helpers.suite import exercises, failures, project
+from helpers.suite import exercises, project
 
 PAIR = ("cup", "kangaroo")
 
@@ -99,14 +99,14 @@ def test_a_kernel_leaves_out_failing_exercises_on_own_data(labels):
     NotebookClient(nbformat.v4.new_notebook(cells=cells), kernel_name="python3").execute()
     said = [output["text"].strip() for cell in cells for output in cell.outputs]
     assert said[0].startswith("You changed labels: the sentences below tell of the stored run.")
-    assert said[1:] == ["the lesson", failures.LEFT_OUT, failures.LEFT_OUT, "the next"]
+    assert said[1:] == ["the lesson", exercises.LEFT_OUT, exercises.LEFT_OUT, "the next"]
 
 
 def errors(monkeypatch, labels, cells):
     """The errors of cells in a shell."""
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # a shell takes its place
     shell = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
-    monkeypatch.setattr(failures, "get_ipython", lambda: shell)
+    monkeypatch.setattr(exercises, "get_ipython", lambda: shell)
     done = [shell.run_cell(source, store_history=True) for source in sources(labels, cells)]
     raised = [result.error_before_exec or result.error_in_exec for result in done]
     return [type(one) for one in raised if one]
@@ -135,6 +135,6 @@ def test_exercises_are_left_out_on_own_data_only(labels, monkeypatch):
 def test_what_counts_as_the_embedded_data(monkeypatch, settings, runs):
     watched = SimpleNamespace(exercises=None)
     shell = SimpleNamespace(watch_of_failures=watched)
-    monkeypatch.setattr(failures, "get_ipython", lambda: shell)
+    monkeypatch.setattr(exercises, "get_ipython", lambda: shell)
     project.start("01_datasets", SimpleNamespace(seed=0, output="own", **settings))
     assert watched.exercises is runs

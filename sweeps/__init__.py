@@ -1,1 +1,0 @@
-import helpers  # noqa: F401  the kernels are pinned before NumPy and torch load
