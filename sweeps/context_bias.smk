@@ -4,7 +4,7 @@
     snakemake -s sweeps/context_bias.smk --cores 2 --config seeds='[7,8]' per_class=150
 
 A pair, with its 15 trainings, is about 75 s of one core. Notebook 05b reads worlds.csv in place of the
-file in data/ if its cell says `sweep.recorded(run.folder.parent / "sweep/worlds.csv")`.
+file in data/ if its cell says `worlds = pd.read_csv(run.folder.parent / "sweep/worlds.csv")`.
 """
 
 import os

@@ -11,7 +11,7 @@ import torch
 
 from helpers import models, recorded, store
 from helpers.data import ImageSet, world
-from helpers.focus import feature, pairs
+from helpers.focus import feature, means, mosaics
 from helpers.focus.networks import Model
 from helpers.focus.rating import rate
 from helpers.models.recipe import Recipe
@@ -62,7 +62,7 @@ def _trials(seed: int, tests: Sequence[ImageSet], dose: float, planted: str) -> 
     trained = models.trainings(*how, lambda t: sees, **settings)
     model = Model(RECIPE, "C", trained, {name: i for i, name in enumerate(CLASSES)})
     clean, marked, sham = tests
-    design = pairs.design(clean.table, CLASSES, per_pair=PER_PAIR, seed=seed)
+    design = mosaics.design(clean.table, CLASSES, per_pair=PER_PAIR, seed=seed)
     starred = {} if dose else _starred(model, clean, seed)
     rows = []
     for target, outer in DRAWN:
@@ -76,7 +76,7 @@ def _trials(seed: int, tests: Sequence[ImageSet], dose: float, planted: str) -> 
             also = {"elsewhere": feature.paint_over(images.images, aside), "suspected": guess}
             also |= {"sham": _mixed(sham, [outer], marked).images}
             also["erased"] = _mixed(clean, [outer], marked).images
-        mine = pairs.of_pair(design, *pair)
+        mine = means.of_pair(design, *pair)
         rated = feature.intervention(model, images, mine, marked.patches, "gradcam", also)
         row = {"seed": seed, "dose": dose, "planted": planted if dose else ""}
         row |= {"target": target, "outer": outer} | starred
@@ -89,19 +89,19 @@ def _trials(seed: int, tests: Sequence[ImageSet], dose: float, planted: str) -> 
             for row_of in feature.by_method(model, marked, before, METHODS).to_dict("records"):
                 row |= {f"{what}_{row_of['method']}": row_of[what] for what in ("share", "peaks")}
                 row["area"] = row_of["area"]
-            every = rate(model, images, design, "gradcam").groupby([*pairs.PAIR, "training"])
-            means = every["focus"].mean().groupby(pairs.PAIR).mean()
-            row |= {f"{a} > {b}": means[a, b] for a, b in DRAWN}
+            every = rate(model, images, design, "gradcam").groupby([*means.PAIR, "training"])
+            of_pair = every["focus"].mean().groupby(means.PAIR).mean()
+            row |= {f"{a} > {b}": of_pair[a, b] for a, b in DRAWN}
         rows.append(row)
     return rows
 
 
 def _starred(model: Model, clean: ImageSet, seed: int) -> dict:
     """How many pairs are "significantly" low where no image carries a mark, with many mosaics."""
-    design = pairs.design(clean.table, CLASSES, per_pair=MANY, seed=seed)
+    design = mosaics.design(clean.table, CLASSES, per_pair=MANY, seed=seed)
     rated = rate(model, clean, design, "gradcam")
     several = {"starred": rated, "starred_by_one": rated[rated["training"] == 0]}
-    return {name: int((pairs.ranked(r)["p_adjusted"] < 0.05).sum()) for name, r in several.items()}
+    return {name: int((means.ranked(r)["p_adjusted"] < 0.05).sum()) for name, r in several.items()}
 
 
 def main() -> None:

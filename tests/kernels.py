@@ -70,7 +70,7 @@ def explanations():
         model, _, images, logits = trained(name)
         said = int(logits[0].argmax())  # a class with evidence for it: its maps are not empty
         for method in explain.METHODS:
-            settings = {"samples": 48} if method == "lime" else {}
+            settings = {"samples": 48, "segments": 8} if method == "lime" else {}
             maps = explain.explain(model, images[:1], said, method, **settings).maps
             yield f"{method} {name}", maps
         mosaic = images[:1].repeat(1, 1, 2, 2)

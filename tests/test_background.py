@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from helpers.contexts import background, colour
+from helpers.contexts import colour, mosaics
 from helpers.contexts.relevance import on_regions
 from helpers.data import ImageSet
 from helpers.explain import Maps
@@ -85,5 +85,5 @@ def test_examples_come_from_the_classs_own_context_first():
     context = np.array(["wood", "park"])[images.labels.numpy()]  # each in the other's
     context[[8, 9]] = ["park", "wood"]
     images.table["context"] = context
-    shown = background.examples(images, {"bench": "park", "mug": "wood"}, n=2)
+    shown = mosaics.examples(images, {"bench": "park", "mug": "wood"}, n=2)
     assert shown == [8, 0, 9, 1]

@@ -162,21 +162,3 @@ def test_of_other_classes_each_context_has_a_verdict_by_its_flips(collection):
     ].items():
         assert verdict == expected[of.split(", ")[0]], (claim, of)
     assert judged["suite/contexts/flips/more"].tolist().count(HOLDS) == 1
-
-
-def test_gradcam_is_judged_by_peaks_above_planes_and_on_benches(collection):
-    """Where the peak of every plane, and of no other object, lies above it: by hand."""
-    rows = [
-        (t, name, name, image, of, "raw", float(name == "plane" or (of == "peak" and image < 2)))
-        for t in range(3)
-        for name in pictures.CLASSES
-        for image in range(8)
-        for of in ("peak", "peak above")
-    ]
-    columns = ["training", *effects.PAIR, "object", "quantity", "reading", "value"]
-    table = pd.DataFrame(rows, columns=columns)
-    above, bench = claims.of_gradcam(table, collection)
-    assert above.claim == "contexts/gradcam/plane" and above.interval[0] == pytest.approx(1)
-    assert bench.claim == "contexts/gradcam/bench" and bench.interval[0] == pytest.approx(0.25)
-    collection.context_of["mug"] = "table"
-    assert claims.of_gradcam(table, collection) == claims.of_gradcam(None, collection) == []

@@ -9,7 +9,7 @@ from test_background import CLASSES, image_set
 from torch import nn
 
 from helpers import stats
-from helpers.contexts import claims, cross_evaluation, effects
+from helpers.contexts import claims, effects
 from helpers.contexts.random_split import hidden
 from helpers.stats.interval import crossed_error
 
@@ -43,11 +43,11 @@ SETS = {"C": image_set(), "WB": image_set("WB", colours=((90, 90, 90), (95, 95, 
 @pytest.fixture
 def table():
     networks = {"model-C": [ByRed(), Constant(0), ByRed()], "model-WB": [Constant(0)] * 3}
-    return cross_evaluation.predictions(networks, SETS)
+    return effects.predictions(networks, SETS)
 
 
 def test_accuracy_is_a_mean_over_trainings_and_images(table):
-    rows = cross_evaluation.accuracies(table).set_index(["model", "test_set"])
+    rows = effects.accuracies(table).set_index(["model", "test_set"])
     row = rows.loc[("model-WB", "C")]  # three equal trainings say no more than one
     right = np.arange(20) % 2 == 0
     assert (row["low"], row["high"]) == pytest.approx(stats.share(right)[1:])
@@ -71,7 +71,7 @@ def test_whiskers_come_from_the_formula_that_is_handed_over(table):
     def certain(*parts):
         return 0.0, 1.0
 
-    bars = cross_evaluation.accuracies(table, certain).query("0 < accuracy < 1")
+    bars = effects.accuracies(table, certain).query("0 < accuracy < 1")
     assert len(bars) and bars["low"].eq(bars["accuracy"]).all()
     drops = hidden(table, certain)
     assert len(drops) and drops["drop_low"].eq(drops["drop"]).all()
@@ -95,7 +95,7 @@ def test_models_on_one_set_are_compared_image_by_image():
     second[:, :8] = False  # as good but for eight images
     third = rng.random((5, 60)) < 0.5 + 0.1 * np.arange(5)[:, None]
     table = predicted({("a", "C"): first, ("b", "C"): second, ("a", "NC"): third})
-    rights = effects.grids(table, *cross_evaluation.BARS)
+    rights = effects.grids(table, *effects.BARS)
     found = effects.contrast(rights, {("a", "C"): 1, ("b", "C"): -1}, shares=True)
     assert found == pytest.approx(stats.mean(first.astype(float) - second).interval())
     weights = {("a", "C"): 0.5, ("a", "NC"): 0.5, ("b", "C"): -1}

@@ -35,14 +35,13 @@ def test_gradcam_is_captums(name, pictures):
     torch.testing.assert_close(found.maps, wanted, rtol=1e-4, atol=1e-6)
 
 
-def test_a_model_may_be_frozen_and_is_left_as_it_was_and_empty_maps_are_counted(pictures):
+def test_a_model_may_be_frozen_and_is_left_as_it_was(pictures):
     model = models.build("alexnet-quarter", 4).train()
     with torch.no_grad():
         model.network.classifier[-1].weight[2] = 0  # nothing speaks for class 2
     targets = torch.tensor([0, 1, 2, 2, 2])
     found = explain.explain(model, pictures, targets, "gradcam")
     assert (found.maps[2:] == 0).all()
-    assert found.zero == sum(bool((one == 0).all()) for one in found.maps)
     assert model.training
     assert all(parameter.grad is None for parameter in model.parameters())
     assert not any(m._forward_hooks for m in model.modules())
@@ -65,28 +64,6 @@ def test_a_vision_transformers_patch_embedding_is_not_its_last_map():
     attention = "encoder.layers.encoder_layer_0.self_attention"
     with pytest.raises(ValueError, match="self_attention' gives no single tensor"):
         explain.explain(model, torch.rand(1, 3, 16, 16), 0, "gradcam", layer=attention)
-
-
-def test_tokens_are_laid_out_as_a_map():
-    """The map is what a loop over patches gives; the class token has no place in it."""
-    model = models.wrap(VisionTransformer(16, 4, 2, 2, 8, 8), mean=0, std=1).eval()
-    images, layer = torch.rand(2, 3, 16, 16), "encoder.layers.encoder_layer_1.ln_1"
-    nn.init.normal_(model.network.heads.head.weight)  # torchvision begins with zeros
-    found = explain.explain(model, images, 1, "gradcam", layer=layer)
-    kept = []
-    hook = model.network.get_submodule(layer).register_forward_hook(lambda *a: kept.append(a[2]))
-    logits = model(images)
-    hook.remove()
-    [gradient] = torch.autograd.grad(logits[:, 1].sum(), kept[0])
-    for i in range(2):
-        weights = gradient[i, 1:].mean(0)
-        wanted = torch.zeros(4, 4)
-        for patch in range(16):
-            wanted[patch // 4, patch % 4] = (weights * kept[0][i, 1 + patch]).sum().relu()
-        wanted = interpolate(wanted[None, None], (16, 16), mode="bilinear", align_corners=False)
-        torch.testing.assert_close(found.maps[i], wanted[0, 0].detach(), rtol=1e-4, atol=1e-6)
-    with pytest.raises(ValueError, match=r"'heads.head', of shape \(1, 4\)|no map"):
-        explain.explain(model, images, 1, "gradcam", layer="heads")
 
 
 def test_a_network_whose_input_nobody_described_is_refused(pictures):
@@ -160,9 +137,10 @@ def test_every_method_explains_an_architecture_or_says_why_not(name):
                 explain.explain(model, images, targets, method)
             continue
         found = explain.explain(model, images, targets, method, **SHORT.get(method, {}))
-        assert found.maps.shape == (number, size, size) and found.zero < number, method
+        assert found.maps.shape == (number, size, size), method
+        assert found.maps.any(), method
         if method == "lrp":
-            assert found.lost.shape == (number,) and found.lost.max() < 1e-3
+            assert lrp.propagate(model, images, targets)[2].max() < 1e-3
 
 
 class Small(nn.Module):

@@ -92,7 +92,7 @@ def held_out(each=25, classes=CLASSES):
 @given(st.integers(0, 99), st.integers(2, 9), st.integers(1, 40), st.booleans(), st.integers(2, 4))
 def test_a_design_is_sound_for_every_seed(seed, each, per_class, two, k):
     table, classes = held_out(each, CLASSES[:k]), CLASSES[:k]
-    how = {"two_classes": two, "per_class": per_class, "seed": seed}
+    how = {"per_pair" if two else "per_class": per_class, "seed": seed}
     made = focus.design(table, classes, **how)
     pd.testing.assert_frame_equal(made, focus.design(table, classes, **how))
     label, images = table["class"].to_numpy(), made[IMAGES].to_numpy()
@@ -105,7 +105,8 @@ def test_a_design_is_sound_for_every_seed(seed, each, per_class, two, k):
         label[np.where(is_target, images[:, :1], images)], made["outer"], strict=True
     ):
         assert set(outers.split(" + ")) <= set(row.tolist())
-    assert (made.groupby("target").size() == per_class).all()
+    of_target = per_class * (k - 1) if two else per_class
+    assert (made.groupby("target").size() == of_target).all()
     if two:
         assert not made["outer"].str.contains("+", regex=False).any()
     assert made["mosaic"].tolist() == list(range(len(made)))
@@ -310,9 +311,3 @@ def test_published_mosaics_are_rated_as_they_are_for_every_fit(fit):
     if fit != networks.AS_IT_IS:
         with pytest.raises(ValueError, match="mame: no published mosaic is free of training"):
             networks.designs(collection, recipe, 2, 0)
-
-
-def test_a_network_as_it_is_is_not_stopped_early():
-    """06 asks for it of every model; where nothing is trained, there is nothing to stop."""
-    model = replace(small(), recipe=Recipe("squeezenet1_0", networks.AS_IT_IS))
-    assert networks.stopped_early(None, [model], 0) == []

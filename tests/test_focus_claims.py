@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from helpers import focus
-from helpers.focus import claims, pairs
+from helpers.focus import claims, means, mosaics
 from helpers.suite import claims as judging
 from helpers.suite.claims import AGREES, DIFFERS, FAILS, HOLDS, NO_COUNTERPART, UNDECIDED, judge
 
@@ -91,7 +91,7 @@ def weaker(lrp, gradcam, networks=12):
 )
 def test_following_accuracy_is_a_difference_of_slopes(lrp, gradcam, verdict):
     """Both rise with accuracy: the paper's claim is that one rises more."""
-    [slopes] = claims.of_accuracy(weaker(lrp, gradcam))
+    slopes = claims.of_accuracy(weaker(lrp, gradcam))[0]
     assert slopes.interval[0] == pytest.approx(lrp - gradcam, abs=0.05)
     assert verdicts("06", [slopes])["focus/accuracy/lrp"] == verdict
 
@@ -132,20 +132,21 @@ def test_controls_count_what_fails_and_say_what_gives_no_map(rated):
 
 def test_what_the_paper_says_of_well_and_poorly_fit_networks_is_judged_on_these():
     table = weaker(0.5, 0.5, networks=40)
-    poor, well = claims.of_fit(table.assign(GradCAM=table["GradCAM"] + 0.1))
+    *_, poor, well = claims.of_accuracy(table.assign(GradCAM=table["GradCAM"] + 0.1))
     assert poor.claim == "focus/fit/gradcam" and well.claim == "focus/fit/lrp"
     wanted = table.loc[table["accuracy"] < 0.9, "GradCAM"].mean() + 0.1
     assert poor.interval[0] == pytest.approx(wanted)
     assert verdicts("06", [poor, well])["focus/fit/lrp"] == AGREES
     assert (
-        verdicts("06", claims.of_fit(table.drop(columns="LRP")))["focus/fit/lrp"] == NO_COUNTERPART
+        verdicts("06", claims.of_accuracy(table.drop(columns="LRP")))["focus/fit/lrp"]
+        == NO_COUNTERPART
     )
 
 
 def tried(rise, trainings=4):
     """Ratings of one pair's mosaics as they are and painted over, which adds about `rise`."""
     table = pd.DataFrame({"class": np.repeat(("a", "b"), 12)})
-    rows = pairs.of_pair(pairs.design(table, ("a", "b"), per_pair=10), "a", "b")
+    rows = means.of_pair(mosaics.design(table, ("a", "b"), per_pair=10), "a", "b")
     rng, parts = np.random.default_rng(0), []
     for t, state in itertools.product(range(trainings), ("as it is", "painted over")):
         value = 0.6 + rise * (state == "painted over") + rng.normal(0, 0.02, len(rows))

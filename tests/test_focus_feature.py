@@ -15,7 +15,7 @@ from PIL import Image
 from helpers import explain, recorded
 from helpers.data import ImageSet
 from helpers.figures import focus as figures
-from helpers.focus import claims, feature, pairs, rate
+from helpers.focus import claims, feature, means, mosaics, rate
 from helpers.focus.networks import Model
 from helpers.models.recipe import Recipe
 from sweeps import eyespot_trials as trials
@@ -56,7 +56,7 @@ def world():
     table = pd.DataFrame({"class": np.repeat(CLASSES, 6), "split": "test"})
     images = ImageSet("C", pixels, torch.arange(12) // 6, CLASSES, table, None, spots)
     model = Model(Recipe(), "C", [Reds(), Reds()], {"ant": 0, "bee": 1})
-    rows = pairs.of_pair(pairs.design(table, CLASSES, per_pair=4), "ant", "bee")
+    rows = means.of_pair(mosaics.design(table, CLASSES, per_pair=4), "ant", "bee")
     return model, images, rows, clean
 
 
@@ -156,8 +156,9 @@ def test_masks_of_a_reader_are_found_by_name_and_cropped_as_the_image(tmp_path):
 
 def test_a_mosaic_is_shown_before_and_after(world):
     model, images, _, _ = world
-    row = pairs.mosaic([0, 1, 6, 7], "ant", "bee")
-    mask = pairs.in_mosaics(row, images.patches)[0]
+    row = {"mosaic": 0, "target": "ant", "outer": "bee"} | mosaics.placed([0, 1, 6, 7], (0, 1))
+    row = pd.DataFrame([row])
+    mask = mosaics.in_mosaics(row, images.patches)[0]
     shown = feature.explained(model, images, row, own_channel, mask)
     before, after = (float(caption.rsplit(" ", 1)[1]) for caption in shown["captions"])
     assert before == 0.91 and after > 0.98, "as in the test of the intervention"
@@ -166,7 +167,7 @@ def test_a_mosaic_is_shown_before_and_after(world):
 
 def test_each_image_says_its_class_and_its_share_of_the_relevance(world):
     model, images, rows, _ = world
-    ends = pairs.extremes(rate(model, images, rows, own_channel), "ant", "bee", 1)
+    ends = rate(model, images, rows, own_channel).head(2).assign(kind=["best", "worst"])
     figure = figures.mosaics_explained(**feature.explained(model, images, ends, own_channel))
     for row, ax in zip(ends.to_dict("records"), figure.axes[1::2], strict=True):
         red = [int(images.images[row[f"image_{c}"], 0].sum()) for c in range(4)]

@@ -10,12 +10,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from helpers import focus
 from helpers.figures import focus as figures
-from helpers.focus import pairs
+from helpers.focus import means
 from helpers.focus.means import CHANCE, Means, contrast, mean
 from helpers.focus.mosaics import IMAGES, TARGETS
 
@@ -150,14 +148,14 @@ def by_loop(rated, weights):
 
 
 def test_errors_are_those_of_loops():
-    design = pairs.design(images(CLASSES, 9), CLASSES, per_pair=7, seed=3)
+    design = focus.design(images(CLASSES, 9), CLASSES, per_pair=7, seed=3)
     shared, parts = noisy(design, np.random.default_rng(9)), []
     for t in range(3):
         own = 0.3 * noisy(design, np.random.default_rng(t))["focus"]
         parts.append(shared.assign(training=t, focus=shared["focus"] + own))
     rated = pd.concat(parts)  # with the same index thrice, as concatenated ratings have
     weights = {("a", "b"): 1.0, ("a", "c"): -0.5, ("a", "d"): -0.5}
-    found = Means.of(rated, pairs.PAIR).contrast(pd.Series(weights))
+    found = Means.of(rated, means.PAIR).contrast(pd.Series(weights))
     estimate, variance = by_loop(rated, weights)
     assert found.estimate == pytest.approx(estimate)
     assert found.error**2 == pytest.approx(variance)
@@ -213,21 +211,21 @@ def test_methods_are_compared_on_the_networks_that_both_explain():
 
 @pytest.fixture(scope="module")
 def rated():
-    design = pairs.design(images(), ANIMALS, per_pair=7, seed=3)
+    design = focus.design(images(), ANIMALS, per_pair=7, seed=3)
     made = noisy(design, np.random.default_rng(0))
     made.loc[[0, 5, 9], "focus"] = np.nan
     return made
 
 
 def test_means_are_those_of_a_loop(rated):
-    table = pairs.ranked(rated).set_index(["target", "outer"])
+    table = means.ranked(rated).set_index(["target", "outer"])
     for target, outer in permutations(ANIMALS, 2):
-        values = pairs.of_pair(rated, target, outer)["focus"].tolist()
+        values = means.of_pair(rated, target, outer)["focus"].tolist()
         known = [value for value in values if value == value]
         row = table.loc[(target, outer)]
         assert row["focus"] == pytest.approx(sum(known) / len(known))
         assert row["undefined"] == len(values) - len(known) and row["mosaics"] == len(values)
-        others = [pairs.of_pair(rated, target, o)["focus"].mean() for o in ANIMALS if o != target]
+        others = [means.of_pair(rated, target, o)["focus"].mean() for o in ANIMALS if o != target]
         assert row["others"] == pytest.approx((sum(others) - row["focus"]) / 2)
 
 
@@ -236,48 +234,33 @@ def test_false_alarms_come_at_the_nominal_rate_where_all_pairs_are_alike(of_imag
     """Images of different quality, and no pair unlike another: about 5% have p < .05."""
     rng, p = np.random.default_rng(7), []
     for seed in range(60):
-        design = pairs.design(images(ANIMALS[:3], 14), ANIMALS[:3], per_pair=14, seed=seed)
+        design = focus.design(images(ANIMALS[:3], 14), ANIMALS[:3], per_pair=14, seed=seed)
         made = noisy(design, rng, mean=0.5, of_image=of_image)
-        p += pairs.ranked(made)["p"].tolist()
+        p += means.ranked(made)["p"].tolist()
     assert 0.015 <= np.mean(np.array(p) < 0.05) <= 0.09
     assert 0.4 <= np.mean(p) <= 0.6
 
 
 def test_two_classes_have_nothing_to_compare_with():
-    design = pairs.design(images(ANIMALS[:2]), ANIMALS[:2], per_pair=8)
-    table = pairs.ranked(noisy(design, np.random.default_rng(0)))
+    design = focus.design(images(ANIMALS[:2]), ANIMALS[:2], per_pair=8)
+    table = means.ranked(noisy(design, np.random.default_rng(0)))
     assert table["p"].isna().all() and table["others"].isna().all() and table["rank"].max() == 2
 
 
 def test_undefined_pairs_are_counted_and_not_ranked(rated):
     lost = (rated["target"] == "cat") & (rated["outer"] == "dog")
-    table = pairs.ranked(rated.assign(focus=rated["focus"].mask(lost)))
+    table = means.ranked(rated.assign(focus=rated["focus"].mask(lost)))
     last = table.iloc[-1]
     assert (last["target"], last["outer"], last["undefined"]) == ("cat", "dog", 7)
     assert np.isnan(last[["focus", "p", "p_adjusted", "rank"]].astype(float)).all()
     assert table["p_adjusted"].notna().sum() == 11
 
 
-@settings(deadline=None, max_examples=30)
-@given(st.integers(0, 2**31), st.integers(1, 5))
-def test_extremes_are_the_ends_of_the_sorted_mosaics(seed, n):
-    rng = np.random.default_rng(seed)
-    design = pairs.design(images(each=5), ANIMALS, per_pair=5, seed=seed)
-    made = noisy(design, rng)
-    ends = pairs.extremes(made, "ant", "dog", n)
-    values = sorted(pairs.of_pair(made, "ant", "dog")["focus"])
-    k = min(n, 2)
-    assert ends["focus"].tolist() == values[::-1][:k] + values[::-1][-k:]
-    assert ends["kind"].tolist() == ["best"] * k + ["worst"] * k
-
-
 def test_what_cannot_be_ranked_is_refused(rated):
     with pytest.raises(ValueError, match="by one method"):
-        pairs.ranked(pd.concat([rated, rated.assign(method="other")]))
+        means.ranked(pd.concat([rated, rated.assign(method="other")]))
     with pytest.raises(ValueError, match="of two classes"):
-        pairs.ranked(rated.assign(outer="bee + cat"))
-    with pytest.raises(ValueError, match="0 mosaics"):
-        pairs.extremes(rated, "ant", "ant", 1)
+        means.ranked(rated.assign(outer="bee + cat"))
 
 
 @pytest.mark.parametrize("n", [2, 4, 12])

@@ -84,7 +84,7 @@ def test_readings_equal_loops_over_mosaics():
     """Four objects of two classes, each beside two images of each of three contexts."""
     rng, classes = np.random.default_rng(0), ["a", "b", "c", "d"]
     labels, contexts = torch.tensor([0, 0, 1, 1]), dict.fromkeys(classes, range(3))
-    how = {"per_context": 2, "controls": ["own", "neutral"], "seed": 0}
+    how = {"per_context": 2, "with_neutral": True, "seed": 0}
     design = mosaics.design(labels, contexts, classes, **how)
     single, made = rng.normal(size=(2, 4, 4)), rng.normal(size=(2, len(design), 4))
     table = methods.pulls(single, made, design, classes)

@@ -65,7 +65,7 @@ def test_grid_refuses(tiles, rows, cols, shape, says):
 
 def test_the_paper_has_1500_mosaics():
     labels = torch.arange(4).repeat_interleave(25)
-    table = mosaics.design(labels, dict.fromkeys(CLASSES, range(50)), CLASSES, controls=())
+    table = mosaics.design(labels, dict.fromkeys(CLASSES, range(50)), CLASSES)
     assert len(table) == 25 * 5 * 3 * 4 == 1500
     pairs = table.groupby(["object_class", "context_class"]).size()
     assert len(pairs) == 12 and (pairs == 125).all()
@@ -130,7 +130,10 @@ def test_batches_are_grids_of_the_designs_pairs(shape, width):
     objects, plain = noise(6, 8, width), noise(1, 8, width, 7)
     contexts = {"a": noise(5, 8, width, 1), "b": noise(7, 8, width, 2), "c": noise(6, 8, width, 3)}
     labels = torch.tensor([0, 0, 1, 1, 2, 2])
-    sides = (mosaics.design(labels, contexts, "abc", side=side) for side in ("left", "right"))
+    sides = (
+        mosaics.design(labels, contexts, "abc", side=side, with_neutral=True)
+        for side in ("left", "right")
+    )
     table = pd.concat(sides).sample(frac=0.8, random_state=0)  # any rows, any order
     found, expected = mosaics.build(table, objects, contexts, plain, shape=shape), []
     for row in table.itertuples():
@@ -143,7 +146,7 @@ def test_batches_are_grids_of_the_designs_pairs(shape, width):
 
 def test_batches_say_what_is_missing():
     contexts = {"a": noise(5), "b": noise(5)}
-    table = mosaics.design(torch.tensor([0, 1]), contexts, "ab", per_context=2)
+    table = mosaics.design(torch.tensor([0, 1]), contexts, "ab", per_context=2, with_neutral=True)
     with pytest.raises(ValueError, match=r"neutral image of .* it is not given"):
         mosaics.build(table, noise(2), contexts)
     with pytest.raises(ValueError, match=r"contexts\['b'\] of .* it is not given"):

@@ -118,7 +118,7 @@ def test_a_lessons_digest_holds_its_cells_its_modules_and_its_claims(lesson, tmp
     monkeypatch.setattr(store, "root", lambda: tmp_path)
     nbformat.write(notebook, tmp_path / "notebooks" / f"{lesson}.ipynb")
     assert recorded.of_lesson(lesson) == before, "text and exercises decide nothing"
-    notebook.cells.append(nbformat.v4.new_code_cell("from helpers.focus import pairs"))
+    notebook.cells.append(nbformat.v4.new_code_cell("from helpers.focus import painting"))
     nbformat.write(notebook, tmp_path / "notebooks" / f"{lesson}.ipynb")
     assert recorded.of_lesson(lesson) != before
     monkeypatch.undo()

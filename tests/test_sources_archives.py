@@ -308,7 +308,7 @@ def test_the_authors_mosaics_are_rated_from_the_archive_to_the_scores(server, mo
         weights = store.root() / "squeezenet.pth"
         torch.save(squeezenet1_0().state_dict(), weights)
         recipe = Recipe("squeezenet1_0", fit, str(weights))
-    [model] = networks.every(collection, [recipe], 0, ["catsdogs"])
+    model = networks.model(collection, recipe, 0, "catsdogs")
     assert list(model.logit) == ["0", "1"], "by the numbers of ImageNet's classes"
     images, tables = (
         networks.held_out(collection, recipe),

@@ -8,16 +8,14 @@ import numpy as np
 import pandas as pd
 
 from helpers import stats, store
-from helpers.contexts import colour, cross_evaluation, effects, methods, pasting, sweep
-from helpers.contexts.cross_evaluation import BARS
-from helpers.contexts.effects import signed
+from helpers.contexts import effects, pasting
+from helpers.contexts.effects import BARS, signed
 from helpers.data import Collection
 from helpers.models.experiment import SETS
 from helpers.stats import Estimate
 from helpers.worlds.pictures import CONTEXT_OF
 
 CLASS_OF = {context: name for name, context in CONTEXT_OF.items()}  # the paper's contexts
-PER_CLASS = [100, 25, 25]  # images for training, validation and test (section 2.1.2)
 
 
 def printed(name: str) -> pd.DataFrame:
@@ -45,19 +43,6 @@ def paste_counts(logits: Mapping, pasted, collection: Collection) -> pd.DataFram
     return table.assign(context=table["context_class"].map(collection.context_of))
 
 
-def both_counts(flipped: Mapping, pasted: Mapping, collection: Collection) -> pd.DataFrame:
-    """Each pair's share of mosaics that flip and of composites that are taken for the context: two
-    columns each network (`effects.per_image` by name) and, where it prints both, the paper."""
-    names, tables = ["mosaic_share", "paste_share"], {}
-    for who, table in pasted.items():
-        parts = (flipped[who], "flip_share"), (table, "taken_share")
-        means = [of.groupby(effects.PAIR, sort=False)[name].mean() for of, name in parts]
-        tables[who] = pd.concat(means, axis=1, keys=names)
-    theirs = printed_pairs(collection).set_index(effects.PAIR)[names].dropna()
-    both = pd.concat(tables | ({"paper": theirs} if len(theirs) else {}), axis=1)
-    return both.loc[theirs.index] if len(theirs) else both
-
-
 def printed_pairs(collection: Collection | None = None) -> pd.DataFrame:
     """What the paper prints of each pair of object and context: distances in logits (Table 1), NaN
     where it prints nothing, and no row for a collection of other classes."""
@@ -71,38 +56,6 @@ def printed_pairs(collection: Collection | None = None) -> pd.DataFrame:
         mosaic_share=table["flips"] / table["mosaics"],
         paste_share=table["predicted"] / table["images"],
     )
-
-
-def ranks_as_printed(images: pd.DataFrame) -> pd.DataFrame:
-    """How alike a run and the paper rank the pairs, in each quantity that it prints; with means."""
-    names = {"mosaic_share": "flip_share", "mosaic": "mosaic_distance", "single": "single_distance"}
-    rows, table = [], printed_pairs().rename(columns=names)
-    for name in (*names.values(), "drop"):
-        of_pair = table[effects.PAIR].assign(paper=table[name]).dropna()
-        both = images.merge(of_pair, on=effects.PAIR)
-        interval = effects.agreement(both, both.assign(**{name: both["paper"]}), name)
-        means = both.groupby(effects.PAIR)[[name, "paper"]].mean().mean()
-        rows.append([name, len(of_pair), *interval, *means])
-    columns = ["quantity", "pairs", "rank_correlation", "low", "high", "ours", "paper"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def of_datasets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]:
-    """Section 2.1.1, and what colour alone gives away, by `colour.guesses` (notebook 01)."""
-    estimates, counts = [], collection.summary().loc["C"]
-    if collection.source != "world" and (counts["total"] == sum(PER_CLASS)).all():
-        other = int((counts[["train", "val", "test"]] != PER_CLASS).any(axis=1).sum())
-        estimates.append(Estimate("contexts/images-a-class", (other,) * 3))
-    mine = guesses[guesses["set"] == "C"].groupby("region", sort=False)["right"]
-    rights = {name: right.to_numpy(float) for name, right in mine}
-    region = "background" if "background" in rights else "image"
-    row = colour.given_away(guesses).set_index(["set", "region"]).loc[("C", region)]
-    ends = tuple(row[["accuracy", "low", "high"]] - row["chance"])
-    estimates.append(Estimate("suite/contexts/colour", ends, {"region": region}))
-    if region == "background":
-        more = stats.mean(rights["background"] - rights["object"], shares=True).interval()
-        estimates.append(Estimate("suite/contexts/colour-of-background", more))
-    return estimates
 
 
 def _outside(models: str, own: bool = False) -> list[tuple[str, str]]:
@@ -134,7 +87,7 @@ ACCURACIES = {
 
 
 def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
-    """Section 2.1.3 on the models and sets of `cross_evaluation.predictions` (notebook 02)."""
+    """Section 2.1.3 on the models and sets of `effects.predictions` (notebook 02)."""
     if predictions["test_set"].nunique() < 2:
         return []
     rights = effects.grids(predictions, *BARS)
@@ -175,8 +128,10 @@ def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:
         "planes-on-road": _less(flips, "road", "plane"),
     }
     for first, second in (("park", "sky"), ("sky", "wood"), ("wood", "road")):
-        estimates[f"stronger/{first}-{second}"] = _stronger(flips, [first], [second], shares=True)
-    return _estimates({f"contexts/{claim}": interval for claim, interval in estimates.items()})
+        sides = ([pair for pair in flips if pair[0] == context] for context in (first, second))
+        stronger = effects.contrast(flips, signed(*sides), shares=True, scaled=False)
+        estimates[f"stronger/{first}-{second}"] = stronger
+    return [Estimate(f"contexts/{claim}", interval) for claim, interval in estimates.items()]
 
 
 def _more(claim: str, label: str, of: Mapping, collection: Collection) -> Iterator[Estimate]:
@@ -200,16 +155,6 @@ def _less(groups: Mapping, of: str, name="fire hydrant", *, side: int = 0) -> st
     if side:
         others = [max(others, key=lambda pair: side * groups[pair].mean())]
     return effects.contrast(groups, signed([(of, name)], others), shares=not side)
-
-
-def _stronger(groups: Mapping, first: list, second: list, *, shares: bool) -> stats.Interval:
-    """Mean strength of some contexts less that of others."""
-    sides = ([pair for pair in groups if pair[0] in side] for side in (first, second))
-    return effects.contrast(groups, signed(*sides), shares=shares, scaled=False)
-
-
-def _estimates(intervals: Mapping[str, tuple]) -> list[Estimate]:
-    return [Estimate(claim, interval) for claim, interval in intervals.items()]
 
 
 def of_pasting(logits: Mapping, mosaics, pasted, collection: Collection) -> list[Estimate]:
@@ -242,47 +187,4 @@ def of_pasting(logits: Mapping, mosaics, pasted, collection: Collection) -> list
             ),
             "suite/contexts/counts-as-paper": stats.spearman(ours, theirs["paste_share"]),
         }
-    return _estimates(estimates)
-
-
-def of_gradcam(table: pd.DataFrame | None, collection: Collection) -> list[Estimate]:
-    """Section 4 on GradCAM, by raw rows of `methods.relevances` (notebook 05)."""
-    if table is None or not collection.has_the_papers_classes():
-        return []
-    raw = table[table["reading"] == methods.RAW].assign(of="maps")
-    above, ground = (
-        effects.grids(raw[raw["quantity"] == name], "value", ["of", "context_class"])
-        for name in ("peak above", "peak")
-    )
-    intervals = {
-        "contexts/gradcam/plane": _less(above, "maps", "plane"),
-        "contexts/gradcam/bench": stats.share(ground["maps", "bench"]),
-    }
-    return _estimates(intervals)
-
-
-def of_worlds(worlds: pd.DataFrame) -> list[Estimate]:
-    """What two measures, or two numbers of trainings, differ by in the pairs of `sweep.recorded`
-    (notebook 05b)."""
-    several = worlds[worlds["trainings"] == worlds["trainings"].max()]
-    one = worlds[worlds["trainings"] == 1].set_index(["pair", "world", "context_class"])
-    both = several.join(one[sweep.BEST].rename("one"), on=one.index.names)
-    intervals = {
-        "suite/contexts/baseline": sweep.better(several, sweep.BEST, sweep.SIMPLEST),
-        "suite/contexts/several": sweep.better(both, sweep.BEST, "one"),
-    }
-    return _estimates(intervals)
-
-
-def of_mitigation(networks: Mapping, collection: Collection, *tables) -> list[Estimate]:
-    """Section 4: what other contexts for a part of the images change (notebook 05b); `networks`
-    are the trainings before and after the exchange, `tables` what `methods.measured` says."""
-    before, after = networks
-    sets = {name: collection.sets[name] for name in ("NC", "WB")}
-    rights, intervals = effects.grids(cross_evaluation.predictions(networks, sets), *BARS), {}
-    for name in sets:
-        weights = {(after, name): 1, (before, name): -1}
-        intervals[f"contexts/mitigation/{name}"] = effects.contrast(rights, weights, shares=True)
-    change = methods.overall(effects.beyond(*reversed(tables)))
-    less = change["mosaics", "logits", methods.OTHERS]
-    return _estimates(intervals | {"contexts/mitigation/relies-less": less})
+    return [Estimate(claim, interval) for claim, interval in estimates.items()]

@@ -32,9 +32,9 @@ def pulls(single, made, design: pd.DataFrame, classes: Sequence[str]) -> pd.Data
     context's class has the highest logit; *flips*: it outscores the object's; *logits*: how far
     it rises against the object's, over sqrt 2 (raw: since the single image)."""
     single, made, parts = np.asarray(single, float), np.asarray(made, float), []
-    place, rows = list(classes).index, design[design["kind"] != "own"]
-    for context in rows.loc[rows["kind"] == "context", "context_class"].unique():
-        some, k = rows[rows["object_class"] != context], place(context)
+    place = list(classes).index
+    for context in design.loc[design["kind"] == "context", "context_class"].unique():
+        some, k = design[design["object_class"] != context], place(context)
         logits, of = made[:, some.index], some["object_class"].map(place)
         margin = (logits[..., k] - logits[:, np.arange(len(some)), of]) / 2**0.5
         beside = np.where(some["context_class"] == context, RAW, OTHERS)

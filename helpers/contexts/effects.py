@@ -1,23 +1,28 @@
-"""What a context does to a prediction: flips, signed distances, and the part that is the context's.
-*Assessing Biases through Visual Contexts*, section 3; `stats.mean` makes the intervals."""
+"""What networks answer to test sets, and what a context does to it: flips and signed distances.
+*Assessing Biases through Visual Contexts*, sections 2.1.3 (Figure 2) and 3."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import scipy.stats
+from torch import nn
 
-from helpers import stats
+from helpers import models, stats
+from helpers.data import ImageSet
+from helpers.models import experiment
+from helpers.stats.interval import crossed_error
 
 PAIR = ["context_class", "object_class"]
 IMAGE = ["training", *PAIR, "object"]
-OF_PAIRS = ["flip_share", "mosaic_distance", "single_distance", "drop", "context_effect"]
+BARS = "right", ["model", "test_set"], "image"  # of Figure 2, as :func:`grids` takes them
+OF_PAIRS = ["flip_share", "mosaic_distance", "single_distance", "drop"]
 # Measures that are shares (of images, or of a map's relevance), or differences of such shares.
 COUNTED = {"flip_share", "taken_share", "context", "relevance", "peak", "peak above"}
 COUNTED |= {"decisions", "flips"}  # of `methods`
-# Columns that say what a row is of, in tables of images here, in `background` and in `methods`.
-OF_A_ROW = {*IMAGE, "class", "mosaics", "area"}
-OF_A_ROW |= {"method", "quantity", "reading", "dose", "seed", "planted"}
+# Columns that say what a row is of, in tables of images here and in `methods`.
+OF_A_ROW = {*IMAGE, "mosaics", "method", "quantity", "reading"}
 
 
 def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence[str]):
@@ -36,12 +41,10 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
             f"logits of shapes {single.shape} and {mosaic.shape} do not fit a design of "
             f"{len(design)} mosaics and {len(classes)} classes, or are not finite"
         )
-    made = design.assign(mosaic=np.arange(len(design)))
-    rows = pd.concat([made.drop_duplicates("object").assign(kind="single", mosaic=-1), made])
-    met, parts = rows["context_class"].where(rows["kind"] == "context"), []
-    for context in [name for name in classes if (met == name).any()]:
-        mine = (met.isna() | (met == context)) & (rows["object_class"] != context)
-        parts.append(rows[mine].assign(context_class=context))
+    made, parts = design.assign(mosaic=np.arange(len(design))), []
+    for context in classes:
+        beside = made[made["context_class"] == context]
+        parts += [beside.drop_duplicates("object").assign(kind="single", mosaic=-1), beside]
     columns = ["object_class", "context_class", "kind", "object", "mosaic"]
     table = pd.concat(parts, ignore_index=True)[columns]
     is_mosaic = (table["mosaic"] >= 0).to_numpy()[:, None]
@@ -64,11 +67,8 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
     """Average :func:`points` within each object image: what the intervals are made of.
 
     Shares are of the mosaics; distances are signed, in logits (Table 1). drop: single_distance less
-    mosaic_distance (Figure 10); context_effect: neutral_distance less mosaic_distance, how far this
-    context draws the prediction to its class. NaN where the design has none."""
-    single, made, own, neutral = (
-        points[points["kind"] == kind] for kind in ("single", "context", "own", "neutral")
-    )
+    mosaic_distance (Figure 10)."""
+    single, made = (points[points["kind"] == kind] for kind in ("single", "context"))
     averages = made.groupby(IMAGE, sort=False).agg(
         mosaics=("mosaic", "size"),
         flips=("flipped", "sum"),
@@ -79,9 +79,6 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
     )
     averages["single_distance"] = single.groupby(IMAGE)["distance"].mean()
     averages["drop"] = averages["single_distance"] - averages["mosaic_distance"]
-    averages["neutral_distance"] = neutral.groupby(IMAGE)["distance"].mean()
-    averages["context_effect"] = averages["neutral_distance"] - averages["mosaic_distance"]
-    averages["own_distance"] = own.groupby(IMAGE)["distance"].mean()
     return averages.reset_index()
 
 
@@ -114,13 +111,7 @@ def signed(*sides: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
     return {pair: (-1) ** n / len(side) for n, side in enumerate(sides) for pair in side}
 
 
-def split(images: pd.DataFrame, trainings: int) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """What a model's first trainings answered, and the rest, if any, numbered from 0 again."""
-    first, rest = (images[images["training"] < trainings], images[images["training"] >= trainings])
-    return first, rest.assign(training=rest["training"] - trainings) if len(rest) else None
-
-
-def agreement(first, second, value: str = "context_effect") -> stats.Interval:
+def agreement(first, second, value: str) -> stats.Interval:
     """How alike two methods rank the pairs by the mean of `value`: Spearman over the pairs. Both
     are by :func:`per_image`, of the same pairs and trainings; NaN where all pairs are alike."""
     groups, keys = [], ["training", "object"]
@@ -164,7 +155,7 @@ def intervals(
     """The :func:`mean` of measures by group, with its ends (x_low, x_high); groups `within` equal.
     A measure with a negative value anywhere is taken for a difference, as of :func:`beyond`."""
     rows = []
-    differ = {n: n.endswith("_effect") or bool((images[n] < 0).any()) for n in measures}
+    differ = {name: bool((images[name] < 0).any()) for name in measures}
     for key, part in images.groupby(list(by), sort=False):
         row = dict(zip(by, key, strict=True))
         for name in measures:
@@ -172,3 +163,35 @@ def intervals(
             row |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def predictions(
+    networks: Mapping[str, Sequence[nn.Module]], sets: Mapping[str, ImageSet]
+) -> pd.DataFrame:
+    """What each training of each model says of each test image of each of the `sets`."""
+    parts = []
+    for (set_name, images), (name, trainings) in product(sets.items(), networks.items()):
+        test = images.split("test")
+        best = models.logits(trainings, test.images).argmax(2)
+        training, image = np.indices(best.shape).reshape(2, -1)
+        rows = {
+            "model": name,
+            "train_set": experiment.MODELS.get(name, ("", ""))[1],
+            "training": training,
+            "test_set": set_name,
+            "image": image,
+            "class": np.take(test.classes, test.labels)[image],
+            "predicted": np.take(test.classes, best.flatten()),
+            "right": (best == test.labels).flatten().numpy(),
+        }
+        parts.append(pd.DataFrame(rows))
+    return pd.concat(parts, ignore_index=True)
+
+
+def accuracies(table: pd.DataFrame, error: Callable = crossed_error) -> pd.DataFrame:
+    """Accuracy by model and test set (Figure 2); `error` is the formula of the intervals."""
+    rows, keys = [], ["model", "train_set", "test_set"]
+    for of, right in grids(table, "right", keys, "image").items():
+        rows.append((*of, *stats.share(right, error), right.shape[1], len(right)))
+    columns = [*keys, "accuracy", "low", "high", "images", "trainings"]
+    return pd.DataFrame(rows, columns=columns)

@@ -12,18 +12,20 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers import models, stats
-from helpers.contexts import background, effects, mosaics, pasting
+from helpers import explain, models, stats
+from helpers.contexts import effects, mosaics, pasting
 from helpers.contexts.controls import NEUTRAL, OTHERS, RAW, pulls
 from helpers.contexts.relevance import on_regions
 from helpers.data import Collection, ImageSet, world
 from helpers.data.collection import Drawn
+from helpers.explain import Maps, layers
 
 REFERENCE = "beyond reference"
 READINGS = RAW, NEUTRAL, OTHERS, REFERENCE
 MEASURE = ["method", "quantity", "reading"]
 ROW = [*MEASURE, *effects.IMAGE, "value"]
 GROUND = "mean"  # the neutral ground of mosaics and of pasting, as `mosaics.neutral` makes it
+LEAST_MAP = 5  # pixels across and down below which a feature map cannot tell object from background
 
 
 def alone(context_logits: Mapping, ground, classes: Sequence[str]) -> pd.DataFrame:
@@ -47,6 +49,14 @@ def alone(context_logits: Mapping, ground, classes: Sequence[str]) -> pd.DataFra
             row |= {"context_class": context, "object_class": context}
             parts.append(pd.DataFrame(row | {"quantity": quantity, "reading": reading}))
     return pd.concat(parts, ignore_index=True)
+
+
+def explained(model: Sequence, images: ImageSet, layer: str | None = None) -> list[Maps]:
+    """GradCAM's maps of images for their own class, by every training, at the layer or the last
+    feature map that can tell where: of `LEAST_MAP` by `LEAST_MAP` pixels or more."""
+    layer = layer or layers.last_map(model[0], images.images[:1].float() / 255, LEAST_MAP)
+    arguments = images.images, images.labels, "gradcam"
+    return [explain.explain(training, *arguments, layer=layer) for training in model]
 
 
 def relevances(maps: Sequence[torch.Tensor], test: ImageSet) -> pd.DataFrame:
@@ -74,10 +84,10 @@ def composed(
     beside one neutral ground: rows of :func:`pulls` and :func:`alone`, by method."""
     test, contexts = collection.sets["C"].split("test"), collection.contexts
     classes, ground = collection.classes, mosaics.neutral(test.images, neutral, seed)
-    design = mosaics.design(test.labels, contexts, classes, controls=["neutral"], seed=seed)
+    design = mosaics.design(test.labels, contexts, classes, with_neutral=True, seed=seed)
     stimuli = {"mosaics": (test, design, mosaics.batches(design, test.images, contexts, ground))}
     if (cut := pasting.objects(collection)) is not None:
-        design = pasting.design(collection, seed)
+        design = pasting.design(collection, seed, with_neutral=True)
         stream = pasting.composites(design, collection, seed=seed, neutral=neutral)
         stimuli["pasting"] = cut, design, stream
     parts = []
@@ -94,7 +104,7 @@ def measured(networks: Sequence, collection: Collection, *, layer=None, **how) -
     with masks the :func:`relevances` of GradCAM's maps."""
     test, parts = collection.sets["C"].split("test"), [composed(networks, collection, **how)]
     if test.masks is not None:
-        maps = [each.maps for each in background.explained(networks, test, layer)]
+        maps = [each.maps for each in explained(networks, test, layer)]
         parts.append(relevances(maps, test).assign(method="GradCAM")[ROW])
     return pd.concat(parts, ignore_index=True)
 
@@ -102,12 +112,11 @@ def measured(networks: Sequence, collection: Collection, *, layer=None, **how) -
 def beyond(measured: pd.DataFrame, trainings: int) -> pd.DataFrame:
     """The answers of the first `trainings` networks, and a fourth reading: beside neutral, less
     what the other networks, the reference, answer, training by training and image by image."""
-    first, rest = effects.split(measured, trainings)
-    if rest is None:
-        return first
-    keys = [name for name in measured if name != "value"]
-    mine, other = (t[t["reading"] == NEUTRAL].set_index(keys)["value"] for t in (first, rest))
-    return pd.concat([first, (mine - other).reset_index().assign(reading=REFERENCE)])
+    of_reference = measured["training"] >= trainings
+    first, rest = measured[~of_reference], measured[of_reference]
+    rest = rest.assign(training=rest["training"] - trainings)
+    less = effects.beyond(*(t[t["reading"] == NEUTRAL] for t in (first, rest)))
+    return pd.concat([first, less.assign(reading=REFERENCE)]) if len(rest) else first
 
 
 def answers(measured: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers.data import mosaic
+from helpers.data import ImageSet, mosaic
 from helpers.data.grids import cells
 
 BATCH = 64  # as `models.logits`; larger ones are at most 6% faster, and some have other last bits
@@ -23,7 +23,7 @@ def design(
     *,
     per_context: int = 5,
     side: str = "left",
-    controls: Sequence[str] = ("own", "neutral"),
+    with_neutral: bool = False,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Decide which object image meets which context image (section 2.2): a row a mosaic.
@@ -31,8 +31,8 @@ def design(
     Every image (`labels`: int64 (N,), indices into `classes`) is put beside `per_context` different
     images of the context of every *other* class, of which only the number is used: in the paper 25
     x 5 x 3 contexts x 4 classes = 1500. Within a pair of classes every context image serves equally
-    often, give or take one. `side` is the object's, left in the paper; the paper has no `controls`:
-    mosaics with the class's own context, and one an image with a neutral partner."""
+    often, give or take one. `side` is the object's, left in the paper; `with_neutral` there is one
+    more an image, with a neutral partner, which the paper has not."""
     for name, images in contexts.items():
         if 0 < len(images) < per_context:
             raise ValueError(
@@ -41,15 +41,22 @@ def design(
             )
     labels, parts = np.asarray(labels), []
     for (i, name), (j, other) in product(enumerate(classes), enumerate([*classes, "neutral"])):
-        kind = "neutral" if j == len(classes) else "own" if i == j else "context"
+        kind = "neutral" if j == len(classes) else "context"
         size, stock = (1, 1) if kind == "neutral" else (per_context, len(contexts.get(other, ())))
-        if stock and kind in ("context", *controls):
+        if stock and i != j and (kind == "context" or with_neutral):
             objects, rng = np.flatnonzero(labels == i), np.random.default_rng([seed, i, j])
             rows = {"object": objects.repeat(size), "object_class": name, "context_class": other}
             rows["context"] = _deal(len(objects), size, stock, rng).ravel()
             parts.append(pd.DataFrame(rows | {"kind": kind, "side": side}))
-    table, order = pd.concat(parts), ["context", "own", "neutral"].index
-    return table.sort_values("kind", key=lambda k: k.map(order), kind="stable", ignore_index=True)
+    return pd.concat(parts).sort_values("kind", kind="stable", ignore_index=True)
+
+
+def examples(images: ImageSet, context_of: Mapping[str, str], n: int = 2) -> list[int]:
+    """Indices of the first `n` images of each class, those in its own context first."""
+    table = images.table.reset_index(drop=True)
+    other = table["context"] != table["class"].map(context_of)
+    ranked = table.loc[other.sort_values(kind="stable").index, "class"]
+    return [i for name in images.classes for i in ranked.index[ranked == name][:n]]
 
 
 def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Tensor:

@@ -17,10 +17,6 @@ from helpers.contexts.cutting import cut, paste
 from helpers.data import Collection, ImageSet
 
 NOTHING = "nothing"
-NO_MASKS = (
-    "Pasting needs to know where the objects are, and nothing tells it here: there is no set WB "
-    "(the same images with a white background). What remains is to show the contexts alone."
-)
 
 
 def batches(
@@ -66,10 +62,10 @@ def objects(collection: Collection) -> ImageSet | None:
     return test.where(test.masks.flatten(1).any(1).numpy())
 
 
-def design(collection: Collection, seed: int, controls=("own", "neutral")) -> pd.DataFrame:
+def design(collection: Collection, seed: int, with_neutral: bool = False) -> pd.DataFrame:
     """Which object is pasted into which context image: each once into each class's context."""
     parts = objects(collection).labels, collection.contexts, collection.classes
-    return mosaics.design(*parts, per_context=1, controls=controls, seed=seed)
+    return mosaics.design(*parts, per_context=1, with_neutral=with_neutral, seed=seed)
 
 
 def composites(
@@ -83,17 +79,15 @@ def composites(
     return batches(table, layers, collection.contexts, ground, scale=scale)
 
 
-def ask(
-    networks: Sequence, collection: Collection, *, seed: int, controls=("own", "neutral"), **how
-) -> pd.DataFrame | None:
+def ask(networks: Sequence, collection: Collection, *, seed: int, **how) -> pd.DataFrame | None:
     """`effects.per_image` of trainings on composites; None without masks.
 
-    Each object is pasted once into an image of each other class's context, and of the `controls`.
-    `how` may be `layers`, objects as `cut` cuts them; their `scale`; and a `neutral` ground."""
+    Each object is pasted once into an image of each other class's context. `how` may be `layers`,
+    objects as `cut` cuts them, and their `scale`."""
     pasted = objects(collection)
     if pasted is None:
         return None
-    table = design(collection, seed, controls)
+    table = design(collection, seed)
     stream = composites(table, collection, seed=seed, **how)
     logits = models.logits(networks, pasted.images), models.logits(networks, stream)
     return effects.per_image(effects.points(*logits, table, pasted.classes))
@@ -103,39 +97,6 @@ def alone(logits: Mapping[str, torch.Tensor], classes: Sequence[str]) -> dict[st
     """Which images of a context alone are taken for its class: from (T, M, K) to 0 or 1 (T, M)."""
     place = list(classes).index
     return {k: (one.argmax(2) == place(k)).double().numpy() for k, one in logits.items()}
-
-
-def decisions(networks: Mapping, collection: Collection, alone: Mapping, **how) -> pd.DataFrame:
-    """Which classes images are taken for: a row a network (by name) and kind of image, with the
-    share of images for each class, averaged over trainings. Kinds are contexts `alone` (images by
-    class), objects on white and on each other context (:func:`composites`, which `how` is for)."""
-    kinds = {f"{collection.context_of[name]} alone": images for name, images in alone.items()}
-    if (pasted := objects(collection)) is not None:
-        table = design(collection, how.get("seed", 0), ())
-        made = torch.cat([*composites(table, collection, **how)])
-        parts = table.groupby(effects.PAIR[::-1], sort=False).groups
-        for name in collection.classes:
-            kinds[f"{name}, white"] = pasted.of(name).images
-            for context in [context for label, context in parts if label == name]:
-                of_pair = made[parts[name, context].to_list()]
-                kinds[f"{name}, {collection.context_of[context]}"] = of_pair
-    shares = {}
-    for who, several in networks.items():
-        for kind, images in kinds.items():
-            best = models.logits(several, images).argmax(2).flatten()
-            counted = torch.bincount(best, minlength=len(collection.classes))
-            shares[who, kind] = (counted / len(best)).tolist()
-    return pd.DataFrame(shares, index=list(collection.classes)).T
-
-
-def examples(collection: Collection, alone: Mapping, **how) -> dict[tuple[str, str], torch.Tensor]:
-    """A picture for each of :func:`counts`' bars, by the context's class and what is pasted."""
-    pictures = {(name, NOTHING): images[0] for name, images in alone.items()}
-    if objects(collection) is not None:
-        rows = design(collection, how.get("seed", 0), ()).drop_duplicates(effects.PAIR)
-        keys = rows[effects.PAIR].itertuples(index=False, name=None)
-        pictures |= dict(zip(keys, torch.cat([*composites(rows, collection, **how)]), strict=True))
-    return pictures
 
 
 def counts(alone: Mapping[str, np.ndarray], images: pd.DataFrame | None = None) -> pd.DataFrame:

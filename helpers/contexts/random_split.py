@@ -10,7 +10,7 @@ import pandas as pd
 
 from .. import stats
 from . import effects
-from .cross_evaluation import BARS
+from .effects import BARS
 
 
 def hidden(table: pd.DataFrame, error: Callable) -> pd.DataFrame:

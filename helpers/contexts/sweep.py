@@ -2,13 +2,11 @@
 with a bias and its clean twin. The pair is the unit of every interval."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import scipy.stats
 
-from helpers import recorded as records
 from helpers import stats
 from helpers.contexts.calibration import area_under_curve, clear
 
@@ -23,15 +21,6 @@ ALL = "mean of the contexts"
 # of the comparisons without a reference the best on six pairs that were not recorded
 BEST = "context alone, logits, less other contexts"
 SIMPLEST = "worst context, decisions, raw"
-
-
-def recorded(path: Path | None = None) -> pd.DataFrame:
-    """The pairs made beforehand, or those of a file; a ValueError where there is no such file."""
-    if path is None:
-        return records.read("context_worlds.csv")
-    if not path.is_file():
-        raise ValueError(f"There is no file {path.name!r}; sweeps/context_bias.smk makes one.")
-    return pd.read_csv(path)
 
 
 def by_pair(worlds: pd.DataFrame, column: str) -> np.ndarray:

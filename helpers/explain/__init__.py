@@ -1,5 +1,6 @@
 """One call for every explanation method: `explain(model, images, targets, method)`.
-The methods are in `maps` and, relevance propagation, in `lrp`; `layers` is where they look."""
+Methods take (model, images in [0, 1], targets) and settings, and return (B, H, W). What lesson 06
+teaches of them are generated modules; LRP is in `lrp`; `layers` is where all of them look."""
 
 import copy
 import inspect
@@ -7,32 +8,95 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import nn
 
-from helpers.explain import layers, lrp
-from helpers.explain import maps as by
+from helpers.explain import cam, gradients, layers, lrp, superpixels
+from helpers.explain.layers import gradient_at, reduced, resized
 from helpers.explain.lrp import NotConserved
 from helpers.models.inference import refuse_other_ranges
 
 __all__ = ["METHODS", "Maps", "NotConserved", "explain"]
 
 
+def gradcam(model, images, targets, *, layer="last map") -> torch.Tensor:
+    """GradCAM (Selvaraju et al. 2017)."""
+    return resized(cam.gradcam(*gradient_at(model, images, targets, layer)), images)
+
+
+def gradcam_plus_plus(model, images, targets, *, layer="last map") -> torch.Tensor:
+    """GradCAM++ (Chattopadhay et al. 2018), for scores that are exp(logit)."""
+    return resized(cam.gradcam_plus_plus(*gradient_at(model, images, targets, layer)), images)
+
+
+def smoothgrad(
+    model, images, targets, *, samples=25, sigma=0.15, layer="input", reduce="sum", seed=0
+) -> torch.Tensor:
+    """SmoothGrad (Smilkov et al. 2017); the noise is the same for every image, so that no map
+    depends on its batch."""
+
+    def gradient(noisy):
+        return gradient_at(model, noisy, targets, layer)[1]
+
+    return reduced(gradients.smoothgrad(gradient, images, samples, sigma, seed), reduce, images)
+
+
+def integrated_gradients(
+    model, images, targets, *, steps=32, layer="input", reduce="sum"
+) -> torch.Tensor:
+    """Integrated Gradients (Sundararajan et al. 2017) from the mean colour, which is zero after the
+    model's normalisation, or from a layer's output for it."""
+    plain = torch.zeros_like(images) + torch.as_tensor(model.mean).to(images)
+    ends = (layers.through(model, one, targets, layer)[0].detach() for one in (plain, images))
+    gradient = partial(layers.from_layer, model, images, targets, layer)
+    relevance = gradients.integrated_gradients(gradient, *ends, steps)
+    return reduced(layers.as_map(relevance, layer), reduce, images)
+
+
+def lime(
+    model, images, targets, *, segments=7, samples=256, penalty=1.0, best=None, seed=0
+) -> torch.Tensor:
+    """LIME (Ribeiro et al. 2016) with `segments` cells a side as superpixels (an odd number lies
+    across a mosaic's seams). With `best` the map is 1 in so many of the largest coefficients."""
+    places = grid(segments, images)
+    with torch.no_grad():
+        logit = partial(layers.target_logits, model, targets=targets)
+        coefficients = superpixels.lime(logit, images, places, samples, penalty, seed).T
+    if best is None:
+        area = torch.bincount(places.flatten(), minlength=coefficients.shape[1])
+        return (coefficients / area.clamp(min=1))[:, places]
+    least = coefficients.topk(min(best, coefficients.shape[1]), dim=1).values[:, -1:]
+    return ((coefficients >= least) & (coefficients > 0)).float()[:, places]
+
+
+def grid(segments: int, images: torch.Tensor) -> torch.Tensor:
+    """The number of the superpixel at each place of the images: int64 (H, W)."""
+    size, device = images.shape[-2:], images.device
+    down, across = (torch.arange(n, device=device) * segments // n for n in size)
+    return down[:, None] * segments + across
+
+
 @dataclass(frozen=True)
 class Method:
-    """An explanation method: its name in figures, what computes it, and the settings in which the
-    authors' public code is not `sound`."""
+    """An explanation method: its name in figures, what computes it, and the settings in which two
+    presets differ from `sound`: `paper`, the authors' public code, and `quick`."""
 
     name: str
     run: Callable
     paper: dict = field(default_factory=dict)
+    quick: dict = field(default_factory=dict)
 
     @property
     def sound(self) -> dict:
         """Every setting, with the value that it has where nobody says another."""
         settings = list(inspect.signature(self.run).parameters.values())[3:]
         return {setting.name: setting.default for setting in settings}
+
+    def settings(self, preset: str) -> dict:
+        """Every setting of a preset."""
+        return self.sound | {"sound": {}, "paper": self.paper, "quick": self.quick}[preset]
 
     @property
     def layer(self) -> str | None:
@@ -41,33 +105,28 @@ class Method:
 
 
 _SMOOTHGRAD = {"samples": 10, "sigma": 0.2, "reduce": "max absolute"}
+_LIME = {"samples": 1000, "best": 5}, {"segments": 5, "samples": 40}
 METHODS: dict[str, Method] = {
-    "gradcam": Method("GradCAM", by.gradcam),
+    "gradcam": Method("GradCAM", gradcam),
     "lrp": Method("LRP", lrp.lrp),
-    "smoothgrad": Method("SmoothGrad", by.smoothgrad, _SMOOTHGRAD),
-    "lime": Method("LIME", by.lime, {"segments": 7, "samples": 1000, "best": 5}),
-    "gradcam++": Method("GradCAM++", by.gradcam_plus_plus),
-    "integrated-gradients": Method("IG", by.integrated_gradients, {"steps": 50}),
+    "smoothgrad": Method("SmoothGrad", smoothgrad, _SMOOTHGRAD, {"samples": 6}),
+    "lime": Method("LIME", lime, *_LIME),
+    "gradcam++": Method("GradCAM++", gradcam_plus_plus),
+    "integrated-gradients": Method("IG", integrated_gradients, {"steps": 50}, {"steps": 6}),
 }
 """The six that the paper rates, in its order."""
+PRESETS = "sound", "paper", "quick"
 
 
 @dataclass(frozen=True)
 class Maps:
     """Relevance maps of one method, float32 (N, H, W) at the images' size, on the CPU. The unit is
-    the method's own: only shares can be compared between methods. `seconds` are wall time; `lost`,
-    float32 (N,), by LRP: the share of a map's relevance that nobody can account for."""
+    the method's own: only shares can be compared between methods. `seconds` are wall time."""
 
     maps: torch.Tensor
     method: str
     settings: dict
     seconds: float = 0.0
-    lost: torch.Tensor | None = None
-
-    @property
-    def zero(self) -> int:
-        """Number of maps that are zero everywhere."""
-        return int((self.maps == 0).all(-1).all(-1).sum())
 
 
 def explain(
@@ -85,7 +144,7 @@ def explain(
 
     `images` are (N, 3, H, W), uint8 or float in [0, 1]; `targets` the class to explain, int64 (N,)
     or one int. The `method` is one of `METHODS`, or a function of (model, float images, targets,
-    **settings) that returns a tensor (B, H, W). The `preset` is "sound" or "paper". Most methods
+    **settings) that returns a tensor (B, H, W). The `preset` is one of `PRESETS`. Most methods
     take `layer`: "input", "last map" (the last convolutional one) or a layer's name. NaN or
     infinite relevance is a FloatingPointError, unless not `check_finite`."""
     if not (hasattr(model, "mean") and hasattr(model, "std")):
@@ -100,21 +159,17 @@ def explain(
     device = next(model.parameters()).device
     training = model.training
     model.eval()
-    start, parts, unaccounted = time.perf_counter(), [], []
+    start, parts = time.perf_counter(), []
     try:
         first = _floats(images[:1], device)
         name, run, settings = _prepared(model, first, method, preset, settings)
         for batch, wanted in zip(images.split(batch_size), targets.split(batch_size), strict=True):
             batch = _floats(batch, device)
             maps = run(model, batch, wanted.to(device), **settings)
-            if isinstance(maps, tuple):
-                maps, lost = maps
-                unaccounted.append(lost.float().cpu())
             parts.append(_checked(maps, batch, name, check_finite))
     finally:
         model.train(training)
-    lost = torch.cat(unaccounted) if unaccounted else None
-    return Maps(torch.cat(parts), name, settings, time.perf_counter() - start, lost)
+    return Maps(torch.cat(parts), name, settings, time.perf_counter() - start)
 
 
 def _prepared(model, first, method, preset, changes) -> tuple[str, Callable, dict]:
@@ -123,14 +178,13 @@ def _prepared(model, first, method, preset, changes) -> tuple[str, Callable, dic
         return getattr(method, "__name__", type(method).__name__), method, changes
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not known; use one of {', '.join(METHODS)}")
-    if preset not in ("sound", "paper"):
-        raise ValueError(f"preset={preset!r} is not known; use 'sound' or 'paper'")
+    if preset not in PRESETS:
+        raise ValueError(f"preset={preset!r} is not known; use one of {', '.join(PRESETS)}")
     chosen = METHODS[method]
-    sound, paper = chosen.sound, chosen.paper if preset == "paper" else {}
-    unknown = [name for name in changes if name not in sound]
-    if unknown:
-        raise ValueError(f"{method} has no setting {unknown[0]!r}; it has {', '.join(sound)}")
-    settings = {**sound, **paper, **changes}
+    settings = chosen.settings(preset)
+    if unknown := [name for name in changes if name not in settings]:
+        raise ValueError(f"{method} has no setting {unknown[0]!r}; it has {', '.join(settings)}")
+    settings |= changes
     if chosen.layer:
         settings["layer"] = settings["layer"] or chosen.layer
         if settings["layer"] == "last map":
@@ -146,27 +200,27 @@ def _floats(images: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 
 def _targets(images: torch.Tensor, targets: torch.Tensor | int) -> torch.Tensor:
-    if images.ndim != 4 or images.shape[1] != 3 or len(images) == 0:
-        raise ValueError(f"Images must be (N, 3, H, W) with N > 0, not {tuple(images.shape)}.")
     with suppress(TypeError, ValueError, RuntimeError):  # what is no number is refused below
         targets = torch.as_tensor(targets)
         targets = targets.repeat(len(images)) if targets.ndim == 0 else targets
-    wanted = (torch.int64, (len(images),))
-    if (getattr(targets, "dtype", None), getattr(targets, "shape", None)) != wanted:
-        what = getattr(targets, "dtype", repr(targets))
+    kind = getattr(targets, "dtype", repr(targets)), tuple(getattr(targets, "shape", ()))
+    images_fit = images.ndim == 4 and images.shape[1] == 3 and len(images) > 0
+    if not images_fit or kind != (torch.int64, (len(images),)):
         raise ValueError(
-            f"Targets must be int64 of shape ({len(images)},), one an image, or one int; these are "
-            f"{what} of shape {tuple(getattr(targets, 'shape', ()))}."
+            f"Images must be (N, 3, H, W) with N > 0; these are {tuple(images.shape)}. Targets "
+            f"must be int64 of shape ({len(images)},), one an image, or one int; these are "
+            f"{kind[0]} of shape {kind[1]}."
         )
     return targets
 
 
 def _checked(maps: torch.Tensor, images: torch.Tensor, method: str, finite: bool) -> torch.Tensor:
     """A batch of maps as float32 on the CPU, refused where it does not fit its images."""
-    wanted = (len(images), *images.shape[-2:])
-    if not isinstance(maps, torch.Tensor) or tuple(maps.shape) != wanted:
-        actual = tuple(maps.shape) if isinstance(maps, torch.Tensor) else type(maps).__name__
-        raise ValueError(f"{method} must return a tensor of shape {wanted}, not {actual}.")
+    maps, wanted = torch.as_tensor(maps), (len(images), *images.shape[-2:])
+    if tuple(maps.shape) != wanted:
+        raise ValueError(
+            f"{method} must return a tensor of shape {wanted}, not {tuple(maps.shape)}."
+        )
     maps = maps.detach().float().cpu()
     if finite and not maps.isfinite().all():
         unfit = ~maps.isfinite().all(-1).all(-1)

@@ -1,8 +1,8 @@
 """What happens at a layer: its output, the gradient there, and which layer has the last map."""
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, suppress
+from functools import partial
 
 import torch
 from torch import nn
@@ -10,10 +10,8 @@ from torch.nn.functional import interpolate
 
 REDUCTIONS = {  # of channels; only the first keeps evidence for the class apart from the rest
     "sum": lambda relevance: relevance.sum(1, keepdim=True),
-    "absolute sum": lambda relevance: relevance.sum(1, keepdim=True).abs(),
     "max absolute": lambda relevance: relevance.abs().amax(1, keepdim=True),
 }
-EXTRA = 5  # tokens beside those of the image's patches: the class's, and registers
 # modules whose output is the map of the module before them, only pooled to a fixed size or masked
 NO_MAP_OF_THEIR_OWN = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.modules.dropout._DropoutNd)
 
@@ -43,31 +41,24 @@ def named(model: nn.Module, name: str) -> nn.Module:
     raise ValueError(f"There is no layer {name!r}; the outermost layers are {known}.")
 
 
-@contextmanager
-def output_of(model: nn.Module, layer: str) -> Iterator[list[torch.Tensor]]:
-    """Keep the output of a layer while the model runs, as it is before anything works on it."""
+@torch.enable_grad()
+def through(model: nn.Module, images, targets, layer: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """What the images are at a layer, ``input`` being they themselves, before anything works on
+    it; and the targets' logits. A layer that gives no single tensor, once, is a ValueError."""
+    if layer == "input":
+        return images, target_logits(model, images, targets)
     kept = []
 
     def keep(_, __, output):
-        if not isinstance(output, torch.Tensor):
-            raise ValueError(f"Layer {layer!r} gives no single tensor; name one in or after it.")
         kept.append(output)
-        return output.clone()  # what follows may work in place
+        return output.clone() if isinstance(output, torch.Tensor) else None  # may work in place
 
-    hook = named(model, layer).register_forward_hook(keep)
-    try:
-        yield kept
-    finally:
-        hook.remove()
+    with named(model, layer).register_forward_hook(keep):
+        logits = target_logits(model, images, targets)
     if len(kept) != 1:
         raise ValueError(f"Layer {layer!r} runs {len(kept)} times; name one that runs once.")
-
-
-@torch.enable_grad()
-def through(model: nn.Module, images, targets, layer: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """What the images are at a layer, ``input`` being they themselves, and the targets' logits."""
-    with nullcontext([images]) if layer == "input" else output_of(model, layer) as kept:
-        logits = target_logits(model, images, targets)
+    if not isinstance(kept[0], torch.Tensor):
+        raise ValueError(f"Layer {layer!r} gives no single tensor; name one in or after it.")
     return kept[0], logits
 
 
@@ -100,18 +91,13 @@ def from_layer(
 
 
 def as_map(output: torch.Tensor, layer: str) -> torch.Tensor:
-    """A layer's output (B, C, h, w); tokens (B, N, C) of square images, after up to `EXTRA` others,
-    are laid out as a map."""
-    if output.ndim == 4 and output.shape[-2:] != (1, 1):
-        return output
-    side = int(output.shape[1] ** 0.5) if output.ndim == 3 else 0
-    if side < 2 or output.shape[1] - side**2 > EXTRA:
+    """A layer's output (B, C, h, w), refused where it is no map of more than one pixel."""
+    if output.ndim != 4 or output.shape[-2:] == (1, 1):
         raise ValueError(
             f"The output of layer {layer!r}, of shape {tuple(output.shape)}, is no map of more "
-            "than one pixel: name a layer that gives (images, channels, height, width), or tokens "
-            "of a square image."
+            "than one pixel: name a layer that gives (images, channels, height, width)."
         )
-    return output[:, -(side**2) :].transpose(1, 2).unflatten(2, (side, side))
+    return output
 
 
 def reduced(relevance: torch.Tensor, how: str, images: torch.Tensor) -> torch.Tensor:
@@ -151,25 +137,21 @@ def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
     if any(len(shape) == 3 and list(m.parameters()) for _, m, shape in before[maps[-1] :]):
         raise ValueError(
             f"{type(network).__name__} has no feature map before its classifier: layers that work "
-            f"on tokens come after {name!r}. Name a layer that gives a map, or tokens of patches."
+            f"on tokens come after {name!r}. Name a layer that gives a map."
         )
     return name
 
 
 def ran(model: nn.Module, image: torch.Tensor) -> list[tuple]:
     """Name, module, first input and output of the modules that give a tensor, as they end."""
-    runs, handles = [], []
-    for name, module in network_of(model).named_modules():
+    runs = []
 
-        def note(module, inputs, output, name=name):
-            if isinstance(output, torch.Tensor):
-                runs.append((name, module, inputs[0] if inputs else None, output))
+    def note(name, module, inputs, output):
+        if isinstance(output, torch.Tensor):
+            runs.append((name, module, inputs[0] if inputs else None, output))
 
-        handles.append(module.register_forward_hook(note))
-    try:
-        with torch.no_grad():
-            model(image)
-    finally:
-        for handle in handles:
-            handle.remove()
+    with ExitStack() as hooks, torch.no_grad():
+        for name, module in network_of(model).named_modules():
+            hooks.enter_context(module.register_forward_hook(partial(note, name)))
+        model(image)
     return runs

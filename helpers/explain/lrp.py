@@ -21,9 +21,9 @@ class NotConserved(ValueError):
     """Relevance was lost or made on the way: this network is not one that these rules fit."""
 
 
-def lrp(model, images, targets, *, layer="input") -> tuple[torch.Tensor, torch.Tensor]:
-    """LRP (Bach et al. 2015) to the input or a layer's output, and what is `lost`: alpha1-beta0 in
-    convolutions, z^B (Montavon et al. 2017) in the first of them, epsilon in linear layers."""
+def lrp(model, images, targets, *, layer="input") -> torch.Tensor:
+    """LRP (Bach et al. 2015) to the input or a layer's output: alpha1-beta0 in convolutions, z^B
+    (Montavon et al. 2017) in the first of them, epsilon in linear layers."""
     relevance, _, lost = propagate(model, images, targets, layer)
     refused = lost > TOLERANCE  # NaN, of NaN or infinite logits, makes its map NaN below
     if refused.any():
@@ -35,7 +35,7 @@ def lrp(model, images, targets, *, layer="input") -> tuple[torch.Tensor, torch.T
             "as ReLU6, normalisation that is not batch normalisation). Use another method."
         )
     relevance[lost.isnan()] = torch.nan
-    return reduced(relevance, "sum", images), lost
+    return reduced(relevance, "sum", images)
 
 
 @torch.enable_grad()

@@ -1,6 +1,7 @@
 """The figures of notebooks 01 to 05 (*Assessing Biases through Visual Contexts*), in their order.
 `colours` is the palette, from class to colour; `context_of` names the context of each class."""
 
+import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
 
@@ -10,6 +11,8 @@ import pandas as pd
 import seaborn as sns
 import torch
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
@@ -21,6 +24,7 @@ framed, image_grid, palette, show = style.framed, style.image_grid, style.palett
 context_name = style.context_name
 
 Names = Mapping[str, str]
+Pairs = Sequence[tuple[str, str]]
 PAIR = ["object_class", "context_class"]
 RISES, FALLS = style.RED, style.BLUE
 NOTHING = "nothing"  # pasted: the context alone
@@ -29,6 +33,22 @@ PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
 ORANGE = "#D55E00"
 EMPTY, THEIRS = {"mfc": "white", "mew": 1.8}, PAPER | {"mfc": FAINT, "mec": FAINT}
 REFERENCE = {"marker": "|", "ms": 14, "mew": 2.5, "color": INK}
+
+
+def colour_alone(table: Table) -> Figure:
+    """How often one mean colour names the class, for each set and region, by `given_away`."""
+    table = table.assign(row=table["set"] + ", " + table["region"])
+    looks = {name: {"color": SET_COLOURS[name]} for name in table["set"].unique()}
+    fig = style.forest(table, "accuracy", "row", looks, "set", apart=0, width=8.5)
+    [ax] = fig.axes
+    ax.plot(table["chance"], range(len(table)), ls="", **REFERENCE)
+    ax.set(xlim=(0, 1), xlabel="classes guessed right")
+    ax.xaxis.set_major_formatter(PercentFormatter(1))
+    most = table.loc[table["accuracy"].idxmax()]
+    title = f"The mean colour of {most['set']}'s {most['region']} alone names the class in"
+    title += f" {most['accuracy']:.0%} of the images"
+    entries = {"one mean colour": {}, "guessing at random": REFERENCE}
+    return style.headed(fig, title, entries, "Whiskers: 95% intervals for other test images.")
 
 
 def accuracy_bars(table: Table, n_classes: int) -> Figure:
@@ -297,10 +317,20 @@ def _bars(ax: Axes, part: Table, colours: Names, looks: Looks, pictures: Mapping
         inset.set_axis_off()
 
 
-def taken_for(table: Table, colours: Names, title: str) -> Figure:
-    """Which classes images are taken for, by `pasting.decisions`: a panel a network, a bar a kind
-    of image, shares in the class's colour."""
-    networks = list(table.index.unique(0))
+def taken_for(table: Table, colours: Names, *, alone: bool) -> Figure:
+    """Which classes contexts `alone` are taken for, or objects on white and on other contexts, by
+    lesson 04: a panel a network, shares in the class's colour."""
+    kinds, networks = table.index.get_level_values(1), list(table.index.unique(0))
+    table = table[kinds.str.endswith(" alone") if alone else kinds.str.contains(", ")]
+    if alone:  # the class that is named most by the reference, if there is one
+        label = table.loc[networks[-1]].mean().idxmax()
+        texts = [f"the {who} takes {table.loc[who, label].mean():.0%}" for who in networks[::-1]]
+        title = f"Contexts alone: {', '.join(texts)} for a {label}"
+    else:
+        label = min(table, key=lambda name: table.loc[(networks[0], f"{name}, white"), name])
+        known = [table.loc[(who, f"{label}, white"), label] for who in networks]
+        texts = [f"the {who} knows {share:.0%}" for who, share in zip(networks, known, strict=True)]
+        title = f"Class {label} on white: {', '.join(texts)}"
     size = (9.5, 0.36 * len(table.index.unique(1)) + 1.6)
     fig, axes = plt.subplots(1, len(networks), figsize=size, sharey=True, squeeze=False)
     for ax, network in zip(axes[0], networks, strict=True):
@@ -318,6 +348,48 @@ def taken_for(table: Table, colours: Names, title: str) -> Figure:
     return style.headed(fig, title, looks)
 
 
+def two_methods(both: Table, ranks: Mapping, colours: Names, context_of: Names) -> Figure:
+    """Mosaics flipped and composites taken for the context, a point a pair (lesson 04):
+    a panel the paper, one the model. `ranks` are their rank correlations."""
+    tables = {who: both[who].reset_index() for who in ("paper", "model") if who in ranks}
+    every = pd.concat(tables.values())
+    fig, axes = plt.subplots(1, len(tables), figsize=(9.5, 4.7), squeeze=False)
+    texts = {who: "not defined" if np.isnan(ranks[who]) else f"{ranks[who]:.2f}" for who in tables}
+    marks = dict(zip(every["object_class"].unique(), itertools.cycle("osD^vP"), strict=False))
+    for ax, (who, table) in zip(axes[0], tables.items(), strict=True):
+        for row in table.itertuples():
+            look = {"color": colours[row.context_class], "ms": 9, "alpha": 0.85, "clip_on": False}
+            ax.plot(row.mosaic_share, row.paste_share, marks[row.object_class], **look)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter(PercentFormatter(1))
+        ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title=f"the {who}", aspect="equal")
+        ax.set(xlabel="mosaics flipped", ylabel="composites taken for the context's class")
+    title = "Pasting and mosaics: their rank correlation over the pairs is "
+    title += ", ".join(f"{texts[who]} ({who})" for who in tables)
+    looks = _of_contexts(every, colours, context_of)
+    looks |= {f"{name} pasted": {"marker": mark} for name, mark in marks.items()}
+    return style.headed(fig, title, looks)
+
+
+def explained(images: torch.Tensor, maps: torch.Tensor, captions: Sequence, title: str) -> Figure:
+    """Image beside map beside overlay (Figure 16): uint8 (N, 3, H, W) and float (N, H, W).
+    Positive relevance is drawn as a share of the map's largest; an empty map is black."""
+    cols = min(6, 3 * len(images))
+    trios = [p for image, one in zip(images, maps, strict=True) for p in (image, one, image)]
+    names = [text for caption in captions for text in (caption, "", "")]
+    fig = framed(trios, names, cols=cols, title=title)
+    height, width = images.shape[-2:]
+    over = {"alpha": 0.55, "extent": (-0.5, width - 0.5, height - 0.5, -0.5)}
+    for ax, image, one in zip(fig.axes[2::3], images, maps, strict=False):
+        ax.imshow(image.float().mean(0).numpy(), cmap="gray", vmin=0, vmax=255)
+        style.heat(ax, one, interpolation="bilinear", **over)
+    shade = ScalarMappable(Normalize(0, 1), style.MAP)
+    bar = fig.colorbar(shade, ax=fig.axes, shrink=0.6, pad=0.01)
+    bar.set_label("relevance\n(1: the map's most)", fontsize=9)
+    bar.ax.tick_params(labelsize=8)
+    return fig
+
+
 def _of(table: Table, **values) -> Table:
     """The rows that have these values in the columns of these names."""
     return table[(table[list(values)] == list(values.values())).all(axis=1)]
@@ -326,6 +398,12 @@ def _of(table: Table, **values) -> Table:
 def _of_paper(table: Table, label: str) -> dict:
     """The legend's entry of the paper's values, where there are any."""
     return {label: PAPER} if table["paper"].notna().any() else {}
+
+
+def _of_contexts(table: Table, colours: Names, context_of: Names) -> dict:
+    """The legend's entries of a table's contexts."""
+    contexts = table["context_class"].unique()
+    return {context_name(name, context_of): {"color": colours[name]} for name in contexts}
 
 
 def readings(table: Table, context_of: Names, title: str, units: Names) -> Figure:
@@ -352,3 +430,73 @@ def by_class(tables: Mapping[str, Table], measures: Names, title: str, of="class
     for ax in fig.axes:
         ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     return style.headed(fig, title, looks, WHISKERS)
+
+
+def responses(effects: Table, context_of: Names, title: str, unit: str) -> Figure:
+    """A measure in pairs of worlds: a panel a context, a line from each clean twin to its biased
+    world, red where it rises and blue where it falls. Columns: pair, context_class, world, dose,
+    effect."""
+    contexts = list(context_of)
+    fig, axes = plt.subplots(1, len(contexts), figsize=(10, 3.4), sharex=True, sharey=True)
+    for ax, name in zip(axes, contexts, strict=True):
+        part = effects[effects["context_class"] == name].set_index(["pair", "world"]).unstack()
+        change = part["effect"]["biased"] - part["effect"]["twin"]
+        for pair, row in part.iterrows():
+            ends = [row[value][["twin", "biased"]] for value in ("dose", "effect")]
+            ax.plot(*ends, lw=1, alpha=0.6, color=RISES if change[pair] > 0 else FALLS)
+        up, down = (change > 0).sum(), (change < 0).sum()
+        ax.set_title(f"{context_name(name, context_of)}\nup in {up}, down in {down}", fontsize=10)
+        ax.set_xlabel("dose")
+    axes[0].set_ylabel(unit)
+    looks = {"larger with the bias": {"color": RISES, "ls": "-"}}
+    looks |= {"smaller with the bias": {"color": FALLS, "ls": "-"}}
+    text = "A line is a pair of worlds: it begins at the clean twin and ends at the biased world."
+    return style.headed(fig, title, looks, text)
+
+
+def rates(table: Table, title: str) -> Figure:
+    """`sweep.rates`: a line a measure, a panel a kind (false alarms, what is called by dose)."""
+    looks = {"": {"color": style.BLUE, "ms": 6}}
+    size = {"across": 5, "width": 11, "apart": 0}
+    fig = style.forest(table, "share", "measure", looks, None, "kind", **size)
+    for ax, kind in zip(fig.axes, table["kind"].unique(), strict=False):
+        ax.set(xlim=(-0.03, 1.03), xticks=[0, 0.5, 1])
+        ax.set_title(textwrap.fill(kind, 16), fontsize=10)
+        ax.xaxis.set_major_formatter(PercentFormatter(1))
+    note = "Whiskers: 95% intervals for other pairs of worlds."
+    return style.headed(fig, title, note=note)
+
+
+def areas(table: Table, context_of: Names, title: str) -> Figure:
+    """`sweep.told_apart`: a cell a measure and context, orange above chance and blue below it."""
+    wide = table.pivot(index="measure", columns="context_class", values="auc")
+    last = [name for name in wide if name not in context_of]
+    wide = wide.loc[table["measure"].unique(), [*context_of, *last]]
+    shades = plt.colormaps["PuOr_r"](0.5 + (wide.to_numpy() - 0.5) * 0.8)
+    names = [context_name(name, context_of) if name in context_of else name for name in wide]
+    fig, ax = plt.subplots(figsize=(9.5, 1 + 0.3 * len(wide)))
+    style.cells(ax, shades[..., :3], wide.map("{:.2f}".format), wide.index, names)
+    ax.xaxis.tick_top()
+    return style.headed(fig, title)
+
+
+def estimators(table: Table, measures: Names, colours: Names, context_of: Names, title: str):
+    """Each context of each world: what a measure (a column) says against the reliance of the
+    network, a panel a measure."""
+    fig, axes = plt.subplots(1, len(measures), figsize=(10, 3.4), sharey=True)
+    for ax, column in zip(axes, measures, strict=True):
+        for of, part in table.groupby("context_class"):
+            ax.plot(part[column], part["reliance"], ".", ms=4, alpha=0.6, color=colours[of])
+        ax.set(title=column.replace(", ", "\n", 1), xlabel=column.split(", ")[1])
+    axes[0].set_ylabel("reliance on the context")
+    looks = {context_name(of, context_of): {"color": colours[of]} for of in context_of}
+    return style.headed(fig, title, looks, "A dot is a context of a world, biased or clean.")
+
+
+def grounds(table: Table, title: str) -> Figure:
+    """`sweep.told_apart` beside several grounds: a panel a context, a line a measure (column line),
+    a mark a ground."""
+    looks = style.series(table["ground"])
+    size = {"across": 5, "width": 11, "at": 0.5}
+    fig = style.forest(table, "auc", "line", looks, "ground", "panel", **size)
+    return style.headed(fig, title, looks, "Whiskers: 95% intervals for other pairs of worlds.")

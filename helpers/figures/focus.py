@@ -98,7 +98,7 @@ FACES = {"trained": {}, "stopped early": {"mfc": "white"}}
 
 
 def accuracy_and_focus(table: Table) -> Figure:
-    """Focus against accuracy, from `controls.with_accuracy`: small dots are trainings, large marks
+    """Focus against accuracy, as lesson 06 makes them: small dots are trainings, large marks
     their means; a model is joined to itself, stopped early."""
     looks = style.series(table["architecture"])
     methods = [name for name in ("GradCAM", "LRP", "LIME") if name in table]

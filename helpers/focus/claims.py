@@ -5,9 +5,9 @@ import pandas as pd
 from statsmodels.regression.linear_model import OLS
 
 from helpers import stats
-from helpers.focus import feature, pairs
+from helpers.focus import feature
 from helpers.focus.controls import MAP
-from helpers.focus.means import CHANCE, contrast, mean
+from helpers.focus.means import CHANCE, PAIR, contrast, mean
 from helpers.stats import Estimate
 
 ROUNDING = 1e-3
@@ -56,33 +56,25 @@ def _alike(means: pd.Series, between: str) -> stats.Mean:
 
 
 def of_accuracy(table: pd.DataFrame) -> list[Estimate]:
-    """Whether the Focus of LRP and LIME follows accuracy more than GradCAM's: by slopes."""
+    """Whether the Focus of LIME and LRP follows accuracy more than GradCAM's, by slopes; and mean
+    Focus of GradCAM on networks that are not `WELL_FIT`, and of LRP on those that are."""
+    well, slope = table["accuracy"] >= WELL_FIT, ["accuracy"]
+    claims = {
+        "focus/accuracy/lime": ({"LIME": 1, "GradCAM": -1}, table, slope),
+        "focus/accuracy/lrp": ({"LRP": 1, "GradCAM": -1}, table, slope),
+        "focus/fit/gradcam": ({"GradCAM": 1}, table[~well], []),
+        "focus/fit/lrp": ({"LRP": 1}, table[well], []),
+    }
     estimates = []
-    for method in sorted({"LRP", "LIME"} & set(table)):
-        known = table.dropna(subset=[method, "GradCAM"])
-        line = OLS(known[method] - known["GradCAM"], known[["accuracy"]].assign(constant=1.0))
-        estimates += _clustered(f"focus/accuracy/{method.lower()}", line, known)
+    for claim, (weights, rows, by) in claims.items():
+        known = rows.dropna(subset=list(weights)) if {*weights} <= {*table} else rows[:0]
+        if known["network"].nunique() >= 5:  # fewer give no interval
+            line = OLS(known[list(weights)] @ pd.Series(weights), known[by].assign(constant=1.0))
+            networks = {"groups": known["network"].factorize()[0]}
+            fitted = line.fit(cov_type="cluster", cov_kwds=networks, use_t=True)
+            interval = fitted.params.iloc[0], *fitted.conf_int().iloc[0]
+            estimates.append(Estimate(claim, interval, note=f"{len(known)} networks and sets"))
     return estimates
-
-
-def of_fit(table: pd.DataFrame) -> list[Estimate]:
-    """Mean Focus of GradCAM on networks that are not `WELL_FIT`, and of LRP on those that are."""
-    estimates, well = [], table["accuracy"] >= WELL_FIT
-    for method, rows in (("GradCAM", table[~well]), ("LRP", table[well])):
-        known = rows.dropna(subset=[method]) if method in table else rows[:0]
-        line = OLS(known[method], np.ones(len(known))) if len(known) else None
-        estimates += _clustered(f"focus/fit/{method.lower()}", line, known)
-    return estimates
-
-
-def _clustered(claim: str, line: OLS, known: pd.DataFrame) -> list[Estimate]:
-    """A line's first coefficient, clustered by network; nothing from fewer than five."""
-    if known["network"].nunique() < 5:
-        return []
-    groups = {"groups": known["network"].factorize()[0]}
-    fitted = line.fit(cov_type="cluster", cov_kwds=groups, use_t=True)
-    interval = fitted.params.iloc[0], *fitted.conf_int().iloc[0]
-    return [Estimate(claim, interval, note=f"{len(known)} networks and sets")]
 
 
 def of_controls(known: pd.DataFrame) -> list[Estimate]:
@@ -105,7 +97,7 @@ def of_controls(known: pd.DataFrame) -> list[Estimate]:
 
 def of_feature(pair: tuple[str, str], placed, rated, reference) -> list[Estimate]:
     """Where a pair's wrong relevance lies (`placed`), and what painting it over does."""
-    about = dict(zip(pairs.PAIR, pair, strict=True))
+    about = dict(zip(PAIR, pair, strict=True))
     estimates = [Estimate("suite/focus/rise", feature.rise(rated).interval(), about)]
     if reference is not None:
         rises = feature.rises(rated), feature.rises(reference)
@@ -134,7 +126,7 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
 
 def of_trials(table: pd.DataFrame) -> list[Estimate]:
     """What `judged` trials show; differences are taken seed by seed."""
-    trial = table.set_index(["dose", "seed", *pairs.PAIR])
+    trial = table.set_index(["dose", "seed", *PAIR])
     full, none = trial.loc[1], trial.loc[0]
     learned, by_seed = full[full["learned"]], {"seeds": table["seed"].nunique()}
     first = full.groupby("seed")["first"].mean() - none.groupby("seed")["first"].mean()

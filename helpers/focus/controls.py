@@ -15,8 +15,8 @@ from helpers import explain
 from helpers.data import ImageSet, mosaic
 from helpers.explain import METHODS, NotConserved, layers
 from helpers.focus.mosaics import CELLS, batches, cut, layouts
-from helpers.focus.networks import Model, right
-from helpers.focus.rating import label_of, method_settings, ratings, score
+from helpers.focus.networks import Model
+from helpers.focus.rating import label_of, score
 from helpers.models.networks import Classifier
 from helpers.store import progress
 
@@ -25,7 +25,6 @@ AT_MAP = {"": {}, MAP: {"layer": MAP}}
 SETTINGS = {"integrated-gradients": AT_MAP, "lrp": AT_MAP}
 SETTINGS |= {"lime": {"": {}, "grid on the seams, no penalty": {"segments": 4, "penalty": 1e-9}}}
 """How methods are asked in disconnected networks, if not with their own settings only."""
-FOLLOWED = ("lrp", "lime", "gradcam")  # methods whose Focus is set beside accuracy
 
 
 def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -76,7 +75,7 @@ class Disconnected(Classifier):
 
 
 def in_disconnected(model: Model, images: ImageSet, table, methods: Iterable) -> pd.DataFrame:
-    """Focus of every method in networks where the right one is 1; `why` a method refuses them."""
+    """Focus of every method in networks where the right one is 1; NaN where a method refuses."""
     mosaics = torch.cat(list(batches(table, images.images)))
     classes = torch.tensor([model.logit[name] for name in table["target"]])
     where, tables = layouts(table), []
@@ -113,29 +112,13 @@ def _maps(whole: Disconnected, mosaics, targets, methods: Iterable) -> Iterator[
     """Every way to ask each method: columns that say it, and its maps; None where it refuses."""
     for method in progress(methods, desc="disconnected networks", delay=2):
         default = METHODS[method].layer if method in METHODS else None
-        quick = method_settings(method, "quick") if method in METHODS else {}
         for setting, more in SETTINGS.get(method, {"": {}}).items():
             reads = MAP if MAP in (default, more.get("layer")) else "input"
-            settings = quick | more | ({"layer": whole.layer} if reads == MAP else {})
+            settings = {"preset": "quick"} | more | ({"layer": whole.layer} if reads == MAP else {})
             named = filter(None, [label_of(method), setting or reads.removeprefix("input")])
             about = {"method": label_of(method), "reads": reads, "name": ", ".join(named)}
             try:
                 maps = explain.explain(whole, mosaics, targets, method, **settings).maps
-                yield about | {"why": ""}, maps
-            except NotConserved as refusal:
-                yield about | {"why": str(refusal)}, None
-
-
-def with_accuracy(models, stopped, images, tables, methods, **more) -> pd.DataFrame:
-    """Accuracy beside the mean Focus of `FOLLOWED`, by training, also of those `stopped` early."""
-    cases = [(model, "trained") for model in models] + [(m, "stopped early") for m in stopped]
-    rows, followed = [], [method for method in FOLLOWED if method in methods]
-    for model, how in progress(cases, desc="accuracy and Focus", delay=2):
-        rated = ratings([model], images, tables, followed, **more)
-        means = rated.groupby(["training", "method"])["focus"].mean().unstack().reset_index()
-        case = {"architecture": model.recipe.architecture, "set": model.trained_on, "how": how}
-        share = right(model, images[model.trained_on]).mean(1)
-        rows.append(means.assign(accuracy=share, model=model.name, **case))
-    table = pd.concat(rows, ignore_index=True)
-    table.insert(0, "network", table["model"] + ", training " + table["training"].astype(str))
-    return table
+            except NotConserved:
+                maps = None
+            yield about, maps

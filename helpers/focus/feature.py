@@ -12,20 +12,16 @@ from scipy.ndimage import gaussian_filter
 from scipy.stats import permutation_test
 from torch.nn.functional import max_pool2d
 
-from helpers import data, explain
-from helpers.data import Collection, ImageSet, world
+from helpers import explain
+from helpers.data import ImageSet
 from helpers.data.decoding import decode
-from helpers.data.images import Images
 from helpers.data.mosaic import join
-from helpers.focus import networks
-from helpers.focus.means import contrast, mean
-from helpers.focus.mosaics import CELLS, batches, cut, layouts
+from helpers.focus.means import PAIR, contrast, mean
+from helpers.focus.mosaics import CELLS, batches, cut, in_mosaics, layouts
 from helpers.focus.networks import Model
 from helpers.focus.painting import fill
-from helpers.focus.pairs import PAIR, in_mosaics
 from helpers.focus.rating import rate, score
 from helpers.models.inference import logits
-from helpers.models.recipe import Recipe
 from helpers.stats import Mean
 
 EFFECT = 0.1  # rise of Focus that counts, set on development seeds (900 to 902) before the trials
@@ -112,21 +108,6 @@ def gains(model: Model, without: ImageSet, marked: ImageSet, pair: tuple[str, st
     return (ask[0] - ask[1])[..., model.logit[pair[0]]].numpy()
 
 
-def held_out(collection: Collection, described: Images, recipe: Recipe, seed: int) -> dict:
-    """Images of mosaics by what was done to the outer ones: "as it is", and with eyespots."""
-    if described.eyespot is None:
-        return {BEFORE: networks.held_out(collection, recipe)[networks.main_set(collection)]}
-    return world.marked(described.size, seed, described.per_class or 150, described.context_bias)
-
-
-def reference(described: Images, recipe: Recipe, seed: int) -> Model | None:
-    """The same model trained at dose 0, where the eyespot says nothing; None without eyespots."""
-    if described.eyespot is None:
-        return None
-    unmoved = data.load(replace(described, eyespot=0.0), seed, with_contexts=False)
-    return networks.model(unmoved, recipe, seed)
-
-
 def marks(model: Model, images: ImageSet, pair, folder: str | None) -> torch.Tensor:
     """The feature that a pair is suspected to share, as masks (N, H, W): where it was planted, else
     white on black in the PNG files of a folder, which are named as the images' files and as large,
@@ -203,8 +184,8 @@ def _outer(maps: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
 
 
 def explained(model: Model, images: ImageSet, rows: pd.DataFrame, method, mask=None) -> dict:
-    """What `mosaics_explained` of the figures draws of `pairs.extremes`; or, with a `mask`, bool
-    (2 H, 2 W), of the one mosaic of a design as it is, and with the mask painted over."""
+    """What `mosaics_explained` of the figures draws of rows of a design with the column kind; or,
+    with a `mask`, bool (2 H, 2 W), of one row, as it is and with the mask painted over."""
     mosaics = torch.cat(list(batches(rows, images.images)))
     if mask is None:
         kinds = rows["kind"]

@@ -1,4 +1,5 @@
-"""Means of Focus over trainings and mosaics, with intervals that know of shared images."""
+"""Means of Focus over trainings and mosaics, with intervals that know of shared images; and by them
+the class pairs that a model confuses (section I-C)."""
 
 from __future__ import annotations
 
@@ -9,12 +10,14 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from helpers import stats
 from helpers.focus.mosaics import IMAGES, TARGETS
 from helpers.stats import Mean
 
 SHOWN = ["set", "mosaic"]  # which mosaic a row is of
 BY = ["architecture", "training"]  # which network explained it
 CHANCE = "chance"
+PAIR = ["target", "outer"]
 
 
 def mean(rated: pd.DataFrame) -> Mean:
@@ -124,3 +127,32 @@ def _over_shared(apart: np.ndarray, number: np.ndarray, shared: sparse.csr_array
     """Sums of products of deviations over couples of mosaics that share an image, by cells."""
     deviations = sparse.csr_array((apart, (np.arange(len(apart)), number)))
     return (deviations.T @ (shared @ deviations)).toarray()
+
+
+def ranked(rated: pd.DataFrame) -> pd.DataFrame:
+    """Every ordered pair, the lowest mean Focus first, of ratings by one method; p of "lower than
+    the same target's `others`" is one-sided, and adjusted by Holm over all pairs."""
+    if rated["method"].nunique() > 1 or rated["outer"].str.contains(" + ", regex=False).any():
+        raise ValueError("Rank pairs by one method and mosaics of two classes, not by several.")
+    counted = rated.assign(undefined=rated["focus"].isna()).groupby(PAIR, sort=False)
+    table = counted.agg(mosaics=("mosaic", "nunique"), undefined=("undefined", "sum"))
+    known = Means.of(rated.dropna(subset=["focus"]), PAIR)
+    rows = []
+    for pair in known.focus.index:
+        focus, low, high = np.clip(known.contrast(pd.Series({pair: 1.0})).interval(), 0, 1)
+        rows.append(dict(zip(PAIR, pair, strict=True)) | {"focus": focus, "low": low, "high": high})
+        others = [name for name in known.focus.index if name[0] == pair[0] and name != pair]
+        if others:
+            gap = known.contrast(pd.Series({pair: 1.0} | dict.fromkeys(others, -1 / len(others))))
+            p = gap.p / 2 if gap.estimate < 0 else 1 - gap.p / 2
+            rows[-1] |= {"others": focus - gap.estimate, "p": p}
+    tested = pd.DataFrame(rows, columns=[*PAIR, "focus", "low", "high", "others", "p"])
+    table = table.reset_index().merge(tested, how="left", on=PAIR)
+    table["p_adjusted"] = stats.adjust(table["p"])
+    table["rank"] = table["focus"].rank(method="min")
+    return table.sort_values("focus", kind="stable", ignore_index=True)
+
+
+def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:
+    """The rows of one ordered pair."""
+    return table[(table["target"] == target) & (table["outer"] == outer)]

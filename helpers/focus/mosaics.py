@@ -16,12 +16,12 @@ TARGETS = [f"is_target_{cell}" for cell in range(CELLS)]
 
 
 def design(
-    table: pd.DataFrame, classes: Sequence[str], *, per_class: int, two_classes=False, seed=0
+    table: pd.DataFrame, classes: Sequence[str], *, per_class: int = 0, per_pair: int = 0, seed=0
 ) -> pd.DataFrame:
     """Decide which four images of a table with the column `class` each mosaic shows, and where.
-    Two are of the target class, of which `per_class` mosaics are made (100 in the paper's code).
-    The others are of any class, or with `two_classes` both of one (section I-C). Images are rows of
-    `table`, by cell. Too few classes or images, and training images, are a ValueError."""
+    Two are of the target class, of which `per_class` mosaics are made (100 in the paper's code),
+    the others of any class; or `per_pair` of every ordered pair, both of one (section I-C). Images
+    are rows of `table`, by cell. Too few of them, and training images, are a ValueError."""
     counts = table["class"].value_counts().reindex(list(classes), fill_value=0)
     if len(classes) < 2 or counts.min() < 2:
         raise ValueError(
@@ -41,9 +41,9 @@ def design(
     rows = []
     for target in classes:
         others = [name for name in classes if name != target]
-        slots = per_class if two_classes else 2 * per_class
+        slots = per_pair * len(others) or 2 * per_class
         names = rng.permutation(np.resize(rng.permutation(others), slots)).tolist()
-        columns = (names, names) if two_classes else (names[::2], names[1::2])
+        columns = (names, names) if per_pair else (names[::2], names[1::2])
         for pair in zip(*columns, strict=True):
             images = [inner[target].deal()]
             images.append(inner[target].deal(images))
@@ -83,6 +83,12 @@ def cut(maps: torch.Tensor) -> torch.Tensor:
     height, width = (side // 2 for side in maps.shape[-2:])
     lines = maps[..., :height, :], maps[..., -height:, :]
     return torch.cat([part for line in lines for part in (line[..., :width], line[..., -width:])])
+
+
+def in_mosaics(rows: pd.DataFrame, masks: torch.Tensor) -> torch.Tensor:
+    """Masks (M, H, W) put together as the images of the mosaics are: bool (N, rows, columns)."""
+    stack = masks[:, None].expand(-1, 3, -1, -1).to(torch.uint8)
+    return torch.cat([batch[:, 0] for batch in batches(rows, stack)]) > 0
 
 
 class _Deck:

@@ -93,18 +93,6 @@ def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "
     return Model(recipe, trained_on, [network.eval()], {c: known[plain(c)] for c in classes})
 
 
-def every(collection: Collection, recipes: Sequence[Recipe], seed: int, sets) -> list[Model]:
-    """A model of each recipe on each set; all sets where the collection has none of these."""
-    chosen = [name for name in sets if name in collection.sets] or list(collection.sets)
-    return [model(collection, recipe, seed, name) for recipe in recipes for name in chosen]
-
-
-def stopped_early(collection: Collection, several: Sequence[Model], seed: int) -> list[Model]:
-    """Trainings of the models, stopped after an epoch; none of a network as it is."""
-    trained = [one for one in several if one.recipe.fit != AS_IT_IS]
-    return [model(collection, replace(m.recipe, epochs=1), seed, m.trained_on) for m in trained]
-
-
 def accuracies(several: Sequence[Model], images: Mapping[str, ImageSet]) -> pd.DataFrame:
     """Accuracy of each model, with low and high, on the held-out images of its own set."""
     rows = []

@@ -22,10 +22,6 @@ SCORING = source.Source(  # what decides scores besides their arguments
     "__init__", "data/grids", "data/mosaic", "explain", "focus/equation", "focus/mosaics",
     "focus/rating", "models/inference", "models/networks", "models/reduced",
 )  # fmt: skip
-QUICK = {"smoothgrad": {"samples": 6}, "integrated-gradients": {"steps": 6}}
-QUICK |= {"lime": {"segments": 5, "samples": 40}}
-EFFORTS = {"quick": QUICK, "sound": {"lime": {"segments": 7}}, "paper": {}}
-"""What each effort changes. Superpixels are odd a side: some lie across a mosaic's seams."""
 
 
 def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
@@ -33,15 +29,14 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
     none. `maps` are float (N, H, W); `layouts`, bool (N, rows, columns), are true on target
     cells."""
     typed = maps.is_floating_point() and layouts.dtype == torch.bool
-    fits = maps.ndim == layouts.ndim == 3 and len(maps) == len(layouts)
-    if not (typed and fits and min(np.subtract(maps.shape, layouts.shape)) >= 0):
+    fits = typed and maps.ndim == layouts.ndim == 3 and len(maps) == len(layouts)
+    fits = fits and min(np.subtract(maps.shape, layouts.shape)) >= 0
+    if not fits or (layouts.flatten(1).all(1) | ~layouts.flatten(1).any(1)).any():
         raise ValueError(
             "Maps must be float (N, H, W) and layouts bool (N, rows, columns), no more cells than "
-            f"pixels; not {maps.dtype} {tuple(maps.shape)}, {layouts.dtype} {tuple(layouts.shape)}."
-        )
-    if (layouts.flatten(1).all(1) | ~layouts.flatten(1).any(1)).any():
-        raise ValueError(
-            "A layout has no target cells, or only target cells, so that all maps score the same."
+            f"pixels; not {maps.dtype} {tuple(maps.shape)} and {layouts.dtype} "
+            f"{tuple(layouts.shape)}. With no target cells, or only target cells, all maps would "
+            "score the same."
         )
     where = layouts.to(maps.device)
     scores = [_finite(*part) for part in zip(maps.split(CHUNK), where.split(CHUNK), strict=True)]
@@ -60,13 +55,12 @@ def rate(
 ) -> pd.DataFrame:
     """Focus of a method's maps of every mosaic of a design, by each training (section I-B).
     `images` are the held-out ones that `table` counts; the method is named, or a function.
-    `settings` replace those of the `effort`: "quick", "sound" or "paper". Seconds are of a
-    mosaic."""
+    `settings` replace those of the `effort`, a preset of `explain`. Seconds are of a mosaic."""
     unknown = sorted(set(table["target"]) - set(model.logit))
     if unknown:
         raise ValueError(f"The model has no class {unknown[0]!r} that mosaics have.")
     targets = torch.tensor([model.logit[name] for name in table["target"]])
-    settings = {**method_settings(method, effort), **settings}
+    settings = {"preset": effort, **settings}
     parts = []
     for training, network in enumerate(progress(model.trainings, desc=label_of(method), delay=2)):
         packages = {type(part).__module__.split(".")[0] for part in network.modules()}
@@ -93,12 +87,6 @@ def ratings(models: Iterable[Model], images, tables, methods, **more) -> pd.Data
     rows = pd.concat(parts, ignore_index=True)
     rows.attrs["refused"] = refused
     return rows
-
-
-def method_settings(method: str | Callable, effort: str) -> dict:
-    """Preset and settings of a method under an effort."""
-    preset = "paper" if effort == "paper" else "sound"
-    return {"preset": preset, **EFFORTS[effort].get(method, {})}
 
 
 def label_of(method: str | Callable) -> str:

@@ -1,16 +1,20 @@
 """What a workflow checks before it runs anything: its keys, its notebooks, its inputs."""
 
 import os
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import nbformat
+import torch
 
-from helpers import store
+from helpers import models, store
 from helpers.data import contexts, folders
 from helpers.data.images import Images, images_of, meant, read_yaml
+from helpers.explain import METHODS
+from helpers.focus import networks
 from helpers.suite import parameters, project
 from helpers.suite.notebooks import lessons
 
@@ -19,13 +23,14 @@ NO_BDD100K = (
     "there is no folder bdd100k here. Put BDD100K's labels, images and info there as they are "
     "given out, and beside them predictions.json, areas.geojson and incomes.csv."
 )
+KINDS = {"catsdogs": 2, "ilsvrc2012": 1000, "mit67": 67, "mame": 29}  # classes of the archives
 
 
 def plan(
     config: Mapping[str, Any], folder: Path, files: Iterable[str | Path] = ()
 ) -> tuple[str, dict[str, dict]]:
     """The name of a run's folder, and the parameters of each notebook that it executes.
-    A ValueError or OSError names what is wrong in `config`."""
+    What they will use is printed; a ValueError or OSError names what is wrong in `config`."""
     preset = once(files)
     declared = {path.stem: parameters.defaults(path) for path in folder.glob("*.ipynb")}
     everywhere = {name: own for name, own in sorted(declared.items()) if own}
@@ -57,8 +62,36 @@ def plan(
         raise ValueError("\n".join(lines))
     running = {path.stem: path for path in fitting(accepted, parameters_of)}
     idle(config, everywhere, running, preset)
+    print(f"{run}, what each notebook uses:")
+    for name, path in running.items():
+        print(f"  {name}: {parameters.used(accepted[path], parameters_of[path])}")
+        if hasattr(accepted[path], "mosaics") and accepted[path].images.source == "focus":
+            print(f"    {cost(accepted[path])}")
     parameters.optimized()
     return run, {name: parameters_of[path] for name, path in running.items()}
+
+
+def cost(settings: SimpleNamespace) -> str:
+    """What rating methods on the published mosaics will cost at most; the time from one pass."""
+    known = [KINDS[name] for name in settings.sets if name in KINDS]
+    number, size = sum(known) * settings.mosaics, settings.images.size
+    settings_of = [METHODS[name].settings(settings.effort) for name in settings.methods]
+    each = sum(one.get("samples", one.get("steps", 2)) for one in settings_of)
+    trained = [1 if one.fit == networks.AS_IT_IS else one.trainings for one in settings.models]
+    side, seconds = size if settings.shape == "squeezed" else 2 * size, 0.0
+    for recipe, times in zip(settings.models, trained, strict=True):
+        network = models.build(recipe.architecture, max(known, default=2)).eval()
+        with torch.no_grad():
+            for _ in range(2):  # the first pass is a slow one
+                start = time.perf_counter()
+                network(torch.zeros(1, 3, side, side))
+        seconds += times * number * each * (time.perf_counter() - start)
+    parts = len(known) * sum(t for t, r in zip(trained, settings.models, strict=True) if r.epochs)
+    return (
+        f"at most {sum(trained) * len(known)} networks ({parts} to train), {number:,} mosaics, "
+        f"{sum(trained) * number * each:,} passes, {4 * number * 3 * size**2 / 1e9:.1f} GB of "
+        f"images; roughly {seconds / 3600:,.1f} hours of explaining on this machine's processor"
+    )
 
 
 def once(files: Iterable[str | Path]) -> Mapping[str, Any]:

@@ -57,8 +57,7 @@ from helpers.audit import planting, tally
 from helpers.blocks import counts, report
 from helpers.contexts import mosaics, pasting
 from helpers.data import ImageSet
-from helpers.explain import layers, maps
-from helpers.explain.maps import grid
+from helpers.explain import grid, layers
 from helpers.focus import rating
 from helpers.focus.networks import Model
 from helpers.icon2 import attributes, brought, detector_audit
@@ -123,7 +122,7 @@ def mosaic() -> Rows:
     """1500 mosaics, resized and built while they are scored, or there already."""
     model, objects = network(), noise(100, 3, 96, 96)
     contexts = dict.fromkeys(CLASSES, noise(50, 3, 96, 96))
-    design = mosaics.design(torch.arange(4).repeat_interleave(25), contexts, CLASSES, controls=())
+    design = mosaics.design(torch.arange(4).repeat_interleave(25), contexts, CLASSES)
     ready = mosaics.build(design, objects, contexts).split(mosaics.BATCH)
     ours = lambda: scored(model, mosaics.batches(design, objects, contexts))  # noqa: E731
     yield "beside bare forward passes", "0.87", ours, partial(scored, model, ready)
@@ -135,7 +134,7 @@ def pasted() -> Rows:
     images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
     masks, contexts = torch.from_numpy(made.masks), dict.fromkeys(CLASSES, noise(25, 3, 96, 96))
     labels = torch.arange(4).repeat_interleave(25)
-    design = mosaics.design(labels, contexts, CLASSES, per_context=1, controls=())
+    design = mosaics.design(labels, contexts, CLASSES, per_context=1)
 
     def plain(scale):
         size = round(96 * scale)
@@ -202,8 +201,7 @@ def focused() -> Rows:
 def six_methods(networks, mosaics, targets) -> None:
     for model in networks:
         for method in explain.METHODS:
-            how = rating.method_settings(method, "quick")
-            explain.explain(model, mosaics, targets, method, **how)
+            explain.explain(model, mosaics, targets, method, preset="quick")
 
 
 def bare_passes(networks, mosaics, targets) -> None:
@@ -220,7 +218,7 @@ def bare_passes(networks, mosaics, targets) -> None:
 
 def gradcam(model, images, targets):
     """A function, so that its scores are not kept."""
-    return maps.gradcam(model, images, targets, layer="features")
+    return explain.gradcam(model, images, targets, layer="features")
 
 
 def rated(mosaics: int) -> partial:

@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from helpers import explain, focus, models, recorded, source
-from helpers.contexts import sweep
 from helpers.data import world
 from helpers.focus import rating
 from helpers.focus.networks import Model
@@ -205,7 +204,6 @@ def test_a_recorded_table_is_made_by_all_that_its_driver_imports():
     assert {
         "contexts/pasting",
         "data/mosaic",
-        "explain/maps",
         "models/training",
         "stats/__init__",
     } <= closure
@@ -230,12 +228,12 @@ def test_a_stale_table_is_said_by_its_lesson_and_kept_by_who_changed_nothing(
     shutil.copytree(recorded.DATA, tmp_path / "data")
     monkeypatch.setattr(recorded, "DATA", tmp_path / "data")
     monkeypatch.setattr(recorded, "LEDGER", tmp_path / "data" / "recorded.csv")
-    sweep.recorded()
+    recorded.read("context_worlds.csv")
     assert capsys.readouterr().out == ""
     ledger = pd.read_csv(recorded.LEDGER, index_col="file")
     ledger.loc["context_worlds.csv", "made_by"] = "another"
     ledger.to_csv(recorded.LEDGER)
-    assert len(sweep.recorded()) == 960
+    assert len(recorded.read("context_worlds.csv")) == 960
     assert "context_worlds.csv is stale: the code that made it" in capsys.readouterr().out
     rows = (recorded.DATA / "context_worlds.csv").read_text().splitlines()
     part, other = "\n".join(rows[:9]), "\n".join([*rows[:8], rows[8] + "1"])
