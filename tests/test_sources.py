@@ -85,7 +85,7 @@ def image_tables(draw):
     per_class = draw(st.lists(st.integers(8, 30), min_size=classes, max_size=classes))
     names = draw(st.sampled_from([["C"], ["C", "WB"], ["C", "NC", "WB"]]))
     rows = [
-        {"set": s, "class": f"k{k}", "name": f"{i:03d}", "own": ""}
+        {"set": s, "class": f"k{k}", "name": f"{i:03d}"}
         for s in names
         for k, n in enumerate(per_class)
         for i in range(n)
@@ -118,7 +118,7 @@ def test_splits_are_exact_tied_and_independent_of_order(tables, seed):
 @given(st.lists(st.integers(0, 12), min_size=8, max_size=40), st.integers(0, 100))
 def test_groups_of_any_size_stay_whole_and_fill_every_split(groups, seed):
     groups = np.array(groups)
-    table = pd.DataFrame({"set": "C", "class": "a", "own": ""}, index=range(len(groups)))
+    table = pd.DataFrame({"set": "C", "class": "a"}, index=range(len(groups)))
     table["name"] = [f"{i}" for i in range(len(groups))]
     split = splits.assign(table, groups, seed)
     assert pd.Series(split).groupby(groups).nunique().eq(1).all()
@@ -152,30 +152,16 @@ def test_more_files_than_wanted_are_chosen_by_the_seed(tmp_path):
     assert counts(load(tmp_path, per_class=None)) == [[20, 5, 5], [20, 5, 5]]
 
 
-def test_own_splits_are_kept_whole_but_for_copies_in_a_later_split(tmp_path):
-    names = {"Training": "train", "valid": "val", "Test": "test"}
-    for s, (split, n) in enumerate(zip(names, (9, 2, 3), strict=True)):
+def test_folders_of_splits_are_taken_together_and_split_anew(tmp_path):
+    for s, (split, n) in enumerate((("Training", 9), ("valid", 2), ("Test", 3))):
         for k, label in enumerate(("cat", "dog")):
             fill(tmp_path / split / label, n, 1000 * k + 100 * s)
     picture(200).save(tmp_path / "Training" / "cat" / "leak.jpg", quality=90)
-    found = load(tmp_path, per_class=6)
-    assert counts(found) == [[9, 2, 3], [9, 2, 3]]
-    assert all(names[path.split("/")[0]] == split for path, split in where(found).items())
-    said = " ".join(found.report)
-    assert "in two splits, 1: Test/cat/000.png = Training/cat/leak.jpg" in said
-    assert "Left out" in said and "Training/cat/leak.jpg." in said
-
-
-@pytest.mark.parametrize("other", ["test", "val"])
-def test_validation_is_carved_from_train_where_two_splits_are_there(tmp_path, other):
-    for s, (split, n) in enumerate((("train", 10), (other, 4))):
-        for k, label in enumerate(("cat", "dog")):
-            fill(tmp_path / split / label, n, 1000 * k + 100 * s)
     found = load(tmp_path)
-    assert counts(found) == [[8, 2, 4], [8, 2, 4]]
-    for path, split in where(found).items():
-        assert (split == "test") == path.startswith(other)
-    assert f"({other} is the test set, validation carved from train)" in found.report[0]
+    assert counts(found) == [[9, 3, 3], [10, 2, 2]]
+    said = " ".join(found.report)
+    assert "C: the folders Test, Training, valid are taken together and split anew" in said
+    assert "there twice (kept in one split), 1: Test/cat/000.png = Training/cat/leak.jpg." in said
 
 
 def test_classes_may_be_called_like_splits_and_sets(tmp_path):
@@ -240,11 +226,6 @@ def test_an_empty_class_and_a_small_class_stop_the_run(tmp_path):
         load(tmp_path / "small")
     fill(tmp_path / "small" / "bird", 3, 500)
     assert counts(load(tmp_path / "small"))[0] == [1, 1, 1]
-    for split, n in (("train", 6), ("val", 2), ("test", 0)):
-        fill(tmp_path / "own" / split / "cat", max(n, 2), len(split) * 100)
-        fill(tmp_path / "own" / split / "dog", n, len(split) * 1000)
-    with pytest.raises(ValueError, match="class 'dog': no image for test"):
-        load(tmp_path / "own")
 
 
 def test_unreadable_files_are_named_and_five_percent_of_a_class_is_the_limit(tmp_path):

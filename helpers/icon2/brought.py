@@ -32,17 +32,20 @@ def brought(
     if predictions is None:
         raise DetectionDataError("parameter 'predictions' is missing: what did the detector find?")
     notes, labels, predictions = Counter(), Path(labels), Path(predictions)
-    images, boxes = reading.labels(labels, notes, classes)
-    kept = ~boxes["ignore"].to_numpy(bool)
-    counts = boxes["category"][kept].value_counts().sort_index()
-    if counts.empty:
-        raise DetectionDataError("all labelled boxes are regions to ignore: nothing is to be found")
+    images, boxes = reading.labels(labels, notes)
+    counts = boxes["category"][~boxes["ignore"]].value_counts().sort_index()
     listed = pd.Index(counts.sort_values(ascending=False, kind="stable").index)
     listed = pd.Index([one for one in classes or listed if one in listed])
-    alone = ~boxes["category"].isin(listed)
-    notes["boxes left out: their class has regions to ignore only"] += int(alone.sum())
+    others = boxes["category"][~boxes["category"].isin(listed)].value_counts()
+    told = ", ".join(f"{name} {n:,}" for name, n in others.items())
+    if listed.empty:
+        raise DetectionDataError(
+            f"{labels.name}: no box is left of known classes ({', '.join(classes or ('any',))}) "
+            f"that is to be found; not a class here, or regions to ignore only: {told}"
+        )
+    notes[f"boxes left out, not a class here, or regions to ignore only: {told}"] += others.sum()
     crowds = "boxes are crowds, or regions to ignore: a detection there is neither right nor wrong"
-    notes[crowds] += int((~kept).sum())
+    notes[crowds] += int(boxes["ignore"].sum())
     detections = reading.detections(predictions, images, notes)
     unknown = detections["category"][~detections["category"].isin(listed)].value_counts()
     told = ", ".join(f"{name} {n:,}" for name, n in unknown.head(5).items())
@@ -89,19 +92,14 @@ def _told(notes: Counter) -> list[str]:
 
 def _joined(path: Path, images, boxes, notes: Counter) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Images and boxes with the columns of a CSV, by the name of an image or the id of a box."""
-    table = reading.csv(path, [])
-    by = next((name for name in ("box", "image") if name in table), None)
+    table, places = reading.csv(path), {"box": (boxes, "box"), "image": (images, "name")}
+    by = next((name for name, (of, key) in places.items() if name in table and key in of), None)
     if by is None:
-        there = ", ".join(map(str, table.columns[:9]))
         raise DetectionDataError(
-            f"{path.name}: it needs a column 'image' (names) or 'box' (ids); there are: {there}"
+            f"{path.name}: it needs a column 'image' (names) or 'box' (ids of boxes, if the "
+            f"labels have any); there are: {', '.join(map(str, table.columns[:9]))}"
         )
-    target, key = (boxes, "box") if by == "box" else (images, "name")
-    if key not in target:
-        raise DetectionDataError(
-            f"{path.name}: it names boxes by id, and the labels have none; COCO's annotations and "
-            "BDD100K's labels have an 'id', a CSV a column 'box'"
-        )
+    target, key = places[by]
     keys = table[by].astype(str)
     reading.numbered(keys, path)
     own = target[key].astype(str)

@@ -1,28 +1,31 @@
-"""Labels and detections as readers have them: COCO's JSON, BDD100K's (Scalabel's, and its older
-style) or a CSV of boxes. JSON is read in a stream; what is left out or odd is counted in `notes`,
-by the sentence that tells it."""
+"""Labels and detections as readers have them: COCO's JSON, BDD100K's (Scalabel's) or a CSV of
+boxes. JSON is read in a stream; what is left out or odd is counted in `notes`, by the sentence that
+tells it."""
 
 import gzip
 import io
 import json
 import re
+import warnings
 import zlib
-from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import ijson
 import numpy as np
 import pandas as pd
+from pydantic import TypeAdapter
 
 from helpers.store import progress
 from helpers.worlds.driving import CLASSES as CLASSES
 
 WIDTH, HEIGHT = 1280, 720  # pixels of BDD100K's frames; others stand in the labels, in "size"
 SHARES = 2  # pixels: corners that never go beyond are shares of the image
+AT_ONCE = 50_000  # boxes that are held as Python's objects
 FILES = re.compile(r"[^.].*\.(json|jsonl|ndjson)(\.gz)?", re.IGNORECASE)  # of a folder
 CROWD = "crowd", "iscrowd"
 CORNERS = ["x1", "y1", "x2", "y2"]
@@ -33,73 +36,54 @@ OF_COCO |= {"image_id", "category_id", "file_name", "keypoints", "num_keypoints"
 OWN = {"name", "width", "height", "id", "image", "category", "ignore", "score", "area", "extent"}
 OWN |= {"side", "box", *CORNERS}  # columns that are no attributes
 COLUMNS = ["image", "class", *CORNERS]  # of a CSV; detections have `score`, too
-TRUE, FALSE = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no", "none", "nan", ""}
 KINDS = {("", key): ("coco", "annotations.item") for key in ("images", "annotations", "categories")}
 KINDS |= {("item", key): ("results", "item") for key in ("image_id", "category_id")}
 KINDS |= {(at, key): ("bdd", at) for at in ("", "item") for key in ("name", "labels", "url")}
-KINDS |= {("frames.item", key): ("bdd", "") for key in ("objects", "timestamp")}  # one old frame
-NEITHER = "it is no COCO file (a list 'annotations', or of results), no list of BDD100K's frames"
+NEITHER = (
+    "it is no COCO file (a list 'annotations', or of results), no list of frames with 'labels'"
+)
 HIDDEN = "attributes left out: they are named as a field of the image or box"
 SCORED = "boxes have a 'score', as predictions do: are these the labels?"
+TRUTH = TypeAdapter(bool | None)
 
 
 class DetectionDataError(ValueError):
     """A file, a label or an attribute cannot be used; the message says which and what to do."""
 
 
-def labels(
-    path: Path, notes: Counter, classes: Sequence[str] | None = None
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def labels(path: Path, notes: Counter) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Images, and boxes with ``category`` by name, ``area`` as COCO has it, ``extent`` and ``box``,
-    an id; of some `classes`, or all."""
-    kind, prefix = _kind(path)
-    if kind == "results":
+    an id."""
+    if (kind := _kind(path)[0]) == "results":
         raise DetectionDataError(f"{path.name}: these are COCO's results: are files exchanged?")
-    if kind == "csv":
-        images, boxes = _csv_labels(path)
-    else:
-        images, boxes = (_coco_labels if kind == "coco" else _bdd_labels)(path, prefix, notes)
+    images, boxes = {"csv": _csv_labels, "coco": _coco_labels, "bdd": _bdd}[kind](path, notes)
     if boxes.empty:
         raise DetectionDataError(f"{path.name}: no image of it has a box: there is nothing to find")
     numbered(images["name"], path)
-    boxes["ignore"] = boxes["ignore"].astype(bool)
+    boxes["image"] = pd.Index(images["name"]).get_indexer(boxes["image"])
     boxes = _checked(boxes, images, path, notes, "boxes")
-    if classes is not None:
-        there, boxes = boxes["category"], boxes[boxes["category"].isin(classes)]
-        others = there[~there.isin(classes)].value_counts().items()
-        listed = ", ".join(f"{name} {n:,}" for name, n in others)
-        if boxes.empty:
-            raise DetectionDataError(
-                f"{path.name}: no box is left of known classes ({', '.join(classes)}); not a class "
-                f"here: {listed}"
-            )
-        notes[f"boxes left out, not a class here: {listed}"] += len(there) - len(boxes)
     for name, absent in images.isna().sum().items():
         notes[f"of {len(images):,} images have no value for {name!r}"] += absent
-    return images, boxes.reset_index(drop=True)
+    return images, boxes
 
 
 def detections(path: Path, images: pd.DataFrame, notes: Counter) -> pd.DataFrame:
     """Detections of labelled images, with ``category`` by name, ``score`` and ``extent``."""
-    kind, prefix = _kind(path)
+    kind = _kind(path)[0]
     if kind == "csv":
-        table = csv(path, [*COLUMNS, "score"]).rename(columns={"class": "category"})
-        names = table["image"]
-        table = _of_corners(table.assign(image=pd.Index(images["name"]).get_indexer(names)))
+        table = _of_corners(csv(path, [*COLUMNS, "score"])).rename(columns={"class": "category"})
     elif kind == "bdd":
-        place = pd.Series(images.index, images["name"])
-        listed, boxes = _bdd(path, prefix, notes, scored=True)
-        table = _of_corners(boxes.table(lambda name: place.get(name, -1)))
-        names = [one["name"] for one in listed]
+        table = _bdd(path, notes, scored=True)[1]
     else:
-        table, names = _coco_results(path, prefix, images, notes)
+        table = _coco_results(path, images)
     if table.empty:
         raise DetectionDataError(f"{path.name}: it holds no detection")
-    known = table["image"].to_numpy() >= 0
+    names = table["image"]
+    table["image"] = pd.Index(images["name"]).get_indexer(names)
+    known = table["image"] >= 0
     if not known.any():
-        names = list(dict.fromkeys(names))
         raise DetectionDataError(
-            f"{path.name}: none of its {len(names):,} images is labelled. Its first is "
+            f"{path.name}: none of its {names.nunique():,} images is labelled. Its first is "
             f"{names[0]!r}, the first labelled is {images['name'].iloc[0]!r}: names must agree"
         )
     notes["detections left out: their image has no labels"] += int((~known).sum())
@@ -158,155 +142,123 @@ def _kind(path: Path) -> tuple[str, str]:
     raise DetectionDataError(f"{path.name}: {NEITHER} and no CSV; which format is it?")
 
 
-class _Boxes:
-    """Boxes as they are read: the image and class of each, four numbers and what `further` there
-    is; a box takes few bytes, so that millions can be read."""
-
-    def __init__(self, *further: str) -> None:
-        self.columns, self.numbers = ["image", "category", *CORNERS, *further], array("d")
-        self.images, self.classes, self.ids, self.more = {}, {}, [], []
-
-    def add(self, image, category, four: Sequence[float], *further: float) -> None:
-        if len(four) != 4:
-            raise ValueError(f"'bbox' has {len(four)} numbers, not 4: x, y, width, height")
-        codes = (
-            self.images.setdefault(image, len(self.images)),
-            self.classes.setdefault(category, len(self.classes)),
-        )
-        self.numbers.extend((*codes, *four, *further))
-
-    def table(self, place, names=str) -> pd.DataFrame:
-        """The boxes by the `place` of their image and the name of their class."""
-        values = np.frombuffer(self.numbers).reshape(-1, len(self.columns))
-        table = pd.DataFrame(values, columns=self.columns)
-        for at, known, named in ((0, self.images, place), (1, self.classes, names)):
-            each = pd.Index([named(key) for key in known])
-            table[self.columns[at]] = each.take(values[:, at].astype(int))
-        if self.ids:
-            table["box"] = [None if one is None else str(one) for one in self.ids]
-        return table.join(pd.DataFrame(self.more, table.index)) if any(self.more) else table
+def _read(path: Path, rows: Callable[[dict], Iterable[dict]], part: str = "") -> pd.DataFrame:
+    """A table of the rows that each entry gives, of a `part` of a file or of a folder's files."""
+    files, tables, batch = [path], [], []
+    if path.is_dir():
+        files = sorted(p for p in path.rglob("*") if p.is_file() and FILES.fullmatch(p.name))
+        if not files:
+            raise DetectionDataError(f"{path.name}: the folder holds no .json file")
+    for file in files:
+        listed = entries(file, f"{part}.item" if part else _kind(file)[1])
+        for n, entry in enumerate(progress(listed, desc=file.name, delay=2)):
+            try:
+                batch += rows(entry)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+                at = f"{file.name}, {part} entry {n}".replace("  ", " ")
+                raise DetectionDataError(f"{at} ({str(entry)[:80]}): {why}") from None
+            if len(batch) > AT_ONCE:
+                tables, batch = [*tables, pd.DataFrame(batch)], []
+    tables += [pd.DataFrame(batch)] if batch or not tables else []
+    return pd.concat(tables, ignore_index=True)
 
 
-def _coco_labels(path: Path, prefix: str, notes: Counter) -> tuple[pd.DataFrame, pd.DataFrame]:
-    images, names, boxes, part = [], {}, _Boxes("area", "ignore"), "images"
-    try:
-        for entry in entries(path, "images.item"):
-            about = {"id": entry["id"], "name": str(entry.get("file_name", entry["id"]))}
-            about |= {side: entry[side] for side in ("width", "height") if entry.get(side)}
-            images.append(_further(entry, notes, entry) | about)
-        part = "categories"
-        for entry in entries(path, "categories.item"):
-            names[entry["id"]] = str(entry["name"])
-        part = "annotations"
-        for entry in progress(entries(path, prefix), desc=path.name, delay=2):
-            if not (bbox := entry.get("bbox")):
-                notes["labels left out: they have no box"] += 1
-                continue
-            crowd = _true(entry.get("iscrowd", 0))
-            area = entry["area"] if "area" in entry else bbox[2] * bbox[3]
-            boxes.add(entry["image_id"], entry["category_id"], bbox, area, crowd)
-            boxes.ids.append(entry.get("id"))
-            boxes.more.append(_further(entry, notes, entry))
-            notes[SCORED] += "score" in entry
-    except DetectionDataError:
-        raise
-    except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
-        raise _bad(path, f"{part}, entry {str(entry)[:80]}", error) from None
-    if not images or not names:
+def _coco_labels(path: Path, notes: Counter) -> tuple[pd.DataFrame, pd.DataFrame]:
+    names = {}
+
+    def image(one: dict) -> Iterator[dict]:
+        about = {"id": _id(one["id"]), "name": str(one.get("file_name", one["id"]))}
+        about |= {side: one[side] for side in ("width", "height") if one.get(side)}
+        yield _further(one, notes, one) | about
+
+    def box(one: dict) -> Iterator[dict]:
+        if one.get("bbox"):
+            row = _of_coco(one) | {"ignore": _crowd(one), "box": str(one.get("id"))}
+            yield row | _further(one, notes, one) | {"area": float(one.get("area", row["extent"]))}
+        notes["labels left out: they have no box"] += not one.get("bbox")
+        notes[SCORED] += "score" in one
+
+    images = _read(path, image, "images")
+    _read(path, lambda one: names.update({_id(one["id"]): str(one["name"])}) or [], "categories")
+    if images.empty or not names:
         raise DetectionDataError(f"{path.name}: COCO's labels have 'images' and 'categories'")
-    numbered([one["id"] for one in images], f"{path.name}, ids of images")
-    images = pd.DataFrame(sorted(images, key=lambda one: (isinstance(one["id"], str), one["id"])))
-    place = {one: n for n, one in enumerate(images["id"])}
-    if lost := [one for one in boxes.images if one not in place]:
-        raise DetectionDataError(
-            f"{path.name}: boxes are of image {lost[0]!r}, which is not listed"
-        )
-    if unnamed := boxes.classes.keys() - names.keys():
-        raise DetectionDataError(f"{path.name}: category {min(map(str, unnamed))!r} has no name")
+    numbered(images["id"], f"{path.name}, ids of images")
+    order = sorted(images.index, key=lambda n: (isinstance(images["id"][n], str), images["id"][n]))
+    images, boxes = images.loc[order].reset_index(drop=True), _read(path, box, "annotations")
+    of_id = dict(zip(images["id"], images["name"], strict=True))
+    for column, known in (("image", of_id), ("category", names)) if len(boxes) else ():
+        if lost := {*boxes[column]} - {*known}:
+            told = f"boxes are of {column} {min(lost, key=str)!r}, which is not listed"
+            raise DetectionDataError(f"{path.name}: {told}")
+        boxes[column] = boxes[column].map(known)
     images.attrs["categories"] = names
-    return images, _of_sides(boxes.table(place.get, names.get))
+    return images, boxes
 
 
-def _coco_results(path: Path, prefix: str, images, notes: Counter) -> tuple[pd.DataFrame, list]:
-    """Results by number of image (-1 of those that are not labelled) and by name of class."""
+def _of_coco(one: dict) -> dict:
+    """A box or result; the product of its sides is kept as it was."""
+    if len(one["bbox"]) != 4:
+        raise ValueError(f"'bbox' has {len(one['bbox'])} numbers, not 4: x, y, width, height")
+    x, y, width, height = map(float, one["bbox"])
+    row = {"image": _id(one["image_id"]), "category": _id(one["category_id"])}
+    sides = {"extent": width * height, "side": min(width, height)}
+    return row | {"x1": x, "y1": y, "x2": x + width, "y2": y + height} | sides
+
+
+def _id(key: Any) -> int | str:
+    if not isinstance(key, int | float | str):
+        raise ValueError(f"{key!r} is no id: ids are numbers or text")
+    return int(key) if isinstance(key, float) and key.is_integer() else key
+
+
+def _coco_results(path: Path, images: pd.DataFrame) -> pd.DataFrame:
+    """Results by the names of images and classes, whether ids are numbers or text."""
     if "categories" not in images.attrs:
         raise DetectionDataError(
             f"{path.name}: COCO's results name images by the ids of COCO's labels, and the labels "
             "are in another format; bring both as COCO, or detections as CSV"
         )
-    place, names = {one: n for n, one in enumerate(images["id"])}, images.attrs["categories"]
-    texts = {str(one): n for one, n in place.items()}
-    texts |= {Path(name).stem: n for n, name in enumerate(images["name"])}
-    texts |= {name: n for n, name in enumerate(images["name"])}
-    boxes, by_text = _Boxes("score"), 0
-    for n, entry in enumerate(progress(entries(path, prefix), desc=path.name, delay=2)):
-        try:
-            boxes.add(entry["image_id"], entry["category_id"], entry["bbox"], entry["score"])
-            by_text += entry["image_id"] not in place and entry["image_id"] in texts
-        except (KeyError, TypeError, ValueError) as error:
-            raise _bad(path, f"detection {n} ({str(entry)[:80]})", error) from None
-    notes["detections name their image by text; it was read as an id or a file's name"] += by_text
-
-    def named(kind) -> str:
-        whole = int(kind) if isinstance(kind, str) and kind.isdigit() else kind
-        return names.get(kind, names.get(whole, f"id {kind}"))
-
-    results = boxes.table(lambda key: place.get(key, texts.get(key, -1)), named)
-    return _of_sides(results), [*map(str, boxes.images)]
+    if len(table := _read(path, lambda one: [_of_coco(one) | {"score": float(one["score"])}])):
+        ids = dict(zip(images["id"].astype(str), images["name"], strict=True))
+        kinds = {str(key): name for key, name in images.attrs["categories"].items()}
+        table["image"] = [ids.get(key, key) for key in map(str, table["image"])]
+        table["category"] = [kinds.get(key, f"id {key}") for key in map(str, table["category"])]
+    return table
 
 
-def _bdd_labels(path: Path, prefix: str, notes: Counter) -> tuple[pd.DataFrame, pd.DataFrame]:
-    listed, boxes = _bdd(path, prefix, notes, scored=False)
-    images = pd.DataFrame(sorted(listed, key=lambda one: one["name"]))
-    place = {name: n for n, name in enumerate(images["name"])}
-    table = _of_corners(boxes.table(place.get)).sort_values("image", kind="stable")
-    # the bounds of sizes are for frames as wide as its own
-    scale = (WIDTH / images["width"].to_numpy()[table["image"]]) ** 2
-    return images, table.assign(area=table["extent"] * scale).reset_index(drop=True)
+def _bdd(path: Path, notes: Counter, scored: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The frames of a file or folder by name, and their labels, or detections."""
+    images = []
 
+    def boxes(frame: dict) -> Iterator[dict]:
+        name, size = frame["name"], frame.get("size") or {"width": WIDTH, "height": HEIGHT}
+        fields = {"name": name, "video": frame.get("videoName") or Path(name).stem}
+        fields |= {side: int(size[side]) for side in ("width", "height")}
+        images.append(fields | ({} if scored else _further(frame, notes)))
+        notes["frames have no list of labels: taken as empty"] += frame.get("labels") is None
+        for label in frame.get("labels") or []:
+            if (box := label.get("box2d")) is None:
+                notes["labels left out: they have no box (lanes, drivable areas)"] += 1
+                continue
+            kind = RENAMED.get(label["category"], label["category"])
+            row = {"image": name, "category": intern(IGNORED.get(kind, kind))}
+            row |= {corner: float(box[corner]) for corner in CORNERS}
+            if scored:
+                yield row | {"score": float(label["score"])}
+                continue
+            marks = {"ignore": _crowd(label) or kind in IGNORED, "box": str(label.get("id"))}
+            scale = (WIDTH / fields["width"]) ** 2  # bounds of sizes are for frames as wide as its
+            yield row | marks | _further(label, notes) | {"scale": scale}
+            notes[SCORED] += label.get("score") is not None
 
-def _bdd(path: Path, prefix: str, notes: Counter, scored: bool) -> tuple[list[dict], _Boxes]:
-    """The frames of a file or folder as rows of images, and their labels, or detections."""
-    files = [path]
-    if path.is_dir():
-        files = sorted(p for p in path.rglob("*") if p.is_file() and FILES.fullmatch(p.name))
-        if not files:
-            raise DetectionDataError(f"{path.name}: the folder holds no .json file")
-    images, boxes = [], _Boxes("score" if scored else "ignore")
-    for file in files:
-        inside = _kind(file)[1] if path.is_dir() else prefix
-        for n, frame in enumerate(progress(entries(file, inside), desc=file.name, delay=2)):
-            place = f"frame {n}"
-            try:
-                place += f" ({(name := frame['name'])})"
-                size = frame.get("size") or {"width": WIDTH, "height": HEIGHT}
-                fields = {"name": name, "video": frame.get("videoName") or Path(name).stem}
-                fields |= {side: int(size[side]) for side in ("width", "height")}
-                images.append(fields if scored else fields | _further(frame, notes))
-                lists = [of.get("objects") for of in frame.get("frames") or []]
-                lists = [one for one in (frame.get("labels"), *lists) if one is not None]
-                if len(lists) > 1:
-                    raise ValueError(f"has {len(lists)} lists of labels; give one")
-                notes["frames have no list of labels: taken as empty"] += not lists
-                for number, label in enumerate(*lists or [[]]):
-                    place = f"frame {n} ({name}), label {number}"
-                    if (box := label.get("box2d")) is None:
-                        notes["labels left out: they have no box (lanes, drivable areas)"] += 1
-                        continue
-                    kind = RENAMED.get(label["category"], label["category"])
-                    marks = [
-                        of.get(k, 0) for of in (label, label.get("attributes") or {}) for k in CROWD
-                    ]
-                    last = label["score"] if scored else any(map(_true, marks)) or kind in IGNORED
-                    boxes.add(name, IGNORED.get(kind, kind), [box[c] for c in CORNERS], last)
-                    if not scored:
-                        boxes.ids.append(label.get("id"))
-                        boxes.more.append(_further(label, notes))
-                        notes[SCORED] += label.get("score") is not None
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                raise _bad(file, place, error) from None
+    table = _read(path, boxes)
+    if len(table):
+        table = _of_corners(table.sort_values("image", kind="stable", ignore_index=True))
+    if not scored and len(table):
+        table = table.assign(area=table["extent"] * table.pop("scale"))
     numbered([one["name"] for one in images], path)
-    return images, boxes
+    return pd.DataFrame(sorted(images, key=lambda one: one["name"])), table
 
 
 def _further(entry: dict, notes: Counter, beside: dict | None = None) -> dict:
@@ -318,22 +270,12 @@ def _further(entry: dict, notes: Counter, beside: dict | None = None) -> dict:
     return {k: v for k, v in single.items() if k not in OWN and k not in CROWD}
 
 
-def _true(value: Any) -> bool:
-    if (text := str(value).lower()) not in TRUE | FALSE:
-        raise ValueError(f"{value!r} stands for a crowd, which is true or false")
-    return text in TRUE
-
-
-def _bad(path: Path, place: str, error: Exception) -> DetectionDataError:
-    why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-    return DetectionDataError(f"{path.name}, {place}: {why}")
-
-
-def _of_sides(table: pd.DataFrame) -> pd.DataFrame:
-    """Boxes of x, y, width and height as corners; the product of the sides is kept as it was."""
-    x, y, width, height = (table[name] for name in CORNERS)
-    corners = {"x2": x + width, "y2": y + height, "extent": width * height}
-    return table.assign(**corners, side=np.minimum(width, height))
+def _crowd(label: dict) -> bool:
+    marks = [of.get(k) for of in (label, label.get("attributes") or {}) for k in CROWD]
+    try:
+        return any(map(TRUTH.validate_python, marks))
+    except ValueError:
+        raise ValueError(f"{marks} stand for a crowd, which is true or false") from None
 
 
 def _of_corners(table: pd.DataFrame) -> pd.DataFrame:
@@ -341,48 +283,43 @@ def _of_corners(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(extent=width * height, side=np.minimum(width, height))
 
 
-def _csv_labels(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    table = csv(path, COLUMNS)
-    names = pd.Index(sorted(table["image"].unique()))
-    images = pd.DataFrame({"name": names})
-    for side in {"width", "height"} & set(table):
-        images[side] = table.groupby("image")[side].first().reindex(names).to_numpy()
-    bare = table[["class", *CORNERS]].isna().all(axis=1)
-    boxes = _of_corners(table[~bare].reset_index(drop=True)).rename(columns={"class": "category"})
-    try:
-        ignore = boxes.get("ignore", pd.Series(0, boxes.index)).map(_true).astype(bool)
-    except ValueError as error:
-        raise _bad(path, "column 'ignore'", error) from None
-    boxes = boxes.assign(image=names.get_indexer(boxes["image"]), ignore=ignore)
-    if "box" in boxes:
-        boxes["box"] = boxes["box"].astype(str)
-    boxes = boxes.drop(columns=["width", "height"], errors="ignore")
-    return images, boxes.assign(area=boxes["extent"])
+def _csv_labels(path: Path, _: Counter) -> tuple[pd.DataFrame, pd.DataFrame]:
+    table = csv(path, COLUMNS, ignore="boolean")
+    sides = [side for side in ("width", "height") if side in table]
+    images = table.groupby("image")[sides].first().rename_axis("name").reset_index()
+    table = table[table[["class", *CORNERS]].notna().any(axis=1)].reset_index(drop=True)
+    boxes = _of_corners(table.drop(columns=sides)).rename(columns={"class": "category"})
+    ignore = boxes.get("ignore", pd.Series(False, boxes.index)).fillna(False).astype(bool)
+    return images, boxes.assign(ignore=ignore, area=boxes["extent"])
 
 
-def csv(path: Path, needed: Sequence[str]) -> pd.DataFrame:
-    """A CSV with some columns, numbers where there have to be."""
-    if not path.is_file():
-        raise DetectionDataError(f"{path.name}: there is no such file in {path.parent.name!r}")
+def csv(
+    path: Path, needed: Sequence[str] = (), called: dict | None = None, **kinds
+) -> pd.DataFrame:
+    """A CSV with the columns that are `needed`, of some `kinds`; numbers where there have to be."""
+    kinds = dict.fromkeys(("image", "class", "box"), str) | kinds
     try:
-        table = pd.read_csv(path, dtype=dict.fromkeys(("image", "class", "box"), str))
-    except (ValueError, OSError, EOFError, UnicodeError) as error:
-        raise DetectionDataError(f"{path.name} cannot be read as CSV: {str(error)[:200]}") from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
+            table = pd.read_csv(path, dtype=kinds, index_col=False).rename(columns=called or {})
+    except FileNotFoundError:
+        why = f"there is no such file in {path.parent.name!r}"
+        raise DetectionDataError(f"{path.name}: {why}") from None
+    except (ValueError, OSError, EOFError, zlib.error, pd.errors.ParserWarning) as error:
+        why = f"{' '.join(str(error).split())[:200]}; save it with commas, as CSV UTF-8"
+        raise DetectionDataError(f"{path.name} cannot be read as CSV: {why}") from None
     if absent := [name for name in needed if name not in table]:
         raise DetectionDataError(
-            f"{path.name}: a CSV of boxes has the columns {', '.join(needed)}; missing: "
+            f"{path.name}: a column is needed for each of {', '.join(needed)}; missing: "
             f"{', '.join(absent)} (there are: {', '.join(map(str, table.columns[:12]))})"
         )
-    if needed and table["image"].isna().any():
-        line = table["image"].isna().idxmax() + 2
-        raise DetectionDataError(f"{path.name}, line {line}: no 'image' stands there; name it")
     for name in {*CORNERS, "score", "width", "height"} & set(table):
         numbers = pd.to_numeric(table[name], errors="coerce")
-        wrong = table[numbers.isna() & table[name].notna()]
+        wrong = table[name][numbers.isna() & table[name].notna()]
         if len(wrong):
+            told = ", ".join(f"{one!r} in line {n + 2}" for n, one in wrong.head(3).items())
             raise DetectionDataError(
-                f"{path.name}, line {wrong.index[0] + 2}: {name!r} is {wrong[name].iloc[0]!r}, "
-                f"no number ({len(wrong):,} such lines)"
+                f"{path.name}: {name!r} is no number in {len(wrong):,} lines: {told}"
             )
         table[name] = numbers
     return table
@@ -391,10 +328,11 @@ def csv(path: Path, needed: Sequence[str]) -> pd.DataFrame:
 def _checked(boxes, images, path: Path, notes: Counter, noun: str) -> pd.DataFrame:
     """Boxes without what cannot be: NaN, negative sides and scores beyond 1 are refused."""
     values = [*CORNERS, *({"score"} & {*boxes} if noun == "detections" else [])]
-    numbers, sides = boxes[values].to_numpy(float), boxes.pop("side").to_numpy()
+    numbers, sides = boxes[values].to_numpy(float), boxes.pop("side").to_numpy(float)
     negative = "a negative width or height: COCO's are x, y, width, height, a CSV's x1, y1, x2, y2"
     beyond = ((numbers[:, 4:] < -1e-6) | (numbers[:, 4:] > 1 + 1e-6)).any(1)
     for why, wrong in (
+        ("name no image", boxes["image"].to_numpy() < 0),
         ("hold NaN, infinity or nothing where a number has to be", ~np.isfinite(numbers).all(1)),
         (f"have {negative}", sides < 0),
         ("have no class; give each of them one", boxes["category"].isna().to_numpy()),
@@ -405,7 +343,7 @@ def _checked(boxes, images, path: Path, notes: Counter, noun: str) -> pd.DataFra
             told = ", ".join(f"{name} {first[name]:g}" for name in values)
             raise DetectionDataError(
                 f"{path.name}: {wrong.sum():,} of {len(boxes):,} {noun} {why}. The first: "
-                f"{images['name'].iloc[first['image']]}, {told}"
+                f"{images['name'].get(first['image'], 'a box')}, {told}"
             )
     if (reach := numbers[:, :4].max()) <= SHARES:
         raise DetectionDataError(

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.icon2 import income
+from helpers.icon2 import frames as income
 from helpers.icon2.reading import DetectionDataError
 
 VIDEOS = [f"video-{i}" for i in range(250)]

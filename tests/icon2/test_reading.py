@@ -28,7 +28,7 @@ def written(folder, content, name="labels.json"):
 
 
 def read_labels(path):
-    images, boxes = labels(path, notes := Counter(), CLASSES)
+    images, boxes = labels(path, notes := Counter())
     return images, boxes, [f"{n} {text}" for text, n in notes.items() if n]
 
 
@@ -38,11 +38,11 @@ FRAMES = [
 ]
 
 
-def test_reads_the_older_style_crowds_and_lanes(tmp_path):
+def test_other_names_crowds_and_lanes_are_read(tmp_path):
     lane = {"category": "lane/single white", "poly2d": []}
     crowd = label("person", attributes={"crowd": True})
     objects = [label("bike"), label("motor"), crowd, lane]
-    old = {"name": "a", "attributes": {"timeofday": "night"}, "frames": [{"objects": objects}]}
+    old = {"name": "a", "attributes": {"timeofday": "night"}, "labels": objects}
     images, boxes, report = read_labels(written(tmp_path, old))
     assert boxes.category.tolist() == ["bicycle", "motorcycle", "pedestrian"]
     assert boxes.ignore.tolist() == [False, False, True]
@@ -67,7 +67,7 @@ def test_detections_are_joined_by_name_and_the_rest_is_counted(tmp_path):
         "1 labelled images have no detection",
         "1 detections left out: their image has no labels",
         "1 detections left out: no box of their class is labelled (dog 1)",
-        "1 boxes left out, not a class here: dog 1",
+        "1 boxes left out, not a class here, or regions to ignore only: dog 1",
         "1 detections have no area: they are false positives, as for COCO",
         "1 of 2 images have no value for 'weather'",
     ):
@@ -102,7 +102,7 @@ def test_what_holds_no_frame_is_refused(tmp_path):
     for content in ([], {"rows": []}, [1]):
         with pytest.raises(DetectionDataError, match=r"labels.json: it is no COCO file"):
             read_labels(written(tmp_path, content))
-    with pytest.raises(DetectionDataError, match=r"frame 0 \(a\), label 0: 'y1' is missing"):
+    with pytest.raises(DetectionDataError, match=r"entry 0 \({'name': 'a'.*'y1' is missing"):
         read_labels(written(tmp_path, [frame("a", [label(box={"x1": 1})])]))
     with pytest.raises(DetectionDataError, match="no such file"):
         read_labels(tmp_path / "absent.json")
