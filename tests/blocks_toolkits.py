@@ -12,7 +12,7 @@ from importlib.metadata import version
 import pandas as pd
 
 from helpers import store
-from helpers.blocks import claims
+from helpers.blocks import paper
 
 KEYS = ["example", "toolkit", "version", "measure", "set", "comparison", "reduction", "theirs"]
 MEASURES = ("acc", "pr", "tpr", "tnr", "ppv")
@@ -74,7 +74,7 @@ def fairlearn(rows: pd.DataFrame) -> dict[tuple, float]:
 def ask() -> pd.DataFrame:
     """Answers of both toolkits on all examples."""
     found = []
-    asked = {name: rows for name, rows in claims.tables().items() if name != "equal areas"}
+    asked = {name: rows for name, rows in paper.tables().items() if name != "equal areas"}
     for name, rows in asked.items():
         for toolkit, of in (("fairlearn", fairlearn), ("fairbench", fairbench)):
             for cell, value in of(rows).items():
@@ -83,4 +83,4 @@ def ask() -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    ask().to_csv(store.root() / claims.FOLDER / "blocks_answers.csv", index=False)
+    ask().to_csv(store.root() / paper.FOLDER / "blocks_answers.csv", index=False)

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from helpers import store
-from helpers.audit import gate, model, planting, retraining
+from helpers.audit import command, gate, model, planting, retraining
 from helpers.models import build as build_model
 from sweeps import audit_trials
 
@@ -627,10 +627,10 @@ def test_weights_that_need_code_and_names_of_nothing_are_refused(folder):
 
 
 def test_the_command_refuses_halves_and_files_that_are_not_there(capsys):
-    with pytest.raises(SystemExit, match="go together"):
-        model.main(["--model", "resnet18"])
+    with pytest.raises(SystemExit, match="--model and --images, both"):
+        command.main(["audit", "--model", "resnet18"])
     with pytest.raises(SystemExit, match="audit: argument --images: there is no file or folder"):
-        model.main(["--model", "resnet18", "--images", "nowhere"])
+        command.main(["audit", "--model", "resnet18", "--images", "nowhere"])
 
 
 WEIGHTS = store.root().parent / "shared/real/weights/squeezenet1_0_imagenet.safetensors"

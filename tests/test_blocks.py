@@ -10,7 +10,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.blocks import blocks, claims, counts, report
+from helpers.blocks import blocks, counts, curves, paper, report
 
 PLAIN = {"bootstrap": 0, "permutations": 0}
 ALL = list(itertools.product(blocks.SETS, blocks.COMPARISONS, blocks.REDUCTIONS))
@@ -175,7 +175,7 @@ def test_auc_of_groups_everyone_and_complements(seed, n, levels):
     a[:2], b[:2] = [0, 1], [0, 1]
     for intersect in ("each", "joint", "all"):
         data = counts.table({"a": a, "b": b}, y_true=y, y_score=s, intersect=intersect)
-        found = blocks.auc(data.kinds, data.mass())
+        found = curves.auc(data.kinds, data.mass())
         for unit, value in zip(data.units, found, strict=True):
             at = rows_of(data.groups, unit)
             assert value == pytest.approx(auc_by_hand(s[at], y[at]), nan_ok=True)
@@ -207,6 +207,6 @@ def test_abroca_is_exact_ties_included(seed, n, levels):
 
 def test_recorded_curves_of_equal_area_are_those_of_their_distributions():
     """Both areas are Φ(1/√2) but for rounding, as data/toolkits/README.md has it."""
-    data = claims.counted(claims.tables()["equal areas"])
-    areas = [np.trapezoid(curve.tpr, curve.fpr) for curve in blocks.rocs(data).values()][:2]
+    data = paper.counted(paper.tables()["equal areas"])
+    areas = [np.trapezoid(curve.tpr, curve.fpr) for curve in curves.rocs(data).values()][:2]
     assert areas == pytest.approx([scipy.stats.norm.cdf(2**-0.5)] * 2, abs=2e-3)

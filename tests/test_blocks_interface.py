@@ -10,7 +10,7 @@ import pytest
 from fairbench import v1 as fb
 
 from helpers import store
-from helpers.blocks import blocks, bridge, claims, counts, paper, report
+from helpers.blocks import blocks, bridge, counts, paper, report
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -86,7 +86,7 @@ def test_table_1_is_the_papers():
 
 
 def test_table_1_by_hand():
-    data = claims.counted(claims.tables()["compas"])
+    data = paper.counted(paper.tables()["compas"])
     found = paper.table_1(data, group="African-American").set_index("measure")["value"]
     rates = np.array([2174 / 3696, 1143 / 3518])
     once = np.array([3696, 3518]) / 7214 @ np.abs(rates - 3317 / 7214)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import stats
-from helpers.blocks import blocks, chance, counts, report, resampling
+from helpers.blocks import blocks, chance, counts, intervals, report, resampling
 
 
 def table_of(held):
@@ -89,9 +89,9 @@ def test_intervals_cover(rates, lowest, highest):
 def test_interval_of_a_single_comparison_is_the_normal_one():
     rng = np.random.default_rng(6)
     draws = 0.5 + rng.normal(0, 0.1, (20_000, 1))
-    found = resampling.extreme(np.array([0.5]), draws)
+    found = intervals.extreme(np.array([0.5]), draws)
     assert found == pytest.approx((0.5 - 0.196, 0.5 + 0.196), abs=0.005)
-    least = resampling.extreme(np.array([0.5, 3.0]), np.hstack([draws, draws + 2.5]), least=True)
+    least = intervals.extreme(np.array([0.5, 3.0]), np.hstack([draws, draws + 2.5]), least=True)
     assert least == pytest.approx(found, abs=0.005)
 
 

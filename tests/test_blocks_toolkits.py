@@ -6,14 +6,14 @@ import pandas as pd
 import pytest
 
 from helpers import store
-from helpers.blocks import blocks, claims, counts, report
+from helpers.blocks import blocks, counts, report
 from helpers.blocks import paper as fb
 
 
 def test_the_installed_toolkits_answer_as_recorded():
     for name in ("fairlearn", "fairbench"):
         pytest.importorskip(name, reason=f"{name} is not installed; recorded answers are used")
-    recorded = pd.read_csv(store.root() / claims.FOLDER / "blocks_answers.csv")
+    recorded = pd.read_csv(store.root() / fb.FOLDER / "blocks_answers.csv")
     asked = blocks_toolkits.ask()
     versions = set(zip(recorded["toolkit"], recorded["version"], strict=True))
     if versions != set(zip(asked["toolkit"], asked["version"], strict=True)):
@@ -99,7 +99,7 @@ def test_aequitas_prints_these_cells():
     found = rates(data, "tpr", "tnr", "ppv", "npv", "pr")
     printed = np.array([row[4:] for row in AEQUITAS.values()])
     np.testing.assert_allclose(found.loc[list(AEQUITAS)], printed, atol=1e-6)
-    for table in (data, claims.counted(claims.tables()["compas"])):  # data/toolkits/README.md
+    for table in (data, fb.counted(fb.tables()["compas"])):  # data/toolkits/README.md
         cells = table.frame().set_index("group")[["tn", "fp", "fn", "tp"]]
         assert cells.loc["everyone"].tolist() == [2681, 1282, 1216, 2035]
         assert cells.loc["African-American"].tolist() == [990, 805, 532, 1369]

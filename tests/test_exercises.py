@@ -11,7 +11,7 @@ from torchvision.transforms.functional import center_crop
 
 from helpers import store
 from helpers.blocks import blocks
-from helpers.blocks import claims as of_blocks
+from helpers.blocks import paper as of_blocks
 from helpers.blocks.chance import without_bias
 from helpers.contexts import effects
 from helpers.data.grids import grid

@@ -1,15 +1,24 @@
-"""The word ``visual-bias``: an audit of a table, a network or a detector."""
+"""The word ``visual-bias``: an audit of a table, a network or a detector. What may be given are the
+parameters of its notebook."""
 
-import shlex
+import argparse
+import csv
+import difflib
+import functools
+import re
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from helpers.audit import form, options
+from helpers import store
+from helpers.audit import form
 
-NEEDS = {"model": {"--model", "--images"}, "detector": {"--labels", "--predictions"}}
+FILES = {"photographs", "places", "weights", "start", "class_table", "group_table", "labels"}
+FILES |= {"predictions", "attributes", "frames"}
+NAMING = "table", "network", "weights", "photographs", "labels", "predictions"
+NEEDS = {"table": ["table"], "model": ["model", "images"], "detector": ["labels", "predictions"]}
 USAGE = """what is audited: a table of decisions, a network, or a detector?
   visual-bias audit --table predictions.csv ...
   visual-bias audit --model resnet18 --images photos/ [--contexts places/] ...
@@ -21,29 +30,82 @@ With make: make audit TABLE=..., MODEL=... IMAGES=..., LABELS=... PREDICTIONS=..
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the audit that the words after ``visual-bias`` name, into ``outputs/audit/``."""
-    first = options.Parser(add_help=False)
+    first = Parser(add_help=False)
     first.add_argument("word", nargs="?", choices=["audit"])
     first.add_argument("--version", action="version", version=version("visual-bias-notebooks"))
-    first.add_argument("--table")
-    first.add_argument("--sample", choices=["table", *NEEDS])
+    first.add_argument("--sample", choices=[*NEEDS])
     known, rest = first.parse_known_args(sys.argv[1:] if arguments is None else arguments)
-    kinds = {kind for kind, its in NEEDS.items() if its & {one.partition("=")[0] for one in rest}}
-    kinds |= {known.sample} | ({"table"} if known.table else set())
-    if len(kinds := kinds - {None}) != 1:
-        if {"-h", "--help"} & {*rest}:
+    options = {one.partition("=")[0].removeprefix("--") for one in rest}
+    kinds = {kind for kind, its in NEEDS.items() if options & {*its}} | {known.sample} - {None}
+    asks = bool({"-h", "--help"} & {*rest})
+    if len(kinds) != 1:
+        if asks:
             return print(USAGE)
         raise SystemExit(f"audit: {USAGE}")
-    rest = ["--help"] if {"-h", "--help"} & {*rest} else rest  # whatever else is wrong there
-    if kinds == {"table"}:
-        return _table(known.table, rest)
-    import_module(f"helpers.audit.{kinds.pop()}").main(rest)
+    [kind] = kinds
+    values = given_by(kind, ["--help"] if asks else rest)  # whatever else is wrong there
+    if options & {*NEEDS[kind]} and not {*NEEDS[kind]} <= options:
+        both = " and ".join(f"--{one}" for one in NEEDS[kind])
+        raise SystemExit(f"audit: a {kind} needs {both}, both")
+    paths = {name: Path(values[name]) for name in NAMING if name in values}
+    parts = [path.name if name == "network" else path.stem for name, path in paths.items()]
+    if kind == "detector":  # whose files have one name in several folders
+        parts = [one for path in paths.values() for one in (path.parent.name, path.stem)]
+    form.run(kind, "-".join(dict.fromkeys(parts)) or f"sample-{kind}", values)
 
 
-def _table(path: str | None, rest: Sequence[str]) -> None:
-    options.parser().parse_args(["", *rest])  # what is wrong there is said at once
-    values = {"table": str(Path(path).resolve())} if path else {}
-    values |= {"options": shlex.join(rest)} if rest else {}
-    form.run("13_audit_your_table", Path(path).stem if path else "sample", values)
+class Parser(argparse.ArgumentParser):
+    """Of an audit's options; what is wrong with them is one sentence."""
+
+    def __init__(self, about: str = "", **more):
+        super().__init__("visual-bias audit", description=about, allow_abbrev=False, **more)
+
+    def error(self, message: str) -> None:
+        unknown = re.findall(r"unrecognized arguments: (--[\w-]+)", message)
+        every = re.findall(r"--\w+", self.format_usage())
+        close = difflib.get_close_matches(*unknown, every) if unknown else []
+        meant = f"; did you mean {close[0]}?" if close else ""
+        raise SystemExit(f"audit: {message}{meant}")
+
+
+def given_by(kind: str, words: Sequence[str]) -> dict[str, Any]:
+    """The parameters of an audit's notebook that a command line gives."""
+    values = vars(_parser(kind).parse_args(words))
+    return {name: value for name, value in values.items() if value is not None}
+
+
+@functools.cache
+def _parser(kind: str) -> Parser:
+    import papermill  # takes a second
+
+    made, whole = Parser(f"Audit your own {kind}."), {"int": int, "float": float}
+    several = {"list[str]": names, "list[float]": lambda text: [float(one) for one in names(text)]}
+    path = store.root() / "notebooks" / f"{form.NOTEBOOKS[kind]}.ipynb"
+    for name, about in papermill.inspect_notebook(path).items():
+        how = {"type": whole.get(about["inferred_type_name"], str)}
+        if about["inferred_type_name"] in several:
+            how = {"type": several[about["inferred_type_name"]], "action": "extend"}
+        if name == "roles":  # whose columns may have any names
+            how = {"nargs": "+", "action": "extend", "metavar": "ROLE=COLUMN"}
+        if name in FILES:
+            how = {"type": place}
+        if name == "table":  # or a pattern of files
+            how = {"type": lambda text: str(Path(text).resolve())}
+        option = form.OPTIONS[kind].get(name, name)
+        made.add_argument(f"--{option}", dest=name, help=about["help"].replace("%", "%%"), **how)
+    return made
+
+
+def place(text: str) -> str:
+    """The whole path of a file or folder that is there."""
+    if not Path(text).exists():
+        raise argparse.ArgumentTypeError(f"there is no file or folder {text!r} here")
+    return str(Path(text).resolve())
+
+
+def names(text: str) -> list[str]:
+    """Names with commas between; one that holds a comma stands in double quotes."""
+    return next(csv.reader([text], skipinitialspace=True), [])
 
 
 if __name__ == "__main__":

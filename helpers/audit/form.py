@@ -1,6 +1,5 @@
 """What every audit leaves in its folder: a page, tables as CSV, and findings.json."""
 
-import contextlib
 import io
 import json
 import os
@@ -19,18 +18,18 @@ import pandas as pd
 from helpers import store
 
 SCHEMA = 1  # of findings.json
+NOTEBOOKS = {"table": "13_audit_your_table", "model": "11_audit_your_model"}
+NOTEBOOKS |= {"detector": "12_audit_your_detector"}
+OPTIONS = {"network": "model", "photographs": "images", "places": "contexts"}
+OPTIONS = {
+    "model": OPTIONS | {"group_table": "groups", "class_table": "classes"},
+    "table": {"roles": "map", "groups": "sensitive", "second": "beside", "limit": "ratio"},
+    "detector": {},
+}
+"""How a parameter is called on the command line, where that is another word."""
 LIBRARIES = ("duckdb", "numpy", "pandas", "scipy")
 COLUMNS = ("finding", "name", "measure", "by", "value", "low", "high", "p", "verdict", "sentence")
-QUESTIONS = {
-    "pr": "demographic parity, disparate impact",
-    "tpr": "equal opportunity; with fpr equalized odds",
-    "fpr": "equalized odds, with tpr",
-    "ppv": "predictive parity",
-    "calibration": "calibration within groups",
-    "acc": "accuracy equality",
-}
-"""What the gap in a measure is usually called."""
-OLD = "<p><b>The latest audit did not succeed. This page is of an earlier one.</b></p>"
+OLD = "<p><b>A later audit began and has not ended. This page is of an earlier one.</b></p>"
 REFUSALS = "ValueError", "ParameterError", "DetectionDataError", "UnreadableArtifact"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet begins a formula
 
@@ -103,18 +102,22 @@ def write(
     return folder
 
 
-def run(notebook: str, name: str, values: Mapping[str, Any]) -> None:
+def run(kind: str, name: str, values: Mapping[str, Any]) -> None:
     """Run an audit's notebook with these parameters into ``audit/NAME``; a bar names the heading
     that is reached. What it refuses is one sentence, another error is named with its cell, and a
-    page of before says that it is one."""
+    page of before says that it is one until there is another."""
     import papermill  # takes a second, and notebooks have no need of it
 
     os.environ |= {"TQDM_DISABLE": "1", "SUITE_AUDIT": "1"}  # of the kernel, which begins here
-    usual = re.sub(r"[^\w.-]", "_", name).lstrip(".-") or notebook
-    values = {"output": f"audit/{usual}", **values}
+    usual = re.sub(r"[^\w.-]", "_", name).lstrip(".-") or kind
+    values, notebook = {"output": f"audit/{usual}", **values}, NOTEBOOKS[kind]
     (folder := store.outputs() / values["output"]).mkdir(parents=True, exist_ok=True)
     source, ran = store.root() / "notebooks" / f"{notebook}.ipynb", folder / "running.ipynb"
-    page, began = folder / "page.html", time.time()
+    page = folder / "page.html"
+    if earlier := page.exists():
+        text = page.read_text(encoding="utf-8").replace(f"\n{OLD}", "")
+        store.write_text(page, text.replace("<body>", f"<body>\n{OLD}", 1))
+    began = time.time()
     try:
         with store.progress(total=len(headings := steps(source)), unit="cell") as bar:
 
@@ -127,14 +130,12 @@ def run(notebook: str, name: str, values: Mapping[str, Any]) -> None:
         for old in folder.glob(f"[ft]*/{notebook}/*"):  # figures and tables of an earlier audit
             if old.stat().st_mtime < began - 2:  # as coarsely as some disks keep time
                 old.unlink()
-    except BaseException as error:
-        earlier = f"\n{page} is the page of an earlier audit." if _outdated(page) else ""
-        if not isinstance(error, papermill.PapermillExecutionError):
-            raise
+    except papermill.PapermillExecutionError as error:
         where = f" ({error.ename}, in cell {error.exec_count} of {notebook})"
         where *= error.ename not in REFUSALS
         where += ' (to make, as ASK="...")' * ("--" in error.evalue)
-        raise SystemExit(f"audit: {error.evalue}{where}{earlier}") from None
+        where += f"\n{page} is the page of an earlier audit." * earlier
+        raise SystemExit(f"audit: {error.evalue}{where}") from None
     finally:
         ran.unlink(missing_ok=True)
     print(f"open {page}")
@@ -150,21 +151,14 @@ def steps(notebook: Path) -> dict[str, str]:
     return headings
 
 
-def _outdated(page: Path) -> bool:
-    """Say in a page of before that it is one."""
-    with contextlib.suppress(OSError, UnicodeError):
-        text = page.read_text(encoding="utf-8")
-        if OLD not in text:
-            store.write_text(page, text.replace("<body>", f"<body>\n{OLD}", 1))
-    return page.exists()
-
-
-def command(values: Mapping[str, Any], sample: str) -> str:
-    """The command that makes an audit again, of what was given by the names of its options;
-    "options" are such words themselves. Where nothing was given: that of the sample."""
-    options = {name: value for name, value in values.items() if value}
-    words = [] if options.keys() - {"options", "seed"} else ["--sample", sample]
-    for name, value in options.items():
-        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-        words += shlex.split(text) if name == "options" else [f"--{name}", text]
+def command(values: Mapping[str, Any], kind: str) -> str:
+    """The command that makes an audit again, of the notebook's parameters that were given; where
+    nothing was given: that of the sample."""
+    values = {name: value for name, value in values.items() if value}
+    words = [] if values.keys() & {"table", "network", "labels"} else ["--sample", kind]
+    for name, value in values.items():
+        one = value if isinstance(value, list) else [value]
+        texts = [f'"{text}"' if "," in str(text) and one is value else str(text) for text in one]
+        texts = texts if name == "roles" else [",".join(texts)]
+        words += [f"--{OPTIONS[kind].get(name, name)}", *texts]
     return shlex.join(["visual-bias", "audit", *words])

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 
-from ..blocks import blocks, counts, report, resampling
+from ..blocks import blocks, counts, intervals, report, resampling
 
 LEVEL, A_GAP = 0.05, 40  # of p, and shuffles for each cell that it is corrected for
 MANY = 30  # groups, of which all pairs are compared
@@ -93,7 +93,7 @@ def chosen(every: pd.DataFrame, drawn: np.ndarray, p: pd.DataFrame) -> pd.Series
     sure = every["p"] <= LEVEL
     at = (every[sure] if sure.any() else every)["value"].idxmax()
     row, sign = every.loc[at], np.sign(every.loc[at, "f_i"] - every.loc[at, "f_j"]) or 1
-    low, high = resampling.outer(row["value"], sign * drawn[:, at])
+    low, high = intervals.outer(row["value"], sign * drawn[:, at])
     few = (
         "untested" if np.isnan(row["p"]) and not len(p) > 1 else "cannot" if row["floor"] else "no"
     )

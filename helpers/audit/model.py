@@ -1,8 +1,6 @@
-"""``visual-bias audit --model NAME --images FOLDER ...``: notebook 11 run on a reader's network,
-with its photographs and contexts."""
+"""What notebook 11 audits: a reader's network with its photographs and contexts, or a sample."""
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -16,15 +14,13 @@ from filelock import FileLock, Timeout
 from torch import nn
 
 from helpers import models, store
-from helpers.audit import form, planting
-from helpers.audit.options import Parser, place
+from helpers.audit import planting
 from helpers.audit.retraining import passes
 from helpers.data import decoding, duplicates, folders, world
 from helpers.data.collection import listed
 from helpers.models import experiment, networks, preprocessing
 from helpers.worlds import pictures
 
-NOTEBOOK = "11_audit_your_model"
 MOST, FEWEST, CLASSES = 100, 8, 20  # images a class, at most and at least; classes
 KINDS = "torchvision's name, FILE.py:NAME, timm/NAME, or a folder of timm's or Hugging Face's"
 TRUTH = [
@@ -314,40 +310,3 @@ def hold(folder: Path):
     except Timeout:
         why = f"another audit writes to {folder}: wait for its end, or give another output"
         raise ValueError(why) from None
-
-
-OPTIONS = {  # of the command line: the notebook's parameters, and what they are
-    "model": ("network", KINDS),
-    "images": ("photographs", "a folder of class folders, or a CSV: path, label, groups"),
-    "contexts": ("places", "a folder of context folders, no objects in them"),
-    "weights": ("weights", ".safetensors, or a state dict that torch.save wrote"),
-    "groups": ("group_table", "a CSV: path, and a column a group of images"),
-    "start": ("start", "the weights from which the network was trained"),
-    "classes": ("class_table", "a CSV: class, outputs (numbers, several with ;)"),
-    "seed": ("seed", "of all that is dealt and drawn"),
-}
-
-
-def parser() -> Parser:
-    """The options, and the notebook's parameters that they are."""
-    made, kinds = Parser("Audit a network with photographs of its classes."), {"seed": int}
-    for option, (name, about) in OPTIONS.items():
-        kind = str if option == "model" else kinds.get(option, place)
-        made.add_argument(f"--{option}", dest=name, help=about, type=kind)
-    return made
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the notebook on what the command line names."""
-    values = {k: v for k, v in vars(parser().parse_args(arguments)).items() if v is not None}
-    if len({"network", "photographs"} & set(values)) == 1:
-        raise SystemExit("audit: --model and --images go together (--sample model: without them)")
-    parts = [Path(values[n]).stem for n in ("weights", "photographs") if n in values]
-    name = "-".join([Path(values.get("network", "model")).name, *(parts or ["sample"])])
-    form.run(NOTEBOOK, name, values)
-
-
-def command(values: Mapping) -> str:
-    """The command that makes an audit again, of the notebook's parameters that were given."""
-    words = {name: option for option, (name, _) in OPTIONS.items()}
-    return form.command({words.get(name, name): one for name, one in values.items()}, "model")

@@ -1,11 +1,12 @@
 """What is asked of a table of predictions: who is in it, whose rates differ, what is not known."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from helpers.audit import largest_gaps, options, tally
+from helpers.audit import largest_gaps, tally
 from helpers.audit.tally import Tally
 from helpers.blocks import blocks, counts, report
 
@@ -17,14 +18,12 @@ READ = {"attribute": "by", "group_i": "group", "f_i": "its value", "group_j": "o
 READ |= {"f_j": "other's value", "value": "gap", "p": "p corrected"}
 FEWEST = 40  # draws, of which the 95% in the middle are fewer than all
 BOTH = "group_i", "group_j"
+REFERENCES = "best", "largest", "rest"
+COLUMNS = {"groups": "sensitive_features", "strata": "strata", "second": "y_beside"}
+COLUMNS |= {"cluster": "cluster", "weight": "sample_weight"}
 SMALL = 30  # rows of a group of which little can be said
 OTHERS = "Regression, rankings and bands of scores: fairlearn (its MetricFrame takes any function) \
 and aequitas (reports for bands) are for them."
-HELD = "Both groups are given the mix of {0} that all rows have, as far as both have rows there. A \
-gap that becomes small came from the mix. p is corrected over the gaps of this table; only rates \
-can be held fixed."
-RATIO = "A ratio passes if its whole interval lies above the limit, fails if all of it lies below, \
-and is undecided otherwise. With a limit of 0.8 this is the four-fifths rule of thumb."
 TOLD = {"yes": "more than chance gives", "no": "not told from chance"}
 TOLD |= {"cannot": "cannot be told with so few shuffles", "untested": "not tested"}
 
@@ -60,7 +59,7 @@ class Audit:
         several = [n for n in counted.sensitive_features if counted.rows[n].nunique() > 1]
         if not several:
             raise ValueError("each group column has one value only: there is nothing to compare")
-        known = [*options.REFERENCES, *counted.rows[several].stack().unique()]
+        known = [*REFERENCES, *counted.rows[several].stack().unique()]
         counts.known("--reference", known, reference)
         self.several, self.reference = several, reference
         by = {n: counted.table([n]) for n in several}
@@ -74,12 +73,11 @@ class Audit:
         self.rates = pd.concat(rates, ignore_index=True)
         self.gaps, self.fixed = (largest_gaps.gaps(tables, **resampling) for tables in (by, held))
         if len(self.fixed):
-            before = self.gaps[["measure", "attribute", "told"]].rename(columns={"told": "sure"})
-            self.fixed = before.merge(self.fixed, on=["measure", "attribute"], how="left")
+            self.fixed = self.gaps[["measure", "attribute"]].merge(self.fixed, how="left")
             of = self.rates.set_index(["measure", "attribute", "group"])["value"]
             pairs = ([*self.fixed[["measure", "attribute", g]].T.to_numpy()] for g in BOTH)
             one, other = (of.reindex(pd.MultiIndex.from_arrays(at)).to_numpy() for at in pairs)
-            self.fixed["before"] = abs(one - other)  # of the same two groups
+            self.fixed = self.fixed.assign(before=abs(one - other))[KEPT]  # of the same two groups
         decided = by.items() if "y_pred" in first.has else ()
         ratios = [
             {"attribute": n} | largest_gaps.ratio(data, limit, **resampling) for n, data in decided
@@ -87,7 +85,6 @@ class Audit:
         self.ratios = pd.DataFrame(ratios)
         self.shuffles = int(self.gaps["shuffles"].min())
         self.unsaid = self._unsaid(first) + self._apart(held)
-        self.computed = self._computed(first)
 
     def _unsaid(self, first: counts.Table) -> list[str]:
         """Sentences on what cannot be said of this table."""
@@ -117,63 +114,16 @@ class Audit:
             reasons.append(f"{why}: no strata were given (--strata COLUMN).")
         return [*reasons, OTHERS, "Whether a gap is unfair, and to whom: no number says that."]
 
-    def _computed(self, first: counts.Table) -> list[str]:
-        """Sentences on how the numbers were made."""
-        sentences = [
-            "Intervals are of 95%. Rates have Wilson's, gaps and ratios those of a bootstrap "
-            f"({self.draws:,} draws, or fewer where rows have to be drawn one by one)."
-        ]
-        if self.shuffles:
-            sentences.append(
-                "p says how often shuffled groups are as far apart, in units of what shuffles give "
-                f"each pair. It is corrected for all pairs and {len(self.gaps)} rows (minP), by "
-                f"{self.shuffles:,} shuffles: where none reaches a gap, p is at most what is "
-                "printed. An interval is for its own gap only."
-            )
-        if cluster := self.counted.roles.get("cluster"):
-            sentences.append(f"Rows of one {cluster} are drawn and exchanged together.")
-        if steps := self.counted.steps:
-            off = f"mean scores are off by {0.5 / steps:g} at most"
-            if "y_true" in first.has:
-                off += f", areas under the roc curve by {blocks.auc_error(first).max():.2g}"
-            sentences.append(f"Scores were counted in steps of {1 / steps:g}: {off}.")
-        return sentences
-
     def _apart(self, held: dict[str, counts.Table]) -> list[str]:
-        """Sentences on rows in strata that two groups do not share: there nothing is held fixed."""
+        """Sentences on rows in strata that no two groups share: there nothing is held fixed."""
         sentences, strata = [], " and ".join(self.counted.strata)
         for name, data in held.items():
             there = data.counts.sum(-1)  # rows by stratum and group
-            mine = self.fixed[self.fixed["attribute"] == name].dropna(subset=["value"])
-            if mine.empty:
-                sentences.append(f"{name} with {strata} held fixed: no two groups share a stratum.")
-            pairs = zip(mine["group_i"], mine["group_j"], strict=True)
-            for pair in sorted({tuple(sorted(pair)) for pair in pairs}):
-                both = (there[:, [data.groups.place(g) for g in pair]] > 0).all(1)
-                if not both.all():
-                    sentences.append(
-                        f"{name} = {pair[0]} against {pair[1]}, with {strata} held fixed: they "
-                        f"share strata of {there[both].sum():,} of {there.sum():,} rows, and are "
-                        "compared in these alone."
-                    )
+            rows, shared = there.sum(), there[(there > 0).sum(1) > 1].sum()
+            what = f"share strata of {shared:,} of {rows:,} rows, and are compared in these alone"
+            what = f"groups {what}" if shared else "no two groups share a stratum"
+            sentences += [f"{name} with {strata} held fixed: {what}."] * bool(shared < rows)
         return sentences
-
-    @property
-    def parts(self) -> tuple[list, list]:
-        """What begins and what ends the page: (heading, content, ...) each, for `form.page`."""
-        strata, first = " and ".join(self.counted.strata), self.counted
-        begin = [
-            ("What was read", first.taken, first.notes),
-            ("Who is in the table", f"{len(first):,} rows.", self.who),
-        ]
-        ratios = f"Is the smallest positive rate at least {self.limit:g} of the largest?"
-        end = []
-        if len(self.fixed):
-            kept = worded(self.fixed.dropna(subset=["value"])[KEPT])
-            end.append((f"The same, with {strata} held fixed", HELD.format(strata), kept))
-        end += [(ratios, RATIO, self.ratios)] * bool(len(self.ratios))
-        end += [("What cannot be said", self.unsaid), ("How this was computed", self.computed)]
-        return begin, end
 
 
 def printed(table: pd.DataFrame) -> pd.Series:
@@ -182,18 +132,21 @@ def printed(table: pd.DataFrame) -> pd.Series:
     return text.where(~table["floor"].astype(bool), "at most " + text)
 
 
-def made(arguments: list[str], seed: int = 0) -> Audit:
-    """The audit that the command line asks for; a ValueError says what is in doubt."""
-    told = vars(options.parser().parse_args(arguments))
-    path, how = told.pop("table"), {of: told.pop(of) for of in ("limit", "draws", "reference")}
-    return Audit(tally.of_file(path, **_given(**told)), Path(path).name, seed=seed, **how)
-
-
-def _given(map: list, positive: list | None, **columns: Any) -> dict:
-    """What `tally.of_file` takes; refused where a role was given two columns."""
-    arguments = {name: column for name, column in columns.items() if column is not None}
-    for role, column in map:
+def made(
+    table: str | Path,
+    roles: Iterable[str] = (),
+    *,
+    positive: str | None = None,
+    threshold: float | None = None,
+    **options: Any,
+) -> Audit:
+    """The audit that parameters of notebook 13 ask for; a ValueError says what is in doubt."""
+    columns = {of: options.pop(name) for name, of in COLUMNS.items() if name in options}
+    for one in roles:
+        role, equals, column = one.partition("=")
         counts.known("--map: role", tally.ROLES, role)
-        if arguments.setdefault(role, column) != column:
-            raise ValueError(f"{arguments[role]} and {column} were both given as {role}: give one")
-    return arguments | ({"positive": ",".join(positive)} if positive else {})
+        if not equals or columns.setdefault(role, column) != column:
+            both = f"{columns.get(role)} and {column} were both given as {role}: give one"
+            raise ValueError(both if equals else f"--map {one}: say ROLE=COLUMN")
+    counted = tally.of_file(table, positive=positive, threshold=threshold, **columns)
+    return Audit(counted, Path(table).name, **options)

@@ -1,10 +1,9 @@
-"""From files to counts: columns recognised by their names, rows counted by DuckDB.
-Columns are text (`rows`), and converted where they have a role. Rows are never held in memory."""
+"""From files to counts: columns recognised by their names, values by how they are written.
+Each combination of values is held once, as texts (`rows`), converted where they have a role."""
 
 import itertools
 import re
 import shlex
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from helpers.audit.rows import PRIVATE, TIMES, Rows, number, quoted
+from helpers.audit.rows import PRIVATE, TIMES, Rows
 from helpers.blocks import counts
 
 ROLES = {
@@ -32,19 +31,22 @@ PAIRS += [("negative", "positive")]
 """How 0 and 1 are usually written: one of these in a column."""
 USUAL, YES = {*itertools.chain(*PAIRS)}, {yes for _, yes in PAIRS}
 NOTHING = ("NA", "N/A", "#N/A", "NaN", "<NA>", "NULL")  # for missing, in columns with a role
-NOTHING = f"({', '.join(repr(word) for text in NOTHING for word in (text, text.lower()))})"
+NOTHING = {word for text in NOTHING for word in (text, text.lower())}
 NUMBER = re.compile(r"[+-]?\d*[.,]?\d+")
 UNTAKEN = {"weight": "sample_weight", "weights": "sample_weight", "cluster": "cluster"}
 OUTSIDE = {
-    "y_score": ("NOT BETWEEN 0 AND 1", "no probabilities (0 to 1)", "divide percentages by 100"),
-    "sample_weight": ("< 0", "negative", "a weight says how much a row counts"),
+    "y_score": (
+        lambda x: (x < 0) | (x > 1),
+        "no probabilities (0 to 1)",
+        "divide percentages by 100",
+    ),
+    "sample_weight": (lambda x: x < 0, "negative", "a weight says how much a row counts"),
 }
 MEND = "mend them (decimals have a point, or a comma where semicolons separate the columns)"
 MANY = 50  # values of a column that may be a group each without anybody asking for it
 MOST = 1000  # values of a column that may be a group each at all
 STEPS = 1000  # of the scores of a large table
 LARGE = 5000  # rows from which scores are counted in steps
-BUCKETS = 1000  # of clusters, where there are more
 MISSING = "(missing)"
 
 
@@ -101,71 +103,58 @@ def of_file(
     threshold: float | None = None,
     **columns: Any,
 ) -> Tally:
-    """Count a file, a folder, a pattern of files, or rows in memory, by one GROUP BY. `columns` are
-    columns by role and lists of sensitive_features and strata; `positive` is as of --positive.
-    A ValueError tells what is in doubt or wrong."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        rows = Rows(source, folder)
-        with rows.database:
-            return _counted(rows, positive, threshold, columns)
-
-
-def _counted(
-    rows: Rows, positive: str | None, threshold: float | None, columns_by_role: dict
-) -> Tally:
-    roles, lists = named(rows.names, columns_by_role)
-    [total] = rows.ask("count(*)")
-    if not total:
+    """Count a file, a folder, a pattern of files, or rows in memory. `columns` are columns by role
+    and lists of sensitive_features and strata; `positive` is as of --positive. A ValueError tells
+    what is in doubt or wrong."""
+    rows = Rows(source)
+    notes, (roles, lists) = rows.notes, named(rows.names, columns)
+    wanted = [*roles.values(), *itertools.chain(*lists.values())]
+    others = [n for n in rows.names if n not in wanted and "sensitive_features" not in columns]
+    about = rows.about() if others else {}
+    kinds = rows.kinds(dict.fromkeys([*wanted, *(n for n in others if about[n] <= 2 * MANY)]))
+    if kinds.empty:
         raise ValueError("the table has no rows")
-    columns = dict.fromkeys([*roles.values(), *itertools.chain(*lists.values())])
-    many = {*NUMBERS, "cluster"} & {*roles}
-    if lists["sensitive_features"] and not (rows.small or many):
-        rows.narrow(columns)
-    notes = rows.notes
-    values = grouped(rows, roles, lists, total, "sensitive_features" not in columns_by_role)
-    keys = {role: _value(name) for role, name in roles.items()}
-    complete = " AND ".join(f"{of} IS NOT NULL" for of in keys.values())
-    keys |= {role: _number(rows, role, name) for role, name in roles.items() if role in NUMBERS}
-    if threshold is not None:
-        role = _thresholded(roles, threshold)
-        keys[role] = f"CASE WHEN {keys['y_score']} >= {threshold} THEN '1' ELSE '0' END"
-    steps = STEPS if "y_score" in roles and total > LARGE else None
-    if steps:
-        keys["y_score"] = f"greatest(0, least(floor({keys['y_score']} * {steps}), {steps - 1}))"
-    [several] = rows.ask(f"count(DISTINCT {keys.get('cluster', 1)})")
-    if several > BUCKETS * 5:
-        keys["cluster"] = f"hash({keys['cluster']}) % {BUCKETS}"
-        notes.append(f"The {several:,} clusters were put into {BUCKETS:,} buckets.")
+    often = {name: kinds.groupby(name)[TIMES].sum() for name in kinds.columns.drop(TIMES)}
+    total = kinds[TIMES].sum()
+    _group(rows, roles, lists, {n: often.get(n, about.get(n)) for n in [*wanted, *others]}, total)
     groups = list(dict.fromkeys(itertools.chain(*lists.values())))
-    selected = [f"{of} AS {PRIVATE[role]}" for role, of in keys.items()] + [*map(quoted, groups)]
-    query = (
-        f"SELECT {', '.join(selected)}, {rows.times} AS {TIMES} FROM {rows.source} WHERE {complete}"
-    )
-    combinations = rows.fetch(f"{query} GROUP BY ALL", form="df")
-    if left_out := total - combinations[TIMES].sum():
+    own = {PRIVATE[role]: kinds[of].mask(kinds[of].isin(NOTHING)) for role, of in roles.items()}
+    for role in [role for role in NUMBERS if role in roles]:
+        own[PRIVATE[role]] = _numbers(rows, role, roles[role], own[PRIVATE[role]], kinds[TIMES])
+    every = kinds[[*groups, TIMES]].assign(**own)
+    counted = every.dropna(subset=[*own])
+    if left_out := total - counted[TIMES].sum():
         notes.append(f"{left_out:,} rows without a {' or '.join(roles.values())} are left out.")
-    if combinations.empty:
+    if counted.empty:
         raise ValueError(f"there is no row in which none of {', '.join(roles.values())} is missing")
     if left_out and {"y_true", "y_pred"} <= {*roles}:
-        _selective(roles, values[roles["y_pred"]], combinations[PRIVATE["y_pred"]])
+        _selective(roles, *(of[PRIVATE["y_pred"]].dropna() for of in (every, counted)))
+    if threshold is not None:
+        role = _thresholded(roles, threshold)
+        words = np.where(counted[PRIVATE["y_score"]] >= threshold, "1", "0")
+        counted = counted.assign(**{PRIVATE[role]: words})
+    steps = STEPS if "y_score" in roles and total > LARGE else None
     if steps:
-        combinations[PRIVATE["y_score"]] = (combinations[PRIVATE["y_score"]] + 0.5) / steps
-    if "sample_weight" in roles and not combinations[PRIVATE["sample_weight"]].any():
+        step = np.floor(counted[PRIVATE["y_score"]] * steps).clip(0, steps - 1)
+        counted = counted.assign(**{PRIVATE["y_score"]: (step + 0.5) / steps})
+    if "sample_weight" in roles and not counted[PRIVATE["sample_weight"]].any():
         raise ValueError(f"{roles['sample_weight']}: all weights are 0, so nothing would count")
     labels = {roles[role]: PRIVATE[role] for role in LABELS if role in roles}
-    notes += _zeros_and_ones(rows, combinations, labels, positive)
+    counted, more = _zeros_and_ones(rows, counted, labels, positive)
+    notes += more
     for name in groups:
-        if empty := combinations.loc[combinations[name].isna(), TIMES].sum():
+        if empty := counted.loc[counted[name].isna(), TIMES].sum():
             notes.append(f"{empty:,} rows have no {name}: they are the group {MISSING}.")
-        spelled, more = _spelled(name, values[name])
-        combinations[name] = combinations[name].map(spelled).fillna(MISSING).astype(object)
+        spelled, more = _spelled(name, often[name])
+        counted[name] = counted[name].map(spelled).fillna(MISSING).astype(object)
         notes += more
-    return Tally(_collapsed(combinations), roles=roles, notes=notes, steps=steps, **lists)
+    names = [*(PRIVATE[role] for role in roles), *groups, TIMES]
+    return Tally(_collapsed(counted[names]), roles=roles, notes=notes, steps=steps, **lists)
 
 
-def _selective(roles: dict, every: dict, kept: pd.Series) -> None:
+def _selective(roles: dict, every: pd.Series, kept: pd.Series) -> None:
     """Refuse outcomes that are known for one decision only, such as of granted loans."""
-    if len({*map(_word, every)}) > 1 and kept.map(_word).nunique() == 1:
+    if every.map(_word).nunique() > 1 and kept.map(_word).nunique() == 1:
         y_true, y_pred = roles["y_true"], roles["y_pred"]
         alone = f"--map {shlex.quote(f'y_pred={y_pred}')}"
         raise ValueError(
@@ -196,28 +185,25 @@ def named(names: Sequence[str], columns: dict) -> tuple[dict, dict]:
     lists = {of: map(str.strip, columns.get(of, ())) for of in ("sensitive_features", "strata")}
     lists = {of: [*dict.fromkeys(filter(None, its))] for of, its in lists.items()}
     by_role = {role: column for role, column in columns.items() if role not in lists}
-    named_columns = [*by_role.values(), *lists["sensitive_features"]]
-    if missing := [name for name in [*named_columns, *lists["strata"]] if name not in names]:
+    groups, strata = lists.values()
+    if missing := [n for n in (*by_role.values(), *groups, *strata) if n not in names]:
         raise ValueError(f"there is no column {missing[0]!r}; there are {', '.join(names)}")
     for role in [role for role in ROLES if role not in by_role]:
-        here = [name for name in ROLES[role] if name in names and name not in named_columns]
+        taken = {*by_role.values(), *groups} - ({role} & {*groups})
+        here = [name for name in ROLES[role] if name in names and name not in taken]
         if len(here) > 1:
             both, answer = " and ".join(here), f"--map {role}={here[0]}"
             raise ValueError(f"{both} could both be {role}: say {answer}")
         if here:
             by_role[role] = here[0]
-    often = Counter(by_role.values())
-    if twice := [role for role, name in by_role.items() if often[name] > 1]:
-        raise ValueError(f"{by_role[twice[0]]} cannot be {' and '.join(twice)} at once")
-    for name in lists["sensitive_features"]:
-        if name in lists["strata"]:
-            raise ValueError(f"{name} cannot be compared (--sensitive) and held fixed (--strata)")
-        roles = [role for role in (*LABELS, *NUMBERS) if by_role.get(role, role) == name]
-        if roles:
-            raise ValueError(
-                f"{name} is {roles[0]}, and no group column (if it is one, say which column is "
-                f"{roles[0]}: --map {roles[0]}=...)"
-            )
+    uses = [(role, name) for role, name in by_role.items() if role != "cluster"]
+    uses += [("a group (--sensitive)", name) for name in groups]
+    uses += [("held fixed (--strata)", name) for name in strata if name in groups]
+    often = Counter(name for _, name in uses)
+    if twice := [name for name in often if often[name] > 1]:
+        both = " and ".join(use for use, name in uses if name == twice[0])
+        which = "--map y_true=COLUMN says which column is y_true; so for the others"
+        raise ValueError(f"{twice[0]} cannot be {both} at once: {which}")
     if "y_beside" in by_role and "y_pred" not in by_role:
         raise ValueError(f"--beside {by_role['y_beside']}: beside which? Say --map y_pred=...")
     if not {"y_true", "y_pred", "y_score"} & set(by_role):
@@ -230,64 +216,48 @@ def named(names: Sequence[str], columns: dict) -> tuple[dict, dict]:
     return {role: by_role[role] for role in ROLES if role in by_role}, lists
 
 
-def grouped(rows: Rows, roles: dict, lists: dict, total: int, free: bool) -> dict[str, dict]:
-    """How often groups and strata have each value; `free` columns become groups where they can."""
+def _group(rows: Rows, roles: dict, lists: dict, values: dict, total: int) -> None:
+    """Refuse columns that cannot be groups or strata, and take others for groups where they can:
+    `values` are how often each column has each value, or about how many it has."""
     required = [*itertools.chain(*lists.values())]
-    others = (
-        [n for n in rows.names if n not in required and n not in roles.values()] if free else []
-    )
-    labels = [roles[role] for role in LABELS if role in roles]
-    values = rows.values([*required, *others, *labels], MOST)
     for name in required:
-        many, count = _many(values[name])
-        if many > MOST:
+        if len(values[name]) > MOST:
             raise ValueError(
-                f"{name} has {count}, too many for groups (at most {MOST:,}): is it an identifier? "
-                "Give it as cluster if it says which rows belong together, or merge its values"
+                f"{name} has {len(values[name]):,} different values, too many for groups (at most "
+                f"{MOST:,}): is it an identifier? Give it as cluster if it says which rows belong "
+                "together, or merge its values"
             )
-    for name in labels:
-        if isinstance(values[name], int):
-            some = rows.fetch(f"SELECT DISTINCT {_value(name)} FROM rows LIMIT 100")
-            _no_scores(name, {_word(text) for [text] in some if text})
-            raise ValueError(f"{name} has {_many(values[name])[1]}: no labels")
-    reasons = {name: _no_group(name, values[name], total) for name in others}
-    rows.notes += [f"The column {name} {why}" for name, why in reasons.items() if why]
+    others = [name for name in values if name not in required and name not in roles.values()]
+    reasons = {name: _no_group(values[name], total) for name in others}
+    if odd := [f"{name} ({why})" for name, why in reasons.items() if why]:
+        bands = "Put numbers such as ages into bands (18-29, 30-44) first"
+        rows.notes.append(f"No groups, unless --sensitive names them: {', '.join(odd)}. {bands}.")
     rows.notes += [
         f"{name} was not taken for {role}: --{role.removeprefix('sample_')} {name} does so."
         for name, role in UNTAKEN.items()
         if name in others and role not in roles
     ]
     kept = [name for name, why in reasons.items() if not why]
-    _in_doubt(kept, roles, {name: {*map(_word, values[name])} for name in [*kept, *labels]})
+    labels = [roles[role] for role in LABELS if role in roles]
+    _in_doubt(kept, roles, {name: {*map(_word, values[name].index)} for name in [*kept, *labels]})
     lists["sensitive_features"] += kept
     if not lists["sensitive_features"]:
         raise ValueError(
             f"no column is a group. {' '.join(rows.notes)} Say which are: --sensitive race,sex"
         )
-    return values
 
 
-def _many(values: dict | int) -> tuple[int, str]:
-    """How many values a column has, and the same in words."""
-    many = values if isinstance(values, int) else len(values)
-    return many, f"{'about ' * (many is values)}{many:,} different values"
-
-
-def _no_group(name: str, values: dict | int, total: int) -> str:
+def _no_group(values: pd.Series | int, total: int) -> str:
     """Why a column is no group unless it is asked for."""
-    many, count = _many(values)
+    many = values if isinstance(values, int) else len(values)
     if many > MANY:
-        bands = "Put numbers such as ages into bands (18-29, 30-44) to compare them."
-        return f"holds {count}: no groups. {bands}"
+        return f"about {many:,} different values"
     if many == total > 2:
-        return f"holds another value in every row: no groups (--sensitive {name} takes them so)."
-    texts = [text.strip() for text in values]
+        return "another value in every row"
+    texts = [text.strip() for text in values.index]
     if any(re.search(r"[.,]0*[1-9]", text) for text in texts) and all(map(NUMBER.fullmatch, texts)):
-        return f"holds numbers with fractions: no groups (if they are codes: --sensitive {name})."
-    if many == 1 and sum(values.values()) < total:
-        return f"holds {texts[0]} or nothing: --sensitive {name} compares these."
-    several = {0: "no value", 1: "one value only"}.get(many)
-    return f"has {several}: there is nothing to compare." if several else ""
+        return "numbers with fractions"
+    return {0: "no value", 1: "one value only"}.get(many, "")
 
 
 def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
@@ -321,27 +291,21 @@ def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
 # --- what the values are ---
 
 
-def _value(name: str) -> str:
-    """A column with a role, in SQL; NULL for what is missing."""
-    return f"CASE WHEN {quoted(name)} NOT IN {NOTHING} THEN {quoted(name)} END"
-
-
-def _number(rows: Rows, role: str, name: str) -> str:
-    """A column of numbers, in SQL; refused where a value is none, or out of range."""
-    text = _value(name)
-    of = number(text, rows.comma)
-    none = f"{text} IS NOT NULL AND NOT coalesce(isfinite({of}), false)"
-    outside, what, advice = OUTSIDE[role]
-    checks = [(none, "no numbers", MEND), (f"{of} {outside}", what, advice)]
-    odd = [*(check[0] for check in checks), f"contains({text}, ',')", f"contains({text}, '.')"]
-    *often, commas, points = rows.ask(*(f"count(*) FILTER ({one})" for one in odd))
-    if rows.comma and commas and points and not often[0]:
-        raise ValueError(f"{name} has decimal commas and points: write all numbers in one way")
-    for wrong, (condition, what, advice) in zip(often, checks, strict=True):
-        if wrong:
-            first = rows.first(name, condition)
-            raise ValueError(f"{name}: {wrong:,} values are {what}, the first is {first}; {advice}")
-    return of
+def _numbers(rows: Rows, role: str, name: str, texts: pd.Series, times: pd.Series) -> pd.Series:
+    """Numbers of a column, 0.96, 96% and, where semicolons separate the columns, 0,96."""
+    commas, points = (texts.str.contains(mark, regex=False, na=False) for mark in ",.")
+    mixed = points if rows.comma and commas.any() else False  # is 1.234 a thousand?
+    plain = texts.str.replace(",", ".") if rows.comma else texts
+    percent = plain.str.contains(r"%\s*$", na=False)
+    values = pd.to_numeric(plain.str.replace(r"%\s*$", "", regex=True), errors="coerce")
+    values = values / np.where(percent, 100, 1)
+    outside, *told = OUTSIDE[role]
+    none = texts.notna() & (~np.isfinite(values) | mixed)
+    for odd, what, advice in ((none, "no numbers", MEND), (outside(values), *told)):
+        if odd.any():
+            often, first = times[odd].sum(), rows.first(name, texts[odd])
+            raise ValueError(f"{name}: {often:,} values are {what}, the first is {first}; {advice}")
+    return values
 
 
 def _word(value: str) -> str:
@@ -366,10 +330,10 @@ def _no_scores(name: str, words: set[str]) -> None:
 
 
 def _zeros_and_ones(
-    rows: Rows, combinations: pd.DataFrame, labels: dict[str, str], positive: str | None
-) -> list[str]:
-    """Write labels as 0 and 1, each column by its positive value; what that was, in sentences."""
-    words = {name: combinations[own].map(_word) for name, own in labels.items()}
+    rows: Rows, counted: pd.DataFrame, labels: dict[str, str], positive: str | None
+) -> tuple[pd.DataFrame, list[str]]:
+    """Labels as 0 and 1, each column by its positive value; what that was, in sentences."""
+    words = {name: counted[own].map(_word) for name, own in labels.items()}
     kinds = {name: set(its) for name, its in words.items()}
     pairs = {name: next((p for p in PAIRS if its <= {*p}), ()) for name, its in kinds.items()}
     wanted, bare = _wanted(positive, labels)
@@ -378,7 +342,7 @@ def _zeros_and_ones(
         _no_scores(name, its)
         want, pair = wanted.get(name), pairs[name]
         if its <= USUAL and not pair and (want is None or len(its & YES) > 1):
-            _mixed(rows, name, combinations.groupby(words[name])[TIMES].sum())
+            _mixed(rows, name, counted.groupby(words[name])[TIMES].sum(), counted[labels[name]])
         shared = any(want in of and its & of for of in kinds.values()) and not (bare and pair)
         if want in {*its, *pair} or shared:
             chosen[name] = want
@@ -387,19 +351,18 @@ def _zeros_and_ones(
             chosen[name] = pair[1]
             if pair == ("-1", "1"):  # some programs write -1 for what they report
                 notes.setdefault("1", []).append(name)
-        own = combinations[labels[name]][words[name] == chosen.get(name)].map(str.strip)
-        if not pair and (alike := sorted({*own})) and len(alike) > 1:
+        alike = {text.strip() for text in counted[labels[name]][words[name] == chosen.get(name)]}
+        if not pair and len(alike) > 1:
             raise ValueError(
-                f"{name} holds {' and '.join(map(repr, alike))}, which may be one class or "
+                f"{name} holds {' and '.join(map(repr, sorted(alike)))}, which may be one class or "
                 f"{len(alike)}: write them in one way, or as different words"
             )
     if unclear := [name for name in kinds if name not in chosen]:
         raise ValueError(_which(unclear[0], wanted, chosen, kinds, pairs))
-    for name, own in labels.items():
-        combinations[own] = words[name].eq(chosen[name]).astype(np.int8)
+    ones = {own: words[name].eq(chosen[name]).astype(np.int8) for name, own in labels.items()}
     more = " Accuracy over all classes is not on this page."
     many = any(len(kinds[name]) > 2 for name in chosen)
-    return [
+    return counted.assign(**ones), [
         f"In {' and '.join(names)}, {want} counts as 1 and all other values as 0.{more * many}"
         for want, names in notes.items()
     ]
@@ -440,12 +403,10 @@ def _which(name: str, wanted: dict, chosen: dict, kinds: dict, pairs: dict) -> s
     )
 
 
-def _mixed(rows: Rows, name: str, often: pd.Series) -> None:
+def _mixed(rows: Rows, name: str, often: pd.Series, texts: pd.Series) -> None:
     """Refuse more than one way of writing 0 and 1 in a column."""
     best = max(PAIRS, key=lambda pair: often.reindex(pair).sum())
-    [raw] = rows.ask(f"list(DISTINCT {_value(name)})")
-    odd = [value for value in raw if _word(value) not in best]
-    first = rows.first(name, f"{quoted(name)} IN ({', '.join('?' * len(odd))})", *odd)
+    first = rows.first(name, texts[~texts.map(_word).isin(best)])
     or_count = f", or count one value against all others: --positive {name}={best[1]}"
     raise ValueError(
         f"{name} holds {_listed({*often.index})}, which is more than one way to write 0 and 1; the "
@@ -454,10 +415,10 @@ def _mixed(rows: Rows, name: str, often: pd.Series) -> None:
     )
 
 
-def _spelled(name: str, values: dict[str, int]) -> tuple[dict[str, str], list[str]]:
+def _spelled(name: str, values: pd.Series) -> tuple[dict[str, str], list[str]]:
     """Groups that differ in capitals and blanks only as one, in the commonest spelling."""
     alike = {}
-    for text in sorted(values, key=lambda text: (-values[text], text)):
+    for text in sorted(values.index, key=lambda text: (-values[text], text)):
         alike.setdefault(" ".join(text.split()).casefold(), []).append(text)
     notes = [
         f"In {name}, {', '.join(map(repr, texts[1:]))} was counted as {texts[0].strip()!r}."

@@ -3,7 +3,6 @@ have a value for each *unit*: G groups, everyone, G complements; NaN where a den
 
 import functools
 import itertools
-from collections import namedtuple
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.blocks.counts import Table, confusion, known, limit, ratio
+from helpers.blocks.curves import auc, between_rocs, by_score, representation
 
 MOST_PAIRS = 4_000_000
 BINS = 10  # of the calibration error
@@ -41,80 +41,10 @@ def calibration_error(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
     return ratio(np.abs(mass @ (wrong * (bins[:, None] == range(BINS)))).sum(-1), mass.sum(-1))
 
 
-def _by_score(kinds: pd.DataFrame, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What each unit has of every distinct score, highest first, by label 0 and 1: (..., S)."""
-    starts = np.flatnonzero(~kinds["y_score"].duplicated())
-    labels = (kinds["y_true"].to_numpy() == label for label in (0, 1))
-    return tuple(np.add.reduceat(mass * of, starts, axis=-1)[..., ::-1] for of in labels)
-
-
-def auc(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
-    """Area under the roc curve: how often a positive outscores a negative, ties counting half."""
-    negative, positive = _by_score(kinds, mass)
-    won = (negative * (positive.cumsum(-1) - positive / 2)).sum(-1)
-    return ratio(won, negative.sum(-1) * positive.sum(-1))
-
-
-def representation(kinds: pd.DataFrame, mass: np.ndarray, dcg: bool = False) -> np.ndarray:
-    """The average representation ar (section 4.2): the share that a unit has of the k highest
-    scores, over all k; with `dcg` these weigh 1 / log(1 + k). Tied scores enter together."""
-    starts = np.flatnonzero(~kinds["y_score"].duplicated())
-    held = np.add.reduceat(mass, starts, axis=-1)[..., ::-1].cumsum(-1)
-    everyone = held[..., [held.shape[-2] // 2], :]
-    k = np.round(everyone).astype(int)
-    ranks = np.arange(1, k.max() + 1)
-    heavy = np.append(0, np.cumsum(1 / np.log(1 + ranks) if dcg else np.ones(len(ranks))))[k]
-    return (ratio(held, everyone) * np.diff(heavy, axis=-1, prepend=0)).sum(-1) / heavy[..., -1]
-
-
 def auc_error(data: Table) -> np.ndarray:
     """Half the share of pairs of one score: how far auc is off at most if it was rounded."""
-    negative, positive = _by_score(data.kinds, data.mass())
+    negative, positive = by_score(data.kinds, data.mass())
     return ratio((negative * positive).sum(-1), 2 * negative.sum(-1) * positive.sum(-1))
-
-
-Roc = namedtuple("Roc", "fpr tpr")  # of its vertices (Equation 1); NaN where a label is missing
-
-
-def rocs(data: Table) -> dict[str, Roc]:
-    """Roc curves of all units by their names, with one vertex a distinct score."""
-    curves = zip(data.units, _curves(data.kinds, data.mass()), strict=True)
-    return dict([*curves][::-1])  # a group may be called as another's complement: the group counts
-
-
-def _curves(kinds: pd.DataFrame, mass: np.ndarray) -> list[Roc]:
-    """Roc curves of units, from their masses (U, J)."""
-    curves = []
-    for parts in zip(*_by_score(kinds, mass), strict=True):
-        kept = np.sum(parts, axis=0) > 0
-        up = [np.concatenate([[0.0], part[kept].cumsum()]) for part in parts]
-        known = all(part[-1] > 0 for part in up)  # two NaN, so that their area is NaN and not 0
-        curves.append(Roc(*(part / part[-1] if known else np.full(2, np.nan) for part in up)))
-    return curves
-
-
-def area_between(first: Roc, second: Roc) -> float:
-    """abroca, exact: the integral over the false positive rate of |first - second|."""
-    if np.isnan(first.fpr).any() or np.isnan(second.fpr).any():
-        return float("nan")
-    x = np.union1d(first.fpr, second.fpr)
-    width = np.diff(x)
-    places = (x[:-1] + part * width for part in (0.25, 0.75))
-    near, far = (np.interp(at, *first) - np.interp(at, *second) for at in places)
-    left, right = 1.5 * near - 0.5 * far, 1.5 * far - 0.5 * near  # both are straight in between
-    height = np.abs(left) + np.abs(right)
-    squares = np.divide(left**2 + right**2, height, out=height.copy(), where=left * right < 0)
-    return float((width * squares).sum() / 2)
-
-
-def between_rocs(kinds: pd.DataFrame, mass: np.ndarray, i, j) -> np.ndarray:
-    """abroca of all pairs of units (i, j): (..., P)."""
-    areas = []
-    for units in mass.reshape(-1, *mass.shape[-2:]):
-        curves = _curves(kinds, units)
-        area = functools.cache(lambda a, b, of=curves: area_between(of[a], of[b]))
-        areas.append([area(min(pair), max(pair)) for pair in zip(i, j, strict=True)])
-    return np.reshape(areas, (*mass.shape[:-2], len(i)))
 
 
 TN, FN, FP, TP = range(4)

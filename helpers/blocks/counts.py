@@ -13,7 +13,6 @@ import scipy.sparse
 AND, EVERYONE, NOT = " & ", "everyone", "not "
 MOST_GROUPS = 100_000
 MOST_COUNTS = 20_000_000  # atoms x kinds
-FEW_CODES = 100_000  # that are faster counted than hashed
 CELLS = ("tn", "fn", "fp", "tp")  # place = 2 * y_pred + y_true
 
 
@@ -273,15 +272,6 @@ def groups(by: Any, intersect: str = "each") -> Groups:
 def _atoms(parts: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """The combination of codes of each row, and the codes of each combination that occurs."""
     same_length(parts)
-    atoms, values = np.int64(0), np.zeros((1, 0), np.int64)
-    for part in parts.values():
-        width = int(part.max()) + 1
-        atoms, most = atoms * width + part, len(values) * width
-        if most > FEW_CODES:
-            atoms, seen = pd.factorize(atoms, sort=True)
-        else:
-            there = np.bincount(atoms, minlength=most) > 0
-            seen = np.flatnonzero(there)
-            atoms = atoms if there.all() else (np.cumsum(there) - 1)[atoms]
-        values = np.column_stack([values[seen // width], seen % width])
-    return atoms, values
+    rows = pd.DataFrame(parts)
+    atoms = rows.groupby([*parts], sort=True).ngroup()
+    return atoms.to_numpy(), rows.drop_duplicates().sort_values([*parts]).to_numpy()

@@ -1,4 +1,4 @@
-"""Table 1 of the paper, and its report of section 5.2 beside what FairBench computes."""
+"""Table 1 of the paper, its report of section 5.2, and what the toolkits answer on examples."""
 
 import itertools
 from functools import partial
@@ -6,9 +6,10 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from helpers import store
 from helpers.blocks import blocks, counts
 from helpers.blocks.counts import Table
-from helpers.blocks.report import Report
+from helpers.blocks.report import KEYS, Report
 
 TABLE_1 = {  # its rows but ib: the four blocks of each; F_bias and wcb take any F, here acc
     "|dfpr|": ("fpr", "compl", "sabs", "max"),
@@ -94,3 +95,45 @@ def fairbench(report) -> pd.DataFrame:
         {name: {of: cell for of, cell in its.items()} for name, its in report.branches().items()}
     )
     return table.map(lambda cell: float(getattr(cell, "value", np.nan)))
+
+
+# --- tables and answers of the toolkits, in data/toolkits ---
+
+FOLDER = "data/toolkits"
+REASONS = {  # why the toolkits answer differently on an example
+    "no positives": "a group without positive labels: its tpr is 0/0, which they count as 0",
+    "nobody predicted": "a group without positive predictions: its ppv is 0/0, counted as 0",
+    "tied scores": "the area between curves is sampled, and tied scores make steps",
+}
+LIBRARIES = {"1 - prule": 0.447639, "cv": 0.263303, "|dfpr|": 0.228450, "|dfnr|": 0.226814}
+"""Four libraries on COMPAS, African-American defendants against the rest."""
+
+
+def tables() -> dict[str, pd.DataFrame]:
+    """Rows of every example in `data/toolkits`: group, y_true, and y_pred or y_score."""
+    held, scores = (_read(name) for name in ("blocks_examples", "blocks_scores"))
+    held = held.melt(["example", "group"], list(counts.CELLS), "cell", "rows")
+    cell = held.pop("cell").map(counts.CELLS.index)
+    held = held.assign(y_pred=cell // 2, y_true=cell % 2)
+    rows = [of.loc[of.index.repeat(of["rows"])].drop(columns="rows") for of in (held, scores)]
+    every = [pair for of in rows for pair in of.groupby("example", sort=False)]
+    return {name: part.drop(columns="example").reset_index(drop=True) for name, part in every}
+
+
+def _read(name: str) -> pd.DataFrame:
+    return pd.read_csv(store.root() / FOLDER / f"{name}.csv")
+
+
+def counted(example: pd.DataFrame) -> Table:
+    """The table of counts of an example's rows."""
+    return counts.table(example["group"], **example.drop(columns="group"))
+
+
+def answers() -> pd.DataFrame:
+    """Recorded answers of the toolkits, theirs, with ours beside them, and whether they agree."""
+    table = _read("blocks_answers")
+    data = {name: counted(example) for name, example in tables().items()}
+    cells = zip(table["example"], table[KEYS].to_numpy(), strict=True)
+    table["ours"] = [blocks.bias(data[example], *cell) for example, cell in cells]
+    same = np.isclose(table["theirs"], table["ours"], rtol=0, atol=1e-9, equal_nan=True)
+    return table.assign(agree=same)

@@ -1,32 +1,19 @@
 """Every combination of the blocks with what it is worth, and the way back to its rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import coo_array
 
 from helpers import stats
-from helpers.blocks import blocks, resampling
+from helpers.blocks import blocks, intervals, resampling
 from helpers.blocks.blocks import Sample
 from helpers.blocks.counts import CELLS, Table, known
 
 DRAWS = 999
 KEYS = ["measure", "set", "comparison", "reduction"]
 SIDES = ["group_i", "group_j", "f_i", "f_j", "n_i", "n_j"]
-
-READ = {"group_i": "group", "group_j": "beside", "f_i": "its rate", "f_j": "beside's rate"}
-READ |= {"n_i": "its rows", "n_j": "beside's rows", "unit": "group", "n": "rows"}
-WORDS = {
-    "pr": "predicted positive", "tpr": "found", "fnr": "missed", "tnr": "left alone",
-    "fpr": "flagged wrongly", "ppv": "right among the flagged", "npv": "right among the rest",
-    "acc": "right", "error": "wrong", "vsany": "each group and everyone", "pairs": "two groups",
-    "compl": "each group and the rest", "none": "nothing compared", "abs": "difference",
-    "sabs": "difference with sign", "rel": "one minus ratio", "srel": "one minus ratio with sign",
-    "max": "the largest", "min": "the smallest", "mean": "the mean", "gini": "inequality",
-    "wmean": "mean by size", "wmean_normalised": "mean by size over its weights",
-}  # fmt: skip
 
 NAMES = {  # base measures in words that anybody reads
     "pr": "positive rate", "tpr": "true positive rate", "fpr": "false positive rate",
@@ -104,18 +91,6 @@ def make(
     return Report(pd.concat(parts, axis=1), sample, null)
 
 
-def readings(
-    data: Table, wanted: Mapping[str, tuple], *, draws: int = 999, seed: int = 0
-) -> pd.DataFrame:
-    """Some cells by name, with what each is worth, and the middle 95% of its null."""
-    rows = []
-    for name, cell in wanted.items():
-        one = make(data, *([b] for b in cell), bootstrap=draws, permutations=draws, seed=seed)
-        low, high = pd.Series(one.null[:, 0]).quantile([0.025, 0.975])
-        rows.append({"reading": name, "null_low": low, "null_high": high, **one.cells.loc[0]})
-    return pd.DataFrame(rows)
-
-
 def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
     """A base measure of every group, with its interval; n rows count, such as positives for tpr.
 
@@ -126,37 +101,16 @@ def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> 
     groups = len(data.groups)
     value = grid.measures[0].of(data.kinds, data.mass(data.pooled))[:groups]
     if of in blocks.SHARES:
-        n, trials = _independent(data, of, value)
+        n, trials = intervals.independent(data, of, value)
         low, high = stats.wilson(np.nan_to_num(value).clip(0, 1) * trials, trials)
     else:
         n = (data.groups.member @ data.pooled.sum(1)).astype(int)
         drawn = pd.DataFrame(resampling.resampled(data, grid, draws, seed).f[of][:, :groups])
-        low, high = drawn.quantile([resampling.SIDE, 1 - resampling.SIDE]).to_numpy()
+        low, high = drawn.quantile([intervals.SIDE, 1 - intervals.SIDE]).to_numpy()
     columns = {"group": data.groups.names, "n": n, "value": value, "low": low, "high": high}
     if data.counts.ndim == 3:
         columns["adjusted"] = blocks.drawn(data, grid).sides(of, blocks.alone)[0]
     return pd.DataFrame(columns)
-
-
-def _independent(data: Table, of: str, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of each group's rate, and as many independent ones as have its error: (G,) each."""
-    # by linearisation, and for rates of 0 and 1 by Kish's design effect
-    held, inside = data.pooled, data.groups.member
-    hit, counted = (np.isin(data.kinds["cell"], cells) for cells in blocks.SHARES[of])
-    size = counted * np.asarray(data.kinds.get("sample_weight", 1.0))
-    place = cluster = np.arange(held.size)
-    times = np.sqrt(held.ravel())  # each row is a cluster, so that equal ones add as squares
-    if data.rows is not None:
-        place, cluster, times = data.rows[["place", "cluster", "times"]].to_numpy().T
-    atom, kind = np.divmod(place % held.size, held.shape[1])
-    shape = len(held), cluster.max() + 1
-    parts = (times * (size * of_kind)[kind] for of_kind in (hit, counted))
-    hits, every = (inside @ coo_array((x, (atom, cluster)), shape).tocsr() for x in parts)
-    edge = np.isin(value, (0, 1))
-    off = hits * np.where(edge, 0, 1)[:, None] - every * np.where(edge, -1, value)[:, None]
-    spread = np.where(edge, 1, value * (1 - value)) * (inside @ (held @ size)) ** 2
-    trials = np.nan_to_num(blocks.ratio(spread, (off * off).sum(1)))
-    return (inside @ held[:, counted].sum(1)).astype(int), trials
 
 
 def explain(report: Report, measure: str, set: str, comparison: str, reduction: str, top: int = 5):
@@ -169,26 +123,10 @@ def explain(report: Report, measure: str, set: str, comparison: str, reduction: 
     again = pd.DataFrame({"both": both, "compared": pairs["compared"].round(12)}).duplicated()
     counts = report.units[report.units["unit"].isin([cell["group_i"], cell["group_j"]])]
     return {
-        "cell": cell.to_frame("value"),
+        "cell": cell.drop([*KEYS, *SIDES]).astype(float).to_frame("worth"),
         "pairs": pairs[~again.to_numpy()].head(top).reset_index(drop=True),
         "counts": counts[["unit", "n", *CELLS, measure]].reset_index(drop=True),
     }
-
-
-def trace(report: Report, **cell: str) -> None:
-    """Print what a cell (its four blocks, :data:`KEYS`) was made from."""
-    worth, pairs, counts = explain(report, **cell, top=3).values()
-    value, low, high, p = worth["value"][["value", "low", "high", "p_minp"]]
-    print(f"the cell reads {value:.3f}, its interval is {low:.3f} to {high:.3f}")
-    print(f"p, corrected for all cells of the report: {p:.3f}")
-    for title, table in {"its comparisons": pairs, "the groups that decide": counts}.items():
-        print(f"\n{title}:\n{table.rename(columns=READ).round(3).to_string(index=False)}")
-
-
-def choices(report: Report, block: str) -> list[tuple[str, str]]:
-    """What a menu offers for a block of a report: names with a word on each, and the names."""
-    names = report.cells[block].unique()
-    return [(f"{name} ({WORDS[name]})" if name in WORDS else name, name) for name in names]
 
 
 def _sides(sample: Sample, block: tuple) -> dict[str, np.ndarray]:

@@ -7,16 +7,15 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 
-from helpers import stats
 from helpers.blocks import blocks, chance
 from helpers.blocks.blocks import Grid, Sample
+from helpers.blocks.clusters import exchanged, redrawn
 from helpers.blocks.counts import Table, limit
+from helpers.blocks.intervals import errors, extreme, extreme_ratio, outer, total
 
 AT_ONCE = 2_000_000  # numbers in one block of resampled counts
 MOST = 40_000_000  # draws x comparisons held at once
 MOST_ROWS = 2_000_000  # between which groups are exchanged row by row
-SIDE = 0.025  # intervals are 95% intervals
-FAR = 1e60  # stands for an infinite error, where arithmetic still works
 SIGNED = {"abs": "sabs", "rel": "srel"}
 
 
@@ -27,7 +26,10 @@ def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Itera
     """Resampled tables in stacks; `null`: groups shuffled, else rows (or clusters) drawn anew."""
     rng = np.random.default_rng([seed, int(null)])
     if data.rows is not None:
-        by_cluster = (_permuted if null else _resampled_clusters)(data, rng)
+        advice = "leave out the permutations, and judge by the intervals"
+        many = data.rows["times"].sum() * null
+        limit(many, MOST_ROWS, "rows of clusters to exchange", advice)
+        by_cluster = (exchanged if null else redrawn)(data, rng)
     size = max(1, min(AT_ONCE // data.counts.size, MOST // 4 // _most_pairs(data, grid)))
     for start in range(0, draws, size):
         number = min(size, draws - start)
@@ -48,38 +50,6 @@ def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) ->
         for part in counts.reshape(-1, *counts.shape[-2:])
     ]
     return np.stack(drawn, axis=1).reshape(draws, *counts.shape)
-
-
-def _resampled_clusters(data: Table, rng) -> Iterator[np.ndarray]:
-    """Counts when clusters are drawn anew, as wholes."""
-    place, cluster, times = data.rows[["place", "cluster", "times"]].to_numpy().T
-    while True:
-        drawn = stats.cluster_bootstrap(cluster.max() + 1, 1, rng)[0][cluster] * times
-        yield np.bincount(place, drawn, data.counts.size)
-
-
-def _permuted(data: Table, rng) -> Iterator[np.ndarray]:
-    """Counts when clusters exchange their groups, or rows those inside of a cluster."""
-    advice = "leave out the permutations, and judge by the intervals"
-    limit(data.rows["times"].sum(), MOST_ROWS, "rows of clusters to exchange", advice)
-    rows = data.rows.loc[data.rows.index.repeat(data.rows["times"])]
-    shape = data.counts.shape if data.counts.ndim == 3 else (1, *data.counts.shape)
-    stratum, atom, kind = np.unravel_index(rows["place"], shape)
-    parts = []
-    for at in pd.Series(stratum).groupby(stratum).indices.values():
-        cluster, own = rows["cluster"].to_numpy()[at], atom[at]
-        exchanges = [stats.between_clusters(cluster, rng)]
-        if pd.Series(own).groupby(cluster).nunique().max() > 1:
-            exchanges.append(stats.within_clusters(cluster, rng))
-        parts.append((at, own, exchanges))
-    while True:
-        atoms = atom.copy()
-        for at, own, exchanges in parts:
-            for sources in exchanges:
-                own = own[next(sources)]
-            atoms[at] = own
-        place = np.ravel_multi_index((stratum, atoms, kind), shape)
-        yield np.bincount(place, minlength=data.counts.size)
 
 
 def resampled(data: Table, grid: Grid, draws: int, seed: int) -> Sample:
@@ -169,75 +139,3 @@ LINEAR = {  # what each comparison counts in a reduction, of their weights
     "wmean": lambda weight: weight,
     "wmean_normalised": lambda weight: weight / (weight.sum() or 1),
 }
-
-
-def errors(estimate: np.ndarray, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How far draws (D, P) are from estimates (P,), and the standard error of each."""
-    with np.errstate(invalid="ignore"):  # infinite ratios
-        error = np.nan_to_num(draws - estimate, nan=0.0, posinf=FAR, neginf=-FAR)
-    spread = error.std(0)
-    if spread.max() > FAR / 1e20:  # a few infinite draws do not matter
-        spread = np.subtract(*np.quantile(error, [0.8413, 0.1587], axis=0)) / 2
-    return error, spread
-
-
-def extreme(estimate, draws, unsigned: bool = False, least: bool = False) -> tuple[float, float]:
-    """Ends of an interval for the largest (or `least`) of quantities (P,), from draws (D, P)."""
-    known = ~np.isnan(estimate)
-    if not known.any():
-        return np.nan, np.nan
-    estimate, draws = estimate[known], draws[:, known]
-    if unsigned and least:
-        estimate, draws = np.abs(estimate), np.abs(draws)
-    elif unsigned:
-        estimate, draws = (np.concatenate([x, -x], axis=-1) for x in (estimate, draws))
-    if least:
-        low, high = extreme(-estimate, -draws)
-        return -high, -low
-    error, spread = errors(estimate, draws)
-    near = estimate + _reach(estimate, spread) >= np.max(estimate - _reach(estimate, spread))
-    estimate, error, spread = estimate[near], error[:, near], spread[near]
-    steps = np.divide(error, spread, out=np.zeros_like(error), where=spread > 0)
-    low = np.max(estimate - np.quantile(steps.max(1), 1 - SIDE) * spread)
-    high = np.max(estimate - np.quantile(error, SIDE, axis=0))
-    ends = float(low), float(max(high, estimate.max()))
-    return tuple(np.copysign(np.inf, e) if abs(e) > FAR / 1e20 else e for e in ends)
-
-
-def extreme_ratio(estimate, draws, unsigned: bool, least: bool) -> tuple[float, float]:
-    """`extreme` of 1 - fi / fj, where every pair is there both ways, from that of log(fj / fi)."""
-    if unsigned and least:
-        return extreme(estimate, draws, unsigned, least)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        most = np.clip(extreme(-np.log1p(-estimate), -np.log1p(-draws)), 0, None)
-        if unsigned or least:
-            return tuple(sorted(np.expm1(most) * (1 if unsigned else -1)))
-        return tuple(-np.expm1(-most))
-
-
-def total(estimate, error, spread, weight: np.ndarray, unsigned: bool) -> tuple[float, float]:
-    """Ends of an interval for sum(weight * x), or with `unsigned` for sum(weight * |x|)."""
-    if not unsigned:
-        return tuple(estimate @ weight - np.quantile(error @ weight, [1 - SIDE, SIDE]))
-    doubtful = np.abs(estimate) < _reach(estimate, spread)
-    signed = np.sign(estimate) * weight
-    over = error @ np.where(doubtful, 0, signed) + np.abs(error[:, doubtful]) @ weight[doubtful]
-    least = np.quantile(over, 1 - SIDE), np.quantile(error @ signed, SIDE)
-    return tuple(np.abs(estimate) @ weight - least)
-
-
-def _reach(estimate: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """What all estimates at once stay within, nineteen times in twenty."""
-    return scipy.stats.norm.ppf(1 - 0.05 / (2 * len(estimate))) * spread
-
-
-def outer(estimate: float, draws: np.ndarray) -> tuple[float, float]:
-    """The outer ends of the percentile and the basic interval of one number, from draws (D,)."""
-    draws = draws[~np.isnan(draws)]
-    if np.isnan(estimate) or len(draws) == 0:
-        return np.nan, np.nan
-    low = np.quantile(draws, SIDE, method="lower")
-    high = np.quantile(draws, 1 - SIDE, method="higher")
-    with np.errstate(invalid="ignore"):
-        ends = [low, high, 2 * estimate - high, 2 * estimate - low]
-    return float(np.nanmin(ends)), float(np.nanmax(ends))

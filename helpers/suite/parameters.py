@@ -89,7 +89,14 @@ class Declared:
     # 09 and 13
     table: There | None
     cluster: str | None  # 08
-    options: str  # 13
+    roles: list[str] | None  # 13, as all to the threshold
+    strata: list[str] | None
+    second: str | None
+    weight: str | None
+    positive: str | None
+    reference: str
+    limit: float
+    threshold: float | None
     draws: Annotated[int, Field(ge=99, le=100_000)]
     # 11
     network: str | None

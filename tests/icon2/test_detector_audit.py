@@ -11,7 +11,7 @@ import pytest
 from detection_oracles import average_precision, scene
 
 from helpers import store
-from helpers.audit import command, detector, form
+from helpers.audit import command, form
 from helpers.icon2 import Frames, brought, match
 from helpers.icon2 import detector_audit as audit
 from helpers.icon2.analysis import interval as usual
@@ -328,16 +328,17 @@ def test_how_much_too_high_the_ap_of_few_boxes_is_says_the_mean_of_small_samples
 
 def test_each_pair_of_files_has_a_folder_of_its_own(tmp_path, monkeypatch):
     names = []
-    monkeypatch.setattr(form, "run", lambda notebook, name, values: names.append(name))
+    monkeypatch.setattr(form, "run", lambda kind, name, values: names.append(name))
     for folder in ("val", "a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "found.json").touch()
     (tmp_path / "val" / "labels.v2.json").touch()
     for one in ("val", "a", "b"):
         files = ["--labels", f"{tmp_path}/val/labels.v2.json"]
-        detector.main([*files, "--predictions", f"{tmp_path}/{one}/found.json"])
-    detector.main([])
-    assert names == ["val-labels-found", "val-labels-a-found", "val-labels-b-found", "street"]
+        command.main(["audit", *files, "--predictions", f"{tmp_path}/{one}/found.json"])
+    command.main(["audit", "--sample", "detector"])
+    expected = ["val-labels.v2-found", "val-labels.v2-a-found", "val-labels.v2-b-found"]
+    assert names == [*expected, "sample-detector"]
 
 
 def as_coco(folder, frames):
@@ -375,11 +376,11 @@ def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkey
     labels, found = as_coco(tmp_path, world(250, loss=0.4))
     arguments = ["--labels", labels, "--predictions", found, "--resamples", "20"]
     folder = tmp_path / "out" / "audit" / f"{tmp_path.name}-boxes-detections"
-    stale = folder / "figures" / detector.NOTEBOOK / "of-before.png"
+    stale = folder / "figures" / form.NOTEBOOKS["detector"] / "of-before.png"
     stale.parent.mkdir(parents=True)
     stale.touch()
     os.utime(stale, (0, 0))
-    detector.main([*arguments, "--groups", "site, light"])
+    command.main(["audit", *arguments, "--groups", "site, light"])
     assert not stale.exists() and len([*stale.parent.glob("*.png")]) >= 4
     assert f"open {folder / 'page.html'}" in capsys.readouterr().out
     record = json.loads((folder / "findings.json").read_text())
@@ -399,11 +400,11 @@ def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkey
     assert tables == {"by-group", "gaps", "missed", "what-could-explain", "would-be-found"}
     assert record["command"].startswith("visual-bias audit --labels /")
     with pytest.raises(SystemExit, match="audit: no class 'cow' is labelled; there are: "):
-        detector.main([*arguments, "--classes", "cow"])
+        command.main(["audit", *arguments, "--classes", "cow"])
     assert form.OLD in (old := (folder / "page.html").read_text())
     assert old.replace(f"\n{form.OLD}", "") == page
-    with pytest.raises(SystemExit, match="needs --labels FILE and --predictions FILE"):
-        detector.main(["--labels", labels])
+    with pytest.raises(SystemExit, match="needs --labels and --predictions, both"):
+        command.main(["audit", "--labels", labels])
 
 
 @pytest.mark.parametrize(

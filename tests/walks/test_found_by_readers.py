@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from helpers import models, source, store
-from helpers.audit import page, tally
-from helpers.blocks import blocks, counts
+from helpers.audit import command, page, tally
+from helpers.blocks import counts, curves
 from helpers.focus import rating
 from helpers.suite import export
 
@@ -101,7 +101,7 @@ def test_a_group_called_as_a_complement_has_its_own_roc():
     by = ["smoker", "not smoker", "unknown"] * 20
     y = np.arange(60) // 3 % 2
     data = counts.table(by, y_true=y, y_score=np.where(np.arange(60) % 3 == 1, y, 1 - y))
-    assert blocks.rocs(data)["not smoker"].tpr.tolist() == [0, 1, 1]
+    assert curves.rocs(data)["not smoker"].tpr.tolist() == [0, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -130,12 +130,13 @@ def test_what_is_prescribed_is_accepted_for_names_with_blanks_and_commas(tmp_pat
     rows = ROWS.rename(columns={"sex": "Income, annual"}).assign(**{"Model B": ROWS["y_pred"]})
     rows.to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(ValueError) as refused:
-        page.made([str(tmp_path / "t.csv")])
+        page.made(tmp_path / "t.csv")
     pattern = r"such as (--sensitive .*?) \(and to judge .*?: (--map .*?)\)"
     groups, judge = re.search(pattern, str(refused.value)).groups()
     for prescribed in (groups, f"{groups} {judge}"):
         options = [*shlex.split(prescribed), "--draws", "40"]
-        found = page.made([str(tmp_path / "t.csv"), *options])
+        words = ["--table", str(tmp_path / "t.csv"), *options]
+        found = page.made(**command.given_by("table", words))
         assert found.several == ["Income, annual"]
 
 
@@ -163,7 +164,7 @@ def test_a_column_that_numbers_the_rows_of_a_small_table_is_no_group(tmp_path):
     ROWS[::60].to_csv(tmp_path / "t.csv")  # with pandas' index
     counted = tally.of_file(tmp_path / "t.csv")
     assert counted.sensitive_features == ["sex"]
-    assert any("column 1 holds another value in every row" in note for note in counted.notes)
+    assert any("column 1 (another value in every row)" in note for note in counted.notes)
 
 
 @pytest.mark.parametrize("copy", ["t (1).csv", "t.csv.gz"])

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.audit import form, largest_gaps, page
+from helpers.audit import command, form, largest_gaps, page
 
 rng = np.random.default_rng(0)
 N = 400
@@ -22,7 +22,7 @@ SCORED = BASE.assign(y_score=SCORE)
 
 
 @pytest.fixture
-def walk(tmp_path, monkeypatch, capsys):
+def walk(tmp_path, monkeypatch):
     """Audit a table with options: its page, or the sentence that refuses it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(largest_gaps, "A_GAP", 25)
@@ -36,14 +36,18 @@ def walk(tmp_path, monkeypatch, capsys):
         elif table is not None:
             table.to_csv(name, **({"index": False} | written))
         try:
-            made = page.made([str(written.get("of", name)), "--draws", "99", *options])
+            words = ["--table", str(written.get("of", name)), "--draws", "99", *options]
+            made = page.made(**command.given_by("table", words))
         except ValueError as error:
             return f"audit: {error}"
-        except SystemExit:
-            return capsys.readouterr().err
-        before, after = made.parts
-        middle = [("Rates", made.rates), ("Gaps", page.worded(made.gaps))]
-        return form.page("t.csv", "", [*before, *middle, *after])
+        except SystemExit as error:
+            return str(error)
+        parts = [("What was read", made.counted.taken, made.counted.notes)]
+        parts += [("Who is in the table", made.who), ("Rates", made.rates)]
+        parts += [("Gaps", page.worded(made.gaps))]
+        parts += [("The same, with strata", made.fixed)] * bool(made.counted.strata)
+        parts += [("Is the smallest at least", made.ratios), ("Not told", made.unsaid)]
+        return form.page("t.csv", "", parts)
 
     return to
 
@@ -95,7 +99,7 @@ def test_a_group_column_may_have_any_name(walk, name):
     found = walk(table.rename(columns={"sex": name}), *maps, "--sensitive", name)
     assert groups(found) == {name: groups(by_sex)["sex"]}
     cells = [re.findall(r"\d\.\d{3}", numbers(page)) for page in (found, by_sex)]
-    assert cells[0] == cells[1] and "drawn and exchanged together" not in found
+    assert cells[0] == cells[1] and "is cluster" not in found
 
 
 def test_a_column_called_weight_weights_nothing_unless_asked(walk):
@@ -274,13 +278,13 @@ def change(row, column, value, table=SCORED):
             [],
             "is it y_score. Say --map y_score=prediction",
         ),
-        (BASE.assign(sex=None), [], "The column sex has no value"),
+        (BASE.assign(sex=None), [], "sex .no value"),
         (BASE.assign(y_pred=None), [], "none of y_true, y_pred is missing"),
-        (BASE, ["--sensitive", "y_true"], "y_true is y_true, and no group column"),
+        (BASE, ["--sensitive", "y_true"], "y_true cannot be y_true and a group"),
         (
             BASE,
             ["--sensitive", "sex", "--strata", "sex"],
-            "sex cannot be compared .* and held fixed",
+            "sex cannot be a group .* and held fixed",
         ),
         (BASE, ["--ratio", "80"], "--ratio 80: a ratio lies between 0 and 1"),
         (BASE, ["--ratio", "nan"], "--ratio nan: a ratio"),
@@ -302,9 +306,10 @@ def test_what_cannot_be_right_has_a_sentence(walk, table, options, message):
 @pytest.mark.parametrize(
     "data, message",
     [
-        ("y_true,y_pred,sex\n1,0,f\n0,1\n", "t.csv, line 3: fewer values than the header"),
-        ("y_true,y_pred,sex\n1,0,f\n0,1,f,m\n", "t.csv, line 3: more values than the header"),
+        ("y_true,y_pred,sex\n1,0,f\n0,1\n", "t.csv, row 3: Expected 3 columns, got 2"),
+        ("y_true,y_pred,sex\n1,0,f\n0,1,f,m\n", "t.csv, row 3: Expected 3 columns, got 4"),
         ('y_true,y_pred,sex\n1,0,f\n0,1,"f\n', "t.csv, line 3: a quotation mark"),
+        ('y_true,y_pred,sex\n1,0,"f\n0,1,m\n0,0,"f\n1,1,m\n', "t.csv, line 4: a quotation mark"),
         ("1,0,f\n0,1,m\n", "is its first line the header"),
         ("PK\x03\x04\0\0\0", "no table in the form"),
     ],
