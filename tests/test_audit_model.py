@@ -576,18 +576,6 @@ def test_a_csv_of_images_does_as_well(folder):
         model.photographs(str(folder / "all.csv"), network, 0)
 
 
-def test_a_processor_that_scales_pixels_otherwise_is_refused():
-    """Its logits would be those of other images: mean and std alone do not say what it does."""
-    about = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3, "size": {"shortest_edge": 8}}
-    usual = SimpleNamespace(**about, rescale_factor=1 / 255, resample=2)
-    network = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 2))
-    assert model._wrapped(network, usual, "mine").input.mean == (0.5,) * 3
-    for more in ({"rescale_factor": 1 / 127.5}, {"do_rescale": False}, {"rescale_offset": True}):
-        odd = SimpleNamespace(**{**vars(usual), **more})
-        with pytest.raises(ValueError, match=f"does more than to normalise.*{next(iter(more))}"):
-            model._wrapped(network, odd, "mine")
-
-
 @pytest.mark.parametrize(
     "library, config", [("transformers", '{"model_type": "vit"}'), ("timm", "{}")]
 )

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import scipy.stats
 from detection_oracles import average_precision, plain_ap, recorded_worlds, scene
-from drawn import Law
 
 from helpers.icon2 import (
     Frames,
@@ -27,9 +26,9 @@ from helpers.icon2.reading import DetectionDataError
 SMALL = {"min_boxes": 1}
 
 
-def streets(n_images, seed=0, law=None, classes=("car",), thresholds=(0.5,)):
+def streets(n_images, seed=0, confounding=0.0, classes=("car",), thresholds=(0.5,)):
     """A planted world, its matches and income."""
-    world = Frames(*made_up.make(n_images, seed, law, classes))
+    world = Frames(*made_up.make(n_images, seed, confounding, classes))
     return world, match(world, thresholds), from_column(world, "income")
 
 
@@ -41,7 +40,7 @@ def little():
 
 @pytest.fixture(scope="module")
 def world():
-    drawn, matches, income = streets(400, 3, Law(confounding=0.4), thresholds=(0.5, 0.75))
+    drawn, matches, income = streets(400, 3, 0.4, thresholds=(0.5, 0.75))
     return drawn, matches, income, [made(drawn, name) for name in attributes.OF_PAPER]
 
 

@@ -20,8 +20,6 @@ from helpers.icon2.reading import CORNERS, DetectionDataError
 from helpers.suite.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
 from helpers.worlds.driving import street
 
-LAW = made_up.Law(confounding=0.4)
-
 
 def written(folder, number):
     """A rendered street as BDD100K's files, and detections that are near its boxes."""
@@ -106,7 +104,7 @@ def test_classes_without_a_labelled_box_are_left_out_and_counted(on_disk, tmp_pa
 
 @pytest.fixture(scope="module")
 def small():
-    world = icon2.Frames(*made_up.make(400, 1, LAW))
+    world = icon2.Frames(*made_up.make(400, 1, 0.4))
     matches = match(world, (0.5, 0.75))
     group = attributes.from_column(world, "income")
     explanatory = [attributes.made(world, name) for name in attributes.OF_PAPER]
@@ -245,7 +243,7 @@ def test_figures_mark_what_is_not_estimable(small):
 
 
 def test_an_example_shows_what_each_detection_took(small):
-    world, matches = icon2.Frames(*made_up.make(400, 1, LAW)), small[0]
+    world, matches = icon2.Frames(*made_up.make(400, 1, 0.4)), small[0]
     number, boxes, detections = frames.example(world, matches, "car")
     assert (boxes.image == number).all() and (detections.image == number).all()
     assert detections.hit.any() and not detections.hit.all() and not boxes.found.all()

@@ -56,13 +56,6 @@ def test_labels_that_differ_in_capitals_are_not_counted_as_one():
         tally.of_file(rows, positive="A")
 
 
-def test_excels_first_line(tmp_path):
-    (tmp_path / "t.csv").write_bytes(
-        ("sep=;\n" + ROWS.to_csv(sep=";", index=False)).replace("\n", "\r\n").encode()
-    )
-    assert len(tally.of_file(tmp_path / "t.csv")) == N
-
-
 def test_a_loop_is_known_by_what_it_names():
     def made(rate):
         def loop():
@@ -184,9 +177,3 @@ def test_an_image_processor_that_does_more_than_normalise_is_refused(more):
     assert models.wrap(torch.nn.Linear(1, 1), like | {"rescale_factor": 1 / 255})
     with pytest.raises(ValueError, match="does more than"):
         models.wrap(torch.nn.Linear(1, 1), like | more)
-
-
-def test_a_classifier_is_not_normalised_twice():
-    inner = models.wrap(torch.nn.Linear(1, 1), mean=0, std=1)
-    with pytest.raises(ValueError, match="wrapped already"):
-        models.wrap(inner, mean=0.5, std=0.5)

@@ -71,31 +71,20 @@ def attribute(**values):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            lambda a, _: to_all(a, box2d=shares),
-            r"labels.json: no corner of its 24 .* multiply them",
-        ),
+        (lambda a, _: to_all(a, box2d=shares), r"labels.json: no corner of its 24 .* multiply"),
         (lambda _, b: to_all(b, box2d=shares), r"found.json: no corner of its 24 .* multiply them"),
         (box(0, x2=0), "labels.json: 1 of 24 boxes have a negative .* first: v3.jpg, x1 270, y1"),
         (box(0, x1="5"), f"labels.json, {WHERE}: must be real number"),
         (score(87), r"found.json: 1 of 24 .* divide percents by 100. .*: v3.jpg, .* score 87"),
-        (score(-0.1), r"found.json: 1 of 24 .* a score that is not in 0 to 1"),
-        (score("high"), f"found.json, {WHERE}: must be real number, not str"),
-        (score(float("nan")), 'found.json is .* "score": NaN.*: take such entries out'),
         (lambda _, b: b[3]["labels"][1].pop("score"), f"found.json, {WHERE}: 'score' is missing"),
         (mark("crowd", "maybe"), r"labels.json, frame 0 \(v0.jpg\), label 0: 'maybe' stands for a"),
-        (mark("crowd", 2), "2 stands for a crowd, which is true or false"),
-        (lambda a, _: [one.update(label=one.pop("labels")) for one in a], "no image .* has a box"),
         (
             lambda a, _: to_all(a, category=lambda of: of["category"].title()),
             "a class here: Car 12",
         ),
-        (lambda _, b: to_all(b, category=lambda _: "dog"), r"no detection is left .*\(dog 24\)"),
         (lambda a, _: a[0].update(frames=[{"objects": []}]), r"\(v0.jpg\): has 2 lists of labels"),
         (lambda _, b: [one.update(labels=[]) for one in b], "found.json: it holds no detection"),
-        (lambda a, _: a.append(a[0]), "labels.json: 'v0.jpg' occurs 2 times"),
         (lambda a, _: a.append(1), "labels.json, frame 12: "),
-        (lambda _, b: [one.update(name="x" + one["name"]) for one in b], "none of its 12 .* 'xv0"),
     ],
 )
 def test_unusable_labels_are_refused_with_their_place(tmp_path, change, message):
@@ -126,15 +115,9 @@ def half(labels, found):
     [
         (box(1, x1=5000, x2=5100), "1 detections lie outside of their image: they count"),
         (lambda a, _: to_all(a, score=lambda _: 0.5), "24 boxes have a 'score', as predictions do"),
-        (
-            lambda a, _: a[0]["labels"].append(a[0]["labels"][0]),
-            "1 boxes are there twice",
-        ),
+        (lambda a, _: a[0]["labels"].append(a[0]["labels"][0]), "1 boxes are there twice"),
         (lambda a, _: a[0].update(labels=None), "1 frames have no list of labels: taken as empty"),
-        (
-            lambda _, b: b[0]["labels"].append(b[0]["labels"][0]),
-            "1 detections are there twice",
-        ),
+        (lambda _, b: b[0]["labels"].append(b[0]["labels"][0]), "1 detections are there twice"),
         (attribute(weather="Clear "), "'weather' holds 'Clear ' and 'clear': they count as diff"),
         (half, "boxes reach to (1070, 650), detections to (535, 325): is one of them scaled?"),
     ],
@@ -156,50 +139,41 @@ def test_a_box_that_is_right_in_a_larger_frame_is_told_in_the_usual_one(tmp_path
     assert told in read(tmp_path, wide).report
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        "BOM",
-        "UTF-16",
-        "gz",
-        "lines",
-        "lines.gz",
-        "lines as json",
-        "object",
-        "folder gz",
-        "folder lines",
-        "folder of frames",
-    ],
-)
+def packed(text):
+    return gzip.compress(text.encode())
+
+
+FORMS = {  # name to what is written: of the labels' text, or of their lines
+    "BOM": ("labels.json", lambda text, _: b"\xef\xbb\xbf" + text.encode()),
+    "UTF-16": ("labels.json", lambda text, _: text.encode("utf-16")),
+    "gz": ("labels.json.gz", lambda text, _: packed(text)),
+    "lines": ("labels.jsonl", lambda _, lines: lines.encode()),
+    "lines.gz": ("labels.jsonl.gz", lambda _, lines: packed(lines)),
+    "lines as json": ("labels.json", lambda _, lines: b"\xef\xbb\xbf" + lines.encode()),
+    "object": ("labels.json", lambda text, _: f'{{"config": {{}}, "frames": {text}}}'.encode()),
+    "folder of frames": ("folder/0.json", lambda _, lines: lines.splitlines()[0].encode()),
+    "folder gz": ("folder/labels.json.gz", lambda text, _: packed(text)),
+    "folder lines": ("folder/labels.jsonl", lambda _, lines: lines.encode()),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_json_in_other_forms_is_read(tmp_path, form):
     labels, found = streets()
-    text, lines = json.dumps(labels), "\r\n\r\n".join(map(json.dumps, labels)) + "\n"
-    path, content = {
-        "BOM": ("labels.json", b"\xef\xbb\xbf" + text.encode()),
-        "UTF-16": ("labels.json", text.encode("utf-16")),
-        "gz": ("labels.json.gz", gzip.compress(text.encode())),
-        "lines": ("labels.jsonl", lines.encode()),
-        "lines.gz": ("labels.jsonl.gz", gzip.compress(lines.encode())),
-        "lines as json": ("labels.json", b"\xef\xbb\xbf" + lines.encode()),
-        "object": ("labels.json", json.dumps({"config": {}, "frames": labels}).encode()),
-        "folder of frames": ("folder/0.json", json.dumps(labels[0]).encode()),
-        "folder gz": ("folder/labels.json.gz", gzip.compress(text.encode())),
-        "folder lines": ("folder/labels.jsonl", lines.encode()),
-    }[form]
-    path = tmp_path / path
+    name, of = FORMS[form]
+    path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(content)
+    path.write_bytes(of(json.dumps(labels), "\r\n\r\n".join(map(json.dumps, labels)) + "\n"))
     (path.parent / "._labels.json").write_bytes(b"\0")  # as macOS leaves them
     for n, frame in enumerate(labels[1:] if form == "folder of frames" else [], 1):
         written(path.parent / f"{n}.json", frame)
-    given = path.parent if "folder" in form else path
-    if form == "gz":
-        content = content[:-99]
-        (tmp_path / "cut.json.gz").write_bytes(content)
-        with pytest.raises(DetectionDataError, match=r"cut.json.gz is cut short or no JSON"):
-            icon2.read(str(tmp_path / "cut.json.gz"), written(tmp_path / "found.json", found))
-    data = icon2.read(str(given), written(tmp_path / "found.json", found))
+    predictions = written(tmp_path / "found.json", found)
+    data = icon2.read(str(path.parent if "folder" in form else path), predictions)
     assert len(data.images) == 12 and len(data.boxes) == 24
+    if form == "gz":
+        path.write_bytes(path.read_bytes()[:-99])
+        with pytest.raises(DetectionDataError, match=r"labels.json.gz is cut short or no JSON"):
+            icon2.read(str(path), predictions)
 
 
 def test_a_line_that_is_cut_short_is_named(tmp_path):
@@ -307,24 +281,12 @@ def seconds(_, tracks):
     ("change", "message"),
     [
         (swap, "v0.json: locations: fix 0 has no .* latitude -122, longitude 30.5"),
-        (
-            lambda _, t: t[0][0].update(timestamp=float("nan")),
-            "v0.json: locations: fix 0 .* timestamp nan",
-        ),
-        (
-            seconds,
-            "no frame could .*: 12 without GPS. Fixes are in 'gps' as <video>.json, such as v0",
-        ),
+        (lambda _, t: t[0][0].update(timestamp=float("nan")), "v0.json: locations: fix 0 .*"),
+        (seconds, "no frame could .*: 12 without GPS. Fixes are in 'gps' as <video>.json, such as"),
         (lambda a, _: a, "areas.json: GeoJSON holds 'features'"),
         (lambda a, _: a[1].update(geometry=None), "areas.json: area '1' is no Polygon or Multi"),
-        (
-            lambda a, _: a[1].update(geometry=square(4e5, 5e6)),
-            "areas.json: coordinates are degrees",
-        ),
-        (
-            lambda a, _: a[1].update(geometry=square(0, 30)),
-            "4 frames lie in several areas.* '0' and",
-        ),
+        (lambda a, _: a[1].update(geometry=square(4e5, 5e6)), "areas.json: coordinates are"),
+        (lambda a, _: a[1].update(geometry=square(0, 30)), "4 frames lie in several areas.* '0"),
         (
             lambda a, _: {"features": [one | {"properties": {"area": 9}} for one in a]},
             "12 in an area without income",
@@ -339,18 +301,12 @@ def test_places_that_cannot_be_used_are_refused(tmp_path, change, message):
 @pytest.mark.parametrize(
     ("incomes", "message"),
     [
-        (
-            b'0,"30000,00"\n1,60000\n2,90000\n',
-            "incomes.csv: the income '30000,00' of area '0' is no",
-        ),
+        (b'0,"30000,00"\n1,60000\n2,90000\n', "incomes.csv: the income '30000,00' of area '0' is"),
         (b"0,-5\n1,60000\n2,90000\n", "the income '-5' of area '0' is no amount"),
         (b"0,30,000\n1,60,000\n2,90,000\n", "incomes.csv: line 2 has other cells than the header"),
         (b"0,30.000\n1,60.000\n2,90.000\n", "incomes.csv: no income is above 90; give dollars"),
         (b"0,inf\n1,60000\n2,90000\n", "the income 'inf' of area '0' is no amount"),
-        (
-            b"area;income\n0;30000\n",
-            r"no column 'area'; there are, between commas: \['area;income'\]",
-        ),
+        (b"area;income\n0;30000\n", r"no column 'area'; there are, between commas"),
         (b"0,1000\nZ\xfcrich,5\n", "incomes.csv: is not a CSV table in UTF-8"),
     ],
 )

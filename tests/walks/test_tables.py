@@ -257,18 +257,10 @@ def change(row, column, value, table=SCORED):
 @pytest.mark.parametrize(
     "table, options, message",
     [
-        (
-            change(7, "y_score", "0.9x"),
-            [],
-            "y_score: 1 values are no numbers, the first is '0.9x' in row 7",
-        ),
+        (change(7, "y_score", "0.9x"), [], "y_score: 1 values are no numbers, the first is '0.9x"),
         (change(7, "y_score", "0,9"), [], "'0,9' in row 7; .*decimals have a point"),
         (change(9, "y_true", "maybe"), [], "y_true has 3 values .* --positive y_true="),
-        (
-            BASE.assign(age=["old"] * N),
-            ["--weight", "age"],
-            "age: 400 values are no numbers, the first is 'old' in row 1",
-        ),
+        (BASE.assign(age=["old"] * N), ["--weight", "age"], "age: 400 values are no numbers, the"),
         (
             SCORED.rename(columns={"y_score": "prediction"}).drop(columns="y_pred"),
             [],
@@ -277,20 +269,12 @@ def change(row, column, value, table=SCORED):
         (BASE.assign(sex=None), [], "The column sex has no value"),
         (BASE.assign(y_pred=None), [], "none of y_true, y_pred is missing"),
         (BASE, ["--sensitive", "y_true"], "y_true is y_true, and no group column"),
-        (
-            BASE,
-            ["--sensitive", "sex", "--strata", "sex"],
-            "sex cannot be compared .* and held fixed",
-        ),
+        (BASE, ["--sensitive", "sex", "--strata", "sex"], "sex cannot be compared .* and held"),
         (BASE, ["--ratio", "80"], "--ratio 80: a ratio lies between 0 and 1"),
         (BASE, ["--ratio", "nan"], "--ratio nan: a ratio"),
         (BASE, ["--draws", "0"], "--draws 0: an interval"),
         (BASE, ["--draws", "-5"], "--draws -5"),
-        (
-            BASE,
-            ["--map", "y_pred=sex", "--map", "y_pred=y_true"],
-            "sex and y_true were both given as y_pred",
-        ),
+        (BASE, ["--map", "y_pred=sex", "--map", "y_pred=y_true"], "sex and y_true were both given"),
         (BASE.rename(columns={"sex": "__y_pred"}), [], "rename the column __y_pred"),
     ],
 )
