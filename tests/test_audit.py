@@ -389,12 +389,6 @@ def test_a_threshold_decides_or_stands_beside_decisions(rows):
             tally.of_file(rows, **(given | wrong))
 
 
-def test_a_second_prediction_in_other_words_than_the_labels_is_in_doubt(rows):
-    both = rows.assign(label=np.where(rows["label"] == "yes", "paid", "default"), b=rows["y_pred"])
-    with pytest.raises(ValueError, match=r"b holds no, yes: is it another model's y_pred\?"):
-        tally.of_file(both, positive="label=paid")
-
-
 def test_calibration_by_group_is_pandas(rows):
     data = tally.of_file(rows, sensitive_features=["race"]).table()
     found = groups.calibration(data).set_index(["group", "bin"])

@@ -7,7 +7,6 @@ import pytest
 
 from helpers import store
 from helpers.blocks import blocks, claims, counts, report
-from helpers.blocks import paper as fb
 
 
 def test_the_installed_toolkits_answer_as_recorded():
@@ -25,54 +24,6 @@ def rates(data, *names):
     """Base measures of the groups: a row a group, a column a measure."""
     found = {of: report.rates(data, of).set_index("group")["value"] for of in names}
     return pd.DataFrame(found)
-
-
-def test_fairbench_prints_these_cells():
-    """FairBench 0.3, docs/basics/reports.md: the whole report of its example with men and women."""
-    printed = {
-        "min": {"acc": 0.333, "pr": 0.333, "tpr": 0, "tnr": 0.5},
-        "wmean": {"acc": 0.6, "pr": 0.4, "tpr": 0.4, "tnr": 0.7},
-        "gini": {"acc": 0.25, "pr": 0.1, "tpr": 0.5, "tnr": 0.167},
-        "minratio": {"acc": 0.333, "pr": 0.667, "tpr": 0, "tnr": 0.5},
-        "maxdiff": {"acc": 0.667, "pr": 0.167, "tpr": 1, "tnr": 0.5},
-    }
-    men = [1, 1, 0, 0, 0]
-    data = counts.table(men, y_pred=[1, 0, 1, 0, 0], y_true=[1, 0, 0, 1, 0])
-    cells = fb.FIGURE_1 | {
-        "wmean": (blocks.alone, "none", "wmean_normalised"),
-        "gini": ("pairs", "none", "gini"),
-    }
-    for name, of_measures in printed.items():
-        for of, value in of_measures.items():
-            found = blocks.bias(data, of, *cells[name])
-            found = 1 - found if name == "minratio" else found
-            assert found == pytest.approx(value, abs=6e-4), (name, of)
-
-
-def test_fairlearn_prints_these_cells():
-    """fairlearn's user guide, "Perform fairness assessment", with its sixteen rows.
-
-    Precision is 0/0 where nobody is predicted; there is no such group here. The group (a, 8) has no
-    rows: fairlearn shows NaN, and here there is no such group.
-    """
-    y_true = [0, 1, 1, 1, 1, 0, 1, 0, 1, 0, 0, 0, 1, 1, 1, 1]
-    y_pred = [0, 0, 1, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 0, 1]
-    by, weight = list("dacbbcccbdcabdcc"), [1, 2, 1, 3, 2, 3, 1, 2, 1, 2, 3, 1, 2, 3, 2, 3]
-    given = {"y_true": y_true, "y_pred": y_pred}
-    data = counts.table(by, **given)
-    found = rates(data, "ppv", "tpr")
-    assert found["ppv"].tolist() == pytest.approx([0, 1, 0.6, 0])
-    assert found["tpr"].tolist() == [0, 0.5, 0.75, 0]
-    assert data.frame()["n"].tolist() == [2, 4, 7, 3, 16]
-    assert blocks.bias(data, "tpr", "pairs", "abs", "max") == 0.75
-    assert 1 - blocks.bias(data, "tpr", "pairs", "srel", "max") == 0
-    heavy = rates(counts.table(by, sample_weight=weight, **given), "tpr")
-    assert heavy["tpr"].tolist() == pytest.approx([0, 0.5, 0.7142, 0], abs=1e-4)
-    second = [8, 6, 8, 8, 8, 8, 6, 6, 6, 8, 6, 6, 6, 6, 8, 6]
-    both = counts.table({"SF 0": by, "SF 1": second}, intersect="joint", **given)
-    printed = {"b & 6": 0.5, "b & 8": 0.5, "c & 6": 1, "c & 8": 0.5, "d & 6": 0, "a & 6": 0}
-    found = rates(both, "tpr")["tpr"]
-    assert {name: found[name] for name in printed} == printed and "a & 8" not in found
 
 
 AEQUITAS = {  # tn, fn, fp, tp, and the rates that it prints

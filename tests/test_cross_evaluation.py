@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-import torchvision
 from test_background import CLASSES, image_set
 from torch import nn
 
 from helpers import stats
-from helpers.contexts import claims, cross_evaluation, effects
+from helpers.contexts import cross_evaluation, effects
 from helpers.contexts.random_split import hidden
 from helpers.stats.interval import crossed_error
 
@@ -103,13 +102,3 @@ def test_models_on_one_set_are_compared_image_by_image():
     assert found == pytest.approx(stats.mean([one, third], [1, 0.5]).interval())
     with pytest.raises(KeyError, match="WB"):
         effects.contrast(rights, {("a", "WB"): 1}, shares=True)
-
-
-def test_the_weights_of_the_papers_network_are_those_that_its_table_says():
-    with torch.device("meta"):
-        network = torchvision.models.alexnet(num_classes=4)
-    weights = sum(part.numel() for part in network.parameters()) / 1e6
-    assert (
-        f"{weights:.1f} million weights"
-        in claims.printed("setup").set_index("choice").loc["network", "paper"]
-    )

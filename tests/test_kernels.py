@@ -129,36 +129,9 @@ def test_a_child_that_inherits_the_pins_may_import_numpy_first():
     assert (run.stdout, run.stderr) == ("None\n", "")
 
 
-@pytest.mark.parametrize(
-    ("processor", "said"),
-    [("flags\t\t: fpu avx fma", "Linux on x86-64"), ("flags\t\t: fma avx2", "None"), ("", "Linux")],
-)
-def test_a_processor_without_avx2_is_not_pinned(tmp_path, monkeypatch, processor, said):
-    monkeypatch.setattr(helpers, "PROCESSOR", tmp_path / "cpuinfo")
-    monkeypatch.setattr(os, "environ", dict(helpers.PINS))
-    if processor:
-        helpers.PROCESSOR.write_text(processor)
-    assert said in str(helpers._pin())
-
-
 # whose numbers
 
 
 @pinnable
 def test_a_pinned_machine_gives_the_suites_own_numbers():
     assert kernels.own_numbers()
-
-
-def test_other_numbers_are_explained(monkeypatch):
-    monkeypatch.setattr(helpers, "unpinned", None)
-    monkeypatch.setattr(kernels, "default_device", lambda: torch.device("cpu"))
-    monkeypatch.setattr(kernels, "other_versions", lambda: [])
-    assert "for a reason that is not known" in kernels.why_not()
-    monkeypatch.undo()
-    monkeypatch.setattr(helpers, "unpinned", None)
-    monkeypatch.setattr(kernels, "version", lambda name: "0.1")
-    assert "torch 0.1 for 2." in kernels.why_not()
-    monkeypatch.setattr(kernels, "default_device", lambda: torch.device("cuda"))
-    assert "torch computes on cuda" in kernels.why_not()
-    monkeypatch.setattr(helpers, "unpinned", "the pins are turned off by SUITE_PINNED=0")
-    assert "turned off by SUITE_PINNED=0" in kernels.why_not()

@@ -140,13 +140,7 @@ def test_counts_equal_counting_one_by_one():
     assert pasting.counts(pasting.alone(alone, names))["pasted"].tolist() == ["nothing"] * 4
 
 
-def test_the_papers_counts_are_the_printed_ones():
-    """And its two methods agree as it says."""
-    printed = claims.printed("paste").set_index(["context_class", "pasted"])["predicted"]
-    assert printed["plane"].to_dict() == {"nothing": 24, "mug": 19, "bench": 21, "fire hydrant": 4}
-    assert printed["bench"].to_dict() == {"nothing": 25, "mug": 25, "fire hydrant": 22, "plane": 24}
-    assert printed["fire hydrant"].to_dict() == {"nothing": 15, "bench": 5, "mug": 9, "plane": 0}
-    assert printed["mug"].to_dict() == {"nothing": 25, "bench": 9, "fire hydrant": 6, "plane": 8}
+def test_the_papers_two_methods_agree_as_it_says():
     pairs = claims.printed_pairs().dropna(subset="mosaic_share")
     assert len(pairs) == 11  # not the fire hydrant beside the sky
     found = stats.spearman(pairs["mosaic_share"], pairs["paste_share"])

@@ -137,11 +137,3 @@ def test_write_replaces_in_one_step(tmp_path):
         assert opened_before.read() == b"eins\n"
     assert path.read_text(encoding="utf-8") == "zwölf\n"
     assert [entry.name for entry in path.parent.iterdir()] == ["a.txt"]
-
-
-def test_reading_names_the_file_to_delete(tmp_path):
-    with (
-        pytest.raises(store.UnreadableArtifact, match=r"broken\.npy.*Delete that file"),
-        store.reading(tmp_path / "broken.npy") as path,
-    ):
-        np.load(path)

@@ -38,11 +38,9 @@ import nbformat
 import numpy as np
 import pandas as pd
 import torch
-from PIL import ImageFilter
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 from torch.nn.functional import cross_entropy
-from torchvision.transforms.functional import pil_to_tensor, to_pil_image
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "icon2"))
 sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
@@ -50,17 +48,16 @@ import drawn as made_up
 import loans
 from detection_oracles import as_coco, scene
 
-from helpers import explain, focus, icon2, models
+from helpers import focus, icon2, models
 from helpers.audit import model as audit_model
 from helpers.audit import planting, tally
 from helpers.blocks import counts, report
-from helpers.contexts import mosaics, pasting
+from helpers.contexts import mosaics
 from helpers.data import ImageSet
 from helpers.explain import layers, maps
 from helpers.focus import rating
 from helpers.focus.networks import Model
 from helpers.icon2 import attributes, brought, detector_audit
-from helpers.models import detector
 from helpers.models.recipe import Recipe
 from helpers.suite import notebooks
 from helpers.worlds import pictures
@@ -127,34 +124,8 @@ def mosaic() -> Rows:
     yield "beside bare forward passes", "0.87", ours, partial(scored, model, ready)
 
 
-def pasted() -> Rows:
-    """300 composites; PIL leaves the white in the edges."""
-    made, model = pictures.make("WB", per_class=25, size=96), network()
-    images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
-    masks, contexts = torch.from_numpy(made.masks), dict.fromkeys(CLASSES, noise(25, 3, 96, 96))
-    labels = torch.arange(4).repeat_interleave(25)
-    design = mosaics.design(labels, contexts, CLASSES, per_context=1, controls=())
-
-    def plain(scale):
-        size = round(96 * scale)
-        for row in design.itertuples():
-            parts = contexts[row.context_class][row.context], images[row.object]
-            ground, thing = (to_pil_image(part) for part in parts)
-            mask = to_pil_image(masks[row.object].to(torch.uint8) * 255).resize((size, size))
-            place = ((96 - size) // 2,) * 2
-            softened = mask.filter(ImageFilter.GaussianBlur(0.5))
-            ground.paste(thing.resize((size, size)), place, softened)
-            yield pil_to_tensor(ground)[None]
-
-    for scale in (1.0, 0.7):
-        stream = partial(pasting.batches, design, contexts=contexts, scale=scale)
-        ours = lambda stream=stream: scored(model, stream(pasting.cut(images, masks)))  # noqa: E731
-        theirs = lambda scale=scale: scored(model, plain(scale))  # noqa: E731
-        yield f"scale {scale}, cut, pasted and scored, beside PIL, one by one", "", ours, theirs
-
-
 def focused() -> Rows:
-    """Rating 400 mosaics, six methods on 24, and scores, each beside the least that it needs."""
+    """Rating mosaics, beside the least that it needs."""
     ours = rated(400)
     model, images, table = ours.args[0].trainings[0], ours.args[1].images, ours.args[2]
     layer = layers.named(model, "features")
@@ -170,35 +141,8 @@ def focused() -> Rows:
         hook.remove()
 
     yield "GradCAM, beside forward and backward to its layer", "0.8", ours, bare
-    asked = [*map(network, ("alexnet-quarter", "vgg11-eighth", "resnet10-eighth"))]
-    [shown] = focus.batches(table[:24], images, batch_size=24)
-    both = (partial(way, asked, shown, targets[:24]) for way in (six_methods, bare_passes))
-    yield "06's six methods, beside the bare passes of LIME, IG and SmoothGrad", "", *both
-    maps = torch.randn(500, 224, 224, generator=seeded()).repeat(20, 1, 1)
-    layouts = torch.tensor([[True, False], [False, True]]).expand(10_000, 2, 2)
-    ours, theirs = (partial(way, maps, layouts) for way in (focus.score, by_slices))
-    yield "10,000 scores, beside a loop of one clip and four slices", "", ours, theirs
     yield "400 mosaics rated", "", partial(rated, 400), None
     yield "10,000 mosaics rated", "memory as of 400", partial(rated, 10_000), None
-
-
-def six_methods(networks, mosaics, targets) -> None:
-    for model in networks:
-        for method in explain.METHODS:
-            how = rating.method_settings(method, "quick")
-            explain.explain(model, mosaics, targets, method, **how)
-
-
-def bare_passes(networks, mosaics, targets) -> None:
-    """What these methods cannot do without: 41 passes for LIME, 6 each with gradients."""
-    images = mosaics.float() / 255
-    for model in networks:
-        with torch.no_grad():
-            for _ in range(41):
-                model(images)
-        for _ in range(12):
-            way = images.clone().requires_grad_()
-            torch.autograd.grad(model(way).gather(1, targets[:, None]).sum(), way)
 
 
 def gradcam(model, images, targets):
@@ -214,15 +158,6 @@ def rated(mosaics: int) -> partial:
     return partial(focus.rate, model, images, design, gradcam)
 
 
-def by_slices(maps, layouts) -> None:
-    """As tight as a loop over maps gets: one clip, four slices."""
-    halves = slice(0, 112), slice(112, 224)
-    for relevance, layout in zip(maps.numpy(), layouts.numpy(), strict=True):
-        positive = np.maximum(relevance, 0)
-        sums = np.array([[positive[r, c].sum() for c in halves] for r in halves])
-        sums[layout].sum() / sums.sum()
-
-
 def detected() -> Rows:
     """3 income groups, 5 attributes and all their pairs, IoU 0.5 to 0.95; 18 boxes an image.
 
@@ -236,8 +171,7 @@ def detected() -> Rows:
     yield "100,000 images", "11 times that, 2 GiB", partial(analysed, 100_000), None
     text = "10,000 images, 100 resamples, two threads"
     yield text, "60 s on the wall, 1 GiB", partial(analysed, 10_000, 100, 2), None
-    yield "300 frames rendered", "3 s", partial(frames, 300, found=False), None
-    yield "300 frames through an untrained detector", "", partial(frames, 300, found=True), None
+    yield "300 frames rendered", "3 s", partial(frames, 300), None
 
 
 def audits() -> Rows:
@@ -362,29 +296,22 @@ def loaded(evaluator: str, labels, results):
     return evaluation, given, given.loadRes(results)
 
 
-def frames(count: int, *, found: bool) -> Callable:
-    """Frames of the street, drawn; or a detector that costs what a trained one does, or more."""
+def frames(count: int) -> Callable:
+    """Frames of the street, drawn."""
     table, things = street.scenes(count, 0)
     things = street.dressed(table, things, 0.5)
-    if not found:
-        street.render(table.iloc[:1], things.iloc[:0])  # its sprites are drawn once
-        return lambda: street.render(table, things)
-    images = torch.from_numpy(street.render(table, things)[0])
-    network = detector.build(len(street.KINDS), images.shape[-2:]).eval()
-    finder = detector.Detector(network, dict(enumerate(street.KINDS, 1)), "untrained")
-    return lambda: detector.detect(finder, images)
+    street.render(table.iloc[:1], things.iloc[:0])  # its sprites are drawn once
+    return lambda: street.render(table, things)
 
 
 def blocks() -> Rows:
-    """60 intersections of three columns; FairBench is faster where they are joined by hand."""
-    for toolkit, rows in ((fairlearn, 100_000), (fairlearn, 1_000_000), (fairbench, 1_000_000)):
+    """60 intersections of three columns, beside fairlearn."""
+    for rows in (100_000, 1_000_000):
         by, *columns = people(rows)
-        joined = (by["a"] + by["b"] + by["c"]).to_frame()
         for kind, groups in {"text": by, "categories": by.astype("category")}.items():
             goal = "100" if kind == "categories" and rows == 1_000_000 else ""
-            text = f"eight gaps of {rows:,} rows, columns of {kind}, beside {toolkit.__name__}"
-            theirs = partial(toolkit, joined if toolkit is fairbench else groups, *columns)
-            yield text, goal, partial(eight, groups, *columns), theirs
+            text = f"eight gaps of {rows:,} rows, columns of {kind}, beside fairlearn"
+            yield text, goal, partial(eight, groups, *columns), partial(fairlearn, groups, *columns)
     both = {"bootstrap": 1000, "permutations": 1000}
     yield "1,000 draws and 1,000 shuffles of all gaps", "", partial(reported, 100_000, **both), None
     for size in (100_000, 1_000_000, 10_000_000):
@@ -457,17 +384,6 @@ def fairlearn(by, prediction, label):
     return frame.difference("between_groups")
 
 
-def fairbench(by, prediction, label):
-    """Eight of its measures over its own intersections of the columns."""
-    import fairbench as fb
-
-    names = ("pr", "acc", "tpr", "tnr", "ppv", "f1", "tar", "trr")
-    of = [getattr(fb.measures, name) for name in names]
-    groups = fb.Dimensions(*(fb.categories @ by[name].tolist() for name in by))
-    groups = groups.intersectional() if by.shape[1] > 1 else groups
-    return fb.reports.pairwise(predictions=prediction, labels=label, sensitive=groups, measures=of)
-
-
 def waits() -> Rows:
     """Each lesson as a reader runs it; the first time with an empty store of its own."""
     goals = {"without stored networks": "120 s, 60 s", "with them": "30 s, -, 10 s"}
@@ -491,7 +407,7 @@ def waited(notebook: Path, folder: Path) -> str:
     return f"{done.metadata.papermill.duration:.0f} s, {first} s, {max(spent):.0f} s"
 
 
-PARTS = {"training": training, "mosaics": mosaic, "pasting": pasted, "focus": focused}
+PARTS = {"training": training, "mosaics": mosaic, "focus": focused}
 PARTS |= {"audit": audits, "icon2": detected, "blocks": blocks, "shards": shards, "pages": pages}
 PARTS |= {"waits": waits, "audit-model": bench_audit}
 

@@ -73,29 +73,36 @@ def as_coco(world):
         for i, row in enumerate(world.boxes.itertuples())
     ]
     results = [entry(row) | {"score": row.score} for row in world.detections.itertuples()]
-    images = [{"id": i + 1, "file_name": name} for i, name in enumerate(world.images.name)]
+    images = [
+        {"id": i + 1, "file_name": one.pop("name"), **one}
+        for i, one in enumerate(world.images.to_dict("records"))
+    ]
     categories = [{"id": i + 1, "name": name} for i, name in enumerate(world.classes)]
     return {"images": images, "annotations": annotations, "categories": categories}, results
 
 
-def pycocotools_ap(world, images=None):
-    """AP of each class and threshold by pycocotools, (K, T); -1 becomes NaN."""
+def evaluated(labels, results, **params):
+    """pycocotools' evaluation of COCO's structures."""
     COCO = pytest.importorskip("pycocotools.coco").COCO
     COCOeval = pytest.importorskip("pycocotools.cocoeval").COCOeval
-    labels, results = as_coco(world)
     with contextlib.redirect_stdout(io.StringIO()):
-        given = COCO()
-        given.dataset = labels
-        given.createIndex()
-        run = COCOeval(given, given.loadRes(results), "bbox")
-        if images is not None:
-            run.params.imgIds = [int(i) + 1 for i in np.flatnonzero(images)]
-        run.params.areaRng, run.params.areaRngLbl = [[0, 1e10]], ["one"]
-        run.params.maxDets = [100]
+        truth = COCO()
+        truth.dataset = labels
+        truth.createIndex()
+        run = COCOeval(truth, truth.loadRes(results), "bbox")
+        vars(run.params).update(params)
         run.evaluate()
         run.accumulate()
-    found = run.eval["precision"][..., 0, 0]
-    return np.where(found < 0, np.nan, found).mean(1).T
+    return run
+
+
+def pycocotools_ap(world, images=None):
+    """AP of each class and threshold by pycocotools, (K, T); -1 becomes NaN."""
+    params = {"areaRng": [[0, 1e10]], "areaRngLbl": ["one"], "maxDets": [100]}
+    if images is not None:
+        params["imgIds"] = [int(i) + 1 for i in np.flatnonzero(images)]
+    precision = evaluated(*as_coco(world), **params).eval["precision"][..., 0, 0]
+    return np.where(precision < 0, np.nan, precision).mean(1).T
 
 
 def overlap(a, b, ignored):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from detection_oracles import average_precision, scene
+from detection_oracles import as_coco, average_precision, scene
 
 from helpers import store
 from helpers.audit import command, detector, form
@@ -340,39 +340,16 @@ def test_each_pair_of_files_has_a_folder_of_its_own(tmp_path, monkeypatch):
     assert names == ["val-labels-found", "val-labels-a-found", "val-labels-b-found", "street"]
 
 
-def as_coco(folder, frames):
-    for name in ("boxes", "detections"):
-        table = getattr(frames, name)
-        corners = table[CORNERS].to_numpy()
-        bbox = np.hstack([corners[:, :2], corners[:, 2:] - corners[:, :2]]).tolist()
-        rows = [
-            {"id": n + 1, "image_id": int(i), "category_id": int(k) + 1, "bbox": b}
-            for n, (i, k, b) in enumerate(zip(table["image"], table["category"], bbox, strict=True))
-        ]
-        if name == "detections":
-            rows = [one | {"score": s} for one, s in zip(rows, table["score"], strict=True)]
-        else:
-            images = [
-                {"id": n, "file_name": one.name, "light": one.light, "site": one.site}
-                for n, one in enumerate(frames.images.itertuples(index=False))
-            ]
-            kinds = [{"id": k + 1, "name": kind} for k, kind in enumerate(KINDS)]
-            rows = {"images": images, "annotations": rows, "categories": kinds}
-        (folder / f"{name}.json").write_text(json.dumps(rows))
+def written(folder, frames):
+    for name, content in zip(("boxes", "detections"), as_coco(frames), strict=True):
+        (folder / f"{name}.json").write_text(json.dumps(content))
     return [str(folder / "boxes.json"), str(folder / "detections.json")]
-
-
-def test_attributes_in_cocos_images_are_read(tmp_path):
-    frames = world(40)
-    again = brought.brought(*as_coco(tmp_path, frames))
-    assert again.images["light"].tolist() == frames.images["light"].tolist()
-    assert {*again.classes} == {*KINDS}
 
 
 @pytest.mark.slow
 def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "out"))
-    labels, found = as_coco(tmp_path, world(250, loss=0.4))
+    labels, found = written(tmp_path, world(250, loss=0.4))
     arguments = ["--labels", labels, "--predictions", found, "--resamples", "20"]
     folder = tmp_path / "out" / "audit" / f"{tmp_path.name}-boxes-detections"
     stale = folder / "figures" / detector.NOTEBOOK / "of-before.png"

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from helpers.icon2 import income
-from helpers.icon2.reading import DetectionDataError
 
 VIDEOS = [f"video-{i}" for i in range(250)]
 
@@ -95,16 +94,3 @@ def test_what_cannot_be_joined_is_counted(town, tmp_path):
     fewer = tmp_path / "fewer.json"
     fewer.write_text(json.dumps({"features": json.loads(map_.read_text())["features"][:20]}))
     assert income.join(VIDEOS, gps, fewer, incomes)[1][income.NO_AREA] > 0
-
-
-def test_bad_input_is_named(town, tmp_path):
-    gps, map_, _ = town[1]
-    table = city.incomes()
-    for rows, message in (
-        (pd.concat([table, table.iloc[:1]]), "other.csv: '0-0' occurs 2 times"),
-        (table.assign(income=9999), "too many frames have the same income"),
-    ):
-        with pytest.raises(DetectionDataError, match=message):
-            income.join(VIDEOS, *with_incomes(town, tmp_path, rows))
-    with pytest.raises(DetectionDataError, match=r"no\.csv: there is no such file"):
-        income.join(VIDEOS, gps, map_, tmp_path / "no.csv")

@@ -113,6 +113,7 @@ def half(labels, found):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
+        (box(0, x2=270), "1 boxes have no area: they can never be found, as for COCO"),
         (box(1, x1=5000, x2=5100), "1 detections lie outside of their image: they count"),
         (lambda a, _: to_all(a, score=lambda _: 0.5), "24 boxes have a 'score', as predictions do"),
         (lambda a, _: a[0]["labels"].append(a[0]["labels"][0]), "1 boxes are there twice"),
@@ -174,13 +175,6 @@ def test_json_in_other_forms_is_read(tmp_path, form):
         path.write_bytes(path.read_bytes()[:-99])
         with pytest.raises(DetectionDataError, match=r"labels.json.gz is cut short or no JSON"):
             icon2.read(str(path), predictions)
-
-
-def test_a_line_that_is_cut_short_is_named(tmp_path):
-    labels, found = streets()
-    path = written(tmp_path / "labels.jsonl", "\n".join(map(json.dumps, labels))[:-40])
-    with pytest.raises(DetectionDataError, match=r"labels.jsonl is cut short .* premature EOF"):
-        icon2.read(path, written(tmp_path / "found.json", found))
 
 
 @pytest.mark.parametrize("write", [str, int, lambda value: str(value).lower()])
@@ -307,6 +301,8 @@ def test_places_that_cannot_be_used_are_refused(tmp_path, change, message):
         (b"0,30.000\n1,60.000\n2,90.000\n", "incomes.csv: no income is above 90; give dollars"),
         (b"0,inf\n1,60000\n2,90000\n", "the income 'inf' of area '0' is no amount"),
         (b"area;income\n0;30000\n", r"no column 'area'; there are, between commas"),
+        (b"0,30000\n1,60000\n0,90000\n", "incomes.csv: '0' occurs 2 times"),
+        (b"0,9999\n1,9999\n2,9999\n", "too many frames have the same income"),
         (b"0,1000\nZ\xfcrich,5\n", "incomes.csv: is not a CSV table in UTF-8"),
     ],
 )
@@ -334,5 +330,7 @@ def test_the_folder_of_fixes_and_the_detector_are_named(tmp_path):
     place = city(tmp_path)
     with pytest.raises(DetectionDataError, match=r"'gps': areas.json is no folder of <video>.json"):
         read(tmp_path, **place | {"gps": place["areas"]})
+    with pytest.raises(DetectionDataError, match=r"no\.csv: there is no such file"):
+        read(tmp_path, **place | {"incomes": tmp_path / "no.csv"})
     with pytest.raises(ValueError, match="parameter 'weights' is missing"):
         detector.coco(None)
