@@ -305,6 +305,14 @@ def test_wb_is_matched_to_c_by_content_when_names_mislead(tmp_path):
             assert c[f"C/{label}/{i:03d}.jpg"] == wb[f"WB/{label}/{(i + 3) % 10:03d}.jpg"]
 
 
+def test_an_object_that_no_image_on_white_shows_is_left_out(tmp_path):
+    write_world(tmp_path)
+    shutil.copy(tmp_path / "C/mug/003.png", tmp_path / "C/mug/copy.png")
+    found = load(tmp_path, size=64)
+    assert "Left out of C, as no WB image shows their object, 1" in " ".join(found.report)
+    assert len(where(found, "C")) == len(where(found, "WB")) == 40
+
+
 def test_masks_come_from_white_and_agree_with_the_truth(tmp_path):
     found = load(write_world(tmp_path, size=96), size=96)
     truth = torch.from_numpy(pictures.make("WB", per_class=10, size=96, seed=3).masks)
