@@ -408,10 +408,3 @@ def test_power_is_how_often_a_z_test_sees_the_gap():
         assert groups.power(400, 900, 0.3, 0.1, tests) == pytest.approx(
             ((b - a) / error > reach).mean(), abs=0.02
         )
-
-
-def test_the_word_prints_its_version_and_the_options_of_an_audit_of_tables(capsys):
-    for words, printed in {"--version": "1.0.0", "audit --table x.csv --help": "--strata"}.items():
-        with pytest.raises(SystemExit, match="0"):
-            command.main(words.split())
-        assert printed in capsys.readouterr().out

@@ -312,13 +312,6 @@ def test_a_network_of_a_file_is_read_and_passes_the_gate(folder):
     assert said.startswith("27 of 27")
 
 
-def test_an_audit_that_was_killed_goes_on_with_what_is_kept(folder):
-    network, images, *_ = read(folder)
-    retraining.passes(network.model, images, "first")
-    network.model.network.forward = None  # would fail if it were asked again
-    assert len(retraining.passes(network.model, images, "again")["answers"]) == 27
-
-
 def test_likely_causes_are_named_at_the_gate(folder):
     network, images, rows, y, *_ = read(folder, "turned.py")
     outputs = model.matched(rows, network, 3)["outputs"]
@@ -423,9 +416,14 @@ def test_calibrating_heads_are_of_the_networks_kind_or_it_is_said(folder, last, 
     np.testing.assert_allclose(whole["answers"], passed["answers"], atol=0.02)
 
 
-def test_a_name_that_a_file_does_not_have_is_told_with_those_that_it_has(folder):
+def test_names_of_nothing_are_told_with_those_that_there_are(folder):
     with pytest.raises(ValueError, match=r"has no netwrok; it has mean, network, nn"):
         model.brought(f"{folder / 'mine.py'}:netwrok")
+    with pytest.raises(ValueError, match=r"no architecture 'resnt18': did you mean resnet18\b"):
+        model.brought("resnt18")
+    with pytest.raises(ValueError, match="mean = "):
+        (folder / "bare.py").write_text("from torch import nn\nnet = nn.Linear(3, 2)\n")
+        model.brought(f"{folder / 'bare.py'}:net")
 
 
 def test_what_is_kept_of_another_code_is_not_taken(folder):
@@ -601,14 +599,6 @@ def test_a_folder_of_timms_is_read_by_its_configuration(tmp_path, monkeypatch):
     network.pretrained_cfg["input_size"] = (3, 8, 6)
     with pytest.raises(ValueError, match="only square"):
         model.brought("timm/resnet18")
-
-
-def test_names_of_nothing_are_refused(folder):
-    with pytest.raises(ValueError, match=r"no architecture 'resnt18': did you mean resnet18\b"):
-        model.brought("resnt18")
-    with pytest.raises(ValueError, match="mean = "):
-        (folder / "bare.py").write_text("from torch import nn\nnet = nn.Linear(3, 2)\n")
-        model.brought(f"{folder / 'bare.py'}:net")
 
 
 def test_the_command_refuses_halves_and_files_that_are_not_there(capsys):

@@ -70,7 +70,7 @@ def test_a_wrong_number_gets_the_hint_that_fits(lab, capsys, value, hint):
             answer(value)
 
 
-def test_large_and_small_numbers_are_rounded_to_three_digits():
+def test_numbers_are_rounded_to_three_digits_and_right_before_they_are_wrong(capsys):
     answer(4.71, 4.7123)
     answer(-12.3, -12.27)
     answer(0.012, 0.01234)
@@ -78,11 +78,8 @@ def test_large_and_small_numbers_are_rounded_to_three_digits():
     for value, wanted in ((4.6, 4.7123), (12.3, 12.4), (0.4, 0.0)):
         with pytest.raises(AssertionError):
             answer(value, wanted)
-
-
-def test_a_wrong_value_that_equals_the_right_one_is_right(capsys):
     answer(0.25, 0.25)
-    assert "right (1" in capsys.readouterr().out
+    assert "not right" not in capsys.readouterr().out, "also where it equals a known wrong one"
 
 
 def test_an_answer_that_is_missing_is_said_to_be_and_right_ones_are_counted(lab, capsys):
@@ -102,12 +99,6 @@ def test_an_answer_of_which_a_part_is_missing_says_so(lab, capsys):
             exercises.same(parts[1], 0.3, "a share")
     told = capsys.readouterr().out.splitlines()
     assert told == 2 * ["not answered yet (1 of 2 parts are there)"] + ["not answered yet"]
-
-
-def test_where_it_is_graded_what_is_missing_raises_its_sentence_alone():
-    with pytest.raises(exercises.Wrong, match="not answered yet") as refusal:
-        answer(None)
-    assert refusal.value._render_traceback_() == ["not answered yet"]
 
 
 def test_a_check_whose_lesson_was_not_run_says_so(lab, capsys):

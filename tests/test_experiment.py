@@ -20,16 +20,8 @@ COLLECTION = Collection("folder", ("bench", "mug"), {"C": image_set(), "WB": ima
 def test_names_are_the_papers_for_the_sets_there_are():
     names = experiment.model_names(COLLECTION, ["scratch", "fine-tuned", "probe"])
     assert names == ["model-C", "model-WB", "pt-C", "pt-WB", "probe-C", "probe-WB"]
-
-
-def test_a_model_of_a_set_that_is_not_there_is_refused():
     with pytest.raises(KeyError, match="model-NC: there is no set 'NC'; this source has C, WB"):
         experiment.model("model-NC", COLLECTION, Recipe(), 0)
-
-
-def test_without_contexts_the_sentence_says_what_to_do():
-    with pytest.raises(ValueError, match=r"that folder in `contexts`\. Notebooks 01 and 02 run"):
-        experiment.require_contexts(COLLECTION)
 
 
 def test_what_is_planted_is_known_in_the_world_only():

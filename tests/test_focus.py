@@ -281,6 +281,11 @@ def test_whatever_decides_the_scores_names_what_is_kept(calls):
     assert rate(shape="squeezed") == 7
     assert rate(model=small("badc")) == 8
     assert rate() == 8
+    own = small()
+    own.trainings[0].__class__ = type("Own", (Small,), {"__module__": "__main__"})
+    assert rate(model=own) == 9
+    own.trainings[0].std = 0.5
+    assert rate(model=own) == 10, "nor is an edited network of the reader's taken for the old one"
 
 
 @pytest.mark.parametrize(("logits", "lacking"), [("abc", "d"), ("a", "b")])

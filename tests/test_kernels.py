@@ -130,8 +130,3 @@ def test_a_child_that_inherits_the_pins_may_import_numpy_first():
 
 
 # whose numbers
-
-
-@pinnable
-def test_a_pinned_machine_gives_the_suites_own_numbers():
-    assert kernels.own_numbers()

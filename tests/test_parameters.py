@@ -187,7 +187,7 @@ GOOD = "seed: int = 0\noutput: str = 'demo'\ntrainings: int = 10"
 SLIP = "seed: int = 0\noutput: str = 'demo'\ntraining: int = 3"
 
 
-def test_a_slip_is_answered_and_once_put_right_is_right():
+def test_a_slip_is_answered_and_what_was_run_last_counts():
     with pytest.raises(ParameterError, match=r"called 'training': did you mean 'trainings'\?"):
         check(cells(SLIP))
     space = cells(GOOD, SLIP, "other: int = 1", GOOD.replace("10", "3"), "broken = (1,)")
@@ -195,22 +195,16 @@ def test_a_slip_is_answered_and_once_put_right_is_right():
     assert vars(check(space)) == {"seed": 0, "output": "demo", "trainings": 3}
     space["In"].append("seed: int = (")
     assert check(space).trainings == 3
-
-
-def test_what_papermill_gave_last_counts():
     space = cells(GOOD, "# Parameters\nsed = 1", "# Parameters\nseed = 5")
     assert check(space).seed == 5
 
 
-def test_a_check_before_its_parameters_says_to_run_them():
-    with pytest.raises(ParameterError, match="run the cell above first"):
-        check({"In": ["", "settings = check(globals())"]})
-
-
-def test_a_refusal_is_shown_without_a_traceback():
+def test_refusals_have_no_traceback_and_say_to_run_what_is_missing():
     with pytest.raises(ParameterError) as refusal:
         check(namespace(side="up"))
     assert refusal.value._render_traceback_() == [str(refusal.value)]
+    with pytest.raises(ParameterError, match="run the cell above first"):
+        check({"In": ["", "settings = check(globals())"]})
 
 
 def test_changed_parameters_are_told_where_the_lesson_begins(capsys, monkeypatch, tmp_path):

@@ -108,6 +108,7 @@ def test_thresholds_equal_a_loop_over_the_other_half():
         z = (effects[pair, context, which] - np.mean(own)) / np.std(own, ddof=1)
         wanted = np.sign(z) if abs(z) > np.quantile(away, 0.95) else 0
         assert answers[pair, context, which] == wanted
+    assert (clear(np.ones((10, 3, 2))) == 0).all()
 
 
 def test_thresholds_call_a_twentieth_of_what_was_never_planted():
@@ -115,10 +116,6 @@ def test_thresholds_call_a_twentieth_of_what_was_never_planted():
     rng = np.random.default_rng(1)
     called = [np.abs(clear(rng.normal(3, 7, (60, 4, 2)))).mean() for _ in range(200)]
     assert 0.045 < np.mean(called) < 0.065
-
-
-def test_a_measure_that_never_moves_calls_nothing():
-    assert (clear(np.ones((10, 3, 2))) == 0).all()
 
 
 def test_auc_is_mann_whitneys():

@@ -19,6 +19,7 @@ from helpers.icon2.attributes import Attribute, from_column
 from helpers.icon2.reading import CORNERS
 
 KINDS = ("ring", "kite")
+HELP = {"labels": "--frames", "table": "--strata"}
 CELL, SIDE = 100, 40  # boxes stand in cells of their own, so that no detection overlaps two
 
 
@@ -403,10 +404,11 @@ def test_the_word_runs_one_audit_and_asks_which(capsys):
             command.main(words)
     with pytest.raises(SystemExit, match="unrecognized arguments: --nonsense"):
         command.main(["audit", "--table", "t.csv", "--nonsense"])
-    for kind, option in (("labels", "--frames"), ("table", "--strata")):
+    asked = {f"audit --{kind} none --help": of for kind, of in HELP.items()}
+    for words, printed in (asked | {"--version": "1.0.0"}).items():
         with pytest.raises(SystemExit, match=r"^0$"):
-            command.main(["audit", f"--{kind}", "no such file", "--help"])
-        assert option in capsys.readouterr().out
+            command.main(words.split())
+        assert printed in capsys.readouterr().out
     values = {"labels": "/a b.json", "groups": ["x", "y"], "seed": 3}
     made = form.command(values, "detector")
     assert made == "visual-bias audit --labels '/a b.json' --groups x,y --seed 3"

@@ -12,7 +12,6 @@ import torch
 from helpers import models, source, store
 from helpers.audit import page, tally
 from helpers.blocks import blocks, counts
-from helpers.focus import rating
 from helpers.suite import export
 
 N = 1200
@@ -68,26 +67,6 @@ def test_a_loop_is_known_by_what_it_names():
 
     assert source.digest(made(1)) == source.digest(made(1)) != source.digest(made(2))
     assert source.digest(calling(made(1))) != source.digest(calling(made(2)))
-
-
-def test_scores_of_an_edited_network_of_the_readers_are_not_from_the_store(tmp_path, monkeypatch):
-    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    monkeypatch.setattr(rating, "_scored", lambda network, *_: np.full((2, 1), network.sign))
-    table = (
-        pd.DataFrame({"target": ["a"]})
-        .reindex(columns=["target", *rating.IMAGES, *rating.TARGETS], fill_value=0)
-        .assign(target="a")
-    )
-    own = type("Own", (torch.nn.Linear,), {"sign": 1, "__module__": "__main__"})(1, 1)
-    model = type(
-        "M",
-        (),
-        {"logit": {"a": 0}, "trainings": [own], "recipe": type("R", (), {"architecture": ""})},
-    )
-    images = type("I", (), {"images": torch.zeros(1), "name": "C"})
-    first = rating.rate(model, images, table, "gradcam")["focus"][0]
-    own.sign = -1
-    assert (first, rating.rate(model, images, table, "gradcam")["focus"][0]) == (1, -1)
 
 
 def test_a_group_called_as_a_complement_has_its_own_roc():

@@ -157,11 +157,6 @@ def test_folders_in_class_folders_are_named(tmp_path, capsys):
     assert "taken for parts of the class: animals (cat, dog), cars (bmw)" in capsys.readouterr().out
 
 
-def test_train_and_validate_are_splits(tmp_path):
-    write(tmp_path, "train/a", "train/b", "validate/a", "validate/b", n=4)
-    assert load(tmp_path).classes == ("a", "b")
-
-
 @pytest.mark.parametrize("name", ["NC", "WB"])
 def test_a_set_that_is_a_copy_of_another_is_named(tmp_path, capsys, name):
     write(tmp_path, "C/a", "C/b", n=4)
