@@ -45,9 +45,6 @@ def test_on_the_papers_own_accuracies_its_claims_agree():
     }
     assert (found.drop(made_up & set(found.index)) == AGREES).all()
     assert len(found) == 11 and NO_COUNTERPART not in set(found)
-
-
-def test_models_that_all_generalise_agree_with_no_claim():
     table = accuracies_like_the_paper().assign(right=True)
     found = verdicts("02", claims.of_cross_evaluation(table))
     assert (found == UNDECIDED).all()

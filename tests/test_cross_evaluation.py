@@ -57,15 +57,11 @@ def test_accuracy_is_a_mean_over_trainings_and_images(table):
     assert row["low"] < 0.5 and row["high"] > 0.9  # of three trainings
 
 
-def test_hidden_is_own_minus_the_mean_of_the_others(table):
+def test_hidden_is_own_minus_the_mean_of_the_others_with_the_whiskers_that_are_handed_over(table):
     row = hidden(table, crossed_error).set_index("model").loc["model-C"]
     right = table[table["model"] == "model-C"].groupby("test_set")["right"].mean()
     assert row["drop"] == pytest.approx(right["C"] - right["WB"])
     assert row["drop_low"] <= row["drop"] <= row["drop_high"]
-
-
-def test_whiskers_come_from_the_formula_that_is_handed_over(table):
-    """Notebook 02 hands over its own: whoever edits the cell sees every figure below change."""
 
     def certain(*parts):
         return 0.0, 1.0

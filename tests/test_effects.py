@@ -94,7 +94,7 @@ def test_intervals_are_of_images_not_mosaics():
     assert widths[0] == pytest.approx(widths[1])
 
 
-def test_a_class_without_a_context_of_its_own():
+def test_a_class_without_a_context_of_its_own_and_logits_that_do_not_fit():
     contexts = {"a": range(6), "b": range(6)}
     table = mosaics.design(torch.tensor([0, 0, 1, 1, 2, 2]), contexts, "abc", per_context=2)
     rng = np.random.default_rng(0)
@@ -102,9 +102,6 @@ def test_a_class_without_a_context_of_its_own():
     images = per_image(*logits, table, "abc")
     assert list(effects.of_pairs(images)["context_class"]) == ["a", "a", "b", "b"]
     assert images.loc[images["object_class"] == "c", "own_distance"].isna().all()
-
-
-def test_logits_that_do_not_fit_are_refused():
     single, mosaic, table, classes = planted(n=2)
     for of_single, of_mosaic in ((single, mosaic[:, :-1]), (single[:1], mosaic)):
         with pytest.raises(ValueError, match="do not fit a design of"):

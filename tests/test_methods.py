@@ -73,11 +73,13 @@ def test_a_model_told_by_contexts_is_found_by_all_that_ask_logits(collection, by
         assert mean.estimate == pytest.approx(by_hand)
 
 
-def test_a_model_that_answers_always_the_same_is_never_accused(collection):
+def test_a_model_that_answers_always_the_same_is_never_accused(collection, by_colour):
     same = [Classifier(ByColour(torch.zeros(4, 3))).eval()] * 2
     table = methods.answers(measured(same, collection))
     logits = table[table["method"] != "GradCAM"]  # an empty map is no answer, images differ in it
     assert not {"more", "less"} & set(logits["answer"])
+    bare = replace(collection, sets={"C": replace(collection.sets["C"], masks=None)})
+    assert set(measured(by_colour, bare)["method"]) == {"mosaics", "context alone"}
 
 
 def test_readings_equal_loops_over_mosaics():
@@ -160,26 +162,18 @@ def test_pasting_scores_what_composites_show(collection, by_colour):
     assert len(scored) == 2 * 3 * len(collection.sets["WB"].split("test"))
 
 
-def test_without_masks_pasting_and_relevance_are_left_out(collection, by_colour):
-    bare = replace(collection, sets={"C": replace(collection.sets["C"], masks=None)})
-    assert set(measured(by_colour, bare)["method"]) == {"mosaics", "context alone"}
-
-
 @pytest.fixture(scope="module")
 def both():
     biased = Images("world", 64, 18, context_bias=1.0)
     return data.load(biased, 0), data.load(replace(biased, context_bias=0.25), 0)
 
 
-def test_none_or_all_exchanged_are_the_two_sets(both):
+def test_exchanged_sets_are_between_the_two_in_every_training(both):
     biased, unbiased = (collection.sets["C"] for collection in both)
     none = methods.exchanged(biased, unbiased, 0.0)
     every = methods.exchanged(biased, unbiased, 1.0)
     assert torch.equal(none.images, biased.images) and torch.equal(every.images, unbiased.images)
     pd.testing.assert_series_equal(every.table["context"], unbiased.table["context"])
-
-
-def test_every_training_sees_its_own_images_changed(both):
     changed = methods.changed(*both, 1.0)
     for number in (1, 2):
         new = changed.redraw("C", number).draw()

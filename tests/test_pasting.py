@@ -43,11 +43,16 @@ def on(grounds, image, mask, softness=0, **how):
     return torch.cat(list(pasting.batches(pd.DataFrame(rows), layers, {"b": grounds}, **how)))
 
 
-def test_coverage_of_a_disc_is_recovered():
+def test_coverage_is_recovered_of_a_disc_of_all_and_of_a_thin_thing():
     coverage, image, mask = disc()
     [found] = pasting.cut(image, mask, softness=0)
     assert np.abs(found[3] - coverage).max() < 0.02
     assert np.abs(found[:3] - coverage * GREEN[:, None, None]).max() < 3
+    image, mask = square(size=12, top=0, left=0, height=12, width=12)
+    assert (pasting.cut(image, mask, softness=0)[:, 3] == 1).all()
+    image, mask = square(height=1, width=9)
+    [found] = pasting.cut(image, mask, softness=0)
+    np.testing.assert_allclose(found[3], mask[0], atol=0.01)
 
 
 @pytest.mark.parametrize("masks", ["exact", "from white"])
@@ -69,14 +74,6 @@ def test_no_white_fringe_on_the_worlds_objects(masks):
     bound = {"exact": 0.75, "from white": 0.3}[masks]
     assert np.mean(naive) > 15, "the naive cut is too bright: that is the fringe"
     assert abs(np.mean(ours)) < bound * np.mean(naive)
-
-
-def test_objects_that_fill_their_image_and_thin_ones():
-    image, mask = square(size=12, top=0, left=0, height=12, width=12)
-    assert (pasting.cut(image, mask, softness=0)[:, 3] == 1).all()
-    image, mask = square(height=1, width=9)
-    [found] = pasting.cut(image, mask, softness=0)
-    np.testing.assert_allclose(found[3], mask[0], atol=0.01)
 
 
 def test_hard_edges_where_they_were_equal_a_paste_by_pil():

@@ -59,15 +59,12 @@ def test_hugging_faces_processors_and_label_names():
     assert found.rescale is None and found.mean == (0.0,) * 3 and found.std == (1.0,) * 3
 
 
-def test_a_network_of_timms_brings_its_configuration():
+def test_a_network_of_timms_brings_its_configuration_and_a_bare_one_says_so():
     net = nn.Sequential(NET)
     net.pretrained_cfg = {"input_size": (3, 240, 240), "crop_pct": 0.95, "mean": (0.5,) * 3}
     net.pretrained_cfg |= {"std": (0.5,) * 3, "interpolation": "bicubic", "label_names": ["a", "b"]}
     found = preprocessing.stated(net)
     assert (found.resize, found.crop, found.interpolation) == (252, (240, 240), "bicubic")
     assert found.classes == ("a", "b") and found.source == "timm's configuration"
-
-
-def test_where_nothing_is_stated_it_says_so():
     with pytest.raises(ValueError, match="Nothing says how Sequential wants its input"):
         preprocessing.stated(NET)

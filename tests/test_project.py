@@ -59,17 +59,13 @@ def make(folder, *arguments, **environment):
     return result.stdout
 
 
-def test_a_configuration_may_have_a_space_in_its_name(tmp_path):
+def test_names_may_have_a_space_and_what_cannot_be_as_wanted_says_what_to_do(tmp_path):
     (tmp_path / ".venv").mkdir()
     for name in ("requirements.lock", "pyproject.toml", ".venv/ready"):
         (tmp_path / name).touch()
     assert "--configfile  'my photos.yml'" in make(tmp_path, "-n", "run", "CONFIG=my photos.yml")
-
-
-def test_a_set_up_or_networks_that_cannot_be_as_wanted_say_what_to_do(tmp_path):
     (tmp_path / ".venv/lib/python3/site-packages/nvidia").mkdir(parents=True)
-    for name in ("requirements.lock", "pyproject.toml", ".venv/ready"):
-        (tmp_path / name).touch()
+    (tmp_path / ".venv/ready").touch()
     assert "CUDA: rm -rf .venv, then make setup TORCH=cpu" in make(tmp_path, "setup", "TORCH=cpu")
     assert "no file it's/n.tar: FROM names" in make(tmp_path, "networks", "FROM=it's/n.tar")
 

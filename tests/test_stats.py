@@ -80,14 +80,6 @@ def test_several_trainings_are_the_analysis_of_variance_with_both_random():
     assert found.freedom == pytest.approx((of_t + of_i - rest) ** 2 / (of_t**2 / 4 + of_i**2 / 11))
 
 
-def test_the_error_is_never_less_than_what_any_one_source_shows():
-    found = stats.mean([[[2.0, 0.0], [0.0, 2.0]]])  # all trainings alike, all images alike
-    assert found.estimate == 1 and found.error**2 == pytest.approx(1)  # rest: 4 / 1 / (2 * 2)
-    rest = np.array([[0.1, -0.1, 0], [-0.1, 0.1, 0], [0, 0, 0]])
-    rest += np.array([[1], [2], [4]])  # of the trainings
-    assert stats.mean(rest).error == pytest.approx(np.std([1, 2, 4], ddof=1) / np.sqrt(3))
-
-
 def test_values_that_are_not_there_do_not_count():
     (values,) = draw(np.random.default_rng(4), 5, (1, 1, 1))
     gaps = values.copy()
@@ -102,12 +94,17 @@ def test_values_that_are_not_there_do_not_count():
     assert pair.error == pytest.approx(both.error, rel=0.1)
 
 
-def test_what_has_no_spread_or_no_second_image():
+def test_what_has_no_spread_and_what_one_source_alone_shows():
     assert stats.mean(np.full((5, 6), 2.0)).interval() == (2, 2, 2)
     assert stats.mean(np.zeros((5, 6))).p == 1 and stats.mean(np.full((5, 6), 2.0)).p == 0
     for alone in ([2.0], [[2.0], [3.0]]):
         found = stats.mean(np.array(alone)).interval()
         assert found.estimate == np.mean(alone) and np.isnan(found.low) and np.isnan(found.high)
+    found = stats.mean([[[2.0, 0.0], [0.0, 2.0]]])  # all trainings alike, all images alike
+    assert found.estimate == 1 and found.error**2 == pytest.approx(1)  # rest: 4 / 1 / (2 * 2)
+    rest = np.array([[0.1, -0.1, 0], [-0.1, 0.1, 0], [0, 0, 0]])
+    rest += np.array([[1], [2], [4]])  # of the trainings
+    assert stats.mean(rest).error == pytest.approx(np.std([1, 2, 4], ddof=1) / np.sqrt(3))
 
 
 @pytest.mark.parametrize(
@@ -159,16 +156,12 @@ def test_intervals_of_shares_cover_as_often_as_they_say(trainings, deviations, m
     assert least <= hits / 600 <= 0.98
 
 
-def test_shares_where_all_agree_are_wilsons_of_the_images():
+def test_shares_without_spread_are_as_sure_as_wilson_has_them():
     z2 = scipy.stats.norm.ppf(0.975) ** 2
     found = stats.share(np.zeros((5, 25)))  # the paper's plane + road: 0 of 125
     assert found == (0, 0, pytest.approx(z2 / (25 + z2)))
     assert stats.share(np.ones((5, 25))).low == pytest.approx(1 - found.high)
     assert stats.share([np.zeros((5, 25))] * 2).high == pytest.approx(z2 / (50 + z2))
-
-
-def test_differences_of_shares_without_spread_are_not_certain():
-    """All of 25 and all of 25 are right: the difference is 0, give or take about .13."""
     alike = np.ones((5, 25)) - np.ones((5, 25))
     assert stats.mean(alike).interval() == (0, 0, 0)
     found = stats.mean(alike, shares=True).interval()

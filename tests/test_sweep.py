@@ -118,9 +118,10 @@ def test_thresholds_call_a_twentieth_of_what_was_never_planted():
     assert 0.045 < np.mean(called) < 0.065
 
 
-def test_auc_is_mann_whitneys():
+def test_auc_is_mann_whitneys_and_what_follows_the_reliance_is_spearmans():
     worlds = five(made(told))
     found = sweep.told_apart(worlds, MEASURES[:1]).set_index("context_class")
+    ranks = sweep.follows(worlds, MEASURES[:1], "reliance").set_index("context_class")
     for name in CLASSES:
         part = worlds[worlds["context_class"] == name]
         planted = part.loc[part["dose"] >= 0.5, MEASURES[0]]
@@ -129,7 +130,10 @@ def test_auc_is_mann_whitneys():
         row = found.loc[name]
         assert row["auc"] == pytest.approx(u / (len(planted) * len(clean)))
         assert row["low"] <= row["auc"] <= row["high"] and row["pairs"] == 40
-    assert found.loc[sweep.ALL, "auc"] == pytest.approx(found.loc[list(CLASSES), "auc"].mean())
+        rho = scipy.stats.spearmanr(part[MEASURES[0]], part["reliance"]).statistic
+        assert ranks.loc[name, "rank_correlation"] == pytest.approx(rho)
+    for table, column in ((found, "auc"), (ranks, "rank_correlation")):
+        assert table.loc[sweep.ALL, column] == pytest.approx(table.loc[[*CLASSES], column].mean())
 
 
 def test_contexts_that_answer_in_opposite_directions_are_seen_before_they_are_pooled():
@@ -175,17 +179,6 @@ def test_intervals_off_zero_are_counted_in_the_twins():
     name, word, number = row["most often"].replace(":", "").replace(" in", "").split()
     of = signs[clean & (worlds["context_class"] == name)]
     assert int(number) == (of == {"more": 1, "less": -1}[word]).sum()
-
-
-def test_what_follows_the_reliance_is_spearmans():
-    worlds = five(made(told))
-    found = sweep.follows(worlds, MEASURES[:1], "reliance").set_index("context_class")
-    for name in CLASSES:
-        part = worlds[worlds["context_class"] == name]
-        rho = scipy.stats.spearmanr(part[MEASURES[0]], part["reliance"]).statistic
-        assert found.loc[name, "rank_correlation"] == pytest.approx(rho)
-    mean = found.loc[list(CLASSES), "rank_correlation"].mean()
-    assert found.loc[sweep.ALL, "rank_correlation"] == pytest.approx(mean)
 
 
 def test_a_number_that_differs_between_contexts_does_not_follow_the_reliance():

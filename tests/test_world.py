@@ -67,15 +67,12 @@ def test_smaller_set_is_the_beginning_of_a_larger_one(which):
     assert few.table.equals(many.table[first].reset_index(drop=True))
 
 
-def test_bias_moves_contexts_only(c):
+def test_bias_moves_contexts_only_and_seeds_and_purposes_share_no_image(c, wb, nc):
     other = pictures.make("C", per_class=20, context_bias=1.0)
     same = (c.table["context"] == other.table["context"]).to_numpy()
     assert np.array_equal(c.masks, other.masks)
     assert np.array_equal(c.images[same], other.images[same])
     assert 0 < same.sum() < len(same)
-
-
-def test_seeds_and_purposes_share_no_image(c, wb, nc):
     more = pictures.make("C", per_class=20, seed=1, context_bias=0.5)
     alone, others = pictures.contexts(20), pictures.wider(6)
     images = np.concatenate([s.images for s in (c, wb, nc, more, alone, others)])
@@ -173,19 +170,16 @@ def test_shapes_and_their_combinations_are_where_they_are_said_to_be():
 PAIR = ("plane", "mug")
 
 
-def test_where_none_is_marked_every_byte_and_column_is_as_without():
+def test_marks_are_the_recorded_ones_and_change_nothing_where_there_are_none():
+    """Recorded once; another machine, processor or numpy must draw the same bytes."""
+    made = pictures.make("C", per_class=4, size=96, seed=7, marked=dict.fromkeys(PAIR, 0.75))
+    assert hashlib.sha256(made.images.tobytes()).hexdigest()[:16] == "56cf62cfe2a9c6fd"
     for which in pictures.SETS:
         plain = pictures.make(which, per_class=4, size=33, seed=7, context_bias=0.25)
         none = pictures.make(which, per_class=4, size=33, seed=7, context_bias=0.25, marked={})
         assert np.array_equal(plain.images, none.images) and np.array_equal(plain.masks, none.masks)
         assert plain.table.equals(none.table.drop(columns="patch")) and plain.patches is None
         assert not none.patches.any()
-
-
-def test_bits_of_marked_sets_are_the_recorded_ones():
-    """Recorded once; another machine, processor or numpy must draw the same bytes."""
-    made = pictures.make("C", per_class=4, size=96, seed=7, marked=dict.fromkeys(PAIR, 0.75))
-    assert hashlib.sha256(made.images.tobytes()).hexdigest()[:16] == "56cf62cfe2a9c6fd"
 
 
 def test_a_sham_has_the_place_of_the_eyespot_and_other_colours():
@@ -288,11 +282,17 @@ def test_a_set_is_drawn_once_and_then_read_as_it_was(folder, monkeypatch, eyespo
     assert all(torch.equal(first.contexts[c], again.contexts[c]) for c in pictures.CLASSES)
 
 
-def test_a_split_is_drawn_alone_as_it_is_in_its_set(folder):
+def test_splits_are_drawn_alone_and_the_first_training_sees_the_set_itself(folder):
     whole = world.load(seed=3, **GIVEN).sets["C"].split("test")
     alone = world.image_set("C", 33, 3, 6, ("test",), context_bias=0.5)
     assert torch.equal(alone.images, whole.images)
     pd.testing.assert_frame_equal(alone.table, whole.table)
+    collection = world.load(seed=3, **GIVEN)
+    own = collection.sets["NC"].to_train().draw()
+    zero, one = (collection.to_train("NC", number) for number in (0, 1))
+    assert all(torch.equal(a, b) for a, b in zip(own, zero.draw(), strict=True))
+    assert not torch.equal(own[0], one.draw()[0]) and torch.equal(own[1], one.draw()[1])
+    assert zero.recipe != one.recipe
 
 
 def test_sets_without_contexts_and_their_trainings_are_the_same_at_every_bias(folder):
@@ -301,15 +301,6 @@ def test_sets_without_contexts_and_their_trainings_are_the_same_at_every_bias(fo
         for number in (0, 2):
             recipes = [c.to_train(name, number).recipe for c in (one, other)]
             assert (recipes[0] == recipes[1]) is same
-
-
-def test_the_first_training_sees_the_set_itself_and_others_see_other_images(folder):
-    collection = world.load(seed=3, **GIVEN)
-    own = collection.sets["NC"].to_train().draw()
-    zero, one = (collection.to_train("NC", number) for number in (0, 1))
-    assert all(torch.equal(a, b) for a, b in zip(own, zero.draw(), strict=True))
-    assert not torch.equal(own[0], one.draw()[0]) and torch.equal(own[1], one.draw()[1])
-    assert zero.recipe != one.recipe
 
 
 def test_so_many_sets_stay_on_disk_and_a_damaged_one_is_named(folder, monkeypatch):

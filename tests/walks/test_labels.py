@@ -11,7 +11,6 @@ from helpers.icon2.reading import DetectionDataError
 from helpers.models import detector
 
 WHERE = r"frame 3 \(v3\.jpg\), label 1"
-CORNERS = ("x1", "y1", "x2", "y2")
 
 
 def streets():

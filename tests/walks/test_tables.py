@@ -238,8 +238,11 @@ def test_a_file_as_a_program_writes_it(walk, name, data):
     assert cells[0] == cells[1]
 
 
-def test_pq_is_parquet(walk):
+def test_pq_is_parquet_a_cut_file_is_refused_and_two_rows_have_a_page(walk):
     assert numbers(walk(SCORED, name="t.pq")) == numbers(walk(SCORED))
+    cut = gzip.compress(BASE.to_csv().encode())[:-30]
+    assert "no table in the form its ending says" in walk(cut, name="t.csv.gz")
+    assert groups(walk(SCORED.iloc[[0, 1]])) == {"sex": {"f": 1, "m": 1}}
 
 
 def test_latin_1_is_read_and_told(walk):
@@ -297,11 +300,6 @@ def test_a_damaged_file_names_the_line(walk, data, message):
     assert message in walk(data.encode())
 
 
-def test_a_file_that_was_cut_short(walk):
-    cut = gzip.compress(BASE.to_csv().encode())[:-30]
-    assert "no table in the form its ending says" in walk(cut, name="t.csv.gz")
-
-
 def test_of_several_files_the_row_and_file_are_named(walk, tmp_path):
     (tmp_path / "days").mkdir()
     for day, word in enumerate(("no yes", "0 1")):
@@ -310,11 +308,6 @@ def test_of_several_files_the_row_and_file_are_named(walk, tmp_path):
         mine.iloc[: N - 10 * day].to_csv(tmp_path / f"days/{day}.csv", index=False)
     first = f"the first that is not no or yes is '{'01'[TRUE[0]]}' in row 1 of 1.csv"
     assert first in walk(None, name="days")
-
-
-def test_two_rows_have_a_page(walk):
-    page = walk(SCORED.iloc[[0, 1]])
-    assert groups(page) == {"sex": {"f": 1, "m": 1}}
 
 
 def test_an_option_twice_joins_and_blanks_and_copies_do_not_matter(walk):
