@@ -161,7 +161,7 @@ def test_a_killed_job_is_submitted_again_on_a_real_slurm(tmp_path, of_one_machin
     how = "--executor slurm --jobs 2 --retries 1 --slurm-no-account --slurm-status-command squeue"
     how += " --slurm-init-seconds-before-status-checks 5 --seconds-between-status-checks 2"
     how += (
-        " --default-resources slurm_partition=main mem_mb=900 runtime=30"  # no accounts: no sacct
+        " --default-resources slurm_partition=main mem_mb=900 runtime=30"  # no accounts
     )
     began = sweep(tmp_path, *how.split(), "--slurm-logdir", str(tmp_path / "logs"), **slurm)
     tell = {"env": {**os.environ, **slurm}, "capture_output": True, "text": True}
