@@ -24,15 +24,15 @@ def frames(path) -> pd.DataFrame:
     The file holds y_true and y_pred_bin, each (n, 11), in the order of `ATTRIBUTES`.
     """
     with np.load(path) as held:
-        true, said = held["y_true"] > 0, held["y_pred_bin"] > 0
-    found, start = {"right": (true[:, :3] == said[:, :3]).all(1).astype(int)}, 0
+        true, guess = held["y_true"] > 0, held["y_pred_bin"] > 0
+    table, start = {"right": (true[:, :3] == guess[:, :3]).all(1).astype(int)}, 0
     for name, values in ATTRIBUTES.items():
         part = true[:, start : start + len(values)]
         if not (part.sum(1) == 1).all():
             raise ValueError(f"a frame has not exactly one {name}")
-        found[name] = np.array(values)[part.argmax(1)]
+        table[name] = np.array(values)[part.argmax(1)]
         start += len(values)
-    return pd.DataFrame(found)
+    return pd.DataFrame(table)
 
 
 def counted(rows: pd.DataFrame) -> pd.DataFrame:

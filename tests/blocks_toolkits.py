@@ -33,9 +33,9 @@ def fairbench(rows: pd.DataFrame) -> dict[tuple, float]:
         import fairbench as fb
 
         names = {"predictions": "y_pred", "labels": "y_true", "scores": "y_score"}
-        given = {theirs: rows[c].to_numpy() for theirs, c in names.items() if c in rows}
+        columns = {theirs: rows[c].to_numpy() for theirs, c in names.items() if c in rows}
         groups = fb.Dimensions(fb.categories @ rows["group"].tolist())
-        report = fb.reports.pairwise(sensitive=groups, **given)
+        report = fb.reports.pairwise(sensitive=groups, **columns)
         if "y_score" in rows:
             names = {("auc", "maxdiff"): ("auc", "pairs", "abs", "max")}
             names[("auc", "maxbarea")] = ("auc", "pairs", "curve", "max")
@@ -68,18 +68,18 @@ def fairlearn(rows: pd.DataFrame) -> dict[tuple, float]:
         ("pairs", "none", "min"): frame.group_min(),
         ("pairs", "none", "max"): frame.group_max(),
     }
-    return {(m, *blocks): float(v) for blocks, found in answers.items() for m, v in found.items()}
+    return {(m, *blocks): float(v) for blocks, cells in answers.items() for m, v in cells.items()}
 
 
 def ask() -> pd.DataFrame:
     """Answers of both toolkits on all examples."""
-    found = []
-    asked = {name: rows for name, rows in claims.tables().items() if name != "equal areas"}
-    for name, rows in asked.items():
+    cells = []
+    examples = {name: rows for name, rows in claims.tables().items() if name != "equal areas"}
+    for name, rows in examples.items():
         for toolkit, of in (("fairlearn", fairlearn), ("fairbench", fairbench)):
             for cell, value in of(rows).items():
-                found.append([name, toolkit, version(toolkit), *cell, value])
-    return pd.DataFrame(found, columns=KEYS)
+                cells.append([name, toolkit, version(toolkit), *cell, value])
+    return pd.DataFrame(cells, columns=KEYS)
 
 
 if __name__ == "__main__":

@@ -27,11 +27,11 @@ def write(
     folder = Path(folder)
     of_image, rows = dict(list(boxes.groupby("image"))), []
     for number, frame in enumerate(frames.to_dict("records")):
-        found = of_image.get(number, boxes.iloc[:0]).to_dict("records")
+        own = of_image.get(number, boxes.iloc[:0]).to_dict("records")
         row = {"name": frame["name"], "videoName": frame["video"]}
         row["attributes"] = {key: frame[key] for key in ("weather", "scene", "timeofday")}
         row["size"] = {"width": WIDTH, "height": HEIGHT}
-        rows.append(row | {"labels": [_label(box) for box in found]})
+        rows.append(row | {"labels": [_label(box) for box in own]})
     labels, text = folder / "labels.json", json.dumps(rows)
     paths = {"images": folder / "images", "labels": labels}
     paths |= write_city(folder, frames["video"].tolist(), frames["income"].cat.codes.to_numpy())

@@ -134,9 +134,9 @@ def features(n, seed, classes=3, contexts=3):
     y = np.arange(n) % classes
     ground = np.eye(contexts)[:, None] + 0.3 * rng.normal(size=(contexts, 8, contexts))
     own = np.eye(classes)[y] + 0.5 * rng.normal(size=(n, classes))
-    shown = [ground[:, rng.integers(4 * part, 4 * part + 4, n)] for part in (0, 1)]
+    halves = [ground[:, rng.integers(4 * part, 4 * part + 4, n)] for part in (0, 1)]
     same = np.broadcast_to(own, (contexts, n, classes))
-    plant, ask = (np.concatenate([same, one], 2).swapaxes(0, 1) for one in shown)
+    plant, ask = (np.concatenate([same, one], 2).swapaxes(0, 1) for one in halves)
     alone = np.concatenate([np.zeros((contexts, 4, classes)), ground[:, 4:]], 2)
     return planting.Contexts(y, plant[:, :, None], ask, alone)
 
@@ -161,8 +161,8 @@ def test_what_is_planted_is_found_and_read_at_its_dose_and_nothing_else_is():
     assert (none > of.cut_of_most).mean() <= 0.2 and none.std() == pytest.approx(1, abs=0.6)
     own = np.array([2, 0, 1])
     scores = [reader(own, 1, s) for s in range(6)]
-    found = np.stack([of.most(score) > of.cut_of_most for score in scores])
-    assert found[:, [0, 1, 2], own].mean() > 0.9 and found.sum() <= 20
+    called = np.stack([of.most(score) > of.cut_of_most for score in scores])
+    assert called[:, [0, 1, 2], own].mean() > 0.9 and called.sum() <= 20
     doses = np.stack([planting.equivalent_dose(of, s)[0] for s in scores])
     assert doses[:, [0, 1, 2], own].mean() > 0.7
     passed = planting.power(of)
@@ -171,7 +171,7 @@ def test_what_is_planted_is_found_and_read_at_its_dose_and_nothing_else_is():
 
 def test_the_null_of_each_suspect_is_by_brute_force_the_mean_of_heads_on_halves():
     of = planting.calibrate(AUDIT, FIT, 5, nulls=6, halvings=1, heads=1)
-    rng, found = np.random.default_rng(5), []
+    rng, null = np.random.default_rng(5), []
     for _ in range(6):
         order = [rng.permutation(np.flatnonzero(AUDIT.y == c)) for c in range(3)]
         half = np.concatenate([one[::2] for one in order])
@@ -179,9 +179,9 @@ def test_the_null_of_each_suspect_is_by_brute_force_the_mean_of_heads_on_halves(
         context = rng.integers(3, size=len(half))
         rng.random(len(half)), rng.integers(1, size=len(half))
         weights, bias = planting.head(AUDIT.plant[half, context, 0], AUDIT.y[half], 3, recipe, rng)
-        found.append(AUDIT.score(lambda f, w=weights, b=bias: f @ w + b, np.arange(90)))
-    np.testing.assert_allclose(of.mean, np.mean(found, 0), atol=1e-9)
-    own = np.var(found, axis=0, ddof=1)
+        null.append(AUDIT.score(lambda f, w=weights, b=bias: f @ w + b, np.arange(90)))
+    np.testing.assert_allclose(of.mean, np.mean(null, 0), atol=1e-9)
+    own = np.var(null, axis=0, ddof=1)
     common = own.mean((1, 2), keepdims=True)
     np.testing.assert_allclose(of.deviation, np.sqrt((5 * own + 5 * common) / 10), atol=1e-9)
 
@@ -236,8 +236,8 @@ def test_a_network_from_its_first_trained_layer_on_gives_its_answers(name, train
     network.network.get_parameter(trained).data += 0.01
     names = retraining.changed(network, start)
     assert {trained} <= set(names) <= {trained, f"{network.head}.weight", f"{network.head}.bias"}
-    found, behind = retraining.after(network.eval().network, names)
-    assert found == first
+    begin, behind = retraining.after(network.eval().network, names)
+    assert begin == first
     images, seen = torch.randint(0, 255, (2, 3, 64, 64), dtype=torch.uint8), []
     layer = network.network.get_submodule(first)
     layer.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[0]))
@@ -278,8 +278,8 @@ def test_what_a_layer_sees_is_kept_for_another_head(folder):
     other.model.code = network.model.code  # the same forward
     again = retraining.own_part(other, other, images, 2 * trial[:16], 4)
     other.model.network.forward = None  # would fail if it were asked again
-    found = retraining.passes(other.model, images, "all", again)
-    np.testing.assert_allclose(found["answers"], 2 * seen["answers"], rtol=1e-5)
+    kept = retraining.passes(other.model, images, "all", again)
+    np.testing.assert_allclose(kept["answers"], 2 * seen["answers"], rtol=1e-5)
 
 
 def test_a_page_names_what_benjamini_and_hochberg_do():
@@ -302,14 +302,14 @@ def test_z_is_the_larger_of_the_methods_and_p_a_share_of_unplanted_pairs():
 
 def test_a_network_of_a_file_is_read_and_passes_the_gate(folder):
     network, images, rows, y, _, notes = read(folder)
-    found = model.matched(rows, network, 3)
-    assert list(found["matched by"]) == ["the order of the folders"] * 3 and not notes
+    table = model.matched(rows, network, 3)
+    assert list(table["matched by"]) == ["the order of the folders"] * 3 and not notes
     kept = retraining.passes(network.model, images, "all")
     wanted = network.model(images).detach().numpy()
     np.testing.assert_allclose(kept["answers"], wanted, rtol=1e-5)
     np.testing.assert_allclose(kept["features"], images.double().mean((2, 3)) / 255, rtol=1e-4)
-    [said] = gate.gate(network, images, y, found["outputs"], kept["answers"])
-    assert said.startswith("27 of 27")
+    [note] = gate.gate(network, images, y, table["outputs"], kept["answers"])
+    assert note.startswith("27 of 27")
 
 
 def test_likely_causes_are_named_at_the_gate(folder):
@@ -324,9 +324,9 @@ def test_classes_that_no_output_is_named_for_are_refused_with_a_table_to_correct
     network, _, rows, *_ = read(folder)
     known = network.input._replace(classes=("a red", "a red kite", "grass"))
     network = model.Network(network.model, known, 32, "mine")
-    found = model.matched(rows, network, 3)
+    named = model.matched(rows, network, 3)
     with pytest.raises(ValueError, match=r"named b green, c blue.*--classes"):
-        model.unmatched(found, network, folder)
+        model.unmatched(named, network, folder)
     table = pd.read_csv(folder / "classes.csv", keep_default_na=False)
     assert list(table["outputs"]) == ["0", "", ""]
     corrected = table.assign(outputs=["0", "1;2", "2"])
@@ -345,8 +345,8 @@ def test_probabilities_log_probabilities_and_several_outputs_give_the_same_diffe
     wanted = planting.centred(planting.of_classes(logits, of))
     lost = np.vstack([shares, np.full(4, np.nan)])  # one image's NaN does not hide what they are
     for answers in (shares, np.log(shares), lost):
-        found = planting.centred(planting.of_classes(answers, of))
-        np.testing.assert_allclose(found[:5], wanted, atol=1e-9)
+        ours = planting.centred(planting.of_classes(answers, of))
+        np.testing.assert_allclose(ours[:5], wanted, atol=1e-9)
     with np.errstate(divide="ignore"):
         never = np.log(np.array([[0, 0.25, 0.75, 0]]))
     assert np.isfinite(planting.of_classes(never, of)).all()
@@ -379,8 +379,8 @@ network = Odd(network).train()
     answers = retraining.passes(network.model, images, "all")["answers"]
     assert all(torch.equal(one, before[n]) for n, one in network.model.state_dict().items())
     wanted = 20 * (images.double().mean((2, 3)) / 255 - 0.5)
-    found = planting.centred(planting.of_classes(answers, [[0], [1], [2]]))
-    np.testing.assert_allclose(found, planting.centred(wanted.numpy()), atol=1e-3)
+    ours = planting.centred(planting.of_classes(answers, [[0], [1], [2]]))
+    np.testing.assert_allclose(ours, planting.centred(wanted.numpy()), atol=1e-3)
     assert gate.gate(network, images, y, [[0], [1], [2]], answers)
 
 
@@ -465,9 +465,9 @@ def test_an_image_with_nan_in_any_version_is_counted_and_named():
     rows["class"] = [*"a" * 7, *"b" * 7]
     plain, framed = np.zeros((14, 2)), np.zeros((14, 3, 2))
     plain[3, 1], framed[12, 2, 0] = np.nan, np.inf
-    good, [said] = planting.finite([plain, framed], rows)
+    good, [note] = planting.finite([plain, framed], rows)
     assert np.flatnonzero(~good).tolist() == [3, 12]
-    assert said == "2 of 14 images got NaN and are left out: a3.png, b5.png."
+    assert note == "2 of 14 images got NaN and are left out: a3.png, b5.png."
     framed[8:11] = np.nan
     with pytest.raises(ValueError, match=r"5 of 14.*Fewer than 5 are left of b"):
         planting.finite([plain, framed], rows)
@@ -486,9 +486,9 @@ def test_too_few_images_and_contexts_that_are_photographs_are_said(folder):
     assert {n: len(of) for n, of in places.items()} == {"meadow": 6, "sea": 6}
     assert "sea/copy.png" in notes[0] and "25 images of meadow, sea" in notes[1]
     _, images, rows, y, *_ = read(folder)
-    found = model.matched(rows, network, 3)
+    table = model.matched(rows, network, 3)
     answers = retraining.passes(network.model, images, "all")["answers"]
-    kept, notes, doubtful = gate.usable(network, found, places, files, answers, y)
+    kept, notes, doubtful = gate.usable(network, table, places, files, answers, y)
     assert {n: len(of) for n, of in kept.items()} == {"meadow": 6, "sea": 6} and len(notes) == 2
     assert doubtful == {"meadow", "sea"}
     assert notes[0].startswith("6 of 6 images of meadow are taken for b green as surely")
@@ -507,8 +507,8 @@ def test_of_many_classes_the_largest_are_asked_and_keep_their_numbers(folder):
     network = model.brought(f"{folder / 'mine.py'}:network")
     _, rows, notes = model.photographs(str(folder / "many"), network, 0)
     assert notes == ["Of 25 classes the 20 with most images are asked."] and len(rows) == 180
-    found = model.matched(rows, network, 25)
-    assert found["outputs"].tolist() == [[c] for c in range(5, 25)]
+    table = model.matched(rows, network, 25)
+    assert table["outputs"].tolist() == [[c] for c in range(5, 25)]
     assert not model.matched(rows, network, 20)["outputs"].map(len).any()
 
 
@@ -593,9 +593,9 @@ def test_a_folder_of_timms_is_read_by_its_configuration(tmp_path, monkeypatch):
     fake = SimpleNamespace(create_model=lambda *a, **k: made.append((a, k)) or network)
     monkeypatch.setitem(sys.modules, "timm", fake)
     (tmp_path / "config.json").write_text("{}")
-    found = model.brought(str(tmp_path))
+    ours = model.brought(str(tmp_path))
     assert made == [((f"local-dir:{tmp_path}",), {"pretrained": True})]
-    assert found.size == 8 and found.input.classes == ("cat", "dog")
+    assert ours.size == 8 and ours.input.classes == ("cat", "dog")
     network.pretrained_cfg["input_size"] = (3, 8, 6)
     with pytest.raises(ValueError, match="only square"):
         model.brought("timm/resnet18")
@@ -616,9 +616,9 @@ WEIGHTS = store.root().parent / "shared/real/weights/squeezenet1_0_imagenet.safe
 def test_squeezenet_is_read_with_its_names():
     network = model.brought("squeezenet1_0", str(WEIGHTS))
     assert network.size == 224 and network.input.resize == 256
-    found = model.matched(pd.DataFrame({"class": ["cup", "fire hydrant"]}), network, 1000)
-    assert found["outputs"][1] == [], "ImageNet has no such class"
-    assert network.input.classes[found["outputs"][0][0]] == "cup"
+    table = model.matched(pd.DataFrame({"class": ["cup", "fire hydrant"]}), network, 1000)
+    assert table["outputs"][1] == [], "ImageNet has no such class"
+    assert network.input.classes[table["outputs"][0][0]] == "cup"
 
 
 def test_the_summary_is_made_of_the_recorded_trials():

@@ -77,5 +77,5 @@ def test_examples_come_from_the_classs_own_context_first():
     context = np.array(["wood", "park"])[images.labels.numpy()]  # each in the other's
     context[[8, 9]] = ["park", "wood"]
     images.table["context"] = context
-    shown = background.examples(images, {"bench": "park", "mug": "wood"}, n=2)
-    assert shown == [8, 0, 9, 1]
+    rows = background.examples(images, {"bench": "park", "mug": "wood"}, n=2)
+    assert rows == [8, 0, 9, 1]

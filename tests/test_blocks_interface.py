@@ -87,14 +87,14 @@ def test_table_1_is_the_papers():
 
 def test_table_1_by_hand():
     data = claims.counted(claims.tables()["compas"])
-    found = paper.table_1(data, group="African-American").set_index("measure")["value"]
+    table = paper.table_1(data, group="African-American").set_index("measure")["value"]
     rates = np.array([2174 / 3696, 1143 / 3518])
     once = np.array([3696, 3518]) / 7214 @ np.abs(rates - 3317 / 7214)
-    assert found["spsf"] == pytest.approx(2 * once)  # as printed: both directions
-    assert found["db"] == pytest.approx(found["1 - prule"]) == 1 - rates[1] / rates[0]
+    assert table["spsf"] == pytest.approx(2 * once)  # as printed: both directions
+    assert table["db"] == pytest.approx(table["1 - prule"]) == 1 - rates[1] / rates[0]
     accuracy = np.array([(990 + 1369) / 3696, (1691 + 666) / 3518])
-    assert found["wcb"] == pytest.approx(1 - accuracy.min() / accuracy.max())
-    for name, value in found.items():
+    assert table["wcb"] == pytest.approx(1 - accuracy.min() / accuracy.max())
+    for name, value in table.items():
         assert paper.by_name(data, name, "African-American") == value, "every printed name is known"
     with pytest.raises(ValueError, match=r"'f1' is not known; there are \|dfpr\|"):
         paper.by_name(data, "f1")
@@ -111,10 +111,10 @@ def test_from_a_cell_to_pairs_and_counts():
     comparisons = ("abs", "srel", "curve")
     whole = report.make(data, ("tpr", "auc"), comparisons=comparisons, bootstrap=0, permutations=0)
     cell = whole.cell("tpr", "pairs", "abs", "max")
-    found = report.explain(whole, "tpr", "pairs", "abs", "max")
-    assert len(found["pairs"]) == 3, "once where both directions say the same"
+    parts = report.explain(whole, "tpr", "pairs", "abs", "max")
+    assert len(parts["pairs"]) == 3, "once where both directions say the same"
     assert len(report.explain(whole, "tpr", "pairs", "srel", "max", top=9)["pairs"]) == 6
-    of = found["counts"].set_index("unit").loc[cell["group_i"]]
+    of = parts["counts"].set_index("unit").loc[cell["group_i"]]
     assert of["tp"] / (of["tp"] + of["fn"]) == pytest.approx(cell["f_i"])
     with pytest.raises(ValueError, match="comparison 'curve' is not known; there are abs, srel"):
         whole.cell("tpr", "pairs", "curve", "max")
@@ -145,10 +145,10 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("given, message", REFUSED)
-def test_bad_columns_are_refused_with_a_sentence(given, message):
+@pytest.mark.parametrize("columns, message", REFUSED)
+def test_bad_columns_are_refused_with_a_sentence(columns, message):
     with pytest.raises(ValueError, match=message):
-        counts.table(**given)
+        counts.table(**columns)
 
 
 def test_too_many_groups_are_refused():

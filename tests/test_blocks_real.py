@@ -23,12 +23,12 @@ def test_rates_and_standardised_rates_are_those_of_pandas(rows):
     share = rows["scene"].value_counts(normalize=True)
     for by in ("time", "weather"):
         data = counts.table(rows[by], y_pred=rows["right"], strata=rows["scene"])
-        found = report.rates(data).set_index("group")
+        ours = report.rates(data).set_index("group")
         mean = rows.groupby(by)["right"].mean()
         fixed = rows.pivot_table(index=by, columns="scene", values="right", aggfunc="mean") @ share
         for group in mean.index:
-            assert found.loc[group, "value"] == pytest.approx(mean[group])
-            assert found.loc[group, "adjusted"] == pytest.approx(fixed[group])
+            assert ours.loc[group, "value"] == pytest.approx(mean[group])
+            assert ours.loc[group, "adjusted"] == pytest.approx(fixed[group])
 
 
 def test_the_counts_of_the_lesson_are_those_of_the_frames(rows):

@@ -13,17 +13,17 @@ def test_the_installed_toolkits_answer_as_recorded():
     for name in ("fairlearn", "fairbench"):
         pytest.importorskip(name, reason=f"{name} is not installed; recorded answers are used")
     recorded = pd.read_csv(store.root() / claims.FOLDER / "blocks_answers.csv")
-    asked = blocks_toolkits.ask()
+    today = blocks_toolkits.ask()
     versions = set(zip(recorded["toolkit"], recorded["version"], strict=True))
-    if versions != set(zip(asked["toolkit"], asked["version"], strict=True)):
+    if versions != set(zip(today["toolkit"], today["version"], strict=True)):
         pytest.skip("other versions of the toolkits are installed than those recorded")
-    pd.testing.assert_frame_equal(asked, recorded, check_dtype=False)
+    pd.testing.assert_frame_equal(today, recorded, check_dtype=False)
 
 
 def rates(data, *names):
     """Base measures of the groups: a row a group, a column a measure."""
-    found = {of: report.rates(data, of).set_index("group")["value"] for of in names}
-    return pd.DataFrame(found)
+    table = {of: report.rates(data, of).set_index("group")["value"] for of in names}
+    return pd.DataFrame(table)
 
 
 AEQUITAS = {  # tn, fn, fp, tp, and the rates that it prints
@@ -47,9 +47,9 @@ def test_aequitas_prints_these_cells():
     group, outcome = np.indices(held.shape).reshape(2, -1).repeat(held.ravel(), axis=1)
     names = np.array(list(AEQUITAS))[group]
     data = counts.table(names, y_pred=outcome // 2, y_true=outcome % 2)
-    found = rates(data, "tpr", "tnr", "ppv", "npv", "pr")
+    ours = rates(data, "tpr", "tnr", "ppv", "npv", "pr")
     printed = np.array([row[4:] for row in AEQUITAS.values()])
-    np.testing.assert_allclose(found.loc[list(AEQUITAS)], printed, atol=1e-6)
+    np.testing.assert_allclose(ours.loc[list(AEQUITAS)], printed, atol=1e-6)
     for table in (data, claims.counted(claims.tables()["compas"])):  # data/toolkits/README.md
         cells = table.frame().set_index("group")[["tn", "fp", "fn", "tp"]]
         assert cells.loc["everyone"].tolist() == [2681, 1282, 1216, 2035]

@@ -59,7 +59,7 @@ def browser():
 def opened(browser, path, width=1400):
     """A page, and what it complained of or asked the network for."""
     page, complaints = browser.new_page(viewport={"width": width, "height": 900}), []
-    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.on("console", lambda line: complaints.append(line.text) if line.type == "error" else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("request", lambda r: complaints.append(r.url) if r.url.startswith("http") else None)
     page.goto(path.as_uri())
@@ -119,12 +119,12 @@ def test_every_page_fits_its_window_and_can_be_read_by_everybody_offline(book, b
             page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
             page.wait_for_timeout(300)  # they fade from one theme to the other
             page.evaluate(ONCE)
-            found = page.evaluate(
+            judged = page.evaluate(
                 "rules => axe.run(rules)", rules | {"resultTypes": ["violations"]}
             )
             faults += [
                 (theme, fault["id"], fault["nodes"][0]["html"][:200])
-                for fault in found["violations"]
+                for fault in judged["violations"]
                 if fault["impact"] in ("serious", "critical")
             ]
         assert not faults, f"{path.name}: {faults}"
@@ -325,8 +325,8 @@ def test_whoever_runs_all_cells_sees_a_failure_at_the_end(lab):
     run_all(page, 60)
     expect = pytest.importorskip("playwright.sync_api").expect
     last = page.locator(".jp-CodeCell").last.locator(".jp-OutputArea-output")
-    said = "Not run, for cell [2] failed: ZeroDivisionError: division by zero"
-    expect(last).to_contain_text(said, timeout=60_000)
+    text = "Not run, for cell [2] failed: ZeroDivisionError: division by zero"
+    expect(last).to_contain_text(text, timeout=60_000)
     page.wait_for_timeout(3000)
     page.locator(".jp-CodeCell .cm-content").last.click()
     page.keyboard.press("Control+Enter")  # what is run later is run

@@ -82,8 +82,8 @@ def test_a_killed_job_is_submitted_again_by_the_generic_plugin(tmp_path, of_one_
         for name in ("submit", "status")
     ]
     how = ["--executor", "cluster-generic", *does, "--jobs", "2", "--retries", "1"]
-    found = table(tmp_path, sweep(tmp_path, *how, "--seconds-between-status-checks", "1"))
-    assert found == of_one_machine[1]
+    made = table(tmp_path, sweep(tmp_path, *how, "--seconds-between-status-checks", "1"))
+    assert made == of_one_machine[1]
     codes = [int(path.read_text()) for path in place.glob("*.rc")]
     assert sorted(codes) == [0, 0, 137], "the world, the table, and the one that was killed"
 
@@ -160,9 +160,7 @@ def slurm(tmp_path_factory):
 def test_a_killed_job_is_submitted_again_on_a_real_slurm(tmp_path, of_one_machine, slurm):
     how = "--executor slurm --jobs 2 --retries 1 --slurm-no-account --slurm-status-command squeue"
     how += " --slurm-init-seconds-before-status-checks 5 --seconds-between-status-checks 2"
-    how += (
-        " --default-resources slurm_partition=main mem_mb=900 runtime=30"  # no accounts
-    )
+    how += " --default-resources slurm_partition=main mem_mb=900 runtime=30"  # no accounts
     began = sweep(tmp_path, *how.split(), "--slurm-logdir", str(tmp_path / "logs"), **slurm)
     tell = {"env": {**os.environ, **slurm}, "capture_output": True, "text": True}
     killed = ""

@@ -91,10 +91,10 @@ def test_models_on_one_set_are_compared_image_by_image():
     third = rng.random((5, 60)) < 0.5 + 0.1 * np.arange(5)[:, None]
     table = predicted({("a", "C"): first, ("b", "C"): second, ("a", "NC"): third})
     rights = effects.grids(table, *cross_evaluation.BARS)
-    found = effects.contrast(rights, {("a", "C"): 1, ("b", "C"): -1}, shares=True)
-    assert found == pytest.approx(stats.mean(first.astype(float) - second).interval())
+    ours = effects.contrast(rights, {("a", "C"): 1, ("b", "C"): -1}, shares=True)
+    assert ours == pytest.approx(stats.mean(first.astype(float) - second).interval())
     weights = {("a", "C"): 0.5, ("a", "NC"): 0.5, ("b", "C"): -1}
-    found, one = effects.contrast(rights, weights, shares=True), 0.5 * first - second
-    assert found == pytest.approx(stats.mean([one, third], [1, 0.5]).interval())
+    ours, one = effects.contrast(rights, weights, shares=True), 0.5 * first - second
+    assert ours == pytest.approx(stats.mean([one, third], [1, 0.5]).interval())
     with pytest.raises(KeyError, match="WB"):
         effects.contrast(rights, {("a", "WB"): 1}, shares=True)

@@ -169,14 +169,14 @@ def lesson_03():
         halves = [half.double().sum((1, 2, 3)) for half in images.split(4, -1)]
         return torch.stack([torch.stack(halves, 1) * times for times in (1.0, 1.5)])
 
-    given = {"torch": torch, "grid": grid, "exercises": exercises, "trained": [], "width": 8}
-    given |= {"squeeze": squeeze, "join": join, "own": {"squeeze": squeeze, "join": join}}
-    given |= {"classes": ["bench", "plane"], "label": "bench", "other": "plane"}
-    given["objects"] = SimpleNamespace(of=lambda label: SimpleNamespace(images=images))
-    given["effects"] = effects
-    given["pairs"] = pd.DataFrame([["plane", "bench", 1.0]], columns=[*effects.PAIR, "drop"])
-    given["context_of"] = {"plane": "sky"}
-    return given | {"models": SimpleNamespace(logits=logits)}, images
+    space = {"torch": torch, "grid": grid, "exercises": exercises, "trained": [], "width": 8}
+    space |= {"squeeze": squeeze, "join": join, "own": {"squeeze": squeeze, "join": join}}
+    space |= {"classes": ["bench", "plane"], "label": "bench", "other": "plane"}
+    space["objects"] = SimpleNamespace(of=lambda label: SimpleNamespace(images=images))
+    space["effects"] = effects
+    space["pairs"] = pd.DataFrame([["plane", "bench", 1.0]], columns=[*effects.PAIR, "drop"])
+    space["context_of"] = {"plane": "sky"}
+    return space | {"models": SimpleNamespace(logits=logits)}, images
 
 
 GREY = {
@@ -191,22 +191,22 @@ GREY = {
 @pytest.mark.parametrize("form", GREY)
 @pytest.mark.parametrize("own", [squeeze, as_torchvision])
 def test_grey_mosaics_are_right_in_any_form_and_after_the_method_was_changed(lesson_03, form, own):
-    given, images = lesson_03
+    space, images = lesson_03
     half = squeeze(images, 8, 4)
     made = join([half, torch.full_like(half, 128)], 1, 2)
-    two = [given["models"].logits([], one) for one in (images, made)]
+    two = [space["models"].logits([], one) for one in (images, made)]
     apart = [((of[..., 0] - of[..., 1]) / 2**0.5).mean() for of in two]
     answers = {"grey": GREY[form](made), "grey_drop": apart[0] - apart[1]}
     answers["own"] = {"squeeze": own, "join": join}
-    exec(checks("03_contextualized_mosaics")[1], given | answers)
+    exec(checks("03_contextualized_mosaics")[1], space | answers)
     assert {2} == exercises.RIGHT
 
 
 def test_grey_mosaics_of_another_shape_are_told_theirs(lesson_03):
-    given, images = lesson_03
+    space, images = lesson_03
     for made, told in ((images.permute(0, 2, 3, 1), r"these are \(4, 8, 8, 3\)"), (images[0], "8")):
         with pytest.raises(AssertionError, match=told):
-            exec(checks("03_contextualized_mosaics")[1], given | {"grey": made, "grey_drop": 1})
+            exec(checks("03_contextualized_mosaics")[1], space | {"grey": made, "grey_drop": 1})
 
 
 @pytest.mark.parametrize(
@@ -220,17 +220,17 @@ def test_grey_mosaics_of_another_shape_are_told_theirs(lesson_03):
 )
 def test_what_is_no_crop_is_told_why(crop, hint):
     images = SimpleNamespace(images=torch.arange(384, dtype=torch.uint8).reshape(2, 3, 8, 8))
-    given = {"objects": images, "height": 8, "width": 8, "exercises": exercises, "torch": torch}
+    space = {"objects": images, "height": 8, "width": 8, "exercises": exercises, "torch": torch}
     with pytest.raises(AssertionError, match=hint):
-        exec(checks("03_contextualized_mosaics")[2], given | {"crop": crop, "crop_drop": 1.0})
+        exec(checks("03_contextualized_mosaics")[2], space | {"crop": crop, "crop_drop": 1.0})
 
 
 @pytest.fixture(scope="module")
 def lesson_09():
     tables = of_blocks.tables()
     compas, six = (of_blocks.counted(tables[name]) for name in ("compas", "six groups"))
-    given = {"np": np, "blocks": blocks, "without_bias": without_bias, "exercises": exercises}
-    return given | {"compas": compas, "six": six}
+    space = {"np": np, "blocks": blocks, "without_bias": without_bias, "exercises": exercises}
+    return space | {"compas": compas, "six": six}
 
 
 def log_ratio(f_i, f_j):

@@ -54,7 +54,7 @@ def photographed(tmp_path_factory):
 )
 def test_notebooks_run_on_real_photographs(real, photographed, name, figures, says):
     weights = str(real / "weights" / "squeezenet1_0_imagenet.safetensors")
-    given = {
+    values = {
         "output": "photos",
         "images": {"folder": str(real / "photos4"), "size": 64, "context_of": CONTEXTS},
         "model": {"architecture": "squeezenet1_0", "weights": weights, "fit": "probe"},
@@ -62,9 +62,9 @@ def test_notebooks_run_on_real_photographs(real, photographed, name, figures, sa
         "trainings": 2,
     }
     if says.startswith("There are no context"):
-        given["images"] = {"folder": str(real / "photos4" / "objects"), "size": 64}
+        values["images"] = {"folder": str(real / "photos4" / "objects"), "size": 64}
     path = store.root() / "notebooks" / f"{name}.ipynb"
-    known = {k: v for k, v in given.items() if k in parameters.defaults(path)}
+    known = {k: v for k, v in values.items() if k in parameters.defaults(path)}
     parameters.accepted(parameters.defaults(path), known)
     lesson = executed(path, known, photographed)
     record = json.loads((photographed / "photos/findings" / f"{name}.json").read_text())

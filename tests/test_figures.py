@@ -49,13 +49,13 @@ def tables(classes, n=2):
 
 
 def test_the_papers_classes_have_the_papers_colours():
-    found = figures.palette(PAPER)
-    assert list(found) == list(PAPER)
-    hue = {name: np.array([int(c[i : i + 2], 16) for i in (1, 3, 5)]) for name, c in found.items()}
+    ours = figures.palette(PAPER)
+    assert list(ours) == list(PAPER)
+    hue = {name: np.array([int(c[i : i + 2], 16) for i in (1, 3, 5)]) for name, c in ours.items()}
     assert hue["bench"].argmax() == 1 and hue["mug"].argmax() == 0 and hue["plane"].argmax() == 2
     assert np.ptp(hue["fire hydrant"]) == 0  # grey
     by_context = figures.palette(EIGHT[:4], CONTEXT_OF)
-    assert by_context["airplane"] == found["plane"] and by_context["kangaroo"] == found["bench"]
+    assert by_context["airplane"] == ours["plane"] and by_context["kangaroo"] == ours["bench"]
 
 
 @pytest.mark.parametrize("classes", [PAPER, EIGHT])
@@ -95,8 +95,8 @@ def test_stars_and_triangles_are_means_of_all_points():
     nothing = claims.printed("distance").iloc[:0]
     fig = figures.logit_panels(points, nothing, figures.palette(PAPER), {})
     marks = [n for ax in fig.axes for n in ax.lines if n.get_marker() in ("^", "*")]
-    shown = points[points["kind"].isin(["single", "context"])]
-    means = shown.groupby(["object_class", "context_class", "kind"])["object_logit"].mean()
+    drawn = points[points["kind"].isin(["single", "context"])]
+    means = drawn.groupby(["object_class", "context_class", "kind"])["object_logit"].mean()
     assert {round(float(n.get_xdata()[0]), 6) for n in marks} == {*means.round(6)}
 
 
@@ -127,11 +127,11 @@ def test_figure_10_shows_table_1():
 def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(tmp_path, shell):
     kept = []
     for folder in (tmp_path / "a", tmp_path / "b"):
-        with capture_output() as found:
+        with capture_output() as cell:
             figures.show(figures.causal_graphs(), "figure-03", "Three <graphs>", folder)
         kept.append([(folder / f"figure-03.{end}").read_bytes() for end in ("png", "svg")])
         assert not plt.get_fignums()
-    (output,) = found.outputs
+    (output,) = cell.outputs
     assert output.data["text/plain"] == "Figure figure-03: Three <graphs>"
     assert 'alt="Three &lt;graphs&gt;"' in output.data["text/html"]
     assert ">Three &lt;graphs&gt;</figcaption>" in output.data["text/html"]
@@ -142,14 +142,14 @@ def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(tmp_p
 
 def test_show_keeps_the_stored_picture_small(tmp_path, shell):
     noise = torch.randint(0, 256, (4, 3, 96, 96), dtype=torch.uint8)
-    with capture_output() as found:
+    with capture_output() as cell:
         figures.show(figures.image_grid({"noise": noise}), "n", "Noise")
-    assert len(found.outputs[0].data["text/html"]) * 3 / 4 <= 151_000
+    assert len(cell.outputs[0].data["text/html"]) * 3 / 4 <= 151_000
     assert not list(tmp_path.iterdir())
 
 
 def test_whiskers_are_lengths_and_none_where_there_is_no_interval():
     whiskers = figures.style.whiskers
     assert whiskers(2.0, 1.5, 4.0).tolist() == [[0.5], [2.0]]
-    found = whiskers([1.0, 1.0, np.nan], [0.5, 1.0 + 1e-16, 0], [1.5, np.nan, 1])
-    assert found.tolist() == [[0.5, 0, 0], [0.5, 0, 0]]
+    three = whiskers([1.0, 1.0, np.nan], [0.5, 1.0 + 1e-16, 0], [1.5, np.nan, 1])
+    assert three.tolist() == [[0.5, 0, 0], [0.5, 0, 0]]

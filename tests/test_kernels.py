@@ -35,14 +35,14 @@ def python(code: str, **changes: str) -> subprocess.CompletedProcess:
 def first_imports(path: Path) -> list[str]:
     """The roots of what a notebook imports up to and with its first import of helpers."""
     code = "\n".join(c.source for c in nbformat.read(path, 4).cells if c.cell_type == "code")
-    found = []
+    roots = []
     for line in code.splitlines():
         words = line.split()
         if words[:1] in (["import"], ["from"]):
-            found.append(words[1].split(".")[0].rstrip(","))
-            if found[-1] == "helpers":
+            roots.append(words[1].split(".")[0].rstrip(","))
+            if roots[-1] == "helpers":
                 break
-    return found
+    return roots
 
 
 # digests of what is computed
@@ -54,8 +54,8 @@ def test_every_digest_is_the_stored_one():
     if kernels.other_versions():
         pytest.skip(f"other libraries than the locked ones: {kernels.other_versions()}")
     stored = json.loads(kernels.STORED.read_text())
-    found = kernels.digests()
-    assert found == stored, "renew with `python tests/kernels.py --write` if the code changed"
+    today = kernels.digests()
+    assert today == stored, "renew with `python tests/kernels.py --write` if the code changed"
 
 
 # the pins are set, and in force
@@ -64,9 +64,9 @@ def test_every_digest_is_the_stored_one():
 def test_the_pins_are_set_before_torch_in_every_notebook():
     assert len(NOTEBOOKS) > 8
     for path in NOTEBOOKS:
-        found = first_imports(path)
-        heavy = set(found) - {"helpers", *sys.stdlib_module_names}
-        assert found[-1:] == ["helpers"], f"{path.name} never imports helpers"
+        roots = first_imports(path)
+        heavy = set(roots) - {"helpers", *sys.stdlib_module_names}
+        assert roots[-1:] == ["helpers"], f"{path.name} never imports helpers"
         assert not heavy, f"{path.name} imports {heavy} before helpers, which pins the kernels"
 
 
@@ -96,11 +96,11 @@ def test_convolutions_and_matrix_products_say_that_they_are_pinned():
         "import helpers, torch; x = torch.rand(32, 16, 24, 24, requires_grad=True);"
         "torch.nn.Conv2d(16, 16, 3)(x).sum().backward(); torch.rand(64, 64) @ torch.rand(64, 64)"
     )
-    said = python(code, ONEDNN_VERBOSE="1", MKL_VERBOSE="1").stdout.splitlines()
-    ran = [line for line in said if "convolution" in line]
+    lines = python(code, ONEDNN_VERBOSE="1", MKL_VERBOSE="1").stdout.splitlines()
+    ran = [line for line in lines if "convolution" in line]
     assert len(ran) >= 3  # forward, and backward to weights and data
     assert all("avx2" in line and "avx512" not in line for line in ran)
-    products = [line for line in said if "GEMM" in line]
+    products = [line for line in lines if "GEMM" in line]
     assert products
     assert all("CNR:COMPATIBLE" in line for line in products)
 

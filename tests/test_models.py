@@ -124,12 +124,12 @@ def test_half_precision_and_counters_of_another_width_are_read(tmp_path, state):
 def test_a_stored_model_cut_short_says_which_file_to_delete(tmp_path, state, monkeypatch):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
     store.networks().mkdir()
-    for folder, said in ((store.networks(), True), (tmp_path, False)):
+    for folder, own in ((store.networks(), True), (tmp_path, False)):
         save_file(state, folder / "w.safetensors")
         (folder / "w.safetensors").write_bytes((folder / "w.safetensors").read_bytes()[:1000])
         with pytest.raises(ValueError, match=r"w.safetensors cannot be read") as error:
             models.build("resnet18", 2, weights=folder / "w.safetensors")
-        assert ("Delete that file and run again" in str(error.value)) == said
+        assert ("Delete that file and run again" in str(error.value)) == own
 
 
 @pytest.fixture
@@ -237,9 +237,9 @@ def test_augmentation_mirrors_half_and_shows_70_to_100_percent():
     ramp = torch.linspace(0, 200, 96).to(torch.uint8).expand(600, 3, 96, 96).contiguous()
     rows = models.augment(ramp, torch.Generator().manual_seed(0))[:, 0, 48]
     assert 0.45 < float((rows[:, 0] > rows[:, -1]).double().mean()) < 0.55
-    shown = (rows[:, 0] - rows[:, -1]).abs() * 255 / 200  # times a tint of 0.6 to 1.4
-    assert shown.min() > 0.68 * 0.6 and shown.max() <= 1.275
-    assert 0.8 < float(shown.mean()) < 0.9
+    width = (rows[:, 0] - rows[:, -1]).abs() * 255 / 200  # times a tint of 0.6 to 1.4
+    assert width.min() > 0.68 * 0.6 and width.max() <= 1.275
+    assert 0.8 < float(width.mean()) < 0.9
 
 
 # asking

@@ -36,15 +36,15 @@ def smooth(n, size=96):
 @settings(max_examples=60, deadline=None)
 def test_a_grid_holds_every_tile_in_its_cell_as_pil_resizes_it(rows, cols, size, shape):
     tiles = smooth(rows * cols, size)
-    found = grid([tile[None] for tile in tiles], rows, cols, shape)
+    whole = grid([tile[None] for tile in tiles], rows, cols, shape)
     height, width = (size, size) if shape == "squeezed" else (rows * size, cols * size)
-    assert found.dtype == torch.uint8 and found.shape == (1, 3, height, width)
+    assert whole.dtype == torch.uint8 and whole.shape == (1, 3, height, width)
     for j, tile in enumerate(tiles):
         top, bottom = j // cols * height // rows, (j // cols + 1) * height // rows
         left, right = j % cols * width // cols, (j % cols + 1) * width // cols
         picture = Image.fromarray(tile.permute(1, 2, 0).contiguous().numpy())
         expected = picture.resize((right - left, bottom - top), Image.Resampling.BILINEAR)
-        cell = found[0, :, top:bottom, left:right].permute(1, 2, 0).numpy().astype(int)
+        cell = whole[0, :, top:bottom, left:right].permute(1, 2, 0).numpy().astype(int)
         assert np.abs(cell - np.asarray(expected)).max() <= (shape == "squeezed")
 
 
@@ -126,13 +126,13 @@ def test_batches_are_grids_of_the_designs_pairs(shape, width):
     labels = torch.tensor([0, 0, 1, 1, 2, 2])
     sides = (mosaics.design(labels, contexts, "abc", side=side) for side in ("left", "right"))
     table = pd.concat(sides).sample(frac=0.8, random_state=0)  # any rows, any order
-    found, expected = mosaics.build(table, objects, contexts, plain, shape=shape), []
+    built, expected = mosaics.build(table, objects, contexts, plain, shape=shape), []
     for row in table.itertuples():
         image = objects[row.object : row.object + 1]
         other = plain if row.kind == "neutral" else contexts[row.context_class][[row.context]]
         pair = [image, other] if row.side == "left" else [other, image]
         expected.append(grid(pair, 1, 2, shape))
-    assert len(table) > mosaics.BATCH and torch.equal(found, torch.cat(expected))
+    assert len(table) > mosaics.BATCH and torch.equal(built, torch.cat(expected))
 
 
 def test_batches_say_what_is_missing():

@@ -27,8 +27,8 @@ DEFAULTS = {
 SHARES = {"bench": 0.5, "fire hydrant": 0.25, "mug": 0.5, "plane": 1.0}
 
 
-def validated(path, given):
-    return parameters.accepted(parameters.defaults(path), given)
+def validated(path, values):
+    return parameters.accepted(parameters.defaults(path), values)
 
 
 def namespace(**values):
@@ -56,7 +56,7 @@ def test_a_file_describes_a_folder_with_paths_relative_to_it(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "words"),
     [
         (b"folder: [photos", "mine.yml cannot be read as YAML"),
         (b"folder: caf\xe9", "mine.yml cannot be read as YAML"),
@@ -65,10 +65,10 @@ def test_a_file_describes_a_folder_with_paths_relative_to_it(tmp_path, monkeypat
         (b"- folder", r"\['folder'\] is no source, no path of a YAML file and no keys"),
     ],
 )
-def test_a_file_that_describes_no_folder_is_refused(tmp_path, text, said):
+def test_a_file_that_describes_no_folder_is_refused(tmp_path, text, words):
     file = tmp_path / "mine.yml"
     file.write_bytes(text)
-    with pytest.raises(ParameterError, match=f"parameter 'images': .*{said}"):
+    with pytest.raises(ParameterError, match=f"parameter 'images': .*{words}"):
         check(namespace(images=str(file)))
 
 
@@ -90,7 +90,7 @@ def test_seeds_of_a_sweep_are_a_number_or_a_list():
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "words"),
     [
         ({"seed": -1}, "'seed': -1 should be greater than or equal to 0"),
         ({"seed": True}, "'seed': True should be a valid integer"),
@@ -119,13 +119,13 @@ def test_seeds_of_a_sweep_are_a_number_or_a_list():
         ({"In": ["# Parameters\nmodel = 1"], "model": "no_such"}, "no architecture 'no_such'"),
     ],
 )
-def test_refusals_name_the_parameter_and_what_is_allowed(bad, said):
-    with pytest.raises(ParameterError, match=said):
+def test_refusals_name_the_parameter_and_what_is_allowed(bad, words):
+    with pytest.raises(ParameterError, match=words):
         check(namespace(**bad))
 
 
 @pytest.mark.parametrize(
-    ("given_", "said"),
+    ("given_", "words"),
     [
         ({"model": {"weights": "no.safetensors"}}, "no weights file no.safetensors"),
         ({"model": {"weights": "imagenet"}}, "publishes ImageNet weights for 'alexnet-quarter'"),
@@ -133,11 +133,11 @@ def test_refusals_name_the_parameter_and_what_is_allowed(bad, said):
         ({"sed": 1}, "parameter 'sed' is not declared here; did you mean 'seed'"),
     ],
 )
-def test_what_would_fail_later_is_refused_without_a_kernel(given_, said):
+def test_what_would_fail_later_is_refused_without_a_kernel(given_, words):
     path = store.root() / "notebooks" / "03_contextualized_mosaics.ipynb"
     if "model" in given_:
         given_["model"] |= {"architecture": "alexnet-quarter"}
-    with pytest.raises(ParameterError, match=said):
+    with pytest.raises(ParameterError, match=words):
         validated(path, given_)
 
 
@@ -211,10 +211,10 @@ def test_changed_parameters_are_told_where_the_lesson_begins(capsys, monkeypatch
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
     lesson = "03_contextualized_mosaics"
     own = parameters.defaults(store.root() / "notebooks" / f"{lesson}.ipynb")
-    for given in ({}, {"output": "mine"}, {"trainings": 7, "side": "right"}, {"model": "vgg11"}):
-        settings = parameters.checked(own | given, ())
+    for new in ({}, {"output": "mine"}, {"trainings": 7, "side": "right"}, {"model": "vgg11"}):
+        settings = parameters.checked(own | new, ())
         begun = project.start(lesson, settings)
-        names = [name for name in own if name in given and name != "output"]
+        names = [name for name in own if name in new and name != "output"]
         told = f"You changed {', '.join(names)}: the sentences below tell of the stored run."
         assert [*begun.changed] == names
         assert (told in capsys.readouterr().out) == bool(names)

@@ -81,12 +81,12 @@ def test_a_home_that_cannot_be_written_to_is_replaced(tmp_path):
 def test_the_workflow_plans_every_notebook_and_refuses_before_anything_runs(tmp_path):
     for name in ("helpers", "data", "notebooks"):
         (tmp_path / name).symlink_to(ROOT / name)
-    asked = []
+    calls = []
     for name in ("seed", "sed"):
         config = store.write_text(tmp_path / f"{name}.yml", f"parameters: {{{name}: 3}}")
-        asked.append(f"--dry-run --configfile {config}")
+        calls.append(f"--dry-run --configfile {config}")
     where = {"folder": tmp_path, "outputs": tmp_path / "outputs"}
-    planned, refused = snakemake("Snakefile", *asked, **where)
+    planned, refused = snakemake("Snakefile", *calls, **where)
     assert "ENDED WITH 0" in planned, planned
     for path in notebooks.lessons():
         assert f"notebooks/{path.name}" in planned

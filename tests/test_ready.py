@@ -51,7 +51,7 @@ def test_where_kernels_are_not_pinned_the_digest_does_not_count(monkeypatch):
 def test_a_machine_that_is_ready(capsys, monkeypatch):
     monkeypatch.setattr(ready, "MEMORY", 0)
     monkeypatch.setattr(ready, "DISK", 0)
-    monkeypatch.setattr(project, "wait", lambda *given: project.HERE)
+    monkeypatch.setattr(project, "wait", lambda *_: project.HERE)
     told = answers(capsys)
     assert told.endswith("\nready for the class\n") and "NO" not in told
     assert "ok  The networks of all lessons are here." in told

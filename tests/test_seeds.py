@@ -68,7 +68,7 @@ def test_claims_are_matched_and_differences_counted(folders):
 def test_verdicts_may_differ_and_none_may_turn(
     tmp_path, monkeypatch, capsys, verdict, number, fine
 ):
-    [lesson, other], asked = LESSONS, []
+    [lesson, other], calls = LESSONS, []
     same = [(f"claim {i}", HOLDS) for i in range(number - 1)]
     changed = [("sky", verdict)] if verdict else []
     runs = {
@@ -76,13 +76,13 @@ def test_verdicts_may_differ_and_none_may_turn(
         1: written(tmp_path / "1", **{lesson: same + changed}),
     }
     monkeypatch.setattr(
-        seeds, "run", lambda names, seed, _: asked.append((names, seed)) or runs[seed]
+        seeds, "run", lambda names, seed, _: calls.append((names, seed)) or runs[seed]
     )
     monkeypatch.setattr("sys.argv", ["seeds", "--lessons", "03", "--seeds", "0", "1"])
     for _ in range(2):  # what is recorded is not run again
         with nullcontext() if fine else pytest.raises(SystemExit, match="turned over by another"):
             seeds.main()
-        assert asked == [([lesson], 0), ([lesson], 1)]
+        assert calls == [([lesson], 0), ([lesson], 1)]
         assert "sky" in capsys.readouterr().out
     counts = seeds.summary(seeds.verdicts([lesson], [0, 1]))
     assert counts.loc["all", "differ"] == 1, "a claim that is not made differs as well"

@@ -80,9 +80,9 @@ def test_a_wheel_holds_its_data_and_the_notebooks_it_runs(place):
     where = "import helpers, helpers.store as s; print(helpers.__file__, s.root(), s.outputs())"
     told = [place / "env/bin/python", "-P", "-c", where]
     here = {"cwd": place, "capture_output": True, "text": True, "check": True}
-    found = subprocess.run(told, env={"PATH": os.environ["PATH"]}, **here).stdout.split()
+    paths = subprocess.run(told, env={"PATH": os.environ["PATH"]}, **here).stdout.split()
     (own,) = (place / "env").glob("lib/*/site-packages")
-    assert found == [f"{own}/helpers/__init__.py", f"{own}/helpers/share", f"{place}/outputs"]
+    assert paths == [f"{own}/helpers/__init__.py", f"{own}/helpers/share", f"{place}/outputs"]
 
 
 @pytest.mark.slow
@@ -103,18 +103,18 @@ def test_a_table_is_audited(place):
 
 @pytest.mark.slow
 def test_a_detector_is_audited(place):
-    rng, labels, found = np.random.default_rng(0), [], []
+    rng, labels, hits = np.random.default_rng(0), [], []
     for i in range(120):
         for j in range(3):
             box = (40 * j, 10, 40 * j + 30, 50)
             labels.append((f"{i}.png", "car", *box, "ab"[i % 2], ["day", "night"][i // 2 % 2]))
             if i % 2 or rng.random() < 0.4:
-                found.append((f"{i}.png", "car", *box, rng.random()))
+                hits.append((f"{i}.png", "car", *box, rng.random()))
     columns = ["image", "class", "x1", "y1", "x2", "y2"]
     pd.DataFrame(labels, columns=[*columns, "town", "light"]).to_csv(
         place / "boxes.csv", index=False
     )
-    pd.DataFrame(found, columns=[*columns, "score"]).to_csv(place / "found.csv", index=False)
+    pd.DataFrame(hits, columns=[*columns, "score"]).to_csv(place / "found.csv", index=False)
     _, folder = audit(place, "--labels", "boxes.csv", "--predictions", "found.csv")
     record = json.loads((folder / "findings.json").read_text())
     first = record["findings"][0]

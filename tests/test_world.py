@@ -239,8 +239,8 @@ def test_a_quarter_carries_it_at_every_dose_and_the_dose_moves_it_to_the_target(
 
 
 def test_twins_differ_on_the_outer_class_and_there_on_its_mark_only():
-    shown = world.marked(32, 0, 24, 0.25)
-    as_it_is, never, sham = (shown[name] for name in ("as it is", "never marked", "sham mark"))
+    twins = world.marked(32, 0, 24, 0.25)
+    as_it_is, never, sham = (twins[name] for name in ("as it is", "never marked", "sham mark"))
     outer = (as_it_is.table["class"] == world.OUTER).to_numpy()
     for twin in (never, sham):
         differ = (twin.images != as_it_is.images).any(1).numpy()

@@ -25,19 +25,19 @@ def scene(seed=0, n_images=30, n_classes=2, boxes=6, crowd=0.1, digits=2, whole=
     moved[:, 2:] = np.maximum(moved[:, 2:], moved[:, :2] + 1)
     if whole:
         corners, moved = np.round(corners), np.round(moved)
-    found = pd.DataFrame(moved, columns=CORNERS)
-    found.insert(0, "image", image[of])
-    found.insert(1, "category", category[of])
-    found["score"] = rng.random(len(of)).round(digits)
-    given = pd.DataFrame(corners, columns=CORNERS)
-    given.insert(0, "image", image)
-    given.insert(1, "category", category)
-    given["ignore"] = rng.random(n) < crowd
-    given["colour"] = rng.choice(["red", "blue", "green"], n)
+    detections = pd.DataFrame(moved, columns=CORNERS)
+    detections.insert(0, "image", image[of])
+    detections.insert(1, "category", category[of])
+    detections["score"] = rng.random(len(of)).round(digits)
+    truth = pd.DataFrame(corners, columns=CORNERS)
+    truth.insert(0, "image", image)
+    truth.insert(1, "category", category)
+    truth["ignore"] = rng.random(n) < crowd
+    truth["colour"] = rng.choice(["red", "blue", "green"], n)
     images = pd.DataFrame({"name": [f"{i}.jpg" for i in range(n_images)]})
     images["group"] = rng.choice(["a", "b", "c"], n_images)
     classes = tuple(f"class {k}" for k in range(n_classes))
-    return Frames(images, given, found, classes)
+    return Frames(images, truth, detections, classes)
 
 
 def recorded_worlds(confounders):
@@ -116,11 +116,11 @@ def overlap(a, b, ignored):
 def greedy(world, threshold):
     """COCO's matching, one detection after another: {row of detection: row of box or -1}."""
     boxes, taken = world.boxes, {}
-    for (image, category), found in world.detections.groupby(["image", "category"]):
+    for (image, category), own in world.detections.groupby(["image", "category"]):
         here = boxes[(boxes.image == image) & (boxes.category == category)]
         here = here.sort_values("ignore", kind="stable")
         used = set()
-        for row, one in found.sort_values("score", ascending=False, kind="stable").iterrows():
+        for row, one in own.sort_values("score", ascending=False, kind="stable").iterrows():
             best, best_overlap = -1, min(threshold, 1 - 1e-10)
             for other, box in here.iterrows():
                 if other in used and not box.ignore:

@@ -329,14 +329,14 @@ def test_bdd100ks_files_may_hold_any_classes(tmp_path):
 
     labels = [frame("a.jpg", one("dog", 10), one("dog", 80)), frame("b.jpg", one("person", 10))]
     labels[1]["labels"] += [one("other vehicle", 200), one("van", 300, attributes={"tone": "I"})]
-    found = [frame("a.jpg", one("dog", 10, score=0.9)), frame("b.jpg", one("cat", 10, score=0.5))]
-    frames = read(tmp_path, labels, found)
+    results = [frame("a.jpg", one("dog", 10, score=0.9)), frame("b.jpg", one("cat", 10, score=0.5))]
+    frames = read(tmp_path, labels, results)
     assert frames.classes == ("dog", "pedestrian", "van") and len(frames.detections) == 1
     assert frames.boxes["tone"].fillna("").tolist() == ["", "", "", "I"]
     assert "1 boxes left out: their class has regions to ignore only" in frames.report
     assert "1 detections left out: no box of their class is labelled (cat 1)" in frames.report
     with pytest.raises(DetectionDataError, match="no image of it has a box"):
-        read(tmp_path, [frame("a.jpg")], found)
+        read(tmp_path, [frame("a.jpg")], results)
 
 
 def test_large_files_are_read_in_a_stream(tmp_path):

@@ -111,10 +111,10 @@ def test_recall_is_the_share_of_boxes_that_a_detection_overlaps():
     """Boxes stand in cells of their own: found are those with a detection of their kind near by."""
     frames = world(50, loss=0.5)
     _, classes, [light] = prepared(frames, "light")
-    boxes, found = (frames.boxes.query("category == 0"), frames.detections.query("category == 0"))
+    boxes, own = (frames.boxes.query("category == 0"), frames.detections.query("category == 0"))
     hit = []
     for box in boxes.itertuples():
-        near = found[found["image"] == box.image]
+        near = own[own["image"] == box.image]
         sides = [
             np.minimum(near[f"{a}2"], getattr(box, f"{a}2"))
             - np.maximum(near[f"{a}1"], getattr(box, f"{a}1"))
@@ -350,8 +350,8 @@ def written(folder, frames):
 @pytest.mark.slow
 def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "out"))
-    labels, found = written(tmp_path, world(250, loss=0.4))
-    arguments = ["--labels", labels, "--predictions", found, "--resamples", "20"]
+    labels, results = written(tmp_path, world(250, loss=0.4))
+    arguments = ["--labels", labels, "--predictions", results, "--resamples", "20"]
     folder = tmp_path / "out" / "audit" / f"{tmp_path.name}-boxes-detections"
     stale = folder / "figures" / detector.NOTEBOOK / "of-before.png"
     stale.parent.mkdir(parents=True)
@@ -404,8 +404,8 @@ def test_the_word_runs_one_audit_and_asks_which(capsys):
             command.main(words)
     with pytest.raises(SystemExit, match="unrecognized arguments: --nonsense"):
         command.main(["audit", "--table", "t.csv", "--nonsense"])
-    asked = {f"audit --{kind} none --help": of for kind, of in HELP.items()}
-    for words, printed in (asked | {"--version": "1.0.0"}).items():
+    helps = {f"audit --{kind} none --help": of for kind, of in HELP.items()}
+    for words, printed in (helps | {"--version": "1.0.0"}).items():
         with pytest.raises(SystemExit, match=r"^0$"):
             command.main(words.split())
         assert printed in capsys.readouterr().out

@@ -26,18 +26,18 @@ def written(folder, number):
     scenes, things = street.scenes(number, 2)
     images, boxes = street.render(scenes, street.dressed(scenes, things, 0.5))
     files, rng = city.write(folder, scenes, images, boxes), np.random.default_rng(0)
-    found = boxes[["image", "category", *CORNERS]].astype({name: float for name in CORNERS})
-    found[["x2", "y2"]] += rng.uniform(0, 3, (len(found), 2))
-    found["score"] = rng.random(len(found))
+    results = boxes[["image", "category", *CORNERS]].astype({name: float for name in CORNERS})
+    results[["x2", "y2"]] += rng.uniform(0, 3, (len(results), 2))
+    results["score"] = rng.random(len(results))
     labels = [[] for _ in scenes.index]
-    for row in found.to_dict("records"):
+    for row in results.to_dict("records"):
         box = {name: row[name] for name in CORNERS}
         label = {"category": street.KINDS[row["category"]], "score": row["score"], "box2d": box}
         labels[row["image"]].append(label)
     frames = [{"name": n, "labels": some} for n, some in zip(scenes["name"], labels, strict=True)]
     (folder / "predictions.json").write_text(json.dumps(frames))
     pictures, both = files.pop("images"), (files.pop("labels"), folder / "predictions.json")
-    return icon2.Frames(scenes, boxes, found, street.KINDS), both, files, (pictures, images)
+    return icon2.Frames(scenes, boxes, results, street.KINDS), both, files, (pictures, images)
 
 
 @pytest.fixture(scope="module")
@@ -184,26 +184,26 @@ def test_strengths_are_judged_apart_by_trainings_drawn_anew():
     columns = ["harder", "rare", "training", "class", "looks", "scenes?", verdicts.PAPER_RULE]
     table = pd.DataFrame(rows, columns=columns)
     table["left"] = np.where(table["harder"] == 0.5, 0.4, 1.0)
-    found = strengths.by_strength(table, draws=500).set_index("harder")
-    np.testing.assert_allclose(found["nearer"], [0.6, 0.0], atol=1e-12)
-    np.testing.assert_allclose(found["nearer_low"], found["nearer_high"], atol=1e-12)
-    assert found["named"].tolist() == [0.5, 0.5] and (found["named_low"] == 0).all()
-    assert found["detectors"].tolist() == [4, 4]
+    by = strengths.by_strength(table, draws=500).set_index("harder")
+    np.testing.assert_allclose(by["nearer"], [0.6, 0.0], atol=1e-12)
+    np.testing.assert_allclose(by["nearer_low"], by["nearer_high"], atol=1e-12)
+    assert by["named"].tolist() == [0.5, 0.5] and (by["named_low"] == 0).all()
+    assert by["detectors"].tolist() == [4, 4]
 
 
 def test_the_published_folder_is_found_and_what_it_lacks_is_named(on_disk, tmp_path):
     """BDD100K's own layout; tracks are read only where areas and incomes stand beside them."""
     _, (labels, predictions), place, (pictures, _) = on_disk
     folder = published(tmp_path / "bdd100k", labels, predictions, place, pictures)
-    asked, areas = SimpleNamespace(frames=str(folder), edges="equal"), folder / place["areas"].name
+    values, areas = SimpleNamespace(frames=str(folder), edges="equal"), folder / place["areas"].name
     areas.rename(tmp_path / "elsewhere")
-    found = frames.files(asked)
-    assert found["labels"] == folder / "labels/det_20/det_val.json"
-    assert found["images"].name == "val" and found["gps"] is None
+    paths = frames.files(values)
+    assert paths["labels"] == folder / "labels/det_20/det_val.json"
+    assert paths["images"].name == "val" and paths["gps"] is None
     (tmp_path / "elsewhere").rename(areas)
-    found = frames.files(asked)
-    pictures = found.pop("images")
-    data = icon2.read(**found)
+    paths = frames.files(values)
+    pictures = paths.pop("images")
+    data = icon2.read(**paths)
     assert data.attribute("income").values == ("low", "middle", "high")
     assert (frames.picture(data, pictures, 3) == on_disk[3][1][3].transpose(1, 2, 0)).all()
     assert frames.files(SimpleNamespace(frames=None)) == {}

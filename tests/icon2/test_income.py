@@ -80,8 +80,8 @@ def test_holes_and_several_parts(tmp_path):
     shape = {"features": [{"properties": {"area": 7}, "geometry": geometry}]}
     (tmp_path / "map.json").write_text(json.dumps(shape))
     where = [1, 5, 21, 15, np.nan]
-    found = income.areas_of(pd.DataFrame(dict.fromkeys(income.PLACE, where)), tmp_path / "map.json")
-    assert found.fillna("none").tolist() == ["7", "none", "7", "none", "none"]
+    areas = income.areas_of(pd.DataFrame(dict.fromkeys(income.PLACE, where)), tmp_path / "map.json")
+    assert areas.fillna("none").tolist() == ["7", "none", "7", "none", "none"]
 
 
 def test_what_cannot_be_joined_is_counted(town, tmp_path):

@@ -58,12 +58,12 @@ def edits(file: str, lines: set[int]):
 
 def train(folder, collection):
     classes, drawn = collection.classes, partial(collection.to_train, "C")
-    given = {"seed": 0, "epochs": 1, "folder": folder}
-    wider = models.pretrained("resnet10-eighth", len(classes), drawn(0), **given)
+    how = {"seed": 0, "epochs": 1, "folder": folder}
+    wider = models.pretrained("resnet10-eighth", len(classes), drawn(0), **how)
     for name in REDUCED:
-        models.trainings(2, name, classes, drawn, **given)
-    given |= {"weights": wider, "tune": "last"}
-    models.trainings(1, "resnet10-eighth", classes, drawn, **given)
+        models.trainings(2, name, classes, drawn, **how)
+    how |= {"weights": wider, "tune": "last"}
+    models.trainings(1, "resnet10-eighth", classes, drawn, **how)
 
 
 def rate(_, images):
@@ -77,8 +77,8 @@ def rate(_, images):
 
 def detect(folder, drawn):
     frames, images, boxes = drawn
-    given = torch.from_numpy(images), boxes, street.KINDS
-    trained = detector.trained(*given, seed=0, folder=folder)
+    data = torch.from_numpy(images), boxes, street.KINDS
+    trained = detector.trained(*data, seed=0, folder=folder)
     for name, image in zip(frames["name"], images, strict=True):
         detector.Image.fromarray(image.transpose(1, 2, 0)).save(folder / name)
     detector.predict(trained, folder, frames["name"].tolist(), street.KINDS, folder)

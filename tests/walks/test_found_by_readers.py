@@ -20,14 +20,14 @@ ROWS = pd.DataFrame({"y_true": np.arange(N) % 2, "y_pred": np.arange(N) % 3 % 2,
 
 
 @pytest.mark.parametrize(
-    "every, said",
+    "every, words",
     [(20, "share strata of 60 of 1,200 rows"), (N * 2, "no two groups share a stratum")],
 )
-def test_strata_that_groups_do_not_share_are_told(every, said):
+def test_strata_that_groups_do_not_share_are_told(every, words):
     site = np.where(np.arange(1, N + 1) % every == 0, "both", SEX)
     rows = ROWS.assign(site=site)
     counted = tally.of_file(rows, sensitive_features=["sex"], strata=["site"])
-    assert said in " ".join(page.Audit(counted, draws=99).unsaid)
+    assert words in " ".join(page.Audit(counted, draws=99).unsaid)
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
@@ -107,8 +107,8 @@ def test_what_is_prescribed_is_accepted_for_names_with_blanks_and_commas(tmp_pat
     groups, judge = re.search(pattern, str(refused.value)).groups()
     for prescribed in (groups, f"{groups} {judge}"):
         options = [*shlex.split(prescribed), "--draws", "40"]
-        found = page.made([str(tmp_path / "t.csv"), *options])
-        assert found.several == ["Income, annual"]
+        audit = page.made([str(tmp_path / "t.csv"), *options])
+        assert audit.several == ["Income, annual"]
 
 
 def test_what_is_prescribed_for_mixed_labels_is_accepted():

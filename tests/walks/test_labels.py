@@ -15,7 +15,7 @@ WHERE = r"frame 3 \(v3\.jpg\), label 1"
 
 def streets():
     """Twelve frames of a car and a pedestrian each, and a detection of each of them."""
-    labels, found = [], []
+    labels, results = [], []
     for i in range(12):
         cars, marks = [], {"occluded": i % 2 == 0, "truncated": False, "crowd": False}
         for j, category in enumerate(("car", "pedestrian")):
@@ -24,8 +24,8 @@ def streets():
         attributes = {"weather": ("clear", "rainy")[i % 2], "region": "abc"[i % 3], "speed": i / 2}
         labels.append({"name": f"v{i}.jpg", "attributes": attributes, "labels": cars})
         hits = [{"category": c["category"], "box2d": dict(c["box2d"]), "score": 0.5} for c in cars]
-        found.append({"name": f"v{i}.jpg", "labels": hits})
-    return labels, found
+        results.append({"name": f"v{i}.jpg", "labels": hits})
+    return labels, results
 
 
 def written(path, content):
@@ -33,11 +33,11 @@ def written(path, content):
     return str(path)
 
 
-def read(folder, change=lambda labels, found: None, **place):
+def read(folder, change=lambda labels, results: None, **place):
     """The frames of a folder, after `change` to the labels and the predictions."""
-    labels, found = streets()
-    change(labels, found)
-    files = written(folder / "labels.json", labels), written(folder / "found.json", found)
+    labels, results = streets()
+    change(labels, results)
+    files = written(folder / "labels.json", labels), written(folder / "found.json", results)
     return icon2.read(*files, **place)
 
 
@@ -60,7 +60,7 @@ def box(which, **corners):
 
 
 def score(value):
-    return lambda _, found: found[3]["labels"][1].update(score=value)
+    return lambda _, results: results[3]["labels"][1].update(score=value)
 
 
 def attribute(**values):
@@ -105,8 +105,8 @@ def test_a_crowd_is_ignored_however_it_is_written(tmp_path, key, value):
     assert not read(tmp_path, mark("crowd", "false")).boxes["ignore"].any()
 
 
-def half(labels, found):
-    to_all(found, box2d=lambda one: {k: v / 2 for k, v in one["box2d"].items()})
+def half(labels, results):
+    to_all(results, box2d=lambda one: {k: v / 2 for k, v in one["box2d"].items()})
 
 
 @pytest.mark.parametrize(
@@ -128,10 +128,10 @@ def test_what_is_odd_is_counted(tmp_path, change, sentence):
 
 
 def test_a_box_that_is_right_in_a_larger_frame_is_told_in_the_usual_one(tmp_path):
-    def wide(labels, found, **size):
-        box(0, x1=1300, x2=1900)(labels, found)
+    def wide(labels, results, **size):
+        box(0, x1=1300, x2=1900)(labels, results)
         labels[3].update(size)
-        score(1.0000001)(labels, found)  # rounded
+        score(1.0000001)(labels, results)  # rounded
 
     larger = {"size": {"width": 1920, "height": 1080}}
     told = "1 boxes lie outside of their image: they count, as for COCO"
@@ -159,7 +159,7 @@ FORMS = {  # name to what is written: of the labels' text, or of their lines
 
 @pytest.mark.parametrize("form", FORMS)
 def test_json_in_other_forms_is_read(tmp_path, form):
-    labels, found = streets()
+    labels, results = streets()
     name, of = FORMS[form]
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
@@ -167,7 +167,7 @@ def test_json_in_other_forms_is_read(tmp_path, form):
     (path.parent / "._labels.json").write_bytes(b"\0")  # as macOS leaves them
     for n, frame in enumerate(labels[1:] if form == "folder of frames" else [], 1):
         written(path.parent / f"{n}.json", frame)
-    predictions = written(tmp_path / "found.json", found)
+    predictions = written(tmp_path / "found.json", results)
     data = icon2.read(str(path.parent if "folder" in form else path), predictions)
     assert len(data.images) == 12 and len(data.boxes) == 24
     if form == "gz":
@@ -221,10 +221,10 @@ def test_a_number_and_its_text_are_one_group(tmp_path):
 
 
 def test_names_are_no_groups_and_a_cluster_has_a_value_in_every_frame(tmp_path):
-    labels, found = streets()
+    labels, results = streets()
     many = [frame | {"name": f"{n}{frame['name']}"} for n in range(5) for frame in labels]
     del many[0]["attributes"]
-    more = [frame | {"name": f"{n}{frame['name']}"} for n in range(5) for frame in found]
+    more = [frame | {"name": f"{n}{frame['name']}"} for n in range(5) for frame in results]
     data = icon2.read(written(tmp_path / "a.json", many), written(tmp_path / "b.json", more))
     with pytest.raises(
         DetectionDataError, match=r"name: the column holds 60 values, .* at most 50"

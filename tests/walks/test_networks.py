@@ -51,15 +51,15 @@ SAVED = {
 @pytest.mark.parametrize("how", SAVED)
 def test_checkpoints_load(tmp_path, state, how):
     torch.save(SAVED[how](state), tmp_path / "weights.pth")
-    found = models.build(NAME, 3, weights=tmp_path / "weights.pth").network.state_dict()
-    assert all(torch.equal(found[name], state[name]) for name in state)
+    read = models.build(NAME, 3, weights=tmp_path / "weights.pth").network.state_dict()
+    assert all(torch.equal(read[name], state[name]) for name in state)
 
 
 @pytest.mark.parametrize("name", ["weights.SAFETENSORS", "weights.pt"])
 def test_safetensors_load_whatever_their_ending(tmp_path, state, name):
     save_file(prefixed("module.", state), tmp_path / name)
-    found = models.build(NAME, 3, weights=tmp_path / name).network.state_dict()
-    assert all(torch.equal(found[name], state[name]) for name in state)
+    read = models.build(NAME, 3, weights=tmp_path / name).network.state_dict()
+    assert all(torch.equal(read[name], state[name]) for name in state)
 
 
 class Evil:
@@ -124,13 +124,13 @@ def test_a_file_for_other_classes_keeps_its_body(tmp_path):
 def test_a_network_as_it_is_names_imagenets_classes(tmp_path, classes, n, told):
     """A last layer of other classes was replaced by a random one, and explained."""
     torch.save(squeezenet1_0(num_classes=n).state_dict(), tmp_path / "w.pt")
-    asked = Recipe(NAME, "as it is", str(tmp_path / "w.pt"))
+    recipe = Recipe(NAME, "as it is", str(tmp_path / "w.pt"))
     collection = SimpleNamespace(sets={"C": SimpleNamespace(classes=classes)})
     if told is None:
-        assert [*networks.model(collection, asked, 0).logit.values()] == [1, 2, 264, 806]
+        assert [*networks.model(collection, recipe, 0).logit.values()] == [1, 2, 264, 806]
         return
     with pytest.raises(ValueError, match=told):
-        networks.model(collection, asked, 0)
+        networks.model(collection, recipe, 0)
 
 
 # B7: what networks return
@@ -263,8 +263,8 @@ def test_images_and_networks_of_other_precision_are_taken(kind):
 def test_maps_are_made_without_gradients_around_them_too(method):
     model = wrapped(lambda f, z: z)
     with torch.no_grad():
-        found = explain.explain(model, IMAGES, 0, method).maps
-    assert torch.equal(found, explain.explain(model, IMAGES, 0, method).maps)
+        maps = explain.explain(model, IMAGES, 0, method).maps
+    assert torch.equal(maps, explain.explain(model, IMAGES, 0, method).maps)
 
 
 @pytest.mark.parametrize(

@@ -56,10 +56,10 @@ def numbers(page):
 
 def groups(page):
     """{column: {group: rows}} of a page's first table."""
-    found, row = {}, r"<tr>\s*<td>(.*?)</td>\s*<td>(.*?)</td>\s*<td>(\d+)</td>"
+    sizes, row = {}, r"<tr>\s*<td>(.*?)</td>\s*<td>(.*?)</td>\s*<td>(\d+)</td>"
     for column, group, rows in re.findall(row, numbers(page).split("</table>")[0]):
-        found.setdefault(column, {})[group] = int(rows)
-    return found
+        sizes.setdefault(column, {})[group] = int(rows)
+    return sizes
 
 
 # --- A1, A3, A8: which column is what ---
@@ -73,12 +73,12 @@ def test_of_two_predictions_the_named_one_is_judged(walk, new, judged):
     refused = walk(both, "--map", f"y_pred={name}")
     assert f"audit: {spare} holds 0, 1: is it another model's y_pred?" in refused
     options = shlex.split(re.search(r"such as (--sensitive \S+)", refused)[1])
-    found = walk(both, "--map", f"y_pred={name}", *options)
-    assert f">y_true is y_true, {name} is y_pred; groups are those of sex.<" in found
+    page = walk(both, "--map", f"y_pred={name}", *options)
+    assert f">y_true is y_true, {name} is y_pred; groups are those of sex.<" in page
     alone = numbers(walk(both.drop(columns=spare).rename(columns={name: "y_pred"})))
-    assert numbers(found) == alone
+    assert numbers(page) == alone
     by = walk(both, "--map", f"y_pred={name}", *options, "--strata", spare)
-    assert groups(by) == groups(found)
+    assert groups(by) == groups(page)
     before = alone.split("<h2>Is the smallest")[0]  # as a stratum the other overwrites nothing
     assert numbers(by).split("<h2>The same, with")[0] == before
 
@@ -92,10 +92,10 @@ def test_a_group_column_may_have_any_name(walk, name):
     table = BASE.assign(w=1, p=SCORE).rename(columns={"y_true": "good", "y_pred": "pred"})
     maps = [f"--map={role}={column}" for role, column in ROLES.items()]
     by_sex = walk(table, *maps, "--sensitive", "sex")
-    found = walk(table.rename(columns={"sex": name}), *maps, "--sensitive", name)
-    assert groups(found) == {name: groups(by_sex)["sex"]}
-    cells = [re.findall(r"\d\.\d{3}", numbers(page)) for page in (found, by_sex)]
-    assert cells[0] == cells[1] and "drawn and exchanged together" not in found
+    other = walk(table.rename(columns={"sex": name}), *maps, "--sensitive", name)
+    assert groups(other) == {name: groups(by_sex)["sex"]}
+    cells = [re.findall(r"\d\.\d{3}", numbers(page)) for page in (other, by_sex)]
+    assert cells[0] == cells[1] and "drawn and exchanged together" not in other
 
 
 def test_a_column_called_weight_weights_nothing_unless_asked(walk):
@@ -182,11 +182,11 @@ def test_typed_columns_are_written_as_people_do(walk):
         id=pd.array([9007199254740993 + i for i in two[:-1]] + [None], dtype="Int64"),
         whole=[1.0 + i for i in two[:-1]] + [np.nan],
     )
-    found = groups(walk(table, "--sensitive", "flag,day,id,whole", name="t.parquet"))
-    assert set(found["flag"]) == {"true", "false"}
-    assert set(found["day"]) == {"2020-01-01", "2020-01-02"}
-    assert set(found["id"]) == {"9007199254740993", "9007199254740994", "(missing)"}
-    assert set(found["whole"]) == {"1", "2", "(missing)"}
+    kinds = groups(walk(table, "--sensitive", "flag,day,id,whole", name="t.parquet"))
+    assert set(kinds["flag"]) == {"true", "false"}
+    assert set(kinds["day"]) == {"2020-01-01", "2020-01-02"}
+    assert set(kinds["id"]) == {"9007199254740993", "9007199254740994", "(missing)"}
+    assert set(kinds["whole"]) == {"1", "2", "(missing)"}
 
 
 def test_groups_that_differ_in_capitals_and_blanks_are_one_with_a_note(walk):
@@ -327,10 +327,10 @@ def test_each_column_has_its_own_positive(walk, repaid):
     table = pd.DataFrame({"decision": np.where(FAIR, "approve", "deny"), "sex": SEX})
     table["repaid"] = np.where(TRUE, yes, no)
     maps = ["--map", "y_true=repaid"]
-    given = walk(table, *maps, "--positive", f"decision=approve,repaid={yes}")
-    assert f"In repaid, {yes} counts as 1 and all other values as 0." in given
+    page = walk(table, *maps, "--positive", f"decision=approve,repaid={yes}")
+    assert f"In repaid, {yes} counts as 1 and all other values as 0." in page
     cells = re.findall(r"\d\.\d{3}", numbers(walk(BASE)))
-    assert re.findall(r"\d\.\d{3}", numbers(given)) == cells
+    assert re.findall(r"\d\.\d{3}", numbers(page)) == cells
     for options in ([], ["--positive", "approve"], ["--positive", yes], ["--positive", "oui"]):
         refused = walk(table, *maps, *options)  # asks, with a command that is then accepted
         answer = shlex.split(re.search(r"(?:such as|say) (--positive [^(\n]*?)$", refused, re.M)[1])
