@@ -165,6 +165,9 @@ def test_a_value_that_fits_both_columns_needs_no_names(rows):
     count = tally.of_file(table.rename(columns={"label": "outcome"}), positive="cat")
     assert count.roles["y_true"] == "outcome"
     assert "In outcome and y_pred, cat counts as 1 and all other values as 0." in count.notes[-1]
+    both = rows.assign(label=np.where(rows["label"] == "yes", "paid", "default"), b=rows["y_pred"])
+    with pytest.raises(ValueError, match=r"b holds no, yes: is it another model's y_pred\?"):
+        tally.of_file(both, positive="label=paid")
 
 
 def test_weights_are_weights_and_copies_are_rows():

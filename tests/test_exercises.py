@@ -66,8 +66,9 @@ def test_a_wrong_number_gets_the_hint_that_fits(lab, capsys, value, hint):
     assert capsys.readouterr().out.startswith("not right yet: ") and not exercises.RIGHT
     with pytest.MonkeyPatch.context() as graded:
         graded.setenv("NBGRADER_EXECUTION", "autograde")
-        with pytest.raises(AssertionError, match=hint):
+        with pytest.raises(exercises.Wrong, match=hint) as refusal:
             answer(value)
+    assert refusal.value._render_traceback_() == [str(refusal.value)]
 
 
 def test_numbers_are_rounded_to_three_digits_and_right_before_they_are_wrong(capsys):

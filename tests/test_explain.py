@@ -352,6 +352,13 @@ def test_a_float16_network_is_explained_in_single_precision(small, images, metho
     assert torch.equal(found.maps, wanted.maps) and half.out.weight.dtype == torch.float16
 
 
+def test_a_layer_of_one_pixel_gives_no_map(images):
+    layers = nn.Conv2d(3, 3, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten()
+    model = models.wrap(nn.Sequential(*layers), mean=0, std=1)
+    with pytest.raises(ValueError, match=r"'1', .* is no map of more than one pixel"):
+        explain.explain(model, images, TARGETS, "gradcam", layer="1")
+
+
 @pytest.mark.parametrize("method", sorted(explain.METHODS))
 def test_no_map_depends_on_its_batch(method, images, small):
     options = SHORT.get(method, {})

@@ -117,6 +117,17 @@ def test_a_cell_that_does_more_than_draw_is_not_folded(source, folds):
     assert (notebooks.FOLD in cell.metadata.get("tags", [])) == folds
 
 
+def test_what_unfolds_is_named_by_its_figures_or_its_menus():
+    figure = {"text/html": FIGURE, "text/plain": "Figure one-two: A < B"}
+    cells = []
+    for data in (figure, {"text/plain": notebooks.MENUS}):
+        output = nbformat.v4.new_output("display_data", data)
+        cells.append(nbformat.v4.new_code_cell("x", metadata={"tags": ["hide-input"]}))
+        cells[-1].outputs = [output]
+    names = [cell.metadata.mystnb["code_prompt_show"] for cell in pages._folded(cells)]
+    assert names == ["Show the code of one two", "Show the code of menus"]
+
+
 def test_the_table_of_exhibits_counts_the_whole_run(tmp_path, monkeypatch):
     """Whatever had been judged when its lesson ran."""
     executed(tmp_path, "01_a", "Title A")

@@ -166,7 +166,7 @@ def test_own_splits_are_kept_whole_but_for_copies_in_a_later_split(tmp_path):
     assert "Left out" in notes and "Training/cat/leak.jpg." in notes
 
 
-@pytest.mark.parametrize("other", ["test", "val"])
+@pytest.mark.parametrize("other", ["test", "val", "validate"])
 def test_validation_is_carved_from_train_where_two_splits_are_there(tmp_path, other):
     for s, (split, n) in enumerate((("train", 10), (other, 4))):
         for k, label in enumerate(("cat", "dog")):

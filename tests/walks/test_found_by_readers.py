@@ -131,6 +131,13 @@ def test_what_minus_one_counts_as_is_told():
     pd.testing.assert_frame_equal(counted.table().frame(), tally.of_file(ROWS).table().frame())
 
 
+def test_a_column_that_numbers_the_rows_of_a_small_table_is_no_group(tmp_path):
+    ROWS[::60].to_csv(tmp_path / "t.csv")  # with pandas' index
+    counted = tally.of_file(tmp_path / "t.csv")
+    assert counted.sensitive_features == ["sex"]
+    assert any("column 1 holds another value in every row" in note for note in counted.notes)
+
+
 @pytest.mark.parametrize("copy", ["t (1).csv", "t.csv.gz"])
 def test_a_copy_of_a_file_is_not_counted_twice(copy, tmp_path):
     ROWS.to_csv(tmp_path / "t.csv", index=False)

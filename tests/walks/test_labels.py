@@ -74,6 +74,7 @@ def attribute(**values):
         (lambda _, b: to_all(b, box2d=shares), r"found.json: no corner of its 24 .* multiply them"),
         (box(0, x2=0), "labels.json: 1 of 24 boxes have a negative .* first: v3.jpg, x1 270, y1"),
         (box(0, x1="5"), f"labels.json, {WHERE}: must be real number"),
+        (score(-0.1), r"found.json: 1 of 24 .* a score that is not in 0 to 1"),
         (score(87), r"found.json: 1 of 24 .* divide percents by 100. .*: v3.jpg, .* score 87"),
         (lambda _, b: b[3]["labels"][1].pop("score"), f"found.json, {WHERE}: 'score' is missing"),
         (mark("crowd", "maybe"), r"labels.json, frame 0 \(v0.jpg\), label 0: 'maybe' stands for a"),
