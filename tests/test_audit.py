@@ -76,41 +76,6 @@ def test_the_page_says_what_the_columns_give(rows, tmp_path):
         assert heading in text
 
 
-@pytest.mark.parametrize(
-    "how, message",
-    [
-        ({"sensitive_features": ["many"]}, "many has .* different values.* too many for groups"),
-        ({"y_score": "logit"}, "logit: 3,000 values .* '3' in row 1; divide percentages by 100"),
-        ({"sample_weight": "less"}, "less: 1 values are negative, the first is '-1' in row 6"),
-        ({"sample_weight": "none"}, "none: all weights are 0"),
-        ({"cluster": "none"}, "clusters has one value"),
-    ],
-)
-def test_a_column_that_would_mislead_is_refused(how, message):
-    n = 3000
-    made = pd.DataFrame({"race": np.arange(n) % 2, "many": np.arange(n), "less": 1.0, "none": 0.0})
-    made = made.assign(logit=3.0 * (-1) ** made["race"], y_pred=1 - made["race"])
-    made.loc[5, "less"] = -1
-    with pytest.raises(ValueError, match=message):
-        tally.of_file(made, **({"sensitive_features": ["race"]} | how)).table()
-
-
-@pytest.mark.parametrize(
-    "texts, message",
-    [
-        ([""], "the file is empty"),
-        (["y_pred,g\n"], "the table has no rows"),
-        (["y_pred,repaid,g\n0,1,a\n1,0,b\n"], "repaid holds 0, 1: is it y_true.*--map"),
-        (["y_pred,g\n0,a\n", "y_pred,h\n1,b\n"], "2 files .*: 0.csv lacks h; 1.csv lacks g"),
-    ],
-)
-def test_files_that_are_no_table_or_in_doubt_are_refused(texts, message, tmp_path):
-    for number, text in enumerate(texts):
-        (tmp_path / f"{number}.csv").write_text(text)
-    with pytest.raises(ValueError, match=message):
-        tally.of_file(tmp_path)
-
-
 def test_a_wide_gap_among_many_is_told_and_never_said_to_be_none(rows, monkeypatch):
     """With fewer shuffles than the correction needs, the page says so; else there are enough."""
     rng = np.random.default_rng(0)

@@ -266,15 +266,6 @@ def test_a_save_in_lab_changes_nothing(lab):
     assert json.loads(saved.read_text()) == stored
 
 
-def test_the_start_page_runs_in_lab_and_shows_its_figures(lab):
-    page = in_lab(lab, "00_start_here")
-    run_all(page, 60)
-    captions = page.locator(".jp-OutputArea figcaption")
-    assert captions.count() == 4
-    for picture in page.locator(".jp-OutputArea figure img").all():
-        assert len(picture.get_attribute("alt")) > 20
-
-
 LESS = ("trainings: int = 10", "trainings: int = 2"), ("per_pair: int = 12", "per_pair: int = 4")
 LESS += (("draws: int = 999", "draws: int = 99"),)
 

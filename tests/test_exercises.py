@@ -242,21 +242,17 @@ def log_ratio(f_i, f_j):
     ("number", "answers", "hint"),
     [
         (0, {"opportunity": 0.227}, ""),
-        (0, {"opportunity": np.array([0.22681])}, ""),
         (0, {"opportunity": -0.227}, "sign"),
         (0, {"opportunity": 22.7}, "percent"),
         (0, {"opportunity": 0.228}, "not charged again"),
         (0, {"opportunity": 0.2633}, "of all rows"),
-        (0, {"opportunity": None}, "not answered yet"),
         (1, {"log_ratio": log_ratio, "largest": 0.947}, "largest over all"),
         (1, {"log_ratio": lambda i, j: log_ratio(j, i), "largest": 1.0}, "other way round"),
         (1, {"log_ratio": None, "largest": None}, "not answered yet"),
         (2, {"enough": 1_000_000.0}, ""),
-        (2, {"enough": np.int64(1_000_000)}, ""),
         (2, {"enough": 100_000}, "take more rows"),
         (2, {"enough": 10_000_000}, "fewer rows"),
         (2, {"enough": 50_000}, "a power of ten"),
-        (2, {"enough": None}, "not answered yet"),
     ],
 )
 def test_the_exercises_of_09_take_right_answers_and_say_what_is_wrong(

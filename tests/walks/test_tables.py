@@ -19,6 +19,7 @@ UNFAIR = np.where((SEX == "f") & (rng.random(N) < 0.5), 1 - TRUE, TRUE)
 SCORE = (0.25 + 0.5 * FAIR).round(2)
 BASE = pd.DataFrame({"y_true": TRUE, "y_pred": FAIR, "sex": SEX})
 SCORED = BASE.assign(y_score=SCORE)
+MANY = pd.DataFrame({"n": np.arange(3000), "y_pred": np.arange(3000) % 2})
 
 
 @pytest.fixture
@@ -269,6 +270,15 @@ def change(row, column, value, table=SCORED):
             [],
             "is it y_score. Say --map y_score=prediction",
         ),
+        (
+            SCORED.assign(y_score=TRUE * 3),
+            [],
+            r"y_score: .* '3' in row \d+; divide percentages by 100",
+        ),
+        (BASE.assign(w=np.where(TRUE, 1, -1)), ["--weight", "w"], "w: .* are negative, the first"),
+        (BASE.assign(w=0), ["--weight", "w"], "w: all weights are 0"),
+        (BASE.assign(c=1), ["--cluster", "c"], "clusters has one value"),
+        (MANY, ["--sensitive", "n"], "n has .* different values.* too many for groups"),
         (BASE.assign(sex=None), [], "The column sex has no value"),
         (BASE.assign(y_pred=None), [], "none of y_true, y_pred is missing"),
         (BASE, ["--sensitive", "y_true"], "y_true is y_true, and no group column"),
@@ -294,6 +304,9 @@ def test_what_cannot_be_right_has_a_sentence(walk, table, options, message):
         ('y_true,y_pred,sex\n1,0,f\n0,1,"f\n', "t.csv, line 3: a quotation mark"),
         ("1,0,f\n0,1,m\n", "is its first line the header"),
         ("PK\x03\x04\0\0\0", "no table in the form"),
+        ("", "the file is empty"),
+        ("y_pred,g\n", "the table has no rows"),
+        ("y_pred,repaid,g\n0,1,a\n1,0,b\n", "repaid holds 0, 1: is it y_true"),
     ],
 )
 def test_a_damaged_file_names_the_line(walk, data, message):
@@ -308,6 +321,8 @@ def test_of_several_files_the_row_and_file_are_named(walk, tmp_path):
         mine.iloc[: N - 10 * day].to_csv(tmp_path / f"days/{day}.csv", index=False)
     first = f"the first that is not no or yes is '{'01'[TRUE[0]]}' in row 1 of 1.csv"
     assert first in walk(None, name="days")
+    BASE.drop(columns="sex").to_csv(tmp_path / "days/1.csv", index=False)
+    assert "2 files" in walk(None, name="days") and "1.csv lacks sex" in walk(None, name="days")
 
 
 def test_an_option_twice_joins_and_blanks_and_copies_do_not_matter(walk):
