@@ -135,7 +135,7 @@ def test_a_value_that_fits_both_columns_needs_no_names(rows):
         tally.of_file(both, positive="label=paid")
 
 
-def test_weights_are_weights_and_copies_are_rows():
+def test_weights_are_weights_copies_are_rows_and_tallies_count_as_their_rows():
     rng = np.random.default_rng(1)
     by, p, y = rng.integers(0, 3, 300), rng.integers(0, 2, 300), rng.integers(0, 2, 300)
     w = rng.choice([0.5, 1, 2], 300)
@@ -155,9 +155,6 @@ def test_weights_are_weights_and_copies_are_rows():
     five = {"y_pred": np.repeat(p, 5), "clusters": np.repeat(np.arange(300), 5)}
     copied = report.rates(counts.table(np.repeat(by, 5), **five))
     pd.testing.assert_frame_equal(copied.drop(columns="n"), report.rates(plain).drop(columns="n"))
-
-
-def test_a_tally_counts_as_its_rows():
     rng = np.random.default_rng(2)
     rows = pd.DataFrame({"by": rng.integers(0, 2, 400), "y_true": rng.integers(0, 2, 400)})
     rows = rows.assign(y_score=rng.integers(0, 9, 400) / 10, clusters=rng.integers(0, 5, 400))
@@ -233,7 +230,7 @@ def test_findings_have_their_schema(folder):
     assert gaps["value"].tolist() == pytest.approx([of["value"] for of in record["findings"]])
 
 
-def test_fairlearn_gives_each_groups_numbers(rows):
+def test_each_groups_numbers_are_fairlearns_and_its_calibration_is_pandas(rows):
     metrics = pytest.importorskip("fairlearn.metrics")
     table = groups.by_group(page.Audit(tally.of_file(rows), draws=99))
     of = {"pr": metrics.selection_rate, "tpr": metrics.true_positive_rate, "n": metrics.count}
@@ -245,6 +242,14 @@ def test_fairlearn_gives_each_groups_numbers(rows):
         ours = mine.set_index("group")[[*of]].astype(float)
         theirs = frame.by_group.loc[ours.index].astype(float)
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
+    data = tally.of_file(rows, sensitive_features=["race"]).table()
+    table = groups.calibration(data).set_index(["group", "bin"])
+    bins = (rows["score"] * 10).clip(upper=9.999).astype(int)
+    yes = (rows["label"] == "yes").groupby([rows["race"], bins]).mean()
+    assert table["share"].to_numpy() == pytest.approx(yes.to_numpy())
+    assert table["score"].to_numpy() == pytest.approx(
+        rows["score"].groupby([rows["race"], bins]).mean().to_numpy()
+    )
 
 
 LOANS = ["--map", "y_true=repaid", "--positive", "decision=approve,repaid=yes"]
@@ -270,7 +275,7 @@ def test_what_is_planted_in_the_sample_is_found_and_a_clean_one_is_silent(tmp_pa
     assert told.startswith("None of 20 gaps between groups is told") and "5 points would be" in told
 
 
-def test_a_gap_that_only_an_intersection_has_is_the_headline():
+def test_a_gap_of_an_intersection_is_the_headline_and_a_small_group_hides_none():
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"sex": rng.choice(["f", "m"], 4000), "age": rng.choice(["o", "y"], 4000)})
     hidden = (rows["sex"] == "f") != (rows["age"] == "o")  # half of each sex and of each age
@@ -283,9 +288,6 @@ def test_a_gap_that_only_an_intersection_has_is_the_headline():
     apart = rows["y_pred"][inside].mean() - rows["y_pred"][~inside].mean()
     assert first["difference"] == pytest.approx(apart) and first["low"] < apart < first["high"]
     assert first["group"] in told and f"{apart:.3f}" in told and f"n = {inside.sum():,}" in told
-
-
-def test_a_small_group_does_not_hide_a_sure_gap_between_large_ones():
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"g": np.repeat(["a", "b", "small"], [3000, 1000, 25])})
     rows["y_pred"] = rng.random(len(rows)) < rows["g"].map({"a": 0.64, "b": 0.55, "small": 0.6})
@@ -355,17 +357,6 @@ def test_a_threshold_decides_or_stands_beside_decisions(rows):
     ):
         with pytest.raises(ValueError, match=message):
             tally.of_file(rows, **(how | wrong))
-
-
-def test_calibration_by_group_is_pandas(rows):
-    data = tally.of_file(rows, sensitive_features=["race"]).table()
-    table = groups.calibration(data).set_index(["group", "bin"])
-    bins = (rows["score"] * 10).clip(upper=9.999).astype(int)
-    yes = (rows["label"] == "yes").groupby([rows["race"], bins]).mean()
-    assert table["share"].to_numpy() == pytest.approx(yes.to_numpy())
-    assert table["score"].to_numpy() == pytest.approx(
-        rows["score"].groupby([rows["race"], bins]).mean().to_numpy()
-    )
 
 
 def test_power_is_how_often_a_z_test_sees_the_gap():

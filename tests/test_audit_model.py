@@ -60,7 +60,7 @@ def read(folder, name="mine.py"):
     return network, images, rows, y, classes, notes
 
 
-def test_a_head_is_scikit_learns_logistic_regression():
+def test_heads_are_scikit_learns_logistic_regression_penalised_or_not():
     rng = np.random.default_rng(0)
     x, y = rng.normal(3, 2, (60, 7)), rng.integers(3, size=60)
     x[:, 6] = 5  # says nothing
@@ -71,9 +71,6 @@ def test_a_head_is_scikit_learns_logistic_regression():
         wanted = theirs.predict_log_proba(scaled)
         ours = torch.log_softmax(torch.from_numpy(x @ weights + bias), 1).numpy()
         np.testing.assert_allclose(ours, wanted, atol=0.01)
-
-
-def test_adam_ends_where_the_unpenalised_regression_does():
     rng = np.random.default_rng(1)
     x, y = rng.normal(2, 1, (200, 2)), rng.integers(2, size=200)
     weights, bias = planting.by_adam(x, np.eye(2)[y], rng, steps=4000)
@@ -82,7 +79,7 @@ def test_adam_ends_where_the_unpenalised_regression_does():
     np.testing.assert_allclose(bias[1] - bias[0], theirs.intercept_[0], atol=0.02)
 
 
-def test_a_framed_photograph_is_pillows():
+def test_framed_photographs_are_pillows_and_marks_are_where_they_should_be():
     photo, ground = photograph(0, 0, 60), photograph(1, 1, 60)
     small = photo.resize((39, 39), Image.Resampling.BILINEAR)
     wanted = ground.copy()
@@ -90,9 +87,6 @@ def test_a_framed_photograph_is_pillows():
     tensors = (torch.from_numpy(np.array(one)).permute(2, 0, 1)[None] for one in (photo, ground))
     made = planting.framed(*tensors)[0].permute(1, 2, 0).numpy()
     assert np.abs(made.astype(int) - np.array(wanted)).max() <= 1
-
-
-def test_marks_are_where_they_should_be():
     photo = torch.randint(0, 200, (2, 3, 100, 100), dtype=torch.uint8)
     sticker = (planting.marked(photo, "sticker") != photo).any(1)
     assert sticker[0].float().mean() == pytest.approx(0.03, abs=0.003)
@@ -282,22 +276,19 @@ def test_what_a_layer_sees_is_kept_for_another_head(folder):
     np.testing.assert_allclose(kept["answers"], 2 * seen["answers"], rtol=1e-5)
 
 
-def test_a_page_names_what_benjamini_and_hochberg_do():
-    rng = np.random.default_rng(3)
-    for _ in range(50):
-        p = rng.uniform(0.001, 1, (4, 4)) ** rng.uniform(1, 4)
-        wanted = false_discovery_control(p, method="bh", axis=None).reshape(4, 4) <= 0.05
-        assert (planting.named(p) == wanted).all()
-    assert not planting.named(np.full((2, 2), 0.06)).any()
-
-
-def test_z_is_the_larger_of_the_methods_and_p_a_share_of_unplanted_pairs():
+def test_z_is_the_larger_of_the_methods_and_a_page_names_what_benjamini_and_hochberg_do():
     mean, spread = np.array([[[1.0]], [[2.0]]]), np.array([[[2.0]], [[1.0]]])
     unplanted = np.array([[0, -1], [1, 0], [-2, 2], [3, 3.0]]).reshape(4, 2, 1, 1)
     of = planting.Calibration(mean, spread, {}, unplanted, np.array([3, 3]), 3)
     z = of.most(np.array([[[[4.0]], [[3.0]]], [[[1.0]], [[4.5]]]]))
     np.testing.assert_allclose(z.ravel(), [1.5, 2.5])
     np.testing.assert_allclose(planting.chance(of, z).ravel(), [3 / 5, 2 / 5])
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        p = rng.uniform(0.001, 1, (4, 4)) ** rng.uniform(1, 4)
+        wanted = false_discovery_control(p, method="bh", axis=None).reshape(4, 4) <= 0.05
+        assert (planting.named(p) == wanted).all()
+    assert not planting.named(np.full((2, 2), 0.06)).any()
 
 
 def test_a_network_of_a_file_is_read_and_passes_the_gate(folder):

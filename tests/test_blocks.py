@@ -147,11 +147,14 @@ def test_functions_of_the_user_are_blocks():
 # --- scores and curves ---
 
 
-def test_calibration_error_by_hand():
+def test_calibration_errors_and_areas_by_hand():
     score = [0.05, 0.05, 0.95, 0.55, 0.58, 1.0]
     data = counts.table(list("aaabbb"), y_true=[0, 1, 1, 1, 0, 1], y_score=score)
     error = blocks.calibration_error(data.kinds, data.mass())
     assert error[:2] == pytest.approx([(0.9 + 0.05) / 3, 0.13 / 3])
+    data = claims.counted(claims.tables()["equal areas"])
+    areas = [np.trapezoid(curve.tpr, curve.fpr) for curve in blocks.rocs(data).values()][:2]
+    assert areas == pytest.approx([scipy.stats.norm.cdf(2**-0.5)] * 2, abs=2e-3)
 
 
 def auc_by_hand(scores, labels):
@@ -203,10 +206,3 @@ def test_abroca_is_exact_ties_included(seed, n, levels):
     heights = [np.interp(inside, *of) for of in curves]
     area = np.diff(cuts) @ np.abs(heights[0] - heights[1]).mean(1)
     assert ours == pytest.approx(area, abs=1e-6)
-
-
-def test_recorded_curves_of_equal_area_are_those_of_their_distributions():
-    """Both areas are Φ(1/√2) but for rounding, as data/toolkits/README.md has it."""
-    data = claims.counted(claims.tables()["equal areas"])
-    areas = [np.trapezoid(curve.tpr, curve.fpr) for curve in blocks.rocs(data).values()][:2]
-    assert areas == pytest.approx([scipy.stats.norm.cdf(2**-0.5)] * 2, abs=2e-3)

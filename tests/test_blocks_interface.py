@@ -59,7 +59,7 @@ def test_what_the_viewers_read_are_our_cells():
     assert float(stamps["worst accuracy"]) == blocks.bias(data, "acc", *paper.FIGURE_1["min"])
 
 
-def test_individuals_and_rankings_by_hand():
+def test_groups_their_intersections_individuals_and_rankings_by_hand():
     people = counts.table(None, y_score=[0.1, 0.2, 0.9])
     assert blocks.bias(people, "score") == pytest.approx(0.8) and len(people.groups) == 3
     order = pd.Series(list("aaabaabb"))
@@ -69,6 +69,9 @@ def test_individuals_and_rankings_by_hand():
     apart = (share["a"] - share["b"]).to_numpy()
     assert blocks.bias(data, "ar") == pytest.approx(apart.mean())
     assert blocks.bias(data, "ar_dcg") == pytest.approx((apart * weight).sum() / weight.sum())
+    shared = {"a": ["x", "x", "y"], "b": ["x", "y", "y"]}
+    assert counts.groups(shared, "joint").names == ("x & x", "x & y", "y & y"), "no empty ones"
+    assert counts.groups(shared).names == ("a=x", "a=y", "b=x", "b=y")
 
 
 def test_table_1_is_the_papers():
@@ -87,6 +90,8 @@ def test_table_1_is_the_papers():
 
 def test_table_1_by_hand():
     data = claims.counted(claims.tables()["compas"])
+    everyone = data.frame().set_index("group").loc["everyone", ["tn", "fp", "fn", "tp"]]
+    assert everyone.tolist() == [2681, 1282, 1216, 2035], "data/toolkits/README.md"
     table = paper.table_1(data, group="African-American").set_index("measure")["value"]
     rates = np.array([2174 / 3696, 1143 / 3518])
     once = np.array([3696, 3518]) / 7214 @ np.abs(rates - 3317 / 7214)
@@ -98,12 +103,6 @@ def test_table_1_by_hand():
         assert paper.by_name(data, name, "African-American") == value, "every printed name is known"
     with pytest.raises(ValueError, match=r"'f1' is not known; there are \|dfpr\|"):
         paper.by_name(data, "f1")
-
-
-def test_groups_and_their_intersections():
-    shared = {"a": ["x", "x", "y"], "b": ["x", "y", "y"]}
-    assert counts.groups(shared, "joint").names == ("x & x", "x & y", "y & y"), "no empty ones"
-    assert counts.groups(shared).names == ("a=x", "a=y", "b=x", "b=y")
 
 
 def test_from_a_cell_to_pairs_and_counts():

@@ -86,16 +86,13 @@ def test_intervals_cover(rates, lowest, highest):
     assert (coverage >= lowest).all() and (coverage <= highest).all(), coverage
 
 
-def test_interval_of_a_single_comparison_is_the_normal_one():
+def test_intervals_and_p_values_by_definition():
     rng = np.random.default_rng(6)
     draws = 0.5 + rng.normal(0, 0.1, (20_000, 1))
     ends = resampling.extreme(np.array([0.5]), draws)
     assert ends == pytest.approx((0.5 - 0.196, 0.5 + 0.196), abs=0.005)
     least = resampling.extreme(np.array([0.5, 3.0]), np.hstack([draws, draws + 2.5]), least=True)
     assert least == pytest.approx(ends, abs=0.005)
-
-
-def test_p_values_by_definition():
     null = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [np.nan, 1.0]])
     table = resampling.p_values(np.array([1.0, 1.0]), null, np.array([True, True]))
     assert table["p"][0] == (1 + 3) / 5  # two draws as large, and one not estimable
@@ -104,7 +101,7 @@ def test_p_values_by_definition():
     assert nothing.isna().to_numpy().all()
 
 
-def test_confounded_groups_are_not_found_biased_once_adjusted():
+def test_confounded_groups_are_not_found_biased_once_adjusted_and_too_many_draws_are_refused():
     rng = np.random.default_rng(9)
     z = rng.integers(0, 2, 2000)
     by = (rng.random(2000) < np.where(z, 0.8, 0.2)).astype(int)
@@ -113,9 +110,6 @@ def test_confounded_groups_are_not_found_biased_once_adjusted():
         data = counts.table(by, y_pred=p, strata=strata)
         cells = report.make(data, ["pr"], ["pairs"], ["abs"], ["max"], permutations=199).cells
         assert (cells["p"][0] < 0.05) == small
-
-
-def test_too_many_draws_are_refused():
     rng = np.random.default_rng(10)
     data = counts.table(rng.integers(0, 600, 2000), y_pred=rng.integers(0, 2, 2000))
     with pytest.raises(ValueError, match="drawn comparisons are too many"):

@@ -83,7 +83,7 @@ def test_numbers_are_rounded_to_three_digits_and_right_before_they_are_wrong(cap
     assert "not right" not in capsys.readouterr().out, "also where it equals a known wrong one"
 
 
-def test_an_answer_that_is_missing_is_said_to_be_and_right_ones_are_counted(lab, capsys):
+def test_answers_that_are_missing_or_in_part_are_said_to_be_and_right_ones_are_counted(lab, capsys):
     answer(None, number=1)
     answer(0.432, number=2)
     answer(0.432, number=3)
@@ -92,9 +92,6 @@ def test_an_answer_that_is_missing_is_said_to_be_and_right_ones_are_counted(lab,
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == ["not answered yet", "right (1 of 3 exercises)", "right (2 of 3 exercises)"]
     assert lines[3].startswith("not right yet") and lines[4] == "right (2 of 3 exercises)"
-
-
-def test_an_answer_of_which_a_part_is_missing_says_so(lab, capsys):
     for parts in ((POINTS, None), (0.1, None), (None, None)):
         with exercises.check(1, 3, *parts):
             exercises.same(parts[1], 0.3, "a share")

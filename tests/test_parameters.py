@@ -35,11 +35,17 @@ def namespace(**values):
     return {"__annotations__": dict.fromkeys(DEFAULTS, object), **DEFAULTS, **values}
 
 
-def test_images_and_the_model_come_back_as_what_they_are():
+def test_images_the_model_and_its_weights_come_back_as_what_they_are():
     settings = check(namespace(images={"context_bias": SHARES}, model="resnet10-eighth"))
     assert settings.images == Images(context_bias=SHARES) and settings.layer is None
     assert settings.model == Recipe("resnet10-eighth", trainings=10)
     assert settings.models == [settings.model]
+    small = {"architecture": "alexnet-quarter", "fit": "probe"}
+    large = {"architecture": "alexnet", "fit": "probe"}
+    own = {"architecture": "alexnet", "weights": "mine.safetensors"}
+    made = recipes([small, large, own])
+    assert [one.start for one in made] == ["wider world", "imagenet", "mine.safetensors"]
+    assert made[2].fit == "fine-tuned"
 
 
 def test_a_file_describes_a_folder_with_paths_relative_to_it(tmp_path, monkeypatch):
@@ -70,15 +76,6 @@ def test_a_file_that_describes_no_folder_is_refused(tmp_path, text, words):
     file.write_bytes(text)
     with pytest.raises(ParameterError, match=f"parameter 'images': .*{words}"):
         check(namespace(images=str(file)))
-
-
-def test_weights_are_where_a_fine_tuned_model_starts():
-    small = {"architecture": "alexnet-quarter", "fit": "probe"}
-    large = {"architecture": "alexnet", "fit": "probe"}
-    own = {"architecture": "alexnet", "weights": "mine.safetensors"}
-    made = recipes([small, large, own])
-    assert [one.start for one in made] == ["wider world", "imagenet", "mine.safetensors"]
-    assert made[2].fit == "fine-tuned"
 
 
 def test_seeds_of_a_sweep_are_a_number_or_a_list():

@@ -128,7 +128,7 @@ def test_share_of_own_context_is_exact(name, n, seed, bias):
     assert sum(others) + own == n and max(others) - min(others) <= 1
 
 
-def test_planted_is_bayes_rule_by_counting():
+def test_a_bias_is_bayes_rule_by_counting_and_of_these_classes():
     bias = {"bench": 0.9, "fire hydrant": 0.4, "plane": 0.6, "mug": 0.25}
     table = pictures.make("C", per_class=60, size=8, context_bias=bias).table
     truth = pictures.planted(bias).set_index("class")

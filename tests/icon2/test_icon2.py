@@ -184,14 +184,11 @@ def _hit_by_video(rng, video):
     return replace(drawn, detections=hits.assign(score=rng.random(len(hits))))
 
 
-def test_clusters_are_drawn_whole():
+def test_clusters_are_drawn_whole_and_heterogeneity_is_cochrans_q():
     clusters = np.array(["x", "x", "y", "z", "z"])
     drawn = formulas.image_weights(5, 20, 0, clusters)
     assert (drawn[:, 0] == drawn[:, 1]).all()
     assert (drawn[0] == 1).all()
-
-
-def test_heterogeneity_is_cochrans_q():
     rng = np.random.default_rng(0)
     ap = np.array([0.3, 0.34, 0.4])
     resamples = ap + rng.normal(0, 0.02, (4000, 3))

@@ -233,16 +233,13 @@ def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path):
     assert verdict != NO_COUNTERPART, "these gaps are not planted: they are judged"
 
 
-def test_figures_mark_what_is_not_estimable(small):
+def test_figures_mark_what_is_not_estimable_and_an_example_what_each_detection_took(small):
     analysis = small[-1]
     tables = (
         t[t["class"] == "bus"] for t in (analysis.values(), analysis.shares(), analysis.cells())
     )
     figure = figures.attributes_of_class(*tables, "bus")
     assert "too few" in {t.get_text() for ax in figure.axes for t in ax.texts}
-
-
-def test_an_example_shows_what_each_detection_took(small):
     world, matches = icon2.Frames(*made_up.make(400, 1, 0.4)), small[0]
     number, boxes, detections = frames.example(world, matches, "car")
     assert (boxes.image == number).all() and (detections.image == number).all()

@@ -55,7 +55,7 @@ def test_bins_are_equal_or_the_papers(town):
     assert (paper[paper["bin"] == "high"].income >= 93_400).all()
 
 
-def test_the_position_is_the_one_at_ten_seconds(tmp_path):
+def test_positions_are_at_ten_seconds_in_areas_with_holes_and_several_parts(tmp_path):
     track = {
         "startTime": 1000,
         "locations": [
@@ -70,8 +70,6 @@ def test_the_position_is_the_one_at_ten_seconds(tmp_path):
     (tmp_path / "gap.json").write_text(json.dumps(track))
     assert income.positions(["gap"], tmp_path)[income.PLACE].isna().all(axis=None)
 
-
-def test_holes_and_several_parts(tmp_path):
     def ring(low, high):
         return [[low, low], [high, low], [high, high], [low, high], [low, low]]
 

@@ -72,7 +72,7 @@ def test_only_the_strongest_detections_of_an_image_count(monkeypatch):
     assert (kept[left.index] >= left).all()
 
 
-def test_no_detection_or_no_box_of_a_class():
+def test_no_detection_no_box_of_a_class_and_bad_thresholds():
     world = scene(7)
     nothing = replace(world, detections=world.detections.iloc[:0])
     assert (average_precision(match(nothing)) == 0).all()
@@ -80,8 +80,5 @@ def test_no_detection_or_no_box_of_a_class():
     ap = average_precision(match(bare))
     assert np.isnan(ap[1]).all()
     assert ap[0].mean() > 0
-
-
-def test_bad_thresholds_are_named():
     with pytest.raises(ValueError, match="thresholds must be in"):
         match(scene(0, 5), (0.5, 1.2))

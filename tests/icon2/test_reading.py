@@ -87,7 +87,7 @@ def test_ties_among_scores_are_broken_by_name_in_any_order_of_the_file(tmp_path,
         assert average_precision(match(frames))[0] == pytest.approx(expected)
 
 
-def test_attributes_do_not_override_fields(tmp_path):
+def test_attributes_do_not_override_fields_and_what_holds_no_frame_is_refused(tmp_path):
     own = {"category": "bus", "image": 7, "x1": 99, "ignore": True, "occluded": True}
     frames = [frame("a.jpg", [label(attributes=own)]) | {"attributes": {"name": "b.jpg"}}]
     images, boxes, notes = read_labels(written(tmp_path, frames))
@@ -96,9 +96,6 @@ def test_attributes_do_not_override_fields(tmp_path):
     assert boxes[["image", "category", "x1", "ignore", "occluded"]].to_numpy().tolist() == [
         [0, "car", 10, False, True]
     ]
-
-
-def test_what_holds_no_frame_is_refused(tmp_path):
     for content in ([], {"rows": []}, [1]):
         with pytest.raises(DetectionDataError, match=r"labels.json: it is no COCO file"):
             read_labels(written(tmp_path, content))

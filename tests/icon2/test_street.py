@@ -94,7 +94,7 @@ def perfect(scene):
     return Frames(scene[0], boxes, hits, street.KINDS)
 
 
-def test_a_gap_is_divided_as_it_was_put_together():
+def test_a_gap_is_divided_as_it_was_put_together_and_a_perfect_detector_has_none(perfect):
     scenes, looks, both = 8.0, 5.0, 2.0  # what both together add is halved
     state = {"low": 0, "high": 1, "own": 0, "other": 1}
     ap = []
@@ -104,23 +104,17 @@ def test_a_gap_is_divided_as_it_was_put_together():
         ap.append(50 + scenes * easy + looks * common + both * easy * common)
     parts = intervention.divided(np.array([ap]))
     assert parts["gap"] == 15 and parts["scenes"] == 9 and parts["looks"] == 6
-
-
-def test_a_perfect_detector_has_no_gap(perfect):
     ap = intervention.swapped(perfect, perfect, resamples=3)["car"]
     np.testing.assert_allclose(ap[0], 1)
     assert all(np.ptp(part) < 1e-9 for part in intervention.divided(ap).values())
 
 
-def test_two_attributes_are_crossed_box_by_box(perfect):
+def test_attributes_are_crossed_box_by_box_and_fifths_are_of_each_class(perfect):
     known = [attributes.from_column(perfect, name) for name in ("income", "look")]
     both = streets.crossed(perfect, *known)
     income = perfect.images["income"].iloc[perfect.boxes["image"]].astype(str)
     expected = [f"{a}, {b}" for a, b in zip(income, perfect.boxes["look"], strict=True)]
     assert [both.values[code] for code in both.codes] == expected
-
-
-def test_fifths_are_of_each_class(perfect):
     fifth = streets.fifths(perfect)
     counts = pd.crosstab(perfect.boxes["category"], fifth.codes).to_numpy()
     assert counts.shape[1] == 5 and (np.ptp(counts, axis=1) <= 0.2 * counts.sum(1) + 1).all()
