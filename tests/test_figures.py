@@ -100,28 +100,25 @@ def test_stars_and_triangles_are_means_of_all_points():
     assert {round(float(n.get_xdata()[0]), 6) for n in marks} == {*means.round(6)}
 
 
-def test_flips_are_drawn_as_counts_beside_the_papers():
+def test_pairs_are_drawn_beside_the_papers():
     _, pairs = tables(PAPER)
     printed = pairs[["object_class", "context_class"]].assign(flips=range(12))
-    fig = figures.flip_counts(pairs, figures.palette(PAPER), {}, printed)
-    drawn = {
-        round(float(x), 9) for line in fig.axes[0].lines for x in np.atleast_1d(line.get_xdata())
-    }
-    assert {round(x, 9) for x in pairs["flips"]} | {*range(12)} <= drawn
+    printed = printed.assign(mosaic=77.0, single=88.0)
+    figure_8, figure_10 = (
+        draw(pairs, figures.palette(PAPER), {}, printed)
+        for draw in (figures.flip_counts, figures.table_1_distances)
+    )
+    for fig, columns, theirs in (
+        (figure_8, ["flips"], {*range(12)}),
+        (figure_10, ["mosaic_distance", "single_distance"], {77.0, 88.0}),
+    ):
+        drawn = [np.atleast_1d(line.get_xdata()) for line in fig.axes[0].lines]
+        drawn = {round(float(x), 9) for xs in drawn for x in xs}
+        assert {round(x, 9) for x in pairs[columns].to_numpy().ravel()} | theirs <= drawn
     most = pairs.loc[pairs["flips"].idxmax(), "object_class"]
-    assert f"here {most}" in fig.legends[0].get_title().get_text()
-
-
-def test_figure_10_shows_table_1():
-    _, pairs = tables(PAPER)
-    printed = pairs[["object_class", "context_class"]].assign(mosaic=77.0, single=88.0)
-    fig = figures.table_1_distances(pairs, figures.palette(PAPER), {}, printed)
-    ax = fig.axes[0]
-    drawn = {round(float(x), 9) for line in ax.lines for x in np.atleast_1d(line.get_xdata())}
-    for name in ("mosaic_distance", "single_distance"):
-        assert {round(x, 9) for x in pairs[name]} <= drawn
-    assert len(ax.get_yticks()) == 12 and {77.0, 88.0} <= drawn
-    assert "12 pairs" in fig.legends[0].get_title().get_text()
+    assert f"here {most}" in figure_8.legends[0].get_title().get_text()
+    assert len(figure_10.axes[0].get_yticks()) == 12
+    assert "12 pairs" in figure_10.legends[0].get_title().get_text()
 
 
 def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(tmp_path, shell):

@@ -19,7 +19,7 @@ from helpers.suite import notebooks, project
 ROOT = store.root()
 
 
-def test_every_direct_dependency_is_locked_and_no_package_index_is_named():
+def test_every_direct_dependency_is_locked_and_conda_takes_its_versions_from_the_same_lock():
     text = (ROOT / "requirements.lock").read_text()
     assert not re.search(r"https?://|index-url|find-links", text)
     about = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -28,14 +28,9 @@ def test_every_direct_dependency_is_locked_and_no_package_index_is_named():
         wanted += extra
     names = set(re.findall(r"^([a-z][\w.-]*)==", text, re.M))
     assert {canonicalize_name(Requirement(one).name) for one in wanted} <= names
-
-
-def test_conda_takes_its_versions_from_the_same_lock():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     pip = next(d["pip"] for d in environment["dependencies"] if isinstance(d, dict))
-    lock = re.findall(
-        r"^([a-z0-9][^ ]*==.*\S) *\\$", (ROOT / "requirements.lock").read_text(), re.M
-    )
+    lock = re.findall(r"^([a-z0-9][^ ]*==.*\S) *\\$", text, re.M)
     assert pip == [*lock, "-e ."] and len(lock) > 200, "make environment.yml"
     others = [d for d in environment["dependencies"] if isinstance(d, str)]
     assert [re.split("[=<>]", d)[0] for d in others] == ["python", "pip", "make"]

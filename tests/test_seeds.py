@@ -108,7 +108,9 @@ def test_a_new_seed_is_set_beside_the_recorded_ones_and_not_judged(folders, monk
     assert text.split("seed 9, beside")[-1].split()[-5:] == ["all", "10", "8", "2", "1"]
 
 
-def test_what_was_recorded_by_other_code_is_run_again_and_replaced(folders, monkeypatch):
+def test_what_was_recorded_by_other_code_is_run_again_and_a_run_without_findings_is_named(
+    folders, monkeypatch
+):
     seeds.record(folders[0], ["a", "b"], 0)
     changed = lambda name: f"maker of {name}" + " now" * (name == "a")  # noqa: E731
     monkeypatch.setattr(recorded, "of_lesson", changed)
@@ -117,9 +119,6 @@ def test_what_was_recorded_by_other_code_is_run_again_and_replaced(folders, monk
     assert seeds.missing(["a", "b"], 0) == []
     assert seeds.verdicts(["a"], [0]).loc[("a", "road", "")].item() == HOLDS
     assert len(seeds.read()) == 11, "each claim has one row a seed"
-
-
-def test_a_run_without_findings_is_named(folders):
     written(folders[0], c=[])
     with pytest.raises(FileNotFoundError, match="0: c holds no findings"):
         seeds.record(folders[0], ["a", "c"], 3)

@@ -38,8 +38,6 @@ import nbformat
 import numpy as np
 import pandas as pd
 import torch
-from pycocotools.coco import COCO
-from pycocotools.cocoeval import COCOeval
 from torch.nn.functional import cross_entropy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "icon2"))
@@ -161,12 +159,10 @@ def rated(mosaics: int) -> partial:
 def detected() -> Rows:
     """3 income groups, 5 attributes and all their pairs, IoU 0.5 to 0.95; 18 boxes an image.
 
-    The evaluators get the same subsets: lists of images, and for attributes of boxes COCO's area
+    hotcoco gets the same subsets: lists of images, and for attributes of boxes COCO's area
     ranges, of areas that are the attribute's code, so that one call serves all values.
     """
-    for evaluator, images, goal in (("hotcoco", 10_000, "1"), ("pycocotools", 1_000, "20")):
-        text = f"{images:,} images analysed, beside {evaluator}"
-        yield text, goal, analysed(images), evaluated(evaluator, images)
+    yield "10,000 images analysed, beside hotcoco", "1", analysed(10_000), evaluated(10_000)
     yield "10,000 images", "", partial(analysed, 10_000), None
     yield "100,000 images", "11 times that, 2 GiB", partial(analysed, 100_000), None
     text = "10,000 images, 100 resamples, two threads"
@@ -251,8 +247,8 @@ def analysed(images: int, resamples: int = 0, workers: int = 1) -> Callable:
     return lambda: icon2.analyse(icon2.match(world), *given, **options)
 
 
-def evaluated(evaluator: str, images: int) -> Callable:
-    """The same subsets through another evaluator, from COCO's structures."""
+def evaluated(images: int) -> Callable:
+    """The same subsets through hotcoco, from COCO's structures."""
 
     def subsets(attribute):
         return [attribute.codes == code for code in range(len(attribute.values))]
@@ -269,13 +265,13 @@ def evaluated(evaluator: str, images: int) -> Callable:
     everything = np.ones(images, bool)
 
     def run():
-        whole, *coded = [loaded(evaluator, *one) for one in labels]
+        whole, *coded = [(truth := hotcoco.COCO(a), truth.loadRes(b)) for a, b in labels]
         asked = [(*whole, here, [[0, 1e10]]) for here in [everything, *lists]]
         for one, attribute in zip(coded, by_box, strict=True):
             ranges = [[c + 0.5, c + 1.5] for c in range(len(attribute.values))]
             asked += [(*one, here, ranges) for here in [everything, *subsets(income)]]
-        for evaluation, given, found, here, ranges in asked:
-            run = evaluation(given, found, "bbox")
+        for truth, results, here, ranges in asked:
+            run = hotcoco.COCOeval(truth, results, "bbox")
             run.params.imgIds = [int(i) + 1 for i in np.flatnonzero(here)]
             run.params.areaRng, run.params.areaRngLbl = ranges, [str(r) for r in ranges]
             run.params.maxDets = [100]
@@ -283,17 +279,6 @@ def evaluated(evaluator: str, images: int) -> Callable:
             run.accumulate()
 
     return run
-
-
-def loaded(evaluator: str, labels, results):
-    """The evaluation, ground truth and detections, in the evaluator's own structures."""
-    if evaluator == "hotcoco":
-        given, evaluation = hotcoco.COCO(labels), hotcoco.COCOeval
-    else:
-        given, evaluation = COCO(), COCOeval
-        given.dataset = labels
-        given.createIndex()
-    return evaluation, given, given.loadRes(results)
 
 
 def frames(count: int) -> Callable:
@@ -312,11 +297,6 @@ def blocks() -> Rows:
             goal = "100" if kind == "categories" and rows == 1_000_000 else ""
             text = f"eight gaps of {rows:,} rows, columns of {kind}, beside fairlearn"
             yield text, goal, partial(eight, groups, *columns), partial(fairlearn, groups, *columns)
-    both = {"bootstrap": 1000, "permutations": 1000}
-    yield "1,000 draws and 1,000 shuffles of all gaps", "", partial(reported, 100_000, **both), None
-    for size in (100_000, 1_000_000, 10_000_000):
-        yield f"{size:,} rows counted", "", partial(counting, size), None
-        yield f"{size:,} rows, all gaps of the counts", "", partial(reported, size, **PLAIN), None
 
 
 def shards() -> Rows:
@@ -362,14 +342,6 @@ def counted(by, y_pred, y_true):
 def eight(*given):
     """Counting and eight worst-case differences."""
     return report.make(counted(*given), EIGHT, ["pairs"], ["abs"], ["max"], **PLAIN)
-
-
-def counting(rows: int) -> Callable:
-    return partial(counted, *people(rows))
-
-
-def reported(rows: int, **settings: int) -> Callable:
-    return partial(report.make, counted(*people(rows)), **settings)
 
 
 def fairlearn(by, prediction, label):
