@@ -4,7 +4,6 @@ import json
 
 import pytest
 from executed import executed, printed
-from nbclient.exceptions import CellExecutionError
 from test_background import image_set
 
 from helpers import store
@@ -71,9 +70,3 @@ def test_notebooks_run_on_real_photographs(real, photographed, name, figures, sa
     assert record["settings"]["images"]["source"] == "folder" and len(record["findings"]) >= 1
     drawn = list((photographed / "photos/figures" / name).glob("*.png"))
     assert len(drawn) >= figures and says in printed(lesson)
-
-
-@pytest.mark.slow
-def test_an_undeclared_parameter_is_refused_in_the_notebook_too(tmp_path):
-    with pytest.raises(CellExecutionError, match="parameter 'sed' is not declared here"):
-        executed(store.root() / "notebooks/01_datasets.ipynb", {"sed": 3}, tmp_path)
