@@ -1,9 +1,5 @@
-"""The pages and JupyterLab in a real browser.
-
-The pages: wide and narrow, offline, without an error or a dead link. JupyterLab: the start page, a
-notebook with each kind of widget, and a save that changes nothing. All need Chromium (Debian's
-``chromium``) and are skipped where there is none.
-"""
+"""The pages, wide and narrow, offline, without an error or a dead link, and JupyterLab, in a real
+browser. All need Chromium (Debian's ``chromium``) and are skipped where there is none."""
 
 import itertools
 import json

@@ -104,10 +104,8 @@ def test_cells_are_short_and_few(path):
 @every
 def test_unchecked_cells_say_why_and_are_seconds_or_widgets(path):
     """Kernels are pinned: every other output is the same on any processor and must be compared.
-
-    A widget waits for a click: what `interactive` draws when it appears, the client of a run sends
-    back to the kernel while it waits for the cell's end: now and then the answer is lost, and the
-    run waits for ever."""
+    What `interactive` draws by itself comes back while a run waits: it may be lost, and waited for.
+    """
     for cell in cells(path):
         assert "interactive(" not in cell.source or '"manual": True' in cell.source
         assert "raises-exception" not in tags(cell)

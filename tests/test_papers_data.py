@@ -1,10 +1,8 @@
 """`make run PRESET=paper` for *Visual Contexts*, rehearsed on archives that a local server serves.
 
-The authors publish three archives of images, one a set, with four classes (section 2.1.1). How
-folders and files are called inside is not known: each archive here is laid out in another way. The
-images are of the drawn world, small and few, so what networks learn here tells nothing of the
-paper. Pretrained networks are left out, for ImageNet's weights are not served. The addresses are
-changed in a copy of the project, whose downloads are its own."""
+How folders and files are called inside is not known: each of the three archives is laid out in
+another way. The images are of the drawn world: what networks learn here tells nothing of the paper.
+ImageNet's weights are not served; addresses are changed in a copy of the project."""
 
 import json
 import os

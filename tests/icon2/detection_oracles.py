@@ -136,11 +136,8 @@ def greedy(world, threshold):
 
 
 def plain_ap(scored, positives, normal=None):
-    """AP of one list of (score, is it true, its weight), by the definition.
-
-    `scored` is by falling score; `positives` the number of boxes; `normal` the number that
-    precision is normalised to.
-    """
+    """AP by the definition: of (is it true, its weight) by falling score, of so many boxes, with
+    precision normalised to `normal`."""
     if positives == 0:
         return np.nan
     normal = positives if normal is None else normal
