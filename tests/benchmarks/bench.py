@@ -7,7 +7,7 @@ A part yields rows: what is done, the goal, our way and another. Both take turns
 printed is how many times as fast ours is by processor seconds, the median of five rounds or of as
 many as take a minute; where there is no other way, seconds and the most memory of a process of its
 own. Inputs are noise or drawn worlds. `waits` says how long each lesson lets its reader wait, by
-the wall: without stored networks and with them, in all, until its first figure, in its slowest cell.
+the wall: without stored networks and with them, in all, until a first figure, in its slowest cell.
 """
 
 import helpers  # noqa: F401  before torch and numpy: it pins the kernels
