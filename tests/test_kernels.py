@@ -71,7 +71,7 @@ def test_the_pins_are_set_before_torch_in_every_notebook():
 
 
 @pinnable
-def test_the_pins_are_in_force():
+def test_the_pins_are_in_force_and_numpy_knows_the_names_that_it_is_told_not_to_use():
     assert {name: os.environ[name] for name in helpers.PINS} == helpers.PINS
     assert torch.backends.cpu.get_cpu_capability() == "AVX2"
     assert torch.get_num_threads() == 1
@@ -79,11 +79,6 @@ def test_the_pins_are_in_force():
     blas = [lib for lib in libraries.values() if lib["internal_api"] == "openblas"]
     assert {lib["architecture"] for lib in blas} == {"Haswell"}
     assert {lib["num_threads"] for lib in libraries.values()} == {1}
-
-
-@pinnable
-def test_numpy_knows_the_names_that_it_is_told_not_to_use():
-    """Names of another version would change nothing, silently."""
     dispatched = np._core._multiarray_umath.__cpu_dispatch__
     told = helpers.PINS["NPY_DISABLE_CPU_FEATURES"].split()
     assert sorted(dispatched) == sorted(told)

@@ -56,7 +56,7 @@ def draw(rng, trainings, deviations, groups=1, images=25):
     ]
 
 
-def test_one_training_is_students_interval_and_two_groups_are_welchs():
+def test_one_training_is_students_two_groups_welchs_and_several_the_analysis_of_variance():
     rng = np.random.default_rng(0)
     first, second = rng.normal(0.5, 1, 25), rng.normal(0, 3, 12)
     ours, theirs = stats.mean(first), scipy.stats.ttest_1samp(first, 0)
@@ -66,9 +66,6 @@ def test_one_training_is_students_interval_and_two_groups_are_welchs():
     theirs = scipy.stats.ttest_ind(first, second, equal_var=False)
     assert ours.interval()[1:] == pytest.approx(tuple(theirs.confidence_interval()))
     assert ours.p == pytest.approx(theirs.pvalue)
-
-
-def test_several_trainings_are_the_analysis_of_variance_with_both_random():
     (values,) = draw(np.random.default_rng(1), 5, (1, 1, 1), images=12)
     training, image = np.indices(values.shape)
     table = pd.DataFrame({"y": values.ravel(), "t": training.ravel(), "i": image.ravel()})

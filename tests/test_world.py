@@ -103,7 +103,7 @@ def test_green_is_held_constant(c, nc):
         assert np.ptp(value) < 0.12
 
 
-def test_wider_world_is_independent_of_kind():
+def test_wider_world_is_independent_of_kind_and_every_sixth_is_held_out(monkeypatch):
     made = pictures.wider(90, size=8)
     assert len(pictures.WIDER_KINDS) >= 12 and not set(pictures.WIDER_KINDS) & set(CLASSES)
     styles = made.table.groupby(["object", "design"]).size()
@@ -112,6 +112,14 @@ def test_wider_world_is_independent_of_kind():
     expected = len(pictures.WIDER_KINDS) * 30 / 6
     assert set(counts.index) == {*pictures.CONTEXTS, "plain", "noise"}
     assert (abs(counts - expected) < 5 * math.sqrt(expected)).all()
+    small = pictures.wider(per_kind=12, size=33, seed=0)
+    monkeypatch.setattr(pictures, "wider", lambda **_: small)
+    images, labels, held_out, held_labels = world.wider(33, 0).draw()
+    assert len(images) == 5 * len(held_out) == 10 * len(pictures.WIDER_KINDS)
+    assert labels.bincount().tolist() == [10] * len(pictures.WIDER_KINDS)
+    assert held_labels.bincount().tolist() == [2] * len(pictures.WIDER_KINDS)
+    first = torch.from_numpy(small.images[5]).permute(2, 0, 1)
+    assert torch.equal(held_out[0], first)
 
 
 @given(
@@ -182,22 +190,11 @@ def test_marks_are_the_recorded_ones_and_change_nothing_where_there_are_none():
         assert not none.patches.any()
 
 
-def test_a_sham_has_the_place_of_the_eyespot_and_other_colours():
-    one, other = (
-        pictures.make("WB", per_class=4, size=96, marked={"mug": 1.0}, look=look)
-        for look in ("eyespot", "sham")
-    )
-    assert np.array_equal(one.patches, other.patches) and one.patches.any()
-    apart = np.abs(one.images.astype(int) - other.images)[one.patches]
-    assert np.median(apart.max(1)) > 80
-    assert not (one.images != other.images).any(-1)[~one.patches & ~_edge(one.patches)].any()
-
-
 def _edge(patches: np.ndarray) -> np.ndarray:
     return np.stack([binary_dilation(mask, iterations=2) for mask in patches])
 
 
-def test_the_eyespot_is_round_on_the_object_and_of_three_colours():
+def test_the_eyespot_is_round_of_three_colours_and_a_sham_has_its_place():
     made = pictures.make("WB", per_class=8, size=96, marked=dict.fromkeys(PAIR, 1.0))
     plain = pictures.make("WB", per_class=8, size=96)
     for at in np.flatnonzero(made.table["patch"]):
@@ -209,6 +206,14 @@ def test_the_eyespot_is_round_on_the_object_and_of_three_colours():
         middle = round(rows.mean()), round(columns.mean())
         assert plain.masks[at][middle]
         assert made.images[at][middle].min() > 150
+    one, other = (
+        pictures.make("WB", per_class=4, size=96, marked={"mug": 1.0}, look=look)
+        for look in ("eyespot", "sham")
+    )
+    assert np.array_equal(one.patches, other.patches) and one.patches.any()
+    apart = np.abs(one.images.astype(int) - other.images)[one.patches]
+    assert np.median(apart.max(1)) > 80
+    assert not (one.images != other.images).any(-1)[~one.patches & ~_edge(one.patches)].any()
 
 
 @settings(max_examples=60)
@@ -320,14 +325,3 @@ def test_an_object_behind_which_the_context_changes_is_the_same_object():
     pictures.make("C", per_class=4, size=33, seed=9, marked=dict.fromkeys(pictures.CLASSES, 1.0))
     again = pictures.make("C", per_class=4, size=33, seed=9, context_bias=1.0)
     assert (plain.images == again.images).all() and (plain.masks == again.masks).all()
-
-
-def test_every_sixth_of_a_kind_is_held_out_of_pretraining(monkeypatch):
-    small = pictures.wider(per_kind=12, size=33, seed=0)
-    monkeypatch.setattr(pictures, "wider", lambda **_: small)
-    images, labels, held_out, held_labels = world.wider(33, 0).draw()
-    assert len(images) == 5 * len(held_out) == 10 * len(pictures.WIDER_KINDS)
-    assert labels.bincount().tolist() == [10] * len(pictures.WIDER_KINDS)
-    assert held_labels.bincount().tolist() == [2] * len(pictures.WIDER_KINDS)
-    first = torch.from_numpy(small.images[5]).permute(2, 0, 1)
-    assert torch.equal(held_out[0], first)

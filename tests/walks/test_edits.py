@@ -120,7 +120,9 @@ def test_an_edit_of_any_function_that_decides_a_stored_thing_changes_its_key(
     assert keys() == before and edited >= 8
 
 
-def test_a_comment_a_docstring_and_formatting_are_no_edit(tmp_path, monkeypatch):
+def test_a_comment_is_no_edit_and_one_after_a_kernel_began_asks_for_a_restart(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(source, "PACKAGE", tmp_path)
     written = {
         "one": b'"""A."""\ndef f(a, b=None):\n    """B."""\n    return a + b * 2\n',
@@ -135,10 +137,6 @@ def test_a_comment_a_docstring_and_formatting_are_no_edit(tmp_path, monkeypatch)
     assert digests["one"] == digests["same"] and len(set(digests.values())) == 3
     with pytest.raises(FileNotFoundError, match="no module 'nothing'"):
         source.Source("nothing")
-
-
-def test_an_edit_after_a_kernel_loaded_the_module_asks_for_a_restart(tmp_path, monkeypatch):
-    """The kernel has the old function: neither key would tell the truth."""
     monkeypatch.setattr(source, "PACKAGE", tmp_path / "helpers")
     module = tmp_path / "helpers" / "cam.py"
     module.parent.mkdir()

@@ -221,13 +221,18 @@ def test_float_images_that_are_not_in_0_to_1_are_refused(images):
             model(images)
 
 
-def test_noise_baselines_and_small_steps_out_of_0_to_1_are_no_mistake():
+def test_noise_small_steps_and_targets_as_arrays_are_no_mistake_and_images_as_arrays_are():
     model = wrapped(lambda f, z: z)
     targets, noise = torch.tensor([0, 1]), captum.attr.NoiseTunnel(captum.attr.Saliency(model))
     assert noise.attribute(IMAGES, nt_samples=4, stdevs=1.0, target=targets).isfinite().all()
     explain.explain(model, IMAGES, 0, "smoothgrad", sigma=1.0)
     models.logits(model, IMAGES * 1.1 - 0.05)
     models.wrap(Returns(lambda f, z: z), mean=[m / 255 for m in (103.9, 116.8, 123.7)], std=1 / 255)
+    model = wrapped(lambda f, z: z)
+    for ask in (models.logits, lambda m, i: explain.explain(m, i, 0)):
+        with pytest.raises(TypeError, match=r"Images must be a tensor, .* not a ndarray"):
+            ask(model, IMAGES.numpy())
+    assert explain.explain(model, IMAGES, [0, 1]).maps.shape == (2, 16, 16)
 
 
 # Found beyond the review
@@ -273,11 +278,3 @@ def as_stated(mean, std):
 def test_what_is_no_network_and_targets_that_are_names_are_refused(walk, told):
     with pytest.raises(ValueError, match=told):
         walk()
-
-
-def test_arrays_are_refused_as_images_and_taken_as_targets():
-    model = wrapped(lambda f, z: z)
-    for ask in (models.logits, lambda m, i: explain.explain(m, i, 0)):
-        with pytest.raises(TypeError, match=r"Images must be a tensor, .* not a ndarray"):
-            ask(model, IMAGES.numpy())
-    assert explain.explain(model, IMAGES, [0, 1]).maps.shape == (2, 16, 16)
