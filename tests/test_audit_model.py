@@ -568,9 +568,7 @@ def test_a_csv_of_images_does_as_well(folder):
 @pytest.mark.parametrize(
     "library, config", [("transformers", '{"model_type": "vit"}'), ("timm", "{}")]
 )
-def test_a_library_that_is_not_there_is_named_with_the_line_that_installs_it(
-    tmp_path, library, config, monkeypatch
-):
+def test_a_missing_library_is_named_with_its_install_line(tmp_path, library, config, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)  # as if it were not installed
     (tmp_path / "config.json").write_text(config)
     with pytest.raises(ValueError, match=f"pip install {library}"):

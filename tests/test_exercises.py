@@ -252,9 +252,7 @@ def log_ratio(f_i, f_j):
         (2, {"enough": 50_000}, "a power of ten"),
     ],
 )
-def test_the_exercises_of_09_take_right_answers_and_say_what_is_wrong(
-    lesson_09, number, answers, hint
-):
+def test_exercises_of_09_take_right_answers_and_say_what_is_wrong(lesson_09, number, answers, hint):
     source = checks("09_bias_building_blocks")[number]
     if not hint:
         exec(source, lesson_09 | answers)

@@ -65,9 +65,7 @@ def test_claims_are_matched_and_differences_counted(folders):
     ("verdict", "number", "fine"),
     [(UNDECIDED, 20, True), (UNDECIDED, 2, True), (FAILS, 40, False), (None, 20, True)],
 )
-def test_verdicts_may_differ_and_none_may_turn(
-    tmp_path, monkeypatch, capsys, verdict, number, fine
-):
+def test_verdicts_may_differ_and_none_turns(tmp_path, monkeypatch, capsys, verdict, number, fine):
     [lesson, other], calls = LESSONS, []
     same = [(f"claim {i}", HOLDS) for i in range(number - 1)]
     changed = [("sky", verdict)] if verdict else []
@@ -108,9 +106,7 @@ def test_a_new_seed_is_set_beside_the_recorded_ones_and_not_judged(folders, monk
     assert text.split("seed 9, beside")[-1].split()[-5:] == ["all", "10", "8", "2", "1"]
 
 
-def test_what_was_recorded_by_other_code_is_run_again_and_a_run_without_findings_is_named(
-    folders, monkeypatch
-):
+def test_other_codes_records_are_made_again_and_no_findings_are_named(folders, monkeypatch):
     seeds.record(folders[0], ["a", "b"], 0)
     changed = lambda name: f"maker of {name}" + " now" * (name == "a")  # noqa: E731
     monkeypatch.setattr(recorded, "of_lesson", changed)

@@ -120,9 +120,7 @@ def test_an_edit_of_any_function_that_decides_a_stored_thing_changes_its_key(
     assert keys() == before and edited >= 8
 
 
-def test_a_comment_is_no_edit_and_one_after_a_kernel_began_asks_for_a_restart(
-    tmp_path, monkeypatch
-):
+def test_a_comment_is_no_edit_and_one_after_a_kernel_began_asks_to_restart(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "PACKAGE", tmp_path)
     written = {
         "one": b'"""A."""\ndef f(a, b=None):\n    """B."""\n    return a + b * 2\n',
@@ -174,9 +172,7 @@ def test_every_recorded_table_is_what_the_code_of_today_gives():
     assert not any(stale.values()), stale
 
 
-def test_a_stale_table_is_said_by_its_lesson_and_kept_by_who_changed_nothing(
-    tmp_path, monkeypatch, capsys
-):
+def test_a_stale_table_is_told_by_its_lesson_and_kept_if_unchanged(tmp_path, monkeypatch, capsys):
     shutil.copytree(recorded.DATA, tmp_path / "data")
     monkeypatch.setattr(recorded, "DATA", tmp_path / "data")
     monkeypatch.setattr(recorded, "LEDGER", tmp_path / "data" / "recorded.csv")
