@@ -8,16 +8,7 @@ import pytest
 import scipy.stats
 from detection_oracles import average_precision, plain_ap, recorded_worlds, scene
 
-from helpers.icon2 import (
-    Frames,
-    Options,
-    analyse,
-    attributes,
-    checks,
-    match,
-    sigma_null,
-    verdicts,
-)
+from helpers.icon2 import Frames, Options, analyse, attributes, checks, match, sigma_null, verdicts
 from helpers.icon2 import analysis as formulas
 from helpers.icon2.attributes import from_column, made
 from helpers.icon2.formulas import UNDECIDED, cochrans_q

@@ -146,8 +146,7 @@ def test_one_file_a_site(walk, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "values, odd",
-    [((-1, 0, 1), "-1"), ((1, 0, "yes", "no"), "yes"), (("True", "False", "1"), "1")],
+    "values, odd", [((-1, 0, 1), "-1"), ((1, 0, "yes", "no"), "yes"), (("True", "False", "1"), "1")]
 )
 def test_labels_are_written_in_one_way(walk, values, odd):
     labels = [values[i % 2] for i in range(N)]
