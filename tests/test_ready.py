@@ -51,23 +51,17 @@ def test_where_kernels_are_not_pinned_the_digest_does_not_count(monkeypatch):
 def test_a_machine_that_is_ready(capsys, monkeypatch):
     monkeypatch.setattr(ready, "MEMORY", 0)
     monkeypatch.setattr(ready, "DISK", 0)
-    monkeypatch.setattr(project, "wait", lambda *_: project.HERE)
+    monkeypatch.setattr(project, "wait", lambda *given: project.HERE)
     told = answers(capsys)
     assert told.endswith("\nready for the class\n") and "NO" not in told
     assert "ok  The networks of all lessons are here." in told
 
 
-def test_missing_networks_are_told_with_their_minutes_and_no_browser_is_needed(capsys, monkeypatch):
+def test_networks_that_are_missing_are_told_with_their_minutes(capsys):
     told = answers(capsys)
     several = len(notebooks.lessons()) - len(ready.TRAIN_NOTHING)
     assert f"{several} lessons train first. `make run`" in told and "    09_" not in told
     assert "06_focus_rating: Its first run takes about 8 minutes" in told
-
-    def none():
-        raise webbrowser.Error
-
-    monkeypatch.setattr(webbrowser, "get", none)
-    assert "ok  No browser here: open the address that JupyterLab prints" in answers(capsys)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +87,14 @@ def test_taken_ports_are_passed_over_and_told_when_there_is_no_other(capsys):
         assert told in answers(capsys)
     for server in servers:
         server.close()
+
+
+def test_a_machine_without_a_browser_may_be_ready(capsys, monkeypatch):
+    def none():
+        raise webbrowser.Error
+
+    monkeypatch.setattr(webbrowser, "get", none)
+    assert "ok  No browser here: open the address that JupyterLab prints" in answers(capsys)
 
 
 @pytest.mark.slow

@@ -65,8 +65,10 @@ def test_claims_are_matched_and_differences_counted(folders):
     ("verdict", "number", "fine"),
     [(UNDECIDED, 20, True), (UNDECIDED, 2, True), (FAILS, 40, False), (None, 20, True)],
 )
-def test_verdicts_may_differ_and_none_turns(tmp_path, monkeypatch, capsys, verdict, number, fine):
-    [lesson, other], calls = LESSONS, []
+def test_verdicts_may_differ_and_none_may_turn(
+    tmp_path, monkeypatch, capsys, verdict, number, fine
+):
+    [lesson, other], asked = LESSONS, []
     same = [(f"claim {i}", HOLDS) for i in range(number - 1)]
     changed = [("sky", verdict)] if verdict else []
     runs = {
@@ -74,13 +76,13 @@ def test_verdicts_may_differ_and_none_turns(tmp_path, monkeypatch, capsys, verdi
         1: written(tmp_path / "1", **{lesson: same + changed}),
     }
     monkeypatch.setattr(
-        seeds, "run", lambda names, seed, _: calls.append((names, seed)) or runs[seed]
+        seeds, "run", lambda names, seed, _: asked.append((names, seed)) or runs[seed]
     )
     monkeypatch.setattr("sys.argv", ["seeds", "--lessons", "03", "--seeds", "0", "1"])
     for _ in range(2):  # what is recorded is not run again
         with nullcontext() if fine else pytest.raises(SystemExit, match="turned over by another"):
             seeds.main()
-        assert calls == [([lesson], 0), ([lesson], 1)]
+        assert asked == [([lesson], 0), ([lesson], 1)]
         assert "sky" in capsys.readouterr().out
     counts = seeds.summary(seeds.verdicts([lesson], [0, 1]))
     assert counts.loc["all", "differ"] == 1, "a claim that is not made differs as well"
@@ -106,7 +108,7 @@ def test_a_new_seed_is_set_beside_the_recorded_ones_and_not_judged(folders, monk
     assert text.split("seed 9, beside")[-1].split()[-5:] == ["all", "10", "8", "2", "1"]
 
 
-def test_other_codes_records_are_made_again_and_no_findings_are_named(folders, monkeypatch):
+def test_what_was_recorded_by_other_code_is_run_again_and_replaced(folders, monkeypatch):
     seeds.record(folders[0], ["a", "b"], 0)
     changed = lambda name: f"maker of {name}" + " now" * (name == "a")  # noqa: E731
     monkeypatch.setattr(recorded, "of_lesson", changed)
@@ -115,6 +117,9 @@ def test_other_codes_records_are_made_again_and_no_findings_are_named(folders, m
     assert seeds.missing(["a", "b"], 0) == []
     assert seeds.verdicts(["a"], [0]).loc[("a", "road", "")].item() == HOLDS
     assert len(seeds.read()) == 11, "each claim has one row a seed"
+
+
+def test_a_run_without_findings_is_named(folders):
     written(folders[0], c=[])
     with pytest.raises(FileNotFoundError, match="0: c holds no findings"):
         seeds.record(folders[0], ["a", "c"], 3)
