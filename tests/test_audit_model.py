@@ -291,7 +291,7 @@ def test_z_is_the_larger_of_the_methods_and_a_page_names_what_benjamini_and_hoch
     assert not planting.named(np.full((2, 2), 0.06)).any()
 
 
-def test_a_network_of_a_file_is_read_and_passes_the_gate(folder):
+def test_a_network_of_a_file_passes_the_gate_and_a_turned_one_is_told_likely_causes(folder):
     network, images, rows, y, _, notes = read(folder)
     table = model.matched(rows, network, 3)
     assert list(table["matched by"]) == ["the order of the folders"] * 3 and not notes
@@ -301,9 +301,6 @@ def test_a_network_of_a_file_is_read_and_passes_the_gate(folder):
     np.testing.assert_allclose(kept["features"], images.double().mean((2, 3)) / 255, rtol=1e-4)
     [note] = gate.gate(network, images, y, table["outputs"], kept["answers"])
     assert note.startswith("27 of 27")
-
-
-def test_likely_causes_are_named_at_the_gate(folder):
     network, images, rows, y, *_ = read(folder, "turned.py")
     outputs = model.matched(rows, network, 3)["outputs"]
     answers = retraining.passes(network.model, images, "all")["answers"]
@@ -547,14 +544,7 @@ def test_a_folder_is_kept_for_one_audit_at_a_time(tmp_path):
     assert not subprocess.run([sys.executable, "-c", code]).returncode
 
 
-def test_tiny_and_long_photographs_are_read(folder):
-    photograph(0, 9, 1).save(folder / "photos" / COLOURS[0] / "one-pixel.png")
-    Image.new("RGB", (12_000, 30), (200, 0, 0)).save(folder / "photos" / COLOURS[0] / "long.png")
-    _, images, *_ = read(folder)
-    assert images.shape == (29, 3, 32, 32)
-
-
-def test_a_csv_of_images_does_as_well(folder):
+def test_a_csv_of_images_does_as_well_and_tiny_and_long_photographs_are_read(folder):
     rows = [{"path": f"photos/{n}/{i}.png", "label": n} for n in COLOURS for i in range(9)]
     pd.DataFrame(rows).to_csv(folder / "all.csv", index=False)
     network, images, *_ = read(folder)
@@ -563,6 +553,10 @@ def test_a_csv_of_images_does_as_well(folder):
     pd.DataFrame(rows).drop(columns="label").to_csv(folder / "all.csv", index=False)
     with pytest.raises(ValueError, match="no column label"):
         model.photographs(str(folder / "all.csv"), network, 0)
+    photograph(0, 9, 1).save(folder / "photos" / COLOURS[0] / "one-pixel.png")
+    Image.new("RGB", (12_000, 30), (200, 0, 0)).save(folder / "photos" / COLOURS[0] / "long.png")
+    _, images, *_ = read(folder)
+    assert images.shape == (29, 3, 32, 32)
 
 
 @pytest.mark.parametrize(
