@@ -31,7 +31,8 @@ def pytest_configure(config):
     if sys.platform == "linux" and forked.PLACE not in os.environ:  # no worker, no test in a test
         folder = tempfile.TemporaryDirectory(prefix="kernels-")
         config.add_cleanup(folder.cleanup)
-        config.add_cleanup(forked.begin(Path(folder.name)))
+        when = ["now"] * config.option.nbval  # notebooks need kernels
+        config.add_cleanup(forked.begin(Path(folder.name), *when))
     if not config.option.nbval:
         return
     import kernels

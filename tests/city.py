@@ -19,19 +19,16 @@ SECONDS = np.arange(0, 41, 4)  # of the fixes: that at 10 s, which is asked for,
 def write(
     folder: str | Path, frames: pd.DataFrame, images: np.ndarray, boxes: pd.DataFrame
 ) -> dict[str, Path]:
-    """Write rendered frames as a folder like BDD100K's, with GPS tracks and incomes.
-
-    The labels also tell the look and the distance of each thing. A folder that has been written
-    stays. The paths are images (a folder of PNG files), labels, gps, areas and incomes.
-    """
+    """Write rendered frames as a folder like BDD100K's; the paths of images (PNG), labels (with the
+    look and distance of each thing), gps, areas and incomes. What has been written stays."""
     folder = Path(folder)
     of_image, rows = dict(list(boxes.groupby("image"))), []
     for number, frame in enumerate(frames.to_dict("records")):
-        found = of_image.get(number, boxes.iloc[:0]).to_dict("records")
+        own = of_image.get(number, boxes.iloc[:0]).to_dict("records")
         row = {"name": frame["name"], "videoName": frame["video"]}
         row["attributes"] = {key: frame[key] for key in ("weather", "scene", "timeofday")}
         row["size"] = {"width": WIDTH, "height": HEIGHT}
-        rows.append(row | {"labels": [_label(box) for box in found]})
+        rows.append(row | {"labels": [_label(box) for box in own]})
     labels, text = folder / "labels.json", json.dumps(rows)
     paths = {"images": folder / "images", "labels": labels}
     paths |= write_city(folder, frames["video"].tolist(), frames["income"].cat.codes.to_numpy())
@@ -61,11 +58,8 @@ def incomes() -> pd.DataFrame:
 def write_city(
     folder: Path, videos: list[str], groups: np.ndarray, missing: float = 0.1
 ) -> dict[str, Path]:
-    """Write the city as gps (a folder of tracks), areas (GeoJSON) and incomes (CSV).
-
-    At 10 s each video is in an area of its income group (0 poorest to 2 richest). As of BDD100K's
-    videos, the share `missing` has no track.
-    """
+    """Write the city as gps (a folder of tracks), areas (GeoJSON) and incomes (CSV). At 10 s each
+    video is in an area of its income group (0 poorest to 2 richest); a share has no track."""
     table, rng = incomes(), np.random.default_rng(0)
     third = len(table) // 3
     chosen = third * np.asarray(groups) + rng.integers(0, len(table), len(videos)) % third

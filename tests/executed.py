@@ -12,9 +12,9 @@ from papermill.parameterize import parameterize_notebook
 from helpers import store
 
 
-def executed(path, given, outputs, root=None):
+def executed(path, values, outputs, root=None):
     """The lesson as it ran with these parameters, its results below `outputs`."""
-    lesson = parameterize_notebook(load_notebook_node(str(path)), given)
+    lesson = parameterize_notebook(load_notebook_node(str(path)), values)
     own = {"PYTHONPATH": str(root or store.root()), "SUITE_OUTPUTS": str(outputs)}
     client = NotebookClient(lesson, kernel_name="python3", timeout=None)
     return client.execute(env=os.environ | own, cwd=str(path.parent))
@@ -54,12 +54,12 @@ for words in sys.argv[2:]:
 """
 
 
-def snakemake(workflow, *asked, folder, outputs):
+def snakemake(workflow, *calls, folder, outputs):
     """What it says to each of these words, and how it ended; one process asks in turn, for what it
     loads takes the longest."""
     own = {"SUITE_OUTPUTS": str(outputs), "PYTHONPATH": str(store.root())}
     done = subprocess.run(
-        [sys.executable, "-c", IN_TURN, str(store.root() / workflow), *asked],
+        [sys.executable, "-c", IN_TURN, str(store.root() / workflow), *calls],
         cwd=folder, env=os.environ | own, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip

@@ -1,7 +1,9 @@
-"""Kernels for notebooks that tests run: forks of one process that has loaded the libraries.
+"""Kernels for notebooks of a run and of tests: forks of one process that has loaded the libraries.
 
 A kernel has nothing of the suite before its cells run, but torch, pandas and matplotlib are loaded:
 seconds of each lesson. Where that process is not there, or not ready, a kernel starts as elsewhere.
+
+python tests/forked.py with -m snakemake ...    runs Python with these words, and such kernels
 """
 
 import builtins
@@ -18,12 +20,12 @@ from types import SimpleNamespace
 
 PLACE = "SUITE_TESTS_KERNELS"  # where its socket is
 LIBRARIES = "ipykernel.kernelapp", "captum.attr", "duckdb", "matplotlib.pyplot", "scipy.stats"
-LIBRARIES += "pandas", "seaborn", "torchvision"
+LIBRARIES += "pandas", "seaborn", "torchvision", "torch._dynamo"  # which optimizers load
 
 
-def begin(folder):
+def begin(folder, *when):
     """Start that process; Jupyter asks it for kernels in all that this process starts. What ends
-    it."""
+    it. The libraries are loaded "now", or when the first kernel is asked for."""
     import subprocess
 
     spec = {"argv": [sys.executable, "-I", "-S", __file__, "-f", "{connection_file}"]}
@@ -32,23 +34,24 @@ def begin(folder):
     (folder / "kernels/python3/kernel.json").write_text(json.dumps(spec))
     paths = [str(folder), *filter(None, [os.environ.get("JUPYTER_PATH")])]
     os.environ |= {"JUPYTER_PATH": os.pathsep.join(paths), PLACE: str(folder / "socket")}
+    # read when matplotlib and tqdm are loaded; kernels of runs and tests show no progress
     environment = os.environ | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+    environment["TQDM_DISABLE"] = "1"
     environment.pop("PYTHONPATH", None)
-    command = [sys.executable, __file__, "serve"]
-    process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE)
+    command = [sys.executable, __file__, "serve", *when]
+    quiet = {"stdin": subprocess.PIPE, "start_new_session": True}  # Ctrl-C is for who asked
+    process = subprocess.Popen(command, env=environment, **quiet)
     return lambda: [process.terminate(), process.wait()]
 
 
-def serve():
-    """Fork a kernel for each that asks, until the process that began this is no more. The first,
-    and those that come while the libraries are loaded, start as elsewhere."""
+def serve(*when):
+    """Fork a kernel for each that asks, until the process that began this is no more. Those that
+    come before the libraries are loaded start as elsewhere: Jupyter waits a minute for a kernel."""
     del sys.path[0]  # a kernel finds nothing in the folder of this file
     signal.signal(signal.SIGCHLD, ended)
-    for asks, _ in asked():
-        asks.close()
-        break
-    else:
-        os._exit(0)
+    if not when:
+        first = next(asked(), None) or os._exit(0)
+        first[0].close()
     load()
     for asks, server in asked():
         if not os.fork():
@@ -121,5 +124,25 @@ def ask():
         pass
 
 
+def run(*words):
+    """Run Python with these words, and kernels of all it starts are forks, on Linux; its status."""
+    import subprocess
+    import tempfile
+    from pathlib import Path
+
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+    importlib.import_module("helpers")  # pins the kernels before libraries are loaded
+    with contextlib.ExitStack() as stack:
+        if sys.platform == "linux" and PLACE not in os.environ:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kernels-"))
+            stack.callback(begin(Path(folder)))  # loads nothing where there is nothing to do
+        signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C ends what is run; it is waited for
+        process = subprocess.Popen([sys.executable, *words])
+        signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+        return process.wait()
+
+
 if __name__ == "__main__":
-    serve() if sys.argv[1:] == ["serve"] else ask()
+    if sys.argv[1:2] == ["with"]:
+        sys.exit(run(*sys.argv[2:]))
+    serve(*sys.argv[2:]) if sys.argv[1:2] == ["serve"] else ask()

@@ -39,10 +39,10 @@ def main(folder: Path) -> None:
     labels = table(own.boxes, names).assign(occluded=own.boxes["occluded"])
     empty = pd.DataFrame({"image": sorted({*names} - {*labels["image"]})})
     labels = pd.concat([labels, empty], ignore_index=True)
-    found = table(own.detections, names).assign(score=own.detections["score"].round(4))
+    results = table(own.detections, names).assign(score=own.detections["score"].round(4))
     packed = {"index": False, "compression": {"method": "gzip", "mtime": 0}}
     labels.to_csv(folder / "street_labels.csv.gz", **packed)
-    found.to_csv(folder / "street_predictions.csv.gz", **packed)
+    results.to_csv(folder / "street_predictions.csv.gz", **packed)
     about = frames[[*ATTRIBUTES]].rename(columns=ATTRIBUTES)
     about.insert(0, "image", names)
     about.to_csv(folder / "street_images.csv", index=False)

@@ -8,7 +8,6 @@ import torch
 from helpers.contexts import colour, mosaics
 from helpers.contexts.relevance import on_regions
 from helpers.data import ImageSet
-from helpers.explain import Maps
 
 CLASSES = ("bench", "mug")
 
@@ -33,24 +32,17 @@ def image_set(name="C", n=60, seed=0, colours=((200, 50, 50), (50, 50, 200)), ma
     )
 
 
-def test_mean_colours_equal_a_loop():
+def test_mean_colours_equal_a_loop_and_the_background_gives_the_class_away():
     images = image_set()
     for region, keep in (("object", images.masks), ("background", ~images.masks)):
         means = colour.mean_colours(images)[region]
         for image, mask, mean in zip(images.images, keep, means, strict=True):
             assert mean.numpy() == pytest.approx(image.numpy()[:, mask].mean(1))
-
-
-def test_the_background_gives_the_class_away_and_the_object_does_not():
     table = colour.given_away(colour.guesses({"C": image_set(n=420)})).set_index("region")
     assert table.loc["background", "accuracy"] == 1.0
     assert table.loc["object", "low"] < 0.5 < table.loc["object", "high"]
     assert (table["chance"] == 0.5).all()
     assert (table["images"] == 20).all()
-
-
-def maps_of(drawn):
-    return Maps(drawn, "by hand", {})
 
 
 @pytest.fixture
@@ -85,5 +77,5 @@ def test_examples_come_from_the_classs_own_context_first():
     context = np.array(["wood", "park"])[images.labels.numpy()]  # each in the other's
     context[[8, 9]] = ["park", "wood"]
     images.table["context"] = context
-    shown = mosaics.examples(images, {"bench": "park", "mug": "wood"}, n=2)
-    assert shown == [8, 0, 9, 1]
+    rows = mosaics.examples(images, {"bench": "park", "mug": "wood"}, n=2)
+    assert rows == [8, 0, 9, 1]

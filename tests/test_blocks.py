@@ -59,8 +59,8 @@ def reduced(v, w, how):
     if how == "gini":
         differences = np.abs(v[:, None] - v).sum()
         return differences / (2 * len(v) * v.sum()) if v.min() >= 0 and v.sum() else NAN
-    found = {"max": v.max(), "min": v.min(), "mean": v.sum() / len(v)}
-    return (found | {"wmean": v @ w, "wmean_normalised": v @ w / w.sum()})[how]
+    plain = {"max": v.max(), "min": v.min(), "mean": v.sum() / len(v)}
+    return (plain | {"wmean": v @ w, "wmean_normalised": v @ w / w.sum()})[how]
 
 
 def by_hand(p, y, groups, name, which, how, reduction):
@@ -103,11 +103,11 @@ def test_every_cell_is_the_papers_formula(columns, intersect):
     colours, shapes, p, y = columns
     data = counts.table(frame(colours, shapes), y_pred=p, y_true=y, intersect=intersect)
     groups = groups_by_hand(colours, shapes, intersect)
-    found = report.make(data, **PLAIN).cells
+    cells = report.make(data, **PLAIN).cells
     p, y = np.array(p, bool), np.array(y, bool)
-    expected = [by_hand(p, y, groups, *key) for key in found[report.KEYS].values]
-    assert len(found) == len(F) * len(ALL)
-    np.testing.assert_allclose(found["value"], expected, rtol=1e-9, atol=1e-12)
+    expected = [by_hand(p, y, groups, *key) for key in cells[report.KEYS].values]
+    assert len(cells) == len(F) * len(ALL)
+    np.testing.assert_allclose(cells["value"], expected, rtol=1e-9, atol=1e-12)
 
 
 def test_epsilon_is_taken_off_every_comparison():
@@ -117,8 +117,8 @@ def test_epsilon_is_taken_off_every_comparison():
         ("abs", "mean", 0.6, 0.4 / 3),
         ("sabs", "min", 0, 0),
     ):
-        found = report.make(data, ["pr"], ["pairs"], [how], [reduction], epsilon=epsilon, **PLAIN)
-        assert found.cells.loc[0, "value"] == pytest.approx(value)
+        whole = report.make(data, ["pr"], ["pairs"], [how], [reduction], epsilon=epsilon, **PLAIN)
+        assert whole.cells.loc[0, "value"] == pytest.approx(value)
     with pytest.raises(ValueError, match="epsilon"):
         report.make(data, epsilon=-1.0)
 
@@ -147,11 +147,14 @@ def test_functions_of_the_user_are_blocks():
 # --- scores and curves ---
 
 
-def test_calibration_error_by_hand():
+def test_calibration_errors_and_areas_by_hand():
     score = [0.05, 0.05, 0.95, 0.55, 0.58, 1.0]
     data = counts.table(list("aaabbb"), y_true=[0, 1, 1, 1, 0, 1], y_score=score)
-    found = blocks.calibration_error(data.kinds, data.mass())
-    assert found[:2] == pytest.approx([(0.9 + 0.05) / 3, 0.13 / 3])
+    error = blocks.calibration_error(data.kinds, data.mass())
+    assert error[:2] == pytest.approx([(0.9 + 0.05) / 3, 0.13 / 3])
+    data = paper.counted(paper.tables()["equal areas"])
+    areas = [np.trapezoid(curve.tpr, curve.fpr) for curve in curves.rocs(data).values()][:2]
+    assert areas == pytest.approx([scipy.stats.norm.cdf(2**-0.5)] * 2, abs=2e-3)
 
 
 def auc_by_hand(scores, labels):
@@ -175,16 +178,16 @@ def test_auc_of_groups_everyone_and_complements(seed, n, levels):
     a[:2], b[:2] = [0, 1], [0, 1]
     for intersect in ("each", "joint", "all"):
         data = counts.table({"a": a, "b": b}, y_true=y, y_score=s, intersect=intersect)
-        found = curves.auc(data.kinds, data.mass())
-        for unit, value in zip(data.units, found, strict=True):
+        ours = curves.auc(data.kinds, data.mass())
+        for unit, value in zip(data.units, ours, strict=True):
             at = rows_of(data.groups, unit)
             assert value == pytest.approx(auc_by_hand(s[at], y[at]), nan_ok=True)
 
 
 def curve(scores, labels):
     """Shares (fpr, tpr) by a threshold at every score."""
-    said = [labels[scores >= t] for t in sorted(set(scores), reverse=True)]
-    steps = [((y == 0).sum() / (labels == 0).sum(), y.sum() / labels.sum()) for y in said]
+    above = [labels[scores >= t] for t in sorted(set(scores), reverse=True)]
+    steps = [((y == 0).sum() / (labels == 0).sum(), y.sum() / labels.sum()) for y in above]
     return np.transpose([(0, 0), *steps])
 
 
@@ -196,17 +199,10 @@ def test_abroca_is_exact_ties_included(seed, n, levels):
     y[:, :2] = [0, 1]
     by = np.repeat(["first", "second"], n)
     data = counts.table(by, y_true=y.ravel(), y_score=s.ravel())
-    found = blocks.bias(data, "auc", "pairs", "curve", "max")
+    ours = blocks.bias(data, "auc", "pairs", "curve", "max")
     curves = [curve(*rows) for rows in zip(s, y, strict=True)]
     cuts = np.unique(np.concatenate([fpr for fpr, _ in curves]))
     inside = cuts[:-1, None] + np.diff(cuts)[:, None] * (np.arange(2000) + 0.5) / 2000
     heights = [np.interp(inside, *of) for of in curves]
     area = np.diff(cuts) @ np.abs(heights[0] - heights[1]).mean(1)
-    assert found == pytest.approx(area, abs=1e-6)
-
-
-def test_recorded_curves_of_equal_area_are_those_of_their_distributions():
-    """Both areas are Φ(1/√2) but for rounding, as data/toolkits/README.md has it."""
-    data = paper.counted(paper.tables()["equal areas"])
-    areas = [np.trapezoid(curve.tpr, curve.fpr) for curve in curves.rocs(data).values()][:2]
-    assert areas == pytest.approx([scipy.stats.norm.cdf(2**-0.5)] * 2, abs=2e-3)
+    assert ours == pytest.approx(area, abs=1e-6)

@@ -59,7 +59,7 @@ def test_what_the_viewers_read_are_our_cells():
     assert float(stamps["worst accuracy"]) == blocks.bias(data, "acc", *paper.FIGURE_1["min"])
 
 
-def test_individuals_and_rankings_by_hand():
+def test_groups_their_intersections_individuals_and_rankings_by_hand():
     people = counts.table(None, y_score=[0.1, 0.2, 0.9])
     assert blocks.bias(people, "score") == pytest.approx(0.8) and len(people.groups) == 3
     order = pd.Series(list("aaabaabb"))
@@ -69,6 +69,9 @@ def test_individuals_and_rankings_by_hand():
     apart = (share["a"] - share["b"]).to_numpy()
     assert blocks.bias(data, "ar") == pytest.approx(apart.mean())
     assert blocks.bias(data, "ar_dcg") == pytest.approx((apart * weight).sum() / weight.sum())
+    shared = {"a": ["x", "x", "y"], "b": ["x", "y", "y"]}
+    assert counts.groups(shared, "joint").names == ("x & x", "x & y", "y & y"), "no empty ones"
+    assert counts.groups(shared).names == ("a=x", "a=y", "b=x", "b=y")
 
 
 def test_table_1_is_the_papers():
@@ -87,23 +90,19 @@ def test_table_1_is_the_papers():
 
 def test_table_1_by_hand():
     data = paper.counted(paper.tables()["compas"])
-    found = paper.table_1(data, group="African-American").set_index("measure")["value"]
+    everyone = data.frame().set_index("group").loc["everyone", ["tn", "fp", "fn", "tp"]]
+    assert everyone.tolist() == [2681, 1282, 1216, 2035], "data/toolkits/README.md"
+    table = paper.table_1(data, group="African-American").set_index("measure")["value"]
     rates = np.array([2174 / 3696, 1143 / 3518])
     once = np.array([3696, 3518]) / 7214 @ np.abs(rates - 3317 / 7214)
-    assert found["spsf"] == pytest.approx(2 * once)  # as printed: both directions
-    assert found["db"] == pytest.approx(found["1 - prule"]) == 1 - rates[1] / rates[0]
+    assert table["spsf"] == pytest.approx(2 * once)  # as printed: both directions
+    assert table["db"] == pytest.approx(table["1 - prule"]) == 1 - rates[1] / rates[0]
     accuracy = np.array([(990 + 1369) / 3696, (1691 + 666) / 3518])
-    assert found["wcb"] == pytest.approx(1 - accuracy.min() / accuracy.max())
-    for name, value in found.items():
+    assert table["wcb"] == pytest.approx(1 - accuracy.min() / accuracy.max())
+    for name, value in table.items():
         assert paper.by_name(data, name, "African-American") == value, "every printed name is known"
     with pytest.raises(ValueError, match=r"'f1' is not known; there are \|dfpr\|"):
         paper.by_name(data, "f1")
-
-
-def test_groups_and_their_intersections():
-    shared = {"a": ["x", "x", "y"], "b": ["x", "y", "y"]}
-    assert counts.groups(shared, "joint").names == ("x & x", "x & y", "y & y"), "no empty ones"
-    assert counts.groups(shared).names == ("a=x", "a=y", "b=x", "b=y")
 
 
 def test_from_a_cell_to_pairs_and_counts():
@@ -111,10 +110,10 @@ def test_from_a_cell_to_pairs_and_counts():
     comparisons = ("abs", "srel", "curve")
     whole = report.make(data, ("tpr", "auc"), comparisons=comparisons, bootstrap=0, permutations=0)
     cell = whole.cell("tpr", "pairs", "abs", "max")
-    found = report.explain(whole, "tpr", "pairs", "abs", "max")
-    assert len(found["pairs"]) == 3, "once where both directions say the same"
+    parts = report.explain(whole, "tpr", "pairs", "abs", "max")
+    assert len(parts["pairs"]) == 3, "once where both directions say the same"
     assert len(report.explain(whole, "tpr", "pairs", "srel", "max", top=9)["pairs"]) == 6
-    of = found["counts"].set_index("unit").loc[cell["group_i"]]
+    of = parts["counts"].set_index("unit").loc[cell["group_i"]]
     assert of["tp"] / (of["tp"] + of["fn"]) == pytest.approx(cell["f_i"])
     with pytest.raises(ValueError, match="comparison 'curve' is not known; there are abs, srel"):
         whole.cell("tpr", "pairs", "curve", "max")
@@ -132,10 +131,7 @@ REFUSED = [
     ({"sensitive_features": list("aaaa")} | OK, "one value, 'a', in all rows"),
     ({"sensitive_features": ["a", None, "b", "b"]} | OK, "1 of 4 values are missing.* row 1"),
     ({"sensitive_features": {"x": list("aab")}} | OK, "differ in length"),
-    (
-        {"sensitive_features": [1, 0.5, 2.5, 1]} | OK,
-        "'group': 2 of 4 .* fractions.* is 0.5 in row 1",
-    ),
+    ({"sensitive_features": [1, 0.5, 2.5, 1]} | OK, "'group': 2 of 4 .* fractions.* is 0.5 in row"),
     ({"sensitive_features": {}} | OK, "no group columns"),
     (AB, "nothing to measure"),
     (AB | {"y_pred": []}, r"shape \(0,\)"),
@@ -148,10 +144,10 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("given, message", REFUSED)
-def test_bad_columns_are_refused_with_a_sentence(given, message):
+@pytest.mark.parametrize("columns, message", REFUSED)
+def test_bad_columns_are_refused_with_a_sentence(columns, message):
     with pytest.raises(ValueError, match=message):
-        counts.table(**given)
+        counts.table(**columns)
 
 
 def test_too_many_groups_are_refused():

@@ -36,19 +36,19 @@ BLOCKS = {
 def test_null_p_values_are_uniform_on_unbiased_data():
     """250 tables without bias: at most chance says otherwise, at every level, in every cell."""
     rng = np.random.default_rng(3)
-    found = []
+    every = []
     for trial in range(250):
         held, _ = drawn([[0.3, 0.7]] * 5, [0.3, 0.25, 0.2, 0.15, 0.1], 3000, rng)
         null = {"permutations": 99, "bootstrap": 0, "seed": trial}
         cells = report.make(table_of(held), ["pr", "tpr", "acc"], **BLOCKS, **null).cells
-        found.append(cells[["p", "p_minp"]].dropna().to_numpy())
-    p = np.stack(found)[:, :, 0]
+        every.append(cells[["p", "p_minp"]].dropna().to_numpy())
+    p = np.stack(every)[:, :, 0]
     for cell in p.T:  # 0.103 is the 1% point of Kolmogorov's distance for 250 values
         assert scipy.stats.kstest(cell, "uniform").statistic < 0.103 + 1 / 100
     for level in (0.05, 0.2):  # several standard errors of a share of 250
         assert np.abs((p <= level).mean(0) - level).max() < 4 * np.sqrt(level * (1 - level) / 250)
     assert (
-        np.stack(found)[:, :, 1].min(1) <= 0.05
+        np.stack(every)[:, :, 1].min(1) <= 0.05
     ).mean() < 0.05 + 0.03  # any false finding at all
 
 
@@ -86,25 +86,22 @@ def test_intervals_cover(rates, lowest, highest):
     assert (coverage >= lowest).all() and (coverage <= highest).all(), coverage
 
 
-def test_interval_of_a_single_comparison_is_the_normal_one():
+def test_intervals_and_p_values_by_definition():
     rng = np.random.default_rng(6)
     draws = 0.5 + rng.normal(0, 0.1, (20_000, 1))
-    found = intervals.extreme(np.array([0.5]), draws)
-    assert found == pytest.approx((0.5 - 0.196, 0.5 + 0.196), abs=0.005)
+    ends = intervals.extreme(np.array([0.5]), draws)
+    assert ends == pytest.approx((0.5 - 0.196, 0.5 + 0.196), abs=0.005)
     least = intervals.extreme(np.array([0.5, 3.0]), np.hstack([draws, draws + 2.5]), least=True)
-    assert least == pytest.approx(found, abs=0.005)
-
-
-def test_p_values_by_definition():
+    assert least == pytest.approx(ends, abs=0.005)
     null = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [np.nan, 1.0]])
-    found = resampling.p_values(np.array([1.0, 1.0]), null, np.array([True, True]))
-    assert found["p"][0] == (1 + 3) / 5  # two draws as large, and one not estimable
-    assert np.isnan(found["p"][1])  # shuffling cannot change this cell
+    table = resampling.p_values(np.array([1.0, 1.0]), null, np.array([True, True]))
+    assert table["p"][0] == (1 + 3) / 5  # two draws as large, and one not estimable
+    assert np.isnan(table["p"][1])  # shuffling cannot change this cell
     nothing = resampling.p_values(np.array([1.0]), null[:, :1], np.array([False]))
     assert nothing.isna().to_numpy().all()
 
 
-def test_confounded_groups_are_not_found_biased_once_adjusted():
+def test_confounded_groups_are_not_found_biased_once_adjusted_and_too_many_draws_are_refused():
     rng = np.random.default_rng(9)
     z = rng.integers(0, 2, 2000)
     by = (rng.random(2000) < np.where(z, 0.8, 0.2)).astype(int)
@@ -113,9 +110,6 @@ def test_confounded_groups_are_not_found_biased_once_adjusted():
         data = counts.table(by, y_pred=p, strata=strata)
         cells = report.make(data, ["pr"], ["pairs"], ["abs"], ["max"], permutations=199).cells
         assert (cells["p"][0] < 0.05) == small
-
-
-def test_too_many_draws_are_refused():
     rng = np.random.default_rng(10)
     data = counts.table(rng.integers(0, 600, 2000), y_pred=rng.integers(0, 2, 2000))
     with pytest.raises(ValueError, match="drawn comparisons are too many"):
@@ -137,11 +131,11 @@ def test_rates_and_their_adjustment_by_hand():
     by, z = np.repeat(list("ab"), 10), np.tile([0, 1], 10)
     p = np.array([1, 0] * 5 + [1, 1, 0, 0, 1] * 2)
     data = counts.table(by, y_pred=p, strata=z)
-    found = report.rates(data).set_index("group")
+    rates = report.rates(data).set_index("group")
     fixed = {g: np.mean([p[(by == g) & (z == s)].mean() for s in (0, 1)]) for g in "ab"}
     for g in "ab":
-        assert found.loc[g, "value"] == p[by == g].mean()
-        assert found.loc[g, "adjusted"] == pytest.approx(fixed[g])
+        assert rates.loc[g, "value"] == p[by == g].mean()
+        assert rates.loc[g, "adjusted"] == pytest.approx(fixed[g])
     gap = report.make(data, bootstrap=9, permutations=0).cell("pr", "pairs", "sabs", "max")["value"]
     assert gap == pytest.approx(abs(fixed["a"] - fixed["b"]))
 
@@ -168,8 +162,8 @@ def copies(seed, clusters=60, each=1, gap=0.0):
     """Two groups, whole clusters in each; the rows of a cluster are copies of one."""
     rng = np.random.default_rng(seed)
     group = rng.permutation(np.arange(clusters) % 2)
-    said = (rng.random(clusters) < 0.4 + gap * group).astype(int)
-    table = pd.DataFrame({"group": np.array(["a", "b"])[group], "said": said})
+    yes = (rng.random(clusters) < 0.4 + gap * group).astype(int)
+    table = pd.DataFrame({"group": np.array(["a", "b"])[group], "said": yes})
     return table.loc[np.repeat(np.arange(clusters), each)].rename_axis("cluster").reset_index()
 
 
@@ -199,9 +193,9 @@ def crossed(seed, objects=50):
     """Every object in each of three contexts: the groups vary inside of a cluster."""
     rng = np.random.default_rng(seed)
     cluster, context = np.divmod(np.arange(3 * objects), 3)
-    said = (rng.random(len(cluster)) < rng.uniform(0.05, 0.95, objects)[cluster]).astype(int)
+    yes = (rng.random(len(cluster)) < rng.uniform(0.05, 0.95, objects)[cluster]).astype(int)
     group = np.array(["x", "y", "z"])[context]
-    return pd.DataFrame({"cluster": cluster, "group": group, "said": said})
+    return pd.DataFrame({"cluster": cluster, "group": group, "said": yes})
 
 
 @pytest.mark.slow
@@ -217,8 +211,8 @@ def test_scores_and_strata_by_clusters(of, fixed):
     columns = {"y_true": rng.integers(0, 2, 300), "y_score": rng.random(300)}
     columns |= {"y_pred": table["said"], "clusters": table["cluster"], "strata": fixed}
     data = counts.table(table["group"], **columns)
-    found = report.make(data, [of], *WORST[1:], bootstrap=20, permutations=20)
-    assert found.cells[["low", "high", "p"]].notna().all().all()
+    whole = report.make(data, [of], *WORST[1:], bootstrap=20, permutations=20)
+    assert whole.cells[["low", "high", "p"]].notna().all().all()
     if fixed is not None:
         with pytest.raises(ValueError, match="strata can be held fixed for rates, not for auc"):
             report.make(data, ["auc"])

@@ -1,9 +1,5 @@
-"""The pages and JupyterLab in a real browser.
-
-The pages: wide and narrow, offline, without an error or a dead link. JupyterLab: the start page, a
-notebook with each kind of widget, and a save that changes nothing. All need Chromium (Debian's
-``chromium``) and are skipped where there is none.
-"""
+"""The pages, wide and narrow, offline, without an error or a dead link, and JupyterLab, in a real
+browser. All need Chromium (Debian's ``chromium``) and are skipped where there is none."""
 
 import itertools
 import json
@@ -59,7 +55,7 @@ def browser():
 def opened(browser, path, width=1400):
     """A page, and what it complained of or asked the network for."""
     page, complaints = browser.new_page(viewport={"width": width, "height": 900}), []
-    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.on("console", lambda line: complaints.append(line.text) if line.type == "error" else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("request", lambda r: complaints.append(r.url) if r.url.startswith("http") else None)
     page.goto(path.as_uri())
@@ -119,12 +115,12 @@ def test_every_page_fits_its_window_and_can_be_read_by_everybody_offline(book, b
             page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
             page.wait_for_timeout(300)  # they fade from one theme to the other
             page.evaluate(ONCE)
-            found = page.evaluate(
+            judged = page.evaluate(
                 "rules => axe.run(rules)", rules | {"resultTypes": ["violations"]}
             )
             faults += [
                 (theme, fault["id"], fault["nodes"][0]["html"][:200])
-                for fault in found["violations"]
+                for fault in judged["violations"]
                 if fault["impact"] in ("serious", "critical")
             ]
         assert not faults, f"{path.name}: {faults}"
@@ -266,15 +262,6 @@ def test_a_save_in_lab_changes_nothing(lab):
     assert json.loads(saved.read_text()) == stored
 
 
-def test_the_start_page_runs_in_lab_and_shows_its_figures(lab):
-    page = in_lab(lab, "00_start_here")
-    run_all(page, 60)
-    captions = page.locator(".jp-OutputArea figcaption")
-    assert captions.count() == 4
-    for picture in page.locator(".jp-OutputArea figure img").all():
-        assert len(picture.get_attribute("alt")) > 20
-
-
 LESS = ("trainings: int = 10", "trainings: int = 2"), ("per_pair: int = 12", "per_pair: int = 4")
 LESS += (("draws: int = 999", "draws: int = 99"),)
 
@@ -325,8 +312,8 @@ def test_whoever_runs_all_cells_sees_a_failure_at_the_end(lab):
     run_all(page, 60)
     expect = pytest.importorskip("playwright.sync_api").expect
     last = page.locator(".jp-CodeCell").last.locator(".jp-OutputArea-output")
-    said = "Not run, for cell [2] failed: ZeroDivisionError: division by zero"
-    expect(last).to_contain_text(said, timeout=60_000)
+    text = "Not run, for cell [2] failed: ZeroDivisionError: division by zero"
+    expect(last).to_contain_text(text, timeout=60_000)
     page.wait_for_timeout(3000)
     page.locator(".jp-CodeCell .cm-content").last.click()
     page.keyboard.press("Control+Enter")  # what is run later is run

@@ -48,10 +48,10 @@ def table(monkeypatch):
     ],
 )
 def test_the_interval_or_the_p_value_decides(table, interval, p, verdict):
-    found = judge("00_any", [Estimate("more", interval, p=p)])
-    assert found["verdict"][0] == verdict and "less" not in set(found["id"]), "it is not measured"
+    rows = judge("00_any", [Estimate("more", interval, p=p)])
+    assert rows["verdict"][0] == verdict and "less" not in set(rows["id"]), "it is not measured"
     by = "right where it is: above 0.5" + (f", p = {p:g}" if p else "")
-    assert (by in words.page(found)) == (verdict != claims.NO_COUNTERPART)
+    assert (by in words.page(rows)) == (verdict != claims.NO_COUNTERPART)
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_the_interval_or_the_p_value_decides(table, interval, p, verdict):
     ],
 )
 def test_a_paper_is_contradicted_on_its_own_data_only(table, name, value, data, verdict):
-    found = judge("00_any", [Estimate(name, (value,) * 3)], data=data).set_index("id")
-    assert found.loc[name, "verdict"] == verdict
+    rows = judge("00_any", [Estimate(name, (value,) * 3)], data=data).set_index("id")
+    assert rows.loc[name, "verdict"] == verdict
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_a_paper_is_contradicted_on_its_own_data_only(table, name, value, data, 
 def test_what_is_another_quantity_or_cannot_fail_is_told(table, column, value, note):
     table[column] = table[column].mask(table.index == "more", value)
     for measured in (0.4, 0.6):
-        found = judge("00_any", [Estimate("more", (measured,) * 3, note="why")])
-        assert found["verdict"][0] == claims.TOLD and found["note"][0] == note
-        assert f"here: <strong>{measured}</strong>" in words.page(found)
+        rows = judge("00_any", [Estimate("more", (measured,) * 3, note="why")])
+        assert rows["verdict"][0] == claims.TOLD and rows["note"][0] == note
+        assert f"here: <strong>{measured}</strong>" in words.page(rows)
     assert judge("00_any", [])["verdict"][0] == claims.NO_COUNTERPART, "nothing is there to tell"
 
 
@@ -96,8 +96,8 @@ def test_what_is_another_quantity_or_cannot_fail_is_told(table, column, value, n
     ],
 )
 def test_what_a_network_that_cannot_know_does_as_well_is_not_counted(table, ours, theirs, verdict):
-    found = judge("00_any", [Estimate("more", ours)], reference=[Estimate("more", theirs)])
-    assert found["verdict"][0] == verdict and found["reference"][0] == claims.interval(*theirs)
+    rows = judge("00_any", [Estimate("more", ours)], reference=[Estimate("more", theirs)])
+    assert rows["verdict"][0] == verdict and rows["reference"][0] == claims.interval(*theirs)
     carried = judge("00_any", [Estimate("more", ours, reference=theirs)])
     assert carried["verdict"][0] == verdict
     who = [Estimate("less", (1, 0.5, 1.5), {"who": w}) for w in ("Ann", "Bob")]
@@ -107,33 +107,33 @@ def test_what_a_network_that_cannot_know_does_as_well_is_not_counted(table, ours
 
 def test_a_claim_of_the_suite_has_its_own_words_and_may_be_about_several_things(table):
     two = [Estimate("less", (1, 0.5, 1.5), {"who": w}) for w in ("Ann", "Bob")]
-    found = judge("00_any", [*two, Estimate("same", (9, 9, 9))])
-    assert found["claim"].tolist()[1:3] == ["Ann needs less", "Bob needs less"]
-    assert found["of"].tolist()[1:3] == ["Ann", "Bob"] and found["unit"][1] == "s of Ann"
-    assert found["verdict"].tolist() == [
+    rows = judge("00_any", [*two, Estimate("same", (9, 9, 9))])
+    assert rows["claim"].tolist()[1:3] == ["Ann needs less", "Bob needs less"]
+    assert rows["of"].tolist()[1:3] == ["Ann", "Bob"] and rows["unit"][1] == "s of Ann"
+    assert rows["verdict"].tolist() == [
         claims.NO_COUNTERPART, claims.HOLDS, claims.HOLDS, claims.AGREES, claims.NO_COUNTERPART,
     ]  # fmt: skip
-    lines = words.text(found).replace("\xa0", " ").splitlines()
+    lines = words.text(rows).replace("\xa0", " ").splitlines()
     assert lines[1] == "holds: Ann needs less: 1.00 [0.50, 1.50] s of Ann."
     assert lines[3:] == [
         "as in the paper: All nine fit: 9 rows.",
         "no counterpart: People can see it (needs people).",
     ]
-    assert found["paper"][0] == "0.7" and found["cases"][0] == "20"
+    assert rows["paper"][0] == "0.7" and rows["cases"][0] == "20"
 
 
 def test_the_form_of_findings_has_no_code_names_and_no_numbers_that_are_none(table):
     table.loc["more", ["printed", "quantity"]] = "12", "points, the least of <all>"
-    found = judge("00_any", [Estimate("more", (0.75, 0.625, 0.875), p=0.01)])
-    found["seeds"] = ["7 of 8 seeds", "", ""]
-    page = words.page(found)
+    rows = judge("00_any", [Estimate("more", (0.75, 0.625, 0.875), p=0.01)])
+    rows["seeds"] = ["7 of 8 seeds", "", ""]
+    page = words.page(rows)
     assert "here: <strong>0.75\xa0[0.62,\xa00.88]</strong> points</div>" in page
     assert "in the paper: 12 of 20</div>" in page and "7 of 8 seeds" in page
     assert "measured: points, the least of &lt;all&gt;" in page.split("<details>")[1]
     assert page.index("as in the paper") < page.index("More is better")
     assert not {"nan", "None", "NaN"} & {*re.findall(r"\w+", page)} and "<table" not in page
     line = "as in the paper: More is better: 0.75 [0.62, 0.88] points; the paper: 12 of 20; 7 of 8"
-    assert words.text(found).replace("\xa0", " ").splitlines()[0] == f"{line} seeds."
+    assert words.text(rows).replace("\xa0", " ").splitlines()[0] == f"{line} seeds."
     assert {*words.LOOKS} == {*claims.VERDICTS}
 
 
@@ -151,9 +151,9 @@ def test_a_verdict_is_counted_among_the_recorded_seeds(table, tmp_path, monkeypa
     (tmp_path / "seeds.csv").write_text(text)
     monkeypatch.setattr(recorded, "SEEDS", tmp_path / "seeds.csv")
     two = [Estimate("less", (1, 0.5, 1.5), {"who": w}) for w in ("Ann", "Bob")]
-    found = judge("00_any", [Estimate("more", (0.6, 0.55, 0.7)), *two, Estimate("same", (9, 9, 9))])
-    assert claims.in_seeds(found, "00_any") == ["2 of 3 seeds", "3 of 3 seeds", "", "", ""]
-    assert claims.in_seeds(found, "02_c") == [""] * 5
+    made = judge("00_any", [Estimate("more", (0.6, 0.55, 0.7)), *two, Estimate("same", (9, 9, 9))])
+    assert claims.in_seeds(made, "00_any") == ["2 of 3 seeds", "3 of 3 seeds", "", "", ""]
+    assert claims.in_seeds(made, "02_c") == [""] * 5
 
 
 def test_a_claim_that_is_a_row_is_read_from_its_table(table, tmp_path, monkeypatch):
@@ -166,13 +166,13 @@ def test_a_claim_that_is_a_row_is_read_from_its_table(table, tmp_path, monkeypat
     ]
     (tmp_path / "rows.csv").write_text("\n".join(rows))
     monkeypatch.setattr(claims, "ROWS", tmp_path / "rows.csv")
-    shown = pd.DataFrame({"who": ["Ann", "Bob", "Cy"], "size": [1, 2, 3]})
-    shown = shown.assign(gap=[1.0, 3.0, 2.0], gap_low=0.5, high=4.0, p_holm=[0.1, 0.2, 0.3])
-    found = judge("00_any", [Estimate("same", (9, 9, 9))], {"shown": shown, "more": shown})
-    assert found["id"].tolist() == ["more", *["less"] * 3, "same", "people"]
-    ends = found[["measured", "low", "high", "p"]].to_numpy().tolist()
+    people = pd.DataFrame({"who": ["Ann", "Bob", "Cy"], "size": [1, 2, 3]})
+    people = people.assign(gap=[1.0, 3.0, 2.0], gap_low=0.5, high=4.0, p_holm=[0.1, 0.2, 0.3])
+    judged = judge("00_any", [Estimate("same", (9, 9, 9))], {"shown": people, "more": people})
+    assert judged["id"].tolist() == ["more", *["less"] * 3, "same", "people"]
+    ends = judged[["measured", "low", "high", "p"]].to_numpy().tolist()
     assert ends[:3] == [[2, 0.5, 4, 0.3], [1, 0.5, 4, 0.1], [3, 0.5, 4, 0.2]]
-    assert found["of"].tolist()[:4] == ["", "Ann", "Bob", "Cy"]
+    assert judged["of"].tolist()[:4] == ["", "Ann", "Bob", "Cy"]
 
 
 def test_rows_are_of_claims_and_of_tables_that_their_notebooks_show():

@@ -42,20 +42,13 @@ HERE = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 def sweep(folder: Path, *how: str, **environment: str) -> subprocess.Popen:
     """The small sweep, begun with a store of its own, so that every number is computed."""
     config = store.write_text(folder / "small.yml", SMALL)
-    environment = {
-        **os.environ,
-        "PATH": HERE,
-        "SUITE_OUTPUTS": str(folder / "outputs"),
-    } | environment
+    own = {"PATH": HERE, "SUITE_OUTPUTS": str(folder / "outputs")}
     command = [sys.executable, "-m", "snakemake", "-s", "sweeps/context_bias.smk", "--nolock"]
     return subprocess.Popen(
         [*command, "--configfile", str(config), *how],
-        cwd=store.root(),
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+        cwd=store.root(), env=os.environ | own | environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
 
 
 def table(folder: Path, began: subprocess.Popen) -> bytes:
@@ -89,8 +82,8 @@ def test_a_killed_job_is_submitted_again_by_the_generic_plugin(tmp_path, of_one_
         for name in ("submit", "status")
     ]
     how = ["--executor", "cluster-generic", *does, "--jobs", "2", "--retries", "1"]
-    found = table(tmp_path, sweep(tmp_path, *how, "--seconds-between-status-checks", "1"))
-    assert found == of_one_machine[1]
+    made = table(tmp_path, sweep(tmp_path, *how, "--seconds-between-status-checks", "1"))
+    assert made == of_one_machine[1]
     codes = [int(path.read_text()) for path in place.glob("*.rc")]
     assert sorted(codes) == [0, 0, 137], "the world, the table, and the one that was killed"
 
@@ -165,19 +158,10 @@ def slurm(tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_killed_job_is_submitted_again_on_a_real_slurm(tmp_path, of_one_machine, slurm):
-    how = ["--executor", "slurm", "--jobs", "2", "--retries", "1", "--slurm-no-account"]
-    how += [
-        "--slurm-status-command",
-        "squeue",
-    ]  # this Slurm keeps no accounts, which sacct would ask
-    how += [
-        "--slurm-init-seconds-before-status-checks",
-        "5",
-        "--seconds-between-status-checks",
-        "2",
-    ]
-    how += ["--default-resources", "slurm_partition=main", "mem_mb=900", "runtime=30"]
-    began = sweep(tmp_path, *how, "--slurm-logdir", str(tmp_path / "logs"), **slurm)
+    how = "--executor slurm --jobs 2 --retries 1 --slurm-no-account --slurm-status-command squeue"
+    how += " --slurm-init-seconds-before-status-checks 5 --seconds-between-status-checks 2"
+    how += " --default-resources slurm_partition=main mem_mb=900 runtime=30"  # no accounts
+    began = sweep(tmp_path, *how.split(), "--slurm-logdir", str(tmp_path / "logs"), **slurm)
     tell = {"env": {**os.environ, **slurm}, "capture_output": True, "text": True}
     killed = ""
     while not killed and began.poll() is None:
@@ -189,16 +173,10 @@ def test_a_killed_job_is_submitted_again_on_a_real_slurm(tmp_path, of_one_machin
     assert table(tmp_path, began) == of_one_machine[1]
     assert killed, "no job was seen by squeue"
     every = subprocess.run(["scontrol", "show", "job", "-o"], **tell).stdout
-    assert every.count("JobState=COMPLETED") >= 2 and every.count("JobState=COMPLETED") < len(
-        every.splitlines()
-    )
+    assert 2 <= every.count("JobState=COMPLETED") < len(every.splitlines())
 
 
 def test_make_names_the_executor():
-    told = subprocess.run(
-        ["make", "-o", ".venv/ready", "-n", "sweep", "EXECUTOR=slurm", "JOBS=20"],
-        capture_output=True,
-        text=True,
-        cwd=store.root(),
-    ).stdout
+    command = ["make", "-o", ".venv/ready", "-n", "sweep", "EXECUTOR=slurm", "JOBS=20"]
+    told = subprocess.run(command, capture_output=True, text=True, cwd=store.root()).stdout
     assert "--executor slurm --jobs 20 --retries 2" in told and "--cores" not in told

@@ -36,21 +36,18 @@ def verdicts(notebook, estimates, **tables):
 
 
 def test_on_the_papers_own_accuracies_its_claims_agree():
-    found = verdicts("02", claims.of_cross_evaluation(accuracies_like_the_paper()))
+    judged = verdicts("02", claims.of_cross_evaluation(accuracies_like_the_paper()))
     made_up = {  # by the numbers above that the paper's text does not print
         "contexts/pretrained-better",
         "contexts/only-consistent",
         "contexts/C-generalises-worst/NC",
         "contexts/C-on-NC-over-WB",  # printed, but five of a hundred images decide nothing
     }
-    assert (found.drop(made_up & set(found.index)) == AGREES).all()
-    assert len(found) == 11 and NO_COUNTERPART not in set(found)
-
-
-def test_models_that_all_generalise_agree_with_no_claim():
+    assert (judged.drop(made_up & set(judged.index)) == AGREES).all()
+    assert len(judged) == 11 and NO_COUNTERPART not in set(judged)
     table = accuracies_like_the_paper().assign(right=True)
-    found = verdicts("02", claims.of_cross_evaluation(table))
-    assert (found == UNDECIDED).all()
+    judged = verdicts("02", claims.of_cross_evaluation(table))
+    assert (judged == UNDECIDED).all()
 
 
 @pytest.fixture
@@ -88,14 +85,14 @@ def test_on_the_papers_own_paste_counts_its_claims_agree(collection):
     }
     pasted = papers_images(collection, pairs["paste_share"], "taken_share")
     beside = papers_images(collection, pairs["mosaic_share"].dropna(), "flip_share")
-    shown = claims.paste_counts(logits, pasted, collection)
-    found = verdicts(
-        "04", claims.of_pasting(logits, beside, pasted, collection), **{"paste-counts": shown}
+    counts = claims.paste_counts(logits, pasted, collection)
+    judged = verdicts(
+        "04", claims.of_pasting(logits, beside, pasted, collection), **{"paste-counts": counts}
     )
-    papers = found[found.index.str.startswith("contexts/")]
+    papers = judged[judged.index.str.startswith("contexts/")]
     assert (papers == AGREES).all() and len(papers) == 10, papers
     blind = claims.of_pasting(logits, beside, pasted, collection)
-    tables = {"paste-counts": shown, "paste-counts-reference": shown}
+    tables = {"paste-counts": counts, "paste-counts-reference": counts}
     same = judge("04", blind, tables, reference=blind).set_index("id")["verdict"]
     assert (same[papers.index] == BLIND).all(), "a reference that does the same takes all away"
 
@@ -138,10 +135,10 @@ def test_on_the_papers_own_flips_its_claims_agree(collection):
     images = images.assign(mosaics=1, flips=images["flip_share"], kept=1 - images["flip_share"])
     others = set(effects.OF_PAIRS) - set(images)
     images = images.assign(**dict.fromkeys(others, np.nan))
-    shown = effects.of_pairs(images).merge(table, "left", effects.PAIR, suffixes=("", "_paper"))
-    found = verdicts("03", claims.of_mosaics(images, collection), table1=shown)
-    assert found.pop("contexts/sky-of-planes") == NO_COUNTERPART  # no number is printed
-    close = found[found != AGREES]  # printed counts that lie too near to each other to decide
+    pairs = effects.of_pairs(images).merge(table, "left", effects.PAIR, suffixes=("", "_paper"))
+    judged = verdicts("03", claims.of_mosaics(images, collection), table1=pairs)
+    assert judged.pop("contexts/sky-of-planes") == NO_COUNTERPART  # no number is printed
+    close = judged[judged != AGREES]  # printed counts that lie too near to each other to decide
     assert (close == UNDECIDED).all() and len(close) <= 4, close
 
 
@@ -152,10 +149,10 @@ def test_of_other_classes_each_context_has_a_verdict_by_its_flips(collection):
     images = papers_images(collection, {}, "flip_share")
     half = (images["object"] + images["training"]) % 2
     images["flip_share"] = images["context_class"].map(always).fillna(half)
-    found = {(one.claim, one.of["context"]): one for one in claims.of_mosaics(images, collection)}
-    more = {name: found["suite/contexts/flips/more", name].interval for name in ("sky", "table")}
+    ours = {(one.claim, one.of["context"]): one for one in claims.of_mosaics(images, collection)}
+    more = {name: ours["suite/contexts/flips/more", name].interval for name in ("sky", "table")}
     assert more["sky"][0] == pytest.approx(1 - (0 + 0.5 + 0.5) / 3, abs=0.02)
-    judged = judge("03", found.values()).set_index(["id", "of"])["verdict"]
+    judged = judge("03", ours.values()).set_index(["id", "of"])["verdict"]
     expected = {"sky": HOLDS, "park": FAILS, "road": UNDECIDED, "table": UNDECIDED}
     for (claim, of), verdict in judged[
         judged.index.get_level_values(0) == "suite/contexts/flips/most"

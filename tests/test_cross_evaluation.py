@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-import torchvision
 from test_background import CLASSES, image_set
 from torch import nn
 
 from helpers import stats
-from helpers.contexts import claims, effects
+from helpers.contexts import effects
 from helpers.contexts.random_split import hidden
 from helpers.stats.interval import crossed_error
 
@@ -58,15 +57,11 @@ def test_accuracy_is_a_mean_over_trainings_and_images(table):
     assert row["low"] < 0.5 and row["high"] > 0.9  # of three trainings
 
 
-def test_hidden_is_own_minus_the_mean_of_the_others(table):
+def test_hidden_is_own_minus_the_mean_of_the_others_with_the_whiskers_that_are_handed_over(table):
     row = hidden(table, crossed_error).set_index("model").loc["model-C"]
     right = table[table["model"] == "model-C"].groupby("test_set")["right"].mean()
     assert row["drop"] == pytest.approx(right["C"] - right["WB"])
     assert row["drop_low"] <= row["drop"] <= row["drop_high"]
-
-
-def test_whiskers_come_from_the_formula_that_is_handed_over(table):
-    """Notebook 02 hands over its own: whoever edits the cell sees every figure below change."""
 
     def certain(*parts):
         return 0.0, 1.0
@@ -96,20 +91,10 @@ def test_models_on_one_set_are_compared_image_by_image():
     third = rng.random((5, 60)) < 0.5 + 0.1 * np.arange(5)[:, None]
     table = predicted({("a", "C"): first, ("b", "C"): second, ("a", "NC"): third})
     rights = effects.grids(table, *effects.BARS)
-    found = effects.contrast(rights, {("a", "C"): 1, ("b", "C"): -1}, shares=True)
-    assert found == pytest.approx(stats.mean(first.astype(float) - second).interval())
+    ours = effects.contrast(rights, {("a", "C"): 1, ("b", "C"): -1}, shares=True)
+    assert ours == pytest.approx(stats.mean(first.astype(float) - second).interval())
     weights = {("a", "C"): 0.5, ("a", "NC"): 0.5, ("b", "C"): -1}
-    found, one = effects.contrast(rights, weights, shares=True), 0.5 * first - second
-    assert found == pytest.approx(stats.mean([one, third], [1, 0.5]).interval())
+    ours, one = effects.contrast(rights, weights, shares=True), 0.5 * first - second
+    assert ours == pytest.approx(stats.mean([one, third], [1, 0.5]).interval())
     with pytest.raises(KeyError, match="WB"):
         effects.contrast(rights, {("a", "WB"): 1}, shares=True)
-
-
-def test_the_weights_of_the_papers_network_are_those_that_its_table_says():
-    with torch.device("meta"):
-        network = torchvision.models.alexnet(num_classes=4)
-    weights = sum(part.numel() for part in network.parameters()) / 1e6
-    assert (
-        f"{weights:.1f} million weights"
-        in claims.printed("setup").set_index("choice").loc["network", "paper"]
-    )

@@ -37,9 +37,9 @@ def test_the_loss_falls_and_four_frames_are_learned(four, learned):
     _, images, boxes = four
     ours, losses = learned
     assert losses[-1] < 0.4 * losses[0]
-    found = detector.detect(ours, images).query("score > 0.3")
-    found["category"] = pd.Index(street.KINDS).get_indexer(found["category"])
-    taken = match(Frames(four[0], boxes, found, street.KINDS), (0.5,)).taken
+    hits = detector.detect(ours, images).query("score > 0.3")
+    hits["category"] = pd.Index(street.KINDS).get_indexer(hits["category"])
+    taken = match(Frames(four[0], boxes, hits, street.KINDS), (0.5,)).taken
     assert (np.unique(taken) >= 0).sum() >= 0.8 * len(boxes)
 
 
@@ -77,39 +77,39 @@ def folder(four, tmp_path):
 
 def test_a_run_that_was_killed_goes_on_where_it_was(four, learned, folder, monkeypatch):
     names, (ours, _) = four[0]["name"].tolist(), learned
-    given = (ours, folder, names, street.KINDS)
-    whole, said = detector.predict(*given, folder / "whole")
-    assert said == []
-    read, asked = detector._image, []
+    how = (ours, folder, names, street.KINDS)
+    whole, notes = detector.predict(*how, folder / "whole")
+    assert notes == []
+    read, files = detector._image, []
 
     def dies(file):
-        asked.append(file.name)
-        if len(asked) == 3:
+        files.append(file.name)
+        if len(files) == 3:
             raise KeyboardInterrupt
         return read(file)
 
     monkeypatch.setattr(detector, "_image", dies)
     with pytest.raises(KeyboardInterrupt):
-        detector.predict(*given, folder / "killed")
+        detector.predict(*how, folder / "killed")
     [lines] = (folder / "killed").glob("*.lines")
     with lines.open("a") as file:
         file.write('{"name": "half a li')
-    again, _ = detector.predict(*given, folder / "killed")
-    assert asked == [*names[:3], *names[2:]]
+    again, _ = detector.predict(*how, folder / "killed")
+    assert files == [*names[:3], *names[2:]]
     assert again.read_text() == whole.read_text()
     content = json.loads(again.read_text())
     assert [one["name"] for one in content] == names
     score = [label["score"] for one in content for label in one["labels"]]
     np.testing.assert_allclose(score, detector.detect(ours, four[1])["score"])
     assert not list((folder / "killed").glob("*.lines"))
-    detector.predict(*given, folder / "killed")  # reads no image again
-    assert len(asked) == 5
+    detector.predict(*how, folder / "killed")  # reads no image again
+    assert len(files) == 5
 
 
 def test_what_is_missing_or_broken_is_named(four, learned, folder):
     names, (ours, _) = four[0]["name"].tolist(), learned
-    _, said = detector.predict(ours, folder, [*names, "a.jpg", "b.jpg"], ["car", "bus"], folder)
-    assert said == [
+    _, notes = detector.predict(ours, folder, [*names, "a.jpg", "b.jpg"], ["car", "bus"], folder)
+    assert notes == [
         "2 labelled images are missing: a.jpg, b.jpg",
         "the detector does not know, and never finds: bus",
     ]

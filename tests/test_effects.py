@@ -45,8 +45,8 @@ def planted(classes=CLASSES, pull=PULL, n=25, noise=0.5, trainings=3):
 
 def test_effects_against_loops():
     single, mosaic, table, classes = planted()
-    found = effects.of_pairs(per_image(single, mosaic, table, classes))
-    for row in found.itertuples():
+    pairs = effects.of_pairs(per_image(single, mosaic, table, classes))
+    for row in pairs.itertuples():
         o, c = classes.index(row.object_class), classes.index(row.context_class)
         apart, flips, kept, before = [], 0, 0, {}
         pair = ("context", row.object_class, row.context_class)
@@ -76,18 +76,9 @@ def test_intervals_are_of_images_not_mosaics():
     for per_context in (1, 5):
         table = mosaics.design(labels, {"b": range(9)}, "ab", per_context=per_context)
         images = per_image(single, single[:, table["object"]], table, "ab")
-        found = effects.of_pairs(images).iloc[0]
-        widths.append(found["mosaic_distance_high"] - found["mosaic_distance_low"])
+        pair = effects.of_pairs(images).iloc[0]
+        widths.append(pair["mosaic_distance_high"] - pair["mosaic_distance_low"])
     assert widths[0] == pytest.approx(widths[1])
-
-
-def test_a_class_without_a_context_of_its_own():
-    contexts = {"a": range(6), "b": range(6)}
-    table = mosaics.design(torch.tensor([0, 0, 1, 1, 2, 2]), contexts, "abc", per_context=2)
-    rng = np.random.default_rng(0)
-    logits = rng.normal(size=(1, 6, 3)), rng.normal(size=(1, len(table), 3))
-    images = per_image(*logits, table, "abc")
-    assert list(effects.of_pairs(images)["context_class"]) == ["a", "a", "b", "b"]
 
 
 def test_logits_that_do_not_fit_are_refused():
@@ -105,10 +96,10 @@ def images(effect, seed, noise=1.0, n=25, trainings=5):
     rng, parts = np.random.default_rng(seed), []
     training, image = (index.ravel() for index in np.indices((trainings, n)))
     for (object_class, context_class), mean in effect.items():
-        found = {"training": training, "object": image}
-        found |= {"object_class": object_class, "context_class": context_class}
-        found["context_effect"] = mean + rng.normal(0, noise, trainings * n)
-        parts.append(pd.DataFrame(found))
+        rows = {"training": training, "object": image}
+        rows |= {"object_class": object_class, "context_class": context_class}
+        rows["context_effect"] = mean + rng.normal(0, noise, trainings * n)
+        parts.append(pd.DataFrame(rows))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -142,12 +133,12 @@ def test_agreement_is_spearmans_over_pairs_and_resamples_trainings_and_images():
         effects.agreement(first, first.assign(context_effect=0.0), "context_effect")
     ).all()
     values = [effects.grids(t, "context_effect", effects.PAIR) for t in (first, second)]
-    rng, found = np.random.default_rng(7), []
+    rng, rhos = np.random.default_rng(7), []
     for _ in range(1000):
         means, some = [], rng.integers(5, size=5)
         for of_pair in values:
             drawn = {name: rng.integers(25, size=25) for name in "abcd"}
             means.append([of_pair[c, o][some][:, drawn[o]].mean() for o, c in PAIRS])
-        found.append(scipy.stats.spearmanr(*means).statistic)
+        rhos.append(scipy.stats.spearmanr(*means).statistic)
     tail = scipy.stats.norm.cdf(scipy.stats.t.ppf(0.025, 4) * np.sqrt(5 / 4))
-    assert [ours.low, ours.high] == pytest.approx(np.quantile(found, [tail, 1 - tail]), abs=0.06)
+    assert [ours.low, ours.high] == pytest.approx(np.quantile(rhos, [tail, 1 - tail]), abs=0.06)

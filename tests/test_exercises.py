@@ -66,11 +66,12 @@ def test_a_wrong_number_gets_the_hint_that_fits(lab, capsys, value, hint):
     assert capsys.readouterr().out.startswith("not right yet: ") and not exercises.RIGHT
     with pytest.MonkeyPatch.context() as graded:
         graded.setenv("NBGRADER_EXECUTION", "autograde")
-        with pytest.raises(AssertionError, match=hint):
+        with pytest.raises(exercises.Wrong, match=hint) as refusal:
             answer(value)
+    assert refusal.value._render_traceback_() == [str(refusal.value)]
 
 
-def test_large_and_small_numbers_are_rounded_to_three_digits():
+def test_numbers_are_rounded_to_three_digits_and_right_before_they_are_wrong(capsys):
     answer(4.71, 4.7123)
     answer(-12.3, -12.27)
     answer(0.012, 0.01234)
@@ -78,14 +79,11 @@ def test_large_and_small_numbers_are_rounded_to_three_digits():
     for value, wanted in ((4.6, 4.7123), (12.3, 12.4), (0.4, 0.0)):
         with pytest.raises(AssertionError):
             answer(value, wanted)
-
-
-def test_a_wrong_value_that_equals_the_right_one_is_right(capsys):
     answer(0.25, 0.25)
-    assert "right (1" in capsys.readouterr().out
+    assert "not right" not in capsys.readouterr().out, "also where it equals a known wrong one"
 
 
-def test_an_answer_that_is_missing_is_said_to_be_and_right_ones_are_counted(lab, capsys):
+def test_answers_that_are_missing_or_in_part_are_said_to_be_and_right_ones_are_counted(lab, capsys):
     answer(None, number=1)
     answer(0.432, number=2)
     answer(0.432, number=3)
@@ -94,20 +92,11 @@ def test_an_answer_that_is_missing_is_said_to_be_and_right_ones_are_counted(lab,
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == ["not answered yet", "right (1 of 3 exercises)", "right (2 of 3 exercises)"]
     assert lines[3].startswith("not right yet") and lines[4] == "right (2 of 3 exercises)"
-
-
-def test_an_answer_of_which_a_part_is_missing_says_so(lab, capsys):
     for parts in ((POINTS, None), (0.1, None), (None, None)):
         with exercises.check(1, 3, *parts):
             exercises.same(parts[1], 0.3, "a share")
     told = capsys.readouterr().out.splitlines()
     assert told == 2 * ["not answered yet (1 of 2 parts are there)"] + ["not answered yet"]
-
-
-def test_where_it_is_graded_what_is_missing_raises_its_sentence_alone():
-    with pytest.raises(exercises.Wrong, match="not answered yet") as refusal:
-        answer(None)
-    assert refusal.value._render_traceback_() == ["not answered yet"]
 
 
 def test_a_check_whose_lesson_was_not_run_says_so(lab, capsys):
@@ -168,14 +157,14 @@ def lesson_03():
         halves = [half.double().sum((1, 2, 3)) for half in images.split(4, -1)]
         return torch.stack([torch.stack(halves, 1) * times for times in (1.0, 1.5)])
 
-    given = {"torch": torch, "grid": grid, "exercises": exercises, "trained": [], "width": 8}
-    given |= {"squeeze": squeeze, "join": join, "own": {"squeeze": squeeze, "join": join}}
-    given |= {"classes": ["bench", "plane"], "label": "bench", "other": "plane"}
-    given["objects"] = SimpleNamespace(of=lambda label: SimpleNamespace(images=images))
-    given["effects"] = effects
-    given["pairs"] = pd.DataFrame([["plane", "bench", 1.0]], columns=[*effects.PAIR, "drop"])
-    given["context_of"] = {"plane": "sky"}
-    return given | {"models": SimpleNamespace(logits=logits)}, images
+    space = {"torch": torch, "grid": grid, "exercises": exercises, "trained": [], "width": 8}
+    space |= {"squeeze": squeeze, "join": join, "own": {"squeeze": squeeze, "join": join}}
+    space |= {"classes": ["bench", "plane"], "label": "bench", "other": "plane"}
+    space["objects"] = SimpleNamespace(of=lambda label: SimpleNamespace(images=images))
+    space["effects"] = effects
+    space["pairs"] = pd.DataFrame([["plane", "bench", 1.0]], columns=[*effects.PAIR, "drop"])
+    space["context_of"] = {"plane": "sky"}
+    return space | {"models": SimpleNamespace(logits=logits)}, images
 
 
 GREY = {
@@ -190,22 +179,22 @@ GREY = {
 @pytest.mark.parametrize("form", GREY)
 @pytest.mark.parametrize("own", [squeeze, as_torchvision])
 def test_grey_mosaics_are_right_in_any_form_and_after_the_method_was_changed(lesson_03, form, own):
-    given, images = lesson_03
+    space, images = lesson_03
     half = squeeze(images, 8, 4)
     made = join([half, torch.full_like(half, 128)], 1, 2)
-    two = [given["models"].logits([], one) for one in (images, made)]
+    two = [space["models"].logits([], one) for one in (images, made)]
     apart = [((of[..., 0] - of[..., 1]) / 2**0.5).mean() for of in two]
     answers = {"grey": GREY[form](made), "grey_drop": apart[0] - apart[1]}
     answers["own"] = {"squeeze": own, "join": join}
-    exec(checks("03_contextualized_mosaics")[1], given | answers)
+    exec(checks("03_contextualized_mosaics")[1], space | answers)
     assert {2} == exercises.RIGHT
 
 
 def test_grey_mosaics_of_another_shape_are_told_theirs(lesson_03):
-    given, images = lesson_03
+    space, images = lesson_03
     for made, told in ((images.permute(0, 2, 3, 1), r"these are \(4, 8, 8, 3\)"), (images[0], "8")):
         with pytest.raises(AssertionError, match=told):
-            exec(checks("03_contextualized_mosaics")[1], given | {"grey": made, "grey_drop": 1})
+            exec(checks("03_contextualized_mosaics")[1], space | {"grey": made, "grey_drop": 1})
 
 
 @pytest.mark.parametrize(
@@ -219,17 +208,17 @@ def test_grey_mosaics_of_another_shape_are_told_theirs(lesson_03):
 )
 def test_what_is_no_crop_is_told_why(crop, hint):
     images = SimpleNamespace(images=torch.arange(384, dtype=torch.uint8).reshape(2, 3, 8, 8))
-    given = {"objects": images, "height": 8, "width": 8, "exercises": exercises, "torch": torch}
+    space = {"objects": images, "height": 8, "width": 8, "exercises": exercises, "torch": torch}
     with pytest.raises(AssertionError, match=hint):
-        exec(checks("03_contextualized_mosaics")[2], given | {"crop": crop, "crop_drop": 1.0})
+        exec(checks("03_contextualized_mosaics")[2], space | {"crop": crop, "crop_drop": 1.0})
 
 
 @pytest.fixture(scope="module")
 def lesson_09():
     tables = of_blocks.tables()
     compas, six = (of_blocks.counted(tables[name]) for name in ("compas", "six groups"))
-    given = {"np": np, "blocks": blocks, "without_bias": without_bias, "exercises": exercises}
-    return given | {"compas": compas, "six": six}
+    space = {"np": np, "blocks": blocks, "without_bias": without_bias, "exercises": exercises}
+    return space | {"compas": compas, "six": six}
 
 
 def log_ratio(f_i, f_j):
@@ -240,26 +229,20 @@ def log_ratio(f_i, f_j):
     ("number", "answers", "hint"),
     [
         (0, {"opportunity": 0.227}, ""),
-        (0, {"opportunity": np.array([0.22681])}, ""),
         (0, {"opportunity": -0.227}, "sign"),
         (0, {"opportunity": 22.7}, "percent"),
         (0, {"opportunity": 0.228}, "not charged again"),
         (0, {"opportunity": 0.2633}, "of all rows"),
-        (0, {"opportunity": None}, "not answered yet"),
         (1, {"log_ratio": log_ratio, "largest": 0.947}, "largest over all"),
         (1, {"log_ratio": lambda i, j: log_ratio(j, i), "largest": 1.0}, "other way round"),
         (1, {"log_ratio": None, "largest": None}, "not answered yet"),
         (2, {"enough": 1_000_000.0}, ""),
-        (2, {"enough": np.int64(1_000_000)}, ""),
         (2, {"enough": 100_000}, "take more rows"),
         (2, {"enough": 10_000_000}, "fewer rows"),
         (2, {"enough": 50_000}, "a power of ten"),
-        (2, {"enough": None}, "not answered yet"),
     ],
 )
-def test_the_exercises_of_09_take_right_answers_and_say_what_is_wrong(
-    lesson_09, number, answers, hint
-):
+def test_exercises_of_09_take_right_answers_and_say_what_is_wrong(lesson_09, number, answers, hint):
     source = checks("09_bias_building_blocks")[number]
     if not hint:
         exec(source, lesson_09 | answers)

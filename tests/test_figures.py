@@ -49,13 +49,13 @@ def tables(classes, n=2):
 
 
 def test_the_papers_classes_have_the_papers_colours():
-    found = figures.palette(PAPER)
-    assert list(found) == list(PAPER)
-    hue = {name: np.array([int(c[i : i + 2], 16) for i in (1, 3, 5)]) for name, c in found.items()}
+    ours = figures.palette(PAPER)
+    assert list(ours) == list(PAPER)
+    hue = {name: np.array([int(c[i : i + 2], 16) for i in (1, 3, 5)]) for name, c in ours.items()}
     assert hue["bench"].argmax() == 1 and hue["mug"].argmax() == 0 and hue["plane"].argmax() == 2
     assert np.ptp(hue["fire hydrant"]) == 0  # grey
     by_context = figures.palette(EIGHT[:4], CONTEXT_OF)
-    assert by_context["airplane"] == found["plane"] and by_context["kangaroo"] == found["bench"]
+    assert by_context["airplane"] == ours["plane"] and by_context["kangaroo"] == ours["bench"]
 
 
 @pytest.mark.parametrize("classes", [PAPER, EIGHT])
@@ -95,43 +95,40 @@ def test_stars_and_triangles_are_means_of_all_points():
     nothing = claims.printed("distance").iloc[:0]
     fig = figures.logit_panels(points, nothing, figures.palette(PAPER), {})
     marks = [n for ax in fig.axes for n in ax.lines if n.get_marker() in ("^", "*")]
-    shown = points[points["kind"].isin(["single", "context"])]
-    means = shown.groupby(["object_class", "context_class", "kind"])["object_logit"].mean()
+    drawn = points[points["kind"].isin(["single", "context"])]
+    means = drawn.groupby(["object_class", "context_class", "kind"])["object_logit"].mean()
     assert {round(float(n.get_xdata()[0]), 6) for n in marks} == {*means.round(6)}
 
 
-def test_flips_are_drawn_as_counts_beside_the_papers():
+def test_pairs_are_drawn_beside_the_papers():
     _, pairs = tables(PAPER)
     printed = pairs[["object_class", "context_class"]].assign(flips=range(12))
-    fig = figures.flip_counts(pairs, figures.palette(PAPER), {}, printed)
-    drawn = {
-        round(float(x), 9) for line in fig.axes[0].lines for x in np.atleast_1d(line.get_xdata())
-    }
-    assert {round(x, 9) for x in pairs["flips"]} | {*range(12)} <= drawn
+    printed = printed.assign(mosaic=77.0, single=88.0)
+    figure_8, figure_10 = (
+        draw(pairs, figures.palette(PAPER), {}, printed)
+        for draw in (figures.flip_counts, figures.table_1_distances)
+    )
+    for fig, columns, theirs in (
+        (figure_8, ["flips"], {*range(12)}),
+        (figure_10, ["mosaic_distance", "single_distance"], {77.0, 88.0}),
+    ):
+        drawn = [np.atleast_1d(line.get_xdata()) for line in fig.axes[0].lines]
+        drawn = {round(float(x), 9) for xs in drawn for x in xs}
+        assert {round(x, 9) for x in pairs[columns].to_numpy().ravel()} | theirs <= drawn
     most = pairs.loc[pairs["flips"].idxmax(), "object_class"]
-    assert f"here {most}" in fig.legends[0].get_title().get_text()
-
-
-def test_figure_10_shows_table_1():
-    _, pairs = tables(PAPER)
-    printed = pairs[["object_class", "context_class"]].assign(mosaic=77.0, single=88.0)
-    fig = figures.table_1_distances(pairs, figures.palette(PAPER), {}, printed)
-    ax = fig.axes[0]
-    drawn = {round(float(x), 9) for line in ax.lines for x in np.atleast_1d(line.get_xdata())}
-    for name in ("mosaic_distance", "single_distance"):
-        assert {round(x, 9) for x in pairs[name]} <= drawn
-    assert len(ax.get_yticks()) == 12 and {77.0, 88.0} <= drawn
-    assert "12 pairs" in fig.legends[0].get_title().get_text()
+    assert f"here {most}" in figure_8.legends[0].get_title().get_text()
+    assert len(figure_10.axes[0].get_yticks()) == 12
+    assert "12 pairs" in figure_10.legends[0].get_title().get_text()
 
 
 def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(tmp_path, shell):
     kept = []
     for folder in (tmp_path / "a", tmp_path / "b"):
-        with capture_output() as found:
+        with capture_output() as cell:
             figures.show(figures.causal_graphs(), "figure-03", "Three <graphs>", folder)
         kept.append([(folder / f"figure-03.{end}").read_bytes() for end in ("png", "svg")])
         assert not plt.get_fignums()
-    (output,) = found.outputs
+    (output,) = cell.outputs
     assert output.data["text/plain"] == "Figure figure-03: Three <graphs>"
     assert 'alt="Three &lt;graphs&gt;"' in output.data["text/html"]
     assert ">Three &lt;graphs&gt;</figcaption>" in output.data["text/html"]
@@ -142,14 +139,14 @@ def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(tmp_p
 
 def test_show_keeps_the_stored_picture_small(tmp_path, shell):
     noise = torch.randint(0, 256, (4, 3, 96, 96), dtype=torch.uint8)
-    with capture_output() as found:
+    with capture_output() as cell:
         figures.show(figures.image_grid({"noise": noise}), "n", "Noise")
-    assert len(found.outputs[0].data["text/html"]) * 3 / 4 <= 151_000
+    assert len(cell.outputs[0].data["text/html"]) * 3 / 4 <= 151_000
     assert not list(tmp_path.iterdir())
 
 
 def test_whiskers_are_lengths_and_none_where_there_is_no_interval():
     whiskers = figures.style.whiskers
     assert whiskers(2.0, 1.5, 4.0).tolist() == [[0.5], [2.0]]
-    found = whiskers([1.0, 1.0, np.nan], [0.5, 1.0 + 1e-16, 0], [1.5, np.nan, 1])
-    assert found.tolist() == [[0.5, 0, 0], [0.5, 0, 0]]
+    three = whiskers([1.0, 1.0, np.nan], [0.5, 1.0 + 1e-16, 0], [1.5, np.nan, 1])
+    assert three.tolist() == [[0.5, 0, 0], [0.5, 0, 0]]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from torch import nn
 
 from helpers import explain, focus
 from helpers.data import Collection, ImageSet
-from helpers.focus import networks
+from helpers.focus import networks, rating
 from helpers.focus.mosaics import IMAGES, TARGETS
 from helpers.focus.networks import Model
 from helpers.models.recipe import Recipe
@@ -267,7 +268,7 @@ def test_an_interrupted_rating_goes_on_with_the_next_training(calls, monkeypatch
     assert len(calls) == 3 and found["training"].nunique() == 3
 
 
-def test_whatever_decides_the_scores_names_what_is_kept(calls):
+def test_whatever_decides_the_scores_names_what_is_kept(calls, monkeypatch):
     def rate(model=None, images=None, table=None, method="gradcam", **more):
         table = made(3) if table is None else table
         focus.rate(model or small(), images or image_set(), table, method, **more)
@@ -282,6 +283,13 @@ def test_whatever_decides_the_scores_names_what_is_kept(calls):
     assert rate(shape="squeezed") == 7
     assert rate(model=small("badc")) == 8
     assert rate() == 8
+    own = small()
+    own.trainings[0].__class__ = type("Own", (Small,), {"__module__": "__main__"})
+    assert rate(model=own) == 9
+    own.trainings[0].std = 0.5
+    assert rate(model=own) == 10, "nor is an edited network of the reader's taken for the old one"
+    monkeypatch.setattr(rating, "SCORING", SimpleNamespace(digest=lambda: "edited"))
+    assert rate() == 11, "walks/test_edits.py edits each function that decides the digest"
 
 
 @pytest.mark.parametrize(("logits", "lacking"), [("abc", "d"), ("a", "b")])

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 import torch
 from torch import nn
-from torchvision.models import squeezenet1_0, vgg11_bn
+from torchvision.models import vgg11_bn
 from torchvision.models.resnet import BasicBlock, ResNet
 
 from helpers import explain, focus, models
-from helpers.data import Collection, ImageSet
+from helpers.data import ImageSet
 from helpers.explain import grid, layers, lrp
-from helpers.focus import controls, networks, rating
+from helpers.focus import controls, rating
 from helpers.focus.mosaics import TARGETS
 from helpers.focus.networks import Model
 from helpers.models import reduced
@@ -161,18 +161,3 @@ def test_lrp_that_loses_relevance_is_refused_and_the_run_says_so(images, monkeyp
     rated = rating.ratings([model], {"C": images}, table, ["gradcam", "lrp"])
     assert set(rated["method"]) == {"GradCAM"} and rated["training"].value_counts().nunique() == 1
     assert "does not conserve" in rated.attrs["refused"]["refused C", "lrp"]
-
-
-def test_classes_of_a_network_as_it_is(images, tmp_path):
-    named = ("Goldfish", "great_white shark", "207", "tench")
-    weights = tmp_path / "squeezenet.pth"
-    torch.save(squeezenet1_0().state_dict(), weights)
-    recipe = Recipe("squeezenet1_0", networks.AS_IT_IS, str(weights))
-
-    def model(classes):
-        sets = {"C": replace(images, classes=classes)}
-        return networks.model(Collection("folder", classes, sets), recipe, 0)
-
-    assert list(model(named).logit.values()) == [1, 2, 207, 0]
-    with pytest.raises(ValueError, match="no ImageNet category"):
-        model(CLASSES)

@@ -1,22 +1,17 @@
 """*Focus!* as `PRESET=paper` and `paper-tuned` ask for it, through the notebooks, on small archives
-that a local server serves in the layout that the authors' public code writes: `NAME_mosaic/data/
-0.jpg` ..., and an index with a row a mosaic.
+that a local server serves in the layout that the authors' public code writes.
 
-The images are noise of a class's colour, and the networks' weights are random: no number here
-tells anything of the paper. LIME's 1,000 samples are left out."""
+The images are noise, and the networks' weights are random: no number here tells anything of the
+paper. LIME's 1,000 samples are left out."""
 
-import io
 import json
-import zipfile
 
-import numpy as np
 import pandas as pd
 import pytest
 import yaml
 from executed import copied, executed, printed, readdressed
-from PIL import Image
 from safetensors.torch import save_file
-from test_sources_archives import Server, zipped
+from test_sources_archives import Server, mosaics_of_focus, zipped
 
 from helpers import data, models, store
 from helpers.data import published
@@ -30,40 +25,14 @@ ARCHITECTURES = ["squeezenet1_0", "resnet18"]
 pytestmark = pytest.mark.slow
 
 
-def archive(name: str, classes: list[int], images: int, each: int) -> bytes:
-    """Mosaics of two target images and two others, as the authors' `multiclass_mosaic_creation`."""
-    rng, members, rows = np.random.default_rng(0), {}, []
-    shown = {}
-    for label in classes:
-        noise = rng.integers(0, 120, (images, SIDE, SIDE, 3), dtype=np.uint8)
-        noise[..., label % 3] += 100
-        shown |= {(label, f"{label}_{i}.jpg"): noise[i] for i in range(images)}
-    for target in classes:
-        own = [key for key in shown if key[0] == target]
-        others = [key for key in shown if key[0] != target]
-        for number in range(each):
-            two = [own[(2 * number + i) % images] for i in range(2)]
-            four = two + [others[i] for i in rng.choice(len(others), 2, replace=False)]
-            four = [four[i] for i in rng.permutation(4)]
-            cells, file = [shown[key] for key in four], io.BytesIO()
-            whole = np.vstack([np.hstack(cells[:2]), np.hstack(cells[2:])])
-            Image.fromarray(whole).save(file, "JPEG")
-            members[f"{name}_mosaic/data/{len(rows)}.jpg"] = file.getvalue()
-            row = {"filename": f"{len(rows)}.jpg"} | {f"filename_{i}": four[i][1] for i in range(4)}
-            rows.append(
-                row | {f"label_{i}": four[i][0] for i in range(4)} | {"target_class": target}
-            )
-    index = pd.DataFrame(rows).to_csv(index=False)
-    return zipped(members | {f"{name}_mosaic/{name.removesuffix('2012')}.csv": index})
-
-
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     """A copy of the project that knows the server, with random weights for 1,000 classes."""
     folder, served = copied(tmp_path_factory.mktemp("focus")), Server()
-    served.files["ilsvrc2012_mosaic.zip"] = archive("ilsvrc2012", [39, 84, 207], 6, 4)
-    for name in ("catsdogs", "mit67", "mame"):
-        served.files[f"{name}_mosaic.zip"] = archive(name, [0, 1], 20, 16)
+    sizes = {"ilsvrc2012": (4, SIDE, 6, ["39", "84", "207"])}
+    sizes |= dict.fromkeys(("catsdogs", "mit67", "mame"), (16, SIDE, 20))
+    for name, given in sizes.items():
+        served.files[f"{name}_mosaic.zip"] = zipped(mosaics_of_focus(*given, name=name)[0])
     readdressed(folder / "helpers/data/published.py", URL, served)
     for name in ARCHITECTURES:
         weights = models.build(name, 1000, seed=1).network.state_dict()
@@ -126,24 +95,6 @@ def test_the_three_other_sets_with_a_network_fine_tuned_on_the_tiles_other_image
     shares = pd.read_csv(tables / "accuracies.csv")
     assert len(shares) == 3
     assert (shares["images"] < 40).all(), "the test images only: the others were trained on"
-
-
-def test_a_mosaic_that_the_archive_lacks_is_named(project, tmp_path, monkeypatch):
-    """Lost, or under another name than the index has."""
-    whole = archive("mame", [0, 1], 4, 3)
-    with zipfile.ZipFile(io.BytesIO(whole)) as content:
-        members = {name: content.read(name) for name in content.namelist()}
-    members["mame_mosaic/data/4-copy.jpg"] = members.pop("mame_mosaic/data/4.jpg")
-    del members["mame_mosaic/data/2.jpg"]
-    _, served = project
-    served.files["mame_mosaic.zip"], kept = zipped(members), served.files["mame_mosaic.zip"]
-    monkeypatch.setattr(published, "URL", served.url)
-    monkeypatch.setattr(store, "root", lambda: tmp_path)
-    with pytest.raises(
-        ValueError, match=r"mame: 2 mosaics of the index are not .*: 2\.jpg, 4\.jpg"
-    ):
-        data.load(Images("focus", archives=["mame"], size=SIDE))
-    served.files["mame_mosaic.zip"] = kept
 
 
 def test_a_class_that_no_mosaic_asks_for_is_named(project, tmp_path, monkeypatch):

@@ -6,12 +6,11 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
-from front import PICTURE, README, age, readme, sentence
+from front import PICTURE, README, age, readme
 from PIL import Image
 
 from helpers import recorded, store
 from helpers.focus import claims
-from helpers.suite import claims as judging
 from helpers.suite import notebooks
 
 
@@ -49,20 +48,6 @@ def test_the_three_findings_are_those_of_the_recorded_tables():
         medians.append(np.median([min(one) / max(one) for one in shares]))
     number = float(re.search(r"by (0\.\d+) lower", third)[1])
     assert number == pytest.approx(medians[0] - medians[1], abs=0.03)
-
-
-def test_the_sentence_of_all_seeds_counts_the_recorded_table():
-    """Beside a count of texts by hand, one claim after the other."""
-    rows: dict = {}
-    for line in (recorded.DATA / "seeds.csv").read_text().splitlines()[1:]:
-        lesson, claim, *of, seed, verdict, _ = line.split(",")
-        rows.setdefault((lesson, claim, *of), {})[seed] = verdict
-    judged = [{*of.values()} for of in rows.values() if {*of.values()} - {"told", "no counterpart"}]
-    same, right = sum(len(of) == 1 for of in judged), {"holds", "as in the paper", judging.BLIND}
-    turned = [of for of in judged if of & right and of & {"does not hold", judging.DIFFERS}]
-    text = sentence()
-    assert f"Of {len(judged)} verdicts of" in text and f"{same} come out the same in all 8" in text
-    assert f"{len(judged) - same} differ" in text and "none is turned over" in text and not turned
 
 
 def test_00_shows_them_before_any_list():

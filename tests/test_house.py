@@ -59,8 +59,8 @@ def test_no_file_of_a_room_is_in_a_circle():
     after = {}
     for path in FILES:
         name = path.relative_to(package).with_suffix("").as_posix()
-        found = imported(path, ast.walk(ast.parse(path.read_text())))
-        paths = {one.replace(".", "/") for one in found}
+        names = imported(path, ast.walk(ast.parse(path.read_text())))
+        paths = {one.replace(".", "/") for one in names}
         after[name] = {one for one in paths if (package / f"{one}.py").is_file()} - {name}
     while free := [name for name, others in after.items() if not others & after.keys()]:
         for name in free:

@@ -35,14 +35,14 @@ def python(code: str, **changes: str) -> subprocess.CompletedProcess:
 def first_imports(path: Path) -> list[str]:
     """The roots of what a notebook imports up to and with its first import of helpers."""
     code = "\n".join(c.source for c in nbformat.read(path, 4).cells if c.cell_type == "code")
-    found = []
+    roots = []
     for line in code.splitlines():
         words = line.split()
         if words[:1] in (["import"], ["from"]):
-            found.append(words[1].split(".")[0].rstrip(","))
-            if found[-1] == "helpers":
+            roots.append(words[1].split(".")[0].rstrip(","))
+            if roots[-1] == "helpers":
                 break
-    return found
+    return roots
 
 
 # digests of what is computed
@@ -54,8 +54,8 @@ def test_every_digest_is_the_stored_one():
     if kernels.other_versions():
         pytest.skip(f"other libraries than the locked ones: {kernels.other_versions()}")
     stored = json.loads(kernels.STORED.read_text())
-    found = kernels.digests()
-    assert found == stored, "renew with `python tests/kernels.py --write` if the code changed"
+    today = kernels.digests()
+    assert today == stored, "renew with `python tests/kernels.py --write` if the code changed"
 
 
 # the pins are set, and in force
@@ -64,14 +64,14 @@ def test_every_digest_is_the_stored_one():
 def test_the_pins_are_set_before_torch_in_every_notebook():
     assert len(NOTEBOOKS) > 8
     for path in NOTEBOOKS:
-        found = first_imports(path)
-        heavy = set(found) - {"helpers", *sys.stdlib_module_names}
-        assert found[-1:] == ["helpers"], f"{path.name} never imports helpers"
+        roots = first_imports(path)
+        heavy = set(roots) - {"helpers", *sys.stdlib_module_names}
+        assert roots[-1:] == ["helpers"], f"{path.name} never imports helpers"
         assert not heavy, f"{path.name} imports {heavy} before helpers, which pins the kernels"
 
 
 @pinnable
-def test_the_pins_are_in_force():
+def test_the_pins_are_in_force_and_numpy_knows_the_names_that_it_is_told_not_to_use():
     assert {name: os.environ[name] for name in helpers.PINS} == helpers.PINS
     assert torch.backends.cpu.get_cpu_capability() == "AVX2"
     assert torch.get_num_threads() == 1
@@ -79,11 +79,6 @@ def test_the_pins_are_in_force():
     blas = [lib for lib in libraries.values() if lib["internal_api"] == "openblas"]
     assert {lib["architecture"] for lib in blas} == {"Haswell"}
     assert {lib["num_threads"] for lib in libraries.values()} == {1}
-
-
-@pinnable
-def test_numpy_knows_the_names_that_it_is_told_not_to_use():
-    """Names of another version would change nothing, silently."""
     dispatched = np._core._multiarray_umath.__cpu_dispatch__
     told = helpers.PINS["NPY_DISABLE_CPU_FEATURES"].split()
     assert sorted(dispatched) == sorted(told)
@@ -96,11 +91,11 @@ def test_convolutions_and_matrix_products_say_that_they_are_pinned():
         "import helpers, torch; x = torch.rand(32, 16, 24, 24, requires_grad=True);"
         "torch.nn.Conv2d(16, 16, 3)(x).sum().backward(); torch.rand(64, 64) @ torch.rand(64, 64)"
     )
-    said = python(code, ONEDNN_VERBOSE="1", MKL_VERBOSE="1").stdout.splitlines()
-    ran = [line for line in said if "convolution" in line]
+    lines = python(code, ONEDNN_VERBOSE="1", MKL_VERBOSE="1").stdout.splitlines()
+    ran = [line for line in lines if "convolution" in line]
     assert len(ran) >= 3  # forward, and backward to weights and data
     assert all("avx2" in line and "avx512" not in line for line in ran)
-    products = [line for line in said if "GEMM" in line]
+    products = [line for line in lines if "GEMM" in line]
     assert products
     assert all("CNR:COMPATIBLE" in line for line in products)
 
@@ -116,49 +111,13 @@ def test_the_switch_turns_the_pins_off():
 
 
 @pinnable
-def test_numpy_imported_first_is_said_once_and_changes_nothing_else():
+def test_who_imports_numpy_first_is_told_once_and_a_child_that_inherits_the_pins_is_not():
     run = python("import numpy, helpers, helpers.store; print(numpy.ones(2).sum())")
     assert run.stdout == "2.0\n"
     assert run.stderr.count("numpy was imported before helpers") == 1
     assert "Import helpers first" in run.stderr
-
-
-@pinnable
-def test_a_child_that_inherits_the_pins_may_import_numpy_first():
     run = python("import numpy, helpers; print(helpers.unpinned)", **helpers.PINS)
     assert (run.stdout, run.stderr) == ("None\n", "")
 
 
-@pytest.mark.parametrize(
-    ("processor", "said"),
-    [("flags\t\t: fpu avx fma", "Linux on x86-64"), ("flags\t\t: fma avx2", "None"), ("", "Linux")],
-)
-def test_a_processor_without_avx2_is_not_pinned(tmp_path, monkeypatch, processor, said):
-    monkeypatch.setattr(helpers, "PROCESSOR", tmp_path / "cpuinfo")
-    monkeypatch.setattr(os, "environ", dict(helpers.PINS))
-    if processor:
-        helpers.PROCESSOR.write_text(processor)
-    assert said in str(helpers._pin())
-
-
 # whose numbers
-
-
-@pinnable
-def test_a_pinned_machine_gives_the_suites_own_numbers():
-    assert kernels.own_numbers()
-
-
-def test_other_numbers_are_explained(monkeypatch):
-    monkeypatch.setattr(helpers, "unpinned", None)
-    monkeypatch.setattr(kernels, "default_device", lambda: torch.device("cpu"))
-    monkeypatch.setattr(kernels, "other_versions", lambda: [])
-    assert "for a reason that is not known" in kernels.why_not()
-    monkeypatch.undo()
-    monkeypatch.setattr(helpers, "unpinned", None)
-    monkeypatch.setattr(kernels, "version", lambda name: "0.1")
-    assert "torch 0.1 for 2." in kernels.why_not()
-    monkeypatch.setattr(kernels, "default_device", lambda: torch.device("cuda"))
-    assert "torch computes on cuda" in kernels.why_not()
-    monkeypatch.setattr(helpers, "unpinned", "the pins are turned off by SUITE_PINNED=0")
-    assert "turned off by SUITE_PINNED=0" in kernels.why_not()

@@ -36,15 +36,15 @@ def smooth(n, size=96):
 @settings(max_examples=60, deadline=None)
 def test_a_grid_holds_every_tile_in_its_cell_as_pil_resizes_it(rows, cols, size, shape):
     tiles = smooth(rows * cols, size)
-    found = grid([tile[None] for tile in tiles], rows, cols, shape)
+    whole = grid([tile[None] for tile in tiles], rows, cols, shape)
     height, width = (size, size) if shape == "squeezed" else (rows * size, cols * size)
-    assert found.dtype == torch.uint8 and found.shape == (1, 3, height, width)
+    assert whole.dtype == torch.uint8 and whole.shape == (1, 3, height, width)
     for j, tile in enumerate(tiles):
         top, bottom = j // cols * height // rows, (j // cols + 1) * height // rows
         left, right = j % cols * width // cols, (j % cols + 1) * width // cols
         picture = Image.fromarray(tile.permute(1, 2, 0).contiguous().numpy())
         expected = picture.resize((right - left, bottom - top), Image.Resampling.BILINEAR)
-        cell = found[0, :, top:bottom, left:right].permute(1, 2, 0).numpy().astype(int)
+        cell = whole[0, :, top:bottom, left:right].permute(1, 2, 0).numpy().astype(int)
         assert np.abs(cell - np.asarray(expected)).max() <= (shape == "squeezed")
 
 
@@ -63,13 +63,20 @@ def test_grid_refuses(tiles, rows, cols, shape, says):
         grid(tiles, rows, cols, shape)
 
 
-def test_the_paper_has_1500_mosaics():
+def test_a_design_has_the_papers_1500_and_grows_by_classes():
     labels = torch.arange(4).repeat_interleave(25)
     table = mosaics.design(labels, dict.fromkeys(CLASSES, range(50)), CLASSES)
     assert len(table) == 25 * 5 * 3 * 4 == 1500
     pairs = table.groupby(["object_class", "context_class"]).size()
     assert len(pairs) == 12 and (pairs == 125).all()
     assert (table["object_class"] != table["context_class"]).all()
+    few = mosaics.design(torch.tensor([0, 1]), {"a": range(9), "b": range(9)}, "ab")
+    more = mosaics.design(torch.tensor([0, 1, 2]), dict.fromkeys("abc", range(9)), "abc")
+    old = more[~(more == "c").any(axis=1)]
+    merged = few.merge(old, how="outer", indicator=True)
+    assert (merged["_merge"] == "both").all()
+    with pytest.raises(ValueError, match="has 4 images, but per_context=5"):
+        mosaics.design(torch.tensor([0, 1]), dict.fromkeys("ab", range(4)), "ab")
 
 
 @given(
@@ -94,19 +101,6 @@ def test_design_keeps_its_promises(counts, stock, per_context, seed):
         times = np.bincount(pair["context"], minlength=len(contexts[context]))
         assert times.max() - times.min() <= 1 and len(times) == len(contexts[context])
     assert table.equals(mosaics.design(labels, contexts, classes, **settings))
-
-
-def test_a_further_class_leaves_the_other_pairs_alone():
-    few = mosaics.design(torch.tensor([0, 1]), {"a": range(9), "b": range(9)}, "ab")
-    more = mosaics.design(torch.tensor([0, 1, 2]), dict.fromkeys("abc", range(9)), "abc")
-    old = more[~(more == "c").any(axis=1)]
-    merged = few.merge(old, how="outer", indicator=True)
-    assert (merged["_merge"] == "both").all()
-
-
-def test_too_few_context_images_are_refused():
-    with pytest.raises(ValueError, match="has 4 images, but per_context=5"):
-        mosaics.design(torch.tensor([0, 1]), dict.fromkeys("ab", range(4)), "ab")
 
 
 def test_neutral_partners():
@@ -135,13 +129,13 @@ def test_batches_are_grids_of_the_designs_pairs(shape, width):
         for side in ("left", "right")
     )
     table = pd.concat(sides).sample(frac=0.8, random_state=0)  # any rows, any order
-    found, expected = mosaics.build(table, objects, contexts, plain, shape=shape), []
+    built, expected = mosaics.build(table, objects, contexts, plain, shape=shape), []
     for row in table.itertuples():
         image = objects[row.object : row.object + 1]
         other = plain if row.kind == "neutral" else contexts[row.context_class][[row.context]]
         pair = [image, other] if row.side == "left" else [other, image]
         expected.append(grid(pair, 1, 2, shape))
-    assert len(table) > mosaics.BATCH and torch.equal(found, torch.cat(expected))
+    assert len(table) > mosaics.BATCH and torch.equal(built, torch.cat(expected))
 
 
 def test_batches_say_what_is_missing():
@@ -153,21 +147,3 @@ def test_batches_say_what_is_missing():
         mosaics.build(table, noise(2), {"a": contexts["a"]}, noise(1))
     with pytest.raises(ValueError, match=r"of \(8, 8\) pixels: it is of \(9, 8\)"):
         mosaics.build(table, noise(2), contexts | {"b": noise(5, 9)}, noise(1))
-
-
-def flat(*values):
-    """An image of one grey each."""
-    grey = torch.tensor(values, dtype=torch.uint8)
-    return grey[:, None, None, None].repeat(1, 3, 8, 8)
-
-
-class Brightness(torch.nn.Module):
-    """Two logits: the mean of the left half, and `more` times that of the right."""
-
-    def __init__(self, more):
-        super().__init__()
-        self.more = torch.nn.Parameter(torch.tensor(more))
-
-    def forward(self, images):
-        halves = images.float().mean((1, 2)).unflatten(1, (2, -1)).mean(2)
-        return halves * torch.stack([torch.ones(()), self.more])

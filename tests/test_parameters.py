@@ -27,19 +27,25 @@ DEFAULTS = {
 SHARES = {"bench": 0.5, "fire hydrant": 0.25, "mug": 0.5, "plane": 1.0}
 
 
-def validated(path, given):
-    return parameters.accepted(parameters.defaults(path), given)
+def validated(path, values):
+    return parameters.accepted(parameters.defaults(path), values)
 
 
 def namespace(**values):
     return {"__annotations__": dict.fromkeys(DEFAULTS, object), **DEFAULTS, **values}
 
 
-def test_images_and_the_model_come_back_as_what_they_are():
+def test_images_the_model_and_its_weights_come_back_as_what_they_are():
     settings = check(namespace(images={"context_bias": SHARES}, model="resnet10-eighth"))
     assert settings.images == Images(context_bias=SHARES) and settings.layer is None
     assert settings.model == Recipe("resnet10-eighth", trainings=10)
     assert settings.models == [settings.model]
+    small = {"architecture": "alexnet-quarter", "fit": "probe"}
+    large = {"architecture": "alexnet", "fit": "probe"}
+    own = {"architecture": "alexnet", "weights": "mine.safetensors"}
+    made = recipes([small, large, own])
+    assert [one.start for one in made] == ["wider world", "imagenet", "mine.safetensors"]
+    assert made[2].fit == "fine-tuned"
 
 
 def test_a_file_describes_a_folder_with_paths_relative_to_it(tmp_path, monkeypatch):
@@ -56,7 +62,7 @@ def test_a_file_describes_a_folder_with_paths_relative_to_it(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "words"),
     [
         (b"folder: [photos", "mine.yml cannot be read as YAML"),
         (b"folder: caf\xe9", "mine.yml cannot be read as YAML"),
@@ -65,20 +71,11 @@ def test_a_file_describes_a_folder_with_paths_relative_to_it(tmp_path, monkeypat
         (b"- folder", r"\['folder'\] is no source, no path of a YAML file and no keys"),
     ],
 )
-def test_a_file_that_describes_no_folder_is_refused(tmp_path, text, said):
+def test_a_file_that_describes_no_folder_is_refused(tmp_path, text, words):
     file = tmp_path / "mine.yml"
     file.write_bytes(text)
-    with pytest.raises(ParameterError, match=f"parameter 'images': .*{said}"):
+    with pytest.raises(ParameterError, match=f"parameter 'images': .*{words}"):
         check(namespace(images=str(file)))
-
-
-def test_weights_are_where_a_fine_tuned_model_starts():
-    small = {"architecture": "alexnet-quarter", "fit": "probe"}
-    large = {"architecture": "alexnet", "fit": "probe"}
-    own = {"architecture": "alexnet", "weights": "mine.safetensors"}
-    made = recipes([small, large, own])
-    assert [one.start for one in made] == ["wider world", "imagenet", "mine.safetensors"]
-    assert made[2].fit == "fine-tuned"
 
 
 def test_seeds_of_a_sweep_are_a_number_or_a_list():
@@ -90,7 +87,7 @@ def test_seeds_of_a_sweep_are_a_number_or_a_list():
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "words"),
     [
         ({"seed": -1}, "'seed': -1 should be greater than or equal to 0"),
         ({"seed": True}, "'seed': True should be a valid integer"),
@@ -119,13 +116,13 @@ def test_seeds_of_a_sweep_are_a_number_or_a_list():
         ({"In": ["# Parameters\nmodel = 1"], "model": "no_such"}, "no architecture 'no_such'"),
     ],
 )
-def test_refusals_name_the_parameter_and_what_is_allowed(bad, said):
-    with pytest.raises(ParameterError, match=said):
+def test_refusals_name_the_parameter_and_what_is_allowed(bad, words):
+    with pytest.raises(ParameterError, match=words):
         check(namespace(**bad))
 
 
 @pytest.mark.parametrize(
-    ("given_", "said"),
+    ("given_", "words"),
     [
         ({"model": {"weights": "no.safetensors"}}, "no weights file no.safetensors"),
         ({"model": {"weights": "imagenet"}}, "publishes ImageNet weights for 'alexnet-quarter'"),
@@ -133,11 +130,11 @@ def test_refusals_name_the_parameter_and_what_is_allowed(bad, said):
         ({"sed": 1}, "parameter 'sed' is not declared here; did you mean 'seed'"),
     ],
 )
-def test_what_would_fail_later_is_refused_without_a_kernel(given_, said):
+def test_what_would_fail_later_is_refused_without_a_kernel(given_, words):
     path = store.root() / "notebooks" / "03_contextualized_mosaics.ipynb"
     if "model" in given_:
         given_["model"] |= {"architecture": "alexnet-quarter"}
-    with pytest.raises(ParameterError, match=said):
+    with pytest.raises(ParameterError, match=words):
         validated(path, given_)
 
 
@@ -187,7 +184,7 @@ GOOD = "seed: int = 0\noutput: str = 'demo'\ntrainings: int = 10"
 SLIP = "seed: int = 0\noutput: str = 'demo'\ntraining: int = 3"
 
 
-def test_a_slip_is_answered_and_once_put_right_is_right():
+def test_a_slip_is_answered_and_what_was_run_last_counts():
     with pytest.raises(ParameterError, match=r"called 'training': did you mean 'trainings'\?"):
         check(cells(SLIP))
     space = cells(GOOD, SLIP, "other: int = 1", GOOD.replace("10", "3"), "broken = (1,)")
@@ -195,32 +192,26 @@ def test_a_slip_is_answered_and_once_put_right_is_right():
     assert vars(check(space)) == {"seed": 0, "output": "demo", "trainings": 3}
     space["In"].append("seed: int = (")
     assert check(space).trainings == 3
-
-
-def test_what_papermill_gave_last_counts():
     space = cells(GOOD, "# Parameters\nsed = 1", "# Parameters\nseed = 5")
     assert check(space).seed == 5
 
 
-def test_a_check_before_its_parameters_says_to_run_them():
-    with pytest.raises(ParameterError, match="run the cell above first"):
-        check({"In": ["", "settings = check(globals())"]})
-
-
-def test_a_refusal_is_shown_without_a_traceback():
+def test_refusals_have_no_traceback_and_say_to_run_what_is_missing():
     with pytest.raises(ParameterError) as refusal:
         check(namespace(side="up"))
     assert refusal.value._render_traceback_() == [str(refusal.value)]
+    with pytest.raises(ParameterError, match="run the cell above first"):
+        check({"In": ["", "settings = check(globals())"]})
 
 
 def test_changed_parameters_are_told_where_the_lesson_begins(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
     lesson = "03_contextualized_mosaics"
     own = parameters.defaults(store.root() / "notebooks" / f"{lesson}.ipynb")
-    for given in ({}, {"output": "mine"}, {"trainings": 7, "side": "right"}, {"model": "vgg11"}):
-        settings = parameters.checked(own | given, ())
+    for new in ({}, {"output": "mine"}, {"trainings": 7, "side": "right"}, {"model": "vgg11"}):
+        settings = parameters.checked(own | new, ())
         begun = project.start(lesson, settings)
-        names = [name for name in own if name in given and name != "output"]
+        names = [name for name in own if name in new and name != "output"]
         told = f"You changed {', '.join(names)}: the sentences below tell of the stored run."
         assert [*begun.changed] == names
         assert (told in capsys.readouterr().out) == bool(names)

@@ -13,13 +13,6 @@ from helpers.suite import notebooks, preflight
 NOTEBOOKS = store.root() / "notebooks"
 
 
-def test_keys_of_a_sweep_that_nothing_reads_are_refused():
-    allowed = ["run", "seeds", "doses"]
-    preflight.known_keys({"run": 1, "doses": []}, allowed)
-    with pytest.raises(ValueError, match=r"'seed' is no key .*did you mean 'seeds'"):
-        preflight.known_keys({"seed": 3}, allowed)
-
-
 def photographs(folder, classes=("cat", "dog")):
     """Class folders with an (empty) image each."""
     for name in classes:

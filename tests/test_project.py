@@ -19,7 +19,7 @@ from helpers.suite import notebooks, project
 ROOT = store.root()
 
 
-def test_every_direct_dependency_is_locked_and_no_package_index_is_named():
+def test_every_direct_dependency_is_locked_and_conda_takes_its_versions_from_the_same_lock():
     text = (ROOT / "requirements.lock").read_text()
     assert not re.search(r"https?://|index-url|find-links", text)
     about = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -28,14 +28,9 @@ def test_every_direct_dependency_is_locked_and_no_package_index_is_named():
         wanted += extra
     names = set(re.findall(r"^([a-z][\w.-]*)==", text, re.M))
     assert {canonicalize_name(Requirement(one).name) for one in wanted} <= names
-
-
-def test_conda_takes_its_versions_from_the_same_lock():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     pip = next(d["pip"] for d in environment["dependencies"] if isinstance(d, dict))
-    lock = re.findall(
-        r"^([a-z0-9][^ ]*==.*\S) *\\$", (ROOT / "requirements.lock").read_text(), re.M
-    )
+    lock = re.findall(r"^([a-z0-9][^ ]*==.*\S) *\\$", text, re.M)
     assert pip == [*lock, "-e ."] and len(lock) > 200, "make environment.yml"
     others = [d for d in environment["dependencies"] if isinstance(d, str)]
     assert [re.split("[=<>]", d)[0] for d in others] == ["python", "pip", "make"]
@@ -59,17 +54,13 @@ def make(folder, *arguments, **environment):
     return result.stdout
 
 
-def test_a_configuration_may_have_a_space_in_its_name(tmp_path):
+def test_names_may_have_a_space_and_what_cannot_be_as_wanted_says_what_to_do(tmp_path):
     (tmp_path / ".venv").mkdir()
     for name in ("requirements.lock", "pyproject.toml", ".venv/ready"):
         (tmp_path / name).touch()
     assert "--configfile  'my photos.yml'" in make(tmp_path, "-n", "run", "CONFIG=my photos.yml")
-
-
-def test_a_set_up_or_networks_that_cannot_be_as_wanted_say_what_to_do(tmp_path):
     (tmp_path / ".venv/lib/python3/site-packages/nvidia").mkdir(parents=True)
-    for name in ("requirements.lock", "pyproject.toml", ".venv/ready"):
-        (tmp_path / name).touch()
+    (tmp_path / ".venv/ready").touch()
     assert "CUDA: rm -rf .venv, then make setup TORCH=cpu" in make(tmp_path, "setup", "TORCH=cpu")
     assert "no file it's/n.tar: FROM names" in make(tmp_path, "networks", "FROM=it's/n.tar")
 
@@ -85,12 +76,12 @@ def test_a_home_that_cannot_be_written_to_is_replaced(tmp_path):
 def test_the_workflow_plans_every_notebook_and_refuses_before_anything_runs(tmp_path):
     for name in ("helpers", "data", "notebooks"):
         (tmp_path / name).symlink_to(ROOT / name)
-    asked = []
+    calls = []
     for name in ("seed", "sed"):
         config = store.write_text(tmp_path / f"{name}.yml", f"parameters: {{{name}: 3}}")
-        asked.append(f"--dry-run --configfile {config}")
+        calls.append(f"--dry-run --configfile {config}")
     where = {"folder": tmp_path, "outputs": tmp_path / "outputs"}
-    planned, refused = snakemake("Snakefile", *asked, **where)
+    planned, refused = snakemake("Snakefile", *calls, **where)
     assert "ENDED WITH 0" in planned, planned
     for path in notebooks.lessons():
         assert f"notebooks/{path.name}" in planned

@@ -12,14 +12,12 @@ import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 from PIL import Image
-from torchvision.models import squeezenet1_0
 
 from helpers import data, store
 from helpers.data import archives, published
 from helpers.data.images import Images
-from helpers.focus import mosaics, networks, rating
+from helpers.focus import mosaics
 from helpers.models import experiment
-from helpers.models.recipe import Recipe
 from helpers.suite import exercises
 from helpers.worlds import pictures
 
@@ -141,7 +139,7 @@ SPELLINGS = {
 NAMES = {"C": "context.zip", "NC": "no_context.zip", "WB": "white_background.zip"}
 
 
-def authors_archives(per_class=24, size=48, copies=()):
+def authors_archives(per_class=24, size=48):
     """The world in the shape of the authors' archives, each with another inner layout."""
     made = {}
     for name, (top, spelled) in SPELLINGS.items():
@@ -155,7 +153,6 @@ def authors_archives(per_class=24, size=48, copies=()):
             Image.fromarray(image).save(data, "PNG")
             label = spelled[pictures.CLASSES.index(row.object)]
             members[f"{top}/{label}/{row.index:03d}.png".lstrip("/")] = data.getvalue()
-        members |= {copy: members[of] for copy, of in dict(copies).items() if of in members}
         made[NAMES[name]] = zipped(members)
     return made
 
@@ -206,30 +203,27 @@ def test_without_white_there_are_no_contexts_and_a_lesson_ends_in_a_sentence(ser
         assert ("This notebook needs context images, and there are none" in told) == plain
 
 
-def mosaics_of_focus(per_target=6, side=32, images=9, **change):
-    """Mosaics of two classes in the layout of the authors' archives; what is published of them."""
+def mosaics_of_focus(per_target=6, side=32, images=9, classes="01", name="catsdogs", **change):
+    """What is in an archive of the authors', with mosaics of two images of their target and two
+    others, as their `multiclass_mosaic_creation` makes them; and the images by their names."""
     rng, members, rows = np.random.default_rng(3), {}, []
-    pictures_of = {
-        f"{label}{i}.jpg": rng.integers(0, 256, (side, side, 3), dtype=np.uint8)
-        for label in "01"
-        for i in range(images)
-    }
-    for number in range(2 * per_target):
-        target, other = ("0", "1") if number < per_target else ("1", "0")
-        own, outer = (rng.choice(images, 2, replace=False) for _ in range(2))
-        four = [(target, f"{target}{i}.jpg") for i in own]
-        four += [(other, f"{other}{i}.jpg") for i in outer]
-        four = [four[i] for i in rng.permutation(4)]
-        cells = [pictures_of[name] for _, name in four]
-        whole = np.vstack([np.hstack(cells[:2]), np.hstack(cells[2:])])
-        file = io.BytesIO()
-        Image.fromarray(whole).save(file, "PNG")
-        members[f"catsdogs_mosaic/data/{number}.png"] = file.getvalue()
-        row = {"filename": f"{number}.png"} | {f"filename_{c}": four[c][1] for c in range(4)}
-        row |= {f"label_{c}": four[c][0] for c in range(4)} | {"target_class": target}
-        rows.append(row | change)
-    index = pd.DataFrame(rows)
-    return members | {"catsdogs_mosaic/catsdogs.csv": index.to_csv(index=False)}, pictures_of
+    names = {label: [f"{label}_{i}.jpg" for i in range(images)] for label in classes}
+    pixels = rng.integers(0, 256, (len(classes) * images, side, side, 3), dtype=np.uint8)
+    every = [one for several in names.values() for one in several]
+    single = dict(zip(every, pixels, strict=True))
+    for target in np.repeat([*classes], per_target):
+        own, number = names[target], len(rows)
+        others = [one for one in single if one not in own]
+        four = [own[(2 * number + i) % images] for i in (0, 1)]
+        four = rng.permutation([*four, *rng.choice(others, 2, replace=False)])
+        whole = np.vstack([np.hstack([single[one] for one in four[i : i + 2]]) for i in (0, 2)])
+        Image.fromarray(whole).save(file := io.BytesIO(), "PNG")
+        members[f"{name}_mosaic/data/{number}.png"] = file.getvalue()
+        row = {"filename": f"{number}.png"} | {f"filename_{c}": four[c] for c in range(4)}
+        row |= {f"label_{c}": four[c].split("_")[0] for c in range(4)}
+        rows.append(row | {"target_class": target} | change)
+    index = pd.DataFrame(rows).to_csv(index=False)
+    return members | {f"{name}_mosaic/{name.removesuffix('2012')}.csv": index}, single
 
 
 def read_mosaics(**more):
@@ -275,35 +269,3 @@ def test_a_mosaic_of_another_shape_is_named_and_left_out(tmp_path):
     found = data.load(Images("focus", folder=str(tmp_path), size=32))
     assert any("5.png (64 x 40 pixels cannot be cut" in said for said in found.report)
     assert len(found.mosaics[tmp_path.name]) == 39
-
-
-@pytest.mark.parametrize("fit", ["scratch", "as it is"])
-def test_the_authors_mosaics_are_rated_from_the_archive_to_the_scores(server, monkeypatch, fit):
-    """The whole route, on a small archive in the published layout: for every fit what is explained
-    are the authors' mosaics, and nothing of them was trained on."""
-    monkeypatch.setattr(published, "URL", server.url)
-    monkeypatch.setenv("SUITE_OUTPUTS", str(store.root() / "outputs"))
-    server.files["catsdogs_mosaic.zip"] = zipped(mosaics_of_focus(40, side=64, images=40)[0])
-    collection = data.load(Images("focus", archives=["catsdogs"], size=64))
-    if fit == "scratch":
-        recipe = Recipe("alexnet-quarter", fit, trainings=1, epochs=1)
-    else:
-        weights = store.root() / "squeezenet.pth"
-        torch.save(squeezenet1_0().state_dict(), weights)
-        recipe = Recipe("squeezenet1_0", fit, str(weights))
-    model = networks.model(collection, recipe, 0, "catsdogs")
-    assert list(model.logit) == ["0", "1"], "by the numbers of ImageNet's classes"
-    images, tables = (
-        networks.held_out(collection, recipe),
-        networks.designs(collection, recipe, 2, 0),
-    )
-    rated = rating.ratings([model], images, tables, ["gradcam"], effort="paper")
-    assert rated.groupby("target").size().tolist() == [2, 2] and rated["focus"].notna().any()
-    published_ones = collection.mosaics["catsdogs"].set_index("mosaic").loc[rated["mosaic"]]
-    whole = torch.cat([*mosaics.batches(published_ones, collection.sets["catsdogs"].images)])
-    shown = torch.cat([*mosaics.batches(tables["catsdogs"], images["catsdogs"].images)])
-    assert torch.equal(whole, shown)
-    if fit == "scratch":
-        own = collection.sets["catsdogs"].table.set_index("name")["split"]
-        names = images["catsdogs"].table["name"]
-        assert {*own[names]} == {"test"} and {*own} == {"train", "val", "test"}

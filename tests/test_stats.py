@@ -56,36 +56,25 @@ def draw(rng, trainings, deviations, groups=1, images=25):
     ]
 
 
-def test_one_training_is_students_interval_and_two_groups_are_welchs():
+def test_one_training_is_students_two_groups_welchs_and_several_the_analysis_of_variance():
     rng = np.random.default_rng(0)
     first, second = rng.normal(0.5, 1, 25), rng.normal(0, 3, 12)
-    found, theirs = stats.mean(first), scipy.stats.ttest_1samp(first, 0)
-    assert found.interval() == pytest.approx((first.mean(), *theirs.confidence_interval(0.95)))
-    assert found.p == pytest.approx(theirs.pvalue)
-    found = stats.mean([first, second], [1, -1])
+    ours, theirs = stats.mean(first), scipy.stats.ttest_1samp(first, 0)
+    assert ours.interval() == pytest.approx((first.mean(), *theirs.confidence_interval(0.95)))
+    assert ours.p == pytest.approx(theirs.pvalue)
+    ours = stats.mean([first, second], [1, -1])
     theirs = scipy.stats.ttest_ind(first, second, equal_var=False)
-    assert found.interval()[1:] == pytest.approx(tuple(theirs.confidence_interval()))
-    assert found.p == pytest.approx(theirs.pvalue)
-
-
-def test_several_trainings_are_the_analysis_of_variance_with_both_random():
+    assert ours.interval()[1:] == pytest.approx(tuple(theirs.confidence_interval()))
+    assert ours.p == pytest.approx(theirs.pvalue)
     (values,) = draw(np.random.default_rng(1), 5, (1, 1, 1), images=12)
     training, image = np.indices(values.shape)
     table = pd.DataFrame({"y": values.ravel(), "t": training.ravel(), "i": image.ravel()})
     squares = anova_lm(smf.ols("y ~ C(t) + C(i)", table).fit())["mean_sq"]
     of_t, of_i, rest = squares / values.size
-    found = stats.mean(values)
-    assert found.estimate == pytest.approx(values.mean())
-    assert found.error**2 == pytest.approx(of_t + of_i - rest)
-    assert found.freedom == pytest.approx((of_t + of_i - rest) ** 2 / (of_t**2 / 4 + of_i**2 / 11))
-
-
-def test_the_error_is_never_less_than_what_any_one_source_shows():
-    found = stats.mean([[[2.0, 0.0], [0.0, 2.0]]])  # all trainings alike, all images alike
-    assert found.estimate == 1 and found.error**2 == pytest.approx(1)  # rest: 4 / 1 / (2 * 2)
-    rest = np.array([[0.1, -0.1, 0], [-0.1, 0.1, 0], [0, 0, 0]])
-    rest += np.array([[1], [2], [4]])  # of the trainings
-    assert stats.mean(rest).error == pytest.approx(np.std([1, 2, 4], ddof=1) / np.sqrt(3))
+    ours = stats.mean(values)
+    assert ours.estimate == pytest.approx(values.mean())
+    assert ours.error**2 == pytest.approx(of_t + of_i - rest)
+    assert ours.freedom == pytest.approx((of_t + of_i - rest) ** 2 / (of_t**2 / 4 + of_i**2 / 11))
 
 
 def test_values_that_are_not_there_do_not_count():
@@ -102,12 +91,17 @@ def test_values_that_are_not_there_do_not_count():
     assert pair.error == pytest.approx(both.error, rel=0.1)
 
 
-def test_what_has_no_spread_or_no_second_image():
+def test_what_has_no_spread_and_what_one_source_alone_shows():
     assert stats.mean(np.full((5, 6), 2.0)).interval() == (2, 2, 2)
     assert stats.mean(np.zeros((5, 6))).p == 1 and stats.mean(np.full((5, 6), 2.0)).p == 0
     for alone in ([2.0], [[2.0], [3.0]]):
-        found = stats.mean(np.array(alone)).interval()
-        assert found.estimate == np.mean(alone) and np.isnan(found.low) and np.isnan(found.high)
+        ours = stats.mean(np.array(alone)).interval()
+        assert ours.estimate == np.mean(alone) and np.isnan(ours.low) and np.isnan(ours.high)
+    ours = stats.mean([[[2.0, 0.0], [0.0, 2.0]]])  # all trainings alike, all images alike
+    assert ours.estimate == 1 and ours.error**2 == pytest.approx(1)  # rest: 4 / 1 / (2 * 2)
+    rest = np.array([[0.1, -0.1, 0], [-0.1, 0.1, 0], [0, 0, 0]])
+    rest += np.array([[1], [2], [4]])  # of the trainings
+    assert stats.mean(rest).error == pytest.approx(np.std([1, 2, 4], ddof=1) / np.sqrt(3))
 
 
 @pytest.mark.parametrize(
@@ -137,8 +131,8 @@ SOURCES = [(1, 0.2, 0.2), (1, 1, 1), (0.2, 1, 1), (0, 1, 0)]  # trainings, image
 def test_intervals_of_means_cover_as_often_as_they_say(trainings, deviations, groups):
     rng, hits = np.random.default_rng(0), 0
     for _ in range(1000):
-        found = stats.mean(draw(rng, trainings, deviations, groups)).interval()
-        hits += found.low <= 0 <= found.high
+        ends = stats.mean(draw(rng, trainings, deviations, groups)).interval()
+        hits += ends.low <= 0 <= ends.high
     assert 0.93 <= hits / 1000 <= 0.97
 
 
@@ -154,27 +148,23 @@ def test_intervals_of_shares_cover_as_often_as_they_say(trainings, deviations, m
     rng, hits = np.random.default_rng(0), 0
     for _ in range(600):
         (values,) = draw(rng, trainings, deviations)
-        found = stats.share(scipy.special.expit(middle + values))
-        hits += found.low <= truth <= found.high
+        ends = stats.share(scipy.special.expit(middle + values))
+        hits += ends.low <= truth <= ends.high
     assert least <= hits / 600 <= 0.98
 
 
-def test_shares_where_all_agree_are_wilsons_of_the_images():
+def test_shares_without_spread_are_as_sure_as_wilson_has_them():
     z2 = scipy.stats.norm.ppf(0.975) ** 2
-    found = stats.share(np.zeros((5, 25)))  # the paper's plane + road: 0 of 125
-    assert found == (0, 0, pytest.approx(z2 / (25 + z2)))
-    assert stats.share(np.ones((5, 25))).low == pytest.approx(1 - found.high)
+    ends = stats.share(np.zeros((5, 25)))  # the paper's plane + road: 0 of 125
+    assert ends == (0, 0, pytest.approx(z2 / (25 + z2)))
+    assert stats.share(np.ones((5, 25))).low == pytest.approx(1 - ends.high)
     assert stats.share([np.zeros((5, 25))] * 2).high == pytest.approx(z2 / (50 + z2))
-
-
-def test_differences_of_shares_without_spread_are_not_certain():
-    """All of 25 and all of 25 are right: the difference is 0, give or take about .13."""
     alike = np.ones((5, 25)) - np.ones((5, 25))
     assert stats.mean(alike).interval() == (0, 0, 0)
-    found = stats.mean(alike, shares=True).interval()
-    assert found.low == -found.high
+    ends = stats.mean(alike, shares=True).interval()
+    assert ends.low == -ends.high
     wilson, student = stats.wilson(0, 25)[1], scipy.stats.t.ppf(0.975, 24)
-    assert found.high == pytest.approx(wilson * student / scipy.stats.norm.ppf(0.975))
+    assert ends.high == pytest.approx(wilson * student / scipy.stats.norm.ppf(0.975))
     two = stats.mean([np.ones((5, 25)), np.ones((5, 25))], [1, -1], shares=True)
     assert two.error == pytest.approx(np.sqrt(2) * stats.mean(alike, shares=True).error)
     spread = draw(np.random.default_rng(0), 5, (1, 1, 1))
@@ -185,26 +175,26 @@ def test_differences_of_shares_without_spread_are_not_certain():
 @settings(max_examples=50, deadline=None)
 def test_intervals_of_shares_stay_inside(trainings, images, seed):
     values = np.random.default_rng(seed).integers(0, 6, (trainings, images)) / 5
-    found = stats.share(values)
-    assert found.estimate == pytest.approx(values.mean())
-    assert 0 <= found.low <= found.estimate + 1e-12 and found.estimate - 1e-12 <= found.high <= 1
+    ours = stats.share(values)
+    assert ours.estimate == pytest.approx(values.mean())
+    assert 0 <= ours.low <= ours.estimate + 1e-12 and ours.estimate - 1e-12 <= ours.high <= 1
 
 
 @pytest.mark.parametrize(("trainings", "deviations"), [(1, (0, 1, 0)), (10, (1, 0.2, 0.2))])
 def test_bootstrap_of_a_mean_is_about_what_mean_says(trainings, deviations):
     groups = draw(np.random.default_rng(5), trainings, deviations, groups=2)
-    found = stats.bootstrap(lambda drawn: drawn[0].mean() - drawn[1].mean() / 2, groups)
+    ours = stats.bootstrap(lambda drawn: drawn[0].mean() - drawn[1].mean() / 2, groups)
     exact = stats.mean(groups, [1, -0.5]).interval()
-    assert found.estimate == pytest.approx(exact.estimate)
-    assert found.high - found.low == pytest.approx(exact.high - exact.low, rel=0.15)
+    assert ours.estimate == pytest.approx(exact.estimate)
+    assert ours.high - ours.low == pytest.approx(exact.high - exact.low, rel=0.15)
     alone = stats.bootstrap(lambda drawn: drawn[0].mean(), [np.array([[2.0]])])
     assert alone.estimate == 2 and np.isnan(alone.low) and np.isnan(alone.high)
 
 
 def test_holm_by_hand_and_with_missing_values():
-    found = stats.adjust([0.01, np.nan, 0.04, 0.03])
-    assert found[[0, 2, 3]] == pytest.approx([0.03, 0.06, 0.06])
-    assert np.isnan(found[1])
+    p = stats.adjust([0.01, np.nan, 0.04, 0.03])
+    assert p[[0, 2, 3]] == pytest.approx([0.03, 0.06, 0.06])
+    assert np.isnan(p[1])
     assert np.isnan(stats.adjust([np.nan])).all()
 
 
@@ -212,11 +202,11 @@ def test_spearman_is_scipys_and_its_ends_are_the_formulas():
     rng = np.random.default_rng(0)
     x = rng.normal(size=20)
     y = x + rng.normal(size=20)
-    found = stats.spearman(x, y)
+    ours = stats.spearman(x, y)
     r = scipy.stats.spearmanr(x, y).statistic
     z, half = 0.5 * np.log((1 + r) / (1 - r)), 1.959964 * np.sqrt((1 + r * r / 2) / 17)
     ends = [(np.exp(2 * v) - 1) / (np.exp(2 * v) + 1) for v in (z - half, z + half)]
-    assert found == pytest.approx((r, *ends), abs=1e-6)
+    assert ours == pytest.approx((r, *ends), abs=1e-6)
     assert np.isnan(stats.spearman([1, 1, 1, 1, 1], [1, 2, 3, 4, 5]).estimate)
     few, perfect = stats.spearman([1, 2, 3], [1, 3, 2]), stats.spearman(range(9), range(9))
     assert few.estimate == 0.5 and np.isnan(few.low)
@@ -231,6 +221,6 @@ def test_the_interval_of_a_rank_correlation_covers():
     true = 6 / np.pi * np.arcsin(rho / 2)
     for _ in range(500):
         x, e = rng.normal(size=(2, 15))
-        found = stats.spearman(x, rho * x + np.sqrt(1 - rho**2) * e)
-        hits += found.low <= true <= found.high
+        ends = stats.spearman(x, rho * x + np.sqrt(1 - rho**2) * e)
+        hits += ends.low <= true <= ends.high
     assert 0.92 <= hits / 500 <= 0.985

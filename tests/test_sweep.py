@@ -48,7 +48,7 @@ class Corner(torch.nn.Module):
         own, other = (
             world.image_set("C", context_bias=bias, marked=None, **drawn) for bias in (1.0, 0.0)
         )
-        found = {}
+        of = {}
         for k, name in enumerate(own.classes):
             context = own.table["context"][own.table["class"] == name].iloc[0]
             need, pull = [], []
@@ -60,8 +60,8 @@ class Corner(torch.nn.Module):
                     need.append(at_home - moved)
                 if other.table["context"][i] == context:
                     pull.append(moved - at_home)
-            found[name] = {"need": np.mean(need), "pull": np.mean(pull)}
-        return found
+            of[name] = {"need": np.mean(need), "pull": np.mean(pull)}
+        return of
 
 
 def made(effect, *, pairs=40, seed=0):
@@ -108,6 +108,7 @@ def test_thresholds_equal_a_loop_over_the_other_half():
         z = (effects[pair, context, which] - np.mean(own)) / np.std(own, ddof=1)
         wanted = np.sign(z) if abs(z) > np.quantile(away, 0.95) else 0
         assert answers[pair, context, which] == wanted
+    assert (clear(np.ones((10, 3, 2))) == 0).all()
 
 
 def test_thresholds_call_a_twentieth_of_what_was_never_planted():
@@ -117,28 +118,28 @@ def test_thresholds_call_a_twentieth_of_what_was_never_planted():
     assert 0.045 < np.mean(called) < 0.065
 
 
-def test_a_measure_that_never_moves_calls_nothing():
-    assert (clear(np.ones((10, 3, 2))) == 0).all()
-
-
-def test_auc_is_mann_whitneys():
+def test_auc_is_mann_whitneys_and_what_follows_the_reliance_is_spearmans():
     worlds = five(made(told))
-    found = sweep.told_apart(worlds, MEASURES[:1]).set_index("context_class")
+    areas = sweep.told_apart(worlds, MEASURES[:1]).set_index("context_class")
+    ranks = sweep.follows(worlds, MEASURES[:1], "reliance").set_index("context_class")
     for name in CLASSES:
         part = worlds[worlds["context_class"] == name]
         planted = part.loc[part["dose"] >= 0.5, MEASURES[0]]
         clean = part.loc[part["world"] == "twin", MEASURES[0]]
         u = scipy.stats.mannwhitneyu(planted, clean).statistic
-        row = found.loc[name]
+        row = areas.loc[name]
         assert row["auc"] == pytest.approx(u / (len(planted) * len(clean)))
         assert row["low"] <= row["auc"] <= row["high"] and row["pairs"] == 40
-    assert found.loc[sweep.ALL, "auc"] == pytest.approx(found.loc[list(CLASSES), "auc"].mean())
+        rho = scipy.stats.spearmanr(part[MEASURES[0]], part["reliance"]).statistic
+        assert ranks.loc[name, "rank_correlation"] == pytest.approx(rho)
+    for table, column in ((areas, "auc"), (ranks, "rank_correlation")):
+        assert table.loc[sweep.ALL, column] == pytest.approx(table.loc[[*CLASSES], column].mean())
 
 
 def test_contexts_that_answer_in_opposite_directions_are_seen_before_they_are_pooled():
     worlds = five(made(opposite))
-    found = sweep.told_apart(worlds, MEASURES[:1]).set_index("context_class")["auc"]
-    assert found["bench"] > 0.9 and found["plane"] < 0.1 and 0.35 < found[sweep.ALL] < 0.65
+    auc = sweep.told_apart(worlds, MEASURES[:1]).set_index("context_class")["auc"]
+    assert auc["bench"] > 0.9 and auc["plane"] < 0.1 and 0.35 < auc[sweep.ALL] < 0.65
     change = twins.changes(worlds, MEASURES[:1]).set_index("context_class")
     assert change.loc["bench", "low"] > 0 > change.loc["plane", "high"]
     assert change.loc["bench", "rises"] + change.loc["bench", "falls"] == 40
@@ -149,22 +150,22 @@ def test_contexts_that_answer_in_opposite_directions_are_seen_before_they_are_po
 
 def test_rates_are_shares_of_contexts_with_pairs_as_units():
     worlds = five(made(told))
-    found = sweep.rates(worlds, MEASURES[:1]).set_index("kind")
+    rates = sweep.rates(worlds, MEASURES[:1]).set_index("kind")
     answers = clear(sweep.by_pair(worlds, MEASURES[0]))
     doses = sweep.by_pair(worlds, "dose")[..., 0]
-    assert found.loc[sweep.A_CONTEXT, "share"] == pytest.approx((answers[..., 1] != 0).mean())
+    assert rates.loc[sweep.A_CONTEXT, "share"] == pytest.approx((answers[..., 1] != 0).mean())
     pages = (answers[..., 1] != 0).any(1)
     low, high = proportion_confint(pages.sum(), 40, method="wilson")
-    assert found.loc[sweep.A_PAGE, "share"] == pytest.approx(pages.mean())
-    assert found.loc[sweep.A_PAGE, "low"] == pytest.approx(low, abs=0.02)
-    assert found.loc[sweep.A_PAGE, "high"] == pytest.approx(high, abs=0.02)
+    assert rates.loc[sweep.A_PAGE, "share"] == pytest.approx(pages.mean())
+    assert rates.loc[sweep.A_PAGE, "low"] == pytest.approx(low, abs=0.02)
+    assert rates.loc[sweep.A_PAGE, "high"] == pytest.approx(high, abs=0.02)
     strong = [
         np.mean(row[dose >= 0.75] > 0)
         for row, dose in zip(answers[..., 0], doses, strict=True)
         if (dose >= 0.75).any()
     ]
-    assert found.loc["found above .75", "share"] == pytest.approx(np.mean(strong))
-    assert found.loc["found above .75", "pairs"] == len(strong)
+    assert rates.loc["found above .75", "share"] == pytest.approx(np.mean(strong))
+    assert rates.loc["found above .75", "pairs"] == len(strong)
 
 
 def test_intervals_off_zero_are_counted_in_the_twins():
@@ -180,25 +181,14 @@ def test_intervals_off_zero_are_counted_in_the_twins():
     assert int(number) == (of == {"more": 1, "less": -1}[word]).sum()
 
 
-def test_what_follows_the_reliance_is_spearmans():
-    worlds = five(made(told))
-    found = sweep.follows(worlds, MEASURES[:1], "reliance").set_index("context_class")
-    for name in CLASSES:
-        part = worlds[worlds["context_class"] == name]
-        rho = scipy.stats.spearmanr(part[MEASURES[0]], part["reliance"]).statistic
-        assert found.loc[name, "rank_correlation"] == pytest.approx(rho)
-    mean = found.loc[list(CLASSES), "rank_correlation"].mean()
-    assert found.loc[sweep.ALL, "rank_correlation"] == pytest.approx(mean)
-
-
 def test_a_number_that_differs_between_contexts_does_not_follow_the_reliance():
     """As small planes give any map much background: pooled it would seem to."""
     level = {"bench": 0, "mug": 5, "plane": 10}
     worlds = five(made(lambda dose, name, rng: level[name] + rng.normal()))
     worlds = worlds.assign(reliance=worlds["reliance"] + worlds["context_class"].map(level))
     pooled = scipy.stats.spearmanr(worlds[MEASURES[0]], worlds["reliance"]).statistic
-    found = sweep.follows(worlds, MEASURES[:1], "reliance").set_index("context_class")
-    assert pooled > 0.8 > 0.2 > abs(found.loc[sweep.ALL, "rank_correlation"])
+    ranks = sweep.follows(worlds, MEASURES[:1], "reliance").set_index("context_class")
+    assert pooled > 0.8 > 0.2 > abs(ranks.loc[sweep.ALL, "rank_correlation"])
     curve = sweep.told_apart(worlds, MEASURES[:1], truth="reliance").set_index("context_class")
     assert abs(curve.loc[sweep.ALL, "auc"] - 0.5) < 0.1
 
@@ -214,12 +204,12 @@ def verdicts(worlds):
 
 
 def test_claims_hold_where_the_dose_shows_and_not_where_nothing_does():
-    found = verdicts(made(told))
+    by = verdicts(made(told))
     for claim in ("told", "power", "relied"):
-        assert found[f"suite/contexts/{claim}"] == {"holds"}
-    found = verdicts(made(nothing, seed=1))
-    assert "holds" not in found["suite/contexts/power"]
-    assert "undecided" in found["suite/contexts/told"]
+        assert by[f"suite/contexts/{claim}"] == {"holds"}
+    by = verdicts(made(nothing, seed=1))
+    assert "holds" not in by["suite/contexts/power"]
+    assert "undecided" in by["suite/contexts/told"]
 
 
 def test_a_pair_differs_in_its_contexts_alone_and_has_all_measures(monkeypatch):
@@ -272,6 +262,6 @@ def test_a_sweep_refuses_what_is_wrong_before_anything_runs(tmp_path):
     }
     where = {"folder": store.root(), "outputs": tmp_path / "outputs"}
     told = snakemake("sweeps/context_bias.smk", *wrong, **where)
-    for said, one in zip(wrong.values(), told, strict=True):
-        assert "refused before anything ran" in one and said in one and "ENDED WITH 1" in one, one
+    for why, one in zip(wrong.values(), told, strict=True):
+        assert "refused before anything ran" in one and why in one and "ENDED WITH 1" in one, one
     assert not (tmp_path / "outputs").exists()

@@ -53,14 +53,15 @@ def place(tmp_path_factory):
     return folder
 
 
-def audit(place: Path, *words: str) -> tuple[str, Path]:
-    """What the word prints, and the folder it names."""
+def audit(place: Path, *words: str) -> tuple[dict, Path]:
+    """What an audit found, and the folder that the word names."""
     outside = ("SUITE_OUTPUTS", "PYTHONPATH", "VIRTUAL_ENV", "JUPYTER_PATH")
     environment = {name: value for name, value in os.environ.items() if name not in outside}
     command = [place / "env/bin/visual-bias", "audit", *words]
     done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout, Path(done.stdout.split("open ")[1].strip()).parent
+    folder = Path(done.stdout.split("open ")[1].strip()).parent
+    return json.loads((folder / "findings.json").read_text()), folder
 
 
 @pytest.mark.slow
@@ -80,9 +81,9 @@ def test_a_wheel_holds_its_data_and_the_notebooks_it_runs(place):
     where = "import helpers, helpers.store as s; print(helpers.__file__, s.root(), s.outputs())"
     told = [place / "env/bin/python", "-P", "-c", where]
     here = {"cwd": place, "capture_output": True, "text": True, "check": True}
-    found = subprocess.run(told, env={"PATH": os.environ["PATH"]}, **here).stdout.split()
+    paths = subprocess.run(told, env={"PATH": os.environ["PATH"]}, **here).stdout.split()
     (own,) = (place / "env").glob("lib/*/site-packages")
-    assert found == [f"{own}/helpers/__init__.py", f"{own}/helpers/share", f"{place}/outputs"]
+    assert paths == [f"{own}/helpers/__init__.py", f"{own}/helpers/share", f"{place}/outputs"]
 
 
 @pytest.mark.slow
@@ -91,9 +92,8 @@ def test_a_table_is_audited(place):
     rows = pd.DataFrame({"group": np.repeat(["a", "b"], 300), "y_true": rng.integers(0, 2, 600)})
     lost = (rows["group"] == "b") & (rng.random(600) < 0.5)
     rows.assign(y_pred=rows["y_true"].where(~lost, 0)).to_csv(place / "mine.csv", index=False)
-    _, folder = audit(place, "--table", "mine.csv", "--sensitive", "group")
+    record, folder = audit(place, "--table", "mine.csv", "--sensitive", "group")
     assert folder == place / "outputs/audit/mine"
-    record = json.loads((folder / "findings.json").read_text())
     assert record["command"] == (
         f"visual-bias audit --table {place / 'mine.csv'} --sensitive group"
     )
@@ -103,20 +103,19 @@ def test_a_table_is_audited(place):
 
 @pytest.mark.slow
 def test_a_detector_is_audited(place):
-    rng, labels, found = np.random.default_rng(0), [], []
+    rng, labels, hits = np.random.default_rng(0), [], []
     for i in range(120):
         for j in range(3):
             box = (40 * j, 10, 40 * j + 30, 50)
             labels.append((f"{i}.png", "car", *box, "ab"[i % 2], ["day", "night"][i // 2 % 2]))
             if i % 2 or rng.random() < 0.4:
-                found.append((f"{i}.png", "car", *box, rng.random()))
+                hits.append((f"{i}.png", "car", *box, rng.random()))
     columns = ["image", "class", "x1", "y1", "x2", "y2"]
     pd.DataFrame(labels, columns=[*columns, "town", "light"]).to_csv(
         place / "boxes.csv", index=False
     )
-    pd.DataFrame(found, columns=[*columns, "score"]).to_csv(place / "found.csv", index=False)
-    _, folder = audit(place, "--labels", "boxes.csv", "--predictions", "found.csv")
-    record = json.loads((folder / "findings.json").read_text())
+    pd.DataFrame(hits, columns=[*columns, "score"]).to_csv(place / "found.csv", index=False)
+    record, _ = audit(place, "--labels", "boxes.csv", "--predictions", "found.csv")
     first = record["findings"][0]
     assert first["finding"] == "town/car" and first["verdict"] == "more than chance gives"
 
@@ -133,7 +132,6 @@ def test_a_network_is_audited(place):
             pixels = rng.normal(colour, 25, (64, 64, 3)).clip(0, 255).astype("uint8")
             Image.fromarray(pixels).save(place / name / f"{i}.png")
     words = ("--model", "mine.py:Red", "--images", "photos", "--contexts", "places")
-    _, folder = audit(place, *words)
-    record = json.loads((folder / "findings.json").read_text())
+    record, folder = audit(place, *words)
     assert record["command"].startswith("visual-bias audit --model mine.py:Red --images /")
     assert record["network"] == "mine.py:Red" and "16" in (folder / "page.html").read_text()

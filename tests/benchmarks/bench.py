@@ -5,10 +5,9 @@
 
 A part yields rows: what is done, the goal, our way and another. Both take turns on one thread;
 printed is how many times as fast ours is by processor seconds, the median of five rounds or of as
-many as take a minute. Where there is no other way, ours runs in a process of its own, and seconds
-and the most memory are printed. Inputs are noise or drawn worlds; their content costs nothing.
-`waits` says how long each lesson lets its reader wait, by the wall: without stored networks and
-with those that it has then left, in all, until its first figure, and in its slowest cell.
+many as take a minute; where there is no other way, seconds and the most memory of a process of its
+own. Inputs are noise or drawn worlds. `waits` says how long each lesson lets its reader wait, by
+the wall: without stored networks and with them, in all, until a first figure, in its slowest cell.
 """
 
 import helpers  # noqa: F401  before torch and numpy: it pins the kernels
@@ -27,6 +26,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from unittest import mock
@@ -37,31 +37,24 @@ import nbformat
 import numpy as np
 import pandas as pd
 import torch
-from captum._utils.models.linear_model import SkLearnRidge
-from captum.attr import IntegratedGradients, Lime
-from PIL import ImageFilter
-from pycocotools.coco import COCO
-from pycocotools.cocoeval import COCOeval
 from torch.nn.functional import cross_entropy
-from torchvision.transforms.functional import pil_to_tensor, to_pil_image
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "icon2"))
 sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 import drawn as made_up
 import loans
-from detection_oracles import as_coco
+from detection_oracles import as_coco, scene
 
 from helpers import explain, focus, icon2, models
 from helpers.audit import model as audit_model
 from helpers.audit import planting, tally
 from helpers.blocks import counts, report
-from helpers.contexts import mosaics, pasting
+from helpers.contexts import mosaics
 from helpers.data import ImageSet
-from helpers.explain import grid, layers
+from helpers.explain import layers
 from helpers.focus import rating
 from helpers.focus.networks import Model
 from helpers.icon2 import attributes, brought, detector_audit
-from helpers.models import detector
 from helpers.models.recipe import Recipe
 from helpers.suite import notebooks
 from helpers.worlds import pictures
@@ -128,36 +121,8 @@ def mosaic() -> Rows:
     yield "beside bare forward passes", "0.87", ours, partial(scored, model, ready)
 
 
-def pasted() -> Rows:
-    """300 composites. The forward passes bound it; PIL leaves the white in the edges."""
-    made, model = pictures.make("WB", per_class=25, size=96), network()
-    images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
-    masks, contexts = torch.from_numpy(made.masks), dict.fromkeys(CLASSES, noise(25, 3, 96, 96))
-    labels = torch.arange(4).repeat_interleave(25)
-    design = mosaics.design(labels, contexts, CLASSES, per_context=1)
-
-    def plain(scale):
-        size = round(96 * scale)
-        for row in design.itertuples():
-            parts = contexts[row.context_class][row.context], images[row.object]
-            ground, thing = (to_pil_image(part) for part in parts)
-            mask = to_pil_image(masks[row.object].to(torch.uint8) * 255).resize((size, size))
-            place = ((96 - size) // 2,) * 2
-            softened = mask.filter(ImageFilter.GaussianBlur(0.5))
-            ground.paste(thing.resize((size, size)), place, softened)
-            yield pil_to_tensor(ground)[None]
-
-    for scale in (1.0, 0.7):
-        stream = partial(pasting.batches, design, contexts=contexts, scale=scale)
-        ready = list(stream(pasting.cut(images, masks)))
-        ours = lambda stream=stream: scored(model, stream(pasting.cut(images, masks)))  # noqa: E731
-        theirs = lambda scale=scale: scored(model, plain(scale))  # noqa: E731
-        yield f"scale {scale}, cut, pasted and scored, beside PIL, one by one", "", ours, theirs
-        yield f"scale {scale}, scored only: the bound", "", partial(scored, model, ready), theirs
-
-
 def focused() -> Rows:
-    """Rating 400 mosaics; two methods over captum, one image and one sample at a time; scores."""
+    """Rating mosaics, beside the least that it needs."""
     ours = rated(400)
     model, images, table = ours.args[0].trainings[0], ours.args[1].images, ours.args[2]
     layer = layers.named(model, "features")
@@ -173,47 +138,8 @@ def focused() -> Rows:
         hook.remove()
 
     yield "GradCAM, beside forward and backward to its layer", "0.8", ours, bare
-    [shown] = focus.batches(table[:32], images, "squeezed", batch_size=99)
-    shown, targets = shown.float() / 255, targets[:32]
-    for name, slow, settings in (
-        ("integrated-gradients", ig_alone, {"steps": 16}),
-        ("lime", lime_alone, {"segments": 8, "samples": 64}),
-    ):
-        given = {"batch_size": rating.AT_A_TIME, **settings}
-        fast = partial(explain.explain, model, shown, targets, name, **given)
-        pairs = list(zip(shown.split(1), targets.split(1), strict=True))
-        alone = lambda slow=slow, pairs=pairs: [slow(model, *one) for one in pairs]  # noqa: E731
-        maps = torch.cat(alone())
-        gap = float((fast().maps - maps).abs().amax() / maps.abs().amax())
-        yield f"{name}, beside one by one (maps equal within {gap:.0e})", "", fast, alone
-    asked = [*map(network, ("alexnet-quarter", "vgg11-eighth", "resnet10-eighth"))]
-    [shown] = focus.batches(table[:24], images, batch_size=24)
-    both = (partial(way, asked, shown, targets[:24]) for way in (six_methods, bare_passes))
-    yield "06's six methods, beside the bare passes of LIME, IG and SmoothGrad", "", *both
-    maps = torch.randn(500, 224, 224, generator=seeded()).repeat(20, 1, 1)
-    layouts = torch.tensor([[True, False], [False, True]]).expand(10_000, 2, 2)
-    ours, theirs = (partial(way, maps, layouts) for way in (focus.score, by_slices))
-    yield "10,000 scores, beside a loop of one clip and four slices", "", ours, theirs
     yield "400 mosaics rated", "", partial(rated, 400), None
     yield "10,000 mosaics rated", "memory as of 400", partial(rated, 10_000), None
-
-
-def six_methods(networks, mosaics, targets) -> None:
-    for model in networks:
-        for method in explain.METHODS:
-            explain.explain(model, mosaics, targets, method, preset="quick")
-
-
-def bare_passes(networks, mosaics, targets) -> None:
-    """What these methods cannot do without: 41 passes for LIME, 6 each with gradients."""
-    images = mosaics.float() / 255
-    for model in networks:
-        with torch.no_grad():
-            for _ in range(41):
-                model(images)
-        for _ in range(12):
-            way = images.clone().requires_grad_()
-            torch.autograd.grad(model(way).gather(1, targets[:, None]).sum(), way)
 
 
 def gradcam(model, images, targets):
@@ -229,55 +155,18 @@ def rated(mosaics: int) -> partial:
     return partial(focus.rate, model, images, design, gradcam)
 
 
-def ig_alone(model, image, target):
-    """captum's Integrated Gradients, one step at a time."""
-    given = {"target": target, "n_steps": 16, "internal_batch_size": 1}
-    baseline = torch.zeros_like(image) + model.mean
-    return IntegratedGradients(model).attribute(image, baseline, **given).sum(1).detach()
-
-
-def lime_alone(model, image, target):
-    """captum's Lime on one image, one sample at a time, with scikit-learn's ridge."""
-    places = grid(8, image)
-    count = int(places.max()) + 1
-    drawn = (torch.rand((64, count), generator=seeded()) < 0.5).float()
-    samples = iter(torch.cat([torch.ones(1, count), drawn]).split(1))
-
-    def similarity(whole, other, shown, **_):
-        distance = 1 - (shown.sum() / count).sqrt()
-        return torch.exp(-(distance**2) / 0.25**2).sqrt()
-
-    lime = Lime(model, SkLearnRidge(alpha=1.0), similarity, lambda *_, **__: next(samples))
-    colour = image.mean((2, 3), keepdim=True).expand_as(image)
-    given = {"target": target, "feature_mask": places[None, None], "n_samples": 65}
-    found = lime.attribute(image, colour, **given)[:, 0]
-    return found / torch.bincount(places.flatten(), minlength=count)[places]
-
-
-def by_slices(maps, layouts) -> None:
-    """As tight as a loop over maps gets: one clip, four slices."""
-    halves = slice(0, 112), slice(112, 224)
-    for relevance, layout in zip(maps.numpy(), layouts.numpy(), strict=True):
-        positive = np.maximum(relevance, 0)
-        sums = np.array([[positive[r, c].sum() for c in halves] for r in halves])
-        sums[layout].sum() / sums.sum()
-
-
 def detected() -> Rows:
     """3 income groups, 5 attributes and all their pairs, IoU 0.5 to 0.95; 18 boxes an image.
 
-    The evaluators get the same subsets: lists of images, and for attributes of boxes COCO's area
+    hotcoco gets the same subsets: lists of images, and for attributes of boxes COCO's area
     ranges, of areas that are the attribute's code, so that one call serves all values.
     """
-    for evaluator, images, goal in (("hotcoco", 10_000, "1"), ("pycocotools", 1_000, "20")):
-        text = f"{images:,} images analysed, beside {evaluator}"
-        yield text, goal, analysed(images), evaluated(evaluator, images)
+    yield "10,000 images analysed, beside hotcoco", "1", analysed(10_000), evaluated(10_000)
     yield "10,000 images", "", partial(analysed, 10_000), None
     yield "100,000 images", "11 times that, 2 GiB", partial(analysed, 100_000), None
     text = "10,000 images, 100 resamples, two threads"
     yield text, "60 s on the wall, 1 GiB", partial(analysed, 10_000, 100, 2), None
-    yield "300 frames rendered", "3 s", partial(frames, 300, found=False), None
-    yield "300 frames through an untrained detector", "", partial(frames, 300, found=True), None
+    yield "300 frames rendered", "3 s", partial(frames, 300), None
 
 
 def audits() -> Rows:
@@ -293,70 +182,36 @@ def bench_audit() -> Rows:
     of which a second one costs its judgement only, for what the network's body saw is kept."""
     network = models.build("squeezenet1_0", 4).eval()
     for many in (32, 64, 128):
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            mock.patch.dict(os.environ, {"SUITE_OUTPUTS": folder}),
-        ):
-            images, start = noise(many, 3, 224, 224), time.process_time()
-            audit_model.passes(network, images, "")
-            spent = time.process_time() - start
+        here = mock.patch.dict(os.environ)
+        with tempfile.TemporaryDirectory() as folder, here:
+            os.environ["SUITE_OUTPUTS"], images = folder, noise(many, 3, 224, 224)
+            spent = seconds(lambda images=images: audit_model.passes(network, images, ""))
         told = f"{spent:.1f} s, {1000 * spent / many:.0f} ms each"
         yield f"{many} photographs of 224 px through SqueezeNet", "as many ms each", None, told
     rng, everyone = np.random.default_rng(0), np.arange(160)
-    y = everyone % 4
-    x, one = rng.normal(size=(160, 4, 512)), rng.normal(size=(4, 10, 512))
-    suspects, start = planting.Contexts(y, x[:, :, None], x, one), time.process_time()
-    of = planting.calibrate(suspects, planting.Linear(y, x[:, 0]))
-    yield (
-        "calibration, 4 classes by 4 contexts",
-        "15 s",
-        None,
-        f"{time.process_time() - start:.1f} s",
-    )
-    weights = rng.normal(size=(512, 4))
+    y, x = everyone % 4, rng.normal(size=(160, 4, 512))
+    suspects = planting.Contexts(y, x[:, :, None], x, rng.normal(size=(4, 10, 512)))
+    how, kept = (suspects, planting.Linear(y, x[:, 0])), []
+    spent = seconds(lambda: kept.append(planting.calibrate(*how)))
+    yield "calibration, 4 classes by 4 contexts", "15 s", None, f"{spent:.1f} s"
+    [of], weights = kept, rng.normal(size=(512, 4))
+    score = lambda: suspects.score(lambda f: f @ weights, everyone)  # noqa: E731
+    judged = lambda: planting.named(planting.chance(of, of.most(score())))  # noqa: E731
     for heads in (1, 10, 100):
-        start = time.process_time()
-        for _ in range(heads):
-            planting.named(
-                planting.chance(of, of.most(suspects.score(lambda f: f @ weights, everyone)))
-            )
-        spent = f"{time.process_time() - start:.2f} s"
+        spent = f"{seconds(lambda heads=heads: [judged() for _ in range(heads)]):.2f} s"
         yield f"{heads} more heads of a reader's, judged", "seconds", None, spent
 
 
 def write_coco(folder: Path, images: int, classes: int) -> None:
-    """COCO's labels, 7 boxes an image, and 36 detections of each, four of five boxes found."""
-    rng = np.random.default_rng(0)
-    share = 1 / np.arange(1, classes + 1)
-    count = {"labels": 7 * images, "false": 30 * images}
-    tables = {}
-    for name, n in count.items():
-        corner, side = rng.uniform(0, 400, (n, 2)), np.exp(rng.uniform(2.5, 5.5, (n, 2)))
-        kind = rng.choice(classes, n, p=share / share.sum())
-        tables[name] = rng.integers(images, size=n), kind, np.hstack([corner, side]).round(2)
-    kept = rng.random(count["labels"]) < 0.8
-    moved = [part[kept] for part in tables["labels"]]
-    moved[2] = moved[2] + rng.normal(0, 2, moved[2].shape).round(2)
-    every = [np.concatenate(pair) for pair in zip(moved, tables["false"], strict=True)]
-    rows = {
-        name: [
-            {"image_id": int(i), "category_id": int(k), "bbox": np.abs(b).tolist()}
-            for i, k, b in zip(*table, strict=True)
-        ]
-        for name, table in {"labels": tables["labels"], "found": every}.items()
-    }
-    results = [
-        one | {"score": s}
-        for one, s in zip(rows["found"], rng.random(len(every[0])).tolist(), strict=True)
-    ]
-    boxes = [one | {"id": n + 1, "area": 900.0} for n, one in enumerate(rows["labels"])]
+    """COCO's labels, 7 boxes an image, half of them found once or more, and 30 false detections."""
+    rng, world = np.random.default_rng(0), scene(0, images, classes, boxes=7)
+    false = world.detections.sample(30 * images, replace=True, random_state=0)
+    false = false.assign(image=rng.integers(images, size=len(false)), score=rng.random(len(false)))
+    every = pd.concat([world.detections, false], ignore_index=True)
+    labels, results = as_coco(replace(world, detections=every))
     about = {"light": ["day", "dim", "dusk"], "site": list("ABCD"), "camera": ["x", "y"]}
-    listed = [
-        {"id": n, "file_name": f"{n}.jpg"} | {k: str(rng.choice(v)) for k, v in about.items()}
-        for n in range(images)
-    ]
-    kinds = [{"id": n, "name": f"kind {n}"} for n in range(classes)]
-    labels = {"images": listed, "annotations": boxes, "categories": kinds}
+    for image in labels["images"]:
+        image |= {name: str(rng.choice(values)) for name, values in about.items()}
     for name, content in {"labels": labels, "found": results}.items():
         (folder / f"{name}.json").write_text(json.dumps(content))
 
@@ -391,8 +246,8 @@ def analysed(images: int, resamples: int = 0, workers: int = 1) -> Callable:
     return lambda: icon2.analyse(icon2.match(world), *given, **options)
 
 
-def evaluated(evaluator: str, images: int) -> Callable:
-    """The same subsets through another evaluator, from COCO's structures."""
+def evaluated(images: int) -> Callable:
+    """The same subsets through hotcoco, from COCO's structures."""
 
     def subsets(attribute):
         return [attribute.codes == code for code in range(len(attribute.values))]
@@ -409,13 +264,13 @@ def evaluated(evaluator: str, images: int) -> Callable:
     everything = np.ones(images, bool)
 
     def run():
-        whole, *coded = [loaded(evaluator, *one) for one in labels]
+        whole, *coded = [(truth := hotcoco.COCO(a), truth.loadRes(b)) for a, b in labels]
         asked = [(*whole, here, [[0, 1e10]]) for here in [everything, *lists]]
         for one, attribute in zip(coded, by_box, strict=True):
             ranges = [[c + 0.5, c + 1.5] for c in range(len(attribute.values))]
             asked += [(*one, here, ranges) for here in [everything, *subsets(income)]]
-        for evaluation, given, found, here, ranges in asked:
-            run = evaluation(given, found, "bbox")
+        for truth, results, here, ranges in asked:
+            run = hotcoco.COCOeval(truth, results, "bbox")
             run.params.imgIds = [int(i) + 1 for i in np.flatnonzero(here)]
             run.params.areaRng, run.params.areaRngLbl = ranges, [str(r) for r in ranges]
             run.params.maxDets = [100]
@@ -425,45 +280,22 @@ def evaluated(evaluator: str, images: int) -> Callable:
     return run
 
 
-def loaded(evaluator: str, labels, results):
-    """The evaluation, ground truth and detections, in the evaluator's own structures."""
-    if evaluator == "hotcoco":
-        given, evaluation = hotcoco.COCO(labels), hotcoco.COCOeval
-    else:
-        given, evaluation = COCO(), COCOeval
-        given.dataset = labels
-        given.createIndex()
-    return evaluation, given, given.loadRes(results)
-
-
-def frames(count: int, *, found: bool) -> Callable:
-    """Frames of the street, drawn; or a detector that costs what a trained one does, or more."""
+def frames(count: int) -> Callable:
+    """Frames of the street, drawn."""
     table, things = street.scenes(count, 0)
     things = street.dressed(table, things, 0.5)
-    if not found:
-        street.render(table.iloc[:1], things.iloc[:0])  # its sprites are drawn once
-        return lambda: street.render(table, things)
-    images = torch.from_numpy(street.render(table, things)[0])
-    network = detector.build(len(street.KINDS), images.shape[-2:]).eval()
-    finder = detector.Detector(network, dict(enumerate(street.KINDS, 1)), "untrained")
-    return lambda: detector.detect(finder, images)
+    street.render(table.iloc[:1], things.iloc[:0])  # its sprites are drawn once
+    return lambda: street.render(table, things)
 
 
 def blocks() -> Rows:
-    """60 intersections of three columns; FairBench is faster where they are joined by hand."""
-    for toolkit, rows in ((fairlearn, 100_000), (fairlearn, 1_000_000), (fairbench, 1_000_000)):
+    """60 intersections of three columns, beside fairlearn."""
+    for rows in (100_000, 1_000_000):
         by, *columns = people(rows)
-        joined = (by["a"] + by["b"] + by["c"]).to_frame()
         for kind, groups in {"text": by, "categories": by.astype("category")}.items():
             goal = "100" if kind == "categories" and rows == 1_000_000 else ""
-            text = f"eight gaps of {rows:,} rows, columns of {kind}, beside {toolkit.__name__}"
-            theirs = partial(toolkit, joined if toolkit is fairbench else groups, *columns)
-            yield text, goal, partial(eight, groups, *columns), theirs
-    both = {"bootstrap": 1000, "permutations": 1000}
-    yield "1,000 draws and 1,000 shuffles of all gaps", "", partial(reported, 100_000, **both), None
-    for size in (100_000, 1_000_000, 10_000_000):
-        yield f"{size:,} rows counted", "", partial(counting, size), None
-        yield f"{size:,} rows, all gaps of the counts", "", partial(reported, size, **PLAIN), None
+            text = f"eight gaps of {rows:,} rows, columns of {kind}, beside fairlearn"
+            yield text, goal, partial(eight, groups, *columns), partial(fairlearn, groups, *columns)
 
 
 def shards() -> Rows:
@@ -487,27 +319,12 @@ def pages() -> Rows:
     """A table of 10,000 rows, from the command to its page: seconds on the wall (goal: 20)."""
     with tempfile.TemporaryDirectory() as folder:
         loans.loans(10_000).to_csv(f"{folder}/loans.csv", index=False)
-        told = "--map y_true=repaid --positive decision=approve,repaid=yes --sensitive sex,age"
-        command = [
-            sys.executable,
-            "-m",
-            "helpers.audit.command",
-            "audit",
-            "--table",
-            f"{folder}/loans.csv",
-        ]
-        here = {"SUITE_OUTPUTS": folder, "cwd": Path(__file__).parents[2]}
-        yield (
-            "a page of 10,000 rows",
-            "20 s",
-            partial(partial, paged, command + told.split(), here),
-            None,
-        )
-
-
-def paged(command: list[str], here: dict) -> None:
-    environment = {**os.environ, "SUITE_OUTPUTS": here["SUITE_OUTPUTS"]}
-    subprocess.run(command, env=environment, cwd=here["cwd"], check=True, capture_output=True)
+        told = f"helpers.audit.command audit --table {folder}/loans.csv --map y_true=repaid"
+        told += " --positive decision=approve,repaid=yes --sensitive sex,age"
+        command = [sys.executable, "-m", *told.split()]
+        here = {"env": os.environ | {"SUITE_OUTPUTS": folder}, "cwd": Path(__file__).parents[2]}
+        ours = partial(partial, subprocess.run, command, check=True, capture_output=True, **here)
+        yield "a page of 10,000 rows", "20 s", ours, None
 
 
 def people(rows: int):
@@ -526,14 +343,6 @@ def eight(*given):
     return report.make(counted(*given), EIGHT, ["pairs"], ["abs"], ["max"], **PLAIN)
 
 
-def counting(rows: int) -> Callable:
-    return partial(counted, *people(rows))
-
-
-def reported(rows: int, **settings: int) -> Callable:
-    return partial(report.make, counted(*people(rows)), **settings)
-
-
 def fairlearn(by, prediction, label):
     from fairlearn import metrics
     from sklearn.metrics import accuracy_score, precision_score
@@ -544,17 +353,6 @@ def fairlearn(by, prediction, label):
     of["npv"] = lambda y, p: precision_score(1 - y, 1 - p)
     frame = metrics.MetricFrame(metrics=of, y_true=label, y_pred=prediction, sensitive_features=by)
     return frame.difference("between_groups")
-
-
-def fairbench(by, prediction, label):
-    """Eight of its measures over its own intersections of the columns."""
-    import fairbench as fb
-
-    names = ("pr", "acc", "tpr", "tnr", "ppv", "f1", "tar", "trr")
-    of = [getattr(fb.measures, name) for name in names]
-    groups = fb.Dimensions(*(fb.categories @ by[name].tolist() for name in by))
-    groups = groups.intersectional() if by.shape[1] > 1 else groups
-    return fb.reports.pairwise(predictions=prediction, labels=label, sensitive=groups, measures=of)
 
 
 def waits() -> Rows:
@@ -580,7 +378,7 @@ def waited(notebook: Path, folder: Path) -> str:
     return f"{done.metadata.papermill.duration:.0f} s, {first} s, {max(spent):.0f} s"
 
 
-PARTS = {"training": training, "mosaics": mosaic, "pasting": pasted, "focus": focused}
+PARTS = {"training": training, "mosaics": mosaic, "focus": focused}
 PARTS |= {"audit": audits, "icon2": detected, "blocks": blocks, "shards": shards, "pages": pages}
 PARTS |= {"waits": waits, "audit-model": bench_audit}
 

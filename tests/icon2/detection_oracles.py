@@ -25,19 +25,19 @@ def scene(seed=0, n_images=30, n_classes=2, boxes=6, crowd=0.1, digits=2, whole=
     moved[:, 2:] = np.maximum(moved[:, 2:], moved[:, :2] + 1)
     if whole:
         corners, moved = np.round(corners), np.round(moved)
-    found = pd.DataFrame(moved, columns=CORNERS)
-    found.insert(0, "image", image[of])
-    found.insert(1, "category", category[of])
-    found["score"] = rng.random(len(of)).round(digits)
-    given = pd.DataFrame(corners, columns=CORNERS)
-    given.insert(0, "image", image)
-    given.insert(1, "category", category)
-    given["ignore"] = rng.random(n) < crowd
-    given["colour"] = rng.choice(["red", "blue", "green"], n)
+    detections = pd.DataFrame(moved, columns=CORNERS)
+    detections.insert(0, "image", image[of])
+    detections.insert(1, "category", category[of])
+    detections["score"] = rng.random(len(of)).round(digits)
+    truth = pd.DataFrame(corners, columns=CORNERS)
+    truth.insert(0, "image", image)
+    truth.insert(1, "category", category)
+    truth["ignore"] = rng.random(n) < crowd
+    truth["colour"] = rng.choice(["red", "blue", "green"], n)
     images = pd.DataFrame({"name": [f"{i}.jpg" for i in range(n_images)]})
     images["group"] = rng.choice(["a", "b", "c"], n_images)
     classes = tuple(f"class {k}" for k in range(n_classes))
-    return Frames(images, given, found, classes)
+    return Frames(images, truth, detections, classes)
 
 
 def recorded_worlds(confounders):
@@ -73,29 +73,36 @@ def as_coco(world):
         for i, row in enumerate(world.boxes.itertuples())
     ]
     results = [entry(row) | {"score": row.score} for row in world.detections.itertuples()]
-    images = [{"id": i + 1, "file_name": name} for i, name in enumerate(world.images.name)]
+    images = [
+        {"id": i + 1, "file_name": one.pop("name"), **one}
+        for i, one in enumerate(world.images.to_dict("records"))
+    ]
     categories = [{"id": i + 1, "name": name} for i, name in enumerate(world.classes)]
     return {"images": images, "annotations": annotations, "categories": categories}, results
 
 
-def pycocotools_ap(world, images=None):
-    """AP of each class and threshold by pycocotools, (K, T); -1 becomes NaN."""
+def evaluated(labels, results, **params):
+    """pycocotools' evaluation of COCO's structures."""
     COCO = pytest.importorskip("pycocotools.coco").COCO
     COCOeval = pytest.importorskip("pycocotools.cocoeval").COCOeval
-    labels, results = as_coco(world)
     with contextlib.redirect_stdout(io.StringIO()):
-        given = COCO()
-        given.dataset = labels
-        given.createIndex()
-        run = COCOeval(given, given.loadRes(results), "bbox")
-        if images is not None:
-            run.params.imgIds = [int(i) + 1 for i in np.flatnonzero(images)]
-        run.params.areaRng, run.params.areaRngLbl = [[0, 1e10]], ["one"]
-        run.params.maxDets = [100]
+        truth = COCO()
+        truth.dataset = labels
+        truth.createIndex()
+        run = COCOeval(truth, truth.loadRes(results), "bbox")
+        vars(run.params).update(params)
         run.evaluate()
         run.accumulate()
-    found = run.eval["precision"][..., 0, 0]
-    return np.where(found < 0, np.nan, found).mean(1).T
+    return run
+
+
+def pycocotools_ap(world, images=None):
+    """AP of each class and threshold by pycocotools, (K, T); -1 becomes NaN."""
+    params = {"areaRng": [[0, 1e10]], "areaRngLbl": ["one"], "maxDets": [100]}
+    if images is not None:
+        params["imgIds"] = [int(i) + 1 for i in np.flatnonzero(images)]
+    precision = evaluated(*as_coco(world), **params).eval["precision"][..., 0, 0]
+    return np.where(precision < 0, np.nan, precision).mean(1).T
 
 
 def overlap(a, b, ignored):
@@ -109,11 +116,11 @@ def overlap(a, b, ignored):
 def greedy(world, threshold):
     """COCO's matching, one detection after another: {row of detection: row of box or -1}."""
     boxes, taken = world.boxes, {}
-    for (image, category), found in world.detections.groupby(["image", "category"]):
+    for (image, category), own in world.detections.groupby(["image", "category"]):
         here = boxes[(boxes.image == image) & (boxes.category == category)]
         here = here.sort_values("ignore", kind="stable")
         used = set()
-        for row, one in found.sort_values("score", ascending=False, kind="stable").iterrows():
+        for row, one in own.sort_values("score", ascending=False, kind="stable").iterrows():
             best, best_overlap = -1, min(threshold, 1 - 1e-10)
             for other, box in here.iterrows():
                 if other in used and not box.ignore:
@@ -129,11 +136,8 @@ def greedy(world, threshold):
 
 
 def plain_ap(scored, positives, normal=None):
-    """AP of one list of (score, is it true, its weight), by the definition.
-
-    `scored` is by falling score; `positives` the number of boxes; `normal` the number that
-    precision is normalised to.
-    """
+    """AP by the definition: of (is it true, its weight) by falling score, of so many boxes, with
+    precision normalised to `normal`."""
     if positives == 0:
         return np.nan
     normal = positives if normal is None else normal

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from detection_oracles import average_precision, scene
+from detection_oracles import as_coco, average_precision, scene
 
 from helpers import store
 from helpers.audit import command, form
@@ -19,6 +19,7 @@ from helpers.icon2.attributes import Attribute, from_column
 from helpers.icon2.reading import CORNERS
 
 KINDS = ("ring", "kite")
+HELP = {"labels": "--frames", "table": "--strata"}
 CELL, SIDE = 100, 40  # boxes stand in cells of their own, so that no detection overlaps two
 
 
@@ -110,10 +111,10 @@ def test_recall_is_the_share_of_boxes_that_a_detection_overlaps():
     """Boxes stand in cells of their own: found are those with a detection of their kind near by."""
     frames = world(50, loss=0.5)
     _, classes, [light] = prepared(frames, "light")
-    boxes, found = (frames.boxes.query("category == 0"), frames.detections.query("category == 0"))
+    boxes, own = (frames.boxes.query("category == 0"), frames.detections.query("category == 0"))
     hit = []
     for box in boxes.itertuples():
-        near = found[found["image"] == box.image]
+        near = own[own["image"] == box.image]
         sides = [
             np.minimum(near[f"{a}2"], getattr(box, f"{a}2"))
             - np.maximum(near[f"{a}1"], getattr(box, f"{a}1"))
@@ -341,40 +342,17 @@ def test_each_pair_of_files_has_a_folder_of_its_own(tmp_path, monkeypatch):
     assert names == [*expected, "sample-detector"]
 
 
-def as_coco(folder, frames):
-    for name in ("boxes", "detections"):
-        table = getattr(frames, name)
-        corners = table[CORNERS].to_numpy()
-        bbox = np.hstack([corners[:, :2], corners[:, 2:] - corners[:, :2]]).tolist()
-        rows = [
-            {"id": n + 1, "image_id": int(i), "category_id": int(k) + 1, "bbox": b}
-            for n, (i, k, b) in enumerate(zip(table["image"], table["category"], bbox, strict=True))
-        ]
-        if name == "detections":
-            rows = [one | {"score": s} for one, s in zip(rows, table["score"], strict=True)]
-        else:
-            images = [
-                {"id": n, "file_name": one.name, "light": one.light, "site": one.site}
-                for n, one in enumerate(frames.images.itertuples(index=False))
-            ]
-            kinds = [{"id": k + 1, "name": kind} for k, kind in enumerate(KINDS)]
-            rows = {"images": images, "annotations": rows, "categories": kinds}
-        (folder / f"{name}.json").write_text(json.dumps(rows))
+def written(folder, frames):
+    for name, content in zip(("boxes", "detections"), as_coco(frames), strict=True):
+        (folder / f"{name}.json").write_text(json.dumps(content))
     return [str(folder / "boxes.json"), str(folder / "detections.json")]
-
-
-def test_attributes_in_cocos_images_are_read(tmp_path):
-    frames = world(40)
-    again = brought.brought(*as_coco(tmp_path, frames))
-    assert again.images["light"].tolist() == frames.images["light"].tolist()
-    assert {*again.classes} == {*KINDS}
 
 
 @pytest.mark.slow
 def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "out"))
-    labels, found = as_coco(tmp_path, world(250, loss=0.4))
-    arguments = ["--labels", labels, "--predictions", found, "--resamples", "20"]
+    labels, results = written(tmp_path, world(250, loss=0.4))
+    arguments = ["--labels", labels, "--predictions", results, "--resamples", "20"]
     folder = tmp_path / "out" / "audit" / f"{tmp_path.name}-boxes-detections"
     stale = folder / "figures" / form.NOTEBOOKS["detector"] / "of-before.png"
     stale.parent.mkdir(parents=True)
@@ -427,10 +405,11 @@ def test_the_word_runs_one_audit_and_asks_which(capsys):
             command.main(words)
     with pytest.raises(SystemExit, match="unrecognized arguments: --nonsense"):
         command.main(["audit", "--table", "t.csv", "--nonsense"])
-    for kind, option in (("labels", "--frames"), ("table", "--strata")):
+    helps = {f"audit --{kind} none --help": of for kind, of in HELP.items()}
+    for words, printed in (helps | {"--version": "1.0.0"}).items():
         with pytest.raises(SystemExit, match=r"^0$"):
-            command.main(["audit", f"--{kind}", "no such file", "--help"])
-        assert option in capsys.readouterr().out
+            command.main(words.split())
+        assert printed in capsys.readouterr().out
     values = {"labels": "/a b.json", "groups": ["x", "y"], "seed": 3}
     made = form.command(values, "detector")
     assert made == "visual-bias audit --labels '/a b.json' --groups x,y --seed 3"

@@ -7,18 +7,8 @@ import numpy as np
 import pytest
 import scipy.stats
 from detection_oracles import average_precision, plain_ap, recorded_worlds, scene
-from drawn import Law
 
-from helpers.icon2 import (
-    Frames,
-    Options,
-    analyse,
-    attributes,
-    checks,
-    match,
-    sigma_null,
-    verdicts,
-)
+from helpers.icon2 import Frames, Options, analyse, attributes, checks, match, sigma_null, verdicts
 from helpers.icon2 import analysis as formulas
 from helpers.icon2.attributes import from_column, made
 from helpers.icon2.formulas import UNDECIDED, cochrans_q
@@ -27,9 +17,9 @@ from helpers.icon2.reading import DetectionDataError
 SMALL = {"min_boxes": 1}
 
 
-def streets(n_images, seed=0, law=None, classes=("car",), thresholds=(0.5,)):
+def streets(n_images, seed=0, confounding=0.0, classes=("car",), thresholds=(0.5,)):
     """A planted world, its matches and income."""
-    world = Frames(*made_up.make(n_images, seed, law, classes))
+    world = Frames(*made_up.make(n_images, seed, confounding, classes))
     return world, match(world, thresholds), from_column(world, "income")
 
 
@@ -41,7 +31,7 @@ def little():
 
 @pytest.fixture(scope="module")
 def world():
-    drawn, matches, income = streets(400, 3, Law(confounding=0.4), thresholds=(0.5, 0.75))
+    drawn, matches, income = streets(400, 3, 0.4, thresholds=(0.5, 0.75))
     return drawn, matches, income, [made(drawn, name) for name in attributes.OF_PAPER]
 
 
@@ -67,7 +57,7 @@ def test_every_cell_equals_plain_loops(little, precision, images):
     group = from_column(drawn, "group")
     colour = from_column(drawn, "colour")
     analysis = analyse(matches, group, [colour], options=options)
-    found = analysis.cells().set_index(["value", "group"]).AP
+    ap = analysis.cells().set_index(["value", "group"]).AP
     boxes, listed = drawn.boxes[~drawn.boxes.ignore], matches.detections
     for value in colour.values:
         counts, seen = {}, {}
@@ -101,7 +91,7 @@ def test_every_cell_equals_plain_loops(little, precision, images):
                     elif int(one.image) in seen[name]:
                         scored.append((False, 1.0))
                 aps.append(plain_ap(scored, counts[name], normal))
-            assert found[value, name] == pytest.approx(100 * np.mean(aps), abs=1e-9)
+            assert ap[value, name] == pytest.approx(100 * np.mean(aps), abs=1e-9)
 
 
 def test_cocos_rule_counts_the_false_positives_of_each_size_alone(little):
@@ -109,7 +99,7 @@ def test_cocos_rule_counts_the_false_positives_of_each_size_alone(little):
     drawn, matches = little
     size = made(drawn, "size")
     rule = Options("raw", images="all", false_positives="coco", **SMALL)
-    found = analyse(matches, size, [], options=rule).groups().set_index("value").AP
+    ap = analyse(matches, size, [], options=rule).groups().set_index("value").AP
     for code, value in enumerate(size.values[:2]):
         own = size.of_detection[matches.detections.row] == code
         aps = []
@@ -118,7 +108,7 @@ def test_cocos_rule_counts_the_false_positives_of_each_size_alone(little):
             kept = hit | (own & (taken < 0))
             positives = ((size.codes == code) & ~drawn.boxes.ignore).sum()
             aps.append(plain_ap([(h, 1.0) for h in hit[kept]], positives))
-        assert found[value] == pytest.approx(100 * np.mean(aps))
+        assert ap[value] == pytest.approx(100 * np.mean(aps))
 
 
 def test_standardising_by_images_is_a_weighted_average_precision(world):
@@ -153,11 +143,11 @@ def test_the_null_of_what_boxes_share_is_that_of_their_images():
     coin, image = np.random.default_rng(0).integers(0, 2, 200), matches.boxes.image.to_numpy()
     of_images = attributes.Attribute("coin", ("a", "b"), coin, "image")
     of_boxes = attributes.Attribute("coin", ("a", "b"), coin[image], "box")
-    asked = {"permutations": 150, "options": Options(min_boxes=1)}
-    one, other = (sigma_null(matches, a, **asked).iloc[0] for a in (of_images, of_boxes))
+    how = {"permutations": 150, "options": Options(min_boxes=1)}
+    one, other = (sigma_null(matches, a, **how).iloc[0] for a in (of_images, of_boxes))
     assert other.sigma == pytest.approx(one.sigma)
     assert other.null_high == pytest.approx(one.null_high, rel=0.25)
-    by_tens = sigma_null(matches, of_images, clusters=np.arange(200) // 10, **asked).iloc[0]
+    by_tens = sigma_null(matches, of_images, clusters=np.arange(200) // 10, **how).iloc[0]
     assert by_tens.null_high == pytest.approx(one.null_high, rel=0.3)
 
 
@@ -181,18 +171,15 @@ def _hit_by_video(rng, video):
     drawn = scene(int(rng.integers(10**6)), len(video), 1, boxes=5)
     rate = rng.uniform(0.2, 0.9, video.max() + 1)[video]
     boxes = drawn.boxes[rng.random(len(drawn.boxes)) < rate[drawn.boxes.image]]
-    found = boxes[["image", "category", "x1", "y1", "x2", "y2"]].reset_index(drop=True)
-    return replace(drawn, detections=found.assign(score=rng.random(len(found))))
+    hits = boxes[["image", "category", "x1", "y1", "x2", "y2"]].reset_index(drop=True)
+    return replace(drawn, detections=hits.assign(score=rng.random(len(hits))))
 
 
-def test_clusters_are_drawn_whole():
+def test_clusters_are_drawn_whole_and_heterogeneity_is_cochrans_q():
     clusters = np.array(["x", "x", "y", "z", "z"])
     drawn = formulas.image_weights(5, 20, 0, clusters)
     assert (drawn[:, 0] == drawn[:, 1]).all()
     assert (drawn[0] == 1).all()
-
-
-def test_heterogeneity_is_cochrans_q():
     rng = np.random.default_rng(0)
     ap = np.array([0.3, 0.34, 0.4])
     resamples = ap + rng.normal(0, 0.02, (4000, 3))
@@ -310,8 +297,8 @@ def test_sizes_are_cocos_in_frames_as_wide_as_bdd100ks():
         assert [size.values[c] for c in size.codes] == [
             "small" if a < 1024 else "medium" if a < 9216 else "large" for a in scale * area
         ]
-    given = drawn.boxes.iloc[:1].assign(x1=0.0, y1=0.0, x2=32.0, y2=32.0)
-    assert made(replace(drawn, boxes=given), "size").codes[0] == 1, "the bound itself is medium"
+    square = drawn.boxes.iloc[:1].assign(x1=0.0, y1=0.0, x2=32.0, y2=32.0)
+    assert made(replace(drawn, boxes=square), "size").codes[0] == 1, "the bound itself is medium"
 
 
 def test_rates_count_the_answers_over_many_worlds():
@@ -323,14 +310,14 @@ def test_rates_count_the_answers_over_many_worlds():
     assert ((rates.low <= rates.share) & (rates.share <= rates.high)).all()
     for rule in verdicts.OF_WORLDS:
         for world, part in table.groupby("world"):
-            said = part[part[rule].isin(verdicts.YES)]
-            alarms = said[~said.truth.isin(verdicts.YES)].seed.nunique()
+            yes = part[part[rule].isin(verdicts.YES)]
+            alarms = yes[~yes.truth.isin(verdicts.YES)].seed.nunique()
             assert rates.times[rule, world, "false alarm"] == alarms
             if world in (verdicts.HARDER, verdicts.BOTH):
-                hits = said[said.attribute == "size"].seed.nunique()
+                hits = yes[yes.attribute == "size"].seed.nunique()
                 assert rates.times[rule, world, "hit"] == hits
                 assert rates.times[rule, world, "miss"] == 2 - hits
-    found = checks.found_by(table).set_index("question").times
+    times = checks.found_by(table).set_index("question").times
     own = table.query("world == @verdicts.HARDER and attribute == 'size'")
-    assert found[verdicts.FIRST] == (own["rank"] == 1).sum()
-    assert found[verdicts.FALLS] == (own.delta > 0).sum()
+    assert times[verdicts.FIRST] == (own["rank"] == 1).sum()
+    assert times[verdicts.FALLS] == (own.delta > 0).sum()

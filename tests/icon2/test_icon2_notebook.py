@@ -20,26 +20,24 @@ from helpers.icon2.reading import CORNERS, DetectionDataError
 from helpers.suite.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
 from helpers.worlds.driving import street
 
-LAW = made_up.Law(confounding=0.4)
-
 
 def written(folder, number):
     """A rendered street as BDD100K's files, and detections that are near its boxes."""
     scenes, things = street.scenes(number, 2)
     images, boxes = street.render(scenes, street.dressed(scenes, things, 0.5))
     files, rng = city.write(folder, scenes, images, boxes), np.random.default_rng(0)
-    found = boxes[["image", "category", *CORNERS]].astype({name: float for name in CORNERS})
-    found[["x2", "y2"]] += rng.uniform(0, 3, (len(found), 2))
-    found["score"] = rng.random(len(found))
+    results = boxes[["image", "category", *CORNERS]].astype({name: float for name in CORNERS})
+    results[["x2", "y2"]] += rng.uniform(0, 3, (len(results), 2))
+    results["score"] = rng.random(len(results))
     labels = [[] for _ in scenes.index]
-    for row in found.to_dict("records"):
+    for row in results.to_dict("records"):
         box = {name: row[name] for name in CORNERS}
         label = {"category": street.KINDS[row["category"]], "score": row["score"], "box2d": box}
         labels[row["image"]].append(label)
     frames = [{"name": n, "labels": some} for n, some in zip(scenes["name"], labels, strict=True)]
     (folder / "predictions.json").write_text(json.dumps(frames))
     pictures, both = files.pop("images"), (files.pop("labels"), folder / "predictions.json")
-    return icon2.Frames(scenes, boxes, found, street.KINDS), both, files, (pictures, images)
+    return icon2.Frames(scenes, boxes, results, street.KINDS), both, files, (pictures, images)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +104,7 @@ def test_classes_without_a_labelled_box_are_left_out_and_counted(on_disk, tmp_pa
 
 @pytest.fixture(scope="module")
 def small():
-    world = icon2.Frames(*made_up.make(400, 1, LAW))
+    world = icon2.Frames(*made_up.make(400, 1, 0.4))
     matches = match(world, (0.5, 0.75))
     group = attributes.from_column(world, "income")
     explanatory = [attributes.made(world, name) for name in attributes.OF_PAPER]
@@ -186,26 +184,26 @@ def test_strengths_are_judged_apart_by_trainings_drawn_anew():
     columns = ["harder", "rare", "training", "class", "looks", "scenes?", verdicts.PAPER_RULE]
     table = pd.DataFrame(rows, columns=columns)
     table["left"] = np.where(table["harder"] == 0.5, 0.4, 1.0)
-    found = strengths.by_strength(table, draws=500).set_index("harder")
-    np.testing.assert_allclose(found["nearer"], [0.6, 0.0], atol=1e-12)
-    np.testing.assert_allclose(found["nearer_low"], found["nearer_high"], atol=1e-12)
-    assert found["named"].tolist() == [0.5, 0.5] and (found["named_low"] == 0).all()
-    assert found["detectors"].tolist() == [4, 4]
+    by = strengths.by_strength(table, draws=500).set_index("harder")
+    np.testing.assert_allclose(by["nearer"], [0.6, 0.0], atol=1e-12)
+    np.testing.assert_allclose(by["nearer_low"], by["nearer_high"], atol=1e-12)
+    assert by["named"].tolist() == [0.5, 0.5] and (by["named_low"] == 0).all()
+    assert by["detectors"].tolist() == [4, 4]
 
 
 def test_the_published_folder_is_found_and_what_it_lacks_is_named(on_disk, tmp_path):
     """BDD100K's own layout; tracks are read only where areas and incomes stand beside them."""
     _, (labels, predictions), place, (pictures, _) = on_disk
     folder = published(tmp_path / "bdd100k", labels, predictions, place, pictures)
-    asked, areas = SimpleNamespace(frames=str(folder), edges="equal"), folder / place["areas"].name
+    values, areas = SimpleNamespace(frames=str(folder), edges="equal"), folder / place["areas"].name
     areas.rename(tmp_path / "elsewhere")
-    found = frames.files(asked)
-    assert found["labels"] == folder / "labels/det_20/det_val.json"
-    assert found["images"].name == "val" and found["gps"] is None
+    paths = frames.files(values)
+    assert paths["labels"] == folder / "labels/det_20/det_val.json"
+    assert paths["images"].name == "val" and paths["gps"] is None
     (tmp_path / "elsewhere").rename(areas)
-    found = frames.files(asked)
-    pictures = found.pop("images")
-    data = icon2.read(**found)
+    paths = frames.files(values)
+    pictures = paths.pop("images")
+    data = icon2.read(**paths)
     assert data.attribute("income").values == ("low", "middle", "high")
     assert (frames.picture(data, pictures, 3) == on_disk[3][1][3].transpose(1, 2, 0)).all()
     assert frames.files(SimpleNamespace(frames=None)) == {}
@@ -235,17 +233,14 @@ def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path):
     assert verdict != NO_COUNTERPART, "these gaps are not planted: they are judged"
 
 
-def test_figures_mark_what_is_not_estimable(small):
+def test_figures_mark_what_is_not_estimable_and_an_example_what_each_detection_took(small):
     analysis = small[-1]
     tables = (
         t[t["class"] == "bus"] for t in (analysis.values(), analysis.shares(), analysis.cells())
     )
     figure = figures.attributes_of_class(*tables, "bus")
     assert "too few" in {t.get_text() for ax in figure.axes for t in ax.texts}
-
-
-def test_an_example_shows_what_each_detection_took(small):
-    world, matches = icon2.Frames(*made_up.make(400, 1, LAW)), small[0]
+    world, matches = icon2.Frames(*made_up.make(400, 1, 0.4)), small[0]
     number, boxes, detections = frames.example(world, matches, "car")
     assert (boxes.image == number).all() and (detections.image == number).all()
     assert detections.hit.any() and not detections.hit.all() and not boxes.found.all()

@@ -32,21 +32,21 @@ def test_reads_all_of_it(read):
 @pytest.mark.parametrize("every", [1, 3])
 def test_equals_pycocotools(read, every):
     images = np.arange(202) % every == 0
-    found = average_precision(match(read), images=images)
-    np.testing.assert_allclose(found, pycocotools_ap(read, images), atol=1e-15)
+    ap = average_precision(match(read), images=images)
+    np.testing.assert_allclose(ap, pycocotools_ap(read, images), atol=1e-15)
 
 
 def test_average_precision_by_occlusion_and_size(read):
     occlusion, size = (attributes.made(read, name) for name in ("occlusion", "size"))
     matches, blocks = match(read), np.arange(202) // 20  # frames of one video follow each other
-    given = {"classes": ["car"], "resamples": 50, "standardise": False}
-    analysis = analyse(matches, occlusion, [size], clusters=blocks, **given)
+    how = {"classes": ["car"], "resamples": 50, "standardise": False}
+    analysis = analyse(matches, occlusion, [size], clusters=blocks, **how)
     groups, values = analysis.groups(), analysis.values().set_index("value")
     ap = groups.set_index("value").AP
     assert ap["visible"] > ap["occluded"]
     assert values.AP["large"] > values.AP["medium"] > values.AP["small"]
     assert ((groups.low <= groups.AP) & (groups.high >= groups.AP)).all()
-    one_by_one = analyse(matches, occlusion, [], **given).groups()
+    one_by_one = analyse(matches, occlusion, [], **how).groups()
     wide, narrow = ((t.high - t.low).mean() for t in (groups, one_by_one))
     assert wide > narrow, "neighbouring frames are alike: drawing them one by one is too sure"
 
@@ -54,11 +54,11 @@ def test_average_precision_by_occlusion_and_size(read):
 def test_the_recorded_table_is_of_these_frames(read):
     table = pd.read_csv(store.root() / "data" / "icon2_bdd100k.csv").query("what == 'AP'")
     occlusion, size = (attributes.made(read, name) for name in ("occlusion", "size"))
-    given = {"classes": ["car", "pedestrian"], "standardise": False}
-    cells = analyse(match(read), occlusion, [size], **given).cells()
+    how = {"classes": ["car", "pedestrian"], "standardise": False}
+    cells = analyse(match(read), occlusion, [size], **how).cells()
     known = table.set_index(["class", "value", "group"])[["AP", "boxes"]]
-    found = cells.set_index(["class", "value", "group"])[["AP", "boxes"]].round(3)
-    pd.testing.assert_frame_equal(known.loc[found.index], found, check_dtype=False)
+    now = cells.set_index(["class", "value", "group"])[["AP", "boxes"]].round(3)
+    pd.testing.assert_frame_equal(known.loc[now.index], now, check_dtype=False)
     visible = read.boxes[~read.boxes["ignore"] & (read.boxes["category"] == 0)]
     by_hand = visible.groupby("occluded").size()
     whole = known.xs("all sizes", level="value").loc["car", "boxes"]

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from helpers.icon2 import frames as income
-from helpers.icon2.reading import DetectionDataError
 
 VIDEOS = [f"video-{i}" for i in range(250)]
 
@@ -56,7 +55,7 @@ def test_bins_are_equal_or_the_papers(town):
     assert (paper[paper["bin"] == "high"].income >= 93_400).all()
 
 
-def test_the_position_is_the_one_at_ten_seconds(tmp_path):
+def test_positions_are_at_ten_seconds_in_areas_with_holes_and_several_parts(tmp_path):
     track = {
         "startTime": 1000,
         "locations": [
@@ -71,8 +70,6 @@ def test_the_position_is_the_one_at_ten_seconds(tmp_path):
     (tmp_path / "gap.json").write_text(json.dumps(track))
     assert income.positions(["gap"], tmp_path)[income.PLACE].isna().all(axis=None)
 
-
-def test_holes_and_several_parts(tmp_path):
     def ring(low, high):
         return [[low, low], [high, low], [high, high], [low, high], [low, low]]
 
@@ -81,8 +78,8 @@ def test_holes_and_several_parts(tmp_path):
     shape = {"features": [{"properties": {"area": 7}, "geometry": geometry}]}
     (tmp_path / "map.json").write_text(json.dumps(shape))
     where = [1, 5, 21, 15, np.nan]
-    found = income.areas_of(pd.DataFrame(dict.fromkeys(income.PLACE, where)), tmp_path / "map.json")
-    assert found.fillna("none").tolist() == ["7", "none", "7", "none", "none"]
+    areas = income.areas_of(pd.DataFrame(dict.fromkeys(income.PLACE, where)), tmp_path / "map.json")
+    assert areas.fillna("none").tolist() == ["7", "none", "7", "none", "none"]
 
 
 def test_what_cannot_be_joined_is_counted(town, tmp_path):
@@ -95,16 +92,3 @@ def test_what_cannot_be_joined_is_counted(town, tmp_path):
     fewer = tmp_path / "fewer.json"
     fewer.write_text(json.dumps({"features": json.loads(map_.read_text())["features"][:20]}))
     assert income.join(VIDEOS, gps, fewer, incomes)[1][income.NO_AREA] > 0
-
-
-def test_bad_input_is_named(town, tmp_path):
-    gps, map_, _ = town[1]
-    table = city.incomes()
-    for rows, message in (
-        (pd.concat([table, table.iloc[:1]]), "other.csv: '0-0' occurs 2 times"),
-        (table.assign(income=9999), "too many frames have the same income"),
-    ):
-        with pytest.raises(DetectionDataError, match=message):
-            income.join(VIDEOS, *with_incomes(town, tmp_path, rows))
-    with pytest.raises(DetectionDataError, match=r"no\.csv: there is no such file"):
-        income.join(VIDEOS, gps, map_, tmp_path / "no.csv")

@@ -29,9 +29,9 @@ def test_a_detection_without_area_is_a_false_positive():
     flat = world.detections.sample(30, random_state=0)
     flat = flat.assign(x2=flat.x1, score=0.99)
     more = replace(world, detections=pd.concat([world.detections, flat], ignore_index=True))
-    found = average_precision(match(more))
-    np.testing.assert_allclose(found, pycocotools_ap(more), atol=1e-15)
-    assert found.mean() < average_precision(match(world)).mean()
+    ap = average_precision(match(more))
+    np.testing.assert_allclose(ap, pycocotools_ap(more), atol=1e-15)
+    assert ap.mean() < average_precision(match(world)).mean()
 
 
 @given(seed=st.integers(0, 10_000), boxes=st.integers(1, 9), whole=st.booleans())
@@ -41,8 +41,8 @@ def test_matching_equals_one_detection_after_another(seed, boxes, whole):
     thresholds = (0.3, 0.5, 0.75)
     matches = match(world, thresholds)
     for t, threshold in enumerate(thresholds):
-        found = dict(zip(matches.detections.row, matches.taken[t], strict=True))
-        assert found == greedy(world, threshold)
+        taken = dict(zip(matches.detections.row, matches.taken[t], strict=True))
+        assert taken == greedy(world, threshold)
 
 
 @given(seed=st.integers(0, 1000))
@@ -72,16 +72,13 @@ def test_only_the_strongest_detections_of_an_image_count(monkeypatch):
     assert (kept[left.index] >= left).all()
 
 
-def test_no_detection_or_no_box_of_a_class():
+def test_no_detection_no_box_of_a_class_and_bad_thresholds():
     world = scene(7)
     nothing = replace(world, detections=world.detections.iloc[:0])
     assert (average_precision(match(nothing)) == 0).all()
     bare = replace(world, boxes=world.boxes[world.boxes.category == 0])
-    found = average_precision(match(bare))
-    assert np.isnan(found[1]).all()
-    assert found[0].mean() > 0
-
-
-def test_bad_thresholds_are_named():
+    ap = average_precision(match(bare))
+    assert np.isnan(ap[1]).all()
+    assert ap[0].mean() > 0
     with pytest.raises(ValueError, match="thresholds must be in"):
         match(scene(0, 5), (0.5, 1.2))

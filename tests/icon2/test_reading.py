@@ -51,11 +51,11 @@ def test_other_names_crowds_and_lanes_are_read(tmp_path):
 
 
 def test_detections_are_joined_by_name_and_the_rest_is_counted(tmp_path):
-    found = [
+    hits = [
         frame("b.jpg", [label(score=0.5, box=BOX | {"x2": 10}), label("dog", score=0.9)]),
         frame("elsewhere.jpg", [label(score=0.9)]),
     ]
-    paths = written(tmp_path, FRAMES), written(tmp_path, found, "found.json")
+    paths = written(tmp_path, FRAMES), written(tmp_path, hits, "found.json")
     frames = brought.brought(*paths, classes=CLASSES)
     columns = ["image", "category", "score"]
     assert frames.classes == ("car", "pedestrian")
@@ -79,26 +79,23 @@ def test_ties_among_scores_are_broken_by_name_in_any_order_of_the_file(tmp_path,
     """As COCO's evaluator does, after Scalabel numbered the images by name."""
     away = BOX | {"x1": 300, "x2": 330}
     labelled = [frame(n, [label()] if n == hit else []) for n in "ab"]
-    found = [frame(n, [label(box=BOX if n == hit else away, score=0.5)]) for n in "ab"]
+    hits = [frame(n, [label(box=BOX if n == hit else away, score=0.5)]) for n in "ab"]
     for way in (1, -1):
-        paths = written(tmp_path, labelled[::way]), written(tmp_path, found[::way], "found.json")
+        paths = written(tmp_path, labelled[::way]), written(tmp_path, hits[::way], "found.json")
         frames = brought.brought(*paths)
         assert frames.images["name"].tolist() == ["a", "b"]
         assert average_precision(match(frames))[0] == pytest.approx(expected)
 
 
-def test_attributes_do_not_override_fields(tmp_path):
+def test_attributes_do_not_override_fields_and_what_holds_no_frame_is_refused(tmp_path):
     own = {"category": "bus", "image": 7, "x1": 99, "ignore": True, "occluded": True}
     frames = [frame("a.jpg", [label(attributes=own)]) | {"attributes": {"name": "b.jpg"}}]
-    images, boxes, said = read_labels(written(tmp_path, frames))
+    images, boxes, notes = read_labels(written(tmp_path, frames))
     assert images.name.tolist() == ["a.jpg"]
-    assert said == ["5 attributes left out: they are named as a field of the image or box"]
+    assert notes == ["5 attributes left out: they are named as a field of the image or box"]
     assert boxes[["image", "category", "x1", "ignore", "occluded"]].to_numpy().tolist() == [
         [0, "car", 10, False, True]
     ]
-
-
-def test_what_holds_no_frame_is_refused(tmp_path):
     for content in ([], {"rows": []}, [1]):
         with pytest.raises(DetectionDataError, match=r"labels.json: it is no COCO file"):
             read_labels(written(tmp_path, content))

@@ -33,9 +33,9 @@ def test_the_visible_share_is_that_of_the_pictures(scene):
     for row in boxes[boxes["y2"] - boxes["y1"] > 16].itertuples():
         here = things[things["frame"] == row.image]
         one = here.index[here["distance"] == row.distance]
-        given = frames.iloc[[row.image]]
-        alone, _ = street.render(given, here.loc[one].assign(frame=0))
-        without, _ = street.render(given, here.drop(one).assign(frame=0))
+        frame = frames.iloc[[row.image]]
+        alone, _ = street.render(frame, here.loc[one].assign(frame=0))
+        without, _ = street.render(frame, here.drop(one).assign(frame=0))
         whole = changed(alone, empty[[row.image]])[0]
         seen = changed(images[[row.image]], without)[0]
         assert seen.sum() / whole.sum() == pytest.approx(row.visible, abs=0.12)  # soft edges
@@ -90,11 +90,11 @@ def test_harder_scenes_are_farther_fuller_and_darker_where_income_is_low():
 def perfect(scene):
     """The frames with a detector that finds every box exactly."""
     boxes = street.render(*scene)[1]
-    found = boxes[["image", "category", "x1", "y1", "x2", "y2"]].assign(score=0.9)
-    return Frames(scene[0], boxes, found, street.KINDS)
+    hits = boxes[["image", "category", "x1", "y1", "x2", "y2"]].assign(score=0.9)
+    return Frames(scene[0], boxes, hits, street.KINDS)
 
 
-def test_a_gap_is_divided_as_it_was_put_together():
+def test_a_gap_is_divided_as_it_was_put_together_and_a_perfect_detector_has_none(perfect):
     scenes, looks, both = 8.0, 5.0, 2.0  # what both together add is halved
     state = {"low": 0, "high": 1, "own": 0, "other": 1}
     ap = []
@@ -102,25 +102,19 @@ def test_a_gap_is_divided_as_it_was_put_together():
         group, whose = cell.split(", ")
         easy, common = state[group], state[group] ^ state[whose]
         ap.append(50 + scenes * easy + looks * common + both * easy * common)
-    found = intervention.divided(np.array([ap]))
-    assert found["gap"] == 15 and found["scenes"] == 9 and found["looks"] == 6
-
-
-def test_a_perfect_detector_has_no_gap(perfect):
+    parts = intervention.divided(np.array([ap]))
+    assert parts["gap"] == 15 and parts["scenes"] == 9 and parts["looks"] == 6
     ap = intervention.swapped(perfect, perfect, resamples=3)["car"]
     np.testing.assert_allclose(ap[0], 1)
     assert all(np.ptp(part) < 1e-9 for part in intervention.divided(ap).values())
 
 
-def test_two_attributes_are_crossed_box_by_box(perfect):
+def test_attributes_are_crossed_box_by_box_and_fifths_are_of_each_class(perfect):
     known = [attributes.from_column(perfect, name) for name in ("income", "look")]
     both = streets.crossed(perfect, *known)
     income = perfect.images["income"].iloc[perfect.boxes["image"]].astype(str)
     expected = [f"{a}, {b}" for a, b in zip(income, perfect.boxes["look"], strict=True)]
     assert [both.values[code] for code in both.codes] == expected
-
-
-def test_fifths_are_of_each_class(perfect):
     fifth = streets.fifths(perfect)
     counts = pd.crosstab(perfect.boxes["category"], fifth.codes).to_numpy()
     assert counts.shape[1] == 5 and (np.ptp(counts, axis=1) <= 0.2 * counts.sum(1) + 1).all()
@@ -134,8 +128,8 @@ def test_an_analysis_is_scored_against_the_intervention():
     table = checks.scores(known).set_index("analysis")
     assert (table["error"] == 1).all() and (table["within"] == 0.75).all()
     assert (table["bound"] == 2).all() and (table["right"] == 1).all(), "parts are 1, 2, 5 and 9"
-    given = checks.scores(known, dict.fromkeys(streets.ANALYSES, 7.0))
-    assert (given["right"] == 0.75).all()
+    seven = checks.scores(known, dict.fromkeys(streets.ANALYSES, 7.0))
+    assert (seven["right"] == 0.75).all()
 
 
 def test_the_record_holds_every_world_and_its_parts_sum_to_the_gap():
@@ -208,5 +202,5 @@ def test_effects_within_groups_are_those_of_a_sum():
     ap[1, 0] = np.nan
     boxes = np.array([[90.0, 10], [5, 40], [5, 50]])
     part = Part(("a", "b", "c"), ap[:, 0], boxes[:, 0], ap[None], boxes[None], ap)
-    found = rules.within(part)
-    np.testing.assert_allclose(found - found[0], effect, atol=1e-12)
+    within = rules.within(part)
+    np.testing.assert_allclose(within - within[0], effect, atol=1e-12)

@@ -35,7 +35,8 @@ def clone(tmp_path):
     another that does nothing. Its number is 10: two digits are seen by what runs lessons, too."""
     folder = tmp_path / 'it\'s here ü $x "q" {b}'
     shutil.copytree(ROOT / "sweeps", folder / "sweeps")
-    for name in ("Snakefile", "Makefile", "TEACHING.md"):
+    (folder / "tests").mkdir()
+    for name in ("Snakefile", "Makefile", "TEACHING.md", "tests/forked.py"):
         shutil.copy(ROOT / name, folder / name)
     shutil.copytree(ROOT / "helpers", folder / "helpers")
     (folder / "data").symlink_to(ROOT / "data")
