@@ -120,6 +120,9 @@ def test_scores_are_those_of_loops():
         np.mean([less[i, k, c] - less[i, 0, c] for i in np.flatnonzero(y == d)]) for d in (0, 2)
     ]
     assert rise[c, k] == pytest.approx(np.mean(rises) / less[:, 0, c].std())
+    for suspects in (contexts, planting.Marks(y, logits[:, 0], logits)):
+        score = suspects.score(lambda of: np.zeros_like(of) + np.arange(3), np.arange(6))
+        assert np.abs(score).max() < 1e-6, "it answers every image alike"
 
 
 def features(n, seed, classes=3, contexts=3):
@@ -604,11 +607,14 @@ def test_squeezenet_is_read_with_its_names():
     assert network.input.classes[table["outputs"][0][0]] == "cup"
 
 
-def test_the_summary_is_made_of_the_recorded_trials():
-    rows = pd.read_csv(store.root() / "data" / "audit_trials.csv", dtype={"recipe": str})
-    made = [audit_trials.summary(name, of) for name, of in rows.groupby("images", sort=False)]
+@pytest.mark.parametrize("by, trials", [("images", "audit_trials"), ("head", "audit_heads")])
+def test_the_summary_is_made_of_the_recorded_trials(by, trials):
+    summaries = {"audit_trials": "audit_summary", "audit_heads": "audit_heads_summary"}
+    rows = pd.read_csv(store.root() / "data" / f"{trials}.csv", dtype={"recipe": str})
+    made = [audit_trials.summary({by: of}, part) for of, part in rows.groupby(by, sort=False)]
     made = pd.concat(made, ignore_index=True)
-    recorded = pd.read_csv(store.root() / "data" / "audit_summary.csv", dtype={"recipe": str})
+    file = store.root() / "data" / f"{summaries[trials]}.csv"
+    recorded = pd.read_csv(file, dtype={"recipe": str})
     assert made["quantity"].tolist() == recorded["quantity"].tolist()
     numbers = ["readers", "value", "low", "high"]
     np.testing.assert_allclose(made[numbers], recorded[numbers], rtol=0.006, atol=0.0006)

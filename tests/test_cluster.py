@@ -10,10 +10,10 @@ import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from helpers import store
-from helpers.contexts.sweep import recorded
 
 SMALL = "{seeds: [0], per_class: 18, trainings: 1}"
 SUBMIT = """import os, pathlib, signal, subprocess, sys, time
@@ -66,7 +66,7 @@ def of_one_machine(tmp_path_factory):
 @pytest.mark.slow
 def test_a_sweep_runs_and_a_second_time_has_nothing_to_do(of_one_machine):
     folder, _ = of_one_machine
-    written = recorded(folder / "outputs/sweep/worlds.csv")
+    written = pd.read_csv(folder / "outputs/sweep/worlds.csv")
     assert set(written["pair"]) == {0} and set(written["world"]) == {"biased", "twin"}
     assert "Nothing to be done" in sweep(folder, "--cores", "1").communicate()[0]
 

@@ -134,15 +134,6 @@ def test_a_preset_may_be_narrowed_to_a_notebook():
     assert list(preflight.plan(config, NOTEBOOKS, [preset])[1]) == ["08b_deeper_icon2"]
 
 
-def test_what_a_run_will_use_is_told(tmp_path, capsys):
-    weights = {"architecture": "alexnet-quarter", "fit": "probe"}
-    plan(tmp_path, asked(M03, M08, model=weights, trainings=4, shape="native", resamples=20))
-    told = capsys.readouterr().out.splitlines()
-    assert "150 images a class, 96 pixels; alexnet-quarter (probe from wider world)" in told[1]
-    assert "4 trainings; shape native" in told[1] and told[2].endswith("08_icon2: resamples 20")
-    assert len(told) == 3 and all(len(line) < 200 for line in told)
-
-
 def test_assertions_that_python_leaves_out_are_told():
     asks = "from helpers.suite import parameters; parameters.optimized()"
     run = [sys.executable, "-O", "-c", asks]
