@@ -87,11 +87,9 @@ $(READY): requirements.lock pyproject.toml
 	@$(UV) install --quiet --python .venv --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# a run of this machine loads torch and the rest once, for all lessons
-FORKED := $(if $(EXECUTOR),,$(addsuffix $() with,$(wildcard tests/forked.py)))
 # Every file a job writes appears whole or not at all, so a run that was killed needs no unlocking.
 run: $(READY)
-	@python $(FORKED) -m snakemake $(WHERE) --nolock --rerun-incomplete --keep-going --quiet rules host reason $(CONFIGS)
+	@python -m snakemake $(WHERE) --nolock --rerun-incomplete --keep-going --quiet rules host reason $(CONFIGS)
 
 book: $(READY)
 	@python -m helpers.suite.pages $(if $(filter no,$(SOLUTIONS)),--unsolved)
