@@ -16,7 +16,7 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
     """Images in sets and splits, with the contexts of their classes (paper, section 2).
 
     Of each class 100/25/25 images of 150 are for training, validation and test, and 4 : 1 : 1 of
-    any other number, also of images that lie in folders train, val and test. Contexts are those of
+    any other number; folders' own train, val and test are kept. Contexts are those of
     `images.contexts`, else of a `contexts` folder beside the class folders, else they are cut from
     C where WB is white. What must be known of files is in the `report`, and printed; a ValueError
     tells of classes that are empty, too small or more than 5% unreadable."""

@@ -72,7 +72,7 @@ def read(
     images, kept, report = [], [], []
     shuffled = table.assign(rank=ranks(table["class"] + "/" + table["name"], seed))
     for name, rows in shuffled.sort_values(["rank", "path"]).groupby("class", sort=True):
-        limit = len(rows) if per_class is None else per_class
+        limit = len(rows) if per_class is None or (rows["own"] != "").any() else per_class
         decoded, bad = {}, {}
         for row in progress(rows.itertuples(), desc=f"reading {what}, {name}", total=len(rows)):
             if len(decoded) == limit:

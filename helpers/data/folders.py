@@ -23,18 +23,33 @@ SPLIT_WORDS = {
     "val": ("val", "valid", "validation", "validate", "dev"),
     "test": ("test", "testing"),
 }
-COLUMNS = ["file", "path", "class", "name"]
+COLUMNS = ["file", "path", "class", "name", "own"]
 
 
 @dataclass
 class Layout:
     """Image files by set, and where the contexts are."""
 
-    # of C, NC and WB a row a file, by path: `file` (Path), `path` (relative), `class`, and `name`
-    # (split folder and path inside the class without ending, lower case: what C and WB share)
+    # of C, NC and WB a row a file, by path: `file` (Path), `path` (relative), `class`, `name` (the
+    # path inside its class without ending, lower case: what C and WB images share) and `own` (the
+    # split that a folder names: "train", "val", "test", "train+val" until that is parted, or "")
     sets: dict[str, pd.DataFrame] = field(default_factory=dict)
     contexts: Path | None = None
     report: list[str] = field(default_factory=list)
+
+    def add(self, name: str, table: pd.DataFrame) -> None:
+        """Take in a set; where there is no test split, val is it; without val, train is carved."""
+        own = table["own"]
+        if "train" in set(own) and "test" not in set(own):
+            own = own.replace("val", "test")
+        if "train" in set(own) and "val" not in set(own):
+            own = own.replace("train", "train+val")
+        self.sets[name] = table.assign(own=own).sort_values("path", ignore_index=True)
+        if (own != "").any():
+            carved = ", validation carved from train" if "train+val" in set(own) else ""
+            test = "test" if "test" in set(table["own"]) else "val"
+            notice = f"{name} keeps its folders' own splits ({test} is the test set{carved})."
+            self.report.append(notice)
 
 
 def plain(name: str) -> str:
@@ -98,12 +113,7 @@ def scan(folder: Path) -> Layout:
         table, empty = _classes(classes, folder)
         if empty:
             raise ValueError(f"{name}: no image file in the class folder(s) {listed(empty)}.")
-        layout.sets[name] = table.sort_values("path", ignore_index=True)
-        if splits := _splits(classes):
-            layout.report.append(
-                f"{name}: the folders {listed(p.name for p in splits)} are taken together and "
-                "split anew. For a network that has seen some of them, name the others."
-            )
+        layout.add(name, table)
     taken = {file for table in layout.sets.values() for file in table["file"]}
     left = [f for f in walk(folder) if f not in taken and layout.contexts not in f.parents]
     if names := sorted(printable(file.relative_to(folder)) for file in left):
@@ -156,18 +166,17 @@ def files(folder: Path) -> list[Path]:
 
 
 def rows(paths_of: list[Path], top: Path, base: Path, label: str, own: str) -> pd.DataFrame:
-    """Table rows (see `Layout.sets`) for the files of one class below `base`, in a split folder."""
+    """Table rows (see `Layout.sets`) for the files of one class and split below `base`."""
     paths = [printable(file.relative_to(top)) for file in paths_of]
     names = [printable(file.relative_to(base).with_suffix("")).casefold() for file in paths_of]
-    names = [f"{own}/{name}" if own else name for name in names]
-    made = {"file": paths_of, "path": paths, "class": label, "name": names}
+    made = {"file": paths_of, "path": paths, "class": label, "name": names, "own": own}
     return pd.DataFrame(made, columns=COLUMNS)
 
 
 def _classes(inside: list[Path], top: Path) -> tuple[pd.DataFrame, list[str]]:
     """All files of class folders, which may be in split folders; and the empty classes."""
     splits = _splits(inside)
-    places = [(path, split.name) for split in splits for path in subfolders(split)]
+    places = [(path, own) for own, split in splits.items() for path in subfolders(split)]
     places = places if splits else [(path, "") for path in inside]
     parts = [rows(files(path), top, path, printable(path.name), own) for path, own in places]
     table = pd.concat([pd.DataFrame(columns=COLUMNS), *parts], ignore_index=True)
@@ -193,10 +202,10 @@ def _folders_within(classes: list[Path]) -> list[str]:
     return [notice] if within else []
 
 
-def _splits(inside: list[Path]) -> list[Path]:
-    """The folders, where all of them are named as splits, train among them."""
+def _splits(inside: list[Path]) -> dict[str, Path]:
+    """Split to folder, where all folders are named as splits, train among them."""
     named = _all_named(inside, SPLIT_WORDS)
-    return [*named.values()] if "train" in named and len(named) > 1 else []
+    return named if "train" in named and len(named) > 1 else {}
 
 
 def _all_named(folders: list[Path], words: dict[str, tuple[str, ...]]) -> dict[str, Path]:

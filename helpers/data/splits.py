@@ -27,13 +27,15 @@ def load_sets(
     _refuse_twins(rows, images, copies)
     same = [*_of_one_name(rows, matched), *matched]
     rows["split"] = assign(rows, together(len(rows), [*copies, *same]), seed)
-    report += notes + _about_copies(rows, copies)
-    dropped = np.zeros(len(rows), bool)
+    # left out: a row whose folder's split is not the one that a copy of it is in
+    splits = zip(rows["own"], rows["split"], strict=True)
+    dropped = np.array([own != "" and split not in own.split("+") for own, split in splits])
+    report += notes + _about_copies(rows, copies, dropped)
     in_c = (rows["set"] == "C").to_numpy()
     alone = in_c & ~rows.index.isin([i for i, _ in matched])
     if matched and 0 < alone.sum() <= UNREADABLE_SHARE * in_c.sum():  # for them C has its masks
         notes = f"Left out of C, as no WB image shows their object, {alone.sum()}"
-        report, dropped = [*report, f"{notes}: {listed(rows['path'][alone])}."], alone
+        report, dropped = [*report, f"{notes}: {listed(rows['path'][alone])}."], dropped | alone
     return *_built(rows, images, matched, ~dropped, classes), report
 
 
@@ -50,8 +52,8 @@ def _match(rows, images, classes) -> tuple[list[tuple[int, int]], list[str]]:
 
 
 def _of_one_name(rows: pd.DataFrame, matched: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Pairs of rows of one name in one class; matched WB images are apart."""
-    key = rows["class"] + "/" + rows["name"]
+    """Pairs of rows of one name in one class and split; matched WB images are apart."""
+    key = rows["class"] + "/" + rows["own"] + "/" + rows["name"]
     white = rows["class"].isin(rows["class"][[j for _, j in matched]]) & (rows["set"] == "WB")
     first = rows.index.to_series().groupby(key.where(~white, key + "/WB")).transform("min")
     return list(zip(first, rows.index, strict=True))
@@ -76,18 +78,25 @@ def _refuse_twins(rows: pd.DataFrame, images: torch.Tensor, copies) -> None:
             )
 
 
-def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]]) -> list[str]:
-    """Sentences that name the copies of images."""
+def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]], dropped) -> list[str]:
+    """Sentences that name the copies of images, and the files left out for them."""
     kinds: dict[str, list[str]] = {}
     for i, j in copies:
-        kind = "there twice"
-        if rows["class"][i] != rows["class"][j]:
-            kind = "in two classes"
+        kind = "The same image is there twice (kept in one split)"
+        if dropped[i] or dropped[j]:
+            kind = "The same image is in two splits"
+        elif rows["class"][i] != rows["class"][j]:
+            kind = "The same image is in two classes (kept in one split)"
         elif rows["set"][i] != rows["set"][j]:
-            kind = f"in {rows['set'][i]} and {rows['set'][j]}"
+            kind = f"The same image is in {rows['set'][i]} and {rows['set'][j]} (kept in one split)"
         kinds.setdefault(kind, []).append(f"{rows['path'][i]} = {rows['path'][j]}")
-    told = "The same image is {} (kept in one split), {}: {}."
-    return [told.format(kind, len(named), listed(named)) for kind, named in kinds.items()]
+    notes = [f"{kind}, {len(named)}: {listed(named)}." for kind, named in kinds.items()]
+    if dropped.any():
+        notes.append(
+            "Left out, as the same image or object is in a later split (train before val before "
+            f"test), {int(dropped.sum())}: {listed(rows['path'][dropped])}."
+        )
+    return notes
 
 
 def _built(rows, images, matched, keep, classes) -> tuple[dict[str, ImageSet], torch.Tensor]:
@@ -99,7 +108,7 @@ def _built(rows, images, matched, keep, classes) -> tuple[dict[str, ImageSet], t
         masks[i] = masks[j]
     for name in rows["set"].unique():
         here = np.flatnonzero((rows["set"] == name) & keep)
-        table = rows.loc[here].drop(columns=["file", "set"]).reset_index(drop=True)
+        table = rows.loc[here].drop(columns=["file", "set", "own"]).reset_index(drop=True)
         labels = torch.tensor([classes.index(label) for label in table["class"]])
         known = name == "WB" or masks[here].flatten(1).any(1).all()
         parts = labels, classes, table.assign(context=""), masks[here] if known else None
@@ -109,7 +118,7 @@ def _built(rows, images, matched, keep, classes) -> tuple[dict[str, ImageSet], t
             if missing := [split for split in SPLITS if split not in there]:
                 raise ValueError(
                     f"{name}, class {label!r}: no image for {' and '.join(missing)}. Its "
-                    "images are too few, or copies of one another."
+                    "images are too few, or copies of one another or of images in another split."
                 )
     return sets, masks[np.flatnonzero((rows["set"] == "C") & keep)]
 
@@ -121,20 +130,35 @@ def together(n: int, pairs: Iterable[tuple[int, int]]) -> np.ndarray:
     return connected_components(links, directed=False)[1]
 
 
+def quotas(own: pd.Series) -> np.ndarray:
+    """How many images of a class and set go to each split; of "train+val" 4 : 1."""
+    if (own == "").all():
+        return np.array(sizes(len(own)), dtype=float)
+    carved = int((own == "train+val").sum())
+    val = max(1, carved // 5) if carved else 0
+    train, *held_out = ((own == name).sum() for name in SPLITS)
+    return np.array([train + carved - val, held_out[0] + val, held_out[1]], dtype=float)
+
+
 def assign(images: pd.DataFrame, groups: np.ndarray, seed: int) -> np.ndarray:
     """Give every image a split, the same within a group; names decide the shuffle."""
     cells = images.groupby(["set", "class"], sort=True)
     cell = cells.ngroup().to_numpy()
-    quota = np.array([sizes(number) for number in cells.size()], dtype=float)
+    quota = np.stack([quotas(own) for _, own in cells["own"]])
     left = quota.copy()
+    place = {name: i for i, name in enumerate(SPLITS)}
+    fixed = images["own"].map(lambda own: place.get(own, -1)).to_numpy()  # -1: ours to choose
     members = pd.Series(np.arange(len(images))).groupby(groups).apply(list)
     key = pd.Series(ranks(images["class"] + "/" + images["name"], seed)).groupby(groups).min()
-    order = sorted(members.index, key=lambda g: (-len(members[g]), key[g]))
+    order = sorted(
+        members.index, key=lambda g: (-fixed[members[g]].max(), -len(members[g]), key[g])
+    )
     split = np.empty(len(images), dtype=int)
     for group in order:
         inside = members[group]
         its = cell[inside]
         open_share = np.divide(left, quota, out=np.full_like(left, -np.inf), where=quota > 0)
-        split[inside] = open_share[its].sum(axis=0).argmax()  # furthest from being filled
+        fullest = open_share[its].sum(axis=0).argmax()  # its quota is furthest from being filled
+        split[inside] = fixed[inside].max() if fixed[inside].max() >= 0 else fullest
         np.subtract.at(left, (its, split[inside]), 1)
     return np.array(SPLITS)[split]

@@ -96,6 +96,11 @@ def test_photographs_cropped_or_mirrored_are_found(tmp_path, capsys, change):
     text = capsys.readouterr().out
     assert "two classes (kept in one split), 3: cat/0.jpg = dog/copy0.jpg" in text
     assert all(where[f"cat/{i}.jpg"] == where[f"dog/copy{i}.jpg"] for i in range(3))
+    write(tmp_path / "two", "train/cat", "train/dog", "test/cat", "test/dog")
+    change(photograph(201)).save(tmp_path / "two" / "train" / "cat" / "leak.jpg", quality=80)
+    load(tmp_path / "two")
+    said = capsys.readouterr().out
+    assert "in two splits, 1: test/cat/1.jpg = train/cat/leak.jpg" in said and "Left out" in said
 
 
 @pytest.mark.parametrize("how", ["copied", "a link", "within a larger one"])
