@@ -1,9 +1,7 @@
-"""Kernels for notebooks of a run and of tests: forks of one process that has loaded the libraries.
+"""Kernels for notebooks that tests run: forks of one process that has loaded the libraries.
 
 A kernel has nothing of the suite before its cells run, but torch, pandas and matplotlib are loaded:
 seconds of each lesson. Where that process is not there, or not ready, a kernel starts as elsewhere.
-
-python tests/forked.py with -m snakemake ...    runs Python with these words, and such kernels
 """
 
 import builtins
@@ -124,25 +122,5 @@ def ask():
         pass
 
 
-def run(*words):
-    """Run Python with these words, and kernels of all it starts are forks, on Linux; its status."""
-    import subprocess
-    import tempfile
-    from pathlib import Path
-
-    sys.path[0] = str(Path(__file__).resolve().parents[1])
-    importlib.import_module("helpers")  # pins the kernels before libraries are loaded
-    with contextlib.ExitStack() as stack:
-        if sys.platform == "linux" and PLACE not in os.environ:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kernels-"))
-            stack.callback(begin(Path(folder)))  # loads nothing where there is nothing to do
-        signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C ends what is run; it is waited for
-        process = subprocess.Popen([sys.executable, *words])
-        signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-        return process.wait()
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["with"]:
-        sys.exit(run(*sys.argv[2:]))
     serve(*sys.argv[2:]) if sys.argv[1:2] == ["serve"] else ask()

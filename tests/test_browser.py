@@ -150,9 +150,6 @@ def test_the_pages_have_a_dark_side_a_search_and_a_skip_link(book, browser):
     page.keyboard.press("Tab")
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid", "what has the focus is outlined"
-    folds = page.locator("summary").all()
-    names = [f"{fold.inner_text()} {fold.get_attribute('aria-label')}" for fold in folds]
-    assert sorted(names) == sorted({*names}), "each of what unfolds has a name of its own"
     searched = {"mosaic": "03_", "GradCAM": "05_gradcam", "demographic parity": "13_"}
     for words, lesson in searched.items():
         page.goto((book / "search.html").as_uri() + f"?q={quote(words)}")
@@ -267,8 +264,8 @@ LESS += (("draws: int = 999", "draws: int = 99"),)
 
 
 @pytest.mark.parametrize("notebook", ["07_focus_bias_pairs", "09_bias_building_blocks"])
-def test_a_lesson_opens_on_its_finding_and_its_menu_changes_what_is_shown(lab, notebook):
-    """Its first screen holds question, finding and figure. It ends with its menus, and is small:
+def test_a_lesson_opens_on_its_question_and_its_menu_changes_what_is_shown(lab, notebook):
+    """Its first screen holds question and promise. It ends with its menus, and is small:
     the rest is run by other tests."""
     path = lab[1] / f"{notebook}.ipynb"
     lesson = nbformat.read(path, as_version=4)
@@ -279,10 +276,9 @@ def test_a_lesson_opens_on_its_finding_and_its_menu_changes_what_is_shown(lab, n
     nbformat.write(lesson, path)
     page = in_lab(lab, notebook)
     first = page.locator(".jp-MarkdownCell").first
-    for what in ("blockquote", "strong", "figure img"):
+    for what in ("blockquote", "strong"):
         box = first.locator(what).first.bounding_box()
         assert box["height"] > 10 and box["y"] + box["height"] < 900, f"{what}: {box}"
-    assert first.locator("img").evaluate("image => image.naturalWidth") > 500
     run_all(page, 400)
     output = page.locator(".jp-OutputArea:has(select)").first
     before = output.inner_html()

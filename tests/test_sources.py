@@ -85,7 +85,7 @@ def image_tables(draw):
     per_class = draw(st.lists(st.integers(8, 30), min_size=classes, max_size=classes))
     names = draw(st.sampled_from([["C"], ["C", "WB"], ["C", "NC", "WB"]]))
     rows = [
-        {"set": s, "class": f"k{k}", "name": f"{i:03d}"}
+        {"set": s, "class": f"k{k}", "name": f"{i:03d}", "own": ""}
         for s in names
         for k, n in enumerate(per_class)
         for i in range(n)
@@ -108,8 +108,8 @@ def test_splits_are_exact_tied_and_independent_of_order(tables, seed):
     b = shuffled.assign(split=splits.assign(shuffled, by_name(shuffled), seed))
     assert a.groupby(["class", "name"])["split"].nunique().eq(1).all()
     for _, part in a.groupby(["set", "class"]):
-        count = part["split"].value_counts()
-        assert tuple(count[["train", "val", "test"]]) == sizes(len(part))
+        found = part["split"].value_counts()
+        assert tuple(found[["train", "val", "test"]]) == sizes(len(part))
     merged = a.merge(b, on=key)
     assert (merged["split_x"] == merged["split_y"]).all()
 
@@ -118,7 +118,7 @@ def test_splits_are_exact_tied_and_independent_of_order(tables, seed):
 @given(st.lists(st.integers(0, 12), min_size=8, max_size=40), st.integers(0, 100))
 def test_groups_of_any_size_stay_whole_and_fill_every_split(groups, seed):
     groups = np.array(groups)
-    table = pd.DataFrame({"set": "C", "class": "a"}, index=range(len(groups)))
+    table = pd.DataFrame({"set": "C", "class": "a", "own": ""}, index=range(len(groups)))
     table["name"] = [f"{i}" for i in range(len(groups))]
     split = splits.assign(table, groups, seed)
     assert pd.Series(split).groupby(groups).nunique().eq(1).all()
@@ -130,38 +130,52 @@ def test_groups_of_any_size_stay_whole_and_fill_every_split(groups, seed):
 
 
 def test_folder_of_class_folders(tmp_path):
-    ours = load(two_classes(tmp_path))
-    assert ours.classes == ("cat", "dog") and ours.source == "folder"
-    assert ours.contexts == {} and ours.context_of == {}
-    assert "01 and 02 run; 03 needs contexts" in ours.report[-1]
-    assert counts(ours) == [[8, 2, 2], [8, 2, 2]]
-    images = ours.sets["C"]
+    found = load(two_classes(tmp_path))
+    assert found.classes == ("cat", "dog") and found.source == "folder"
+    assert found.contexts == {} and found.context_of == {}
+    assert "01 and 02 run; 03 needs contexts" in found.report[-1]
+    assert counts(found) == [[8, 2, 2], [8, 2, 2]]
+    images = found.sets["C"]
     assert images.images.shape == (24, 3, 48, 48) and images.images.dtype == torch.uint8
     for image, label, path in zip(images.images, images.labels, images.table["path"], strict=True):
         seed = int(path[-7:-4]) + 1000 * int(label)
         assert np.array_equal(image.permute(1, 2, 0), np.asarray(picture(seed)))
         assert path.startswith(images.classes[label])
-    assert where(ours) != where(load(tmp_path, seed=1))
+    assert where(found) != where(load(tmp_path, seed=1))
 
 
 def test_more_files_than_wanted_are_chosen_by_the_seed(tmp_path):
     two_classes(tmp_path, 30)
-    ours = load(tmp_path, per_class=12)
-    assert counts(ours) == [[8, 2, 2], [8, 2, 2]]
-    assert any("12 of 30" in note for note in ours.report)
+    found = load(tmp_path, per_class=12)
+    assert counts(found) == [[8, 2, 2], [8, 2, 2]]
+    assert any("12 of 30" in said for said in found.report)
     assert counts(load(tmp_path, per_class=None)) == [[20, 5, 5], [20, 5, 5]]
 
 
-def test_folders_of_splits_are_taken_together_and_split_anew(tmp_path):
-    for s, (split, n) in enumerate((("Training", 9), ("valid", 2), ("Test", 3))):
+def test_own_splits_are_kept_whole_but_for_copies_in_a_later_split(tmp_path):
+    names = {"Training": "train", "valid": "val", "Test": "test"}
+    for s, (split, n) in enumerate(zip(names, (9, 2, 3), strict=True)):
         for k, label in enumerate(("cat", "dog")):
             fill(tmp_path / split / label, n, 1000 * k + 100 * s)
     picture(200).save(tmp_path / "Training" / "cat" / "leak.jpg", quality=90)
-    ours = load(tmp_path)
-    assert counts(ours) == [[9, 3, 3], [10, 2, 2]]
-    notes = " ".join(ours.report)
-    assert "C: the folders Test, Training, valid are taken together and split anew" in notes
-    assert "there twice (kept in one split), 1: Test/cat/000.png = Training/cat/leak.jpg." in notes
+    found = load(tmp_path, per_class=6)
+    assert counts(found) == [[9, 2, 3], [9, 2, 3]]
+    assert all(names[path.split("/")[0]] == split for path, split in where(found).items())
+    said = " ".join(found.report)
+    assert "in two splits, 1: Test/cat/000.png = Training/cat/leak.jpg" in said
+    assert "Left out" in said and "Training/cat/leak.jpg." in said
+
+
+@pytest.mark.parametrize("other", ["test", "val"])
+def test_validation_is_carved_from_train_where_two_splits_are_there(tmp_path, other):
+    for s, (split, n) in enumerate((("train", 10), (other, 4))):
+        for k, label in enumerate(("cat", "dog")):
+            fill(tmp_path / split / label, n, 1000 * k + 100 * s)
+    found = load(tmp_path)
+    assert counts(found) == [[8, 2, 4], [8, 2, 4]]
+    for path, split in where(found).items():
+        assert (split == "test") == path.startswith(other)
+    assert f"({other} is the test set, validation carved from train)" in found.report[0]
 
 
 def test_classes_may_be_called_like_splits_and_sets(tmp_path):
@@ -179,8 +193,8 @@ def test_junk_hidden_files_and_wrappers(tmp_path):
     (inner / "__MACOSX").mkdir()
     (inner / "cat" / "deeper").mkdir()
     picture(77).save(inner / "cat" / "deeper" / "x.JPEG")
-    ours = load(tmp_path)
-    assert ours.classes == ("cat", "dog") and len(ours.sets["C"].of("cat")) == 7
+    found = load(tmp_path)
+    assert found.classes == ("cat", "dog") and len(found.sets["C"].of("cat")) == 7
     picture(78).save(inner / "loose.png")
     unused = "download/photos/cat/notes.txt, download/photos/loose.png"
     assert f"2 file(s) in no class folder, or no images: {unused}." in load(tmp_path).report
@@ -226,14 +240,19 @@ def test_an_empty_class_and_a_small_class_stop_the_run(tmp_path):
         load(tmp_path / "small")
     fill(tmp_path / "small" / "bird", 3, 500)
     assert counts(load(tmp_path / "small"))[0] == [1, 1, 1]
+    for split, n in (("train", 6), ("val", 2), ("test", 0)):
+        fill(tmp_path / "own" / split / "cat", max(n, 2), len(split) * 100)
+        fill(tmp_path / "own" / split / "dog", n, len(split) * 1000)
+    with pytest.raises(ValueError, match="class 'dog': no image for test"):
+        load(tmp_path / "own")
 
 
 def test_unreadable_files_are_named_and_five_percent_of_a_class_is_the_limit(tmp_path):
     two_classes(tmp_path, 20)
     (tmp_path / "cat" / "003.png").write_bytes(b"not a picture")
-    ours = load(tmp_path)
-    assert len(ours.sets["C"].of("cat")) == 19
-    assert any("1 of 20 files could not be read: cat/003.png" in note for note in ours.report)
+    found = load(tmp_path)
+    assert len(found.sets["C"].of("cat")) == 19
+    assert any("1 of 20 files could not be read: cat/003.png" in said for said in found.report)
     whole = (tmp_path / "cat" / "004.png").read_bytes()
     (tmp_path / "cat" / "004.png").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match=r"cat/003.png .* cat/004.png .*more than 5%"):
@@ -250,13 +269,13 @@ def test_copies_are_reported_and_kept_in_one_split(tmp_path, saved):
         ending = saved["format"].lower()
         picture(i).save(tmp_path / "cat" / f"copy{i}.{ending}", **saved)
     for seed in range(3):
-        ours = load(tmp_path, seed=seed)
-        split = where(ours)
+        found = load(tmp_path, seed=seed)
+        split = where(found)
         for i in range(6):
             assert split[f"cat/{i:03d}.png"] == split[f"cat/copy{i}.{ending}"]
-        note = next(note for note in ours.report if "there twice" in note)
-        assert ", 6: " in note and f"cat/000.png = cat/copy0.{ending}" in note
-        assert min(counts(ours)[0]) >= 1
+        said = next(said for said in found.report if "there twice" in said)
+        assert ", 6: " in said and f"cat/000.png = cat/copy0.{ending}" in said
+        assert min(counts(found)[0]) >= 1
 
 
 def test_duplicates_against_brute_force():
@@ -268,9 +287,9 @@ def test_duplicates_against_brute_force():
     blocks = images.double().reshape(60, 3, 16, 2, 16, 2).mean((3, 5))
     apart = (blocks[:, None] - blocks[None]).pow(2).mean((2, 3, 4)).sqrt()
     expected = [(i, j) for i in range(60) for j in range(i + 1, 60) if apart[i, j] <= 3]
-    pairs = duplicates.copies(images)
-    assert {*expected} <= {*pairs} <= {(i, i + 30) for i in range(10)} and 1 < len(expected) < 10
-    assert duplicates.copies(images[:20], images[20:]) == pairs
+    found = duplicates.copies(images)
+    assert {*expected} <= {*found} <= {(i, i + 30) for i in range(10)} and 1 < len(expected) < 10
+    assert duplicates.copies(images[:20], images[20:]) == found
     assert duplicates.copies(images[:1]) == []
 
 
@@ -279,40 +298,32 @@ def test_duplicates_against_brute_force():
 
 def test_wb_is_matched_to_c_by_content_when_names_mislead(tmp_path):
     moved = {"WB": 3}
-    ours = load(write_world(tmp_path, moved=moved, ending=".jpg"), size=64)
-    c, wb = (where(ours, name) for name in ("C", "WB"))
+    found = load(write_world(tmp_path, moved=moved, ending=".jpg"), size=64)
+    c, wb = (where(found, name) for name in ("C", "WB"))
     for label in pictures.CLASSES:
         for i in range(10):
             assert c[f"C/{label}/{i:03d}.jpg"] == wb[f"WB/{label}/{(i + 3) % 10:03d}.jpg"]
 
 
-def test_an_object_that_no_image_on_white_shows_is_left_out(tmp_path):
-    write_world(tmp_path)
-    shutil.copy(tmp_path / "C/mug/003.png", tmp_path / "C/mug/copy.png")
-    ours = load(tmp_path, size=64)
-    assert "Left out of C, as no WB image shows their object, 1" in " ".join(ours.report)
-    assert len(where(ours, "C")) == len(where(ours, "WB")) == 40
-
-
 def test_masks_come_from_white_and_agree_with_the_truth(tmp_path):
-    ours = load(write_world(tmp_path, size=96), size=96)
+    found = load(write_world(tmp_path, size=96), size=96)
     truth = torch.from_numpy(pictures.make("WB", per_class=10, size=96, seed=3).masks)
     # files are ordered by class name, the world by its own order
-    order = torch.cat([torch.arange(10) + 10 * pictures.CLASSES.index(c) for c in ours.classes])
+    order = torch.cat([torch.arange(10) + 10 * pictures.CLASSES.index(c) for c in found.classes])
     for name in ("C", "WB"):
-        masks = ours.sets[name].masks
+        masks = found.sets[name].masks
         assert (truth[order] & ~masks).sum() < 0.01 * truth.sum()
         assert (truth[order] & masks).sum() / (truth[order] | masks).sum() > 0.85
 
 
 def test_contexts_are_cut_where_there_is_no_object(tmp_path):
-    ours = load(write_world(tmp_path, per_class=24), size=64)
-    assert set(ours.contexts) == set(ours.classes)
-    assert all(images.shape[1:] == (3, 64, 64) for images in ours.contexts.values())
-    assert any("Context images are cut from C" in note for note in ours.report)
-    sky = ours.contexts["plane"].float().mean((0, 2, 3))
+    found = load(write_world(tmp_path, per_class=24), size=64)
+    assert set(found.contexts) == set(found.classes)
+    assert all(images.shape[1:] == (3, 64, 64) for images in found.contexts.values())
+    assert any("Context images are cut from C" in said for said in found.report)
+    sky = found.contexts["plane"].float().mean((0, 2, 3))
     assert sky.argmax() == 2 and sky[2] > sky[0] + 20  # blue, with no green plane in it
-    assert ours.context_of["plane"] == "around plane"
+    assert found.context_of["plane"] == "around plane"
 
 
 @settings(max_examples=60, deadline=None)
@@ -341,9 +352,9 @@ def test_window_is_the_largest_free_odd_square(size, blobs, seed):
 def test_unmatched_white_backgrounds_are_reported(tmp_path):
     write_world(tmp_path, sets=("C", "NC"))
     (tmp_path / "NC").rename(tmp_path / "WB")  # sketches: not C's objects
-    ours = load(tmp_path, size=64)
-    assert any("are not C's with a white ground" in note for note in ours.report)
-    assert ours.contexts == {} and ours.sets["C"].masks is None
+    found = load(tmp_path, size=64)
+    assert any("are not C's with a white ground" in said for said in found.report)
+    assert found.contexts == {} and found.sets["C"].masks is None
 
 
 @pytest.mark.parametrize(
@@ -378,12 +389,12 @@ def test_contexts_with_a_mapping(tmp_path, how):
     given_as = with_contexts(place.get(how, tmp_path / "contexts"))
     more = {"contexts": str(given_as)} if how == "apart" else {}
     folder = tmp_path if how == "below objects" else folder
-    ours = load(folder, context_of={"cat": "indoors", "dog": "garden"}, **more)
-    assert ours.classes == ("cat", "dog")
-    assert ours.context_of == {"cat": "indoors", "dog": "garden"}
+    found = load(folder, context_of={"cat": "indoors", "dog": "garden"}, **more)
+    assert found.classes == ("cat", "dog")
+    assert found.context_of == {"cat": "indoors", "dog": "garden"}
     for k, label in enumerate(("cat", "dog")):
         expected = [np.asarray(picture(5000 + 100 * k + i)) for i in range(5)]
-        assert np.array_equal(ours.contexts[label].permute(0, 2, 3, 1), np.stack(expected))
+        assert np.array_equal(found.contexts[label].permute(0, 2, 3, 1), np.stack(expected))
 
 
 @pytest.mark.parametrize(
@@ -403,8 +414,8 @@ def test_mappings_that_do_not_fit_are_refused(tmp_path, context_of, message):
 
 def test_contexts_named_as_the_classes_need_no_mapping_and_may_be_left_unread(tmp_path):
     folder = two_classes(tmp_path / "photos", 6)
-    ours = load(folder, contexts=with_contexts(tmp_path / "scenes", ("Cat", "dog")))
-    assert ours.context_of == {"cat": "Cat", "dog": "dog"}
+    found = load(folder, contexts=with_contexts(tmp_path / "scenes", ("Cat", "dog")))
+    assert found.context_of == {"cat": "Cat", "dog": "dog"}
     unread = load(folder, contexts=with_contexts(tmp_path / "others"), with_contexts=False)
     assert unread.contexts == {} and unread.context_of == {} and "C" in unread.sets
 
@@ -412,13 +423,13 @@ def test_contexts_named_as_the_classes_need_no_mapping_and_may_be_left_unread(tm
 def test_a_context_without_a_class_and_a_class_without_a_context_are_named(tmp_path):
     folder = two_classes(tmp_path / "photos", 6)
     scenes = with_contexts(tmp_path / "scenes")
-    ours = load(folder, contexts=scenes, context_of={"cat": "garden"})
-    assert list(ours.contexts) == ["cat"] and ours.context_of == {"cat": "garden"}
-    assert "The context(s) indoors match no class and are not used." in ours.report
-    assert any("no context of dog: whether a context speaks for" in s for s in ours.report)
+    found = load(folder, contexts=scenes, context_of={"cat": "garden"})
+    assert list(found.contexts) == ["cat"] and found.context_of == {"cat": "garden"}
+    assert "The context(s) indoors match no class and are not used." in found.report
+    assert any("no context of dog: whether a context speaks for" in s for s in found.report)
     three = with_contexts(tmp_path / "named", ("cat", "dog", "sea"))
-    ours = load(folder, contexts=three)
-    assert ours.context_of == {"cat": "cat", "dog": "dog"} and "sea match" in ours.report[-1]
+    found = load(folder, contexts=three)
+    assert found.context_of == {"cat": "cat", "dog": "dog"} and "sea match" in found.report[-1]
     both = with_contexts(tmp_path / "unclear", ("cat", "kennel"))  # is the kennel the dog's?
     with pytest.raises(ValueError, match="a mapping from class to context is needed"):
         load(folder, contexts=both)
@@ -428,9 +439,9 @@ def test_context_images_that_are_images_of_a_class_are_left_out(tmp_path):
     folder = two_classes(tmp_path / "photos", 6)
     scenes = with_contexts(tmp_path / "scenes", ("cat", "dog"))
     picture(1003).save(scenes / "cat" / "with a dog.jpg", quality=85)
-    ours = load(folder, contexts=scenes)
-    assert {name: len(images) for name, images in ours.contexts.items()} == {"cat": 5, "dog": 5}
-    assert any("left out, 1: cat/with a dog.jpg = dog/003.png." in note for note in ours.report)
+    found = load(folder, contexts=scenes)
+    assert {name: len(images) for name, images in found.contexts.items()} == {"cat": 5, "dog": 5}
+    assert any("left out, 1: cat/with a dog.jpg = dog/003.png." in said for said in found.report)
     fill(scenes / "dog", 5)  # now the context of dogs holds cats only
     with pytest.raises(
         ValueError, match=r"folder\(s\) dog hold no image, or none that is not also"
@@ -450,10 +461,10 @@ def test_a_training_set_of_one_background_is_named(tmp_path, ground):
             scene.paste(picture(100 * k + i, 20), (10 + i % 5, 12))
             (tmp_path / label).mkdir(exist_ok=True)
             scene.save(tmp_path / label / f"{i}.jpg", quality=75)
-    ours = load(tmp_path)
-    assert "All images of C show the same background" in ours.report[-1]
+    found = load(tmp_path)
+    assert "All images of C show the same background" in found.report[-1]
     two_classes(tmp_path, 4)  # a third of the images have others
-    assert not any("same background" in note for note in load(tmp_path).report)
+    assert not any("same background" in said for said in load(tmp_path).report)
 
 
 # --- the world and the data classes -------------------------------------------------------------
@@ -499,11 +510,11 @@ def test_image_set_restrictions(embedded):
 @pytest.mark.real
 @pytest.mark.skipif(not PHOTOS.is_dir(), reason="no shared/real/photos4 beside the checkout")
 def test_real_photographs():
-    ours = load(PHOTOS, size=64, context_of=PHOTO_CONTEXTS)
-    assert ours.classes == tuple(sorted(PHOTO_CONTEXTS))
-    assert counts(ours) == [[37, 10, 10]] * 4
-    assert [len(ours.contexts[label]) for label in ours.classes] == [25] * 4
-    [same] = ours.report  # the one picture twice, cut and cropped otherwise
+    found = load(PHOTOS, size=64, context_of=PHOTO_CONTEXTS)
+    assert found.classes == tuple(sorted(PHOTO_CONTEXTS))
+    assert counts(found) == [[37, 10, 10]] * 4
+    assert [len(found.contexts[label]) for label in found.classes] == [25] * 4
+    [same] = found.report  # the one picture twice, cut and cropped otherwise
     assert "twice" in same and "037.jpg = objects/kangaroo/044.jpg" in same and ", 2: " in same
-    sky = ours.contexts["airplane"].float().mean((0, 2, 3))
+    sky = found.contexts["airplane"].float().mean((0, 2, 3))
     assert sky[2] > sky[0]
