@@ -32,7 +32,7 @@ def begin(folder, *when):
     (folder / "kernels/python3/kernel.json").write_text(json.dumps(spec))
     paths = [str(folder), *filter(None, [os.environ.get("JUPYTER_PATH")])]
     os.environ |= {"JUPYTER_PATH": os.pathsep.join(paths), PLACE: str(folder / "socket")}
-    # read when matplotlib and tqdm are loaded; kernels of runs and tests show no progress
+    # read when matplotlib and tqdm are loaded; kernels of tests show no progress
     environment = os.environ | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
     environment["TQDM_DISABLE"] = "1"
     environment.pop("PYTHONPATH", None)

@@ -1,0 +1,1 @@
+import helpers  # noqa: F401  the kernels are pinned before NumPy and torch load
