@@ -33,7 +33,7 @@ def scan(downloads: Path) -> folders.Layout:
         if missing := sorted(set(SPELLED) - set(table["class"])):
             there = sorted({p.name for p in folder.rglob("*") if p.is_dir()})
             raise ValueError(f"{archive}: no images of {', '.join(missing)}; its folders: {there}.")
-        layout.sets[name] = table.sort_values("path", ignore_index=True)
+        layout.add(name, table)
     return layout
 
 
@@ -42,7 +42,8 @@ def _row(file: Path, top: Path) -> tuple | None:
     inside = file.relative_to(top)
     parts = [folders.plain(part) for part in inside.parts[:-1]]
     labels = [c for part in reversed(parts) for c in SPELLED if re.search(SPELLED[c], part)]
-    return (file, inside.as_posix(), labels[0], file.stem.casefold()) if labels else None
+    own = next((split for split, words in folders.SPLIT_WORDS.items() if {*parts} & {*words}), "")
+    return (file, inside.as_posix(), labels[0], file.stem.casefold(), own) if labels else None
 
 
 def fetch(name: str, downloads: Path, url: str | None = None) -> Path:
