@@ -73,7 +73,7 @@ def of_accuracy(table: pd.DataFrame) -> list[Estimate]:
             networks = {"groups": known["network"].factorize()[0]}
             fitted = line.fit(cov_type="cluster", cov_kwds=networks, use_t=True)
             interval = fitted.params.iloc[0], *fitted.conf_int().iloc[0]
-            estimates.append(Estimate(claim, interval, note=f"{len(known)} networks and sets"))
+            estimates.append(Estimate(claim, interval, note=f"{len(known)} trained networks"))
     return estimates
 
 
