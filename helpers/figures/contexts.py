@@ -61,13 +61,13 @@ def accuracy_bars(table: Table, n_classes: int) -> Figure:
 
 
 def causal_graphs() -> Figure:
-    """The causal graphs of object, context and prediction: desired, learned, set (Figure 3)."""
+    """The causal graphs of object, context and prediction: desired, suspected, set (Figure 3)."""
     fig, axes = plt.subplots(1, 3, figsize=(9.5, 3.1))
     nodes = {"O": (0, 0), "C": (1, 1.5), "Y": (2, 0)}
     free = {"O": "object", "C": "context", "Y": "prediction"}
     graphs = (
         ("(a) desired", ["OC", "OY"], free),
-        ("(b) learned", ["OC", "OY", "CY"], free),
+        ("(b) suspected", ["OC", "OY", "CY"], free),
         ("(c) after the intervention", ["OY", "CY"], free | {"C": "do(C = c)"}),
     )
     ring = {"boxstyle": "circle", "ec": INK, "lw": 1.8}
@@ -177,8 +177,10 @@ def table_1_distances(effects: Table, colours: Names, context_of: Names, paper: 
     entries = {"mosaics": {}, "single images": EMPTY}
     entries |= {"the paper's two values": THEIRS} if len(paper) else {}
     nearer, across = (effects["drop"] > 0).sum(), (effects["mosaic_distance"] < 0).sum()
+    whole = (effects["mosaic_distance_high"] < 0).sum()
     title = f"Figure 10: {nearer} of {len(effects)} pairs come nearer to the context's class"
-    return style.headed(fig, f"{title}; mean across the diagonal: {across}", entries, WHISKERS)
+    title += f"; mean across the diagonal: {across}, whole interval: {whole}"
+    return style.headed(fig, title, entries, WHISKERS)
 
 
 def flip_counts(effects: Table, colours: Names, context_of: Names, paper: Table) -> Figure:

@@ -121,8 +121,9 @@ def accuracy_and_focus(table: Table) -> Figure:
     looks |= {how: own | face for how, face in FACES.items() if how in set(table["how"])}
     looks["the same model"] = {"color": FAINT, "ls": "-", "lw": 1.2, "marker": "."}
     told = ", ".join(f"{slope:+.2f} ({method})" for method, slope in slopes.items())
-    less = "Less accurate networks have less Focus: slope" if min(slopes.values(), default=0) > 0 else ""
-    title = f"{less or 'Focus by accuracy has a slope of'} {told}" if told else "Accuracy is the same in all"
+    less = "Less accurate networks have less Focus: slope"
+    less = less if min(slopes.values(), default=0) > 0 else "Focus by accuracy has a slope of"
+    title = f"{less} {told}" if told else "Accuracy is the same in all"
     return style.headed(fig, title, looks | BY_CHANCE)
 
 
