@@ -1,5 +1,5 @@
 """A sweep on a cluster: jobs are submitted, one is killed and submitted again, and the table is
-that of one machine to the last digit. By the generic plugin, and on a real Slurm of one node."""
+that of one machine to the last digit: on a real Slurm of one node."""
 
 import os
 import shutil
@@ -16,26 +16,6 @@ import pytest
 from helpers import store
 
 SMALL = "{seeds: [0], per_class: 18, trainings: 1}"
-SUBMIT = """import os, pathlib, signal, subprocess, sys, time
-place, job = pathlib.Path(sys.argv[1]), sys.argv[-1]
-number = len([*place.glob("*.job")])
-(place / f"{number}.job").write_text(job)
-run = f"bash {job}; echo $? > {place}/{number}.rc"
-quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
-if number:
-    subprocess.Popen(["bash", "-c", run], **quiet)
-else:  # the first is killed on its way
-    first = subprocess.Popen(["bash", job], **quiet)
-    time.sleep(1)
-    os.killpg(first.pid, signal.SIGKILL)
-    (place / "0.rc").write_text("137")
-print(number)
-"""
-STATUS = """import pathlib, sys
-rc = pathlib.Path(sys.argv[1]) / f"{sys.argv[-1]}.rc"
-code = rc.read_text().strip() if rc.is_file() else ""
-print({"": "running", "0": "success"}.get(code, "failed"))
-"""
 HERE = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 
@@ -69,23 +49,6 @@ def test_a_sweep_runs_and_a_second_time_has_nothing_to_do(of_one_machine):
     written = pd.read_csv(folder / "outputs/sweep/worlds.csv")
     assert set(written["pair"]) == {0} and set(written["world"]) == {"biased", "twin"}
     assert "Nothing to be done" in sweep(folder, "--cores", "1").communicate()[0]
-
-
-@pytest.mark.slow
-def test_a_killed_job_is_submitted_again_by_the_generic_plugin(tmp_path, of_one_machine):
-    place = tmp_path / "jobs"
-    place.mkdir()
-    for name, code in {"submit": SUBMIT, "status": STATUS}.items():
-        store.write_text(tmp_path / f"{name}.py", code)
-    does = [
-        f"--cluster-generic-{name}-cmd={sys.executable} {tmp_path}/{name}.py {place}"
-        for name in ("submit", "status")
-    ]
-    how = ["--executor", "cluster-generic", *does, "--jobs", "2", "--retries", "1"]
-    made = table(tmp_path, sweep(tmp_path, *how, "--seconds-between-status-checks", "1"))
-    assert made == of_one_machine[1]
-    codes = [int(path.read_text()) for path in place.glob("*.rc")]
-    assert sorted(codes) == [0, 0, 137], "the world, the table, and the one that was killed"
 
 
 CONFIG = """ClusterName=one
