@@ -56,10 +56,8 @@ def judge(
     blind = {k.removesuffix(REFERENCE): t for k, t in tables.items() if k.endswith(REFERENCE)}
     reference = [*reference, *_of_rows(known.index, blind)]
     blind = {(one.claim, *one.of.values()): one.interval for one in reference}
-    estimates = [
-        one if one.reference else replace(one, reference=blind.get((one.claim, *one.of.values())))
-        for one in (*estimates, *_of_rows(known.index, tables))
-    ]
+    every = [*estimates, *_of_rows(known.index, tables)]
+    estimates = [replace(e, reference=blind.get((e.claim, *e.of.values()))) for e in every]
     for unknown in {estimate.claim for estimate in estimates} - set(known.index):
         raise KeyError(f"{TABLE.name} has no claim {unknown!r} of notebook {chapter}")
     for name, claim in known.iterrows():
