@@ -1,6 +1,6 @@
 """Planted streets, a trained detector on them, and what ICON2's rules say: with a known answer.
 
-``python -m sweeps.rules data/rules.csv`` asks about eight seeds, half an hour; stopped, it goes on."""
+``python -m sweeps.rules data/rules.csv`` takes half an hour of one core; stopped, it goes on."""
 
 from collections.abc import Iterator
 
