@@ -185,20 +185,17 @@ def table_1_distances(effects: Table, colours: Names, context_of: Names, paper: 
 
 def flip_counts(effects: Table, colours: Names, context_of: Names, paper: Table) -> Figure:
     """Flips of each pair's mosaics, by `effects.of_pairs`, joined to the paper's."""
-    counted = {
-        f"count{e}": effects[f"flip_share{e}"] * effects["mosaics"] for e in ("", "_low", "_high")
+    here = {
+        f"here{e}": effects[f"flip_share{e}"] * effects["mosaics"] for e in ("", "_low", "_high")
     }
     theirs, many = paper.rename(columns={"flips": "the paper"}), effects["mosaics"].max()
-    of = effects.assign(**counted), theirs, {"count": "the paper"}, colours, context_of
+    of = effects.assign(**here), theirs, {"here": "the paper"}, colours, context_of
     fig, ax, table = _by_pair(*of)
     ax.set(xlim=(-0.03 * many, 1.03 * many), xlabel=f"flips of {many:.0f} mosaics")
-    entries, texts = {"here, mean of the trainings": {}}, []
-    for column in ["count", "the paper"][: 1 + bool(len(paper))]:
-        most = table.loc[table[column].idxmax()]
-        texts.append(
-            f"{column} {most['pair']} ({round(most[column], 1):g})".replace("count", "here")
-        )
+    entries = {"here, mean of the trainings": {}}
     entries |= {"the paper's number": THEIRS} if len(paper) else {}
+    most = {who: table.loc[table[who].idxmax()] for who in ["here", "the paper"][: len(entries)]}
+    texts = [f"{who} {row['pair']} ({round(row[who], 1):g})" for who, row in most.items()]
     title = f"Which pair flips most of {many:.0f}: {', in '.join(texts)}"
     return style.headed(fig, title, entries, WHISKERS)
 
