@@ -48,7 +48,7 @@ class Network:
             for one in (self.model.mean, self.model.std)
         ]
         told |= {"normalised": f"mean {ends[0]}; deviation {ends[1]}; of images in 0 to 1"}
-        told["interpolation"] = f"{self.input.interpolation or 'not'} stated; bicubic is used"
+        told["interpolation"] = f"bicubic (your weights state {self.input.interpolation or 'none'})"
         many = len(self.input.classes or ())
         told["class names"] = f"{many} names" if many else "none: the order of the folders"
         rows = [(what, stated, self.input.source) for what, stated in told.items()]
@@ -211,7 +211,7 @@ def places(where: str, network: Network, objects: torch.Tensor, seed: int):
     if few := [n for n, of in which.items() if len(of) < 5]:
         raise ValueError(f"contexts: fewer than 5 images of {listed(few)}; bring 25 of each")
     if few := [n for n, of in which.items() if len(of) < 25]:
-        notes.append(f"Fewer than 25 images of {listed(few)}: how that does was not measured.")
+        notes.append(f"Fewer than 25 images of {listed(few)}: the chances below may be too high.")
     by_name = {name: images[torch.from_numpy(of)] for name, of in which.items()}
     return by_name, {name: rows.iloc[of] for name, of in which.items()}, notes
 
