@@ -177,9 +177,9 @@ def found_by(worlds, of="confounder") -> pd.DataFrame:
 
 
 def any_named(worlds, rule, by) -> pd.DataFrame:
-    """In how many worlds a rule names any attribute at all: a row a value of the column `by`."""
+    """In how many seeds, whose worlds share layouts, a rule names any attribute, by column `by`."""
     named = worlds.assign(rule=rule, named=worlds[rule].isin(YES))
-    each = named.groupby(["rule", by, "strength", "seed"], sort=False)["named"].any()
+    each = named.groupby(["rule", by, "seed"], sort=False)["named"].any()
     counts = each.groupby(["rule", by], sort=False).agg(times="sum", of="count")
     return with_shares(counts.reset_index())
 
