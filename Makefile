@@ -62,6 +62,8 @@ $(shell mkdir -p $(call quoted,$(HOME)))
 endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
+# what a map of a large image takes and frees is kept for the next one, not fetched from the system anew
+run test test-fast sweep seeds: export GLIBC_TUNABLES := glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296
 
 .DEFAULT_GOAL := help
 help:  # what `make` alone prints

@@ -35,10 +35,20 @@ def pytest_configure(config):
         config.add_cleanup(forked.begin(Path(folder.name), *when))
     if not config.option.nbval:
         return
-    import kernels
+    if hasattr(config, "workerinput"):
+        own = config.workerinput["own_numbers"]
+    else:
+        import kernels
 
-    if not kernels.own_numbers():
+        own = kernels.own_numbers()
+    if not own:
         config.option.nbval, config.option.nbval_lax = False, True
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """What the probe told is told to each of pytest-xdist's workers."""
+    node.workerinput["own_numbers"] = not node.config.option.nbval_lax
 
 
 @pytest.hookimpl(tryfirst=True)

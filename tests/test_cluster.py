@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from executed import snakemake
 
 from helpers import store
 
-SMALL = "{seeds: [0], per_class: 18, trainings: 1}"
+SMALL = "{seeds: [0], per_class: 6, trainings: 1}"
 SUBMIT = """import os, pathlib, signal, subprocess, sys, time
 place, job = pathlib.Path(sys.argv[1]), sys.argv[-1]
 number = len([*place.glob("*.job")])
@@ -58,17 +59,26 @@ def table(folder: Path, began: subprocess.Popen) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def of_one_machine(tmp_path_factory):
+def twice(tmp_path_factory):
+    """The folder of a sweep of one machine, and what it said when it was asked a second time."""
     folder = tmp_path_factory.mktemp("machine")
-    return folder, table(folder, sweep(folder, "--cores", "1"))
+    asks = [f"--configfile {store.write_text(folder / 'small.yml', SMALL)}"] * 2
+    where = {"folder": store.root(), "outputs": folder / "outputs"}
+    told = snakemake("sweeps/context_bias.smk", *asks, **where)
+    assert all("ENDED WITH 0" in one for one in told), told
+    return folder / "outputs/sweep/worlds.csv", told[1]
+
+
+@pytest.fixture(scope="module")
+def of_one_machine(twice):
+    return twice[0].read_bytes()
 
 
 @pytest.mark.slow
-def test_a_sweep_runs_and_a_second_time_has_nothing_to_do(of_one_machine):
-    folder, _ = of_one_machine
-    written = pd.read_csv(folder / "outputs/sweep/worlds.csv")
+def test_a_sweep_runs_and_a_second_time_has_nothing_to_do(twice):
+    written = pd.read_csv(twice[0])
     assert set(written["pair"]) == {0} and set(written["world"]) == {"biased", "twin"}
-    assert "Nothing to be done" in sweep(folder, "--cores", "1").communicate()[0]
+    assert "Nothing to be done" in twice[1]
 
 
 @pytest.mark.slow
@@ -83,7 +93,7 @@ def test_a_killed_job_is_submitted_again_by_the_generic_plugin(tmp_path, of_one_
     ]
     how = ["--executor", "cluster-generic", *does, "--jobs", "2", "--retries", "1"]
     made = table(tmp_path, sweep(tmp_path, *how, "--seconds-between-status-checks", "1"))
-    assert made == of_one_machine[1]
+    assert made == of_one_machine
     codes = [int(path.read_text()) for path in place.glob("*.rc")]
     assert sorted(codes) == [0, 0, 137], "the world, the table, and the one that was killed"
 
@@ -170,7 +180,7 @@ def test_a_killed_job_is_submitted_again_on_a_real_slurm(tmp_path, of_one_machin
             killed = running[0]
             subprocess.run(["scancel", "--signal=KILL", "--full", killed], **tell)
         time.sleep(0.5)
-    assert table(tmp_path, began) == of_one_machine[1]
+    assert table(tmp_path, began) == of_one_machine
     assert killed, "no job was seen by squeue"
     every = subprocess.run(["scontrol", "show", "job", "-o"], **tell).stdout
     assert 2 <= every.count("JobState=COMPLETED") < len(every.splitlines())

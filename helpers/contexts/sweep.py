@@ -75,8 +75,9 @@ def better(worlds: pd.DataFrame, first: str, second: str) -> stats.Interval:
     values = np.stack([by_pair(worlds, first), by_pair(worlds, second), *truths], -1)[:, None]
 
     def difference(arrays: list[np.ndarray]) -> float:
-        curves = [_each(_curve)([arrays[0][..., [one, 2, 3]]]) for one in (0, 1)]
-        return curves[0] - curves[1]
+        of = np.moveaxis(arrays[0], 2, 0)
+        areas = ([_curve([one[..., [k, 2, 3]]]) for one in of] for k in (0, 1))
+        return float(np.subtract(*map(np.mean, areas)))
 
     return stats.bootstrap(difference, [values], resamples=400)
 
@@ -98,20 +99,18 @@ def follows(worlds: pd.DataFrame, measures: Sequence[str], truth: str) -> pd.Dat
     return _by_context(worlds, measures, "rank_correlation", correlation, by_pair(worlds, truth))
 
 
-def _each(number: Callable) -> Callable:
-    """The mean over the contexts of a number of each."""
-    return lambda arrays: float(np.mean([number([one]) for one in np.moveaxis(arrays[0], 2, 0)]))
-
-
 def _by_context(worlds, measures, name: str, number: Callable, *truths) -> pd.DataFrame:
-    """A number of effects and truths, by measure and context, and their mean; pairs are drawn."""
+    """A number of effects and truths, by measure and context, and their mean; pairs are drawn, the
+    same ones for each context: the mean's numbers are those that the contexts had."""
     rows = []
     for measure in measures:
-        values = np.stack([by_pair(worlds, measure), *map(np.asarray, truths)], -1)[:, None]
-        single = zip(contexts(worlds), np.moveaxis(values, 2, 0), strict=True)
-        for context, some in [*single, (ALL, values)]:
-            of = _each(number) if context == ALL else number
+        values, made = np.stack([by_pair(worlds, measure), *truths], -1)[:, None], []
+        for context, some in zip(contexts(worlds), np.moveaxis(values, 2, 0), strict=True):
+            made.append([])
+            of = lambda arrays, to=made[-1]: to.append(number(arrays)) or to[-1]  # noqa: E731
             ends = stats.bootstrap(of, [some], resamples=400)
-            row = {"measure": measure, "context_class": context, "pairs": len(values)}
-            rows.append(row | dict(zip((name, "low", "high"), ends, strict=True)))
-    return pd.DataFrame(rows)
+            rows.append([measure, context, len(values), *ends])
+        means = map(np.mean, [*zip(*made, strict=True)])
+        ends = stats.bootstrap(lambda _, means=means: next(means), [values], resamples=400)
+        rows.append([measure, ALL, len(values), *ends])
+    return pd.DataFrame(rows, columns=["measure", "context_class", "pairs", name, "low", "high"])

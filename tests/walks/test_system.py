@@ -100,13 +100,15 @@ def test_ctrl_c_ends_without_an_alarm(clone):
     assert "CalledProcessError" not in told and "make run` first" not in told
 
 
-@pytest.mark.parametrize("goal", ["run", "sweep", "test", "test-fast", "lab"])
-def test_make_quotes_the_folder_that_it_stands_in(clone, goal):
-    lines = run(clone, ["make", "-o", ".venv/ready", "-n", goal, "TABLE=a b.csv"]).communicate()[0]
-    checked = run(clone, ["bash", "-n", "-c", lines])
-    assert not checked.communicate()[0] and checked.returncode == 0
-    shells = re.findall(r"(?<![-\w./])(?:snakemake|pytest|papermill|jupyter|ruff) ", lines)
-    assert not [word for word in shells if f"-m {word}" not in lines], "scripts name their folder"
+def test_make_quotes_the_folder_that_it_stands_in(clone):
+    for goal in ("run", "sweep", "test", "test-fast", "lab"):
+        made = run(clone, ["make", "-o", ".venv/ready", "-n", goal, "TABLE=a b.csv"])
+        lines = made.communicate()[0]
+        checked = run(clone, ["bash", "-n", "-c", lines])
+        assert not checked.communicate()[0] and checked.returncode == 0, goal
+        shells = re.findall(r"(?<![-\w./])(?:snakemake|pytest|papermill|jupyter|ruff) ", lines)
+        unnamed = [word for word in shells if f"-m {word}" not in lines]
+        assert not unnamed, f"{goal}: scripts name their folder"
 
 
 @pytest.mark.slow
