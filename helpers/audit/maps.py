@@ -31,7 +31,7 @@ class ByClass(nn.Module):
         return logits - logits.mean(1, keepdim=True)
 
 
-def from_layer_on(network, images, layer):
+def from_layer_on(network, images, layer) -> tuple:
     """What images are at a layer, (N, C, h, w), and, with gradients from there on, what the last
     layer sees of them, pooled, (N, D), and the logits, (N, classes)."""
     kept, seen = [], []
