@@ -1,5 +1,6 @@
 """The audit of a model: planting, heads, scores, own nulls, and what readers bring that is odd."""
 
+import copy
 import shutil
 import subprocess
 import sys
@@ -18,8 +19,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from helpers import store
-from helpers.audit import command, gate, model, planting, retraining
+from helpers import focus, store
+from helpers.audit import command, gate, maps, model, planting, retraining
+from helpers.explain import explain
 from helpers.models import build as build_model
 from sweeps import audit_trials
 
@@ -530,6 +532,7 @@ class Broken(nn.Module):
     left = folder / "outputs" / "mine"
     page = (left / "page.html").read_text()
     assert "1 of 27 images got NaN and are left out: b green/4.png." in page
+    assert "Maps and Focus pairs" in page and "Pictures, not verdicts" in page
     assert "Fewer than 25 images of dusk, sea, wood" in page and "under way" not in page
     images = pd.read_csv(left / "images.csv")
     assert len(images) == 26 and "b green/4.png" not in set(images["image"])
@@ -618,3 +621,92 @@ def test_the_summary_is_made_of_the_recorded_trials(by, trials):
     assert made["quantity"].tolist() == recorded["quantity"].tolist()
     numbers = ["readers", "value", "low", "high"]
     np.testing.assert_allclose(made[numbers], recorded[numbers], rtol=0.006, atol=0.0006)
+
+
+def pooling(channels=6, seed=0):
+    """A convolution that is pooled, and a linear layer; and one with a layer between the two."""
+    torch.manual_seed(seed)
+    begin = nn.Conv2d(3, channels, 5, stride=2), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()
+    deeper = nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(4 * channels, 9), nn.ReLU()
+    simple = nn.Sequential(*begin, nn.Linear(channels, 3))
+    return simple, nn.Sequential(*begin[:2], *deeper, nn.Linear(9, 3))
+
+
+@pytest.mark.parametrize("deeper", [0, 1])
+def test_maps_of_many_heads_at_once_are_those_of_networks_that_have_them(deeper):
+    """By `explain` on a network whose last layer is replaced; probabilities and what all logits
+    have in common change nothing."""
+    network = pooling()[deeper].eval()
+    images = torch.randint(0, 255, (4, 3, 40, 40), dtype=torch.uint8)
+    region = torch.rand(40, 40) > 0.6
+    draw = np.random.default_rng(1).normal(size=(2, network[-1].in_features, 3)).astype(np.float32)
+    weights = torch.from_numpy(planting.centred(draw))
+    ours = maps.ByClass(model.models.wrap(network, mean=0, std=1), [[0], [1], [2]])
+    shares = maps.shares(ours, images, "1", region, 1, weights)
+    for n, of in enumerate(weights):
+        for change in (lambda w: w, lambda w: w + 3):
+            other = copy.deepcopy(network)
+            other[-1].weight.data = change(of.T.contiguous())
+            for last in (nn.Identity(), nn.Softmax(1)):
+                whole = model.models.wrap(nn.Sequential(*other, last), mean=0, std=1)
+                theirs = maps.ByClass(whole, [[0], [1], [2]])
+                heat = explain(theirs, images, 1, layer="1").maps
+                wanted = (heat * region).sum((1, 2)) / heat.sum((1, 2))
+                assert shares[1 + n] == pytest.approx(wanted.nanmean().item(), abs=1e-4)
+    heat = explain(ours, images, 1, layer="1").maps
+    wanted = (heat * region).sum((1, 2)) / heat.sum((1, 2))
+    assert shares[0] == pytest.approx(wanted.nanmean().item(), abs=1e-5)
+
+
+def test_a_map_tells_heads_with_a_planted_context_from_heads_without():
+    """A network that sees, at each place, how much of six colours there is: three of the classes,
+    three of the contexts. In photographs of the class the map moves outward with the plant."""
+    rng, size, y = np.random.default_rng(0), 40, np.arange(90) % 3
+    colours = np.array([[200, 60, 60], [60, 200, 60], [60, 60, 200]])
+    grounds = np.array([[220, 220, 20], [20, 220, 220], [220, 20, 220]])
+
+    def drawn(of):
+        noisy = of[:, :, None, None] + rng.integers(-60, 60, (len(of), 3, size, size))
+        return torch.from_numpy(noisy.clip(0, 255).astype(np.uint8))
+
+    photographs = drawn(colours[y])
+    places = {f"k{k}": drawn(grounds[[k] * 20]) for k in range(3)}
+    plant, ask, _ = planting.dealt(photographs, places, 0)
+    network = pooling(6)[0].eval()
+    for n, of in enumerate(np.concatenate([colours, grounds])):
+        signs = np.where(of > 100, 1 / (of > 100).sum(), -1 / (of < 100).sum())
+        network[0].weight.data[n] = torch.from_numpy(signs)[:, None, None].expand(3, 5, 5) / 25
+        network[0].bias.data[n] = -0.45
+    model_of = model.models.wrap(network, mean=0, std=1)
+
+    def seen(images):
+        with torch.no_grad():
+            return network[:4](images / 255).numpy()
+
+    planted = np.stack([seen(one) for one in plant], 1)[:, :, None]
+    contexts, fit = planting.Contexts(y, planted, None, None), planting.Linear(y, seen(photographs))
+    by_class, spared = maps.ByClass(model_of, [[0], [1], [2]]), np.arange(18)
+    region = maps.region_of("context", "k1", size)
+    for c, k in ((0, 1), (2, 0)):
+        weights = maps.without_and_with(contexts, fit, "context", c, k, spared, 12, rng)
+        assert weights.shape == (24, 6, 3) and abs(weights.sum(2)).max() < 1e-3
+        images = ask[k][spared[y[spared] == c]]
+        shares = maps.shares(by_class, images, "1", region, c, weights)
+        without, with_it = shares[1:13], shares[13:]
+        row = maps.compared(shares, 1)
+        wanted = np.mean([p > w for p, w in product(with_it, without)])
+        assert row["AUC"] == pytest.approx(wanted) and row["AUC"] > 0.9
+        assert row["high"] == pytest.approx(np.quantile(without, 0.95))
+        assert row["high"] < with_it.mean()
+
+
+def test_regions_lie_where_the_suspect_is_and_focus_is_that_of_the_paper():
+    for kind, suspect, area in (("context", "sky", 1 - 0.65**2), ("mark", "sticker", 0.03)):
+        assert maps.region_of(kind, suspect, 100).float().mean() == pytest.approx(area, abs=0.003)
+    assert not maps.region_of("mark", "colour cast", 100).any()
+    photographs, made = (torch.full((4, 3, 8, 8), v, dtype=torch.uint8) for v in (10, 200))
+    mosaics, where = maps.focus_pairs(photographs, made, np.arange(4), np.arange(4))
+    assert mosaics.shape == (2, 3, 16, 16) and ((mosaics[:, 0] == 10) == where).all()
+    heat, layout = torch.rand(2, 16, 16), torch.eye(2, dtype=torch.bool).expand(2, 2, 2)
+    ours = (heat * where).sum((1, 2)) / heat.sum((1, 2))
+    torch.testing.assert_close(ours.double(), focus.score(heat, layout), atol=1e-5, rtol=0)
