@@ -38,7 +38,7 @@ STYLE = """body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 
 h1 { line-height: 1.2; font-size: 1.5rem; } h2 { margin-top: 2rem; }
 table { border-collapse: collapse; margin: .5rem 0 1rem; display: block; overflow-x: auto; }
 th, td { padding: .25rem .8rem .25rem 0; text-align: left; border-bottom: 1px solid #ddd; }
-svg { max-width: 100%; height: auto; }"""
+svg { max-width: 100%; height: auto; } figure { margin: 1rem 0; } figcaption { color: #555; }"""
 
 
 def page(title: str, headline: str, parts: Iterable[tuple]) -> str:
@@ -64,7 +64,8 @@ def _element(content: Any) -> str:
         text, (figure, told) = io.StringIO(), content
         figure.savefig(text, format="svg", bbox_inches="tight", metadata={"Date": None})
         picture = text.getvalue()[text.getvalue().index("<svg") :]
-        return f'<div role="img" aria-label="{escape(told)}">{picture}</div>'
+        picture = f'<div role="img" aria-label="{escape(told)}">{picture}</div>'
+        return f"<figure>{picture}<figcaption>{escape(told)}</figcaption></figure>"
     return f"<p>{escape(content)}</p>"
 
 
