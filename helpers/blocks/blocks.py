@@ -29,11 +29,6 @@ class Measure(NamedTuple):
     curve: Callable | None = None
 
 
-def mean_score(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
-    """Mean of the scores of a group's rows."""
-    return ratio(mass @ kinds["y_score"].to_numpy(), mass.sum(-1))
-
-
 def calibration_error(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
     """The mean of |mean score - share of positives| over bins, by what they hold."""
     bins = np.minimum((kinds["y_score"].to_numpy() * BINS).astype(int), BINS - 1)
@@ -73,7 +68,7 @@ MEASURES = {
     of: Measure(of, ALONE.get(of, {"y_pred", "y_true"}), functools.partial(share, name=of))
     for of in SHARES
 } | {
-    "score": Measure("score", {"y_score"}, mean_score),
+    "score": Measure("score", {"y_score"}, lambda kinds, m: ratio(m @ kinds["y_score"], m.sum(-1))),
     "calibration": Measure("calibration", {"y_score", "y_true"}, calibration_error),
     "ar": Measure("ar", {"y_score"}, representation),
     "ar_dcg": Measure("ar_dcg", {"y_score"}, functools.partial(representation, dcg=True)),

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from helpers.explain import cam, gradients, layers, lrp, superpixels
-from helpers.explain.layers import gradient_at, reduced, resized
+from helpers.explain.layers import gradient_at, reduced
 from helpers.explain.lrp import NotConserved
 from helpers.models.inference import refuse_other_ranges
 
@@ -23,12 +23,12 @@ __all__ = ["METHODS", "Maps", "NotConserved", "explain"]
 
 def gradcam(model, images, targets, *, layer="last map") -> torch.Tensor:
     """GradCAM (Selvaraju et al. 2017)."""
-    return resized(cam.gradcam(*gradient_at(model, images, targets, layer)), images)
+    return reduced(cam.gradcam(*gradient_at(model, images, targets, layer)), images)
 
 
 def gradcam_plus_plus(model, images, targets, *, layer="last map") -> torch.Tensor:
     """GradCAM++ (Chattopadhay et al. 2018), for scores that are exp(logit)."""
-    return resized(cam.gradcam_plus_plus(*gradient_at(model, images, targets, layer)), images)
+    return reduced(cam.gradcam_plus_plus(*gradient_at(model, images, targets, layer)), images)
 
 
 def smoothgrad(
@@ -40,7 +40,8 @@ def smoothgrad(
     def gradient(noisy):
         return gradient_at(model, noisy, targets, layer)[1]
 
-    return reduced(gradients.smoothgrad(gradient, images, samples, sigma, seed), reduce, images)
+    maps = gradients.smoothgrad(gradient, images, samples, sigma, seed)
+    return reduced(maps, images, reduce)
 
 
 def integrated_gradients(
@@ -52,7 +53,7 @@ def integrated_gradients(
     ends = (layers.through(model, one, targets, layer)[0].detach() for one in (plain, images))
     gradient = partial(layers.from_layer, model, images, targets, layer)
     relevance = gradients.integrated_gradients(gradient, *ends, steps)
-    return reduced(layers.as_map(relevance, layer), reduce, images)
+    return reduced(layers.as_map(relevance, layer), images, reduce)
 
 
 def lime(

@@ -100,16 +100,11 @@ def as_map(output: torch.Tensor, layer: str) -> torch.Tensor:
     return output
 
 
-def reduced(relevance: torch.Tensor, how: str, images: torch.Tensor) -> torch.Tensor:
+def reduced(relevance: torch.Tensor, images: torch.Tensor, how: str = "sum") -> torch.Tensor:
     """Relevance (B, C, h, w) as maps (B, H, W): channels reduced, then bilinear to image size."""
     if how not in REDUCTIONS:
         raise ValueError(f"reduce={how!r} is not known; use one of {', '.join(REDUCTIONS)}")
-    return resized(REDUCTIONS[how](relevance), images)
-
-
-def resized(maps: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
-    """Maps (B, 1, h, w) at the images' size, bilinear: (B, H, W)."""
-    size = images.shape[-2:]
+    maps, size = REDUCTIONS[how](relevance), images.shape[-2:]
     if maps.shape[-2:] != size:
         maps = interpolate(maps, size, mode="bilinear", align_corners=False)
     return maps[:, 0].detach()
