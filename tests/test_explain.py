@@ -310,7 +310,7 @@ def test_a_layer_is_read_before_what_follows_works_in_place(small, images, metho
     assert torch.equal(in_place, apart)
 
 
-@pytest.mark.parametrize("method", [m for m, chosen in explain.METHODS.items() if chosen.layer])
+@pytest.mark.parametrize("method", sorted({*explain.METHODS} - {"lime"}))
 def test_a_layer_that_runs_several_times_is_refused(small, images, method):
     with pytest.raises(ValueError, match="Layer 'relu' runs 2 times; name one that runs once"):
         explain.explain(small, images, TARGETS, method, layer="relu", **SHORT.get(method, {}))

@@ -29,6 +29,11 @@ class Measure(NamedTuple):
     curve: Callable | None = None
 
 
+def mean_score(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
+    """Mean of the scores of a group's rows."""
+    return ratio(mass @ kinds["y_score"].to_numpy(), mass.sum(-1))
+
+
 def calibration_error(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
     """The mean of |mean score - share of positives| over bins, by what they hold."""
     bins = np.minimum((kinds["y_score"].to_numpy() * BINS).astype(int), BINS - 1)
@@ -68,7 +73,7 @@ MEASURES = {
     of: Measure(of, ALONE.get(of, {"y_pred", "y_true"}), functools.partial(share, name=of))
     for of in SHARES
 } | {
-    "score": Measure("score", {"y_score"}, lambda kinds, m: ratio(m @ kinds["y_score"], m.sum(-1))),
+    "score": Measure("score", {"y_score"}, mean_score),
     "calibration": Measure("calibration", {"y_score", "y_true"}, calibration_error),
     "ar": Measure("ar", {"y_score"}, representation),
     "ar_dcg": Measure("ar_dcg", {"y_score"}, functools.partial(representation, dcg=True)),
@@ -110,8 +115,6 @@ def pairs(g: int) -> tuple[np.ndarray, np.ndarray]:
     """All ordered pairs of groups (Equation 7)."""
     advice = "merge small groups, or compare with everyone ('vsany') or the rest ('compl')"
     limit(g * (g - 1), MOST_PAIRS, f"pairs of {g:,} groups", advice)
-    if g < 2:
-        raise ValueError("pairs: one group has no other to be compared with")
     return np.nonzero(~np.eye(g, dtype=bool))
 
 

@@ -20,9 +20,7 @@ CELLS = ("tn", "fn", "fp", "tp")  # place = 2 * y_pred + y_true
 
 
 def array(values: Any, name: str) -> np.ndarray:
-    """One column (n,), from a list, array, tensor on any device or Series."""
-    if hasattr(values, "detach"):  # torch, without importing it
-        values = values.detach().cpu().numpy()
+    """One column (n,), from a list, array, tensor or Series."""
     column = np.asarray(values)
     if column.ndim != 1 or len(column) == 0:
         raise ValueError(f"{name} has shape {column.shape}; expected (n,), one value a row")

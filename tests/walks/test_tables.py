@@ -291,7 +291,7 @@ def change(row, column, value, table=SCORED):
             r"y_score: .* '3' in row \d+; divide percentages by 100",
         ),
         (BASE.assign(w=np.where(TRUE, 1, -1)), ["--weight", "w"], "w: .* are negative, the first"),
-        (BASE.assign(w=0), ["--weight", "w"], "w: all weights are 0"),
+        (BASE.assign(w=0), ["--weight", "w"], "all weights are 0"),
         (BASE.assign(c=1), ["--cluster", "c"], "clusters has one value"),
         (MANY, ["--sensitive", "n"], "n has .* different values.* too many for groups"),
         (BASE.assign(sex=None), [], "sex .no value"),
