@@ -66,13 +66,10 @@ def through(model: nn.Module, images, targets, layer: str) -> tuple[torch.Tensor
 def gradient_at(
     model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str = "input"
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Activation at a layer and the gradient of the target logits there: float (B, C, h, w), in
-    single precision at least, for half precision overflows where they are multiplied and summed."""
+    """Activation at a layer and the gradient of the target logits there: float (B, C, h, w)."""
     images = images.detach().requires_grad_()  # at a layer too: the model may be frozen
     kept, logits = through(model, images, targets, layer)
-    [gradient] = torch.autograd.grad(logits.sum(), kept)
-    wide = torch.promote_types(gradient.dtype, torch.float32)
-    both = (kept.detach().to(wide), gradient.to(wide))
+    both = kept.detach(), torch.autograd.grad(logits.sum(), kept)[0]
     return both if layer == "input" else tuple(as_map(one, layer) for one in both)
 
 
