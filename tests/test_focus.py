@@ -36,7 +36,7 @@ def by_loop(maps, layouts):
                         positive = max(relevance[y][x], 0.0)
                         total += positive
                         inside += positive * layout[row][col]
-        found.append(inside / total if total > 0 else float("nan"))
+        found.append(inside / total if 0 < total < float("inf") else float("nan"))
     return torch.tensor(found, dtype=torch.float64)
 
 
@@ -47,7 +47,10 @@ def scored(draw):
     generator = torch.Generator().manual_seed(draw(st.integers(0, 999)))
     maps = torch.randn(n, height, draw(st.integers(cols, 12)), generator=generator)
     if draw(st.booleans()):
-        maps[0], maps[-1, 0, 0] = -maps[0].abs(), draw(st.sampled_from([0.0, torch.nan, torch.inf]))
+        maps[0], maps[-1, -1, -1] = (
+            -maps[0].abs(),
+            draw(st.sampled_from([0.0, torch.nan, torch.inf])),
+        )
     flat = torch.rand(n, rows * cols, generator=generator) < 0.5
     flat[:, 0], flat[:, -1] = True, False
     return maps.to(draw(st.sampled_from([torch.float32, torch.float64]))), flat.view(n, rows, cols)
