@@ -94,8 +94,8 @@ def digest(function: Callable) -> str:
     while left:
         where, one = left.pop()
         if inspect.isfunction(one):
-            if one in met or (met and _installed(one)):
-                continue
+            if one in met or (met and "site-packages" in (inspect.getsourcefile(one) or "")):
+                continue  # a library's version stands in the key
             met[one] = _digest(textwrap.dedent(inspect.getsource(one)).encode())
             named = inspect.getclosurevars(one)
             held = {**named.globals, **named.nonlocals}.items()
@@ -106,26 +106,19 @@ def digest(function: Callable) -> str:
     return digests[0] if not first + "".join(digests[1:]) else key("source", of=[first, *digests])
 
 
-def _installed(function: Callable) -> bool:
-    """Whether a function is a library's, whose version stands in the key."""
-    return "site-packages" in (inspect.getsourcefile(function) or "")
-
-
 @cache
 def _digest(source: bytes) -> str:
     """Of source without comments, docstrings and formatting; alike in all versions of Python."""
 
+    def text(node) -> bool:
+        return isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str)
+
     def plain(node) -> object:
         if isinstance(node, list):
-            return [plain(one) for one in node if not _docstring(one)]
+            return [plain(one) for one in node if not text(one)]
         if not isinstance(node, ast.AST):
             return repr(node)
         parts = {name: plain(part) for name, part in ast.iter_fields(node) if part is not None}
         return type(node).__name__, {name: part for name, part in parts.items() if part != []}
 
     return hashlib.sha256(repr(plain(ast.parse(source))).encode()).hexdigest()
-
-
-def _docstring(node) -> bool:
-    text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return text and isinstance(node.value.value, str)

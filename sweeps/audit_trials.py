@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 from torch import nn
 
-from helpers import recorded, source, store
+from helpers import recorded
 from helpers.audit import model, planting, retraining
 from helpers.data import decoding, folders
 from helpers.stats import wilson
@@ -27,10 +27,6 @@ AUDITED, EACH, PARTS = 37, 57, 4  # images a class of the audit, of all; parts o
 CONTEXT_OF = {"airplane": "sky", "cup": "wood", "fire hydrant": "road", "kangaroo": "park"}
 SIZE = 160  # pixels of a photograph
 OF_PHOTOGRAPHS = {"photographs": None, "weights": None}  # objects/ and contexts/; squeezenet1_0's
-CODE = source.Source(
-    "audit/model", "audit/planting", "audit/retraining", "models/networks", "sweeps/audit_trials",
-    "worlds/pictures",
-)  # fmt: skip
 
 
 def kept(network, images, y, contexts, seed: int, own=None) -> dict[str, np.ndarray]:
@@ -56,12 +52,12 @@ def kept(network, images, y, contexts, seed: int, own=None) -> dict[str, np.ndar
     return features_of | {"framed": np.moveaxis(np.stack(framed), 2, 0), "alone": np.array(alone)}
 
 
+def read(path: Path) -> torch.Tensor:
+    return torch.stack([decoding.decode(file, SIZE) for file in folders.files(path)])
+
+
 def photographs(folder: Path, network, own=None) -> dict[str, np.ndarray]:
     """What `kept` gives of photographs."""
-
-    def read(path: Path) -> torch.Tensor:
-        return torch.stack([decoding.decode(file, SIZE) for file in folders.files(path)])
-
     images = torch.cat([read(folder / "objects" / name)[:EACH] for name in CONTEXT_OF])
     contexts = [read(folder / "contexts" / name) for name in CONTEXT_OF.values()]
     return kept(network, images, np.arange(len(CONTEXT_OF)).repeat(EACH), contexts, 0, own)
@@ -183,9 +179,7 @@ def readers(of: dict, seed: int, heads: Heads) -> list[dict]:
 
     for kind, dose, whose in heads.cells:
         which = "context" if kind == "plain" else kind
-        seen = (others if whose == "others" else own_photographs)[
-            "mark" if kind == "plain" else kind
-        ]
+        seen = {"others": others}.get(whose, own_photographs)["mark" if kind == "plain" else kind]
         who, everyone = np.arange(len(seen.y)), np.arange(len(plain.y))
         for recipe in heads.recipes * (4 if dose and kind == "mark" and not heads.part else 1):
             own = np.full(classes, -1)
@@ -201,10 +195,8 @@ def readers(of: dict, seed: int, heads: Heads) -> list[dict]:
             z = calibration.most(score)
             planted = own[:, None] == np.arange(z.shape[1])
             rest = ~planted if kind == "context" else ~planted & (own < 0)[:, None]
-            pair, page = (
-                z > calibration.cut_of_most,
-                planting.named(planting.chance(calibration, z)),
-            )
+            pair = z > calibration.cut_of_most
+            page = planting.named(planting.chance(calibration, z))
             equivalent = planting.equivalent_dose(calibration, score)[0]
             row = {"seed": seed, "kind": kind, "dose": dose, "photographs": whose}
             row |= {"recipe": str(recipe), "unplanted pairs flagged": pair[rest].mean()}
@@ -220,38 +212,29 @@ def readers(of: dict, seed: int, heads: Heads) -> list[dict]:
 
 def summary(about: dict, rows: pd.DataFrame) -> pd.DataFrame:
     """Shares of each cell and quantity with Wilson's interval, whose n are readers."""
-    cells = []
-    measures = ["unplanted pairs flagged", "exactly", "found", "found on the page"]
+    cells, columns = [], ("recipe", "quantity", "readers", "value", "low", "high")
     for (kind, dose, whose), part in rows.groupby(["kind", "dose", "photographs"], sort=False):
-        cell = {**about, "kind": kind, "dose": dose, "photographs": whose}
-        groups = [("all", part), *(part.groupby("recipe") if not dose else [])]
-        for recipe, some in groups:
-            for name in measures:
-                share, n = some[name].astype(float).mean(), len(some)
+        told, n = [], len(part)
+        for recipe, some in [("all", part), *(part.groupby("recipe") if not dose else [])]:
+            for name in ("unplanted pairs flagged", "exactly", "found", "found on the page"):
+                of, share = len(some), some[name].astype(float).mean()
                 if share == share:
-                    low, high = wilson(share * n, n)
-                    row = {"recipe": recipe, "quantity": name, "readers": n, "value": share}
-                    cells.append(cell | row | {"low": low, "high": high})
+                    told.append((recipe, name, of, share, *wilson(share * of, of)))
         for name in ("equivalent dose", "promised"):
-            if part[name].notna().any():
-                by_seed = part.groupby("seed")
-                value, n = part[name].mean(), len(part)
-                rest = {"low": part[name].quantile(0.05), "high": part[name].quantile(0.95)}
-                row = {"recipe": "all", "quantity": name, "readers": n, "value": value}
-                cells.append(cell | row | rest)
-                if name == "promised":
-                    apart = (by_seed["promised"].mean() - by_seed["found"].mean()).abs().mean()
-                    row |= {"quantity": "promised and found apart", "value": apart}
-                    cells.append(cell | row)
+            value = part[name]
+            told.append(("all", name, n, value.mean(), *value.quantile([0.05, 0.95])))
+        by_seed = part.groupby("seed")[["promised", "found"]].mean()
+        apart = (by_seed["promised"] - by_seed["found"]).abs().mean()
+        told.append(("all", "promised and found apart", n, apart))
         if kind == "plain" and about.get("images") == "photographs":
             pairs = [[*map(tuple, json.loads(one))] for one in part["flagged"]]
             for c, k in sorted({pair for some in pairs for pair in some}):
-                names = [*CONTEXT_OF][c], [*CONTEXT_OF.values()][k]
-                share, n = np.mean([(c, k) in some for some in pairs]), len(part)
-                low, high = wilson(share * n, n)
-                row = {"recipe": "all", "quantity": f"flags {names[0]} and {names[1]}"}
-                cells.append(cell | row | {"readers": n, "value": share, "low": low, "high": high})
-    return pd.DataFrame(cells)
+                name = f"flags {[*CONTEXT_OF][c]} and {[*CONTEXT_OF.values()][k]}"
+                share = np.mean([(c, k) in some for some in pairs])
+                told.append(("all", name, n, share, *wilson(share * n, n)))
+        cell = {**about, "kind": kind, "dose": dose, "photographs": whose}
+        cells += [cell | dict(zip(columns, one, strict=False)) for one in told]
+    return pd.DataFrame(cells).dropna(subset="value", ignore_index=True)
 
 
 def main() -> None:
@@ -262,35 +245,29 @@ def main() -> None:
         seeds=range(2000, 2030), worlds=15, heads="", **OF_PHOTOGRAPHS, summary=None,
     )  # fmt: skip
     project.seed_everything(0)
-    of, tables, every = {}, [], {"linear": Heads()}
+    of, every, wanted = {}, {"linear": Heads()}, arguments.heads
     if arguments.photographs:
         network = squeezenet(arguments.weights)
-        if arguments.heads:
-            every = kinds(network)
-            every = every if arguments.heads == "all" else {arguments.heads: every[arguments.heads]}
+        every = kinds(network) if wanted else every
+        if wanted not in ("", "all", *every):
+            raise SystemExit(f"--heads: {wanted!r} is none of: all, {', '.join(every)}")
+        every = {name: one for name, one in every.items() if wanted in ("", "all", name)}
         of = {n: photographs(arguments.photographs, network, one.part) for n, one in every.items()}
     jobs = [("photographs", n, seed) for n in of for seed in arguments.seeds[: every[n].seeds]]
-    jobs += [
-        ("drawn worlds", "linear", s)
-        for s in arguments.seeds[: arguments.worlds * (not arguments.heads)]
-    ]
-    for images, head, seed in progress(jobs, desc="audits"):
-        name = store.key("audits", images=images, head=head, seed=seed, code=CODE.digest())
+    drawn = arguments.seeds[: 0 if wanted else arguments.worlds]
+    jobs += [("drawn worlds", "linear", seed) for seed in drawn]
+    column = "head" if wanted else "images"
 
-        def make(path: Path, images=images, head=head, seed=seed) -> None:
-            seen = of[head] if images == "photographs" else world(seed)
-            pd.DataFrame(readers(seen, seed, every[head])).to_csv(path, index=False)
+    def made(images: str, head: str, seed: int) -> pd.DataFrame:
+        rows = readers(of[head] if images == "photographs" else world(seed), seed, every[head])
+        return pd.DataFrame(rows).assign(**{column: head if wanted else images})
 
-        file = store.cached(store.networks() / "audits" / f"{name}.csv", make)
-        tables.append(pd.read_csv(file).assign(images=images, head=head))
-    column, other = ("head", "images") if arguments.heads else ("images", "head")
-    rows = pd.concat(tables, ignore_index=True).drop(columns=other)
-    recorded.write(arguments.file, rows.to_csv(index=False, float_format="%.4g"))
+    jobs = progress(jobs, desc="audits")
+    recorded.in_parts(arguments.file, made, jobs, digits=12, float_format="%.4g")
     if arguments.summary:
-        parts = [summary({column: of}, part) for of, part in rows.groupby(column, sort=False)]
-        store.write_text(
-            arguments.summary, pd.concat(parts).to_csv(index=False, float_format="%.3g")
-        )
+        every = pd.read_csv(arguments.file).groupby(column, sort=False)
+        table = pd.concat(summary({column: of}, part) for of, part in every)
+        table.to_csv(arguments.summary, index=False, float_format="%.3g")
 
 
 if __name__ == "__main__":

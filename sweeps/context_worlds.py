@@ -3,7 +3,7 @@
 The twin has the same objects in all contexts alike; in the biased world each class has a dose.
 Rules were settled on seeds 2000 to 2005; seeds from 3000 on were drawn once, after that."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -134,11 +134,7 @@ def pair(seed: int, images: Images, recipe: Recipe, name="model-C") -> pd.DataFr
     dosed = replace(images, context_bias=doses(seed, start.classes))
     networks = experiment.model(name, start, twice, seed)
     twin, reference = networks[: recipe.trainings], networks[recipe.trainings :]
-    worlds: Mapping = {
-        "biased": (dosed, data.load(dosed, seed)),
-        "twin": (clean, start),
-    }
-    rows = []
+    worlds, rows = {"biased": (dosed, data.load(dosed, seed)), "twin": (clean, start)}, []
     for which, (drawn, collection) in worlds.items():
         model = twin if which == "twin" else experiment.model(name, collection, recipe, seed)
         table = answers(model, reference, collection, start, seed)

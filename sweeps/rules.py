@@ -1,10 +1,8 @@
 """Planted streets, a trained detector on them, and what ICON2's rules say: with a known answer.
 
-``python -m sweeps.rules data/rules.csv`` asks about eight seeds, an hour; stopped, it goes on."""
+``python -m sweeps.rules data/rules.csv`` takes half an hour of one core; stopped, it goes on."""
 
-import argparse
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,7 +15,6 @@ from helpers.icon2.attributes import Frames
 from helpers.icon2.average_precision import PAPER, PER_IMAGE, Part
 from helpers.icon2.formulas import cochrans_q, proxy, sigma
 from helpers.icon2.matching import match
-from helpers.models import detector as detectors
 from helpers.store import progress
 from helpers.worlds.driving import street
 
@@ -81,39 +78,13 @@ def hidden(things: pd.DataFrame, moved: np.ndarray, rng: np.random.Generator) ->
     return aside
 
 
-def seen(
-    detector: detectors.Detector, frames: pd.DataFrame, things: pd.DataFrame, known: dict
-) -> Frames:
-    """Dressed scenes, their boxes and detections. A frame that is `known` is not drawn again."""
-    about = frames[["seed", "scene", "weather", "timeofday"]].itertuples(index=False, name=None)
-    one = pd.util.hash_pandas_object(things.drop(columns=["frame", "chance"]), index=False)
-    of = one.groupby(things["frame"]).agg(tuple).reindex(frames.index, fill_value=())
-    keys = list(zip(about, of, strict=True))
-    new = [number for number, key in enumerate(keys) if key not in known]
-    if new:
-        number = things["frame"].map({old: place for place, old in enumerate(new)})
-        fresh = things.assign(frame=number)[number.notna()].astype({"frame": int})
-        images, boxes = street.render(frames.iloc[new], fresh)
-        parts = boxes, intervention.detections(detector, images)
-        for place, old in enumerate(new):
-            known[keys[old]] = [table[table["image"] == place] for table in parts]
-    boxes, detections = (
-        pd.concat([part.assign(image=n) for n, part in enumerate(parts)], ignore_index=True)
-        for parts in zip(*(known[key] for key in keys), strict=True)
-    )
-    return Frames(frames, boxes, detections, street.KINDS)
-
-
-def ask(seed: int, only: tuple[str, ...] = ()) -> pd.DataFrame:
-    """What every rule says of one world of each kind (or `only` some), by attribute and reading.
-    The kinds have their layouts in common, and every second seed a training."""
-    detector, known, tables = intervention.trained(RARE_IN_TRAINING, seed % 2), {}, []
+def ask(seed: int) -> pd.DataFrame:
+    """What every rule says of one world of each kind, by attribute and reading. The kinds have
+    their layouts in common, and every second seed a training."""
+    detector, tables = intervention.trained(RARE_IN_TRAINING, seed % 2), []
     for world, cause, strength, worse in kinds():
-        if only and world not in only:
-            continue
-        frames, things = planted(seed, cause, strength)
-        dressed = street.dressed(frames, things, intervention.RARE if worse else ALIKE)
-        frames = seen(detector, frames, dressed, known)
+        looks = intervention.RARE if worse else ALIKE
+        frames = intervention.observed(detector, *planted(seed, cause, strength), looks)
         confounder = cause if world in (verdicts.HARDER, verdicts.BOTH) else "none"
         made = {"seed": seed, "world": world, "confounder": confounder, "strength": strength}
         truth = verdicts.truth(world, confounder)
@@ -168,17 +139,11 @@ def found_boxes(seed: int) -> pd.DataFrame:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(8)))
-    parser.add_argument("--boxes", action="store_true", help="street_boxes.csv: those of seed 0")
-    parser.add_argument("--worlds", nargs="*", default=[], help="these kinds alone")
-    arguments = parser.parse_args()
+    arguments = recorded.driver(__doc__, seeds=range(8), boxes=False)  # True: street_boxes.csv
     if arguments.boxes:
         return recorded.in_parts(arguments.file, found_boxes, [(0,)], digits=0)
-    seeds = progress(arguments.seeds, desc="seeds")
-    cases = ((seed, tuple(arguments.worlds)) for seed in seeds)
-    recorded.in_parts(arguments.file, ask, cases, digits=4)
+    seeds = ((seed,) for seed in progress(arguments.seeds, desc="seeds"))
+    recorded.in_parts(arguments.file, ask, seeds, digits=4)
 
 
 if __name__ == "__main__":

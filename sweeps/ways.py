@@ -14,7 +14,7 @@ import torch
 
 from helpers import recorded
 from helpers.audit import model, planting
-from helpers.data import decoding, folders, mosaic
+from helpers.data import mosaic
 from helpers.store import progress
 from helpers.suite import project
 from sweeps import audit_trials as trials
@@ -65,37 +65,30 @@ def kept(folder: Path, weights: Path) -> dict[str, np.ndarray]:
     (N, K, PARTS, D); of mosaics with those to ask with, beside, (N, K, ASK, D), and of the framed
     at each place, maps, (N, K, ASK, P, D); and of contexts to ask with, alone, (K, m, D)."""
     network, rng = model.brought("squeezenet1_0", str(weights)), np.random.default_rng(0)
-    features_of = {"framed": [], "beside": [], "maps": [], "alone": []}
-
-    def read(path: Path) -> torch.Tensor:
-        return torch.stack([decoding.decode(file, trials.SIZE) for file in folders.files(path)])
+    features_of, alone = {"framed": [], "beside": [], "maps": []}, []
 
     def features(some) -> np.ndarray:
         return model.passes(network.model, some, "photographs")["features"]
 
-    images = torch.cat([read(folder / "objects" / n)[: trials.EACH] for n in trials.CONTEXT_OF])
+    def half(some) -> torch.Tensor:
+        return mosaic.squeeze(some, trials.SIZE, trials.SIZE // 2)
+
+    images = torch.cat(
+        [trials.read(folder / "objects" / n)[: trials.EACH] for n in trials.CONTEXT_OF]
+    )
     for name in trials.CONTEXT_OF.values():
-        of = read(folder / "contexts" / name)
-        parts, framed = np.array_split(np.arange(len(of)), trials.PARTS), []
-        for part in parts:
-            partners = of[torch.from_numpy(part[rng.permutation(len(images)) % len(part)])]
-            framed.append((planting.framed(images, partners), partners))
-        features_of["framed"].append(np.stack([features(made) for made, _ in framed], 1))
-        tiles = [
-            [mosaic.squeeze(one, trials.SIZE, trials.SIZE // 2) for one in (images, partners)]
-            for _, partners in framed[-ASK:]
-        ]
-        features_of["beside"].append(
-            np.stack([features(mosaic.join(two, 1, 2)) for two in tiles], 1)
-        )
-        features_of["maps"].append(
-            np.stack([maps(network.model, made) for made, _ in framed[-ASK:]], 1)
-        )
-        features_of["alone"].append(
-            features(of[np.concatenate([part[:6] for part in parts[-ASK:]])])
-        )
-    alone = np.stack(features_of.pop("alone"))
-    return {name: np.stack(some, 1) for name, some in features_of.items()} | {"alone": alone}
+        of = trials.read(folder / "contexts" / name)
+        parts = np.array_split(np.arange(len(of)), trials.PARTS)
+        which = [part[rng.permutation(len(images)) % len(part)] for part in parts]
+        partners = [of[torch.from_numpy(one)] for one in which]
+        framed = [planting.framed(images, one) for one in partners]
+        beside = [mosaic.join([half(images), half(one)], 1, 2) for one in partners[-ASK:]]
+        features_of["framed"].append(np.stack([*map(features, framed)], 1))
+        features_of["beside"].append(np.stack([*map(features, beside)], 1))
+        features_of["maps"].append(np.stack([maps(network.model, one) for one in framed[-ASK:]], 1))
+        alone.append(features(of[np.concatenate([part[:6] for part in parts[-ASK:]])]))
+    seen = {name: np.stack(some, 1) for name, some in features_of.items()}
+    return seen | {"alone": np.stack(alone)}
 
 
 def maps(network, images) -> np.ndarray:
@@ -129,10 +122,7 @@ def readers(of: dict, seed: int) -> pd.DataFrame:
             own = rng.permutation(len(names)) if dose else np.full(len(names), -1)
             x = reader.train(np.arange(len(others)), own, dose, rng)
             weights, bias = planting.head(x, reader.y, len(names), recipe, rng)
-
-            def answer(features, w=weights, b=bias):
-                return features @ w + b
-
+            answer = lambda features, w=weights, b=bias: features @ w + b  # noqa: E731
             z = calibration.z(audit.score(answer, everyone)) / calibration.cut[:, None, None]
             share = audit.outside(answer, everyone)
             for c, k in np.ndindex(share.shape):

@@ -42,27 +42,47 @@ def test_modules_are_what_the_marked_cells_say(tmp_path):
         assert not differ, f"{path} is not what these cells say: {differ}. Run `make export`"
 
 
-def test_a_module_has_one_notebook_and_what_no_cell_makes_goes(tmp_path):
+@pytest.fixture
+def tree(tmp_path):
+    """A room with a module written by hand and another that no cell makes any more."""
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "helpers" / "room").mkdir(parents=True)
-    left = tmp_path / "helpers" / "room" / "old.py"
-    left.write_text(f"{export.GENERATED}! DO NOT EDIT!\n")
-    by_hand = tmp_path / "helpers" / "room" / "other.py"
-    by_hand.write_text("x = 1\n")
-    cells = ["#| export room.method\nimport math\n\n\ndef f(x):\n    return math.sqrt(x)", "f(4)"]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
-    nbformat.write(notebook, tmp_path / "notebooks" / "10_one.ipynb")
-    before = (tmp_path / "notebooks" / "10_one.ipynb").read_bytes()
-    [module] = export.export(tmp_path)
-    assert (
-        "def f(x):\n    return math.sqrt(x)" in module.read_text()
-        and "f(4)" not in module.read_text()
-    )
-    assert (tmp_path / "notebooks" / "10_one.ipynb").read_bytes() == before
-    assert by_hand.exists() and not left.exists()
-    nbformat.write(notebook, tmp_path / "notebooks" / "11_two.ipynb")
+    (tmp_path / "helpers/room/old.py").write_text(f"{export.GENERATED}! DO NOT EDIT!\n")
+    (tmp_path / "helpers/room/other.py").write_text("x = 1\n")
+    return tmp_path
+
+
+def written(tree, name, mark="#| export room.method"):
+    """A notebook with a marked cell and another."""
+    sources = [f"{mark}\nimport math\n\n\ndef f(x):\n    return math.sqrt(x)", "f(4)"]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tree / "notebooks" / f"{name}.ipynb")
+
+
+def test_a_module_has_one_notebook_and_what_no_cell_makes_goes(tree):
+    written(tree, "10_one")
+    before = (tree / "notebooks" / "10_one.ipynb").read_bytes()
+    [module] = export.export(tree)
+    text = module.read_text()
+    assert "def f(x):\n    return math.sqrt(x)" in text and "f(4)" not in text
+    assert (tree / "notebooks" / "10_one.ipynb").read_bytes() == before
+    assert {path.name for path in module.parent.glob("*.py")} == {"method.py", "other.py"}
+    written(tree, "11_two")
     with pytest.raises(ValueError, match=r"room.method is exported by 10_one.*and 11_two"):
-        export.export(tmp_path)
+        export.export(tree)
+
+
+@pytest.mark.parametrize(
+    "mark",
+    ["#|export room.a", "#| export room.a ", "#| exports room.a", "# x\n#| export room.a"]
+    + [f"#| export {name}" for name in ("room.other", "room", "nowhere.a")],
+)
+def test_a_wrong_mark_is_refused_before_anything_is_written(mark, tree):
+    written(tree, "10_one", mark)
+    before = {path: path.read_bytes() for path in tree.rglob("*.py")}
+    with pytest.raises(ValueError, match=r"10_one|by hand"):
+        export.export(tree)
+    assert before == {path: path.read_bytes() for path in tree.rglob("*.py")}
 
 
 def test_generated_modules_are_few_exempt_from_the_formatter_and_need_no_other_cell():
@@ -77,13 +97,16 @@ def test_generated_modules_are_few_exempt_from_the_formatter_and_need_no_other_c
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_a_notebook_defines_functions_in_marked_cells_and_uses_them_below(path):
     """What a lesson teaches; drawing and stores live in the package. Solutions may define, too.
-    Whoever edits a marked cell sees what follows change."""
+    Whoever edits a marked cell, or a line called the method, sees what follows change."""
     cells = [c.source for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
     trees = [ast.parse(source) for source in cells]
-    used = [{n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} for tree in trees]
+    names_of = [[n for n in ast.walk(tree) if isinstance(n, ast.Name)] for tree in trees]
+    used = [{n.id for n in names if isinstance(n.ctx, ast.Load)} for names in names_of]
     for place, (source, tree) in enumerate(zip(cells, trees, strict=True)):
         defined = [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
         names = {node.name for node in defined}
+        method = {*re.findall(r"^(\w+) = .*# the method", source, re.M)}
+        assert method <= set().union(*used[place:]), f"{path.stem} does not use all of {method}"
         if not source.startswith(export.MARK):
             assert "### BEGIN SOLUTION" in source or names <= UNMARKED, source
             continue

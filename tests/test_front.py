@@ -24,14 +24,11 @@ def test_the_three_findings_are_those_of_the_recorded_tables():
     first, second, third = notebooks.three().data.splitlines()
     pairs = pd.read_csv(store.root() / "data/context_worlds.csv")
     assert pairs["pair"].nunique() == 60 and "In 60 pairs of drawn worlds" in first
-    judged = notebooks.findings([notebooks.NOTEBOOKS / "05b_dose_and_worlds.ipynb"])
-    rows = judged[judged["id"].isin(["suite/contexts/power", "suite/contexts/alarms"])]
-    [alone, bare] = [rows[rows["of"].str.startswith(of)] for of in ("context alone", "mosaics, fl")]
-    numbers = [
-        *alone.sort_values("id")["measured"][::-1],
-        *bare.sort_values("id")["measured"][::-1],
-    ]
-    assert re.findall(r"(\d+)%", first) == [f"{100 * one:.0f}" for one in numbers]
+    stored = notebooks.findings([notebooks.NOTEBOOKS / "05b_dose_and_worlds.ipynb"])
+    measured = stored.set_index(["id", "of"])["measured"]
+    ways = "context alone, logits, less other contexts", "mosaics, flips, raw"
+    four = [measured[f"suite/contexts/{what}", of] for of in ways for what in ("power", "alarms")]
+    assert re.findall(r"(\d+)%", first) == [f"{100 * one:.0f}" for one in four]
     trials = claims.judged(recorded.read("eyespot_trials.csv"))
     full, none = (trials[trials["dose"] == dose] for dose in (1, 0))
     learned = full[full["learned"]]

@@ -2,9 +2,9 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
-from pathlib import Path
 
 import kernels
 import nbformat
@@ -32,19 +32,6 @@ def python(code: str, **changes: str) -> subprocess.CompletedProcess:
     )
 
 
-def first_imports(path: Path) -> list[str]:
-    """The roots of what a notebook imports up to and with its first import of helpers."""
-    code = "\n".join(c.source for c in nbformat.read(path, 4).cells if c.cell_type == "code")
-    roots = []
-    for line in code.splitlines():
-        words = line.split()
-        if words[:1] in (["import"], ["from"]):
-            roots.append(words[1].split(".")[0].rstrip(","))
-            if roots[-1] == "helpers":
-                break
-    return roots
-
-
 # digests of what is computed
 
 
@@ -64,9 +51,10 @@ def test_every_digest_is_the_stored_one():
 def test_the_pins_are_set_before_torch_in_every_notebook():
     assert len(NOTEBOOKS) > 8
     for path in NOTEBOOKS:
-        roots = first_imports(path)
-        heavy = set(roots) - {"helpers", *sys.stdlib_module_names}
-        assert roots[-1:] == ["helpers"], f"{path.name} never imports helpers"
+        code = "\n".join(c.source for c in nbformat.read(path, 4).cells if c.cell_type == "code")
+        roots = re.findall(r"^(?:import|from) (\w+)", code, re.M)
+        assert "helpers" in roots, f"{path.name} never imports helpers"
+        heavy = {*roots[: roots.index("helpers")]} - {*sys.stdlib_module_names}
         assert not heavy, f"{path.name} imports {heavy} before helpers, which pins the kernels"
 
 

@@ -1,14 +1,13 @@
-"""What the workflow checks before anything runs."""
+"""What the workflow checks before anything runs: parameters and YAML as readers write them."""
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 
 from helpers import store
-from helpers.suite import notebooks, preflight
+from helpers.suite import notebooks, parameters, preflight
 
 NOTEBOOKS = store.root() / "notebooks"
 
@@ -46,27 +45,56 @@ def test_a_changed_added_or_lost_file_changes_the_fingerprint(tmp_path):
     assert preflight.inputs({"output": str(tmp_path)}) == "", "results are no input"
 
 
+SMALL = {"architecture": "alexnet-quarter"}
+M01, M03, M06, M08 = "01_datasets", "03_contextualized_mosaics", "06_focus_rating", "08_icon2"
+
+
+def asked(*names, own=None, **parameters):
+    return {"notebooks": [*names], "parameters": parameters, **(own or {})}
+
+
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "told"),
     [
         ({"run": "my photos"}, "output: 'my photos' cannot be the folder of a run: use letters"),
-        ({"run": "../x"}, r"output: '\.\./x' cannot be the folder"),
         ({"run": "models"}, "'models' cannot be .*not home, models, predictions"),
+        ({"run": "demo/pages"}, "nor what is in a run"),
+        ({"run": "Test"}, "'Test' is what `make` writes"),
+        ({"run": False}, "run: False is what .*YAML.s word for no"),
+        ({"run": None}, "run: None is what .*YAML.s word for no"),
         ({"notebooks": 5}, r"notebooks: 5 is no list of names, such as \[00_template"),
-        ({"notebooks": ["01_dataset"]}, "no 01_dataset.ipynb in .*; did you mean '01_datasets'"),
-        ({"notebooks": [1]}, "there is no 1.ipynb in .*; there are: 00_"),
-        ({"parameters": ["seed"]}, r"\['seed'\] is no mapping; write `parameters: {seed: 3}`"),
-        ({"parameters": {"output": "other"}}, "write `run: other` beside `parameters`, not in it"),
-        ({"parameters": {"sed": 3}}, "'sed' is not declared here; did you mean 'seed'"),
-        ({"01_datasets": {"doses": [1]}}, "01_datasets.ipynb: parameter 'doses' is not declared"),
+        (asked("01_dataset"), "no 01_dataset.ipynb in .*; did you mean '01_datasets'"),
+        (asked("00_start_here"), "00_start_here has no parameters and is for reading"),
         ({"images": "world"}, r"'images' is no key of the configuration; .*\n.*stands below"),
+        ({"parameters": ["seed"]}, r"\['seed'\] is no mapping; write `parameters: {seed: 3}`"),
+        (asked(M01, output="other"), "write `run: other` beside `parameters`, not in it"),
+        (asked(M01, sed=3), "'sed' is not declared here; did you mean 'seed'"),
+        ({M01: {"doses": [1]}}, "01_datasets.ipynb: parameter 'doses' is not declared"),
         ({"parameters": {"table": "no.csv"}}, "13_.*'table': there is no file or folder 'no.csv'"),
         ({"parameters": {"labels": "no.json"}}, "08_icon2.*12_.*: parameter 'labels': there is no"),
-        ({"parameters": {"figure_classes": []}}, "'figure_classes': .*should have at least 1 item"),
+        (asked(M03, fits=["scratch"]), "'fits' is read by none .* only by 02_cross_evaluation"),
+        (asked(M03, own={M06: {"mosaix": 3}}), "06_focus_rating: this notebook does not run"),
+        (asked(M03, model=SMALL | {"trainings": 3}), "write `trainings: 3` beside `model`"),
+        (asked(M03, model=SMALL | {"weights": "a.pt", "fit": "scratch"}), "reads no `weights`"),
+        (asked(M03, model=SMALL | {"weights": "no.pt"}), "no weights file no.pt"),
+        (asked(M03, images={"size": 48}), "cannot take images of 48 pixels: .*too small"),
+        (asked(M03, images={"context_bias": {"a": 0.5}}), "a share of each class .* are of a"),
+        (asked(M03, images={"context_bias": 1.5}), r"images': 1.5 \[context_bias\] should be less"),
+        (asked(M01, images={"archives": ["mame"]}), "`archives` are read only with"),
+        (asked(M01, images={"folder": __file__}), "is a file, and a folder is needed"),
+        (asked("05b_dose_and_worlds", images={"folder": "."}, exchanged=0.5), "'exchanged' is of"),
+        (asked(M06, sets=["X"]), "no set 'X'; there are: C, NC, WB"),
+        (asked(M06, sets=["C", "C"]), "'sets': one of .* is there twice"),
+        (asked(M08, gps="."), "'gps' is read only together with 'labels'"),
+        (asked(M08, frames="."), "'frames': .* has none of labels/det_20/det_val.json"),
+        (asked(M08, labels=__file__, frames="."), "test_preflight.py .*no JSON"),
+        (asked(M08, sensitive="nosuch"), "no column 'nosuch'; there are: name, .*income"),
+        (asked(M08, further=["weather"]), "'further': 'weather' is .* one of the five"),
+        (asked(M08, sensitive="look", further=["look"]), "'further': 'look' is the sensitive one"),
     ],
 )
-def test_configurations_that_would_be_misread_are_refused(config, said):
-    with pytest.raises(ValueError, match=said):
+def test_configurations_that_would_be_misread_ignored_or_fail_later_are_refused(config, told):
+    with pytest.raises(ValueError, match=told):
         preflight.plan(config, NOTEBOOKS)
 
 
@@ -130,13 +158,36 @@ def test_a_folder_without_contexts_leaves_out_what_needs_them(tmp_path, capsys):
         plan(given, notebooks=["04_paste_check"])
 
 
-def test_a_lesson_with_a_later_number_is_run_like_the_others(tmp_path):
-    """And tested: 10 to 13 will come; 00 has pages without a lesson. `walks/test_system.py` runs a
-    10 and reads its page."""
-    for name in ("00_template", "02_cross_evaluation"):
-        shutil.copy(NOTEBOOKS / f"{name}.ipynb", tmp_path)
-    shutil.copy(NOTEBOOKS / "02_cross_evaluation.ipynb", tmp_path / "10_which_method.ipynb")
-    names = ["02_cross_evaluation", "10_which_method"]
-    assert [path.stem for path in notebooks.lessons(tmp_path)] == names
-    assert list(preflight.plan({"run": "next"}, tmp_path)[1]) == names
-    assert "--nbval notebooks tests" in (store.root() / "Makefile").read_text(), "the whole folder"
+def test_the_sets_of_a_folder_are_looked_up(tmp_path):
+    for place in ("C/cat", "C/dog", "WB/cat", "WB/dog"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "1.png").touch()
+    images = {"folder": str(tmp_path)}
+    with pytest.raises(ValueError, match="no set 'NC'; there are: C, WB"):
+        plan({"images": images, "sets": ["C", "NC"]}, notebooks=[M06])
+    assert plan({"images": images, "sets": ["C", "WB"]}, notebooks=[M06])
+
+
+@pytest.mark.parametrize("model", [{"fit": "probe"}, {"fit": "fine-tuned", "weights": "imagenet"}])
+def test_weights_out_of_reach_are_refused_before_the_run(tmp_path, monkeypatch, model):
+    def unreachable(address, timeout):
+        raise OSError("no route")
+
+    monkeypatch.undo()
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setattr("helpers.models.networks.urlopen", unreachable)
+    parameters._misfit.cache_clear()
+    with pytest.raises(ValueError, match="ImageNet weights of squeezenet1_0 could not be had"):
+        plan({"model": {"architecture": "squeezenet1_0"} | model}, notebooks=[M03])
+    with pytest.raises(ValueError, match="could not be had"):
+        plan({"model": "squeezenet1_0"}, notebooks=["02_cross_evaluation"])
+    parameters._misfit.cache_clear()
+
+
+def test_keys_given_twice_are_refused_with_their_line(tmp_path):
+    (tmp_path / "photos.yml").write_text("folder: .\nsize: 96\nfolder: .\n")
+    with pytest.raises(ValueError, match=r"photos.yml, line 3: the key 'folder' is given twice"):
+        plan({"images": str(tmp_path / "photos.yml")}, notebooks=[M01])
+    (tmp_path / "twice.yml").write_text("run: a\nparameters: {seed: 1, seed: 2}\n")
+    with pytest.raises(ValueError, match=r"twice.yml, line 2: the key 'seed' is given twice"):
+        preflight.plan({"run": "a"}, NOTEBOOKS, [tmp_path / "twice.yml"])

@@ -89,7 +89,6 @@ MAKER = """
 import sys, time
 from pathlib import Path
 from helpers import store
-from helpers import source
 
 def make(path):
     with path.open("w") as file:

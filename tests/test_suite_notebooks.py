@@ -40,18 +40,6 @@ def test_claims_are_about_exhibits_that_are_listed():
     assert {exhibit for _, exhibit in named} >= {"Figure 2", "Figure 7", "Figure 11", "Table 1"}
 
 
-def test_exhibits_count_the_verdicts_that_are_handed_over():
-    figure_2 = claims.read().query("exhibit == 'Figure 2' and by == 'contexts'").index
-    judged = pd.DataFrame(
-        {"id": figure_2[:3], "verdict": [claims.AGREES, claims.UNDECIDED, claims.AGREES]}
-    )
-    table = notebooks.exhibits("contexts", judged).set_index("exhibit")["its claims"]
-    left = len(figure_2) - 3
-    assert table["Figure 2"] == f"as in the paper: 2; undecided: 1; not run yet: {left}"
-    assert table["Figure 1"] == "an illustration"
-    assert re.fullmatch(r"not run yet: \d+", table["Figure 7"])
-
-
 def test_the_stored_table_of_exhibits_counts_the_stored_notebooks():
     stored = notebooks.findings(notebooks.lessons())
     table = notebooks.linked(notebooks.exhibits("contexts", stored)).data
@@ -149,23 +137,20 @@ def test_a_class_does_not_get_what_is_to_be_predicted(tmp_path, lesson):
         assert asks and all(bool(cells[k + 1].outputs) == solved for k in asks)
 
 
-def test_the_results_of_a_class_lie_in_one_folder_beside_the_notebooks(tmp_path, monkeypatch):
+def test_copies_write_to_a_run_of_their_own_and_are_not_replaced(tmp_path, monkeypatch):
+    """A class's lie in one folder, beside its results; a seat has one plain name."""
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    one = notebooks.copy(tmp_path / "class/seat07", solved=False) / "01_datasets.ipynb"
-    assert (
-        'output: str = "class/seat07/results"' in nbformat.read(one, as_version=4).cells[2].source
-    )
-    with pytest.raises(SystemExit, match="'class/my seat/results' cannot be the folder"):
-        notebooks.main("copy", str(tmp_path / "class/my seat"))
-
-
-def test_copies_write_to_a_run_of_their_own_and_are_not_replaced(tmp_path):
-    mine = notebooks.copy(tmp_path / "lab", solved=True) / "01_datasets.ipynb"
-    assert 'output: str = "lab"' in nbformat.read(mine, as_version=4).cells[2].source
-    assert "BEGIN SOLUTION" in mine.read_text()
-    mine.write_text("my work")
-    notebooks.copy(tmp_path / "lab", solved=True)
-    assert mine.read_text() == "my work"
+    for place, results in {"lab": "lab/results", "class/seat07": "class/seat07/results"}.items():
+        mine = notebooks.copy(tmp_path / place, solved=place == "lab") / "01_datasets.ipynb"
+        cells = nbformat.read(mine, as_version=4).cells
+        assert f'output: str = "{results}"' in cells[2].source
+        assert ("BEGIN SOLUTION" in mine.read_text()) == (place == "lab")
+        mine.write_text("my work")
+        notebooks.copy(tmp_path / place, solved=True)
+        assert mine.read_text() == "my work"
+    for name in ("class", "class/../elsewhere", "class/a/b", "class/my seat"):
+        with pytest.raises(SystemExit, match=r"NAME is one plain name|cannot be the folder"):
+            notebooks.main("copy", str(tmp_path / name))
 
 
 def test_every_lesson_has_its_seconds_by_which_a_run_is_ordered():
@@ -173,9 +158,3 @@ def test_every_lesson_has_its_seconds_by_which_a_run_is_ordered():
     names = [path.stem for path in notebooks.lessons()]
     assert sorted(seconds) == names, "a lesson's seconds, from run.json, stand in data/seconds.yml"
     assert min(seconds.values()) > 0
-
-
-@pytest.mark.parametrize("name", ["", "../elsewhere", "/a/b"])
-def test_a_seat_has_one_plain_name(name):
-    with pytest.raises(ValueError, match="NAME is one plain name"):
-        notebooks.copy(store.outputs() / f"class/{name}", solved=False)

@@ -41,27 +41,6 @@ class Corner(torch.nn.Module):
         blue = images[:, 2, 0, 0].float() - images[:, 0, 0, 0].float()
         return torch.stack([-blue, 0 * blue - 9, blue, 0 * blue - 9], 1)
 
-    def rates(self, size, seed):
-        """need and pull of each class by loops over the same images."""
-        drawn = {"size": size, "seed": seed + 500_000, "per_class": 240, "splits": ["test"]}
-        own, other = (
-            world.image_set("C", context_bias=bias, marked=None, **drawn) for bias in (1.0, 0.0)
-        )
-        of = {}
-        for k, name in enumerate(own.classes):
-            context = own.table["context"][own.table["class"] == name].iloc[0]
-            need, pull = [], []
-            for i in range(len(own)):
-                at_home, moved = (
-                    self(images.images[i : i + 1]).argmax().item() == k for images in (own, other)
-                )
-                if own.table["class"][i] == name:
-                    need.append(at_home - moved)
-                if other.table["context"][i] == context:
-                    pull.append(moved - at_home)
-            of[name] = {"need": np.mean(need), "pull": np.mean(pull)}
-        return of
-
 
 def made(effect, *, pairs=40, seed=0):
     """Pairs in which every measure has the effect that a function of dose and draws gives; the
@@ -203,14 +182,20 @@ def test_a_pair_differs_in_its_contexts_alone_and_has_all_measures(monkeypatch):
 
 def test_reliance_is_found_by_hand_for_a_network_that_sees_the_ground_alone():
     """It names the class of the corner's context: at the border every pixel is ground."""
-    networks = [Corner()]
-    table = context_worlds.reliance(networks, 48, 3).set_index("context_class")
-    rates = networks[0].rates(48, 3)
+    table = context_worlds.reliance([Corner()], 48, 3).set_index("context_class")
+    drawn = {"size": 48, "seed": 500_003, "per_class": 240, "splits": ["test"], "marked": None}
+    own, other = (world.image_set("C", context_bias=bias, **drawn) for bias in (1.0, 0.0))
+    of = {}
+    for which, images in {"own": own, "other": other}.items():
+        red, _, blue = images.images[:, :, 0, 0].float().T
+        of[which] = np.where(blue > red, images.classes[2], images.classes[0])
+    home = own.table.groupby("class")["context"].first()
     for name in table.index:
-        assert table.loc[name, "need"] == pytest.approx(rates[name]["need"])
-        assert table.loc[name, "pull"] == pytest.approx(rates[name]["pull"])
-        by_hand = (rates[name]["need"] + rates[name]["pull"]) / 2
-        assert table.loc[name, "reliance"] == pytest.approx(by_hand)
+        more = (of["own"] == name) * 1.0 - (of["other"] == name)
+        need = more[other.table["class"] == name].mean()
+        pull = -more[other.table["context"] == home[name]].mean()
+        found = table.loc[name, ["need", "pull", "reliance"]].tolist()
+        assert found == pytest.approx([need, pull, (need + pull) / 2])
 
 
 def test_the_recorded_pairs_are_whole():
@@ -227,7 +212,7 @@ def test_a_sweep_refuses_what_is_wrong_before_anything_runs(tmp_path):
     twice = store.write_text(tmp_path / "twice.yml", "run: a\nrun: b\n")
     wrong = {
         "--config seed=[0,1]": "did you mean 'seeds'",
-        "--config doses=[0,1]": "doses",
+        "--config seeds=3": "parameter 'seeds'",
         "--config per_class=1": "per_class",
         f"--configfile {taken}": "'lab' is what `make` writes",
         f"--configfile {twice}": "'run' is given twice",

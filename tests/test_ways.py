@@ -7,7 +7,7 @@ from sklearn.metrics import roc_auc_score
 
 from helpers import store
 from helpers.contexts import detection
-from sweeps import ways
+from sweeps import audit_trials, ways
 
 UNITS = ["a", "b", "c"]
 
@@ -71,3 +71,12 @@ def test_pasting_finds_as_many_contexts_as_in_the_trials_of_the_audit(dose):
         " and photographs == 'others' and recipe == 'all'"
     )
     assert trials["low"].item() <= (rows[ways.WAYS[0]] >= 1).mean() <= trials["high"].item()
+
+
+def test_trials_of_heads_that_there_are_not_are_refused_with_those_that_there_are(monkeypatch):
+    monkeypatch.setattr(audit_trials, "squeezenet", lambda weights: None)
+    monkeypatch.setattr(audit_trials, "kinds", lambda network: {"own head": None})
+    words = "trials t.csv --heads tree --photographs p --weights w"
+    monkeypatch.setattr("sys.argv", words.split())
+    with pytest.raises(SystemExit, match="'tree' is none of: all, own head"):
+        audit_trials.main()

@@ -74,6 +74,7 @@ def test_a_wheel_holds_its_data_and_the_notebooks_it_runs(place):
         if path.is_file() and "downloads" not in path.parts
     }
     assert data <= names and len(data) > 40
+    assert any(name.endswith("data/etc/ipython/ipython_kernel_config.py") for name in names)
     notebooks = {name.split("/")[-1][:3] for name in names if name.endswith(".ipynb")}
     assert notebooks == {"11_", "12_", "13_"}
     tops = {name.split("/")[0] for name in names if ".d" not in name.split("/")[0]}

@@ -61,13 +61,13 @@ def accuracy_bars(table: Table, n_classes: int) -> Figure:
 
 
 def causal_graphs() -> Figure:
-    """The causal graphs of object, context and prediction: desired, learned, set (Figure 3)."""
+    """The causal graphs of object, context and prediction: desired, suspected, set (Figure 3)."""
     fig, axes = plt.subplots(1, 3, figsize=(9.5, 3.1))
     nodes = {"O": (0, 0), "C": (1, 1.5), "Y": (2, 0)}
     free = {"O": "object", "C": "context", "Y": "prediction"}
     graphs = (
         ("(a) desired", ["OC", "OY"], free),
-        ("(b) learned", ["OC", "OY", "CY"], free),
+        ("(b) suspected", ["OC", "OY", "CY"], free),
         ("(c) after the intervention", ["OY", "CY"], free | {"C": "do(C = c)"}),
     )
     ring = {"boxstyle": "circle", "ec": INK, "lw": 1.8}
@@ -177,26 +177,25 @@ def table_1_distances(effects: Table, colours: Names, context_of: Names, paper: 
     entries = {"mosaics": {}, "single images": EMPTY}
     entries |= {"the paper's two values": THEIRS} if len(paper) else {}
     nearer, across = (effects["drop"] > 0).sum(), (effects["mosaic_distance"] < 0).sum()
+    whole = (effects["mosaic_distance_high"] < 0).sum()
     title = f"Figure 10: {nearer} of {len(effects)} pairs come nearer to the context's class"
-    return style.headed(fig, f"{title}; mean across the diagonal: {across}", entries, WHISKERS)
+    title += f"; mean across the diagonal: {across}, whole interval: {whole}"
+    return style.headed(fig, title, entries, WHISKERS)
 
 
 def flip_counts(effects: Table, colours: Names, context_of: Names, paper: Table) -> Figure:
     """Flips of each pair's mosaics, by `effects.of_pairs`, joined to the paper's."""
-    counted = {
-        f"count{e}": effects[f"flip_share{e}"] * effects["mosaics"] for e in ("", "_low", "_high")
+    here = {
+        f"here{e}": effects[f"flip_share{e}"] * effects["mosaics"] for e in ("", "_low", "_high")
     }
     theirs, many = paper.rename(columns={"flips": "the paper"}), effects["mosaics"].max()
-    of = effects.assign(**counted), theirs, {"count": "the paper"}, colours, context_of
+    of = effects.assign(**here), theirs, {"here": "the paper"}, colours, context_of
     fig, ax, table = _by_pair(*of)
     ax.set(xlim=(-0.03 * many, 1.03 * many), xlabel=f"flips of {many:.0f} mosaics")
-    entries, texts = {"here, mean of the trainings": {}}, []
-    for column in ["count", "the paper"][: 1 + bool(len(paper))]:
-        most = table.loc[table[column].idxmax()]
-        texts.append(
-            f"{column} {most['pair']} ({round(most[column], 1):g})".replace("count", "here")
-        )
+    entries = {"here, mean of the trainings": {}}
     entries |= {"the paper's number": THEIRS} if len(paper) else {}
+    most = {who: table.loc[table[who].idxmax()] for who in ["here", "the paper"][: len(entries)]}
+    texts = [f"{who} {row['pair']} ({round(row[who], 1):g})" for who, row in most.items()]
     title = f"Which pair flips most of {many:.0f}: {', in '.join(texts)}"
     return style.headed(fig, title, entries, WHISKERS)
 

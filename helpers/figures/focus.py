@@ -60,7 +60,7 @@ def tiers(means: Table, networks: Table, photographs: Table) -> Figure:
     looks = {
         "one network on photographs of ImageNet": PHOTOGRAPH,
         "here: mean, 95% interval": {"color": BLUE},
-        "its networks, one by one": {"marker": "|", "color": FAINT},
+        "single networks here": {"marker": "|", "color": FAINT},
     }
     parts = dict(zip(looks, (photographs, means, networks), strict=True))
     table = pd.concat(parts, names=["of"]).reset_index("of")
@@ -70,10 +70,9 @@ def tiers(means: Table, networks: Table, photographs: Table) -> Figure:
         ax.text(1.02, y, TIERS.get(name, ""), va="center", fontsize=10)
     ax.text(1.02, -0.75, "the paper says", fontsize=9, color=FAINT)
     ax.set(xlabel="mean Focus", xlim=(0.4, 1.0))
-    lowest = photographs["mean"].round(2)
-    lowest = photographs.loc[lowest == lowest.min(), "method"]
+    there = list(photographs.sort_values("mean", ascending=False, kind="stable")["method"])
     heading = f"{' and '.join(names[:2])} lead here, {names[-1]} is last"
-    heading += f"; least on photographs: {' and '.join(lowest)}" if len(lowest) else ""
+    heading += f"; on photographs {' and '.join(there[:2])} lead" if there else ""
     return style.headed(fig, heading, looks | BY_CHANCE)
 
 
@@ -122,7 +121,9 @@ def accuracy_and_focus(table: Table) -> Figure:
     looks |= {how: own | face for how, face in FACES.items() if how in set(table["how"])}
     looks["the same model"] = {"color": FAINT, "ls": "-", "lw": 1.2, "marker": "."}
     told = ", ".join(f"{slope:+.2f} ({method})" for method, slope in slopes.items())
-    title = f"Focus by accuracy has a slope of {told}" if told else "Accuracy is the same in all"
+    less = "Less accurate networks have less Focus: slope"
+    less = less if min(slopes.values(), default=0) > 0 else "Focus by accuracy has a slope of"
+    title = f"{less} {told}" if told else "Accuracy is the same in all"
     return style.headed(fig, title, looks | BY_CHANCE)
 
 

@@ -56,10 +56,8 @@ def judge(
     blind = {k.removesuffix(REFERENCE): t for k, t in tables.items() if k.endswith(REFERENCE)}
     reference = [*reference, *_of_rows(known.index, blind)]
     blind = {(one.claim, *one.of.values()): one.interval for one in reference}
-    estimates = [
-        one if one.reference else replace(one, reference=blind.get((one.claim, *one.of.values())))
-        for one in (*estimates, *_of_rows(known.index, tables))
-    ]
+    every = [*estimates, *_of_rows(known.index, tables)]
+    estimates = [replace(e, reference=blind.get((e.claim, *e.of.values()))) for e in every]
     for unknown in {estimate.claim for estimate in estimates} - set(known.index):
         raise KeyError(f"{TABLE.name} has no claim {unknown!r} of notebook {chapter}")
     for name, claim in known.iterrows():
@@ -159,17 +157,13 @@ def in_seeds(judged: pd.DataFrame, notebook: str) -> list[str]:
 
 
 def interval(value: float, low: float, high: float) -> str:
-    """A value with its interval, in two digits; alone and in full where it has none."""
+    """A value with its interval, in two digits, and in three where two would hide on which side of
+    zero an end lies; alone where the interval is not known, and in full where it has none."""
     if math.isnan(value):
         return "–"
     if low == high:
         return f"{value:g}"
-    if math.isnan(low):
-        return _rounded(float(value))
-    value, low, high = (_rounded(float(one)) for one in (value, low, high))
-    return f"{value}\N{NO-BREAK SPACE}[{low},\N{NO-BREAK SPACE}{high}]"
-
-
-def _rounded(value: float) -> str:
-    """Two digits, and three where two would hide on which side of zero it lies."""
-    return f"{value:.3f}" if value and abs(value) < 0.005 else f"{value:.2f}"
+    three = (value, low, high)
+    value, lowest, highest = (f"{one:.{2 + (0 < abs(one) < 0.005)}f}" for one in three)
+    space = "\N{NO-BREAK SPACE}"
+    return value if math.isnan(low) else f"{value}{space}[{lowest},{space}{highest}]"

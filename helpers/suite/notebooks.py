@@ -124,18 +124,15 @@ def exhibits(paper: str, judged: pd.DataFrame) -> pd.DataFrame:
     known = claims.read().query("by == @paper and exhibit != ''").reset_index()
     known = known.assign(exhibit=known["exhibit"].str.split("; ")).explode("exhibit")
     verdicts = known[["id", "exhibit"]].merge(judged[["id", "verdict"]], on="id", how="left")
-    counts = verdicts.fillna(NOT_RUN).groupby("exhibit")["verdict"].agg(_counted)
+    counts = pd.crosstab(verdicts["exhibit"], verdicts["verdict"].fillna(NOT_RUN))
+    counts = counts.reindex(columns=[*claims.VERDICTS, NOT_RUN], fill_value=0)
+    text = "{}: {}".format
+    counts = counts.apply(lambda row: "; ".join(text(*of) for of in row.items() if of[1]), axis=1)
     link = "[" + listed["notebook"] + "](" + listed["notebook"] + ".ipynb): " + listed["name"]
     table = listed.rename(columns={"shows": "it shows", "same": "same quantity"})
     counts = counts.reindex(listed["exhibit"], fill_value="an illustration").to_numpy()
     table = table.assign(here=link, **{"its claims": counts})
     return table[["exhibit", "it shows", "here", "same quantity", "its claims"]]
-
-
-def _counted(verdicts: pd.Series) -> str:
-    """The verdicts of an exhibit's claims in a few words."""
-    counts = {verdict: [*verdicts].count(verdict) for verdict in (*claims.VERDICTS, NOT_RUN)}
-    return "; ".join(f"{verdict}: {n}" for verdict, n in counts.items() if n)
 
 
 def linked(table: pd.DataFrame) -> Markdown:

@@ -115,7 +115,6 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
     Returns them by name: `images` as :class:`Images`, `model` as :class:`Recipe`, `models` all of
     them. A :class:`ParameterError` names all that is wrong, and says what is allowed."""
     exercises.watch()
-    optimized()
     cells = [_annotated(source) for source in namespace.get("In", [])]
     cells = [names for names in cells if OF_ALL & names.keys()]
     names = cells[-1] if cells else namespace.get("__annotations__", {})  # those keep old slips
@@ -123,12 +122,6 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
     if not own:
         raise ParameterError("The parameters are not there yet: run the cell above first.")
     return accepted(own, {name: namespace.get(name) for name in _injected(namespace)})
-
-
-def optimized() -> None:
-    """Say so where Python leaves out assertions, with which the notebooks check themselves."""
-    if not __debug__:
-        print("PYTHONOPTIMIZE (or -O) turns all `assert` lines off: nothing is checked by them.")
 
 
 def checked(values: Mapping[str, Any], chosen: Iterable[str]) -> SimpleNamespace:

@@ -57,7 +57,6 @@ def plan(
         raise ValueError("\n".join(lines))
     running = {path.stem: path for path in fitting(accepted, parameters_of)}
     idle(config, everywhere, running, preset)
-    parameters.optimized()
     return run, {name: parameters_of[path] for name, path in running.items()}
 
 

@@ -1,7 +1,6 @@
 """The thirteenth and further: what fresh eyes found silently wrong after the first twelve."""
 
 import re
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -9,10 +8,9 @@ import pytest
 import torch
 from test_audit import of_rows
 
-from helpers import models, source, store
+from helpers import models, source
 from helpers.audit import page, tally
 from helpers.blocks import counts, curves
-from helpers.suite import export
 
 N = 1200
 SEX = np.repeat(["f", "m"], N // 2)
@@ -74,28 +72,6 @@ def test_a_group_called_as_a_complement_has_its_own_roc():
     y = np.arange(60) // 3 % 2
     data = counts.table(by, y_true=y, y_score=np.where(np.arange(60) % 3 == 1, y, 1 - y))
     assert curves.rocs(data)["not smoker"].tpr.tolist() == [0, 1, 1]
-
-
-@pytest.mark.parametrize(
-    "mark",
-    [
-        "#|export data.mosaic",
-        "#| export data.mosaic ",
-        "#| exports data.mosaic",
-        "# x\n#| export data.mosaic",
-        "#| export data.splits",
-        "#| export data",
-    ],
-)
-def test_a_wrong_mark_is_refused_before_anything_is_written(mark, tmp_path):
-    shutil.copytree(store.root() / "helpers", tmp_path / "helpers")
-    path = tmp_path / "notebooks/03_contextualized_mosaics.ipynb"
-    store.write_bytes(path, (store.root() / "notebooks" / path.name).read_bytes())
-    path.write_text(path.read_text().replace("#| export data.mosaic", mark.replace("\n", "\\n")))
-    before = {p: p.read_bytes() for p in (tmp_path / "helpers").rglob("*.py")}
-    with pytest.raises(ValueError, match=r"03_contextualized_mosaics|by hand"):
-        export.export(tmp_path)
-    assert before == {p: p.read_bytes() for p in (tmp_path / "helpers").rglob("*.py")}
 
 
 def test_what_is_prescribed_for_mixed_labels_is_accepted():

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import zipfile
 
 import nbformat
 import pytest
@@ -129,11 +128,3 @@ def test_a_file_of_the_readers_does_not_stand_before_the_package(tmp_path):
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0 and "encryption" not in done.stderr, done.stderr
-
-
-def test_the_configuration_of_kernels_is_installed_with_the_package(tmp_path):
-    build = "import sys; from hatchling.build import build_editable; build_editable(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", build, tmp_path], cwd=ROOT, check=True)
-    [wheel] = tmp_path.glob("*.whl")
-    names = zipfile.ZipFile(wheel).namelist()
-    assert any(name.endswith("data/etc/ipython/ipython_kernel_config.py") for name in names)
