@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import stats
-from helpers.blocks import blocks, chance, counts, intervals, report, resampling
+from helpers.blocks import blocks, counts, intervals, report, resampling
 
 
 def table_of(held):
@@ -116,28 +116,6 @@ def test_confounded_groups_are_not_found_biased_once_adjusted_and_too_many_draws
         report.make(data, bootstrap=1000)
     of = {"bootstrap": 0, "permutations": 130}
     assert report.make(data, ["pr"], ["pairs"], ["abs"], ["max"], **of).null.shape == (130, 1)
-
-
-def test_a_worst_case_without_bias_shrinks_with_rows_and_grows_with_groups():
-    """Medians of db with 60 groups that design notes give: 1.00, 0.80, 0.32 (rate not stated)."""
-    unbiased = chance.without_bias([1000, 10_000, 100_000], [2, 60], draws=60)
-    median = unbiased.pivot(index="n", columns="groups", values="median")
-    assert median.loc[1000, 60] == 1
-    assert 0.6 < median.loc[10_000, 60] < 0.85 and 0.25 < median.loc[100_000, 60] < 0.35
-    assert (median[60] > median[2]).all() and (median.diff().dropna() < 0).all().all()
-
-
-def test_rates_and_their_adjustment_by_hand():
-    by, z = np.repeat(list("ab"), 10), np.tile([0, 1], 10)
-    p = np.array([1, 0] * 5 + [1, 1, 0, 0, 1] * 2)
-    data = counts.table(by, y_pred=p, strata=z)
-    rates = report.rates(data).set_index("group")
-    fixed = {g: np.mean([p[(by == g) & (z == s)].mean() for s in (0, 1)]) for g in "ab"}
-    for g in "ab":
-        assert rates.loc[g, "value"] == p[by == g].mean()
-        assert rates.loc[g, "adjusted"] == pytest.approx(fixed[g])
-    gap = report.make(data, bootstrap=9, permutations=0).cell("pr", "pairs", "sabs", "max")["value"]
-    assert gap == pytest.approx(abs(fixed["a"] - fixed["b"]))
 
 
 # --- rows that are not independent: drawn and exchanged by clusters ---

@@ -76,7 +76,10 @@ def named(taken: np.ndarray, label: int) -> torch.Tensor:
 
 
 def test_on_the_papers_own_paste_counts_its_claims_agree(collection):
-    pairs, names = claims.printed_pairs().set_index(effects.PAIR), list(collection.classes)
+    pairs, names = (
+        claims.printed_pairs(collection).set_index(effects.PAIR),
+        list(collection.classes),
+    )
     logits = {
         row.context_class: named(
             np.tile(np.arange(25) < row.predicted, (2, 1)), names.index(row.context_class)

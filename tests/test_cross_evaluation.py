@@ -1,55 +1,41 @@
-"""Cross-evaluation on models whose answers are known."""
+"""Accuracies by model and test set, and their contrasts, on predictions whose answers are known."""
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
-from test_background import CLASSES, image_set
-from torch import nn
 
 from helpers import stats
 from helpers.contexts import effects
 from helpers.contexts.random_split import hidden
 from helpers.stats.interval import crossed_error
 
-
-class Constant(nn.Module):
-    """Says one class of everything."""
-
-    def __init__(self, answer):
-        super().__init__()
-        self.bias = nn.Parameter(torch.eye(2)[answer])
-
-    def forward(self, images):
-        return self.bias.expand(len(images), 2)
+CLASSES = ("bench", "mug")
+HALF = np.arange(20) % 2 == 0
 
 
-class ByRed(nn.Module):
-    """Says bench where the image is red on average."""
-
-    def __init__(self):
-        super().__init__()
-        self.scale = nn.Parameter(torch.ones(1))
-
-    def forward(self, images):
-        red, _, blue = images.float().mean((2, 3)).unbind(1)
-        return torch.stack([red, blue], 1) * self.scale
-
-
-SETS = {"C": image_set(), "WB": image_set("WB", colours=((90, 90, 90), (95, 95, 95)))}
+def predicted(rights):
+    """A table of predictions from (model, test set) to a bool array (trainings, images)."""
+    parts = []
+    for (model, test_set), right in rights.items():
+        training, image = np.indices(right.shape).reshape(2, -1)
+        rows = {"model": model, "train_set": model.rpartition("-")[2], "test_set": test_set}
+        rows |= {"training": training, "image": image, "right": right.ravel()}
+        parts.append(pd.DataFrame(rows | {"class": np.array(CLASSES)[image % 2]}))
+    return pd.concat(parts, ignore_index=True)
 
 
 @pytest.fixture
 def table():
-    networks = {"model-C": [ByRed(), Constant(0), ByRed()], "model-WB": [Constant(0)] * 3}
-    return effects.predictions(networks, SETS)
+    every = np.full(20, True)
+    rights = {("model-C", "C"): np.stack([every, HALF, every]), ("model-C", "WB"): [HALF] * 3}
+    rights |= {("model-WB", "C"): [HALF] * 3, ("model-WB", "WB"): [every] * 3}
+    return predicted({bar: np.array(right) for bar, right in rights.items()})
 
 
 def test_accuracy_is_a_mean_over_trainings_and_images(table):
     rows = effects.accuracies(table).set_index(["model", "test_set"])
     row = rows.loc[("model-WB", "C")]  # three equal trainings say no more than one
-    right = np.arange(20) % 2 == 0
-    assert (row["low"], row["high"]) == pytest.approx(stats.share(right)[1:])
+    assert (row["low"], row["high"]) == pytest.approx(stats.share(HALF)[1:])
     rest = row[["accuracy", "train_set", "images", "trainings"]]
     assert list(rest) == [0.5, "WB", 20, 3]
     row = rows.loc[("model-C", "C")]
@@ -70,17 +56,6 @@ def test_hidden_is_own_minus_the_mean_of_the_others_with_the_whiskers_that_are_h
     assert len(bars) and bars["low"].eq(bars["accuracy"]).all()
     drops = hidden(table, certain)
     assert len(drops) and drops["drop_low"].eq(drops["drop"]).all()
-
-
-def predicted(rights):
-    """A table of predictions from (model, test set) to a bool array (trainings, images)."""
-    parts = []
-    for (model, test_set), right in rights.items():
-        training, image = np.indices(right.shape).reshape(2, -1)
-        rows = {"model": model, "train_set": model.rpartition("-")[2], "test_set": test_set}
-        rows |= {"training": training, "image": image, "right": right.ravel()}
-        parts.append(pd.DataFrame(rows | {"class": np.array(CLASSES)[image % 2]}))
-    return pd.concat(parts, ignore_index=True)
 
 
 def test_models_on_one_set_are_compared_image_by_image():

@@ -8,7 +8,7 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 from helpers import focus
-from helpers.focus import claims, means, mosaics
+from helpers.focus import claims
 from helpers.suite import claims as judging
 from helpers.suite.claims import (
     AGREES,
@@ -151,29 +151,6 @@ def test_what_the_paper_says_of_well_and_poorly_fit_networks_is_judged_on_these(
         verdicts("06", claims.of_accuracy(table.drop(columns="LRP")))["focus/fit/lrp"]
         == NO_COUNTERPART
     )
-
-
-def tried(rise, trainings=4):
-    """Ratings of one pair's mosaics as they are and painted over, which adds about `rise`."""
-    table = pd.DataFrame({"class": np.repeat(("a", "b"), 12)})
-    rows = means.of_pair(mosaics.design(table, ("a", "b"), per_pair=10), "a", "b")
-    rng, parts = np.random.default_rng(0), []
-    for t, state in itertools.product(range(trainings), ("as it is", "painted over")):
-        value = 0.6 + rise * (state == "painted over") + rng.normal(0, 0.02, len(rows))
-        about = {"architecture": "one", "set": "C", "method": "GradCAM"}
-        parts.append(rows.assign(training=t, state=state, focus=value, **about))
-    return pd.concat(parts, ignore_index=True)
-
-
-@pytest.mark.parametrize(
-    ("rise", "counts", "beyond"), [(0.3, HOLDS, HOLDS), (0.0, FAILS, UNDECIDED)]
-)
-def test_a_rise_is_judged_by_its_size_and_beside_the_reference(rise, counts, beyond):
-    estimates = claims.of_feature(("a", "b"), None, tried(rise), tried(0.0))
-    found = verdicts("07", estimates)
-    assert found["suite/focus/rise a"] == counts and found["suite/focus/beyond a"] == beyond
-    alone = verdicts("07", claims.of_feature(("a", "b"), None, tried(rise), None))
-    assert "suite/focus/beyond a" not in alone, "there is no reference to compare with"
 
 
 def made(found, alarms=0):

@@ -105,7 +105,7 @@ def test_every_method_has_rows_in_every_disconnected_network(images, name, monke
 
 @pytest.mark.parametrize("effort", explain.PRESETS)
 def test_superpixels_lie_across_the_seams(effort):
-    segments = explain.METHODS["lime"].settings(effort)["segments"]
+    segments = explain.settings_of("lime", effort)["segments"]
     places = grid(segments, torch.zeros(1, 3, 192, 192))
     assert (places[:, 95] == places[:, 96]).all() and (places[95] == places[96]).all()
 

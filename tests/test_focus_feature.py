@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -125,19 +125,6 @@ def test_a_suspected_feature_is_where_the_relevance_peaks_whatever_the_method(wo
     monkeypatch.setattr(explain, "explain", without_lrp)
     masks = feature.suspected(model, images, ("ant", "bee"))
     assert not masks[:6].any() and (masks & images.patches)[6:].flatten(1).any(1).all()
-
-
-def test_exchanging_all_trainings_gives_the_share_of_ways_that_are_as_large():
-    learned, reference = np.array([0.3, 0.2, 0.25]), np.array([0.0, 0.22, 0.01])
-    every = np.concatenate([learned, reference])
-    gaps = [
-        every[list(some)].mean() - np.delete(every, some).mean()
-        for some in combinations(range(6), 3)
-    ]
-    gap = learned.mean() - reference.mean()
-    assert feature.beyond(learned, reference) == pytest.approx(
-        np.mean(np.array(gaps) >= gap - 1e-12)
-    )
 
 
 def test_masks_of_a_reader_are_found_by_name_and_cropped_as_the_image(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from helpers import data
-from helpers.contexts import effects, methods, mosaics, pasting
+from helpers.contexts import methods, mosaics
 from helpers.data.images import Images
 from helpers.models.networks import Classifier
 
@@ -129,37 +129,6 @@ def test_a_context_alone_is_read_against_the_other_contexts():
     assert value["b", "decisions"].to_dict() == {
         "raw": 1.0, "beside neutral": 1.0, "less other contexts": 1.0
     }  # fmt: skip
-
-
-def test_beyond_the_reference_is_the_difference_of_two_measurements(collection, by_colour):
-    """Scored in one pass or each by itself: the same, and nothing beyond oneself."""
-    other = [Classifier(ByColour(torch.eye(4)[:, :3]), mean=(0, 0, 0), std=(1, 1, 1)).eval()] * 2
-    both = measured(by_colour, collection, other)
-    keys = [*methods.MEASURE[:2], *effects.IMAGE]
-    alone = [
-        table[table["reading"] == "beside neutral"].set_index(keys)["value"]
-        for table in (measured(by_colour, collection), measured(other, collection))
-    ]
-    beyond = both[both["reading"] == "beyond reference"].set_index(keys)["value"]
-    pd.testing.assert_series_equal(beyond, alone[0] - alone[1], check_like=True)
-    itself = measured(by_colour, collection, by_colour)
-    assert (itself.loc[itself["reading"] == "beyond reference", "value"] == 0).all()
-
-
-def test_pasting_scores_what_composites_show(collection, by_colour):
-    design, scored = pasting.design(collection, 0), pasting.ask(by_colour, collection, seed=0)
-    images = torch.cat(list(pasting.composites(design, collection, seed=0)))
-    with torch.no_grad():
-        logits = by_colour[0](images).numpy()
-    number = {name: i for i, name in enumerate(collection.classes)}
-    apart = {}
-    for row, z in zip(design.itertuples(), logits, strict=True):
-        if row.kind == "context":
-            gap = z[number[row.object_class]] - z[number[row.context_class]]
-            apart[row.object, row.context_class] = gap / 2**0.5
-    ours = scored[scored["training"] == 0].set_index(["object", "context_class"])
-    assert ours["mosaic_distance"].to_dict() == pytest.approx(apart, abs=1e-4)
-    assert len(scored) == 2 * 3 * len(collection.sets["WB"].split("test"))
 
 
 @pytest.fixture(scope="module")

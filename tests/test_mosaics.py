@@ -65,15 +65,10 @@ def test_grid_refuses(tiles, rows, cols, shape, says):
 
 def test_a_design_has_the_papers_1500_and_grows_by_classes():
     labels = torch.arange(4).repeat_interleave(25)
-    table = mosaics.design(labels, dict.fromkeys(CLASSES, range(50)), CLASSES)
-    assert len(table) == 25 * 5 * 3 * 4 == 1500
-    pairs = table.groupby(["object_class", "context_class"]).size()
-    assert len(pairs) == 12 and (pairs == 125).all()
-    assert (table["object_class"] != table["context_class"]).all()
+    assert len(mosaics.design(labels, dict.fromkeys(CLASSES, range(50)), CLASSES)) == 1500
     few = mosaics.design(torch.tensor([0, 1]), {"a": range(9), "b": range(9)}, "ab")
     more = mosaics.design(torch.tensor([0, 1, 2]), dict.fromkeys("abc", range(9)), "abc")
-    old = more[~(more == "c").any(axis=1)]
-    merged = few.merge(old, how="outer", indicator=True)
+    merged = few.merge(more[~(more == "c").any(axis=1)], how="outer", indicator=True)
     assert (merged["_merge"] == "both").all()
     with pytest.raises(ValueError, match="has 4 images, but per_context=5"):
         mosaics.design(torch.tensor([0, 1]), dict.fromkeys("ab", range(4)), "ab")
@@ -96,7 +91,8 @@ def test_design_keeps_its_promises(counts, stock, per_context, seed):
     assert not with_partner.duplicated(["object", "context_class", "context"]).any()
     names = np.array(classes)[labels.numpy()]
     assert (table["object_class"] == names[table["object"]]).all()
-    for (_, context), pair in with_partner.groupby(["object_class", "context_class"]):
+    for (own, context), pair in with_partner.groupby(["object_class", "context_class"]):
+        assert own != context
         assert (pair.groupby("object").size() == per_context).all()
         times = np.bincount(pair["context"], minlength=len(contexts[context]))
         assert times.max() - times.min() <= 1 and len(times) == len(contexts[context])

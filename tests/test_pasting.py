@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from helpers import stats
-from helpers.contexts import claims, effects, mosaics, pasting
+from helpers.contexts import effects, mosaics, pasting
 from helpers.data.white import object_masks
 from helpers.worlds import pictures
 from helpers.worlds.pictures.sets import shown
@@ -135,12 +135,3 @@ def test_counts_equal_counting_one_by_one():
         ends = stats.share(np.array(taken, float))
         assert (row["share"], row["low"], row["high"]) == pytest.approx(ends)
     assert pasting.counts(pasting.alone(alone, names))["pasted"].tolist() == ["nothing"] * 4
-
-
-def test_the_papers_two_methods_agree_as_it_says():
-    pairs = claims.printed_pairs().dropna(subset="mosaic_share")
-    assert len(pairs) == 11  # not the fire hydrant beside the sky
-    rho = stats.spearman(pairs["mosaic_share"], pairs["paste_share"])
-    assert rho.estimate == pytest.approx(0.829, abs=0.001) and rho.low > 0.3
-    bench = pairs.set_index(["context_class", "object_class"]).loc[("plane", "bench")]
-    assert bench["mosaic_share"] == 44 / 125 and bench["paste_share"] == 21 / 25

@@ -33,14 +33,13 @@ LONG = 1e15  # whole numbers below it are written without a point
 class Rows:
     """The table `rows` of a database: its columns `names`, and the `parts` that it has, by file."""
 
-    def __init__(self, source: str | Path | pd.DataFrame) -> None:
-        """Read a file, a folder or pattern of them, or rows in memory."""
+    def __init__(self, source: str | Path) -> None:
+        """Read a file, a folder or a pattern of them."""
         self.database, self.notes, self.comma, self.parts = duckdb.connect(), [], False, {}
-        files = [None] if isinstance(source, pd.DataFrame) else _files(Path(source))
-        columns = {}
+        files, columns = _files(Path(source)), {}
         for number, path in enumerate(files):
             try:
-                held = self._read(path) if path else _memory(source)
+                held = self._read(path)
             except (pa.ArrowException, OSError, EOFError, zlib.error, csv.Error):
                 raise ValueError(f"{path.name}: {NO_TABLE}") from None
             if isinstance(held, pa.Table):
@@ -163,13 +162,6 @@ def quoted(name: str) -> str:
 
 def _string(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-def _memory(rows: pd.DataFrame) -> pa.Table:
-    rows = rows.rename(columns=str)
-    _distinct("the table", list(rows))
-    mixed = {n: rows[n].map(str, na_action="ignore") for n in rows if rows[n].dtype == object}
-    return pa.Table.from_pandas(rows.assign(**mixed), preserve_index=False)
 
 
 def _files(path: Path) -> list[Path]:

@@ -97,15 +97,15 @@ class Tally:
 
 
 def of_file(
-    source: str | Path | pd.DataFrame,
+    source: str | Path,
     *,
     positive: str | None = None,
     threshold: float | None = None,
     **columns: Any,
 ) -> Tally:
-    """Count a file, a folder, a pattern of files, or rows in memory. `columns` are columns by role
-    and lists of sensitive_features and strata; `positive` is as of --positive. A ValueError tells
-    what is in doubt or wrong."""
+    """Count a file, a folder or a pattern of files. `columns` are columns by role and lists of
+    sensitive_features and strata; `positive` is as of --positive. A ValueError tells what is in
+    doubt or wrong."""
     rows = Rows(source)
     notes, (roles, lists) = rows.notes, named(rows.names, columns)
     wanted = [*roles.values(), *itertools.chain(*lists.values())]
@@ -137,8 +137,6 @@ def of_file(
     if steps:
         step = np.floor(counted[PRIVATE["y_score"]] * steps).clip(0, steps - 1)
         counted = counted.assign(**{PRIVATE["y_score"]: (step + 0.5) / steps})
-    if "sample_weight" in roles and not counted[PRIVATE["sample_weight"]].any():
-        raise ValueError(f"{roles['sample_weight']}: all weights are 0, so nothing would count")
     labels = {roles[role]: PRIVATE[role] for role in LABELS if role in roles}
     counted, more = _zeros_and_ones(rows, counted, labels, positive)
     notes += more

@@ -20,9 +20,7 @@ CELLS = ("tn", "fn", "fp", "tp")  # place = 2 * y_pred + y_true
 
 
 def array(values: Any, name: str) -> np.ndarray:
-    """One column (n,), from a list, array, tensor on any device or Series."""
-    if hasattr(values, "detach"):  # torch, without importing it
-        values = values.detach().cpu().numpy()
+    """One column (n,), from a list, array, tensor or Series."""
     column = np.asarray(values)
     if column.ndim != 1 or len(column) == 0:
         raise ValueError(f"{name} has shape {column.shape}; expected (n,), one value a row")
@@ -171,10 +169,9 @@ def confusion(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
     return mass @ (kinds["cell"].to_numpy()[:, None] == np.arange(len(CELLS))).astype(float)
 
 
-READERS = dict.fromkeys(("y_pred", "y_true", "y_score"), numbers) | {
+READERS = dict.fromkeys(NUMBERS, numbers) | {
     "strata": lambda values, name: groups(values, "joint").atoms,
     "clusters": lambda values, name: codes(values, name)[0],
-    "sample_weight": numbers,
     "times": lambda values, name: array(values, name).astype(np.int64),
 }
 
@@ -183,7 +180,7 @@ def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -
     """Count once (sections 3 and 4.2), from columns (n,): y_pred and y_true of 0 and 1, y_score,
     sample_weight, strata, clusters and times; those that are None are not there.
 
-    Groups (a column, a table of columns, or `Groups`) are the values of ``each`` column, their
+    Groups (a column, or a table of columns) are the values of ``each`` column, their
     ``joint`` non-empty intersections, or ``all`` of any number of columns (Equation 10); with None
     each row is a group (Equation 9). `strata` are held fixed: both sides are given everyone's mix
     of them. Rows of one of the `clusters` are drawn and exchanged together; `times` says for how
@@ -240,8 +237,6 @@ def ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:
 
 def groups(by: Any, intersect: str = "each") -> Groups:
     """Groups from categorical columns (section 4.1); `by` and `intersect` as in `table`."""
-    if isinstance(by, Groups):
-        return by
     if not isinstance(by, pd.DataFrame | Mapping):
         by = {(by.name if isinstance(by, pd.Series) else None) or "group": by}
     if len(by.keys()) == 0:
@@ -252,26 +247,22 @@ def groups(by: Any, intersect: str = "each") -> Groups:
     sizes = {"each": [1], "joint": [count], "all": range(1, count + 1)}
     known("intersect", sizes, intersect)
     subsets = [s for size in sizes[intersect] for s in itertools.combinations(range(count), size)]
-    atoms, values = _atoms({name: codes_of for name, (codes_of, _) in parts.items()})
-    every, rows = [], []
+    rows = {name: codes_of for name, (codes_of, _) in parts.items()}
+    same_length(rows)
+    rows = pd.DataFrame(rows)
+    atoms = rows.groupby([*parts]).ngroup().to_numpy()
+    values = rows.drop_duplicates().sort_values([*parts]).to_numpy()
+    every, places = [], []
     for subset in subsets:
         seen, place = np.unique(values[:, subset], axis=0, return_inverse=True)
         advice = "is one an identifier? Merge rare values, or cut numbers into ranges (pandas.cut)"
         limit(len(every) + len(seen), MOST_GROUPS, f"groups of {', '.join(parts)}", advice)
-        rows.append(len(every) + place.reshape(-1))
+        places.append(len(every) + place.reshape(-1))
         every += [list(zip(subset, combination, strict=True)) for combination in seen]
     names = [AND.join(labels[c][v] for c, v in group) for group in every]
     if len(set(names)) < len(names):  # two columns share a value
         names = [AND.join(f"{titles[c]}={labels[c][v]}" for c, v in group) for group in every]
     k = np.tile(np.arange(len(values)), len(subsets))
     shape = (len(names), len(values))
-    member = scipy.sparse.csr_array((np.ones(len(k)), (np.concatenate(rows), k)), shape=shape)
+    member = scipy.sparse.csr_array((np.ones(len(k)), (np.concatenate(places), k)), shape=shape)
     return Groups(tuple(names), atoms, member)
-
-
-def _atoms(parts: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The combination of codes of each row, and the codes of each combination that occurs."""
-    same_length(parts)
-    rows = pd.DataFrame(parts)
-    atoms = rows.groupby([*parts], sort=True).ngroup()
-    return atoms.to_numpy(), rows.drop_duplicates().sort_values([*parts]).to_numpy()

@@ -32,7 +32,6 @@ FIGURE_1 = {  # columns of FairBench's report, and the blocks that they are
     "minratio[vsAny]": (blocks.alone, "srel", "max"),
     "maxdiff[vsAny]": ("vsany", "abs", "max"),
 }
-CURVES = ("maxbarea", "maxrarea", "maxbdcg")  # columns for scores: not a number for decisions
 
 
 def _of_all(kinds, mass, cell):
@@ -65,7 +64,7 @@ def table_1(data: Table, group: str | None = None) -> pd.DataFrame:
 
 
 def figure_1(data: Table) -> pd.DataFrame:
-    """FairBench's report of a table by our blocks: its rows and columns but those of `CURVES`."""
+    """FairBench's report of a table by our blocks: its rows, its columns but those of curves."""
     values = {
         name: [blocks.bias(data, of, *cell) for of in ROWS.values()]
         for name, cell in FIGURE_1.items()
@@ -89,24 +88,9 @@ def with_chance(observed: Report) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def fairbench(report) -> pd.DataFrame:
-    """A report of ``fairbench.v1``: its columns with a number, by base measure."""
-    table = pd.DataFrame(
-        {name: {of: cell for of, cell in its.items()} for name, its in report.branches().items()}
-    )
-    return table.map(lambda cell: float(getattr(cell, "value", np.nan)))
-
-
 # --- tables and answers of the toolkits, in data/toolkits ---
 
 FOLDER = "data/toolkits"
-REASONS = {  # why the toolkits answer differently on an example
-    "no positives": "a group without positive labels: its tpr is 0/0, which they count as 0",
-    "nobody predicted": "a group without positive predictions: its ppv is 0/0, counted as 0",
-    "tied scores": "the area between curves is sampled, and tied scores make steps",
-}
-LIBRARIES = {"1 - prule": 0.447639, "cv": 0.263303, "|dfpr|": 0.228450, "|dfnr|": 0.226814}
-"""Four libraries on COMPAS, African-American defendants against the rest."""
 
 
 def tables() -> dict[str, pd.DataFrame]:

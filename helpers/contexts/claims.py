@@ -43,13 +43,13 @@ def paste_counts(logits: Mapping, pasted, collection: Collection) -> pd.DataFram
     return table.assign(context=table["context_class"].map(collection.context_of))
 
 
-def printed_pairs(collection: Collection | None = None) -> pd.DataFrame:
+def printed_pairs(collection: Collection) -> pd.DataFrame:
     """What the paper prints of each pair of object and context: distances in logits (Table 1), NaN
     where it prints nothing, and no row for a collection of other classes."""
     pasted = printed("paste").rename(columns={"pasted": "object_class"})
     table = printed("distance").merge(printed("flips"), on=effects.PAIR, how="left")
     table = table.merge(pasted, on=effects.PAIR, how="left")
-    if collection is not None and not collection.has_the_papers_classes():
+    if not collection.has_the_papers_classes():
         table = table.iloc[:0]
     return table.assign(
         drop=table["single"] - table["mosaic"],
@@ -107,7 +107,7 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
 
 
 def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:
-    """Section 3 in the paper's own quantities (notebook 03)."""
+    """Section 3 in the paper's own quantities (notebook 03); contexts by their classes."""
     if not collection.has_the_papers_classes():
         shares, estimates = effects.grids(images, "flip_share", effects.PAIR), []
         for label in images["context_class"].unique():
@@ -118,17 +118,17 @@ def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:
         return estimates
     images = images.assign(kept=images["kept"] / images["mosaics"])
     measures = "flip_share", "drop", "mosaic_distance", "kept"
-    flips, drops, distances, kept = (_by_context(images, name) for name in measures)
+    flips, drops, distances, kept = (effects.grids(images, of, effects.PAIR) for of in measures)
     estimates = {
-        "hydrants-move-least": max(_less(drops, c, side=-1) for c in ("sky", "park", "wood")),
-        "hydrants-farthest": min(_less(distances, c, side=1) for c in ("sky", "park")),
-        "hydrants-flip-least": _less(flips, "park", side=-1),
-        "hydrants-flip-most": _less(flips, "wood", side=1),
-        "hydrants-kept": stats.share(kept["sky", "fire hydrant"]),
-        "planes-on-road": _less(flips, "road", "plane"),
+        "hydrants-move-least": max(_less(drops, c, side=-1) for c in ("plane", "bench", "mug")),
+        "hydrants-farthest": min(_less(distances, c, side=1) for c in ("plane", "bench")),
+        "hydrants-flip-least": _less(flips, "bench", side=-1),
+        "hydrants-flip-most": _less(flips, "mug", side=1),
+        "hydrants-kept": stats.share(kept["plane", "fire hydrant"]),
+        "planes-on-road": _less(flips, "fire hydrant", "plane"),
     }
     for first, second in (("park", "sky"), ("sky", "wood"), ("wood", "road")):
-        sides = ([pair for pair in flips if pair[0] == context] for context in (first, second))
+        sides = ([pair for pair in flips if pair[0] == CLASS_OF[c]] for c in (first, second))
         stronger = effects.contrast(flips, signed(*sides), shares=True, scaled=False)
         estimates[f"stronger/{first}-{second}"] = stronger
     return [Estimate(f"contexts/{claim}", interval) for claim, interval in estimates.items()]
@@ -142,13 +142,7 @@ def _more(claim: str, label: str, of: Mapping, collection: Collection) -> Iterat
         yield Estimate(claim, effects.contrast(of, signed(*sides), shares=True), named)
 
 
-def _by_context(images: pd.DataFrame, measure: str) -> dict[tuple[str, str], np.ndarray]:
-    """A measure by pairs of the paper's context and the object's class."""
-    named = images.assign(context=images["context_class"].map(CONTEXT_OF))
-    return effects.grids(named, measure, ["context", "object_class"])
-
-
-def _less(groups: Mapping, of: str, name="fire hydrant", *, side: int = 0) -> stats.Interval:
+def _less(groups: Mapping, of: str, name: str = "fire hydrant", *, side: int = 0) -> stats.Interval:
     """A mean share less that of the others beside the same context; or, of any measure, of that
     next to it: of the others the least (`side` -1) or the most (1)."""
     others = [pair for pair in groups if pair[0] == of and pair[1] != name]
@@ -168,18 +162,18 @@ def of_pasting(logits: Mapping, mosaics, pasted, collection: Collection) -> list
             taken = {(c, c): of.double().numpy() for c, of in zip(logits, named, strict=True)}
             estimates += _more("suite/contexts/alone/more", label, taken, collection)
         return estimates
-    by_pair = {("alone", context): alone[label] for label, context in CONTEXT_OF.items()}
-    estimates = {"contexts/alone/road": _less(by_pair, "alone", "road")}
+    by_pair = {("alone", label): alone[label] for label in CONTEXT_OF}
+    estimates = {"contexts/alone/road": _less(by_pair, "alone")}
     if pasted is not None:
-        taken = _by_context(pasted, "taken_share")
-        road, wood = ([g for pair, g in taken.items() if pair[0] == c] for c in ("road", "wood"))
-        wood = [by_pair["alone", "wood"], *wood]
+        taken = effects.grids(pasted, "taken_share", effects.PAIR)
+        road, wood = ([taken[p] for p in taken if p[0] == c] for c in ("fire hydrant", "mug"))
+        wood = [alone["mug"], *wood]
         counted = mosaics, pasted.assign(flip_share=pasted["taken_share"])
         theirs = theirs.set_index(effects.PAIR)
         both = theirs.index[theirs["mosaic_share"].notna()].to_frame(index=False)
         ours = pasted.groupby(effects.PAIR)["taken_share"].mean()[theirs.index]
         estimates |= {
-            "contexts/pasted/sky": _less(taken, "sky"),
+            "contexts/pasted/sky": _less(taken, "plane"),
             "contexts/pasted/road": stats.share(road),
             "contexts/pasted/wood": stats.mean(wood, [-1, *[1 / 3] * 3], shares=True).interval(),
             "contexts/consistent": effects.agreement(

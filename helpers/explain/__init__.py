@@ -7,14 +7,15 @@ import inspect
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import nn
 
 from helpers.explain import cam, gradients, layers, lrp, superpixels
-from helpers.explain.layers import gradient_at, reduced, resized
+from helpers.explain.layers import gradient_at, reduced
 from helpers.explain.lrp import NotConserved
 from helpers.models.inference import refuse_other_ranges
 
@@ -23,12 +24,12 @@ __all__ = ["METHODS", "Maps", "NotConserved", "explain"]
 
 def gradcam(model, images, targets, *, layer="last map") -> torch.Tensor:
     """GradCAM (Selvaraju et al. 2017)."""
-    return resized(cam.gradcam(*gradient_at(model, images, targets, layer)), images)
+    return reduced(cam.gradcam(*gradient_at(model, images, targets, layer)), images)
 
 
 def gradcam_plus_plus(model, images, targets, *, layer="last map") -> torch.Tensor:
     """GradCAM++ (Chattopadhay et al. 2018), for scores that are exp(logit)."""
-    return resized(cam.gradcam_plus_plus(*gradient_at(model, images, targets, layer)), images)
+    return reduced(cam.gradcam_plus_plus(*gradient_at(model, images, targets, layer)), images)
 
 
 def smoothgrad(
@@ -40,7 +41,8 @@ def smoothgrad(
     def gradient(noisy):
         return gradient_at(model, noisy, targets, layer)[1]
 
-    return reduced(gradients.smoothgrad(gradient, images, samples, sigma, seed), reduce, images)
+    maps = gradients.smoothgrad(gradient, images, samples, sigma, seed)
+    return reduced(maps, images, reduce)
 
 
 def integrated_gradients(
@@ -52,7 +54,7 @@ def integrated_gradients(
     ends = (layers.through(model, one, targets, layer)[0].detach() for one in (plain, images))
     gradient = partial(layers.from_layer, model, images, targets, layer)
     relevance = gradients.integrated_gradients(gradient, *ends, steps)
-    return reduced(layers.as_map(relevance, layer), reduce, images)
+    return reduced(layers.as_map(relevance, layer), images, reduce)
 
 
 def lime(
@@ -78,44 +80,41 @@ def grid(segments: int, images: torch.Tensor) -> torch.Tensor:
     return down[:, None] * segments + across
 
 
-@dataclass(frozen=True)
-class Method:
-    """An explanation method: its name in figures, what computes it, and the settings in which two
-    presets differ from `sound`: `paper`, the authors' public code, and `quick`."""
+class Method(NamedTuple):
+    """An explanation method: its name in figures, and what computes it."""
 
     name: str
     run: Callable
-    paper: dict = field(default_factory=dict)
-    quick: dict = field(default_factory=dict)
-
-    @property
-    def sound(self) -> dict:
-        """Every setting, with the value that it has where nobody says another."""
-        settings = list(inspect.signature(self.run).parameters.values())[3:]
-        return {setting.name: setting.default for setting in settings}
-
-    def settings(self, preset: str) -> dict:
-        """Every setting of a preset."""
-        return self.sound | {"sound": {}, "paper": self.paper, "quick": self.quick}[preset]
-
-    @property
-    def layer(self) -> str | None:
-        """Where relevance is read by default; None for a method that always reads at the input."""
-        return self.sound.get("layer")
 
 
-_SMOOTHGRAD = {"samples": 10, "sigma": 0.2, "reduce": "max absolute"}
-_LIME = {"samples": 1000, "best": 5}, {"segments": 5, "samples": 40}
-METHODS: dict[str, Method] = {
+METHODS = {
     "gradcam": Method("GradCAM", gradcam),
     "lrp": Method("LRP", lrp.lrp),
-    "smoothgrad": Method("SmoothGrad", smoothgrad, _SMOOTHGRAD, {"samples": 6}),
-    "lime": Method("LIME", lime, *_LIME),
+    "smoothgrad": Method("SmoothGrad", smoothgrad),
+    "lime": Method("LIME", lime),
     "gradcam++": Method("GradCAM++", gradcam_plus_plus),
-    "integrated-gradients": Method("IG", integrated_gradients, {"steps": 50}, {"steps": 6}),
+    "integrated-gradients": Method("IG", integrated_gradients),
 }
 """The six that the paper rates, in its order."""
-PRESETS = "sound", "paper", "quick"
+PRESETS = {  # what differs from `sound`: in the authors' public code, and to be quick
+    "sound": {},
+    "paper": {
+        "smoothgrad": {"samples": 10, "sigma": 0.2, "reduce": "max absolute"},
+        "lime": {"samples": 1000, "best": 5},
+        "integrated-gradients": {"steps": 50},
+    },
+    "quick": {
+        "smoothgrad": {"samples": 6},
+        "lime": {"segments": 5, "samples": 40},
+        "integrated-gradients": {"steps": 6},
+    },
+}
+
+
+def settings_of(method: str, preset: str = "sound") -> dict:
+    """Every setting of a method, and the value that it has in a preset."""
+    several = [*inspect.signature(METHODS[method].run).parameters.values()][3:]
+    return {one.name: one.default for one in several} | PRESETS[preset].get(method, {})
 
 
 @dataclass(frozen=True)
@@ -180,16 +179,13 @@ def _prepared(model, first, method, preset, changes) -> tuple[str, Callable, dic
         raise ValueError(f"method={method!r} is not known; use one of {', '.join(METHODS)}")
     if preset not in PRESETS:
         raise ValueError(f"preset={preset!r} is not known; use one of {', '.join(PRESETS)}")
-    chosen = METHODS[method]
-    settings = chosen.settings(preset)
+    settings = settings_of(method, preset)
     if unknown := [name for name in changes if name not in settings]:
         raise ValueError(f"{method} has no setting {unknown[0]!r}; it has {', '.join(settings)}")
     settings |= changes
-    if chosen.layer:
-        settings["layer"] = settings["layer"] or chosen.layer
-        if settings["layer"] == "last map":
-            settings["layer"] = layers.last_map(model, first)
-    return method, chosen.run, settings
+    if settings.get("layer") == "last map":
+        settings["layer"] = layers.last_map(model, first)
+    return method, METHODS[method].run, settings
 
 
 def _floats(images: torch.Tensor, device: torch.device) -> torch.Tensor:

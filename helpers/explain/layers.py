@@ -66,13 +66,10 @@ def through(model: nn.Module, images, targets, layer: str) -> tuple[torch.Tensor
 def gradient_at(
     model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str = "input"
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Activation at a layer and the gradient of the target logits there: float (B, C, h, w), in
-    single precision at least, for half precision overflows where they are multiplied and summed."""
+    """Activation at a layer and the gradient of the target logits there: float (B, C, h, w)."""
     images = images.detach().requires_grad_()  # at a layer too: the model may be frozen
     kept, logits = through(model, images, targets, layer)
-    [gradient] = torch.autograd.grad(logits.sum(), kept)
-    wide = torch.promote_types(gradient.dtype, torch.float32)
-    both = (kept.detach().to(wide), gradient.to(wide))
+    both = kept.detach(), torch.autograd.grad(logits.sum(), kept)[0]
     return both if layer == "input" else tuple(as_map(one, layer) for one in both)
 
 
@@ -100,16 +97,11 @@ def as_map(output: torch.Tensor, layer: str) -> torch.Tensor:
     return output
 
 
-def reduced(relevance: torch.Tensor, how: str, images: torch.Tensor) -> torch.Tensor:
+def reduced(relevance: torch.Tensor, images: torch.Tensor, how: str = "sum") -> torch.Tensor:
     """Relevance (B, C, h, w) as maps (B, H, W): channels reduced, then bilinear to image size."""
     if how not in REDUCTIONS:
         raise ValueError(f"reduce={how!r} is not known; use one of {', '.join(REDUCTIONS)}")
-    return resized(REDUCTIONS[how](relevance), images)
-
-
-def resized(maps: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
-    """Maps (B, 1, h, w) at the images' size, bilinear: (B, H, W)."""
-    size = images.shape[-2:]
+    maps, size = REDUCTIONS[how](relevance), images.shape[-2:]
     if maps.shape[-2:] != size:
         maps = interpolate(maps, size, mode="bilinear", align_corners=False)
     return maps[:, 0].detach()

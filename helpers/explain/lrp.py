@@ -35,7 +35,7 @@ def lrp(model, images, targets, *, layer="input") -> torch.Tensor:
             "as ReLU6, normalisation that is not batch normalisation). Use another method."
         )
     relevance[lost.isnan()] = torch.nan
-    return reduced(relevance, "sum", images)
+    return reduced(relevance, images)
 
 
 @torch.enable_grad()

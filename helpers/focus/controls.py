@@ -12,9 +12,9 @@ from torch import nn
 from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
 from helpers import explain
-from helpers.data import ImageSet, mosaic
-from helpers.explain import METHODS, NotConserved, layers
-from helpers.focus.mosaics import CELLS, batches, cut, layouts
+from helpers.data import ImageSet
+from helpers.explain import METHODS, NotConserved, layers, settings_of
+from helpers.focus.mosaics import CELLS, batches, cut, joined, layouts
 from helpers.focus.networks import Model
 from helpers.focus.rating import label_of, score
 from helpers.models.networks import Classifier
@@ -40,11 +40,6 @@ def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tens
 def uniform_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """A map of ones, (B, H, W)."""
     return torch.ones(len(images), *images.shape[-2:])
-
-
-def joined(cells: torch.Tensor) -> torch.Tensor:
-    """Cells as `cut` gives them, put together again."""
-    return mosaic.join(cells.chunk(CELLS), 2, 2)
 
 
 class _Step(nn.Module):
@@ -111,7 +106,7 @@ def by_cell(model: Model, images: ImageSet, table, methods: Iterable) -> pd.Data
 def _maps(whole: Disconnected, mosaics, targets, methods: Iterable) -> Iterator[tuple]:
     """Every way to ask each method: columns that say it, and its maps; None where it refuses."""
     for method in progress(methods, desc="disconnected networks", delay=2):
-        default = METHODS[method].layer if method in METHODS else None
+        default = settings_of(method).get("layer") if method in METHODS else None
         for setting, more in SETTINGS.get(method, {"": {}}).items():
             reads = MAP if MAP in (default, more.get("layer")) else "input"
             settings = {"preset": "quick"} | more | ({"layer": whole.layer} if reads == MAP else {})

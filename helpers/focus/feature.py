@@ -15,9 +15,8 @@ from torch.nn.functional import max_pool2d
 from helpers import explain
 from helpers.data import ImageSet
 from helpers.data.decoding import decode
-from helpers.data.mosaic import join
 from helpers.focus.means import PAIR, contrast, mean
-from helpers.focus.mosaics import CELLS, batches, cut, in_mosaics, layouts
+from helpers.focus.mosaics import CELLS, batches, cut, in_mosaics, joined, layouts
 from helpers.focus.networks import Model
 from helpers.focus.painting import fill
 from helpers.focus.rating import rate, score
@@ -193,7 +192,7 @@ def explained(model: Model, images: ImageSet, rows: pd.DataFrame, method, mask=N
     else:
         kinds, patches = (BEFORE, OVER), mask.expand(2, -1, -1)
         painted = paint_over(cut(mosaics), cut(mask[None, None])[:, 0])
-        mosaics = torch.cat([mosaics, join(painted.chunk(CELLS), 2, 2)])
+        mosaics = torch.cat([mosaics, joined(painted)])
     names = tuple(rows[PAIR].iloc[0])
     maps = explain.explain(model.trainings[0], mosaics, model.logit[names[0]], method).maps
     where = layouts(rows).expand(len(mosaics), -1, -1)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from helpers.data import mosaic
 from helpers.data.grids import grid
 
 CELLS = 4
@@ -83,6 +84,11 @@ def cut(maps: torch.Tensor) -> torch.Tensor:
     height, width = (side // 2 for side in maps.shape[-2:])
     lines = maps[..., :height, :], maps[..., -height:, :]
     return torch.cat([part for line in lines for part in (line[..., :width], line[..., -width:])])
+
+
+def joined(cells: torch.Tensor) -> torch.Tensor:
+    """Cells as `cut` gives them, put together again."""
+    return mosaic.join(cells.chunk(CELLS), 2, 2)
 
 
 def in_mosaics(rows: pd.DataFrame, masks: torch.Tensor) -> torch.Tensor:

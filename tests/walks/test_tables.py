@@ -75,16 +75,19 @@ def groups(page):
 # --- A1, A3, A8: which column is what ---
 
 
-@pytest.mark.parametrize("new", ["y_pred_new", "model_b"])
+@pytest.mark.parametrize("new", ["y_pred_new", "Model B"])
 @pytest.mark.parametrize("judged", ["old", "new"])
 def test_of_two_predictions_the_named_one_is_judged(walk, new, judged):
-    both = BASE.assign(**{new: UNFAIR})
+    """What the refusal prescribes is accepted, for names with blanks and commas, too."""
+    both = BASE.rename(columns={"sex": "sex, stated"}).assign(**{new: UNFAIR})
     name, spare = (new, "y_pred") if judged == "new" else ("y_pred", new)
     refused = walk(both, "--map", f"y_pred={name}")
     assert f"audit: {spare} holds 0, 1: is it another model's y_pred?" in refused
-    options = shlex.split(re.search(r"such as (--sensitive \S+)", refused)[1])
+    pattern = r"such as (--sensitive .*?) \(and to judge .*?: (--map .*?)\)"
+    options, judge = map(shlex.split, re.search(pattern, refused).groups())
+    assert groups(walk(both, *options, *judge))
     page = walk(both, "--map", f"y_pred={name}", *options)
-    assert f">y_true is y_true, {name} is y_pred; groups are those of sex.<" in page
+    assert f">y_true is y_true, {name} is y_pred; groups are those of sex, stated.<" in page
     alone = numbers(walk(both.drop(columns=spare).rename(columns={name: "y_pred"})))
     assert numbers(page) == alone
     by = walk(both, "--map", f"y_pred={name}", *options, "--strata", spare)
@@ -231,14 +234,28 @@ def german(table):
         ),
         ("t.csv", ("sep=;\n" + german(SCORED)).encode("utf-8-sig")),
         ("t.csv", ("\n" + SCORED.to_csv(index=False) + "\n\n").encode()),
+        ("it's [1] *?.csv", SCORED.to_csv(index=False).replace(",", " , ").encode()),
+        ("t.csv", SCORED.to_csv(index=False).replace("\n", ",\n").encode()),
     ],
 )
 def test_a_file_as_a_program_writes_it(walk, name, data):
     assert cells(walk(SCORED)) == cells(walk(data, name=name))
 
 
+@pytest.mark.parametrize(
+    "no, yes", [("No ", " YES"), ("f", "t"), (-1, 1), ("negative", "positive")]
+)
+def test_labels_in_any_usual_pair_count_the_same(walk, no, yes):
+    table = BASE.astype({"y_true": object, "y_pred": object})
+    table[["y_true", "y_pred"]] = table[["y_true", "y_pred"]].replace({0: no, 1: yes})
+    page = walk(table)
+    assert cells(page) == cells(walk(BASE))
+    told = "In y_true and y_pred, 1 counts as 1 and all other values as 0."
+    assert (told in page) == (no == -1), "an outlier detector writes -1 for what it reports"
+
+
 def test_pq_is_parquet_a_cut_file_is_refused_and_two_rows_have_a_page(walk):
-    assert numbers(walk(SCORED, name="t.pq")) == numbers(walk(SCORED))
+    assert numbers(walk(SCORED, name="it's [1] *?.pq")) == numbers(walk(SCORED))
     cut = gzip.compress(BASE.to_csv().encode())[:-30]
     assert "no table in the form its ending says" in walk(cut, name="t.csv.gz")
     assert groups(walk(SCORED.iloc[[0, 1]])) == {"sex": {"f": 1, "m": 1}}
@@ -274,7 +291,7 @@ def change(row, column, value, table=SCORED):
             r"y_score: .* '3' in row \d+; divide percentages by 100",
         ),
         (BASE.assign(w=np.where(TRUE, 1, -1)), ["--weight", "w"], "w: .* are negative, the first"),
-        (BASE.assign(w=0), ["--weight", "w"], "w: all weights are 0"),
+        (BASE.assign(w=0), ["--weight", "w"], "all weights are 0"),
         (BASE.assign(c=1), ["--cluster", "c"], "clusters has one value"),
         (MANY, ["--sensitive", "n"], "n has .* different values.* too many for groups"),
         (BASE.assign(sex=None), [], "sex .no value"),
