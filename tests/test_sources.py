@@ -205,8 +205,6 @@ def test_links_to_folders_elsewhere_are_followed_and_loops_are_refused_by_name(t
     folder = tmp_path / "photos"
     fill(folder / "cat", 12)
     (folder / "dog").symlink_to(tmp_path / "elsewhere" / "dog")
-    (folder / "cat" / "gone.png").symlink_to("nowhere.png")
-    (folder / "cat" / "self.png").symlink_to("self.png")
     assert counts(load(folder)) == [[8, 2, 2], [8, 2, 2]]
     for place in (folder, folder / "cat", tmp_path / "elsewhere/dog"):
         (place / "up").symlink_to("..")
@@ -260,22 +258,6 @@ def test_unreadable_files_are_named_and_five_percent_of_a_class_is_the_limit(tmp
 
 
 # --- copies -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("saved", [{"format": "PNG"}, {"format": "JPEG", "quality": 75}])
-def test_copies_are_reported_and_kept_in_one_split(tmp_path, saved):
-    two_classes(tmp_path, 12)
-    for i in range(6):
-        ending = saved["format"].lower()
-        picture(i).save(tmp_path / "cat" / f"copy{i}.{ending}", **saved)
-    for seed in range(3):
-        found = load(tmp_path, seed=seed)
-        split = where(found)
-        for i in range(6):
-            assert split[f"cat/{i:03d}.png"] == split[f"cat/copy{i}.{ending}"]
-        said = next(said for said in found.report if "there twice" in said)
-        assert ", 6: " in said and f"cat/000.png = cat/copy0.{ending}" in said
-        assert min(counts(found)[0]) >= 1
 
 
 def test_duplicates_against_brute_force():
@@ -347,29 +329,6 @@ def test_window_is_the_largest_free_odd_square(size, blobs, seed):
     assert side == largest
     assert not near[top : top + side, left : left + side].any()
     assert min(top, left) >= 0 and max(top, left) + side <= size
-
-
-def test_unmatched_white_backgrounds_are_reported(tmp_path):
-    write_world(tmp_path, sets=("C", "NC"))
-    (tmp_path / "NC").rename(tmp_path / "WB")  # sketches: not C's objects
-    found = load(tmp_path, size=64)
-    assert any("are not C's with a white ground" in said for said in found.report)
-    assert found.contexts == {} and found.sets["C"].masks is None
-
-
-@pytest.mark.parametrize(
-    ("folders", "message"),
-    [
-        (("NC/cat", "NC/dog", "WB/cat", "WB/dog"), "NC, WB are there, but C"),
-        (("context/cat", "context/dog", "No_Context/cat", "No_Context/cow"), "differ in cow, dog"),
-        (("cat",), "Two class folders or more are needed"),
-    ],
-)
-def test_folders_that_do_not_fit_together_are_refused(tmp_path, folders, message):
-    for start, name in enumerate(folders):
-        fill(tmp_path / name, 6, 100 * start)
-    with pytest.raises(ValueError, match=message):
-        load(tmp_path)
 
 
 # --- contexts given -----------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from detection_oracles import as_coco, average_precision, scene
+from detection_oracles import as_coco, average_precision, overlap, scene
 
 from helpers import store
 from helpers.audit import command, form
@@ -113,16 +113,10 @@ def test_recall_is_the_share_of_boxes_that_a_detection_overlaps():
     _, classes, [light] = prepared(frames, "light")
     boxes, own = (frames.boxes.query("category == 0"), frames.detections.query("category == 0"))
     hit = []
-    for box in boxes.itertuples():
-        near = own[own["image"] == box.image]
-        sides = [
-            np.minimum(near[f"{a}2"], getattr(box, f"{a}2"))
-            - np.maximum(near[f"{a}1"], getattr(box, f"{a}1"))
-            for a in "xy"
-        ]
-        shared = np.clip(sides[0], 0, None) * np.clip(sides[1], 0, None)
-        area = (near["x2"] - near["x1"]) * (near["y2"] - near["y1"]) + SIDE**2
-        hit.append((shared / (area - shared) >= 0.5).any())
+    for box in boxes.to_dict("records"):
+        near = own.loc[own["image"] == box["image"], CORNERS].to_numpy()
+        corners = [box[name] for name in CORNERS]
+        hit.append(any(overlap(one, corners, False) >= 0.5 for one in near))
     dim = frames.images["light"].to_numpy()[boxes["image"]] == "dim"
     expected = [np.mean(np.array(hit)[dim == one]) for one in (False, True)]
     shares = audit.recalls(KINDS, classes, [light])

@@ -9,7 +9,7 @@ from helpers.icon2 import attributes, checks, intervention, verdicts
 from helpers.icon2.attributes import Frames
 from helpers.icon2.average_precision import Part
 from helpers.icon2.intervention import CELLS, RARE
-from helpers.worlds.driving import street
+from helpers.worlds import street
 from sweeps import rules, streets
 
 
@@ -25,7 +25,7 @@ def changed(images, others):
     return (images != others).any(axis=1)
 
 
-def test_the_visible_share_is_that_of_the_pictures(scene):
+def test_boxes_lie_inside_and_their_visible_share_is_that_of_the_pictures(scene):
     frames, things = scene
     images, boxes = street.render(frames, things)
     empty, _ = street.render(frames, things.iloc[:0])
@@ -44,17 +44,9 @@ def test_the_visible_share_is_that_of_the_pictures(scene):
         assert np.ptp(x) > 0.5 * (row.x2 - row.x1 - 1)
         np.testing.assert_allclose([y.min(), y.max() + 1], [row.y1, row.y2], atol=1)
         checked += row.visible < 0.9
-    assert checked > 3
-
-
-def test_boxes_lie_inside_and_a_seed_gives_the_same(scene):
-    images, boxes = street.render(*scene)
-    again, same = street.render(*scene)
-    assert (images == again).all() and boxes.equals(same)
-    assert (boxes[["x1", "y1"]] >= 0).all(axis=None)
+    assert checked > 3 and boxes["occluded"].any()
+    assert (boxes[["x1", "y1"]] >= 0).all(axis=None) and boxes["visible"].between(0.25, 1).all()
     assert (boxes["x2"] <= street.WIDTH).all() and (boxes["y2"] <= street.HEIGHT).all()
-    assert boxes["visible"].between(street.SEEN, 1).all()
-    assert boxes["occluded"].any()
 
 
 def test_other_looks_change_the_things_that_have_them_and_nothing_else(scene):
