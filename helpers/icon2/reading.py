@@ -256,7 +256,7 @@ def _bdd(path: Path, notes: Counter, scored: bool = False) -> tuple[pd.DataFrame
 
     table = _read(path, boxes)
     if len(table):
-        table = _of_corners(table.sort_values("image", kind="stable", ignore_index=True))
+        table = _of_corners(table)
     if not scored and len(table):
         table = table.assign(area=table["extent"] * table.pop("scale"))
     numbered([one["name"] for one in images], path)

@@ -255,13 +255,11 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(tmp_path, contents, messag
 def test_a_csv_that_cannot_be_used_is_refused_in_a_sentence(
     tmp_path, labels, found, about, message
 ):
-    texts = {"labels.csv": labels, "found.csv": found, "about.csv": about}
-    if found.startswith("["):
-        texts = {"labels.csv": labels, "found.json": found}
-    for name, text in texts.items():
-        if text:
-            written(tmp_path, text, name)
-    paths = [tmp_path / name for name, text in texts.items() if text or name == "labels.csv"]
+    names = "labels.csv", "found.json" if found.startswith("[") else "found.csv", "about.csv"
+    texts = dict(zip(names, (labels, found, about), strict=True))
+    for name in filter(texts.get, names):
+        written(tmp_path, texts[name], name)
+    paths = [tmp_path / name for name in names if about or name != "about.csv"]
     with pytest.raises(DetectionDataError, match=message):
         brought.brought(*paths)
 

@@ -52,6 +52,10 @@ def shares(label):
     return {k: v / (1280 if "x" in k else 720) for k, v in label["box2d"].items()}
 
 
+def wide(label):
+    return label["box2d"] | {"x2": 2000.0}
+
+
 def mark(key, value, at=0):
     return lambda labels, _: labels[at]["labels"][0]["attributes"].update({key: value})
 
@@ -72,6 +76,7 @@ def attribute(**values):
     ("change", "message"),
     [
         (lambda a, _: to_all(a, box2d=shares), r"labels.json: no corner of its 24 .* multiply"),
+        (lambda a, _: to_all(a, box2d=wide), "labels.json: 24 of 24 boxes end outside of their im"),
         (box(0, x2=0), "labels.json: 1 of 24 boxes have a negative .* first: v3.jpg, x1 270, y1"),
         (box(0, x1="left"), f"labels.json, {WHERE}: could not convert .* 'left'"),
         (score(87), r"found.json: 1 of 24 .* divide percents by 100. .*: v3.jpg, .* score 87"),
