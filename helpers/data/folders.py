@@ -93,6 +93,8 @@ def printable(path: Path | str) -> str:
 def scan(folder: Path) -> Layout:
     """Find class folders, also below sets (`C/`) and splits (`train/`), and `contexts/` beside."""
     layout, top = Layout(), folder
+    if not folder.is_dir():
+        raise ValueError(f"folder: {printable(folder)} is a file, not a folder of class folders.")
     while True:
         inside = subfolders(top)
         layout.contexts = layout.contexts or next(

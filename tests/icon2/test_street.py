@@ -124,16 +124,6 @@ def test_an_analysis_is_scored_against_the_intervention():
     assert (seven["right"] == 0.75).all()
 
 
-def test_the_record_holds_every_world_and_its_parts_sum_to_the_gap():
-    table = pd.read_csv(store.root() / "data" / "streets.csv")
-    worlds = table.groupby(["harder", "rare"])
-    assert set(worlds.groups) == set(streets.WORLDS)
-    assert (worlds.size() == 2 * len(street.KINDS)).all()
-    np.testing.assert_allclose(table["scenes"] + table["looks"], table["gap"], atol=0.0021)
-    # signs and trucks have one look: whatever is planted, looks move them by a point or two at most
-    assert table.loc[~table["class"].isin(street.TWO_LOOKS), "looks"].abs().max() < 2.5
-
-
 def test_rules_ask_about_the_recorded_rows(monkeypatch):
     """Of few frames, by the detector of 08: rows and truth are those of the table, and what has
     been seen is not drawn again."""
