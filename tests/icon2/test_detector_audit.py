@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from detection_oracles import as_coco, overlap
+from detection_oracles import as_coco, average_precision, overlap, scene
 
 from helpers import store
 from helpers.audit import command, form
@@ -63,6 +63,16 @@ def prepared(frames, *names):
 def dealt(matches, attributes, seed=0, clusters=None):
     clusters = np.arange(matches.n_images) if clusters is None else clusters
     return audit.deals(attributes, matches.boxes, clusters, seed)
+
+
+def test_one_group_of_all_images_has_the_ap_of_pycocotools():
+    """Which `average_precision` of the oracles equals."""
+    frames = scene(3, 60)
+    matches, classes, _ = prepared(frames)
+    every = Attribute("every", ("yes",), np.zeros(60, int), "image")
+    expected = average_precision(matches).mean(1)
+    ap = audit.group_ap(classes, every)[:, 0]
+    np.testing.assert_allclose(ap, [expected.mean(), *expected], atol=1e-12)
 
 
 def test_the_ap_of_a_group_does_not_depend_on_how_many_images_it_has():
