@@ -16,7 +16,7 @@ from helpers.icon2.average_precision import PAPER, PER_IMAGE, Part
 from helpers.icon2.formulas import cochrans_q, proxy, sigma
 from helpers.icon2.matching import match
 from helpers.store import progress
-from helpers.worlds.driving import street
+from helpers.worlds import street
 
 FRAMES, CATEGORY, RESAMPLES = 900, "pedestrian", 40
 RARE_IN_TRAINING, ALIKE = 0.12, 0.5  # share of the rare look: in training; in all groups alike

@@ -15,7 +15,7 @@ from helpers.icon2.average_precision import Options
 from helpers.icon2.intervention import CONTROL, RARE, TESTED_ON
 from helpers.icon2.matching import match
 from helpers.store import progress
-from helpers.worlds.driving import street
+from helpers.worlds import street
 
 WORLDS = list(product((0.0, 0.5, 1.0), (0.5, 0.12, 0.03)))  # harder, and rare
 # How much harder the scenes of low income are: not at all, half, fully; and the share of the rare

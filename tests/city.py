@@ -5,84 +5,72 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import shapely
 from PIL import Image
 
 from helpers import store
-from helpers.worlds.driving.street import HEIGHT, KINDS, LOOKS, WIDTH
+from helpers.worlds.street import HEIGHT, KINDS, LOOKS, WIDTH
 
-SIDE = 6  # areas along each side of the city
-SOUTH, WEST, STEP = 40.5, -74.1, 0.02  # degrees
+DOLLARS = np.round(np.geomspace(21_400, 250_000, 36), -2)  # of areas a degree wide, to the east
 START = 1_500_000_000_000  # milliseconds, as in BDD100K's files
 SECONDS = np.arange(0, 41, 4)  # of the fixes: that at 10 s, which is asked for, is between two
 
 
 def write(
-    folder: str | Path, frames: pd.DataFrame, images: np.ndarray, boxes: pd.DataFrame
+    folder: Path, frames: pd.DataFrame, images: np.ndarray, boxes: pd.DataFrame, results
 ) -> dict[str, Path]:
-    """Write rendered frames as a folder like BDD100K's; the paths of images (PNG), labels (with the
-    look and distance of each thing), gps, areas and incomes. What has been written stays."""
-    folder = Path(folder)
-    of_image, rows = dict(list(boxes.groupby("image"))), []
-    for number, frame in enumerate(frames.to_dict("records")):
-        own = of_image.get(number, boxes.iloc[:0]).to_dict("records")
-        row = {"name": frame["name"], "videoName": frame["video"]}
-        row["attributes"] = {key: frame[key] for key in ("weather", "scene", "timeofday")}
-        row["size"] = {"width": WIDTH, "height": HEIGHT}
-        rows.append(row | {"labels": [_label(box) for box in own]})
-    labels, text = folder / "labels.json", json.dumps(rows)
-    paths = {"images": folder / "images", "labels": labels}
-    paths |= write_city(folder, frames["video"].tolist(), frames["income"].cat.codes.to_numpy())
-    if not (labels.is_file() and labels.read_text() == text):  # they are written last
-        (folder / "images").mkdir(parents=True, exist_ok=True)
-        for name, image in zip(frames["name"], images, strict=True):
-            picture = Image.fromarray(image.transpose(1, 2, 0))
-            picture.save(folder / "images" / name, compress_level=1)
-        store.write_text(labels, text)
-    return paths
+    """Write rendered frames as BDD100K's folder is given out, and what was found in them beside it;
+    the paths of images, labels (with each thing's look and distance), predictions, and the city."""
+    paths = {"images": folder / "images/100k/val"}
+    for name, place, table in (
+        ("labels", "labels/det_20/det_val.json", boxes),
+        ("predictions", "predictions.json", results),
+    ):
+        rows = []
+        for frame in frames.to_dict("records"):
+            about = {key: frame[key] for key in ("weather", "scene", "timeofday")}
+            row = {"name": frame["name"], "videoName": frame["video"], "attributes": about}
+            rows.append(row | {"size": {"width": WIDTH, "height": HEIGHT}, "labels": []})
+        for box in table.to_dict("records"):
+            rows[box["image"]]["labels"].append(_label(box))
+        paths[name] = store.write_text(folder / place, json.dumps(rows))
+    paths["images"].mkdir(parents=True)
+    for name, image in zip(frames["name"], images, strict=True):
+        picture = Image.fromarray(image.transpose(1, 2, 0))
+        picture.save(paths["images"] / name, compress_level=1)
+    groups = frames["income"].cat.codes.to_numpy()
+    return paths | _city(folder, frames["video"].tolist(), groups)
 
 
 def _label(box: dict) -> dict:
+    corners = {name: float(box[name]) for name in ("x1", "y1", "x2", "y2")}
+    label = {"category": KINDS[box["category"]], "box2d": corners}
+    if "score" in box:
+        return label | {"score": box["score"]}
     about = {"occluded": bool(box["occluded"]), "truncated": bool(box["truncated"])}
     about |= {"look": LOOKS[box["look"]], "distance": round(box["distance"], 1)}
-    corners = {name: float(box[name]) for name in ("x1", "y1", "x2", "y2")}
-    return {"category": KINDS[box["category"]], "attributes": about, "box2d": corners}
+    return label | {"attributes": about}
 
 
-def incomes() -> pd.DataFrame:
-    """Median income of every area, 21.4k to 250k dollars, shuffled over the grid."""
-    names = [f"{row}-{column}" for row in range(SIDE) for column in range(SIDE)]
-    dollars = np.round(np.geomspace(21_400, 250_000, len(names)), -2)
-    return pd.DataFrame({"area": names, "income": np.random.default_rng(0).permutation(dollars)})
-
-
-def write_city(
-    folder: Path, videos: list[str], groups: np.ndarray, missing: float = 0.1
-) -> dict[str, Path]:
-    """Write the city as gps (a folder of tracks), areas (GeoJSON) and incomes (CSV). At 10 s each
-    video is in an area of its income group (0 poorest to 2 richest); a share has no track."""
-    table, rng = incomes(), np.random.default_rng(0)
-    third = len(table) // 3
-    chosen = third * np.asarray(groups) + rng.integers(0, len(table), len(videos)) % third
-    chosen = np.argsort(table.income.to_numpy(), kind="stable")[chosen]
-    away = rng.uniform(-0.35, 0.35, (len(videos), 2))
-    speed = rng.normal(0, 0.0005, (len(videos), 2))  # degrees a second
-    kept = rng.random(len(videos)) >= missing
-    square = np.column_stack(np.divmod(chosen, SIDE))
-    at_ten = np.array([SOUTH, WEST]) + STEP * (square + 0.5 + away)
+def _city(folder: Path, videos: list[str], groups: np.ndarray) -> dict[str, Path]:
+    """At 10 s each video is in an area of its income group; one of ten has no track."""
+    rng, third = np.random.default_rng(0), len(DOLLARS) // 3
+    west = third * np.asarray(groups) + rng.integers(third, size=len(videos))
+    at_ten = rng.uniform(0.1, 0.9, (len(videos), 2)) + west[:, None] * [0, 1]
+    speed = rng.normal(0, 0.03, (len(videos), 2))  # degrees a second
     places = at_ten[:, None] + speed[:, None] * (SECONDS - 10)[:, None]
+    kept = rng.random(len(videos)) >= 0.1
     for video, track in zip(np.array(videos)[kept].tolist(), places[kept], strict=True):
         fixes = pd.DataFrame(track, columns=["latitude", "longitude"])
         fixes = fixes.assign(timestamp=START + 1000 * SECONDS).to_dict("records")
         content = json.dumps({"startTime": START, "locations": fixes})
-        store.write_text(folder / "gps" / f"{video}.json", content)
-    features = []
-    for name in table.area:
-        row, column = map(int, name.split("-"))
-        corners = ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))  # to the east and to the north
-        ring = [[WEST + STEP * (column + x), SOUTH + STEP * (row + y)] for x, y in corners]
-        square = {"geometry": {"type": "Polygon", "coordinates": [ring]}}
-        features.append({"type": "Feature", "properties": {"area": name}} | square)
+        store.write_text(folder / "info/100k/val" / f"{video}.json", content)
+    table, features = pd.DataFrame({"income": DOLLARS}), []
+    table["area"] = [f"area {east}" for east in table.index]
+    for east, name in table["area"].items():
+        square = json.loads(shapely.to_geojson(shapely.box(east, 0, east + 1, 1)))
+        features.append({"type": "Feature", "properties": {"area": name}, "geometry": square})
     content = json.dumps({"type": "FeatureCollection", "features": features})
     areas = store.write_text(folder / "areas.geojson", content)
-    table.to_csv(folder / "incomes.csv", index=False)
-    return {"gps": folder / "gps", "areas": areas, "incomes": folder / "incomes.csv"}
+    table.sample(frac=1, random_state=0).to_csv(folder / "incomes.csv", index=False)
+    return {"gps": folder / "info/100k/val", "areas": areas, "incomes": folder / "incomes.csv"}

@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from helpers.icon2.reading import CORNERS
-from helpers.worlds.driving import CLASSES, GROUPS
+from helpers.icon2.reading import CLASSES, CORNERS
+from helpers.worlds.street import GROUPS
 
 # Share of the boxes of each class, close to BDD100K's validation set, and width over height.
 SHARES = {"car": 0.555, "pedestrian": 0.072, "truck": 0.023, "traffic sign": 0.189}

@@ -104,7 +104,7 @@ def worlds():
 def detectors():
     """Rendered streets, and two batches of the small detector: weights, loss, detections."""
     from helpers.models import detector
-    from helpers.worlds.driving import street
+    from helpers.worlds import street
 
     frames, things = street.scenes(8, 0)
     images, boxes = street.render(frames, street.dressed(frames, things, 0.5))

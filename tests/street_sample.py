@@ -15,7 +15,7 @@ from PIL import Image
 
 from helpers.icon2 import intervention, match
 from helpers.icon2.reading import CORNERS
-from helpers.worlds.driving import street
+from helpers.worlds import street
 
 RARE, HARDER, FRAMES, SEED = 0.12, 0.5, 900, 5000
 SHOWN = 8  # frames of the low district by day, with most misses of a class, that are kept

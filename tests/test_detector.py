@@ -11,7 +11,7 @@ from torchvision.models.detection import fasterrcnn_resnet50_fpn
 
 from helpers.icon2 import Frames, match
 from helpers.models import detector
-from helpers.worlds.driving import street
+from helpers.worlds import street
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(four, learned, folder, monke
     again, _ = detector.predict(*how, folder / "killed")
     assert files == [*names[:3], *names[2:]]
     assert again.read_text() == whole.read_text()
-    content = json.loads(again.read_text())
+    content = [json.loads(line) for line in again.read_text().splitlines()]
     assert [one["name"] for one in content] == names
     score = [label["score"] for one in content for label in one["labels"]]
     np.testing.assert_allclose(score, detector.detect(ours, four[1])["score"])

@@ -106,6 +106,3 @@ def test_who_imports_numpy_first_is_told_once_and_a_child_that_inherits_the_pins
     assert "Import helpers first" in run.stderr
     run = python("import numpy, helpers; print(helpers.unpinned)", **helpers.PINS)
     assert (run.stdout, run.stderr) == ("None\n", "")
-
-
-# whose numbers

@@ -124,12 +124,10 @@ def test_half_precision_and_counters_of_another_width_are_read(tmp_path, state):
 def test_a_stored_model_cut_short_says_which_file_to_delete(tmp_path, state, monkeypatch):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
     store.networks().mkdir()
-    for folder, own in ((store.networks(), True), (tmp_path, False)):
-        save_file(state, folder / "w.safetensors")
-        (folder / "w.safetensors").write_bytes((folder / "w.safetensors").read_bytes()[:1000])
-        with pytest.raises(ValueError, match=r"w.safetensors cannot be read") as error:
-            models.build("resnet18", 2, weights=folder / "w.safetensors")
-        assert ("Delete that file and run again" in str(error.value)) == own
+    save_file(state, path := store.networks() / "w.safetensors")
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(ValueError, match=r"w.safetensors cannot be .* Delete that file and run ag"):
+        models.build("resnet18", 2, weights=path)
 
 
 @pytest.fixture
@@ -268,12 +266,11 @@ def test_logits_that_are_no_numbers_are_refused():
 # keeping
 
 
-def keep(toy, folder, **changes):
-    sets = {"train_set": toy[0], "val_set": toy[1]} | changes
-    data = sees(sets.pop("train_set"), sets.pop("val_set"))
-    options = {"seed": 0, "epochs": 1, "folder": folder} | sets
-    [model] = models.trainings(1, QUARTER, toy[0].classes, lambda t: data, **options)
-    return model
+def trained(folder, *sets, number=1, **options):
+    """Trainings of a toy set, which are found in a folder or go there."""
+    data = sees(*(sets or (toy_set(), toy_set(6, seed=1))))
+    options = {"seed": 0, "epochs": 1, "folder": folder} | options
+    return models.trainings(number, QUARTER, ("low", "high"), lambda t: data, **options)
 
 
 def test_all_that_decides_a_model_decides_its_name(toy, tmp_path, monkeypatch):
@@ -283,20 +280,12 @@ def test_all_that_decides_a_model_decides_its_name(toy, tmp_path, monkeypatch):
     labels = SimpleNamespace(**vars(toy[0]) | {"labels": 1 - toy[0].labels})
     weights = tmp_path / "w.pth"
     torch.save(models.build(QUARTER, 2).network.state_dict(), weights)
-    changes = [{}, {"seed": 1}, {"epochs": 2}, {"tune": "last"}, {"weights": weights}]
-    changes += [{"train_set": pixel}, {"train_set": labels}, {"val_set": toy[0]}]
-    for change in changes * 2:
-        keep(toy, tmp_path / "store", **change)
-    assert len(list((tmp_path / "store").glob("*.safetensors"))) == len(changes)
-
-
-# several trainings
-
-
-def several(number, folder, seed=0):
-    data = sees(toy_set(), toy_set(6, seed=1))
-    options = {"seed": seed, "epochs": 1, "folder": folder}
-    return models.trainings(number, QUARTER, ("low", "high"), lambda t: data, **options)
+    options = [{}, {"seed": 1}, {"epochs": 2}, {"tune": "last"}, {"weights": weights}]
+    cases = [(toy, one) for one in options]
+    cases += [(sets, {}) for sets in ((pixel, toy[1]), (labels, toy[1]), (toy[0], toy[0]))]
+    for sets, one in cases * 2:
+        trained(tmp_path / "store", *sets, **one)
+    assert len(list((tmp_path / "store").glob("*.safetensors"))) == len(cases)
 
 
 def files(folder):
@@ -304,36 +293,27 @@ def files(folder):
     return {path.name: path.read_bytes() for path in folder.glob("*.safetensors")}
 
 
-def heads(trainings):
-    return [model.network.classifier[3].weight for model in trainings]
-
-
-def count_trainings(monkeypatch):
-    """A list that grows by a seed with every training from now on."""
-    seeds, train = [], models.train
-    monkeypatch.setattr(models, "train", lambda *a, **s: seeds.append(s["seed"]) or train(*a, **s))
-    return seeds
-
-
 def test_three_trainings_are_the_first_of_five_and_a_damaged_one_is_made_anew_alone(
     tmp_path, monkeypatch
 ):
-    three = several(3, tmp_path)
-    before, seeds = files(tmp_path), count_trainings(monkeypatch)
-    five = several(5, tmp_path)
+    three = trained(tmp_path, number=3)
+    before, seeds, train = files(tmp_path), [], models.train
+    monkeypatch.setattr(models, "train", lambda *a, **s: seeds.append(s["seed"]) or train(*a, **s))
+    five = trained(tmp_path, number=5)
     assert [model.history for model in five[:3]] == [model.history for model in three]
     assert seeds == [3, 4]
     assert len(before) == 3 and before.items() <= files(tmp_path).items()
-    assert all(torch.equal(a, b) for a, b in zip(heads(three), heads(five[:3]), strict=True))
-    assert not any(torch.equal(a, b) for a, b in itertools.combinations(heads(five), 2))
+    heads = [model.network.classifier[3].weight for model in (*three, *five)]
+    assert all(torch.equal(a, b) for a, b in zip(heads[:3], heads[3:6], strict=True))
+    assert not any(torch.equal(a, b) for a, b in itertools.combinations(heads[3:], 2))
     path = tmp_path / min(before)
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(store.UnreadableArtifact, match=rf"{path.name}.*Delete that file"):
-        several(3, tmp_path)
+        trained(tmp_path, number=3)
     path.unlink()
-    several(3, tmp_path)
+    trained(tmp_path, number=3)
     assert len(seeds) == 3 and load_file(path).keys() == load_file(tmp_path / max(before)).keys()
-    several(1, tmp_path, seed=3)
+    trained(tmp_path, seed=3)
     assert seeds[3:] == [3000]
 
 
@@ -344,4 +324,5 @@ def test_a_pretrained_model_is_where_others_start(toy, tmp_path):
     assert path == models.pretrained(*wider_world, seed=0, epochs=1, folder=tmp_path)
     first = models.build(QUARTER, 3, weights=path).network.features[0].weight
     assert torch.equal(first, models.build(QUARTER, 2, weights=path).network.features[0].weight)
-    assert keep(toy, tmp_path, weights=path)(toy[1].images).shape == (12, 2)
+    [model] = trained(tmp_path, weights=path)
+    assert model(toy[1].images).shape == (12, 2)

@@ -78,31 +78,23 @@ def test_sizes_are_the_papers_and_in_proportion():
     assert sizes(3) == (1, 1, 1)
 
 
-@st.composite
-def image_tables(draw):
-    """Rows of several sets and classes with some images tied, in any order."""
-    classes = draw(st.integers(2, 3))
-    per_class = draw(st.lists(st.integers(8, 30), min_size=classes, max_size=classes))
-    names = draw(st.sampled_from([["C"], ["C", "WB"], ["C", "NC", "WB"]]))
-    rows = [
-        {"set": s, "class": f"k{k}", "name": f"{i:03d}", "own": ""}
-        for s in names
-        for k, n in enumerate(per_class)
-        for i in range(n)
-    ]
-    table = pd.DataFrame(rows)
-    order = draw(st.permutations(range(len(table))))
-    return table, table.iloc[list(order)].reset_index(drop=True)
-
-
 def by_name(table):
     return (table["class"] + table["name"]).factorize()[0]
 
 
 @settings(max_examples=40, deadline=None)
-@given(image_tables(), st.integers(0, 2**31))
-def test_splits_are_exact_tied_and_independent_of_order(tables, seed):
-    sorted_table, shuffled = tables
+@given(
+    st.lists(st.integers(8, 30), min_size=2, max_size=3),
+    st.sampled_from([["C"], ["C", "WB"], ["C", "NC", "WB"]]),
+    st.integers(0, 2**31),
+)
+def test_splits_are_exact_tied_and_independent_of_order(per_class, names, seed):
+    """Of several sets and classes, whose images of one name are tied."""
+    labels = [f"k{k}" for k, n in enumerate(per_class) for _ in range(n)]
+    numbers = [f"{i:03d}" for n in per_class for i in range(n)]
+    one = pd.DataFrame({"class": labels, "name": numbers, "own": ""})
+    sorted_table = pd.concat([one.assign(set=s) for s in names], ignore_index=True)
+    shuffled = sorted_table.sample(frac=1, random_state=seed, ignore_index=True)
     key = ["set", "class", "name"]
     a = sorted_table.assign(split=splits.assign(sorted_table, by_name(sorted_table), seed))
     b = shuffled.assign(split=splits.assign(shuffled, by_name(shuffled), seed))
@@ -205,8 +197,6 @@ def test_links_to_folders_elsewhere_are_followed_and_loops_are_refused_by_name(t
     folder = tmp_path / "photos"
     fill(folder / "cat", 12)
     (folder / "dog").symlink_to(tmp_path / "elsewhere" / "dog")
-    (folder / "cat" / "gone.png").symlink_to("nowhere.png")
-    (folder / "cat" / "self.png").symlink_to("self.png")
     assert counts(load(folder)) == [[8, 2, 2], [8, 2, 2]]
     for place in (folder, folder / "cat", tmp_path / "elsewhere/dog"):
         (place / "up").symlink_to("..")
@@ -260,22 +250,6 @@ def test_unreadable_files_are_named_and_five_percent_of_a_class_is_the_limit(tmp
 
 
 # --- copies -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("saved", [{"format": "PNG"}, {"format": "JPEG", "quality": 75}])
-def test_copies_are_reported_and_kept_in_one_split(tmp_path, saved):
-    two_classes(tmp_path, 12)
-    for i in range(6):
-        ending = saved["format"].lower()
-        picture(i).save(tmp_path / "cat" / f"copy{i}.{ending}", **saved)
-    for seed in range(3):
-        found = load(tmp_path, seed=seed)
-        split = where(found)
-        for i in range(6):
-            assert split[f"cat/{i:03d}.png"] == split[f"cat/copy{i}.{ending}"]
-        said = next(said for said in found.report if "there twice" in said)
-        assert ", 6: " in said and f"cat/000.png = cat/copy0.{ending}" in said
-        assert min(counts(found)[0]) >= 1
 
 
 def test_duplicates_against_brute_force():
@@ -347,29 +321,6 @@ def test_window_is_the_largest_free_odd_square(size, blobs, seed):
     assert side == largest
     assert not near[top : top + side, left : left + side].any()
     assert min(top, left) >= 0 and max(top, left) + side <= size
-
-
-def test_unmatched_white_backgrounds_are_reported(tmp_path):
-    write_world(tmp_path, sets=("C", "NC"))
-    (tmp_path / "NC").rename(tmp_path / "WB")  # sketches: not C's objects
-    found = load(tmp_path, size=64)
-    assert any("are not C's with a white ground" in said for said in found.report)
-    assert found.contexts == {} and found.sets["C"].masks is None
-
-
-@pytest.mark.parametrize(
-    ("folders", "message"),
-    [
-        (("NC/cat", "NC/dog", "WB/cat", "WB/dog"), "NC, WB are there, but C"),
-        (("context/cat", "context/dog", "No_Context/cat", "No_Context/cow"), "differ in cow, dog"),
-        (("cat",), "Two class folders or more are needed"),
-    ],
-)
-def test_folders_that_do_not_fit_together_are_refused(tmp_path, folders, message):
-    for start, name in enumerate(folders):
-        fill(tmp_path / name, 6, 100 * start)
-    with pytest.raises(ValueError, match=message):
-        load(tmp_path)
 
 
 # --- contexts given -----------------------------------------------------------------------------

@@ -38,6 +38,8 @@ class Server:
                     return self.send_error(404 if data is None else 503)
                 if fault == "page":
                     data = b"<html>come back later</html>"
+                if fault == "damaged":  # within the noise: the directory at the end is intact
+                    data = data[: len(data) // 2] + b"damaged" + data[len(data) // 2 + 7 :]
                 self.send_response(200)
                 if fault != "cut without length":
                     self.send_header("Content-Length", str(len(data)))
@@ -98,24 +100,13 @@ def test_four_at_once_download_once_and_unpack(simple, tmp_path):
     assert left == ["a"]
 
 
-@pytest.mark.parametrize("fault", ["cut", "cut without length", "error", "page"])
+@pytest.mark.parametrize("fault", ["cut", "cut without length", "damaged", "error", "page"])
 def test_what_is_not_whole_is_refused_and_never_kept(simple, tmp_path, fault):
     simple.faults = [fault]
     with pytest.raises(ConnectionError, match=r"a\.zip did not come as a whole zip.*run again"):
         archives.fetch("a.zip", tmp_path)
     assert [p for p in tmp_path.iterdir() if p.suffix != ".lock"] == []
     assert whole(archives.fetch("a.zip", tmp_path)) and len(simple.requests) == 2
-
-
-def test_damage_inside_a_zip_is_found_and_nothing_is_left(simple, tmp_path):
-    data = bytearray(simple.files["a.zip"])
-    data[len(data) // 2] ^= 0xFF  # within the noise: the directory at the end is intact
-    good, simple.files["a.zip"] = simple.files["a.zip"], bytes(data)
-    with pytest.raises(ConnectionError, match=r"a\.zip did not come as a whole"):
-        archives.fetch("a.zip", tmp_path)
-    assert [p for p in tmp_path.iterdir() if p.suffix != ".lock"] == []
-    simple.files["a.zip"] = good
-    assert whole(archives.fetch("a.zip", tmp_path))
 
 
 @pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/evil", "..\\evil", "//x/e"])
@@ -191,7 +182,8 @@ def test_without_white_there_are_no_contexts_and_a_lesson_ends_in_a_sentence(ser
     server.files["white_background.zip"] = server.files["no_context.zip"]
     found = archived()
     assert found.contexts == {} and found.sets["C"].masks is None
-    assert any("none can be cut from C without its images on white" in s for s in found.report)
+    for told in ("are not C's with a white ground", "none can be cut from C without its images"):
+        assert any(told in sentence for sentence in found.report)
     shell = InteractiveShell()
     shell.set_custom_exc((ValueError, OSError), exercises.plainly)
     shell.push({"found": found, "require_contexts": experiment.require_contexts})

@@ -109,12 +109,6 @@ class Analysis:
         """AP of every sensitive value within every explanatory value (Figures 4 and 5)."""
         return self._each(lambda axes, p: _rows(axes, p.cell_ap, p.cell_boxes), "value", "group")
 
-    def proxies(self) -> pd.DataFrame:
-        """ProxyAP of every group (Eq. 6): ``class attribute group AP low high``."""
-        return self._each(
-            lambda axes, p: _table(axes, "AP", POINTS * proxy(p.ap, p.cell_boxes)), "group"
-        )
-
     def ranking(self) -> pd.DataFrame:
         """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first, without a rank
         where not estimable. ``first`` is the share of resamples in which it ranks first."""

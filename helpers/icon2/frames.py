@@ -20,7 +20,7 @@ from helpers.icon2.attributes import OF_PAPER, Frames
 from helpers.icon2.brought import brought
 from helpers.icon2.matching import Matches
 from helpers.icon2.reading import CLASSES, DetectionDataError, csv, entries, numbered
-from helpers.worlds.driving import street
+from helpers.worlds import street
 
 PUBLISHED = {  # where BDD100K's folder, as it is given out, has what is read here
     "labels": (
@@ -37,7 +37,6 @@ PUBLISHED = {  # where BDD100K's folder, as it is given out, has what is read he
 }
 CITY = ("gps", "areas", "incomes")
 PAPER_EDGES = (21_400.0, 62_100.0, 93_400.0, 250_000.0)  # dollars, section 4.1
-BINS = ("low", "middle", "high")
 PLACE = ["latitude", "longitude"]
 LABELLED_AT = 10.0  # seconds into the video, of BDD100K's labelled frame
 GAP = 5.0  # seconds from the nearest fix, above which the position is not known
@@ -169,7 +168,7 @@ def join(videos, gps, areas, incomes, edges="equal") -> tuple[pd.DataFrame, dict
                 "edges='equal': too many frames have the same income for thirds"
             )
     bounds = [*bounds[:3], np.nextafter(bounds[3], np.inf)]
-    table["bin"] = pd.cut(table.income, bounds, labels=BINS, right=False)
+    table["bin"] = pd.cut(table.income, bounds, labels=street.GROUPS, right=False)
     missing = [table[column].isna() for column in ("latitude", "area", "income", "bin")]
     reasons = [NO_GPS, NO_AREA, NO_INCOME, OUTSIDE]
     outcome = np.select(missing, reasons, JOINED)

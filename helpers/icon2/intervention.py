@@ -14,7 +14,7 @@ from helpers.icon2.formulas import divided as divided
 from helpers.icon2.matching import match
 from helpers.models import detector as detectors
 from helpers.models.detector import Detector
-from helpers.worlds.driving import street
+from helpers.worlds import street
 
 RARE = (0.9, 0.5, 0.1)  # share of the rare look in the test frames of each income group
 TRAINED_ON, TESTED_ON = 600, 900  # frames

@@ -199,12 +199,12 @@ def predict(
     name = store.key(
         "predictions", detector=detector.identity, images=state, code=DETECTING.digest()
     )
-    path = Path(kept) / f"{name}.json"
+    path = Path(kept) / f"{name}.jsonl"
     return store.cached(path, lambda partial: _predict(detector, there, path, partial)), said
 
 
 def _predict(detector: Detector, files: dict[str, Path], path: Path, target: Path) -> None:
-    """Add a line an image to a file beside `path`; when it has all, write them to `target`."""
+    """Add a line an image to a file beside `path`; when it has all, it becomes `target`."""
     lines = path.with_suffix(".lines")
     done = lines.read_text() if lines.is_file() else ""
     done = done[: done.rfind("\n") + 1]  # a run that was killed may leave half a line
@@ -218,9 +218,7 @@ def _predict(detector: Detector, files: dict[str, Path], path: Path, target: Pat
                 label["box2d"] = box
             file.write(json.dumps({"name": name, "labels": labels}) + "\n")
             file.flush()
-    frames = lines.read_text().replace("\n", ",\n").rstrip(",\n")
-    target.write_text(f"[\n{frames}\n]\n")
-    lines.unlink()
+    lines.replace(target)
 
 
 def _image(file: Path) -> torch.Tensor:

@@ -18,10 +18,10 @@ from helpers import explain, models, store
 from helpers.data import folders
 from helpers.data.images import EACH, ONE, Folder, Images, Share, There, images_of, meant, nearest
 from helpers.icon2 import frames
+from helpers.icon2.reading import CLASSES
 from helpers.models import networks
 from helpers.models.recipe import WIDER, Recipe, Times, recipes
 from helpers.suite import exercises
-from helpers.worlds.driving import CLASSES
 
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
 OF_ALL = {"seed", "output"}  # by one of them the cell of the parameters is known

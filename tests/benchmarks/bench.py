@@ -57,8 +57,7 @@ from helpers.focus.networks import Model
 from helpers.icon2 import attributes, brought, detector_audit
 from helpers.models.recipe import Recipe
 from helpers.suite import notebooks
-from helpers.worlds import pictures
-from helpers.worlds.driving import street
+from helpers.worlds import pictures, street
 
 Rows = Iterator[tuple[str, str, Callable | None, Callable | str | None]]
 CLASSES = pictures.CLASSES

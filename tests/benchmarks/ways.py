@@ -25,7 +25,7 @@ from helpers.audit import planting
 from helpers.data import mosaic
 from helpers.icon2 import intervention
 from helpers.suite import project
-from helpers.worlds.driving import street
+from helpers.worlds import street
 from sweeps import rules
 
 IMAGES, CLASSES, CONTEXTS, EACH, SIZE = 40, 4, 4, 25, 224

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from detection_oracles import as_coco, average_precision, scene
+from detection_oracles import as_coco, average_precision, overlap, scene
 
 from helpers import store
 from helpers.audit import command, form
@@ -113,16 +113,10 @@ def test_recall_is_the_share_of_boxes_that_a_detection_overlaps():
     _, classes, [light] = prepared(frames, "light")
     boxes, own = (frames.boxes.query("category == 0"), frames.detections.query("category == 0"))
     hit = []
-    for box in boxes.itertuples():
-        near = own[own["image"] == box.image]
-        sides = [
-            np.minimum(near[f"{a}2"], getattr(box, f"{a}2"))
-            - np.maximum(near[f"{a}1"], getattr(box, f"{a}1"))
-            for a in "xy"
-        ]
-        shared = np.clip(sides[0], 0, None) * np.clip(sides[1], 0, None)
-        area = (near["x2"] - near["x1"]) * (near["y2"] - near["y1"]) + SIDE**2
-        hit.append((shared / (area - shared) >= 0.5).any())
+    for box in boxes.to_dict("records"):
+        near = own.loc[own["image"] == box["image"], CORNERS].to_numpy()
+        corners = [box[name] for name in CORNERS]
+        hit.append(any(overlap(one, corners, False) >= 0.5 for one in near))
     dim = frames.images["light"].to_numpy()[boxes["image"]] == "dim"
     expected = [np.mean(np.array(hit)[dim == one]) for one in (False, True)]
     shares = audit.recalls(KINDS, classes, [light])
@@ -301,7 +295,7 @@ def test_thirds_of_numbers_and_sizes_are_told_with_where_they_end():
     told = audit.described(frames, from_column(frames, "lux"), (1024, 9216))
     assert told == "lux (low 0 to 29, middle 30 to 58, high 59 to 88)"
     assert audit.described(frames, from_column(frames, "light"), (1,)) == "light (day, dim)"
-    sizes = brought.Attribute("size", brought.SIZES, np.zeros(540, int), "box")
+    sizes = Attribute("size", brought.SIZES, np.zeros(540, int), "box")
     told = audit.described(frames, sizes, (1024, 9216))
     assert told == "size (small below 32, medium to 96, large above 96 pixels a side)"
 

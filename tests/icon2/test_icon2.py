@@ -12,7 +12,6 @@ from helpers.icon2 import Frames, Options, analyse, attributes, checks, match, s
 from helpers.icon2 import analysis as formulas
 from helpers.icon2.attributes import from_column, made
 from helpers.icon2.formulas import UNDECIDED, cochrans_q
-from helpers.icon2.reading import DetectionDataError
 
 SMALL = {"min_boxes": 1}
 
@@ -92,23 +91,6 @@ def test_every_cell_equals_plain_loops(little, precision, images):
                         scored.append((False, 1.0))
                 aps.append(plain_ap(scored, counts[name], normal))
             assert ap[value, name] == pytest.approx(100 * np.mean(aps), abs=1e-9)
-
-
-def test_cocos_rule_counts_the_false_positives_of_each_size_alone(little):
-    """Each size by itself is then a set of boxes and detections of its own."""
-    drawn, matches = little
-    size = made(drawn, "size")
-    rule = Options("raw", images="all", false_positives="coco", **SMALL)
-    ap = analyse(matches, size, [], options=rule).groups().set_index("value").AP
-    for code, value in enumerate(size.values[:2]):
-        own = size.of_detection[matches.detections.row] == code
-        aps = []
-        for taken in matches.taken:
-            hit = (taken >= 0) & (size.codes[taken] == code) & ~drawn.boxes.ignore.to_numpy()[taken]
-            kept = hit | (own & (taken < 0))
-            positives = ((size.codes == code) & ~drawn.boxes.ignore).sum()
-            aps.append(plain_ap([(h, 1.0) for h in hit[kept]], positives))
-        assert ap[value] == pytest.approx(100 * np.mean(aps))
 
 
 def test_standardising_by_images_is_a_weighted_average_precision(world):
@@ -228,20 +210,13 @@ def test_all_classes_is_the_mean_of_those_that_are_estimable():
     np.testing.assert_allclose(null.p_holm[known.index], by_hand)
 
 
-def test_unknown_choices_classes_and_columns_are_named(world):
-    drawn, matches, income, others = world
+def test_unknown_choices_and_classes_are_named(world):
+    _, matches, income, others = world
     for wrong in ({"precision": "other"}, {"precison": "raw"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             Options(**wrong)
     with pytest.raises(ValueError, match="class 'dog' is not known; there are: car"):
         analyse(matches, income, others, classes=["dog"])
-    with pytest.raises(DetectionDataError, match="no column 'camera'; there are: name"):
-        from_column(drawn, "camera")
-    without = replace(drawn, images=drawn.images.drop(columns="income"))
-    with pytest.raises(DetectionDataError, match=r"give 'gps', 'areas' and .* column: weather"):
-        without.attribute("income")
-    with pytest.raises(DetectionDataError, match="lens: the column holds no value"):
-        from_column(replace(drawn, images=drawn.images.assign(lens=None)), "lens")
 
 
 def test_absent_values_are_counted_and_take_no_part(little):
@@ -282,8 +257,6 @@ def test_the_tables_of_an_analysis_hold_together(world):
     values, share = analysis.values(), analysis.shares()
     both = share.merge(values[["attribute", "value", "AP"]])
     proxy = (both.share * both.AP).groupby([both.attribute, both.group]).sum()
-    named = analysis.proxies().set_index(["attribute", "group"]).AP
-    np.testing.assert_allclose(named.loc[list(proxy.index)], proxy)
     sigma = proxy.groupby("attribute").std()
     np.testing.assert_allclose(ranking.proxy_sigma, sigma[ranking.attribute])
 

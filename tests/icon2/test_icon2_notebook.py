@@ -9,34 +9,27 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from detection_oracles import recorded_worlds
 from executed import executed
 
 from helpers import icon2, store
 from helpers.figures import icon2 as figures
-from helpers.icon2 import Options, attributes, checks, claims, frames, match, strengths, verdicts
+from helpers.icon2 import Options, attributes, claims, frames, match, strengths, verdicts
 from helpers.icon2.average_precision import CHOICES
 from helpers.icon2.reading import CORNERS, DetectionDataError
 from helpers.suite.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
-from helpers.worlds.driving import street
+from helpers.worlds import street
 
 
 def written(folder, number):
     """A rendered street as BDD100K's files, and detections that are near its boxes."""
     scenes, things = street.scenes(number, 2)
     images, boxes = street.render(scenes, street.dressed(scenes, things, 0.5))
-    files, rng = city.write(folder, scenes, images, boxes), np.random.default_rng(0)
-    results = boxes[["image", "category", *CORNERS]].astype({name: float for name in CORNERS})
+    results, rng = boxes[["image", "category", *CORNERS]], np.random.default_rng(0)
+    results = results.astype({name: float for name in CORNERS})
     results[["x2", "y2"]] += rng.uniform(0, 3, (len(results), 2))
     results["score"] = rng.random(len(results))
-    labels = [[] for _ in scenes.index]
-    for row in results.to_dict("records"):
-        box = {name: row[name] for name in CORNERS}
-        label = {"category": street.KINDS[row["category"]], "score": row["score"], "box2d": box}
-        labels[row["image"]].append(label)
-    frames = [{"name": n, "labels": some} for n, some in zip(scenes["name"], labels, strict=True)]
-    (folder / "predictions.json").write_text(json.dumps(frames))
-    pictures, both = files.pop("images"), (files.pop("labels"), folder / "predictions.json")
+    files = city.write(folder, scenes, images, boxes, results)
+    pictures, both = files.pop("images"), (files.pop("labels"), files.pop("predictions"))
     return icon2.Frames(scenes, boxes, results, street.KINDS), both, files, (pictures, images)
 
 
@@ -45,31 +38,14 @@ def on_disk(tmp_path_factory):
     return written(tmp_path_factory.mktemp("bdd"), 60)
 
 
-def published(folder, labels, predictions, place, pictures):
-    """The files under the names that they have in BDD100K's folder; areas and incomes as given."""
-    targets = {
-        "labels/det_20/det_val.json": labels,
-        "predictions.json": predictions,
-        "images/100k/val": pictures,
-        "info/100k/val": place["gps"],
-        place["areas"].name: place["areas"],
-        place["incomes"].name: place["incomes"],
-    }
-    for name, source in targets.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).symlink_to(source)
-    return folder
-
-
 def test_ones_own_files_give_what_the_street_gives(on_disk):
     world, both, place, (pictures, images) = on_disk
     data = icon2.read(*both, **place)
     scenes, codes = world.images, world.images["income"].cat.codes.to_numpy()
-    known = scenes["video"].isin([file.stem for file in place["gps"].iterdir()]).to_numpy()
-    assert f"60 frames, {known.sum()} joined, {60 - known.sum()} without GPS" in data.report[-1]
     income = data.attribute("income")
-    assert income.values == ("low", "middle", "high")
-    assert ((income.codes >= 0) == known).all() and 0 < known.sum() < 60
+    known = income.codes >= 0
+    assert f"60 frames, {known.sum()} joined, {60 - known.sum()} without GPS" in data.report[-1]
+    assert income.values == ("low", "middle", "high") and 0 < known.sum() < 60
     assert np.corrcoef(income.codes[known], codes[known])[0, 1] > 0.9
     looks = data.boxes["look"].map(street.LOOKS.index)
     np.testing.assert_array_equal(np.sort(looks), np.sort(world.boxes["look"]))
@@ -84,22 +60,67 @@ def test_ones_own_files_give_what_the_street_gives(on_disk):
     names, classes = frames.labelled(both[0])
     assert names == list(scenes["name"]) and set(classes) == set(world.classes)
     assert len(np.unique(data.clusters("video"))) == 60
-    with pytest.raises(DetectionDataError, match="no column 'camera'; there are: name"):
-        data.clusters("camera")
-    first = pictures / names[0]
-    written_at = first.stat().st_mtime_ns
-    city.write(pictures.parent, scenes, images, world.boxes)
-    assert first.stat().st_mtime_ns == written_at, "a folder that has been written stays"
 
 
-def test_classes_without_a_labelled_box_are_left_out_and_counted(on_disk, tmp_path):
-    content = json.loads(on_disk[1][0].read_text())
-    for frame in content:
-        frame["labels"] = [label for label in frame["labels"] if label["category"] == "car"]
-    (tmp_path / "cars.json").write_text(json.dumps(content))
-    data = icon2.read(tmp_path / "cars.json", on_disk[1][1])
-    assert data.classes == ("car",) and (data.detections.category == 0).all()
-    assert "detections left out: no box of their class is labelled" in data.report[-1]
+def test_every_frame_with_gps_gets_its_area_income_and_bin(on_disk):
+    videos, place = on_disk[0].images["video"], on_disk[2]
+    tracks = {file.stem: json.loads(file.read_text()) for file in place["gps"].iterdir()}
+    table, report = frames.join(videos, **place)
+    for row in table.itertuples():
+        if row.video in tracks:
+            before, after = tracks[row.video]["locations"][2:4]  # at 8 and 12 seconds
+            east = int((before["longitude"] + after["longitude"]) / 2)
+            assert (row.area, row.income) == (f"area {east}", city.DOLLARS[east])
+        else:
+            assert pd.isna(row.income)
+    assert report["frames"] == 60
+    assert report[frames.JOINED] == len(tracks) == 60 - report[frames.NO_GPS]
+    equal = table["bin"].value_counts()
+    assert equal.sum() == len(tracks) and np.ptp(equal) < 0.15 * len(tracks)
+    paper = frames.join(videos, **place, edges="paper")[0].dropna()
+    low = paper[paper["bin"] == "low"].income
+    assert low.between(21_400, 62_100, inclusive="left").all()
+    assert (paper[paper["bin"] == "high"].income >= 93_400).all()
+
+
+def test_positions_are_at_ten_seconds_in_areas_with_holes_and_several_parts(tmp_path):
+    track = {
+        "startTime": 1000,
+        "locations": [
+            {"latitude": 10.0, "longitude": 20.0, "timestamp": 9000},
+            {"latitude": 11.0, "longitude": 24.0, "timestamp": 13000},
+        ],
+    }
+    (tmp_path / "v.json").write_text(json.dumps(track))
+    row = frames.positions(["v"], tmp_path).iloc[0]
+    assert (row.latitude, row.longitude) == (10.5, 22.0)
+    track["locations"][0]["timestamp"], track["locations"][1]["timestamp"] = 2000, 60_000
+    (tmp_path / "gap.json").write_text(json.dumps(track))
+    assert frames.positions(["gap"], tmp_path)[frames.PLACE].isna().all(axis=None)
+
+    def ring(low, high):
+        return [[low, low], [high, low], [high, high], [low, high], [low, low]]
+
+    parts = [[ring(0, 10), ring(4, 6)], [ring(20, 22)]]
+    geometry = {"type": "MultiPolygon", "coordinates": parts}
+    shape = {"features": [{"properties": {"area": 7}, "geometry": geometry}]}
+    (tmp_path / "map.json").write_text(json.dumps(shape))
+    where = [1, 5, 21, 15, np.nan]
+    areas = frames.areas_of(pd.DataFrame(dict.fromkeys(frames.PLACE, where)), tmp_path / "map.json")
+    assert areas.fillna("none").tolist() == ["7", "none", "7", "none", "none"]
+
+
+def test_what_cannot_be_joined_is_counted(on_disk, tmp_path):
+    videos, place = on_disk[0].images["video"], on_disk[2]
+    rich = pd.read_csv(place["incomes"]).iloc[::2].assign(income=lambda rows: rows.income * 2)
+    rich.to_csv(tmp_path / "rich.csv", index=False)
+    _, report = frames.join(videos, **place | {"incomes": tmp_path / "rich.csv"}, edges="paper")
+    assert report[frames.NO_INCOME] > 0 and report[frames.OUTSIDE] > 0
+    assert sum(report.values()) == 2 * report["frames"]
+    fewer = {"features": json.loads(place["areas"].read_text())["features"][:20]}
+    (tmp_path / "fewer.json").write_text(json.dumps(fewer))
+    _, report = frames.join(videos, **place | {"areas": tmp_path / "fewer.json"})
+    assert report[frames.NO_AREA] > 0
 
 
 @pytest.fixture(scope="module")
@@ -120,28 +141,12 @@ def test_every_choice_moves_something(small):
     assert (moved[table.choice != "number"] > 0).all()
 
 
-def test_claims_are_judged(small):
+def test_claims_are_judged_of_own_frames_and_not_where_they_are_planted(small):
     matches, group, _, analysis = small
     null = icon2.sigma_null(matches, group, permutations=200)
-    worlds = recorded_worlds(["size", "time"])
-    level = worlds["confounder"].map(verdicts.LEVELS)
-    leveled = [checks.found_by(worlds.assign(level=one), "level") for one in ("all", level)]
-    worse = worlds[worlds["world"].isin([verdicts.WORSE, verdicts.BESIDE])]
-    worse = worse.assign(scenes=worse["strength"])
-    tables = {"printed-again": checks.printed_again(), "error-rates": checks.error_rates(worlds)}
-    tables["found-by-level"] = pd.concat(leveled)
-    tables["alarms"] = checks.any_named(worse, verdicts.PAPER_RULE, "scenes")
-    judged = judge("08b_deeper_icon2", [], tables).set_index("id")["verdict"]
-    assert judged["icon2/formula"] == CONTRADICTS
-    exact = ["icon2/table-3", "icon2/not-alike", "icon2/highest", "icon2/reductions"]
-    assert (judged[exact] == AGREES).all()
-    assert NO_COUNTERPART not in set(judged) and len(judged["icon2/rule/alarm"]) == 6
-    planted, own = (
-        judge("08_icon2", claims.of_analysis(analysis, null, planted), data=["labels"]).set_index(
-            "id"
-        )["verdict"]
-        for planted in (True, False)
-    )
+    estimates = (claims.of_analysis(analysis, null, planted) for planted in (True, False))
+    judged = (judge("08_icon2", one, data=["labels"]) for one in estimates)
+    planted, own = (one.set_index("id")["verdict"] for one in judged)
     assert own["icon2/gap/car"] == own["icon2/control/car"] == AGREES
     assert own["icon2/control/pedestrian"] == NO_COUNTERPART, "size ranks first, not occlusion"
     incomes = ["icon2/falls-with-income", "icon2/small-cars"]
@@ -151,15 +156,13 @@ def test_claims_are_judged(small):
 
 
 def test_the_papers_tables_stand_beside_ours_in_their_own_quantities(small):
-    """All of Tables 1 to 3 (a blank is no number): 9 rows of 8, 15 of 4, 25 values."""
+    """All of Tables 1 to 3: 9 rows of 8, 15 of 4, 25 values."""
     analysis = small[-1]
     paper = claims.printed("groups").set_index("class").drop(columns="source")
     one = claims.table_1(analysis.groups(), analysis.sigmas(), paper)
     assert one["paper"].shape == (9, 5) and one["paper"].map(str).map(len).gt(0).all(axis=None)
-    assert (
-        one.loc["car", ("paper", "low")] == "48.7 ±0.1"
-        and one.loc["bicycle", ("paper", "σ")] == 5.05
-    )
+    assert one.loc["car", ("paper", "low")] == "48.7 ±0.1"
+    assert one.loc["bicycle", ("paper", "σ")] == 5.05
     ranking = analysis.ranking()
     control = ranking[["class", "attribute"]].merge(analysis.control())
     two = claims.tables_2_and_3(ranking, control, True)
@@ -194,28 +197,21 @@ def test_strengths_are_judged_apart_by_trainings_drawn_anew():
 def test_the_published_folder_is_found_and_what_it_lacks_is_named(on_disk, tmp_path):
     """BDD100K's own layout; tracks are read only where areas and incomes stand beside them."""
     _, (labels, predictions), place, (pictures, _) = on_disk
-    folder = published(tmp_path / "bdd100k", labels, predictions, place, pictures)
-    values, areas = SimpleNamespace(frames=str(folder), edges="equal"), folder / place["areas"].name
-    areas.rename(tmp_path / "elsewhere")
-    paths = frames.files(values)
-    assert paths["labels"] == folder / "labels/det_20/det_val.json"
-    assert paths["images"].name == "val" and paths["gps"] is None
-    (tmp_path / "elsewhere").rename(areas)
-    paths = frames.files(values)
-    pictures = paths.pop("images")
-    data = icon2.read(**paths)
-    assert data.attribute("income").values == ("low", "middle", "high")
-    assert (frames.picture(data, pictures, 3) == on_disk[3][1][3].transpose(1, 2, 0)).all()
+    values = SimpleNamespace(frames=str(predictions.parent), edges="equal")
+    files = {"labels": labels, "predictions": predictions, "images": pictures} | place
+    assert frames.files(values) == files
+    place["areas"].rename(tmp_path / "elsewhere")
+    assert frames.files(values) == files | dict.fromkeys(place)
+    (tmp_path / "elsewhere").rename(place["areas"])
     assert frames.files(SimpleNamespace(frames=None)) == {}
-    with pytest.raises(DetectionDataError, match="images has none of labels/det_20"):
-        frames.files(SimpleNamespace(frames=str(on_disk[3][0])))
+    with pytest.raises(DetectionDataError, match="val has none of labels/det_20"):
+        frames.files(SimpleNamespace(frames=str(pictures)))
 
 
 @pytest.mark.slow
 def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path):
     """Of BDD100K's folder as it is given out, with the parameters of `make run PRESET=paper`."""
-    _, both, place, (pictures, _) = written(tmp_path, 300)
-    published(tmp_path / "bdd100k", *both, place, pictures)
+    written(tmp_path / "bdd100k", 300)
     preset = yaml.safe_load((store.root() / "sweeps/paper.yml").read_text())["08_icon2"]
     preset |= {"frames": str(tmp_path / preset["frames"]), "resamples": 20, "output": "paper"}
     executed(store.root() / "notebooks/08_icon2.ipynb", preset, tmp_path / "outputs")

@@ -1,11 +1,9 @@
 """Real BDD100K frames and detections: read, matched, and equal to pycocotools."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from detection_oracles import average_precision, pycocotools_ap
 
-from helpers import store
 from helpers.icon2 import analyse, attributes, frames, match
 
 pytestmark = pytest.mark.real
@@ -49,17 +47,3 @@ def test_average_precision_by_occlusion_and_size(read):
     one_by_one = analyse(matches, occlusion, [], **how).groups()
     wide, narrow = ((t.high - t.low).mean() for t in (groups, one_by_one))
     assert wide > narrow, "neighbouring frames are alike: drawing them one by one is too sure"
-
-
-def test_the_recorded_table_is_of_these_frames(read):
-    table = pd.read_csv(store.root() / "data" / "icon2_bdd100k.csv").query("what == 'AP'")
-    occlusion, size = (attributes.made(read, name) for name in ("occlusion", "size"))
-    how = {"classes": ["car", "pedestrian"], "standardise": False}
-    cells = analyse(match(read), occlusion, [size], **how).cells()
-    known = table.set_index(["class", "value", "group"])[["AP", "boxes"]]
-    now = cells.set_index(["class", "value", "group"])[["AP", "boxes"]].round(3)
-    pd.testing.assert_frame_equal(known.loc[now.index], now, check_dtype=False)
-    visible = read.boxes[~read.boxes["ignore"] & (read.boxes["category"] == 0)]
-    by_hand = visible.groupby("occluded").size()
-    whole = known.xs("all sizes", level="value").loc["car", "boxes"]
-    assert whole.tolist() == [by_hand[False], by_hand[True]]

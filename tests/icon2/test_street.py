@@ -9,7 +9,7 @@ from helpers.icon2 import attributes, checks, intervention, verdicts
 from helpers.icon2.attributes import Frames
 from helpers.icon2.average_precision import Part
 from helpers.icon2.intervention import CELLS, RARE
-from helpers.worlds.driving import street
+from helpers.worlds import street
 from sweeps import rules, streets
 
 
@@ -25,7 +25,7 @@ def changed(images, others):
     return (images != others).any(axis=1)
 
 
-def test_the_visible_share_is_that_of_the_pictures(scene):
+def test_boxes_lie_inside_and_their_visible_share_is_that_of_the_pictures(scene):
     frames, things = scene
     images, boxes = street.render(frames, things)
     empty, _ = street.render(frames, things.iloc[:0])
@@ -44,17 +44,9 @@ def test_the_visible_share_is_that_of_the_pictures(scene):
         assert np.ptp(x) > 0.5 * (row.x2 - row.x1 - 1)
         np.testing.assert_allclose([y.min(), y.max() + 1], [row.y1, row.y2], atol=1)
         checked += row.visible < 0.9
-    assert checked > 3
-
-
-def test_boxes_lie_inside_and_a_seed_gives_the_same(scene):
-    images, boxes = street.render(*scene)
-    again, same = street.render(*scene)
-    assert (images == again).all() and boxes.equals(same)
-    assert (boxes[["x1", "y1"]] >= 0).all(axis=None)
+    assert checked > 3 and boxes["occluded"].any()
+    assert (boxes[["x1", "y1"]] >= 0).all(axis=None) and boxes["visible"].between(0.25, 1).all()
     assert (boxes["x2"] <= street.WIDTH).all() and (boxes["y2"] <= street.HEIGHT).all()
-    assert boxes["visible"].between(street.SEEN, 1).all()
-    assert boxes["occluded"].any()
 
 
 def test_other_looks_change_the_things_that_have_them_and_nothing_else(scene):
@@ -130,16 +122,6 @@ def test_an_analysis_is_scored_against_the_intervention():
     assert (table["bound"] == 2).all() and (table["right"] == 1).all(), "parts are 1, 2, 5 and 9"
     seven = checks.scores(known, dict.fromkeys(streets.ANALYSES, 7.0))
     assert (seven["right"] == 0.75).all()
-
-
-def test_the_record_holds_every_world_and_its_parts_sum_to_the_gap():
-    table = pd.read_csv(store.root() / "data" / "streets.csv")
-    worlds = table.groupby(["harder", "rare"])
-    assert set(worlds.groups) == set(streets.WORLDS)
-    assert (worlds.size() == 2 * len(street.KINDS)).all()
-    np.testing.assert_allclose(table["scenes"] + table["looks"], table["gap"], atol=0.0021)
-    # signs and trucks have one look: whatever is planted, looks move them by a point or two at most
-    assert table.loc[~table["class"].isin(street.TWO_LOOKS), "looks"].abs().max() < 2.5
 
 
 def test_rules_ask_about_the_recorded_rows(monkeypatch):

@@ -16,7 +16,7 @@ from helpers.focus.networks import Model
 from helpers.models import detector
 from helpers.models.recipe import Recipe
 from helpers.models.reduced import REDUCED
-from helpers.worlds.driving import street
+from helpers.worlds import street
 
 PACKAGE = source.PACKAGE
 # what says where files are, names them, and shows that work goes on

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from helpers import icon2
-from helpers.icon2.reading import DetectionDataError
+from helpers.icon2 import brought
+from helpers.icon2.reading import CORNERS, DetectionDataError
 from helpers.models import detector
 
 WHERE = r"entry 3 \({'name': 'v3\.jpg'.*\)"
@@ -51,6 +52,10 @@ def shares(label):
     return {k: v / (1280 if "x" in k else 720) for k, v in label["box2d"].items()}
 
 
+def wide(label):
+    return label["box2d"] | {"x2": 2000.0}
+
+
 def mark(key, value, at=0):
     return lambda labels, _: labels[at]["labels"][0]["attributes"].update({key: value})
 
@@ -71,27 +76,58 @@ def attribute(**values):
     ("change", "message"),
     [
         (lambda a, _: to_all(a, box2d=shares), r"labels.json: no corner of its 24 .* multiply"),
-        (lambda _, b: to_all(b, box2d=shares), r"found.json: no corner of its 24 .* multiply them"),
+        (lambda a, _: to_all(a, box2d=wide), "labels.json: 24 of 24 boxes end outside of their im"),
         (box(0, x2=0), "labels.json: 1 of 24 boxes have a negative .* first: v3.jpg, x1 270, y1"),
         (box(0, x1="left"), f"labels.json, {WHERE}: could not convert .* 'left'"),
         (score(87), r"found.json: 1 of 24 .* divide percents by 100. .*: v3.jpg, .* score 87"),
-        (score(-0.1), r"found.json: 1 of 24 .* a score that is not in 0 to 1"),
         (lambda _, b: b[3]["labels"][1].pop("score"), f"found.json, {WHERE}: 'score' is missing"),
-        (
-            mark("crowd", "maybe"),
-            r"labels.json, entry 0 .*'v0.jpg'.*'maybe'.* stand for a crowd, which",
-        ),
-        (
-            lambda a, _: to_all(a, category=lambda of: of["category"].title()),
-            "not a class here, .*: Car 12",
-        ),
-        (lambda _, b: [one.update(labels=[]) for one in b], "found.json: it holds no detection"),
+        (mark("crowd", "maybe"), r"labels.json, entry 0 .*'v0.jpg'.*'maybe'.* stand for a crowd"),
+        (lambda a, _: to_all(a, category=lambda _: "Car"), "not a class here, .*: Car 24"),
+        (lambda a, _: to_all(a, box2d=lambda _: None), "labels.json: no image of it has a box"),
+        (lambda _, b: to_all(b, box2d=lambda _: None), "found.json: it holds no detection"),
         (lambda a, _: a.append(1), r"labels.json, entry 12 \(1\): "),
+        (lambda a, _: a.clear(), "labels.json: it is no COCO file"),
     ],
 )
 def test_unusable_labels_are_refused_with_their_place(tmp_path, change, message):
     with pytest.raises(DetectionDataError, match=message):
         read(tmp_path, change)
+
+
+def test_other_classes_lanes_and_attributes_called_as_fields_are_read(tmp_path):
+    def one(category, x, **more):
+        corners = {"x1": x, "y1": 20, "x2": x + 30, "y2": 60}
+        return {"id": x, "category": category, "box2d": corners} | more
+
+    about, own = {"weather": "rainy", "name": "c"}, {"image": 7, "x1": 99, "tone": "I"}
+    labels = [{"name": "a.jpg", "attributes": about, "labels": [one("dog", 10), one("dog", 80)]}]
+    labels.append({"name": "b.jpg", "labels": [one("person", 10), one("other person", 200)]})
+    labels[1]["labels"] += [one("other vehicle", 300), one("motor", 400, attributes=own)]
+    labels[1]["labels"].append({"category": "lane/single white", "poly2d": []})
+    results = [{"name": "a.jpg", "labels": [one("dog", 10, score=0.9), one("cat", 10, score=0.5)]}]
+    results.append({"name": "elsewhere.jpg", "labels": [one("dog", 10, score=0.9)]})
+    files = written(tmp_path / "labels.json", labels), written(tmp_path / "found.json", results)
+    data = brought.brought(*files)
+    assert data.classes == ("dog", "motorcycle", "pedestrian") and len(data.detections) == 1
+    assert data.images["name"].tolist() == ["a.jpg", "b.jpg"]
+    assert data.boxes["category"].tolist() == [0, 0, 2, 2, 1]
+    assert data.boxes["ignore"].tolist() == [False, False, False, True, False]
+    assert data.boxes[CORNERS].to_numpy()[4].tolist() == [400, 20, 430, 60]
+    assert data.boxes["tone"].fillna("").tolist() == ["", "", "", "", "I"]
+    assert data.report == (
+        "2 images, 4 boxes, 1 detections of 3 classes",
+        "3 attributes left out: they are named as a field of the image or box",
+        "1 labels left out: they have no box (lanes, drivable areas)",
+        "1 of 2 images have no value for 'weather'",
+        "1 boxes left out, not a class here, or regions to ignore only: car 1",
+        "2 boxes are crowds, or regions to ignore: a detection there is neither right nor wrong",
+        "1 detections left out: their image has no labels",
+        "1 labelled images have no detection",
+        "1 detections left out: no box of their class is labelled (cat 1)",
+    )
+    only = brought.brought(*files, classes=("pedestrian", "dog", "cow"))
+    assert only.classes == ("pedestrian", "dog")
+    assert "not a class here, or regions to ignore only: car 1, motorcycle 1" in only.report[4]
 
 
 @pytest.mark.parametrize(
@@ -199,18 +235,15 @@ def mostly(labels, _):
         frame["attributes"]["speed"] = max(i - 5, 0)
 
 
-def number_and_text(labels, _):
-    for i, frame in enumerate(labels):
-        frame["attributes"]["region"] = (1, "1", "2")[i % 3]
-
-
 @pytest.mark.parametrize(
     ("change", "sensitive", "message"),
     [
         (attribute(weather=["rainy"]), "weather", r"weather: the column holds \['rainy'\]; give s"),
         (mostly, "speed", "speed: too many images have the same number for thirds"),
         (attribute(), "width", "'sensitive': 'width' has one value only, '1280'"),
-        (lambda a, _: [f["attributes"].update(region="a") for f in a], "region", "one value only"),
+        (attribute(), "income", r"give 'gps', 'areas' and .* column: weather, region, speed"),
+        (attribute(), "camera", "no column 'camera'; there are: name"),
+        (attribute(lens=None), "lens", "lens: the column holds no value"),
     ],
 )
 def test_an_attribute_that_makes_no_groups_is_refused(tmp_path, change, sensitive, message):
@@ -219,7 +252,11 @@ def test_an_attribute_that_makes_no_groups_is_refused(tmp_path, change, sensitiv
 
 
 def test_a_number_and_its_text_are_one_group(tmp_path):
-    group = read(tmp_path, number_and_text).attribute("region")
+    def change(labels, _):
+        for i, frame in enumerate(labels):
+            frame["attributes"]["region"] = (1, "1", "2")[i % 3]
+
+    group = read(tmp_path, change).attribute("region")
     assert group.values == ("1", "2") and np.bincount(group.codes).tolist() == [8, 4]
 
 
@@ -229,16 +266,14 @@ def test_names_are_no_groups_and_a_cluster_has_a_value_in_every_frame(tmp_path):
     del many[0]["attributes"]
     more = [frame | {"name": f"{n}{frame['name']}"} for n in range(5) for frame in results]
     data = icon2.read(written(tmp_path / "a.json", many), written(tmp_path / "b.json", more))
-    with pytest.raises(
-        DetectionDataError, match=r"name: the column holds 60 values, .* at most 50"
+    for ask, column, message in (
+        (data.attribute, "name", r"name: the column holds 60 values, .* at most 50"),
+        (data.clusters, "weather", "'cluster': 1 of 60 frames have no value for 'weather'"),
+        (data.clusters, "width", "'cluster': 0 of 60 .*, the others 1; every frame needs one"),
+        (data.clusters, "camera", "the frames have no column 'camera'; there are: name"),
     ):
-        data.attribute("name")
-    for column, message in (
-        ("weather", "1 of 60 frames have no value for 'weather'"),
-        ("width", "0 of 60 frames have no value for 'width', the others 1; every frame needs one"),
-    ):
-        with pytest.raises(DetectionDataError, match=f"parameter 'cluster': {message}"):
-            data.clusters(column)
+        with pytest.raises(DetectionDataError, match=message):
+            ask(column)
 
 
 def square(left, below):
@@ -277,16 +312,12 @@ def seconds(_, tracks):
     ("change", "message"),
     [
         (swap, "v0.json: locations: fix 0 has no .* latitude -122, longitude 30.5"),
-        (lambda _, t: t[0][0].update(timestamp=float("nan")), "v0.json is .* NaN is no number"),
         (seconds, "no frame could .*: 12 without GPS. Fixes are in 'gps' as <video>.json, such as"),
         (lambda a, _: a, "areas.json: GeoJSON holds 'features'"),
         (lambda a, _: a[1].update(geometry=None), "areas.json: area '1' is no Polygon or Multi"),
         (lambda a, _: a[1].update(geometry=square(4e5, 5e6)), "areas.json: coordinates are"),
         (lambda a, _: a[1].update(geometry=square(0, 30)), "4 frames lie in several areas.* '0"),
-        (
-            lambda a, _: {"features": [one | {"properties": {"area": 9}} for one in a]},
-            "12 in an area without income",
-        ),
+        (lambda a, _: [one["properties"].update(area=9) for one in a] and None, "12 in an area w"),
     ],
 )
 def test_places_that_cannot_be_used_are_refused(tmp_path, change, message):
@@ -301,7 +332,6 @@ def test_places_that_cannot_be_used_are_refused(tmp_path, change, message):
         (b"0,-5\n1,60000\n2,90000\n", "the income '-5' of area '0' is no amount"),
         (b"0,30,000\n1,60,000\n2,90,000\n", "incomes.csv cannot be .* header .* not match"),
         (b"0,30.000\n1,60.000\n2,90.000\n", "incomes.csv: no income is above 90; give dollars"),
-        (b"0,inf\n1,60000\n2,90000\n", "the income 'inf' of area '0' is no amount"),
         (b"area;income\n0;30000\n", r"incomes.csv: .* missing: area, income"),
         (b"0,30000\n1,60000\n0,90000\n", "incomes.csv: '0' occurs 2 times"),
         (b"0,9999\n1,9999\n2,9999\n", "too many frames have the same income"),
@@ -328,11 +358,19 @@ def test_places_are_joined(tmp_path, incomes):
     assert "the labels' own attribute 'income' is not used, for 'incomes' is given" in data.report
 
 
-def test_the_folder_of_fixes_and_the_detector_are_named(tmp_path):
-    place = city(tmp_path)
-    with pytest.raises(DetectionDataError, match=r"'gps': areas.json is no folder of <video>.json"):
-        read(tmp_path, **place | {"gps": place["areas"]})
-    with pytest.raises(DetectionDataError, match=r"no\.csv: there is no such file"):
-        read(tmp_path, **place | {"incomes": tmp_path / "no.csv"})
-    with pytest.raises(ValueError, match="parameter 'weights' is missing"):
-        detector.coco(None)
+def test_files_and_folders_that_are_not_there_are_named(tmp_path):
+    place, labels = city(tmp_path), tmp_path / "labels.json"
+    read(tmp_path)
+    (tmp_path / "empty").mkdir()
+    for work, message in (
+        (
+            lambda: read(tmp_path, **place | {"gps": labels}),
+            "'gps': labels.json is no folder of <v",
+        ),
+        (lambda: icon2.read(tmp_path / "no.json", labels), r"no\.json: there is no such file in "),
+        (lambda: icon2.read(tmp_path / "empty", labels), r"empty: the folder holds no \.json file"),
+        (lambda: icon2.read(labels, None), "'predictions' is missing: what did the detector find"),
+        (lambda: detector.coco(None), "parameter 'weights' is missing"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            work()
