@@ -71,7 +71,7 @@ def shares(network, images, layer, region, c, weights=()) -> np.ndarray:
     each = []
     for score in [logits[:, c], *(features @ one[:, c] for one in weights)]:
         [gradient] = torch.autograd.grad(score.sum(), activation, retain_graph=True)
-        maps = layers.resized(cam.gradcam(activation.detach(), gradient), region[None])
+        maps = layers.reduced(cam.gradcam(activation.detach(), gradient), region[None])
         each.append((maps * region).sum((1, 2)) / maps.sum((1, 2)))
     return torch.stack(each).nanmean(1).numpy()
 
@@ -108,6 +108,8 @@ def compared(values, sign) -> dict[str, float]:
     row = {"network": values[0]}
     if len(values) > 1:
         without, planted = (part[np.isfinite(part)] for part in np.split(values[1:], 2))
+        if not (len(without) and len(planted)):
+            return row
         row["low"], row["high"] = np.quantile(without, [0.05, 0.95])
         row["planted low"], row["planted high"] = np.quantile(planted, [0.05, 0.95])
         row["AUC"] = (1 + np.sign(sign * (planted[:, None] - without)).mean()) / 2
