@@ -119,8 +119,8 @@ def test_the_table_of_exhibits_counts_the_whole_run(tmp_path, monkeypatch):
 
 def test_the_first_lines_tell_what_found_what_was_planted():
     rows = [
-        claim(id="suite/focus/found", of="120", measured=0.9),
-        claim(id="suite/focus/alarms", of="120", measured=0.1),
+        claim(id="suite/focus/found", of="40", measured=0.9),
+        claim(id="suite/focus/alarms", of="10", measured=0.1),
         claim(id="suite/contexts/power", of=BEST, verdict=claims.UNDECIDED),
         claim(id="icon2/ranks-first", of="", verdict=claims.TOLD),
         claim(
