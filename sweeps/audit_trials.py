@@ -161,9 +161,7 @@ def kinds(network) -> dict[str, Heads]:
 
 
 def readers(of: dict, seed: int, heads: Heads) -> list[dict]:
-    """A row a cell and recipe: what an audit of a reader's head says. Noise for heads of other
-    kinds than `linear` is up to half a unit of sharpness less than a page's, to share calibrations.
-    """
+    """A row a cell and recipe: what an audit of a reader's head says."""
     rng, rows, known = np.random.default_rng(seed), [], {}
     audit, others, own_photographs = partition(of, rng, heads.train is linear)
     plain, classes = audit["mark"], of["y"].max() + 1
