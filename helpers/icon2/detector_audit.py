@@ -4,7 +4,7 @@
 __all__ = ['BOUNDS', 'LIKE_COCO', 'HOW', 'MOST', 'PART', 'UNSURE', 'IN_WORDS', 'MEANING', 'like_coco', 'group_ap', 'spread',
            'interval', 'grouped', 'recalls', 'mistaken', 'comparable', 'described', 'most', 'estimable', 'deals',
            'by_chance', 'deviations', 'few_boxes', 'without', 'planted', 'smallest', 'named', 'explained', 'in_words',
-           'cause', 'by_paper', 'reasons', 'of_page']
+           'cause', 'reasons', 'of_page']
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-coco
 from dataclasses import replace
@@ -332,9 +332,8 @@ def explained(matches, attribute, name, others, **how) -> pd.DataFrame:
     others = [each for each in others if len(each.values) > 1 and each.name != one.name]
     analysis = analyse(matches, one, others, classes=[name], **how)
     table, estimate = verdicts.table(analysis), analysis.estimates[name]
-    ap = estimate.group_ap
-    low, high = ap[0].argmin(), ap[0].argmax()
-    gap = ap[:, high] - ap[:, low]
+    low, high = estimate.group_ap[0].argmin(), estimate.group_ap[0].argmax()
+    gap = estimate.group_ap[:, high] - estimate.group_ap[:, low]
     parts = [estimate.parts[each].standardised for each in table["attribute"]]
     left = [part[:, high] - part[:, low] for part in parts]
     table["gap"] = POINTS * gap[0]
@@ -362,15 +361,6 @@ def cause(row) -> str:
     return (
         f"{row['candidate']} {in_words(row)}: {fall:z.1f} of {gap:z.1f} points "
         f"(95% {low:z.1f} to {high:z.1f})"
-    )
-
-
-def by_paper(row) -> str:
-    """What ICON2's rule says of the candidate that ranks first, and the two numbers it asks for."""
-    return (
-        f"ICON2's rule, on this AP: {row['candidate']} ranks first, σ of ProxyAP "
-        f"{row['proxy_sigma']:z.2f} (more than 1 is asked), Δ {row['delta']:z.2f} (more than 0 is "
-        f"asked): {row[verdicts.PAPER_RULE]}"
     )
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-words
