@@ -4,7 +4,7 @@
 __all__ = ['BOUNDS', 'LIKE_COCO', 'HOW', 'MOST', 'PART', 'UNSURE', 'IN_WORDS', 'MEANING', 'like_coco', 'group_ap', 'spread',
            'interval', 'grouped', 'recalls', 'mistaken', 'comparable', 'described', 'most', 'estimable', 'deals',
            'by_chance', 'deviations', 'few_boxes', 'without', 'planted', 'smallest', 'named', 'explained', 'in_words',
-           'cause', 'reasons', 'of_page']
+           'points', 'cause', 'reasons', 'of_page']
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-coco
 from dataclasses import replace
@@ -355,13 +355,16 @@ def in_words(row) -> str:
     return PART + UNSURE * (rule == EXPLAINS)
 
 
+def points(row, of) -> str:
+    """A number of AP points with its 95% interval."""
+    low, high = row[f"{of}_low"], row[f"{of}_high"]
+    return f"{row[of]:z.1f} ({low:z.1f} to {high:z.1f})" if row[of] == row[of] else "–"
+
+
 def cause(row) -> str:
     """A candidate, what it explains, and by how much the gap falls when it is held fixed."""
-    fall, gap, low, high = (row[name] for name in ("fall", "gap", "fall_low", "fall_high"))
-    return (
-        f"{row['candidate']} {in_words(row)}: {fall:z.1f} of {gap:z.1f} points "
-        f"(95% {low:z.1f} to {high:z.1f})"
-    )
+    fall, ends = points(row, "fall").split(" (")
+    return f"{row['candidate']} {in_words(row)}: {fall} of {row['gap']:z.1f} points (95% {ends}"
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-words
 MEANING = [
@@ -389,11 +392,7 @@ def reasons(rows, attribute, candidates) -> tuple[str, list[str]]:
         of.get(row[verdicts.SUITE_RULE], []).append(row["candidate"])
     tried = {attribute, *(row["candidate"] for row in rows)}
     of[UNKNOWN] += [name for name in candidates if name not in tried]
-    sentences = [
-        f"{cause(row)}; {row['left']:z.1f} left (95% {row['left_low']:z.1f} to "
-        f"{row['left_high']:z.1f})"
-        for row in named
-    ]
+    sentences = [f"{cause(row)}; left {points(row, 'left')}" for row in named]
     sentences += [f"{IN_WORDS[rule]}: {', '.join(names)}" for rule, names in of.items() if names]
     undecided = ", ".join(of[UNDECIDED])
     best = f"whether {undecided} explains it is undecided" if undecided else ""

@@ -261,9 +261,9 @@ def test_the_best_explanation_comes_first_and_others_by_what_was_said_of_them():
         best, sentences = audit.reasons(order, "room", names)
         assert best == "size explains most of it: 10.0 of 16.0 points (95% 9.0 to 12.0)"
         assert sentences == [
-            f"{best}; 6.0 left (95% 4.0 to 7.0)",
-            f"shape {UNSURE}: 11.0 of 16.0 points (95% 2.0 to 20.0); 5.0 left (95% -4.0 to 14.0)",
-            f"tone {PART}: 2.0 of 16.0 points (95% 0.4 to 4.0); 14.0 left (95% 12.0 to 15.6)",
+            f"{best}; left 6.0 (4.0 to 7.0)",
+            f"shape {UNSURE}: 11.0 of 16.0 points (95% 2.0 to 20.0); left 5.0 (-4.0 to 14.0)",
+            f"tone {PART}: 2.0 of 16.0 points (95% 0.4 to 4.0); left 14.0 (12.0 to 15.6)",
             "explains less than half, if any: camera",
             "undecided: lighting",
             "could not be tried (too few boxes a value): lens, photographer",
