@@ -169,6 +169,21 @@ def test_where_nothing_is_planted_a_gap_is_named_in_about_one_of_twenty():
     assert np.mean(alarms) < 0.15
 
 
+def test_a_fault_of_all_classes_counts_as_named_where_their_mean_is():
+    """Not where one of them is: counted again, trial by trial, from the AP of the same deals."""
+    matches, classes, [light] = prepared(world(150), "light")
+    chance = dealt(matches, [light])
+    null = audit.by_chance(classes, chance, 40)
+    table = audit.named(classes, KINDS, [light], null, chance, [0.1], 20).set_index("class")
+    chance, rng = dealt(matches, [light]), np.random.default_rng(0)
+    again = [next(chance)[0] for _ in range(40 + 2 * 20 + 20)][-20:]
+    rows = []
+    for one in again:
+        gaps, lowest = audit.planted(classes, one, light.values.index("dim"), 0.1, rng)
+        rows.append(((gaps - null.mean[0]) / null.deviation[0] > null.cut) & lowest)
+    assert table.loc["all classes", "named"] == np.sum(rows, 0)[0] < np.any(rows, 1).sum()
+
+
 def test_each_deal_is_held_against_the_others():
     """The deviations of a deal by the mean and deviation of all but it, one after another."""
     matches, classes, attributes = prepared(world(80), "light", "site")
