@@ -364,8 +364,7 @@ def _checked(boxes, images, path: Path, notes: Counter, noun: str) -> pd.DataFra
         outside = (numbers[:, 2:4] <= 0).any(1) | (numbers[:, 0] >= width)
         outside |= numbers[:, 1] >= height
         notes[f"of {of} lay outside of the image: counted, as for COCO"] += outside.sum()
-    flat = "false positives" if noun == "detections" else "never found"
-    notes[f"of {of} had no area: {flat}, as for COCO"] += (sides == 0).sum()
+    notes[f"of {of} had no area: never matched, as for COCO"] += (sides == 0).sum()
     twice = boxes.duplicated(["image", "category", *values]).sum()
     notes[f"of {of} came twice: each counts"] += twice
     return boxes

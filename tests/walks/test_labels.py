@@ -151,7 +151,7 @@ def half(labels, results):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (box(0, x2=270), "1 of 24 boxes had no area: never found, as for COCO"),
+        (box(0, x2=270), "1 of 24 boxes had no area: never matched, as for COCO"),
         (box(1, x1=5000, x2=5100), "1 of 24 detections lay outside of the image: counted"),
         (lambda a, _: to_all(a, score=lambda _: 0.5), "24 boxes have a 'score', as predictions do"),
         (
