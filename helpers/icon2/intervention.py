@@ -40,9 +40,17 @@ def observed(
 
 
 def detections(detector: Detector, images: np.ndarray) -> pd.DataFrame:
-    """What a detector finds in pictures of the street, the classes as numbers."""
-    table = detectors.detect(detector, torch.from_numpy(images))
-    return table.assign(category=pd.Index(street.KINDS).get_indexer(table["category"]))
+    """What a detector finds in pictures of the street, the classes as numbers; kept."""
+
+    def find() -> tuple[dict, dict]:
+        table = detectors.detect(detector, torch.from_numpy(images))
+        numbers = pd.Index(street.KINDS).get_indexer(table["category"])
+        return dict(table.assign(category=numbers)), {}
+
+    decides = {"detector": detector.identity, "code": detectors.DETECTING.digest()}
+    folder = store.networks() / "detections"
+    kept = store.arrays("detections", folder, find, images=images, **decides)[1]
+    return pd.DataFrame(kept)[["image", "category", *detectors.CORNERS, "score"]]
 
 
 def swapped(own: Frames, other: Frames, resamples: int = 200) -> dict[str, np.ndarray]:
