@@ -110,6 +110,29 @@ def test_auc_is_mann_whitneys_and_what_follows_the_reliance_is_spearmans():
         assert table.loc[sweep.ALL, column] == pytest.approx(table.loc[[*CLASSES], column].mean())
 
 
+def test_one_measure_is_better_by_the_areas_difference_with_obuchowskis_error():
+    """Clustered ROC curves (*Biometrics* 53, 1997): a pair's contexts and twins belong together."""
+    worlds = five(made(told)).query("context_class == 'bench'")
+    noise = np.random.default_rng(1).normal(0, 3, len(worlds))
+    worlds = worlds.assign(**{MEASURES[1]: worlds[MEASURES[0]] + noise})
+    ours, places = sweep.better(worlds, *MEASURES[:2]), []
+    for measure in MEASURES[:2]:
+        rows = worlds.set_index("pair")
+        planted, clean = rows.query("dose >= .5")[measure], rows.query("world == 'twin'")[measure]
+        wins = (planted.to_numpy()[:, None] > clean.to_numpy()).astype(float)
+        places.append(
+            [pd.Series(wins.mean(1), planted.index), pd.Series(wins.mean(0), clean.index)]
+        )
+    x, y = (one - other for one, other in zip(*places, strict=True))
+    gap = x.mean()
+    sums = pd.DataFrame({"x": (x - gap) / len(x), "y": (y - gap) / len(y)}).fillna(0).sum(axis=1)
+    pairs = worlds["pair"].nunique()
+    error = np.sqrt(pairs / (pairs - 1) * (sums**2).sum())
+    half = error * scipy.stats.t.ppf(0.975, pairs - 1)
+    assert ours.estimate == pytest.approx(gap) and ours.estimate > 0.05
+    assert ours[1:] == pytest.approx((gap - half, gap + half), rel=0.05)
+
+
 def test_changes_are_larger_in_biased_worlds_by_context():
     change = twins.changes(five(made(opposite)), MEASURES[:1]).set_index("context_class")
     assert change.loc["bench", "low"] > 0 > change.loc["plane", "high"]
