@@ -20,7 +20,6 @@ A_CONTEXT, A_PAGE = "false alarms by context", "false alarms by page"
 ALL = "mean of the contexts"
 # of the comparisons without a reference the best on six pairs that were not recorded
 BEST = "context alone, logits, less other contexts"
-SIMPLEST = "mean colour, decisions, raw"  # the strongest of the simpler looks
 
 
 def by_pair(worlds: pd.DataFrame, column: str) -> np.ndarray:
@@ -66,23 +65,6 @@ def told_apart(worlds: pd.DataFrame, measures: Sequence[str], truth: str = "dose
         planted = relied > np.quantile(relied[..., 1], 0.95, axis=0)[:, None]
     nothing = ~planted if truth != "dose" else dose <= dose.min()
     return _by_context(worlds, measures, "auc", _curve, planted, nothing)
-
-
-def better(worlds: pd.DataFrame, first: str, second: str) -> stats.Interval:
-    """How much larger the AUC (:func:`told_apart`, mean of the contexts) is by one measure, with
-    the error of the jackknife over pairs: no draws, which would decide where an end is near 0."""
-    dose = by_pair(worlds, "dose")
-    truths = dose >= PLANTED, dose <= dose.min()
-    values = np.stack([by_pair(worlds, first), by_pair(worlds, second), *truths], -1)[:, None]
-
-    def difference(pairs: np.ndarray) -> float:
-        of = np.moveaxis(pairs, 2, 0)
-        areas = ([_curve([one[..., [k, 2, 3]]]) for one in of] for k in (0, 1))
-        return float(np.subtract(*map(np.mean, areas)))
-
-    without = [difference(np.delete(values, pair, 0)) for pair in range(len(values))]
-    error = float(np.std(without) * np.sqrt(len(values) - 1))
-    return stats.Mean(difference(values), error, len(values) - 1).interval()
 
 
 def _curve(arrays: list[np.ndarray]) -> float:

@@ -77,8 +77,8 @@ def of_analysis(analysis: Analysis, null: pd.DataFrame, planted: bool) -> list[E
     few = analysis.cells().query("`class` in @FEW")
     if len(few):
         estimates.append(Estimate("icon2/support", (round(100 * (~few.estimable).mean()),) * 3))
-    estimates = [Estimate(e.claim, note=PLANTED) for e in estimates] if planted else estimates
-    return estimates + _control(analysis)
+    known = [Estimate(e.claim, note=PLANTED) if planted else e for e in estimates]
+    return known + _control(analysis)
 
 
 def _incomes(analysis: Analysis) -> list[Estimate]:
