@@ -152,8 +152,7 @@ def test_of_other_classes_each_context_has_a_verdict_by_its_flips(collection):
     images = papers_images(collection, {}, "flip_share")
     half = (images["object"] + images["training"]) % 2
     images["flip_share"] = images["context_class"].map(always).fillna(half)
-    made = [one for one in claims.of_mosaics(images, collection) if one.of]
-    ours = {(one.claim, one.of["context"]): one for one in made}
+    ours = {(one.claim, one.of["context"]): one for one in claims.of_mosaics(images, collection)}
     more = {name: ours["suite/contexts/flips/more", name].interval for name in ("sky", "table")}
     assert more["sky"][0] == pytest.approx(1 - (0 + 0.5 + 0.5) / 3, abs=0.02)
     judged = judge("03", ours.values()).set_index(["id", "of"])["verdict"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.anova import anova_lm
 
 from helpers import stats
-from helpers.stats.smallest import largest, share, smallest
+from helpers.stats.smallest import largest, smallest
 
 
 @pytest.fixture(autouse=True)
@@ -265,13 +265,3 @@ def test_the_largest_is_the_smallest_of_the_negated_and_one_alone_is_itself():
     assert value <= high and low <= value
     [one] = of_normals([0.3], [0.2])
     assert smallest([one]) == largest([one]) == one(0.95)
-
-
-@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
-def test_a_share_of_another_level_is_wilsons_at_that_level(level):
-    values = np.arange(30) < 11
-    p, t = 11 / 30, scipy.stats.t.ppf((1 + level) / 2, 29)
-    z, error = scipy.stats.norm.ppf((1 + level) / 2), np.sqrt(values.var(ddof=1) / 30)
-    trials = p * (1 - p) / error**2 * (z / t) ** 2
-    ours = share(values, level)
-    assert ours[1:] == pytest.approx(wilson_by_hand(p * trials, trials, z))

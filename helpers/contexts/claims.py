@@ -14,7 +14,7 @@ from helpers.contexts.effects import BARS, signed
 from helpers.data import Collection
 from helpers.models.experiment import SETS
 from helpers.stats import Estimate
-from helpers.stats.smallest import largest, share, smallest
+from helpers.stats.smallest import largest, smallest
 from helpers.worlds.pictures import CONTEXT_OF
 
 CLASS_OF = {context: name for name, context in CONTEXT_OF.items()}  # the paper's contexts
@@ -93,7 +93,7 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
     if predictions["test_set"].nunique() < 2:
         return []
     rights, estimates = effects.grids(predictions, *BARS), []
-    gap = partial(partial, effects.contrast, rights)
+    gap = partial(partial, effects.contrast, rights, shares=True)
     for claim, several in ACCURACIES.items():
         if there := [gap(weights) for weights in several if set(weights) <= set(rights)]:
             estimates.append(Estimate(claim, smallest(there)))
@@ -107,34 +107,30 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
 
 def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:
     """Section 3 in the paper's own quantities (notebook 03); contexts by their classes."""
+    if not collection.has_the_papers_classes():
+        shares, estimates = effects.grids(images, "flip_share", effects.PAIR), []
+        for label in images["context_class"].unique():
+            ends = stats.share([shares[pair] for pair in shares if pair[0] == label])
+            of = {"context": collection.context_of[label], "context_class": label}
+            estimates.append(Estimate("suite/contexts/flips/most", ends, of))
+            estimates += _more("suite/contexts/flips/more", label, shares, collection)
+        return estimates
     images = images.assign(kept=images["kept"] / images["mosaics"])
     measures = "flip_share", "drop", "mosaic_distance", "kept"
     flips, drops, distances, kept = (effects.grids(images, of, effects.PAIR) for of in measures)
-    every = smallest([stats.mean(drop).interval for drop in drops.values()])
-    every = [Estimate("contexts/every-pair", every)]
-    if not collection.has_the_papers_classes():
-        for label in images["context_class"].unique():
-            ends = stats.share([flips[pair] for pair in flips if pair[0] == label])
-            of = {"context": collection.context_of[label], "context_class": label}
-            every.append(Estimate("suite/contexts/flips/most", ends, of))
-            every += _more("suite/contexts/flips/more", label, flips, collection)
-        return every
-    mugs = [stats.mean(distances[of, "mug"]).interval for of in ("plane", "bench")]
     estimates = {
-        "hydrants-move-least": largest(_others(drops, "plane", "bench", "mug")),
-        "hydrants-farthest": smallest(_others(distances, "plane", "bench")),
-        "hydrants-flip-least": largest(_others(flips, "bench")),
-        "hydrants-flip-most": smallest(_others(flips, "mug")),
+        "hydrants-move-least": max(_less(drops, c, side=-1) for c in ("plane", "bench", "mug")),
+        "hydrants-farthest": min(_less(distances, c, side=1) for c in ("plane", "bench")),
+        "hydrants-flip-least": _less(flips, "bench", side=-1),
+        "hydrants-flip-most": _less(flips, "mug", side=1),
         "hydrants-kept": stats.share(kept["plane", "fire hydrant"]),
         "planes-on-road": _less(flips, "fire hydrant", "plane"),
-        "road-few": largest([partial(share, flips[p]) for p in flips if p[0] == "fire hydrant"]),
-        "mugs-across": largest(mugs),
     }
     for first, second in (("park", "sky"), ("sky", "wood"), ("wood", "road")):
         sides = ([pair for pair in flips if pair[0] == CLASS_OF[c]] for c in (first, second))
-        stronger = effects.contrast(flips, signed(*sides), scaled=False)
+        stronger = effects.contrast(flips, signed(*sides), shares=True, scaled=False)
         estimates[f"stronger/{first}-{second}"] = stronger
-    return every + [Estimate(f"contexts/{claim}", ends) for claim, ends in estimates.items()]
+    return [Estimate(f"contexts/{claim}", interval) for claim, interval in estimates.items()]
 
 
 def _more(claim: str, label: str, of: Mapping, collection: Collection) -> Iterator[Estimate]:
@@ -142,20 +138,16 @@ def _more(claim: str, label: str, of: Mapping, collection: Collection) -> Iterat
     sides = [[pair for pair in of if (pair[0] == label) == mine] for mine in (True, False)]
     if sides[1]:
         named = {"context": collection.context_of[label], "context_class": label}
-        yield Estimate(claim, effects.contrast(of, signed(*sides)), named)
+        yield Estimate(claim, effects.contrast(of, signed(*sides), shares=True), named)
 
 
-def _less(groups: Mapping, of: str, name: str = "fire hydrant") -> stats.Interval:
-    """A mean share less that of the others beside the same context."""
+def _less(groups: Mapping, of: str, name: str = "fire hydrant", *, side: int = 0) -> stats.Interval:
+    """A mean share less that of the others beside the same context; or, of any measure, of that
+    next to it: of the others the least (`side` -1) or the most (1)."""
     others = [pair for pair in groups if pair[0] == of and pair[1] != name]
-    return effects.contrast(groups, signed([(of, name)], others))
-
-
-def _others(groups: Mapping, *contexts: str) -> list[partial]:
-    """Fire hydrants less each other object beside each of the contexts: intervals by level."""
-    pairs = [pair for pair in groups if pair[0] in contexts and pair[1] != "fire hydrant"]
-    gaps = [{(pair[0], "fire hydrant"): 1, pair: -1} for pair in pairs]
-    return [partial(effects.contrast, groups, gap, shares=False) for gap in gaps]
+    if side:
+        others = [max(others, key=lambda pair: side * groups[pair].mean())]
+    return effects.contrast(groups, signed([(of, name)], others), shares=not side)
 
 
 def of_pasting(logits: Mapping, mosaics, pasted, collection: Collection) -> list[Estimate]:
@@ -181,12 +173,6 @@ def of_pasting(logits: Mapping, mosaics, pasted, collection: Collection) -> list
         ours = pasted.groupby(effects.PAIR)["taken_share"].mean()[theirs.index]
         estimates |= {
             "contexts/pasted/sky": _less(taken, "plane"),
-            "contexts/pasted/sky-most": smallest(
-                [partial(share, taken["plane", of]) for of in ("bench", "mug")]
-            ),
-            "contexts/pasted/park": smallest(
-                [partial(share, taken[p]) for p in taken if p[0] == "bench"]
-            ),
             "contexts/pasted/road": stats.share(road),
             "contexts/pasted/wood": stats.mean(wood, [-1, *[1 / 3] * 3], shares=True).interval(),
             "contexts/consistent": effects.agreement(

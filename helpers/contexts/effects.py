@@ -95,7 +95,7 @@ def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
     return counts.reset_index().merge(intervals(images, PAIR, OF_PAIRS), on=PAIR)
 
 
-def contrast(groups: Mapping, weights: Mapping, level=0.95, *, shares=True, scaled=True):
+def contrast(groups: Mapping, weights: Mapping, level=0.95, *, shares: bool, scaled=True):
     """A weighted sum of means of :func:`grids` by pairs: image by image within a pair's second.
     Images that all say the same leave as much doubt as shares do: `scaled`, times the weight."""
     sums, scales = [], []
