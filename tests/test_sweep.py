@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
@@ -115,7 +116,10 @@ def test_one_measure_is_better_by_the_areas_difference_with_obuchowskis_error():
     worlds = five(made(told)).query("context_class == 'bench'")
     noise = np.random.default_rng(1).normal(0, 3, len(worlds))
     worlds = worlds.assign(**{MEASURES[1]: worlds[MEASURES[0]] + noise})
-    ours, places = twins.better(worlds, *MEASURES[:2]), []
+    lesson = nbformat.read(store.root() / "notebooks/05b_dose_and_worlds.ipynb", as_version=4)
+    [cell] = [cell for cell in lesson.cells if cell.id == "05b-better"]
+    exec(cell.source, space := {**vars(sweep), "sweep": sweep})
+    ours, places = space["better"](worlds, *MEASURES[:2]), []
     for measure in MEASURES[:2]:
         rows = worlds.set_index("pair")
         planted, clean = rows.query("dose >= .5")[measure], rows.query("world == 'twin'")[measure]

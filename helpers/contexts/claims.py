@@ -2,7 +2,7 @@
 table has: those that the arguments can give, and of the paper's own classes where the collection
 has these. `images` and `pasted` are by `effects.per_image`, None where not made."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -14,7 +14,6 @@ from helpers.contexts.effects import BARS, signed
 from helpers.data import Collection
 from helpers.models.experiment import SETS
 from helpers.stats import Estimate
-from helpers.stats.smallest import largest, smallest
 from helpers.worlds.pictures import CONTEXT_OF
 
 CLASS_OF = {context: name for name, context in CONTEXT_OF.items()}  # the paper's contexts
@@ -88,6 +87,20 @@ ACCURACIES = {
 }
 
 
+def smallest(several: Sequence[Callable], level: float = 0.95) -> np.ndarray:
+    """The smallest of several numbers, its low and its high end, from their intervals by level.
+    All lie above the lowest low end; high ends share the error (Bonferroni), as any may be it."""
+    ends = np.min([one(level) for one in several], axis=0)
+    ends[2] = min(one(1 - (1 - level) / len(several))[2] for one in several)
+    return ends
+
+
+def largest(several: Sequence[Callable], level: float = 0.95) -> np.ndarray:
+    """The largest, in the same way."""
+    turned = [lambda level, one=one: -np.array(one(level))[[0, 2, 1]] for one in several]
+    return -smallest(turned, level)[[0, 2, 1]]
+
+
 def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
     """Section 2.1.3 on the models and sets of `effects.predictions` (notebook 02)."""
     if predictions["test_set"].nunique() < 2:
@@ -96,12 +109,12 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
     gap = partial(partial, effects.contrast, rights, shares=True)
     for claim, several in ACCURACIES.items():
         if there := [gap(weights) for weights in several if set(weights) <= set(rights)]:
-            estimates.append(Estimate(claim, smallest(there)))
+            estimates.append(Estimate(claim, tuple(smallest(there))))
     if set(_outside("model")) <= set(rights):
         own, *others = (_outside(f"model-{name}") for name in ("WB", "C", "NC"))
         each = [[gap({mine: 1, bar: -1}) for bar in other] for other in others for mine in own]
         least = smallest([partial(largest, one) for one in each])  # the other's worst set
-        estimates.append(Estimate("contexts/only-consistent", least))
+        estimates.append(Estimate("contexts/only-consistent", tuple(least)))
     return estimates
 
 
