@@ -132,6 +132,8 @@ def _feed(digest, value, where: str) -> None:
         value = value.item()
     if hasattr(value, "detach"):  # a tensor, without importing torch
         value = value.detach().cpu().numpy()
+    if hasattr(value, "state_dict"):  # a torch module: what it computes, and its weights
+        value = [str(value), value.state_dict()]
     if is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     if value is None or isinstance(value, bool | int | float | str | bytes):

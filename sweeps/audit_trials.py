@@ -75,9 +75,10 @@ def world(seed: int) -> dict[str, np.ndarray]:
     return kept(network, images, y, [*model.scenes(seed).values()], seed)
 
 
-def partition(of: dict, rng) -> tuple[dict, dict, dict]:
+def partition(of: dict, rng, any_context: bool) -> tuple[dict, dict, dict]:
     """The suspects of an audit by kind; those of its reader's head, which has other photographs;
-    and those of a head that has the audit's own."""
+    and those of a head that has the audit's own (any context, a mark, is planted with others than
+    those that ask)."""
     y, every = of["y"], np.arange(len(of["y"]))
     order = [rng.permutation(np.flatnonzero(y == c)) for c in np.unique(y)]
     mine, other = (np.concatenate([o[s] for o in order]) for s in np.split(every[:EACH], [AUDITED]))
@@ -87,14 +88,15 @@ def partition(of: dict, rng) -> tuple[dict, dict, dict]:
     alone = of["alone"][:, parts[2:]].reshape(len(of["alone"]), -1, *of["alone"].shape[3:])
     every_plant = of["framed"][:, :, parts[:2]]
 
-    def suspects(who, planted) -> dict:
+    def suspects(who, planted, framed) -> dict:
         contexts = planting.Contexts(y[who], planted[who], ask[who], alone)
-        return {
-            "context": contexts,
-            "mark": planting.Marks(y[who], of["plain"][who], of["marked"][who]),
-        }
+        which = np.random.default_rng(len(who)).integers(framed.shape[1], size=len(y))
+        marked = [of["marked"], framed[every, which][:, None]][: 1 + any_context]
+        marked = np.concatenate(marked, 1)[who]
+        return {"context": contexts, "mark": planting.Marks(y[who], of["plain"][who], marked)}
 
-    return suspects(mine, plant), suspects(other, every_plant), suspects(mine, every_plant)
+    readers = ((who, every_plant, plant[:, :, 0]) for who in (other, mine))
+    return suspects(mine, plant, ask), *(suspects(*one) for one in readers)
 
 
 CELLS = [  # kind, dose, whose photographs the reader's head has
@@ -159,11 +161,9 @@ def kinds(network) -> dict[str, Heads]:
 
 
 def readers(of: dict, seed: int, heads: Heads) -> list[dict]:
-    """A row a cell and recipe: what an audit of a reader's head says. Noise for heads of other
-    kinds than `linear` is up to half a unit of sharpness less than a page's, to share calibrations.
-    """
+    """A row a cell and recipe: what an audit of a reader's head says."""
     rng, rows, known = np.random.default_rng(seed), [], {}
-    audit, others, own_photographs = partition(of, rng)
+    audit, others, own_photographs = partition(of, rng, heads.train is linear)
     plain, classes = audit["mark"], of["y"].max() + 1
     fit = heads.fit(plain.y, plain.plain)
 
@@ -171,7 +171,7 @@ def readers(of: dict, seed: int, heads: Heads) -> list[dict]:
         limit = np.inf
         if heads.train is not linear:
             sharp = planting.sharpness(answer(plain.plain), plain.y)
-            limit = np.ceil(2 * planting.sharp_enough(audit[which], fit, sharp, seed)) / 2
+            limit = planting.sharp_enough(audit[which], fit, sharp, seed)
         if (which, limit) not in known:
             mine = replace(fit, limit=limit)
             known[which, limit] = planting.calibrate(audit[which], mine, seed, **heads.counts)
@@ -186,7 +186,7 @@ def readers(of: dict, seed: int, heads: Heads) -> list[dict]:
             if dose and kind == "context":
                 own = rng.permutation(classes)
             elif dose:
-                own[rng.integers(classes)] = rng.integers(len(planting.MARKS))
+                own[rng.integers(classes)] = rng.integers(plain.marked.shape[1])
             x = seen.train(who, own, dose, rng)
             answer = heads.train(x, seen.y, classes, recipe, rng)
             calibration = calibration_for(which, answer)
@@ -205,6 +205,8 @@ def readers(of: dict, seed: int, heads: Heads) -> list[dict]:
             if dose:
                 row |= {"found": pair[planted].mean(), "found on the page": page[planted].mean()}
                 row["promised"] = np.nan if promised is None else promised.mean()
+            if kind == "mark" and heads.train is linear:
+                row["mark"] = [*planting.MARKS, planting.ANY][own.max()] if dose else ""
             row["flagged"] = json.dumps(np.argwhere(pair).tolist() if kind == "plain" else [])
             rows.append(row)
     return rows
@@ -220,6 +222,11 @@ def summary(about: dict, rows: pd.DataFrame) -> pd.DataFrame:
                 of, share = len(some), some[name].astype(float).mean()
                 if share == share:
                     told.append((recipe, name, of, share, *wilson(share * of, of)))
+        for mark, some in (
+            part.groupby("mark") if dose and kind == "mark" and "mark" in part else ()
+        ):
+            of, share = len(some), some["found"].astype(float).mean()
+            told.append(("all", f"found: {mark}", of, share, *wilson(share * of, of)))
         for name in ("equivalent dose", "promised"):
             value = part[name]
             told.append(("all", name, n, value.mean(), *value.quantile([0.05, 0.95])))

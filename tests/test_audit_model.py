@@ -4,6 +4,7 @@ import copy
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from helpers import focus, store
-from helpers.audit import command, gate, maps, model, planting, retraining
+from helpers.audit import calibrations, command, gate, maps, model, planting, retraining
 from helpers.explain import explain
 from helpers.models import build as build_model
 from sweeps import audit_trials
@@ -186,13 +187,11 @@ def test_the_null_of_each_suspect_is_by_brute_force_the_mean_of_heads_on_halves(
 
 
 def test_the_equivalent_dose_lies_between_heads_of_known_doses():
-    plans = np.array([[0, -1], [-1, 1]])
-    planted = {
-        d: (np.full((2, 1, 2, 2), v), plans) for d, v in ((0.25, 1.0), (0.5, 3.0), (1.0, 4.0))
-    }
+    plans = np.array([[[0, -1], [-1, 1]]] * 3)
+    planted = np.array([1.0, 3.0, 4.0]).reshape(3, 1, 1, 1, 1) * np.ones((1, 2, 1, 2, 2))
     zero, one = np.zeros((1, 2, 2)), np.ones((1, 2, 2))
     unplanted = np.linspace(0, 2.1, 100).reshape(25, 1, 2, 2)
-    of = planting.Calibration(zero, one, planted, unplanted, np.array([2.0]), 2.0)
+    of = planting.Calibration(zero, one, planted, plans, unplanted, np.array([2.0]), 2.0)
     value, low, high = planting.equivalent_dose(of, np.array([[[-1, 2.0], [3.5, 9.0]]]))
     np.testing.assert_allclose(value, [[0, 0.375], [0.75, 1]])
     assert (low <= value).all() and (value <= high).all()
@@ -266,6 +265,35 @@ def test_only_what_was_trained_is_trained_anew_and_the_rest_is_as_it_was():
     assert sharp[2] < sharp[1], "noise was added"
 
 
+def test_a_calibration_is_kept_for_another_head_and_made_anew_for_another_start(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+    counts = {"nulls": 4, "halvings": 1, "unseen": 2, "heads": 2}
+    made = calibrations.calibrated(AUDIT, FIT, 0, counts)
+    wanted = planting.calibrate(AUDIT, FIT, 0, **counts)
+    for name, of in vars(wanted).items():
+        np.testing.assert_array_equal(getattr(made, name), of)
+    layer = nn.Linear(AUDIT.ask.shape[-1], 3)
+    start = nn.Sequential(layer), "0", (), 1.0
+    part = retraining.Retraining(AUDIT.y, AUDIT.ask[:, 0], np.inf, start, ((0.01, 2),))
+    own = calibrations.calibrated(AUDIT, part, 0, counts)
+    monkeypatch.setattr(planting, "calibrate", None)  # what is kept is not made again
+    for fit, before in ((FIT, made), (part, own)):
+        again = calibrations.calibrated(AUDIT, fit, 0, counts)
+        np.testing.assert_array_equal(again.planted, before.planted)
+    layer.weight.data += 1
+    for another in (part, replace(FIT, limit=2.0), replace(FIT, plain=FIT.plain + 1)):
+        with pytest.raises(TypeError, match="NoneType"):
+            calibrations.calibrated(AUDIT, another, 0, counts)
+
+
+def test_a_photograph_in_any_context_stands_in_one_that_is_dealt():
+    framed = [torch.arange(40 * k, 40 * k + 40, dtype=torch.uint8) for k in range(4)]
+    made = planting.in_any([of.reshape(40, 1, 1, 1) for of in framed], 0).ravel()
+    assert (made % 40 == torch.arange(40)).all() and (made // 40).unique().tolist() == [0, 1, 2, 3]
+
+
 def test_what_a_layer_sees_is_kept_for_another_head(folder, monkeypatch):
     monkeypatch.setattr(retraining, "LONGEST", np.inf)  # a busy machine would refuse
     network, images, *_ = read(folder)
@@ -285,7 +313,7 @@ def test_what_a_layer_sees_is_kept_for_another_head(folder, monkeypatch):
 def test_z_is_the_larger_of_the_methods_and_a_page_names_what_benjamini_and_hochberg_do():
     mean, spread = np.array([[[1.0]], [[2.0]]]), np.array([[[2.0]], [[1.0]]])
     unplanted = np.array([[0, -1], [1, 0], [-2, 2], [3, 3.0]]).reshape(4, 2, 1, 1)
-    of = planting.Calibration(mean, spread, {}, unplanted, np.array([3, 3]), 3)
+    of = planting.Calibration(mean, spread, 0, 0, unplanted, np.array([3, 3]), 3)
     z = of.most(np.array([[[[4.0]], [[3.0]]], [[[1.0]], [[4.5]]]]))
     np.testing.assert_allclose(z.ravel(), [1.5, 2.5])
     np.testing.assert_allclose(planting.chance(of, z).ravel(), [3 / 5, 2 / 5])
@@ -319,7 +347,7 @@ def test_classes_that_no_output_is_named_for_are_refused_with_a_table_to_correct
     known = network.input._replace(classes=("a red", "a red kite", "grass"))
     network = model.Network(network.model, known, 32, "mine")
     named = model.matched(rows, network, 3)
-    with pytest.raises(ValueError, match=r"named b green, c blue.*--classes"):
+    with pytest.raises(ValueError, match=r"named b green, c blue.*CLASSES="):
         model.unmatched(named, network, folder)
     table = pd.read_csv(folder / "classes.csv", keep_default_na=False)
     assert list(table["outputs"]) == ["0", "", ""]

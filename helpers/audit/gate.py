@@ -47,7 +47,7 @@ def gate(network, images, y, outputs, answers) -> list[str]:
     sentence = f"{k} of {n} images are recognised ({k / n:.0%}; chance gives {chance:.0%})."
     rng = np.random.default_rng(0)
     few = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:10] for c in np.unique(y)])
-    better = [f"{cause} ({share:.0%})" for cause, share in
+    better = [f"{cause} ({share:.0%} of {len(few)})" for cause, share in
               causes(network, images[few], y[few], outputs, answers[few]).items()
               if share > right[few].mean() + 0.2]  # fmt: skip
     if better:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from .planting import centred, framed, halves, marked
+from .planting import ANY, centred, framed, halves, marked
 from .retraining import pooled
 from ..data.grids import grid
 from ..explain import cam, layers
@@ -89,7 +89,8 @@ def without_and_with(suspects, fit, kind, c, k, spared, count, rng) -> torch.Ten
 def region_of(kind, suspect, size) -> torch.Tensor:
     """Where a suspect is in an image of this size, bool (H, W): a colour cast is nowhere."""
     black = torch.zeros(1, 3, size, size, dtype=torch.uint8)
-    made = framed(black, black + 255) if kind == "context" else marked(black, suspect)
+    around = kind == "context" or suspect == ANY
+    made = framed(black, black + 255) if around else marked(black, suspect)
     return (made[0] > 0).any(0)
 
 

@@ -252,7 +252,7 @@ def unmatched(table: pd.DataFrame, network: Network, folder: Path) -> None:
     near = [f"{n} may be {c} ({known[c]})" for n in lost["class"] for c in known if n in c][:4]
     raise ValueError(
         f"No output of {network.name} is named {listed(lost['class'])}. {'; '.join(near)} Write "
-        f'the outputs\' numbers into {file} (several with ";"), and add ASK="--classes {file}".'
+        f'the outputs\' numbers into {file} (several with ";"), and give CLASSES={file}.'
     )
 
 

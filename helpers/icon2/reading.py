@@ -352,19 +352,19 @@ def _checked(boxes, images, path: Path, notes: Counter, noun: str) -> pd.DataFra
             f"{path.name}: no corner of its {len(boxes):,} {noun} is beyond {reach:.3g}: they are "
             "shares of the image; multiply them by its sides"
         )
+    of = f"{len(boxes):,} {noun}"
     if {"width", "height"} <= {*images}:
         width, height = (images[name].to_numpy()[boxes["image"]] for name in ("width", "height"))
         beyond = (numbers[:, 2] > 1.02 * width) | (numbers[:, 3] > 1.02 * height)
         if beyond.mean() > 0.2:
             raise DetectionDataError(
-                f"{path.name}: {beyond.sum():,} of {len(boxes):,} {noun} end outside of their "
-                "image: COCO's bbox is x, y, width, height, a CSV has the corners x1, y1, x2, y2"
+                f"{path.name}: {beyond.sum():,} of {of} end outside of their image: COCO's bbox is "
+                "x, y, width, height, a CSV has the corners x1, y1, x2, y2"
             )
         outside = (numbers[:, 2:4] <= 0).any(1) | (numbers[:, 0] >= width)
         outside |= numbers[:, 1] >= height
-        notes[f"{noun} lie outside of their image: they count, as for COCO"] += int(outside.sum())
-    flat = "are false positives" if noun == "detections" else "can never be found"
-    notes[f"{noun} have no area: they {flat}, as for COCO"] += int((sides == 0).sum())
-    twice = boxes.duplicated(["image", "category", *values])
-    notes[f"{noun} are there twice: each of them counts"] += int(twice.sum())
+        notes[f"of {of} lay outside of the image: counted, as for COCO"] += outside.sum()
+    notes[f"of {of} had no area: never matched, as for COCO"] += (sides == 0).sum()
+    twice = boxes.duplicated(["image", "category", *values]).sum()
+    notes[f"of {of} came twice: each counts"] += twice
     return boxes

@@ -151,12 +151,18 @@ def half(labels, results):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (box(0, x2=270), "1 boxes have no area: they can never be found, as for COCO"),
-        (box(1, x1=5000, x2=5100), "1 detections lie outside of their image: they count"),
+        (box(0, x2=270), "1 of 24 boxes had no area: never matched, as for COCO"),
+        (box(1, x1=5000, x2=5100), "1 of 24 detections lay outside of the image: counted"),
         (lambda a, _: to_all(a, score=lambda _: 0.5), "24 boxes have a 'score', as predictions do"),
-        (lambda a, _: a[0]["labels"].append(a[0]["labels"][0]), "1 boxes are there twice"),
+        (
+            lambda a, _: a[0]["labels"].append(a[0]["labels"][0]),
+            "1 of 25 boxes came twice: each counts",
+        ),
         (lambda a, _: a[0].update(labels=None), "1 frames have no list of labels: taken as empty"),
-        (lambda _, b: b[0]["labels"].append(b[0]["labels"][0]), "1 detections are there twice"),
+        (
+            lambda _, b: b[0]["labels"].append(b[0]["labels"][0]),
+            "1 of 25 detections came twice: each counts",
+        ),
         (attribute(weather="Clear "), "'weather' holds 'Clear ' and 'clear': they count as diff"),
         (half, "boxes reach to (1070, 650), detections to (535, 325): is one of them scaled?"),
     ],
@@ -173,7 +179,7 @@ def test_a_box_that_is_right_in_a_larger_frame_is_told_in_the_usual_one(tmp_path
         score(1.0000001)(labels, results)  # rounded
 
     larger = {"size": {"width": 1920, "height": 1080}}
-    told = "1 boxes lie outside of their image: they count, as for COCO"
+    told = "1 of 24 boxes lay outside of the image: counted, as for COCO"
     assert told not in read(tmp_path, lambda *both: wide(*both, **larger)).report
     assert told in read(tmp_path, wide).report
 
