@@ -1,6 +1,7 @@
 """`helpers.stats` against scipy, statsmodels, loops and simulations."""
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.anova import anova_lm
 
 from helpers import stats
+from helpers.contexts.claims import largest, smallest
 
 
 @pytest.fixture(autouse=True)
@@ -224,3 +226,42 @@ def test_the_interval_of_a_rank_correlation_covers():
         ends = stats.spearman(x, rho * x + np.sqrt(1 - rho**2) * e)
         hits += ends.low <= true <= ends.high
     assert 0.92 <= hits / 500 <= 0.985
+
+
+def of_normals(values, errors):
+    """Normal intervals of each value, by level."""
+    z = cache(lambda level: scipy.stats.norm.ppf((1 + level) / 2))
+    pairs = zip(values, errors, strict=True)
+    return [lambda level, x=x, e=e: (x, x - z(level) * e, x + z(level) * e) for x, e in pairs]
+
+
+def test_what_says_that_one_of_nine_lies_below_is_wrong_as_often_as_bonferroni_says():
+    """All nine are 0. With its own whisker the smallest lies below in 1 - .975**9, one of five."""
+    rng, below, alone = np.random.default_rng(3), 0, 0
+    for _ in range(4000):
+        nine = of_normals(rng.normal(size=9), np.ones(9))
+        below += smallest(nine)[2] < 0
+        alone += min(one(0.95) for one in nine)[2] < 0
+    assert below / 4000 == pytest.approx(1 - (1 - 0.025 / 9) ** 9, abs=0.008)
+    assert alone / 4000 == pytest.approx(1 - 0.975**9, abs=0.025)
+
+
+def test_what_says_that_all_lie_above_is_wrong_in_one_of_forty_however_sure_the_others_are():
+    """One is 0 and doubtful, one .5 and sure: the smaller estimate alone would pass for both."""
+    rng, above, alone = np.random.default_rng(4), 0, 0
+    for _ in range(4000):
+        two = of_normals(rng.normal([0, 0.5], [1, 0.01]), [1, 0.01])
+        above += smallest(two)[1] > 0
+        alone += min(one(0.95) for one in two)[1] > 0
+    assert above / 4000 == pytest.approx(0.025, abs=0.008)
+    assert alone / 4000 == pytest.approx(scipy.stats.norm.sf(0.5), abs=0.03), "three of ten"
+
+
+def test_the_largest_is_the_smallest_of_the_negated_and_one_alone_is_itself():
+    rng = np.random.default_rng(5)
+    values, errors = rng.normal(size=4), rng.uniform(0.1, 2, 4)
+    value, low, high = smallest(of_normals(-values, errors))
+    assert largest(of_normals(values, errors)) == pytest.approx((-value, -high, -low))
+    assert value <= high and low <= value
+    [one] = of_normals([0.3], [0.2])
+    assert tuple(smallest([one])) == tuple(largest([one])) == one(0.95)

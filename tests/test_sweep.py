@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,7 +22,7 @@ from sweeps import context_worlds
 CLASSES = ("bench", "mug", "plane")
 MEASURES = [
     sweep.BEST,
-    sweep.SIMPLEST,
+    "mean colour, decisions, raw",
     "mosaics, flips, raw",
     "pasting, decisions, raw",
     "GradCAM, relevance, raw",
@@ -108,6 +109,33 @@ def test_auc_is_mann_whitneys_and_what_follows_the_reliance_is_spearmans():
         assert ranks.loc[name, "rank_correlation"] == pytest.approx(rho)
     for table, column in ((areas, "auc"), (ranks, "rank_correlation")):
         assert table.loc[sweep.ALL, column] == pytest.approx(table.loc[[*CLASSES], column].mean())
+
+
+def test_one_measure_is_better_by_the_areas_difference_with_obuchowskis_error():
+    """Clustered ROC curves (*Biometrics* 53, 1997): a pair's contexts and twins belong together."""
+    worlds = five(made(told)).query("context_class == 'bench'")
+    noise = np.random.default_rng(1).normal(0, 3, len(worlds))
+    worlds = worlds.assign(**{MEASURES[1]: worlds[MEASURES[0]] + noise})
+    lesson = nbformat.read(store.root() / "notebooks/05b_dose_and_worlds.ipynb", as_version=4)
+    [cell] = [cell for cell in lesson.cells if cell.id == "05b-better"]
+    space = {"several": worlds, "worlds": worlds.assign(trainings=1), "SIMPLER": MEASURES[:2]}
+    exec(cell.source, space := {**vars(sweep), **space, "sweep": sweep})
+    ours, places = space["better"][MEASURES[1]], []
+    for measure in MEASURES[:2]:
+        rows = worlds.set_index("pair")
+        planted, clean = rows.query("dose >= .5")[measure], rows.query("world == 'twin'")[measure]
+        wins = (planted.to_numpy()[:, None] > clean.to_numpy()).astype(float)
+        places.append(
+            [pd.Series(wins.mean(1), planted.index), pd.Series(wins.mean(0), clean.index)]
+        )
+    x, y = (one - other for one, other in zip(*places, strict=True))
+    gap = x.mean()
+    sums = pd.DataFrame({"x": (x - gap) / len(x), "y": (y - gap) / len(y)}).fillna(0).sum(axis=1)
+    pairs = worlds["pair"].nunique()
+    error = np.sqrt(pairs / (pairs - 1) * (sums**2).sum())
+    half = error * scipy.stats.t.ppf(0.975, pairs - 1)
+    assert ours.estimate == pytest.approx(gap) and ours.estimate > 0.05
+    assert ours[1:] == pytest.approx((gap - half, gap + half), rel=0.05)
 
 
 def test_changes_are_larger_in_biased_worlds_by_context():

@@ -2,7 +2,8 @@
 table has: those that the arguments can give, and of the paper's own classes where the collection
 has these. `images` and `pasted` are by `effects.per_image`, None where not made."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -86,23 +87,34 @@ ACCURACIES = {
 }
 
 
+def smallest(several: Sequence[Callable], level: float = 0.95) -> np.ndarray:
+    """The smallest of several numbers, its low and its high end, from their intervals by level.
+    All lie above the lowest low end; high ends share the error (Bonferroni), as any may be it."""
+    ends = np.min([one(level) for one in several], axis=0)
+    ends[2] = min(one(1 - (1 - level) / len(several))[2] for one in several)
+    return ends
+
+
+def largest(several: Sequence[Callable], level: float = 0.95) -> np.ndarray:
+    """The largest, in the same way."""
+    turned = [lambda level, one=one: -np.array(one(level))[[0, 2, 1]] for one in several]
+    return -smallest(turned, level)[[0, 2, 1]]
+
+
 def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
     """Section 2.1.3 on the models and sets of `effects.predictions` (notebook 02)."""
     if predictions["test_set"].nunique() < 2:
         return []
-    rights = effects.grids(predictions, *BARS)
-    accuracy = {bar: right.mean() for bar, right in rights.items()}
-    contrasts = dict(ACCURACIES)
-    if set(_outside("model")) <= set(accuracy):
-        worst = {own: min(_outside(f"model-{own}"), key=accuracy.get) for own in SETS}
-        rival = max(worst["C"], worst["NC"], key=accuracy.get)
-        contrasts["contexts/only-consistent"] = [{worst["WB"]: 1, rival: -1}]
-    estimates = []
-    for claim, several in contrasts.items():  # of several, that of which the sum is smallest
-        there = [weights for weights in several if set(weights) <= set(accuracy)]
-        if there:
-            least = min(there, key=lambda weights: sum(w * accuracy[p] for p, w in weights.items()))
-            estimates.append(Estimate(claim, effects.contrast(rights, least, shares=True)))
+    rights, estimates = effects.grids(predictions, *BARS), []
+    gap = partial(partial, effects.contrast, rights, shares=True)
+    for claim, several in ACCURACIES.items():
+        if there := [gap(weights) for weights in several if set(weights) <= set(rights)]:
+            estimates.append(Estimate(claim, tuple(smallest(there))))
+    if set(_outside("model")) <= set(rights):
+        own, *others = (_outside(f"model-{name}") for name in ("WB", "C", "NC"))
+        each = [[gap({mine: 1, bar: -1}) for bar in other] for other in others for mine in own]
+        least = smallest([partial(largest, one) for one in each])  # the other's worst set
+        estimates.append(Estimate("contexts/only-consistent", tuple(least)))
     return estimates
 
 

@@ -95,7 +95,7 @@ def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
     return counts.reset_index().merge(intervals(images, PAIR, OF_PAIRS), on=PAIR)
 
 
-def contrast(groups: Mapping, weights: Mapping, *, shares: bool, scaled=True) -> stats.Interval:
+def contrast(groups: Mapping, weights: Mapping, level=0.95, *, shares: bool, scaled=True):
     """A weighted sum of means of :func:`grids` by pairs: image by image within a pair's second.
     Images that all say the same leave as much doubt as shares do: `scaled`, times the weight."""
     sums, scales = [], []
@@ -103,7 +103,7 @@ def contrast(groups: Mapping, weights: Mapping, *, shares: bool, scaled=True) ->
         mine = {pair: weight for pair, weight in weights.items() if pair[1] == name}
         scales.append(max(map(abs, mine.values())) if scaled else 1)
         sums.append(sum(w * groups[pair] for pair, w in mine.items()) / scales[-1])
-    return stats.mean(sums, scales, shares=shares).interval()
+    return stats.mean(sums, scales, shares=shares).interval(level)
 
 
 def signed(*sides: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:

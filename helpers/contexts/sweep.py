@@ -20,7 +20,6 @@ A_CONTEXT, A_PAGE = "false alarms by context", "false alarms by page"
 ALL = "mean of the contexts"
 # of the comparisons without a reference the best on six pairs that were not recorded
 BEST = "context alone, logits, less other contexts"
-SIMPLEST = "worst context, decisions, raw"
 
 
 def by_pair(worlds: pd.DataFrame, column: str) -> np.ndarray:
@@ -66,20 +65,6 @@ def told_apart(worlds: pd.DataFrame, measures: Sequence[str], truth: str = "dose
         planted = relied > np.quantile(relied[..., 1], 0.95, axis=0)[:, None]
     nothing = ~planted if truth != "dose" else dose <= dose.min()
     return _by_context(worlds, measures, "auc", _curve, planted, nothing)
-
-
-def better(worlds: pd.DataFrame, first: str, second: str) -> stats.Interval:
-    """How much larger the AUC (:func:`told_apart`, mean of the contexts) is by one measure."""
-    dose = by_pair(worlds, "dose")
-    truths = dose >= PLANTED, dose <= dose.min()
-    values = np.stack([by_pair(worlds, first), by_pair(worlds, second), *truths], -1)[:, None]
-
-    def difference(arrays: list[np.ndarray]) -> float:
-        of = np.moveaxis(arrays[0], 2, 0)
-        areas = ([_curve([one[..., [k, 2, 3]]]) for one in of] for k in (0, 1))
-        return float(np.subtract(*map(np.mean, areas)))
-
-    return stats.bootstrap(difference, [values], resamples=400)
 
 
 def _curve(arrays: list[np.ndarray]) -> float:

@@ -68,8 +68,8 @@ def tables_2_and_3(ranking: pd.DataFrame, control: pd.DataFrame, known: bool) ->
 
 def of_analysis(analysis: Analysis, null: pd.DataFrame, planted: bool) -> list[Estimate]:
     """What Table 1, Figures 2 to 6 and Table 2 say, in their direction.
-    What a street has `planted` cannot fail, so it is not judged: gaps, and what makes them."""
-    estimates = _incomes(analysis) + _control(analysis)
+    What a street has `planted` is not judged: gaps, and what makes them; control can fail there."""
+    estimates = _incomes(analysis)
     sigmas = analysis.sigmas().merge(null[["class", "p_holm"]], on="class").set_index("class")
     for name, row in sigmas[sigmas.index.isin(["car", "pedestrian"])].iterrows():
         ends = tuple(row[["sigma", "low", "high"]])
@@ -77,7 +77,8 @@ def of_analysis(analysis: Analysis, null: pd.DataFrame, planted: bool) -> list[E
     few = analysis.cells().query("`class` in @FEW")
     if len(few):
         estimates.append(Estimate("icon2/support", (round(100 * (~few.estimable).mean()),) * 3))
-    return [Estimate(one.claim, note=PLANTED) for one in estimates] if planted else estimates
+    known = [Estimate(e.claim, note=PLANTED) if planted else e for e in estimates]
+    return known + _control(analysis)
 
 
 def _incomes(analysis: Analysis) -> list[Estimate]:

@@ -151,8 +151,12 @@ def test_claims_are_judged_of_own_frames_and_not_where_they_are_planted(small):
     assert own["icon2/control/pedestrian"] == NO_COUNTERPART, "size ranks first, not occlusion"
     incomes = ["icon2/falls-with-income", "icon2/small-cars"]
     assert own[incomes].tolist() == [CONTRADICTS, AGREES]
-    cannot_fail = [*incomes, "icon2/gap/car", "icon2/gap/pedestrian", "icon2/control/car"]
+    cannot_fail = [*incomes, "icon2/gap/car", "icon2/gap/pedestrian"]
     assert (planted[cannot_fail] == NO_COUNTERPART).all(), "what is planted is not judged"
+    rows = analysis.control().query("attribute == 'size'").set_index("class")
+    found = {e.claim: e.interval for e in claims.of_analysis(analysis, null, True)}
+    assert found["icon2/control/car"] == tuple(rows.loc["car", ["delta", "low", "high"]])
+    assert planted["icon2/control/car"] == AGREES, "whether control helps is not planted"
 
 
 def test_the_papers_tables_stand_beside_ours_in_their_own_quantities(small):
