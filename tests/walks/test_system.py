@@ -35,7 +35,7 @@ def clone(tmp_path):
     folder = tmp_path / 'it\'s here ü $x "q" {b}'
     shutil.copytree(ROOT / "sweeps", folder / "sweeps")
     (folder / "tests").mkdir()
-    for name in ("Snakefile", "Makefile", "TEACHING.md", "tests/forked.py"):
+    for name in ("Snakefile", "Makefile", "TEACHING.md", "forked.py"):
         shutil.copy(ROOT / name, folder / name)
     shutil.copytree(ROOT / "helpers", folder / "helpers")
     (folder / "data").symlink_to(ROOT / "data")
