@@ -75,7 +75,7 @@ rule book:
     output:
         f"{OUT}/index.html",
     shell:
-        "{sys.executable:q} -m helpers.suite.pages {OUT:q}"
+        "{forked.ASK:q} helpers.suite.pages {OUT:q}"
 
 
 onerror:  # what there is can be read, and what failed is named

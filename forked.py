@@ -18,6 +18,7 @@ import select
 import signal
 import socket
 import sys
+import time
 from types import SimpleNamespace
 
 PLACE = "SUITE_FORKS"  # where its socket is
@@ -53,6 +54,8 @@ def begin(when="asked"):
     command = [sys.executable, __file__, "serve", when]
     quiet = {"stdin": subprocess.PIPE, "start_new_session": True}  # Ctrl-C is for who asked
     process = subprocess.Popen(command, env=environment, **quiet)
+    while when == "asked" and process.poll() is None and not (folder / "socket").exists():
+        time.sleep(0.01)
     end = atexit.register(lambda: [process.terminate(), process.wait(), temporary.cleanup()])
     return end
 
