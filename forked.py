@@ -1,10 +1,10 @@
-"""Papermill and kernels, for a run and for tests, as forks of one process that has loaded what they
-load: torch, pandas and matplotlib take seconds of each lesson.
+"""Kernels, papermill and the book, of a run and of tests, as forks of one process that has loaded
+the libraries: torch, pandas and matplotlib take seconds of each lesson.
 
-A kernel has nothing of the suite before its cells run. Where that process is not there, or not
-ready, what is asked for starts as elsewhere.
+A fork has nothing of the suite when it begins. Where that process is not there, or not ready, what
+is asked for starts as elsewhere.
 
-    python forked.py -m papermill a.ipynb b.ipynb       asks for it, with Python's own words
+    python forked.py -m papermill a.ipynb b.ipynb       asks for one, with Python's own words
 """
 
 import atexit
@@ -74,9 +74,7 @@ def serve(when):
         load()
     for asks, server in asked():
         load()
-        with warnings.catch_warnings(
-            action="ignore"
-        ):  # that of a thread: Arrow's, which expects it
+        with warnings.catch_warnings(action="ignore"):  # of Arrow's thread, which expects it
             fork = os.fork()
         if not fork:
             server.close()
@@ -149,23 +147,26 @@ def become(asks):
         runpy.run_module(module, run_name="__main__", alter_sys=True)
         status = 0
     except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        status = end.code or 0
+        if not isinstance(status, int):
+            status = print(end.code, file=sys.stderr) or 1
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        asks.send(bytes([status & 255]))
+        with contextlib.suppress(OSError):  # who asked may be gone
+            atexit._run_exitfuncs()
+            sys.__stdout__.flush()
+            asks.send(bytes([status & 255]))
         os._exit(status & 255)
 
 
 def ask():
     """Stand for what is asked for: hand on interruptions, end with it or with who started this."""
     words, parent = sys.argv[2:], os.getppid()
-    asks = socket.socket(socket.AF_UNIX)
     text = json.dumps([words, os.getcwd(), dict(os.environ)])  # noqa: PTH109
     try:
-        asks.connect(os.environ[PLACE])
+        place, asks = os.environ[PLACE], socket.socket(socket.AF_UNIX)
+        asks.connect(place)
         socket.send_fds(asks, [b"\n"], [0, 1, 2])
         asks.sendall(f"{text}\n".encode())
         fork = int(asks.makefile("rb", buffering=0).readline())
