@@ -319,7 +319,6 @@ def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> 
     png = _saved(fig, "png", Software=None)
     if folder is not None:
         store.write_bytes(Path(folder) / f"{name}.png", png)
-        fig.set_layout_engine("none")  # all stands in its place by now
         with plt.rc_context({"svg.hashsalt": name}):  # ids that depend on the name only
             svg = _saved(fig, "svg", Date=None, Title=name, Description=alt)
         store.write_bytes(Path(folder) / f"{name}.svg", svg)
