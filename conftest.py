@@ -7,7 +7,6 @@ elsewhere they are checked leniently, and the first line of a test run says so.
 import gc
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,11 +14,11 @@ import pytest
 # tests run side by side: more threads would be in each other's way where kernels are not pinned
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import forked
 from helpers import store
 
 os.environ.update({"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"})  # kernels of nbval, too
 sys.path.insert(0, str(store.root() / "tests"))
-import forked
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -28,11 +27,7 @@ def pytest_configure(config):
     import pandas as pd  # after helpers, which pins the kernels
 
     pd.set_option("mode.string_storage", "python")  # as every run has it (`seed_everything`)
-    if sys.platform == "linux" and forked.PLACE not in os.environ:  # no worker, no test in a test
-        folder = tempfile.TemporaryDirectory(prefix="kernels-")
-        config.add_cleanup(folder.cleanup)
-        when = ["now"] * config.option.nbval  # notebooks need kernels
-        config.add_cleanup(forked.begin(Path(folder.name), *when))
+    config.add_cleanup(forked.begin("now" if config.option.nbval else "later"))
     if not config.option.nbval:
         return
     if hasattr(config, "workerinput"):

@@ -77,9 +77,8 @@ def follows(worlds: pd.DataFrame, measures: Sequence[str], truth: str) -> pd.Dat
     of these: pooled, even random maps would follow the reliance, for planes are small."""
 
     def correlation(arrays: list[np.ndarray]) -> float:
-        effects, true = np.moveaxis(arrays[0][:, 0], -1, 0)
-        ranks = [scipy.stats.rankdata(of) for of in (effects, true)]
-        return float(np.corrcoef(*ranks)[0, 1]) if min(map(np.std, ranks)) else np.nan
+        ranks = scipy.stats.rankdata(arrays[0].reshape(-1, 2).T, axis=1)  # of effects and of truth
+        return float(np.corrcoef(ranks)[0, 1]) if np.ptp(ranks, axis=1).all() else np.nan
 
     return _by_context(worlds, measures, "rank_correlation", correlation, by_pair(worlds, truth))
 
