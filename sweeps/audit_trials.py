@@ -77,8 +77,7 @@ def world(seed: int) -> dict[str, np.ndarray]:
 
 def partition(of: dict, rng, any_context: bool) -> tuple[dict, dict, dict]:
     """The suspects of an audit by kind; those of its reader's head, which has other photographs;
-    and those of a head that has the audit's own (any context, a mark, is planted with others than
-    those that ask)."""
+    and those of a head that has the audit's own (any context is planted with others than ask)."""
     y, every = of["y"], np.arange(len(of["y"]))
     order = [rng.permutation(np.flatnonzero(y == c)) for c in np.unique(y)]
     mine, other = (np.concatenate([o[s] for o in order]) for s in np.split(every[:EACH], [AUDITED]))
@@ -222,11 +221,6 @@ def summary(about: dict, rows: pd.DataFrame) -> pd.DataFrame:
                 of, share = len(some), some[name].astype(float).mean()
                 if share == share:
                     told.append((recipe, name, of, share, *wilson(share * of, of)))
-        for mark, some in (
-            part.groupby("mark") if dose and kind == "mark" and "mark" in part else ()
-        ):
-            of, share = len(some), some["found"].astype(float).mean()
-            told.append(("all", f"found: {mark}", of, share, *wilson(share * of, of)))
         for name in ("equivalent dose", "promised"):
             value = part[name]
             told.append(("all", name, n, value.mean(), *value.quantile([0.05, 0.95])))

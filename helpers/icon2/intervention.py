@@ -42,10 +42,9 @@ def observed(
 def detections(detector: Detector, images: np.ndarray) -> pd.DataFrame:
     """What a detector finds in pictures of the street, the classes as numbers; kept."""
 
-    def find() -> tuple[dict, dict]:
+    def find():
         table = detectors.detect(detector, torch.from_numpy(images))
-        numbers = pd.Index(street.KINDS).get_indexer(table["category"])
-        return dict(table.assign(category=numbers)), {}
+        return {**table, "category": pd.Index(street.KINDS).get_indexer(table["category"])}, {}
 
     decides = {"detector": detector.identity, "code": detectors.DETECTING.digest()}
     folder = store.networks() / "detections"

@@ -128,7 +128,10 @@ def _take(detections: pd.DataFrame, boxes: pd.DataFrame, n_classes: int, thresho
     box, ignored = np.repeat(first, counts) + step, boxes["ignore"].to_numpy(bool)
     # of COCO's: which of them are crowds, and areas as width times height are, to the last digit
     crowd = boxes["crowd"].to_numpy(bool) if "crowd" in boxes else ignored
-    ours, theirs = (_with_area(table) for table in (detections, boxes))
+    ours, theirs = (
+        table[[*CORNERS, *({"extent"} & {*table})]].to_numpy(float).T
+        for table in (detections, boxes)
+    )
     overlap = iou(np.take(ours, detection, 1), np.take(theirs, box, 1), crowd[box])
     least = np.minimum(thresholds, 1 - 1e-10)
     near = np.flatnonzero(overlap >= least.min())  # few pairs: the others are not sorted
@@ -141,11 +144,6 @@ def _take(detections: pd.DataFrame, boxes: pd.DataFrame, n_classes: int, thresho
         starts = np.searchsorted(detection[near], np.arange(len(detections) + 1))
         taken.append(_propose(box[near], starts, len(detections), crowd))
     return np.array(taken)
-
-
-def _with_area(table: pd.DataFrame) -> np.ndarray:
-    """Corners of boxes, and their area where the table has it (``extent``): (4 or 5, n)."""
-    return table[[*CORNERS, *({"extent"} & set(table))]].to_numpy(float).T
 
 
 def iou(ours: np.ndarray, theirs: np.ndarray, ignored: np.ndarray | bool = False) -> np.ndarray:

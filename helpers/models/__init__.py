@@ -1,6 +1,7 @@
 """Models: build, train, keep and ask them (paper section 2.1.2). A model is several trainings."""
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from pathlib import Path
 
 import torch
@@ -34,11 +35,11 @@ def trainings(
     has the seed `seed` * 1000 + t and sees `data(t)`; it is trained once and then found in a file.
     `settings` are `epochs`, the `folder`, `weights` to start from, and more arguments of
     `train`."""
-    found = []
+    found, empty = [], build(architecture, len(classes)).eval()
     for t in progress(range(number), desc="trainings", delay=2):
         given = {"seed": 1000 * seed + t, **settings}
         _, weights, facts = _stored(architecture, tuple(classes), data(t), **given)
-        model = build(architecture, len(classes)).eval()
+        model = deepcopy(empty)  # a fresh one would draw its weights
         model.network.load_state_dict(weights)
         model.history = facts["history"]
         found.append(model)

@@ -168,11 +168,7 @@ def detect(detector: Detector, images: Iterable[torch.Tensor]) -> pd.DataFrame:
 
 
 def predict(
-    detector: Detector,
-    folder: str | Path,
-    names: Sequence[str],
-    classes: Sequence[str],
-    kept: Path,
+    detector: Detector, folder: str | Path, names: Sequence[str], classes: Sequence[str], kept: Path
 ) -> tuple[Path, list[str]]:
     """Write what a detector finds in a folder of images as predictions in Scalabel's format, once,
     into the folder `kept`; a run that was stopped goes on where it was. With it come sentences
