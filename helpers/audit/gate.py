@@ -53,7 +53,8 @@ def gate(network, images, y, outputs, answers) -> list[str]:
     if better:
         sentence += f" More would be recognised if {'; or if '.join(better)}."
     if wilson(k, n)[0] <= chance or better:
-        raise ValueError(f"{sentence} Nothing is asked of a network that is read wrongly.")
+        how = " (CLASSES= says which output is which class)" * ("another order" in sentence)
+        raise ValueError(f"{sentence} Nothing is asked of a network that is read wrongly{how}.")
     return [sentence]
 
 # %% ../../notebooks/11c_heads_of_your_own_kind.ipynb #11c-usable
@@ -75,6 +76,7 @@ def usable(network, matches, places, files, logits, y) -> tuple[dict, list[str],
                 doubtful.add(name)
                 notes.append(
                     f"{len(these)} of {len(good)} images of {name} are taken for {of} as surely as "
-                    f"half of its own photographs. Look whether it is in them: {listed(these)}."
+                    f"half of its own photographs: {of} is in them (look at {listed(these[:3])}), or "
+                    f"the network takes {name} for {of}, which is a finding."
                 )
     return kept, notes, doubtful

@@ -1,6 +1,7 @@
 """What notebook 11 audits: a reader's network with its photographs and contexts, or a sample."""
 
 import json
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -224,7 +225,7 @@ def matched(rows: pd.DataFrame, network: Network, outputs: int, table=None) -> p
     lines = []
     for name in np.unique(rows["class"]):
         if name in by_table:
-            which = [one.strip() for one in str(by_table[name]).split(";") if one.strip()]
+            which = [one for one in re.split(r"[][;,\s]+", str(by_table[name])) if one]
             if odd := [n for n in which if not n.isdecimal() or int(n) >= outputs]:
                 told = f"{listed(odd)} of {name} is no number from 0 to {outputs - 1}"
                 raise ValueError(f"classes: {told}, which the outputs have")
