@@ -22,6 +22,7 @@ import time
 from types import SimpleNamespace
 
 PLACE = "SUITE_FORKS"  # where its socket is
+PREFIX = "forks-"  # of its folder
 KERNEL = "ipykernel_launcher"
 ASK = [sys.executable, "-I", "-S", __file__, "-m"]
 LIBRARIES = "ipykernel.kernelapp", "captum.attr", "duckdb", "matplotlib.pyplot", "scipy.stats"
@@ -39,7 +40,7 @@ def begin(when="asked"):
     import tempfile
     from pathlib import Path
 
-    temporary = tempfile.TemporaryDirectory(prefix="forks-")
+    temporary = tempfile.TemporaryDirectory(prefix=PREFIX)
     folder = Path(temporary.name)
     spec = {"argv": [*ASK, KERNEL, "-f", "{connection_file}"]}
     spec |= {"display_name": "Python 3 (ipykernel)", "language": "python"}
@@ -48,7 +49,9 @@ def begin(when="asked"):
     paths = [str(folder), *filter(None, [os.environ.get("JUPYTER_PATH")])]
     os.environ |= {"JUPYTER_PATH": os.pathsep.join(paths), PLACE: str(folder / "socket")}
     # read when matplotlib and tqdm are loaded; kernels of runs and tests show no progress
-    environment = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"} | os.environ
+    environment = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+    threads = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"  # as Snakemake's jobs
+    environment |= dict.fromkeys(threads, "1") | os.environ
     environment["TQDM_DISABLE"] = "1"
     environment.pop("PYTHONPATH", None)
     command = [sys.executable, __file__, "serve", when]
@@ -80,7 +83,8 @@ def serve(when):
             server.close()
             become(asks)
         asks.close()
-    shutil.rmtree(os.path.dirname(os.environ[PLACE]), ignore_errors=True)  # noqa: PTH120
+    if os.path.basename(folder := os.path.dirname(os.environ[PLACE])).startswith(PREFIX):  # noqa: PTH119, PTH120
+        shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 
 
@@ -89,7 +93,10 @@ def asked():
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.environ[PLACE])  # noqa: PTH108
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(os.environ[PLACE])
+        try:
+            server.bind(os.environ[PLACE])
+        except OSError:  # a long TMPDIR, or one without sockets: all starts as elsewhere
+            os._exit(0)
         server.listen()
         while server in select.select([server, sys.stdin], [], [])[0]:
             yield server.accept()[0], server
@@ -125,6 +132,7 @@ def become(asks):
     _, streams, _, _ = socket.recv_fds(asks, 1, 3)
     [module, *words], folder, environment = json.loads(asks.makefile().readline())
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    atexit._clear()  # what the libraries' process does at its end is not this one's
     os.setsid()
     for number, stream in enumerate(streams):
         os.dup2(stream, number)

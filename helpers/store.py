@@ -133,7 +133,7 @@ def _feed(digest, value, where: str) -> None:
     if hasattr(value, "detach"):  # a tensor, without importing torch
         value = value.detach().cpu().numpy()
     if hasattr(value, "state_dict"):  # a torch module: what it computes, and its weights
-        value = [str(value), value.state_dict()]
+        value = [str(value), value.state_dict() | dict(value.named_buffers())]
     if is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     if value is None or isinstance(value, bool | int | float | str | bytes):

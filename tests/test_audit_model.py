@@ -294,6 +294,14 @@ def test_a_photograph_in_any_context_stands_in_one_that_is_dealt():
     assert (made % 40 == torch.arange(40)).all() and (made // 40).unique().tolist() == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("classes, marks", product(range(2, 7), (3, 4)))
+def test_each_class_carries_each_mark_in_one_of_the_calibrations_heads(classes, marks):
+    heads = planting.Marks(np.arange(classes), None, np.zeros((1, marks, 1)))
+    plans = np.stack([heads.plan(number, classes) for number in range(classes * marks)])
+    c, k = np.nonzero(plans >= 0)[1], plans.max(1)
+    assert len({*zip(c.tolist(), k.tolist(), strict=True)}) == classes * marks
+
+
 def test_what_a_layer_sees_is_kept_for_another_head(folder, monkeypatch):
     monkeypatch.setattr(retraining, "LONGEST", np.inf)  # a busy machine would refuse
     network, images, *_ = read(folder)

@@ -4,6 +4,9 @@
 __all__ = ['CODE', 'calibrated']
 
 # %% ../../notebooks/11_audit_your_model.ipynb #11-calibrated
+import torch
+
+import helpers
 from .. import source, store
 from . import planting
 
@@ -18,6 +21,7 @@ def calibrated(suspects, fit, seed, counts) -> planting.Calibration:
         return vars(planting.calibrate(suspects, fit, seed, **counts)), {}
 
     decides = {"suspects": suspects, "fit": fit, "seed": seed, "counts": counts}
-    decides |= {"code": CODE.digest()}
+    decides |= {"code": CODE.digest(), "torch": torch.__version__}
+    decides |= {"pinned": helpers.unpinned is None}
     folder = store.networks() / "audits"
     return planting.Calibration(**store.arrays("calibration", folder, make, **decides)[1])

@@ -7,6 +7,7 @@ __all__ = ['MARKS', 'ANY', 'RECIPES', 'NO_SPREAD', 'DOSES', 'of_classes', 'finit
            'scores', 'calibrate', 'sharp_enough', 'equivalent_dose', 'power']
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-of-classes
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -265,7 +266,9 @@ class Marks:
     def plan(self, number, classes):
         """One class carries a mark: the class and the mark go round with the number."""
         own = np.full(classes, -1)
-        own[number % classes] = (number // classes + number) % self.marked.shape[1]
+        marks = self.marked.shape[1]
+        step = classes + 1 if math.gcd(classes + 1, marks) == 1 else 1  # all pairs have their turn
+        own[number % classes] = (number // classes * step + number % classes) % marks
         return own
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-halves
@@ -368,7 +371,7 @@ def calibrate(suspects, fit, seed=0, nulls=80, halvings=8, unseen=16, heads=24) 
 
 def sharp_enough(suspects, fit, sharp, seed=0, heads=20) -> float:
     """Infinity where a network is as sharp as heads of the calibration's, trained on one half of
-    the photographs, are on the other (but for one in twenty), else its own sharpness: the limit."""
+    the photographs, are on the other (but for one in twenty), else its own sharpness, up to a half more: the limit."""
     rng, everyone, sharpnesses = np.random.default_rng(seed), np.arange(len(suspects.y)), []
     classes, none = suspects.y.max() + 1, np.full(suspects.y.max() + 1, -1)
     for number in range(heads):
