@@ -257,15 +257,13 @@ class Marks:
         return np.where(has, self.marked[who, mark], self.plain[who])
 
     def score(self, answer, who):
-        """How much each mark raises each class, (1, classes, M): the logit of photographs of the
-        other classes with it, less without it; in deviations."""
+        """By how many deviations a mark raises a class on others' photographs: (1, classes, M)."""
         logits, plain = centred(answer(self.marked[who])), centred(answer(self.plain[who]))
         rise = by_other_classes(logits - plain[:, None], self.y[who])
         return (rise / np.maximum(plain.std(0), NO_SPREAD)[:, None])[None]
 
     def plan(self, number, classes):
-        """One class carries a mark: the class and the mark go round with the number."""
-        own = np.full(classes, -1)
+        own = np.full(classes, -1)  # one class carries a mark: both go round with the number
         marks = self.marked.shape[1]
         step = classes + 1 if math.gcd(classes + 1, marks) == 1 else 1  # all pairs have their turn
         own[number % classes] = (number // classes * step + number % classes) % marks
