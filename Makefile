@@ -47,7 +47,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv pip
 READY := .venv/ready
 WITHOUT_CUDA = --torch-backend cpu --no-verify-hashes -c requirements.lock '.[test,cluster,setup]'
-OFFLINE = || { echo "the packages could not be loaded: this machine needs a network once; then the same command again"; exit 1; }
+OFFLINE = || { echo "the packages could not be loaded: this machine needs a network once, and 8 GB of disk; then the same command again"; exit 1; }
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 quoted = '$(subst ','\'',$(1))'
 # what is not asked of a run is what the notebooks say: the demo
