@@ -290,10 +290,10 @@ def deviation(scores, prior=5) -> np.ndarray:
 @dataclass(frozen=True)
 class Calibration:
     """Of each suspect the mean and deviation of its scores where nothing is planted, (methods,
-    classes, K); the scores of heads at `DOSES`, (doses, heads, methods,
-    classes, K), and their plans, (doses, heads, classes); and z of heads of other photographs
-    where nothing is planted, (heads, methods, classes, K). One in twenty of these is beyond the
-    cut of a method, (methods,), and beyond that of the method that shows most."""
+    classes, K); the scores of heads at `DOSES`, (doses, heads, methods, classes, K), and their
+    plans, (doses, heads, classes); and z of heads of other photographs where nothing is planted,
+    (heads, methods, classes, K). One in twenty of these is beyond the cut of a method, (methods,),
+    and beyond that of the method that shows most."""
 
     mean: np.ndarray
     deviation: np.ndarray
@@ -369,7 +369,8 @@ def calibrate(suspects, fit, seed=0, nulls=80, halvings=8, unseen=16, heads=24) 
 
 def sharp_enough(suspects, fit, sharp, seed=0, heads=20) -> float:
     """Infinity where a network is as sharp as heads of the calibration's, trained on one half of
-    the photographs, are on the other (but for one in twenty), else its own sharpness, up to a half more: the limit."""
+    the photographs, are on the other (but for one in twenty), else its own sharpness, up to a
+    half more: the limit."""
     rng, everyone, sharpnesses = np.random.default_rng(seed), np.arange(len(suspects.y)), []
     classes, none = suspects.y.max() + 1, np.full(suspects.y.max() + 1, -1)
     for number in range(heads):

@@ -35,7 +35,6 @@ def clone(tmp_path):
     another that does nothing. Its number is 10: two digits are seen by what runs lessons, too."""
     folder = tmp_path / 'it\'s here ü $x "q" {b}'
     shutil.copytree(ROOT / "sweeps", folder / "sweeps")
-    (folder / "tests").mkdir()
     for name in ("Snakefile", "Makefile", "TEACHING.md", "forked.py"):
         shutil.copy(ROOT / name, folder / name)
     shutil.copytree(ROOT / "helpers", folder / "helpers")
