@@ -4,7 +4,7 @@
 __all__ = ['MARKS', 'ANY', 'RECIPES', 'NO_SPREAD', 'DOSES', 'of_classes', 'finite', 'framed', 'marked', 'dealt', 'in_any',
            'by_adam', 'head', 'sharpness', 'others', 'noise_for', 'Linear', 'by_other_classes', 'less_others',
            'centred', 'Contexts', 'Marks', 'halves', 'deviation', 'Calibration', 'chance', 'named', 'planted_pairs',
-           'scores', 'calibrate', 'sharp_enough', 'equivalent_dose', 'power']
+           'trained_heads', 'scores', 'calibrate', 'sharp_enough', 'equivalent_dose', 'power']
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-of-classes
 import math
@@ -292,8 +292,8 @@ class Calibration:
     """Of each suspect the mean and deviation of its scores where nothing is planted, (methods,
     classes, K); the scores of heads at `DOSES`, (doses, heads, methods, classes, K), and their
     plans, (doses, heads, classes); and z of heads of other photographs where nothing is planted,
-    (heads, methods, classes, K). One in twenty of these is beyond the cut of a method, (methods,),
-    and beyond that of the method that shows most."""
+    (heads, methods, classes, K). One in twenty of these is beyond the cut of a method, (methods,).
+    Pairs are judged by the first method: of contexts by pasting."""
 
     mean: np.ndarray
     deviation: np.ndarray
@@ -301,20 +301,19 @@ class Calibration:
     plans: np.ndarray
     unplanted: np.ndarray
     cut: np.ndarray
-    cut_of_most: float
 
     def z(self, score):
         """How many deviations scores lie above the heads without a plant."""
         return (score - self.mean) / self.deviation
 
-    def most(self, score):
-        """z of the method that shows most, (..., classes, K)."""
-        return self.z(score).max(-3)
+    def judged(self, score):
+        """z of the first method, (..., classes, K)."""
+        return self.z(score)[..., 0, :, :]
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-chance
 def chance(calibration, z) -> np.ndarray:
-    """The share of suspects whose most reaches z where nothing is planted: p values."""
-    reached = calibration.unplanted.max(1).ravel() >= np.asarray(z)[..., None]
+    """The share of suspects that reach z where nothing is planted: p values."""
+    reached = calibration.unplanted[:, 0].ravel() >= np.asarray(z)[..., None]
     return (1 + reached.sum(-1)) / (1 + reached.shape[-1])
 
 
@@ -333,19 +332,25 @@ def planted_pairs(scores, plans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return scores[heads, classes, which], classes, which
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-heads
-def scores(suspects, fit, trained_on, asked_of, doses, rng) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of one head a dose (0: nothing is planted), each of a recipe drawn at random, trained
-    on some photographs and asked of some: (heads, methods, classes, K); and the plans."""
-    classes, scored, plans = suspects.y.max() + 1, [], []
+def trained_heads(suspects, fit, of, doses, rng, own=None):
+    """One head a dose (0: nothing is planted), each of a recipe drawn at random, trained on a half
+    of some photographs: what it answers, the other half, and its plan (by default its number's)."""
+    classes = suspects.y.max() + 1
     for number, dose in enumerate(doses):
-        seen = trained_on if dose else halves(suspects.y, trained_on, rng)[0]
-        own = suspects.plan(number, classes) if dose else np.full(classes, -1)
+        seen, rest = halves(suspects.y, of, rng)
+        plan = suspects.plan(number, classes) if own is None else own
+        plan = plan if dose else np.full(classes, -1)
         recipe = fit.recipes[rng.integers(len(fit.recipes))]
-        x = suspects.train(seen, own, dose, rng)
-        answer = fit(x, seen, classes, recipe, rng)
-        scored.append(suspects.score(answer, asked_of))
-        plans.append(own)
-    return np.stack(scored), np.stack(plans)
+        x = suspects.train(seen, plan, dose, rng)
+        yield fit(x, seen, classes, recipe, rng), rest, plan
+
+
+def scores(suspects, fit, trained_on, asked_of, doses, rng) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of such heads, asked of some photographs, (heads, methods, classes, K); and the plans,
+    (heads, classes)."""
+    heads = trained_heads(suspects, fit, trained_on, doses, rng)
+    scored = [(suspects.score(answer, asked_of), plan) for answer, _, plan in heads]
+    return tuple(map(np.stack, zip(*scored, strict=True)))
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-calibrate
 def calibrate(suspects, fit, seed=0, nulls=80, halvings=8, unseen=16, heads=24) -> Calibration:
@@ -363,21 +368,17 @@ def calibrate(suspects, fit, seed=0, nulls=80, halvings=8, unseen=16, heads=24) 
     planted = [scores(suspects, fit, everyone, everyone, [d] * heads, rng) for d in DOSES]
     planted, plans = map(np.stack, zip(*planted, strict=True))
     z = np.concatenate(judged)
-    cuts = np.quantile(z, 0.95, (0, 2, 3)), np.quantile(z.max(1), 0.95)
-    return Calibration(null.mean(0), deviation(null), planted, plans, z, *cuts)
+    cut = np.quantile(z, 0.95, (0, 2, 3))
+    return Calibration(null.mean(0), deviation(null), planted, plans, z, cut)
 
 
 def sharp_enough(suspects, fit, sharp, seed=0, heads=20) -> float:
     """Infinity where a network is as sharp as heads of the calibration's, trained on one half of
     the photographs, are on the other (but for one in twenty), else its own sharpness, up to a
     half more: the limit."""
-    rng, everyone, sharpnesses = np.random.default_rng(seed), np.arange(len(suspects.y)), []
-    classes, none = suspects.y.max() + 1, np.full(suspects.y.max() + 1, -1)
-    for number in range(heads):
-        seen, rest = halves(suspects.y, everyone, rng)
-        x, recipe = suspects.train(seen, none, 0, rng), fit.recipes[number % len(fit.recipes)]
-        answer = fit(x, seen, classes, recipe, rng)
-        sharpnesses.append(sharpness(answer(fit.plain[rest]), suspects.y[rest]))
+    rng, everyone = np.random.default_rng(seed), np.arange(len(suspects.y))
+    trained = trained_heads(suspects, fit, everyone, [0] * heads, rng)
+    sharpnesses = [sharpness(answer(fit.plain[of]), suspects.y[of]) for answer, of, _ in trained]
     limit = np.inf if sharp >= np.quantile(sharpnesses, 0.05) else sharp
     return np.ceil(2 * limit) / 2  # in steps of a half: calibrations that are kept serve again
 
@@ -406,9 +407,7 @@ def power(calibration, page=False) -> dict[float, np.ndarray]:
     """By dose: which planted pairs pass the cut for one suspect, or are named on the page, (n,)."""
     by_dose = {}
     for dose, scores, plans in zip(DOSES, calibration.planted, calibration.plans, strict=True):
-        z = calibration.most(scores)
-        by_page = [named(chance(calibration, one)) for one in z]
-        by_dose[dose], *_ = planted_pairs(
-            np.stack(by_page) if page else z > calibration.cut_of_most, plans
-        )
+        z = calibration.judged(scores)
+        by_page = np.stack([named(chance(calibration, one)) for one in z])
+        by_dose[dose], *_ = planted_pairs(by_page if page else z > calibration.cut[0], plans)
     return by_dose
