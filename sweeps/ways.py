@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 
 from helpers import recorded
-from helpers.audit import model, planting
+from helpers.audit import model, planting, retraining
 from helpers.data import mosaic
 from helpers.store import progress
 from helpers.suite import project
@@ -68,7 +68,7 @@ def kept(folder: Path, weights: Path) -> dict[str, np.ndarray]:
     features_of, alone = {"framed": [], "beside": [], "maps": []}, []
 
     def features(some) -> np.ndarray:
-        return model.passes(network.model, some, "photographs")["features"]
+        return retraining.passes(network.model, some, "photographs")["features"]
 
     def half(some) -> torch.Tensor:
         return mosaic.squeeze(some, trials.SIZE, trials.SIZE // 2)
@@ -93,12 +93,7 @@ def kept(folder: Path, weights: Path) -> dict[str, np.ndarray]:
 
 def maps(network, images) -> np.ndarray:
     """What the last layer sees of images at each place, float16 (N, P, D)."""
-    seen, last = [], network.network.get_submodule(network.head)
-    hook = last.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[0].half()))
-    with torch.no_grad():
-        for batch in images.split(32):
-            network(batch)
-    hook.remove()
+    seen, _ = retraining.seen_by(network.head, network, images, "maps", torch.Tensor.half)
     return torch.cat(seen).flatten(2).transpose(1, 2).numpy()
 
 
@@ -121,8 +116,7 @@ def readers(of: dict, seed: int) -> pd.DataFrame:
         for recipe in planting.RECIPES:
             own = rng.permutation(len(names)) if dose else np.full(len(names), -1)
             x = reader.train(np.arange(len(others)), own, dose, rng)
-            weights, bias = planting.head(x, reader.y, len(names), recipe, rng)
-            answer = lambda features, w=weights, b=bias: features @ w + b  # noqa: E731
+            answer = trials.linear(x, reader.y, len(names), recipe, rng)
             z = calibration.z(audit.score(answer, everyone)) / calibration.cut[:, None, None]
             share = audit.outside(answer, everyone)
             for c, k in np.ndindex(share.shape):

@@ -155,12 +155,13 @@ FIT = planting.Linear(AUDIT.y, AUDIT.ask[:, 0])
 
 def test_what_is_planted_is_found_and_read_at_its_dose_and_nothing_else_is():
     of = planting.calibrate(AUDIT, FIT, nulls=12, halvings=4, heads=6)
-    none = np.stack([of.judged(reader([-1] * 3, 0, s)) for s in range(12)])
+    none = np.stack([of.most(reader([-1] * 3, 0, s)) for s in range(12)])
     assert of.cut.tolist() == [np.quantile(of.unplanted[:, m], 0.95) for m in (0, 1)]
-    assert (none > of.cut[0]).mean() <= 0.2 and none.std() == pytest.approx(1, abs=0.6)
+    assert of.cut_of_most == np.quantile(of.unplanted.max(1), 0.95)
+    assert (none > of.cut_of_most).mean() <= 0.2 and none.std() == pytest.approx(1, abs=0.6)
     own = np.array([2, 0, 1])
     scores = [reader(own, 1, s) for s in range(6)]
-    called = np.stack([of.judged(score) > of.cut[0] for score in scores])
+    called = np.stack([of.most(score) > of.cut_of_most for score in scores])
     assert called[:, [0, 1, 2], own].mean() > 0.9 and called.sum() <= 20
     doses = np.stack([planting.equivalent_dose(of, s)[0] for s in scores])
     assert doses[:, [0, 1, 2], own].mean() > 0.7
@@ -190,7 +191,7 @@ def test_the_equivalent_dose_lies_between_heads_of_known_doses():
     planted = np.array([1.0, 3.0, 4.0]).reshape(3, 1, 1, 1, 1) * np.ones((1, 2, 1, 2, 2))
     zero, one = np.zeros((1, 2, 2)), np.ones((1, 2, 2))
     unplanted = np.linspace(0, 2.1, 100).reshape(25, 1, 2, 2)
-    of = planting.Calibration(zero, one, planted, plans, unplanted, np.array([2.0]))
+    of = planting.Calibration(zero, one, planted, plans, unplanted, np.array([2.0]), 2.0)
     value, low, high = planting.equivalent_dose(of, np.array([[[-1, 2.0], [3.5, 9.0]]]))
     np.testing.assert_allclose(value, [[0, 0.375], [0.75, 1]])
     assert (low <= value).all() and (value <= high).all()
@@ -287,6 +288,26 @@ def test_a_calibration_is_kept_for_another_head_and_made_anew_for_another_start(
             calibrations.calibrated(AUDIT, another, 0, counts)
 
 
+def test_calls_are_shares_of_other_classes_photographs_also_of_heads_that_did_not_see_them():
+    rng, y = np.random.default_rng(0), np.arange(30) % 3
+    logits = rng.normal(size=(30, 2, 3))
+    for c, k in product(range(3), range(2)):
+        shares = [(logits[y == of, k].argmax(1) == c).mean() for of in {0, 1, 2} - {c}]
+        assert calibrations.called(logits, y)[c, k] == pytest.approx(np.mean(shares))
+    plain = np.eye(3)[y] + rng.normal(0, 0.01, (30, 3))  # what a class looks like; marks show one
+    asked = np.stack([plain, np.eye(3)[y * 0] + 0 * plain], 1)
+    marks, seen = planting.Marks(y, plain, asked), []
+
+    def fit(x, of, classes, recipe, rng):
+        seen.append(of)
+        return lambda some: some * (1 if len(some) == len(y) - len(of) else np.nan)
+
+    fit.recipes = (None,)
+    shares = calibrations.called_by_heads(marks, asked, fit, 0, 4)
+    np.testing.assert_array_equal(shares, [[[0, 1], [0, 0], [0, 0]]] * 4)
+    assert len({tuple(of) for of in seen}) > 1 and all(len(of) == 15 for of in seen)
+
+
 def test_a_photograph_in_any_context_stands_in_one_that_is_dealt():
     framed = [torch.arange(40 * k, 40 * k + 40, dtype=torch.uint8) for k in range(4)]
     made = planting.in_any([of.reshape(40, 1, 1, 1) for of in framed], 0).ravel()
@@ -317,19 +338,20 @@ def test_what_a_layer_sees_is_kept_for_another_head(folder, monkeypatch):
     np.testing.assert_allclose(kept["answers"], 2 * seen["answers"], rtol=1e-5)
 
 
-def test_z_of_the_first_method_judges_and_a_page_names_what_benjamini_and_hochberg_do():
+def test_z_is_the_larger_of_the_methods_and_a_page_names_what_benjamini_and_hochberg_do():
     mean, spread = np.array([[[1.0]], [[2.0]]]), np.array([[[2.0]], [[1.0]]])
     unplanted = np.array([[0, -1], [1, 0], [-2, 2], [3, 3.0]]).reshape(4, 2, 1, 1)
-    of = planting.Calibration(mean, spread, 0, 0, unplanted, np.array([3, 3]))
-    z = of.judged(np.array([[[[4.0]], [[3.0]]], [[[1.0]], [[4.5]]]]))
-    np.testing.assert_allclose(z.ravel(), [1.5, 0])
-    np.testing.assert_allclose(planting.chance(of, z).ravel(), [2 / 5, 4 / 5])
+    of = planting.Calibration(mean, spread, 0, 0, unplanted, np.array([3, 3]), 3)
+    scores = np.array([[[[4.0]], [[3.0]]], [[[1.0]], [[4.5]]]])
+    np.testing.assert_allclose(of.most(scores).ravel(), [1.5, 2.5])
+    by_method = [planting.chance(of, one).ravel() for one in of.z(scores)]
+    np.testing.assert_allclose(by_method, [[2 / 5, 3 / 5], [4 / 5, 2 / 5]])
     rng = np.random.default_rng(3)
     for _ in range(50):
-        p = rng.uniform(0.001, 1, (4, 4)) ** rng.uniform(1, 4)
-        wanted = false_discovery_control(p, method="bh", axis=None).reshape(4, 4) <= 0.05
-        assert (planting.named(p) == wanted).all()
-    assert not planting.named(np.full((2, 2), 0.06)).any()
+        p = rng.uniform(0.001, 1, (2, 4, 4)) ** rng.uniform(1, 4)
+        wanted = false_discovery_control(p, method="bh", axis=None).reshape(2, 4, 4) <= 0.05
+        assert (planting.named(p) == wanted.any(0)).all()
+    assert not planting.named(np.full((1, 2, 2), 0.06)).any()
 
 
 def test_a_network_of_a_file_passes_the_gate_and_a_turned_one_is_told_likely_causes(folder):

@@ -292,8 +292,8 @@ class Calibration:
     """Of each suspect the mean and deviation of its scores where nothing is planted, (methods,
     classes, K); the scores of heads at `DOSES`, (doses, heads, methods, classes, K), and their
     plans, (doses, heads, classes); and z of heads of other photographs where nothing is planted,
-    (heads, methods, classes, K). One in twenty of these is beyond the cut of a method, (methods,).
-    Pairs are judged by the first method: of contexts by pasting."""
+    (heads, methods, classes, K). One in twenty of these is beyond the cut of a method, (methods,),
+    and beyond that of the method that shows most."""
 
     mean: np.ndarray
     deviation: np.ndarray
@@ -301,28 +301,30 @@ class Calibration:
     plans: np.ndarray
     unplanted: np.ndarray
     cut: np.ndarray
+    cut_of_most: float
 
     def z(self, score):
         """How many deviations scores lie above the heads without a plant."""
         return (score - self.mean) / self.deviation
 
-    def judged(self, score):
-        """z of the first method, (..., classes, K)."""
-        return self.z(score)[..., 0, :, :]
+    def most(self, score):
+        """z of the method that shows most, (..., classes, K)."""
+        return self.z(score).max(-3)
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-chance
 def chance(calibration, z) -> np.ndarray:
-    """The share of suspects that reach z where nothing is planted: p values."""
-    reached = calibration.unplanted[:, 0].ravel() >= np.asarray(z)[..., None]
-    return (1 + reached.sum(-1)) / (1 + reached.shape[-1])
+    """P values by method, (methods, classes, K): the share of suspects that reach z, of the same
+    shape, where nothing is planted."""
+    null = calibration.unplanted.swapaxes(0, 1).reshape(len(z), 1, 1, -1)
+    return (1 + (null >= z[..., None]).sum(-1)) / (1 + null.shape[-1])
 
 
 def named(p, share=0.05) -> np.ndarray:
-    """Which suspects of a page are named, so that of all that are named at most this share is
-    expected to be wrong (Benjamini and Hochberg, 1995)."""
+    """Which suspects of a page are named, (classes, K), by one method or another, so that of p
+    values that name one at most this share is expected to be wrong (Benjamini, Hochberg, 1995)."""
     ranked = np.sort(p, axis=None)
     fits = ranked <= share * np.arange(1, p.size + 1) / p.size
-    return p <= ranked[fits].max(initial=0)
+    return (p <= ranked[fits].max(initial=0)).any(0)
 
 
 def planted_pairs(scores, plans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -368,8 +370,8 @@ def calibrate(suspects, fit, seed=0, nulls=80, halvings=8, unseen=16, heads=24) 
     planted = [scores(suspects, fit, everyone, everyone, [d] * heads, rng) for d in DOSES]
     planted, plans = map(np.stack, zip(*planted, strict=True))
     z = np.concatenate(judged)
-    cut = np.quantile(z, 0.95, (0, 2, 3))
-    return Calibration(null.mean(0), deviation(null), planted, plans, z, cut)
+    cuts = np.quantile(z, 0.95, (0, 2, 3)), np.quantile(z.max(1), 0.95)
+    return Calibration(null.mean(0), deviation(null), planted, plans, z, *cuts)
 
 
 def sharp_enough(suspects, fit, sharp, seed=0, heads=20) -> float:
@@ -407,7 +409,8 @@ def power(calibration, page=False) -> dict[float, np.ndarray]:
     """By dose: which planted pairs pass the cut for one suspect, or are named on the page, (n,)."""
     by_dose = {}
     for dose, scores, plans in zip(DOSES, calibration.planted, calibration.plans, strict=True):
-        z = calibration.judged(scores)
+        z = calibration.z(scores)
         by_page = np.stack([named(chance(calibration, one)) for one in z])
-        by_dose[dose], *_ = planted_pairs(by_page if page else z > calibration.cut[0], plans)
+        by_pair = z.max(1) > calibration.cut_of_most
+        by_dose[dose], *_ = planted_pairs(by_page if page else by_pair, plans)
     return by_dose

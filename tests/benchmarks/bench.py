@@ -195,7 +195,7 @@ def bench_audit() -> Rows:
     yield "calibration, 4 classes by 4 contexts", "15 s", None, f"{spent:.1f} s"
     [of], weights = kept, rng.normal(size=(512, 4))
     score = lambda: suspects.score(lambda f: f @ weights, everyone)  # noqa: E731
-    judged = lambda: planting.named(planting.chance(of, of.judged(score())))  # noqa: E731
+    judged = lambda: planting.named(planting.chance(of, of.z(score())))  # noqa: E731
     for heads in (1, 10, 100):
         spent = f"{seconds(lambda heads=heads: [judged() for _ in range(heads)]):.2f} s"
         yield f"{heads} more heads of a reader's, judged", "seconds", None, spent
