@@ -22,8 +22,7 @@ def calibrated(suspects, fit, seed, counts) -> planting.Calibration:
         return vars(planting.calibrate(suspects, fit, seed, **counts)), {}
 
     decides = {"suspects": suspects, "fit": fit, "seed": seed, "counts": counts}
-    decides |= {"code": CODE.digest(), "torch": torch.__version__}
-    decides |= {"pinned": helpers.unpinned is None}
+    decides |= {"code": CODE.digest(), "torch": torch.__version__, "pinned": not helpers.unpinned}
     folder = store.networks() / "audits"
     return planting.Calibration(**store.arrays("calibration", folder, make, **decides)[1])
 

@@ -76,9 +76,8 @@ def shares(network, images, layer, region, c, weights=()) -> np.ndarray:
 def without_and_with(suspects, fit, kind, c, k, spared, count, rng) -> torch.Tensor:
     """Weights of so many last layers without a plant, and of as many at dose 1, where class c has
     suspect k (other classes have other contexts, as in the calibration, but no marks)."""
-    classes = suspects.y.max() + 1
-    own = np.where(np.arange(classes) == c, k, -1)
-    own = suspects.plan(k - c, classes) if kind == "context" else own
+    classes = np.arange(suspects.y.max() + 1)
+    own = suspects.plan(k - c, len(classes)) if kind == "context" else np.where(classes == c, k, -1)
     return weights_of(suspects, fit, own, [*[0] * count, *[1] * count], spared, rng)
 
 
