@@ -150,7 +150,7 @@ def test_on_the_papers_own_flips_its_claims_agree(collection):
 
 
 def test_a_share_by_level_is_wilsons_interval():
-    """One training: Student's half is t sqrt(p (1 - p) / (n - 1)); so many trials give z as much."""
+    """One training: Student's half is t sqrt(p (1 - p) / (n - 1)); these trials give as much."""
     taken = np.arange(25) < 8
     for level in (0.95, 1 - 0.05 / 3):
         z, t = scipy.stats.norm.ppf((1 + level) / 2), scipy.stats.t.ppf((1 + level) / 2, 24)
