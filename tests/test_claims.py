@@ -157,11 +157,11 @@ def test_a_verdict_is_counted_among_the_recorded_seeds(table, tmp_path, monkeypa
 
 def test_a_claim_that_is_a_row_is_read_from_its_table(table, tmp_path, monkeypatch):
     rows = [
-        "id,table,only,take,value,of",
-        "more,shown,size > 1,least,gap,",
-        "less,shown,,,gap,who",
-        "same,elsewhere,,,gap,",
-        "other,shown,,,gap,",
+        "id,table,only,value,of",
+        "more,shown,size == 3,gap,",
+        "less,shown,,gap,who",
+        "same,elsewhere,,gap,",
+        "other,shown,,gap,",
     ]
     (tmp_path / "rows.csv").write_text("\n".join(rows))
     monkeypatch.setattr(claims, "ROWS", tmp_path / "rows.csv")

@@ -3,13 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 import torch
+from statsmodels.stats.proportion import proportion_confint
 from test_cross_evaluation import predicted
 
 from helpers.contexts import claims, effects, mosaics
 from helpers.data import Collection
 from helpers.suite.claims import AGREES, BLIND, FAILS, HOLDS, NO_COUNTERPART, UNDECIDED, judge
 from helpers.worlds import pictures
+
+HYDRANT, CS = "fire hydrant", ("plane", "bench", "mug")
 
 
 def accuracies_like_the_paper():
@@ -145,6 +149,38 @@ def test_on_the_papers_own_flips_its_claims_agree(collection):
     assert (close == UNDECIDED).all() and len(close) <= 4, close
 
 
+def test_a_share_by_level_is_wilsons_interval():
+    """One training: Student's half is t sqrt(p (1 - p) / (n - 1)); these trials give as much."""
+    taken = np.arange(25) < 8
+    for level in (0.95, 1 - 0.05 / 3):
+        z, t = scipy.stats.norm.ppf((1 + level) / 2), scipy.stats.t.ppf((1 + level) / 2, 24)
+        trials = 24 * (z / t) ** 2
+        wilson = proportion_confint(trials * 8 / 25, trials, 1 - level, "wilson")
+        assert claims.share(taken, level) == pytest.approx((8 / 25, *wilson))
+    assert claims.share(taken) == pytest.approx(effects.stats.share(taken))
+    none, every = (claims.share(np.full((3, 25), value), 0.99) for value in (0.0, 1.0))
+    assert none[:2] == (0, 0) and every[0] == every[2] == 1
+    assert none[2] == pytest.approx(1 - every[1]) and 0.13 < none[2] < 0.25
+
+
+def test_hydrants_that_move_as_all_others_are_seldom_judged_and_were_often():
+    """Truth: no object differs from any other. Two choices, of the least mover and then of the
+    context, with a plain interval contradict the claim in about one of ten."""
+    rng, wrong, plain = np.random.default_rng(8), 0, 0
+    pairs = [(c, of) for c in pictures.CONTEXT_OF for of in pictures.CONTEXT_OF if c != of]
+    for _ in range(300):
+        drops = {pair: rng.normal(rng.normal(0, 0.3, (3, 1)), 1, (3, 20)) for pair in pairs}
+        several = claims._hydrants(drops, "plane", "bench", "mug")
+        assert len(several) == 6
+        value, low, high = claims.largest(several)
+        means = {pair: drop.mean() for pair, drop in drops.items()}
+        least = {c: min(m for p, m in means.items() if p[0] == c and p[1] != HYDRANT) for c in CS}
+        assert value == pytest.approx(max(means[c, HYDRANT] - least[c] for c in CS))
+        wrong += low > 0 or high < 0
+        plain += max(one(0.95) for one in several)[1] > 0
+    assert wrong / 300 < 0.05 < 0.07 < plain / 300
+
+
 def test_of_other_classes_each_context_has_a_verdict_by_its_flips(collection):
     """Where the sky flips all mosaics, the park none and the others half of them: by hand."""
     collection.context_of["mug"] = "table"
@@ -152,7 +188,8 @@ def test_of_other_classes_each_context_has_a_verdict_by_its_flips(collection):
     images = papers_images(collection, {}, "flip_share")
     half = (images["object"] + images["training"]) % 2
     images["flip_share"] = images["context_class"].map(always).fillna(half)
-    ours = {(one.claim, one.of["context"]): one for one in claims.of_mosaics(images, collection)}
+    estimates = claims.of_mosaics(images, collection)
+    ours = {(one.claim, one.of.get("context")): one for one in estimates}
     more = {name: ours["suite/contexts/flips/more", name].interval for name in ("sky", "table")}
     assert more["sky"][0] == pytest.approx(1 - (0 + 0.5 + 0.5) / 3, abs=0.02)
     judged = judge("03", ours.values()).set_index(["id", "of"])["verdict"]

@@ -77,6 +77,14 @@ def test_consistent_is_judged_where_a_method_does_worst(rated):
     assert verdicts("06", [lrp])["focus/reliable/lrp"] == DIFFERS
 
 
+def test_where_a_method_does_worst_is_chosen_from_networks_that_are_alike(rated):
+    [lrp] = [e for e in claims.of_methods(rated) if e.claim == "focus/reliable/lrp"]
+    each = focus.summary(rated[rated["method"] == "LRP"], by=["architecture"])
+    worst = each.loc[each["mean"].idxmin()]
+    assert lrp.interval[:2] == pytest.approx((worst["mean"], each["mean_low"].min()))
+    assert worst["mean_high"] + 0.001 < lrp.interval[2] < 1, "two chances to be the lowest"
+
+
 def test_sets_are_compared_and_a_method_that_is_not_rated_has_no_counterpart(rated):
     both = pd.concat([rated, rated.assign(set="NC", focus=1 - rated["focus"])])
     assert verdicts("06", claims.of_methods(both))["focus/other-tasks"] == DIFFERS

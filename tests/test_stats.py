@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.anova import anova_lm
 
 from helpers import stats
-from helpers.contexts.claims import largest, smallest
+from helpers.stats.extremes import largest, smallest
 
 
 @pytest.fixture(autouse=True)

@@ -2,11 +2,12 @@
 table has: those that the arguments can give, and of the paper's own classes where the collection
 has these. `images` and `pasted` are by `effects.per_image`, None where not made."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 import numpy as np
 import pandas as pd
+import scipy.stats
 
 from helpers import stats, store
 from helpers.contexts import effects, pasting
@@ -14,6 +15,7 @@ from helpers.contexts.effects import BARS, signed
 from helpers.data import Collection
 from helpers.models.experiment import SETS
 from helpers.stats import Estimate
+from helpers.stats.extremes import largest, smallest
 from helpers.worlds.pictures import CONTEXT_OF
 
 CLASS_OF = {context: name for name, context in CONTEXT_OF.items()}  # the paper's contexts
@@ -87,20 +89,6 @@ ACCURACIES = {
 }
 
 
-def smallest(several: Sequence[Callable], level: float = 0.95) -> np.ndarray:
-    """The smallest of several numbers, its low and its high end, from their intervals by level.
-    All lie above the lowest low end; high ends share the error (Bonferroni), as any may be it."""
-    ends = np.min([one(level) for one in several], axis=0)
-    ends[2] = min(one(1 - (1 - level) / len(several))[2] for one in several)
-    return ends
-
-
-def largest(several: Sequence[Callable], level: float = 0.95) -> np.ndarray:
-    """The largest, in the same way."""
-    turned = [lambda level, one=one: -np.array(one(level))[[0, 2, 1]] for one in several]
-    return -smallest(turned, level)[[0, 2, 1]]
-
-
 def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
     """Section 2.1.3 on the models and sets of `effects.predictions` (notebook 02)."""
     if predictions["test_set"].nunique() < 2:
@@ -120,30 +108,35 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
 
 def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:
     """Section 3 in the paper's own quantities (notebook 03); contexts by their classes."""
-    if not collection.has_the_papers_classes():
-        shares, estimates = effects.grids(images, "flip_share", effects.PAIR), []
-        for label in images["context_class"].unique():
-            ends = stats.share([shares[pair] for pair in shares if pair[0] == label])
-            of = {"context": collection.context_of[label], "context_class": label}
-            estimates.append(Estimate("suite/contexts/flips/most", ends, of))
-            estimates += _more("suite/contexts/flips/more", label, shares, collection)
-        return estimates
     images = images.assign(kept=images["kept"] / images["mosaics"])
     measures = "flip_share", "drop", "mosaic_distance", "kept"
     flips, drops, distances, kept = (effects.grids(images, of, effects.PAIR) for of in measures)
+    every = smallest([stats.mean(drop).interval for drop in drops.values()])
+    if not collection.has_the_papers_classes():
+        estimates = [Estimate("contexts/every-pair", tuple(every))]
+        for label in images["context_class"].unique():
+            ends = stats.share([flips[pair] for pair in flips if pair[0] == label])
+            of = {"context": collection.context_of[label], "context_class": label}
+            estimates.append(Estimate("suite/contexts/flips/most", ends, of))
+            estimates += _more("suite/contexts/flips/more", label, flips, collection)
+        return estimates
+    mugs = [stats.mean(distances[of, "mug"]).interval for of in ("plane", "bench")]
     estimates = {
-        "hydrants-move-least": max(_less(drops, c, side=-1) for c in ("plane", "bench", "mug")),
-        "hydrants-farthest": min(_less(distances, c, side=1) for c in ("plane", "bench")),
-        "hydrants-flip-least": _less(flips, "bench", side=-1),
-        "hydrants-flip-most": _less(flips, "mug", side=1),
+        "every-pair": every,
+        "hydrants-move-least": largest(_hydrants(drops, "plane", "bench", "mug")),
+        "hydrants-farthest": smallest(_hydrants(distances, "plane", "bench")),
+        "hydrants-flip-least": largest(_hydrants(flips, "bench", shares=True)),
+        "hydrants-flip-most": smallest(_hydrants(flips, "mug", shares=True)),
         "hydrants-kept": stats.share(kept["plane", "fire hydrant"]),
         "planes-on-road": _less(flips, "fire hydrant", "plane"),
+        "road-few": largest([partial(share, flips[p]) for p in flips if p[0] == "fire hydrant"]),
+        "mugs-across": largest(mugs),
     }
     for first, second in (("park", "sky"), ("sky", "wood"), ("wood", "road")):
         sides = ([pair for pair in flips if pair[0] == CLASS_OF[c]] for c in (first, second))
         stronger = effects.contrast(flips, signed(*sides), shares=True, scaled=False)
         estimates[f"stronger/{first}-{second}"] = stronger
-    return [Estimate(f"contexts/{claim}", interval) for claim, interval in estimates.items()]
+    return [Estimate(f"contexts/{claim}", tuple(ends)) for claim, ends in estimates.items()]
 
 
 def _more(claim: str, label: str, of: Mapping, collection: Collection) -> Iterator[Estimate]:
@@ -154,13 +147,26 @@ def _more(claim: str, label: str, of: Mapping, collection: Collection) -> Iterat
         yield Estimate(claim, effects.contrast(of, signed(*sides), shares=True), named)
 
 
-def _less(groups: Mapping, of: str, name: str = "fire hydrant", *, side: int = 0) -> stats.Interval:
-    """A mean share less that of the others beside the same context; or, of any measure, of that
-    next to it: of the others the least (`side` -1) or the most (1)."""
+def _less(groups: Mapping, of: str, name: str = "fire hydrant") -> stats.Interval:
+    """A mean share less that of the others beside the same context."""
     others = [pair for pair in groups if pair[0] == of and pair[1] != name]
-    if side:
-        others = [max(others, key=lambda pair: side * groups[pair].mean())]
-    return effects.contrast(groups, signed([(of, name)], others), shares=not side)
+    return effects.contrast(groups, signed([(of, name)], others), shares=True)
+
+
+def _hydrants(groups: Mapping, *contexts: str, shares: bool = False) -> list[Callable]:
+    """Their mean less that of each other object beside the same context: intervals by level."""
+    pairs = [(pair, (pair[0], "fire hydrant")) for pair in groups if pair[0] in contexts]
+    weights = [{hydrants: 1, pair: -1} for pair, hydrants in pairs if pair != hydrants]
+    return [partial(effects.contrast, groups, one, shares=shares) for one in weights]
+
+
+def share(values: np.ndarray, level: float = 0.95) -> stats.Interval:
+    """As `stats.share`: Wilson's ends of so many trials that Student's interval is as wide."""
+    p, low, high = stats.mean(values, shares=True).interval(level)
+    if not (0 < p < 1 and low < high):
+        return stats.Interval(*np.clip([p, low, high], 0, 1))
+    trials = p * (1 - p) * (scipy.stats.norm.ppf(stats.UPPER) / (high - p)) ** 2
+    return stats.Interval(p, *stats.wilson(p * trials, trials))
 
 
 def of_pasting(logits: Mapping, mosaics, pasted, collection: Collection) -> list[Estimate]:
@@ -178,19 +184,19 @@ def of_pasting(logits: Mapping, mosaics, pasted, collection: Collection) -> list
     estimates = {"contexts/alone/road": _less(by_pair, "alone")}
     if pasted is not None:
         taken = effects.grids(pasted, "taken_share", effects.PAIR)
-        road, wood = ([taken[p] for p in taken if p[0] == c] for c in ("fire hydrant", "mug"))
-        wood = [alone["mug"], *wood]
-        counted = mosaics, pasted.assign(flip_share=pasted["taken_share"])
+        on = {context: [taken[p] for p in taken if p[0] == context] for context in CONTEXT_OF}
+        sky, wood = [taken["plane", "bench"], taken["plane", "mug"]], [alone["mug"], *on["mug"]]
         theirs = theirs.set_index(effects.PAIR)
         both = theirs.index[theirs["mosaic_share"].notna()].to_frame(index=False)
+        beside = pasted.assign(flip_share=pasted["taken_share"]).merge(both)
         ours = pasted.groupby(effects.PAIR)["taken_share"].mean()[theirs.index]
         estimates |= {
             "contexts/pasted/sky": _less(taken, "plane"),
-            "contexts/pasted/road": stats.share(road),
+            "contexts/pasted/sky-most": smallest([partial(share, one) for one in sky]),
+            "contexts/pasted/park": smallest([partial(share, one) for one in on["bench"]]),
+            "contexts/pasted/road": stats.share(on["fire hydrant"]),
             "contexts/pasted/wood": stats.mean(wood, [-1, *[1 / 3] * 3], shares=True).interval(),
-            "contexts/consistent": effects.agreement(
-                *(table.merge(both) for table in counted), "flip_share"
-            ),
+            "contexts/consistent": effects.agreement(mosaics.merge(both), beside, "flip_share"),
             "suite/contexts/counts-as-paper": stats.spearman(ours, theirs["paste_share"]),
         }
-    return [Estimate(claim, interval) for claim, interval in estimates.items()]
+    return [Estimate(claim, tuple(ends)) for claim, ends in estimates.items()]

@@ -8,7 +8,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
-import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
@@ -138,17 +137,15 @@ def _panel(ax: Axes, pair: Table, object_colour: str, context_colour: str, frame
     ax.tick_params(labelsize=8, length=2, pad=2)
 
 
-def distance_construction(
-    points: Table, object_class: str, context_class: str, colours: Names
-) -> Figure:
+def distance_construction(points: Table, label: str, other: str, colours: Names) -> Figure:
     """How Table 1's distances are found (Figure 9), by one pair of `effects.points`."""
-    pair = _of(points, object_class=object_class, context_class=context_class)
+    pair = _of(points, object_class=label, context_class=other)
     fig, axes = plt.subplots(1, 3, figsize=(9.5, 4.3), sharex=True, sharey=True)
     titles = "1. the logits", "2. their means", "3. distance to the diagonal"
-    looks = ("single", object_class, "^", 10), ("context", context_class, "*", 15)
+    looks = ("single", label, "^", 10), ("context", other, "*", 15)
     for ax, title, alpha in zip(axes, titles, (0.5, 0.12, 0.06), strict=True):
         ax.axline((0, 0), slope=1, zorder=3, **ZERO)
-        ax.set(title=title, xlabel=f"logit of {object_class}", aspect="equal")  # right angles
+        ax.set(title=title, xlabel=f"logit of {label}", aspect="equal")  # right angles
         for kind, name, marker, size in looks:
             part = _of(pair, kind=kind)[["object_logit", "context_logit"]].to_numpy()
             ax.scatter(*part.T, color=colours[name], s=9, alpha=alpha, lw=0)
@@ -160,9 +157,9 @@ def distance_construction(
                 look = {"xytext": (9, -3), "va": "top"} if x > y else {"xytext": (-40, 8)}
                 look |= {"textcoords": "offset points", "fontsize": 11, "fontweight": "bold"}
                 ax.annotate(f"{(x - y) / np.sqrt(2):+.2f}", (x, y), zorder=6, **look)
-    axes[0].set_ylabel(f"logit of {context_class}")
-    entries = {"single images": {"marker": "^", "color": colours[object_class]}}
-    entries |= {"mosaics": {"marker": "*", "ms": 12, "color": colours[context_class]}}
+    axes[0].set_ylabel(f"logit of {other}")
+    entries = {"single images": {"marker": "^", "color": colours[label]}}
+    entries |= {"mosaics": {"marker": "*", "ms": 12, "color": colours[other]}}
     title = "Figure 9: a pair in two numbers, the distances of its two means to the diagonal"
     return style.headed(fig, title, entries)
 
@@ -185,10 +182,9 @@ def table_1_distances(effects: Table, colours: Names, context_of: Names, paper: 
 
 def flip_counts(effects: Table, colours: Names, context_of: Names, paper: Table) -> Figure:
     """Flips of each pair's mosaics, by `effects.of_pairs`, joined to the paper's."""
-    here = {
-        f"here{e}": effects[f"flip_share{e}"] * effects["mosaics"] for e in ("", "_low", "_high")
-    }
-    theirs, many = paper.rename(columns={"flips": "the paper"}), effects["mosaics"].max()
+    whole, many, ends = effects["mosaics"], effects["mosaics"].max(), ("", "_low", "_high")
+    here = {f"here{end}": effects[f"flip_share{end}"] * whole for end in ends}
+    theirs = paper.rename(columns={"flips": "the paper"})
     of = effects.assign(**here), theirs, {"here": "the paper"}, colours, context_of
     fig, ax, table = _by_pair(*of)
     ax.set(xlim=(-0.03 * many, 1.03 * many), xlabel=f"flips of {many:.0f} mosaics")
@@ -217,11 +213,9 @@ def _by_pair(effects: Table, paper: Table, columns: Names, colours: Names, conte
     return fig, ax, table
 
 
-def mosaic_logits(
-    picture: torch.Tensor, logits: torch.Tensor, classes: Sequence, colours: Names, *pair: str
-) -> Figure:
-    """A mosaic of a `pair` (a class and a context's name), uint8 (3, H, W), and each class's logit
-    by every training, floats (T, K)."""
+def mosaic_logits(picture, logits, classes: Sequence, colours: Names, *pair: str) -> Figure:
+    """A mosaic of a `pair` (a class and a context's name), a tensor of uint8 (3, H, W), and each
+    class's logit by every training, a tensor of floats (T, K)."""
     fig, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.1), width_ratios=(2, 3))
     style.heat(left, picture)
     left.set_axis_off()
@@ -256,8 +250,7 @@ def paste_counts(tables: Mapping, pictures: Mapping, colours: Names, context_of:
         number = f"Figure {numbers[context]}: " * bool(numbers[context])
         title = f"{number}{context_name(context, context_of)}, images taken for {context}"
         ax.set_title(title, pad=20 + 12 * len(looks))
-    for ax in axes.flat[len(contexts) :]:
-        ax.set_axis_off()
+    list(map(Axes.set_axis_off, axes.flat[len(contexts) :]))
     made, title = table[table["pasted"] != NOTHING], "Figures 11 to 14: the" if known else "The"
     of, kinds = (made, "kinds of composite") if len(made) else (table, "contexts alone")
     title += f" context wins in {(of['share'] > 0.5).sum()} of {len(of)} {kinds}"

@@ -9,6 +9,7 @@ from helpers.focus import feature
 from helpers.focus.controls import MAP
 from helpers.focus.means import CHANCE, PAIR, contrast, mean
 from helpers.stats import Estimate
+from helpers.stats.extremes import smallest
 
 ROUNDING = 1e-3
 WELL_FIT = 0.9  # accuracy from which a network is called well fit
@@ -28,9 +29,10 @@ def of_methods(rated: pd.DataFrame) -> list[Estimate]:
     methods, estimates = {*rated["method"], CHANCE}, []
     for method in [name for name in ("GradCAM", "LRP") if name in methods]:
         networks = rated[rated["method"] == method].groupby(["architecture", "set"])
-        name, least = min(((n, mean(p)) for n, p in networks), key=lambda one: one[1].estimate)
-        claim = f"focus/reliable/{method.lower()}"
-        estimates.append(Estimate(claim, least.interval(), note=" on set ".join(name)))
+        means = {name: mean(part) for name, part in networks}
+        least = tuple(smallest([one.interval for one in means.values()]))
+        where = " on set ".join(min(means, key=lambda name: means[name].estimate))
+        estimates.append(Estimate(f"focus/reliable/{method.lower()}", least, note=where))
     for claim, weights in COMBINED.items():
         if methods >= set(weights):
             estimates.append(Estimate(claim, contrast(rated, weights).interval()))

@@ -74,8 +74,6 @@ def _of_rows(ids: Iterable[str], tables: Mapping[str, pd.DataFrame]) -> list[Est
     for claim in rows_of[known].itertuples():
         rows = tables[claim.table]
         rows = rows.query(claim.only) if claim.only else rows
-        if claim.take:
-            rows = rows.sort_values(claim.value, ascending=claim.take == "least", kind="stable")[:1]
         for row in rows.to_dict("records"):
             about = {name: row[name] for name in claim.of.split()}
             ends = row[claim.value], *style.ends(row, claim.value)
