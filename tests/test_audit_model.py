@@ -288,26 +288,6 @@ def test_a_calibration_is_kept_for_another_head_and_made_anew_for_another_start(
             calibrations.calibrated(AUDIT, another, 0, counts)
 
 
-def test_calls_are_shares_of_other_classes_photographs_also_of_heads_that_did_not_see_them():
-    rng, y = np.random.default_rng(0), np.arange(30) % 3
-    logits = rng.normal(size=(30, 2, 3))
-    for c, k in product(range(3), range(2)):
-        shares = [(logits[y == of, k].argmax(1) == c).mean() for of in {0, 1, 2} - {c}]
-        assert calibrations.called(logits, y)[c, k] == pytest.approx(np.mean(shares))
-    plain = np.eye(3)[y] + rng.normal(0, 0.01, (30, 3))  # what a class looks like; marks show one
-    asked = np.stack([plain, np.eye(3)[y * 0] + 0 * plain], 1)
-    marks, seen = planting.Marks(y, plain, asked), []
-
-    def fit(x, of, classes, recipe, rng):
-        seen.append(of)
-        return lambda some: some * (1 if len(some) == len(y) - len(of) else np.nan)
-
-    fit.recipes = (None,)
-    shares = calibrations.called_by_heads(marks, asked, fit, 0, 4)
-    np.testing.assert_array_equal(shares, [[[0, 1], [0, 0], [0, 0]]] * 4)
-    assert len({tuple(of) for of in seen}) > 1 and all(len(of) == 15 for of in seen)
-
-
 def test_a_photograph_in_any_context_stands_in_one_that_is_dealt():
     framed = [torch.arange(40 * k, 40 * k + 40, dtype=torch.uint8) for k in range(4)]
     made = planting.in_any([of.reshape(40, 1, 1, 1) for of in framed], 0).ravel()
