@@ -81,7 +81,7 @@ def test_no_function_of_torch_is_called_whose_last_digits_depend_on_the_processo
 
 # Lines written by hand, in helpers/ and sweeps/; the number only goes down. It was raised once, by
 # 1,160, when the audits of models and of detectors came in.
-MOST = 16_469
+MOST = 16_468
 LONG = {"explain", "wrap", "mean", "share", "Options", "table"}  # what a reader opens with "?"
 
 

@@ -250,8 +250,7 @@ def paste_counts(tables: Mapping, pictures: Mapping, colours: Names, context_of:
         number = f"Figure {numbers[context]}: " * bool(numbers[context])
         title = f"{number}{context_name(context, context_of)}, images taken for {context}"
         ax.set_title(title, pad=20 + 12 * len(looks))
-    for ax in axes.flat[len(contexts) :]:
-        ax.set_axis_off()
+    list(map(Axes.set_axis_off, axes.flat[len(contexts) :]))
     made, title = table[table["pasted"] != NOTHING], "Figures 11 to 14: the" if known else "The"
     of, kinds = (made, "kinds of composite") if len(made) else (table, "contexts alone")
     title += f" context wins in {(of['share'] > 0.5).sum()} of {len(of)} {kinds}"
