@@ -161,7 +161,7 @@ def _hydrants(groups: Mapping, *contexts: str, shares: bool = False) -> list[Cal
 
 
 def share(values: np.ndarray, level: float = 0.95) -> stats.Interval:
-    """As `stats.share`: Wilson's ends of so many trials that Student's interval is as wide."""
+    """As `stats.share`, by level; where all are 0 or all 1, Student's ends, cut to shares."""
     p, low, high = stats.mean(values, shares=True).interval(level)
     if not (0 < p < 1 and low < high):
         return stats.Interval(*np.clip([p, low, high], 0, 1))
