@@ -88,7 +88,7 @@ def test_a_wrong_mark_is_refused_before_anything_is_written(mark, tree):
 def test_generated_modules_are_few_exempt_from_the_formatter_and_need_no_other_cell():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]
     assert settings["extend-exclude"] == [str(path.relative_to(ROOT)) for path in GENERATED]
-    assert sum(len(path.read_text().splitlines()) for path in GENERATED) <= 3_026
+    assert sum(len(path.read_text().splitlines()) for path in GENERATED) <= 3_027
     checked = [sys.executable, "-m", "ruff", "check", "--isolated", "--select=F821", *GENERATED]
     done = subprocess.run(checked, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

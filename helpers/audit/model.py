@@ -76,7 +76,7 @@ def brought(name: str, weights: str | None = None) -> Network:
             networks.load(network, networks.read(Path(weights)), Path(weights))
         return _wrapped(network, None, name)
     if Path(name).exists():
-        raise ValueError(f"model: {name} holds no config.json. A model is {KINDS}.")
+        raise ValueError(f"model: {name} is no folder with a config.json. A model is {KINDS}.")
     library = import_module("torchvision.models")
     known = library.list_models(module=library)
     if name not in known:

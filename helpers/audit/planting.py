@@ -8,6 +8,7 @@ __all__ = ['MARKS', 'ANY', 'RECIPES', 'NO_SPREAD', 'DOSES', 'of_classes', 'finit
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-of-classes
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -334,7 +335,7 @@ def planted_pairs(scores, plans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return scores[heads, classes, which], classes, which
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-heads
-def trained_heads(suspects, fit, of, doses, rng, own=None):
+def trained_heads(suspects, fit, of, doses, rng, own=None) -> Iterator[tuple]:
     """One head a dose (0: nothing is planted), each of a recipe drawn at random, trained on a half
     of some photographs: what it answers, the other half, and its plan (by default its number's)."""
     classes = suspects.y.max() + 1
