@@ -3,7 +3,6 @@
 import ast
 import dis
 import re
-import statistics
 from functools import cache
 
 import nbformat
@@ -20,9 +19,9 @@ LAST_SECTIONS = ["Findings", "Limits", "Exercises", "What to read next"]
 SHOWS = re.compile(r"\b(run\.show|print)\(")
 MACHINE = re.compile(r'(?<![\w./"])/(home|root|tmp|work|Users)/\w')
 
-every, every_lesson, every_chapter, every_text = (
+every, every_lesson, every_text = (
     pytest.mark.parametrize("path", paths, ids=lambda path: path.stem)
-    for paths in (NOTEBOOKS, LESSONS, CHAPTERS, [NOTEBOOKS[0], *CHAPTERS])
+    for paths in (NOTEBOOKS, LESSONS, [NOTEBOOKS[0], *CHAPTERS])
 )
 
 
@@ -81,23 +80,6 @@ def test_figures_are_stored_with_a_caption_that_is_their_alternative_text(path):
     for figure in figures:
         [alternative] = re.findall(r'alt="([^"]+)"', figure)
         assert len(alternative) > 20 and f">{alternative}</figcaption>" in figure
-
-
-@every_chapter
-def test_cells_are_short_and_few(path):
-    """A method's cell, which is exported, has a limit for each function (tests/test_export.py).
-    Checks of exercises and cells that only draw are folded: they may be longer."""
-    own = [cell for cell in cells(path) if not cell.source.startswith("#| export")]
-    folded = [
-        cell
-        for cell in own
-        if cell.metadata.get("nbgrader", {}).get("grade")
-        or "hide-input" in cell.metadata.get("tags", ())
-    ]
-    read = [len(cell.source.splitlines()) for cell in own if cell not in folded]
-    assert 12 <= len(cells(path)) <= 30 and statistics.median(read) <= 9
-    longest = max((len(cell.source.splitlines()) for cell in folded), default=0)
-    assert max(read) <= 20 and longest <= 28
 
 
 @every
