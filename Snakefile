@@ -19,6 +19,8 @@ except (OSError, ValueError) as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
 OUT = os.path.relpath(store.outputs() / RUN)  # whatever the folders above are called
 NOTEBOOKS = list(PARAMETERS)
+# for your own images and networks; where there are fewer notebooks than cores, each gets several
+THREADS = max(1, (workflow.resource_settings.cores or 1) // len(NOTEBOOKS))
 # of a first run; the longest begin first, so that no core is left waiting for one at the end
 SECONDS = yaml.safe_load((store.root() / "data/seconds.yml").read_text())
 # that a notebook failed, and where its error is, says the rule; not its whole command line
@@ -49,12 +51,12 @@ rule notebook:
         findings=OUT + "/findings/{name}.json",  # those of an earlier run go first
         yaml=lambda wildcards: yaml.safe_dump(PARAMETERS[wildcards.name]),
         inputs=lambda wildcards: preflight.inputs(PARAMETERS[wildcards.name]),
-    threads: 1
+    threads: THREADS
     priority: lambda wildcards: SECONDS.get(wildcards.name, 0)
     shell:
         "echo {wildcards.name:q}: started; rm -f {params.findings:q};"
         " stopped() {{ echo {wildcards.name:q}: stopped; exit 130; }}; trap stopped INT;"
-        " TQDM_DISABLE=1 {forked.ASK:q} papermill --no-progress-bar --log-level WARNING"
+        " TQDM_DISABLE=1 SUITE_THREADS={threads} {forked.ASK:q} papermill --no-progress-bar --log-level WARNING"
         " -y {params.yaml:q} {input.notebook:q} {log.notebook:q} 2>&1"
         # what the cell said, without papermill's own frames
         " | sed -e '/^Traceback (most recent/d' -e '/^  File /,/^    /d' -e '/^ *[~^][~^]*$/d' >&2"

@@ -13,6 +13,7 @@ import pytest
 
 # tests run side by side: more threads would be in each other's way where kernels are not pinned
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("SUITE_THREADS", "1")
 
 import forked
 from helpers import store

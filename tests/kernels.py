@@ -37,7 +37,6 @@ from torch.nn.functional import interpolate
 
 from helpers import models, stats, store
 from helpers.models import probe
-from helpers.models.inference import default_device
 from helpers.worlds import pictures
 
 STORED = store.root() / "data/kernel_digests.json"
@@ -224,8 +223,6 @@ def why_not() -> str:
     """Why the numbers of this process, which are not the suite's own, are not: a sentence."""
     if helpers.unpinned:
         reason = helpers.unpinned
-    elif default_device().type != "cpu":
-        reason = f"torch computes on {default_device().type}, the suite's numbers are of processors"
     elif others := other_versions():
         reason = f"other library versions are installed ({', '.join(others)})"
     else:
@@ -254,7 +251,7 @@ def main() -> None:
         return
     if asked.processors and not shutil.which(QEMU):
         sys.exit(f"{QEMU} is missing: apt-get install qemu-user")
-    if helpers.unpinned or default_device().type != "cpu":
+    if helpers.unpinned:
         sys.exit(f"Nothing to compare. {why_not()}")
     found = {"here": digests()}
     if asked.write:

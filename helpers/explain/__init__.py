@@ -17,7 +17,7 @@ from torch import nn
 from helpers.explain import cam, gradients, layers, lrp, superpixels
 from helpers.explain.layers import gradient_at, reduced
 from helpers.explain.lrp import NotConserved
-from helpers.models.inference import refuse_other_ranges
+from helpers.models.inference import in_halves, refuse_other_ranges
 
 __all__ = ["METHODS", "Maps", "NotConserved", "explain"]
 
@@ -143,8 +143,9 @@ def explain(
 
     `images` are (N, 3, H, W), uint8 or float in [0, 1]; `targets` the class to explain, int64 (N,)
     or one int. The `method` is one of `METHODS`, or a function of (model, float images, targets,
-    **settings) that returns a tensor (B, H, W). The `preset` is one of `PRESETS`. Most methods
-    take `layer`: "input", "last map" (the last convolutional one) or a layer's name. NaN or
+    **settings) that returns a tensor (B, H, W). The `preset` is one of `PRESETS`. Everything is
+    computed on the model's device; a batch for which a GPU has too little memory is halved. Most
+    methods take `layer`: "input", "last map" (the last convolutional one) or a layer's name. NaN or
     infinite relevance is a FloatingPointError, unless not `check_finite`."""
     if not (hasattr(model, "mean") and hasattr(model, "std")):
         raise ValueError(
@@ -162,10 +163,12 @@ def explain(
     try:
         first = _floats(images[:1], device)
         name, run, settings = _prepared(model, first, method, preset, settings)
+
+        def explained(batch: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+            return _checked(run(model, batch, wanted, **settings), batch, name, check_finite)
+
         for batch, wanted in zip(images.split(batch_size), targets.split(batch_size), strict=True):
-            batch = _floats(batch, device)
-            maps = run(model, batch, wanted.to(device), **settings)
-            parts.append(_checked(maps, batch, name, check_finite))
+            parts += in_halves(explained, _floats(batch, device), wanted.to(device))
     finally:
         model.train(training)
     return Maps(torch.cat(parts), name, settings, time.perf_counter() - start)

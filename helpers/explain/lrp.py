@@ -34,7 +34,7 @@ def lrp(model, images, targets, *, layer="input") -> torch.Tensor:
             "do not fit (a product of activations, a softmax, a smooth or clipped rectifier such "
             "as ReLU6, normalisation that is not batch normalisation). Use another method."
         )
-    relevance[lost.isnan()] = torch.nan
+    relevance[lost.isnan().to(relevance.device)] = torch.nan
     return reduced(relevance, images)
 
 
@@ -59,13 +59,18 @@ def propagate(model, images, targets, layer="input") -> tuple[torch.Tensor, ...]
     arrived, gradient = torch.autograd.grad(logits.sum(), ends, materialize_grads=True)
     relevance = arrived if layer == "input" else (kept * gradient).detach()
 
-    logit = logits.detach().double()
+    logit = _double(logits.detach())
     # A layer may run on parts of the images that are stacked along the batch.
     biases = sum(part.view(-1, len(logit)).sum(0) for part in taken)
-    in_map = arrived.abs().double().sum((1, 2, 3))
+    in_map = _double(arrived.abs()).sum((1, 2, 3))
     in_map += 1e-3 * logit.abs() + 1e-6  # an empty map is not refused for rounding
-    lost = (logit - arrived.double().sum((1, 2, 3)) - biases).abs() / in_map
+    lost = (logit - _double(arrived).sum((1, 2, 3)) - biases).abs() / in_map
     return relevance, logits.detach(), lost
+
+
+def _double(tensor: torch.Tensor) -> torch.Tensor:
+    """In double precision; on the CPU where the device, as Apple's GPUs, has none."""
+    return (tensor.cpu() if tensor.device.type == "mps" else tensor).double()
 
 
 def merged(model: nn.Module, image: torch.Tensor) -> tuple[nn.Module, str | None]:
@@ -102,7 +107,7 @@ class _Rule(torch.autograd.Function):
         with torch.enable_grad():
             ratio = ctx.rule(ctx.linear, x, relevance, y).detach()
         handed_on = ratio if ctx.opens else x * ratio  # the opening rule gives R itself
-        taken = relevance.flatten(1).double().sum(1) - handed_on.flatten(1).double().sum(1)
+        taken = _double(relevance.flatten(1)).sum(1) - _double(handed_on.flatten(1)).sum(1)
         ctx.taken.append(taken)  # by biases and stabilisers
         return ratio, None, None, None, None
 

@@ -61,7 +61,7 @@ class Disconnected(Classifier):
         parts = OrderedDict(own=network.get_submodule(last), whole=_Step(joined), cells=_Step(cut))
         network.set_submodule(last, nn.Sequential(parts))
         self.layer = f"{last}.whole"
-        self.register_buffer("cells", cells)
+        self.register_buffer("cells", cells.to(model.mean.device))
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Logits of mosaics (B, 3, H, W)."""
@@ -92,7 +92,8 @@ def by_cell(model: Model, images: ImageSet, table, methods: Iterable) -> pd.Data
     targets = torch.tensor([model.logit[name] for name in table["target"]])
     network, cells = model.trainings[0], cut(mosaics)
     with torch.no_grad():
-        gained = (network(cells) - network(0 * cells + network.mean)).unflatten(0, (CELLS, -1))
+        blank = 0 * cells + network.mean.to(cells.device)
+        gained = (network(cells) - network(blank)).cpu().unflatten(0, (CELLS, -1))
     gained = gained[:, range(len(table)), targets].T.reshape(-1, 2, 2)
     whole = Disconnected(network, mosaics[:1], torch.ones(1, CELLS)).eval()
     rows = []

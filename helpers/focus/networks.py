@@ -90,6 +90,7 @@ def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "
     if (many := len(head.get(f"{network.head}.weight", categories))) != len(categories):
         told = f"{recipe.start} is of {many} classes, not of ImageNet's {len(categories)}"
         raise ValueError(f"{told}: train its last layer (fit: probe or fine-tuned).")
+    network.to(models.device(recipe.device, synthetic=collection.source == "world"))
     return Model(recipe, trained_on, [network.eval()], {c: known[plain(c)] for c in classes})
 
 

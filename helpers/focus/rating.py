@@ -14,6 +14,7 @@ from helpers.explain import METHODS, NotConserved
 from helpers.focus import equation
 from helpers.focus.mosaics import IMAGES, TARGETS, batches, layouts
 from helpers.focus.networks import Model
+from helpers.models.inference import in_key
 from helpers.store import progress
 
 AT_A_TIME = 24  # mosaics: fewer wait for Python, and the gradients of more do not fit the cache
@@ -118,6 +119,7 @@ def _kept(network, images, table, targets, method, shape, settings) -> np.ndarra
         method=[method, shape, settings],
         versions=[torch.__version__, version("captum")],
         code=SCORING.digest(),
+        **in_key(next(network.parameters()).device),
     )
 
     def write(temporary: Path) -> None:

@@ -19,8 +19,7 @@ from torchvision.ops import Conv2dNormActivation, FeaturePyramidNetwork, MultiSc
 from torchvision.transforms.v2.functional import pil_to_tensor
 
 from helpers import source, store
-from helpers.models import networks
-from helpers.models.inference import default_device, single_thread
+from helpers.models import inference, networks
 from helpers.store import progress
 
 DETECTING = source.Source("__init__", "models/detector", "models/inference", "models/networks")
@@ -61,8 +60,7 @@ def _backbone() -> nn.Sequential:
 
 def build(n_classes: int, size: tuple[int, int], seed: int = 0) -> FasterRCNN:
     """An untrained detector of `n_classes` kinds of things, for images (height, width)."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with inference.seeded(seed):
         hidden = nn.Sequential(
             nn.Flatten(), nn.Linear(CHANNELS * 25, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU()
         )
@@ -90,8 +88,10 @@ def build(n_classes: int, size: tuple[int, int], seed: int = 0) -> FasterRCNN:
 def train(
     network: FasterRCNN, images: torch.Tensor, boxes: pd.DataFrame, *, seed: int, epochs: int = 4
 ) -> list[float]:
-    """Fit `network` in place to uint8 images (N, 3, H, W); the mean loss of every epoch. The boxes
-    have columns image (row of `images`), category (from 0), x1, y1, x2 and y2 (pixels)."""
+    """Fit `network` in place, on its device, to uint8 images (N, 3, H, W); the mean loss of every
+    epoch. The boxes have columns image (row of `images`), category (from 0), x1, y1, x2 and y2
+    (pixels)."""
+    device = next(network.parameters()).device
     empty, targets = {"boxes": torch.zeros(0, 4), "labels": torch.zeros(0, dtype=torch.int64)}, {}
     for image, part in boxes.groupby("image"):
         corners = torch.tensor(part[CORNERS].to_numpy("float32"))
@@ -101,13 +101,16 @@ def train(
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=epochs * steps)
     history = []
     network.train()
-    with single_thread(), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with inference.single_thread(), inference.seeded(seed, device):
         for _ in progress(range(epochs), desc="detector", unit="epoch"):
             total = 0.0
             for rows in torch.randperm(len(images))[: steps * BATCH].split(BATCH):
-                batch = [images[i].float() / 255 for i in rows]
-                loss = sum(network(batch, [targets.get(i, empty) for i in rows.tolist()]).values())
+                batch = [images[i].to(device).float() / 255 for i in rows]
+                wanted = [
+                    {name: tensor.to(device) for name, tensor in targets.get(i, empty).items()}
+                    for i in rows.tolist()
+                ]
+                loss = sum(network(batch, wanted).values())
                 if not loss.isfinite():
                     raise FloatingPointError("Training of the detector broke down: the loss is NaN")
                 optimizer.zero_grad()
@@ -137,8 +140,9 @@ def trained(
     return Detector(network.eval(), dict(enumerate(classes, 1)), path.stem)
 
 
-def coco(path: str | Path | None) -> Detector:
-    """torchvision's detector with a weights file; COCO's classes are called as in BDD100K."""
+def coco(path: str | Path | None, device: str = "auto") -> Detector:
+    """torchvision's detector with a weights file, on a device that :func:`inference.device` knows;
+    COCO's classes are called as in BDD100K."""
     if path is None:
         raise ValueError(
             "parameter 'weights' is missing: give a detector's weights file to find things in "
@@ -147,15 +151,16 @@ def coco(path: str | Path | None) -> Detector:
     path = Path(path)
     network = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None)
     networks.load(network, networks.read(path), path)
-    return Detector(network.to(default_device()).eval(), COCO, store.file_digest(path))
+    return Detector(network.to(inference.device(device)).eval(), COCO, store.file_digest(path))
 
 
 @torch.no_grad()
-def detect(detector: Detector, images: Iterable[torch.Tensor]) -> pd.DataFrame:
-    """Boxes in images, uint8 (3, H, W): image (number), category, x1, y1, x2, y2, score."""
+def detect(detector: Detector, images: Iterable[torch.Tensor], threads: int = 1) -> pd.DataFrame:
+    """Boxes in images, uint8 (3, H, W): image (number), category, x1, y1, x2, y2, score. On a CPU
+    torch computes on so many `threads`."""
     device = next(detector.network.parameters()).device
     rows, names = [], []
-    with single_thread():
+    with inference.on_threads(threads):
         for number, image in enumerate(progress(images, desc="detecting", delay=2)):
             [found] = detector.network([image.to(device).float() / 255])
             boxes, scores = found["boxes"].cpu().numpy(), found["scores"].cpu().numpy()
@@ -192,9 +197,9 @@ def predict(
     if unknown:
         said.append(f"the detector does not know, and never finds: {', '.join(unknown)}")
     state = {name: (file.stat().st_size, file.stat().st_mtime_ns) for name, file in there.items()}
-    name = store.key(
-        "predictions", detector=detector.identity, images=state, code=DETECTING.digest()
-    )
+    device = next(detector.network.parameters()).device
+    decides = {"detector": detector.identity, "images": state, "code": DETECTING.digest()}
+    name = store.key("predictions", **decides, **inference.in_key(device))
     path = Path(kept) / f"{name}.jsonl"
     return store.cached(path, lambda partial: _predict(detector, there, path, partial)), said
 
@@ -208,7 +213,7 @@ def _predict(detector: Detector, files: dict[str, Path], path: Path, target: Pat
     rest = list(files.items())[done.count("\n") :]
     with lines.open("a") as file:
         for name, image in progress(rest, desc="predictions", initial=len(files) - len(rest)):
-            found = detect(detector, [_image(image)])
+            found = detect(detector, [_image(image)], threads=inference.threads())
             labels = found[["category", "score"]].to_dict("records")
             for label, box in zip(labels, found[CORNERS].to_dict("records"), strict=True):
                 label["box2d"] = box

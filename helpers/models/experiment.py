@@ -68,7 +68,8 @@ def model(
     if set_name not in collection.sets:
         have = ", ".join(collection.sets)
         raise KeyError(f"{name}: there is no set {set_name!r}; this source has {have}")
-    drawn = collection.source == "world" and recipe.architecture in REDUCED
+    synthetic = collection.source == "world"
+    drawn = synthetic and recipe.architecture in REDUCED
     return models.trainings(
         recipe.trainings,
         recipe.architecture,
@@ -78,6 +79,8 @@ def model(
         seed=seed,
         epochs=recipe.epochs or (REDUCED[recipe.architecture].epochs if drawn else PHOTOGRAPHS),
         folder=store.networks(),
+        device=models.device(recipe.device, synthetic=synthetic),
+        threads=models.threads(synthetic=synthetic),
         tune="last" if family == "probe" else "all",
         loop=loop,
     )
@@ -98,4 +101,5 @@ def _start_weights(recipe: Recipe, collection: Collection, seed: int) -> str | P
         return recipe.start
     things = world.wider(collection.size, seed)
     kept = {"seed": seed, "epochs": WIDER_EPOCHS, "folder": store.networks()}
+    kept["device"] = models.device(recipe.device, synthetic=True)
     return models.pretrained(recipe.architecture, len(pictures.WIDER_KINDS), things, **kept)

@@ -18,7 +18,7 @@ from torch.serialization import safe_globals
 
 import helpers
 from helpers import store
-from helpers.models.inference import default_device, refuse_other_ranges
+from helpers.models.inference import refuse_other_ranges, seeded
 from helpers.models.reduced import REDUCED
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -48,15 +48,19 @@ class Classifier(nn.Module):
                 "[0, 1]: a mean is 0 to 1, and a std above 0 and at most 1. If they are of images "
                 "in 0 to 255, divide both by 255."
             )
-        self.register_buffer("mean", torch.as_tensor(mean).view(3, 1, 1), persistent=False)
-        self.register_buffer("std", torch.as_tensor(std).view(3, 1, 1), persistent=False)
+        device = next(network.parameters()).device
+        mean, std = torch.as_tensor(mean, device=device), torch.as_tensor(std, device=device)
+        self.register_buffer("mean", mean.view(3, 1, 1), persistent=False)
+        self.register_buffer("std", std.view(3, 1, 1), persistent=False)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Logits, float32 (N, classes), of images (N, 3, H, W): uint8, or float in [0, 1]."""
+        """Logits, float32 (N, classes), of images (N, 3, H, W): uint8, or float in [0, 1].
+        Images follow the network to its device, where the logits stay."""
         if images.ndim != 4 or images.shape[1] != 3:
             raise ValueError(f"Images must be (N, 3, H, W), RGB; these are {tuple(images.shape)}.")
         if not (images.dtype == torch.uint8 or images.is_floating_point()):
             raise TypeError(f"Images must be uint8, or float in [0, 1]; these are {images.dtype}.")
+        images = images.to(self.mean.device)
         if not self.training:  # noise, as SmoothGrad adds, may leave [0, 1] by far
             refuse_other_ranges(images, spare=9)
         if images.dtype == torch.uint8:
@@ -135,8 +139,7 @@ def build(
     The architecture is one of `reduced.REDUCED` or of torchvision. `weights` are drawn with the
     seed, torchvision's (`"imagenet"`), or in a `.safetensors` file or a state dict. Where they are
     for another number of classes, the last layer is fresh. What does not fit is a ValueError."""
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        torch.manual_seed(seed)
+    with seeded(seed):
         if weights is None:
             network = _fresh(architecture, n_classes)
         elif weights == "imagenet":
@@ -234,16 +237,22 @@ def load(network: nn.Module, state: dict[str, torch.Tensor], path: Path) -> None
 
 
 def once(
-    kind: str, folder: Path | str, made: Callable[[], tuple[nn.Module, dict]], **decides
+    kind: str,
+    folder: Path | str,
+    made: Callable[[], tuple[nn.Module, dict]],
+    *,
+    device: str = "cpu",
+    **decides,
 ) -> tuple[Path, dict[str, torch.Tensor], dict]:
-    """The weights and facts that `made` gives, trained once and then found by what decides them."""
+    """The weights and facts that `made` gives, trained once and then found by what decides them:
+    the type of the device on which they are trained, too."""
     versions = [version(name).split(".")[:2] for name in ("torch", "torchvision")]
-    decides |= {"versions": versions, "device": default_device().type}
+    decides |= {"versions": versions, "device": device}
     decides["pinned"] = helpers.unpinned is None  # other kernels end as another training
 
     def make() -> tuple[dict, dict]:
         network, facts = made()
-        return {name: tensor.numpy() for name, tensor in network.state_dict().items()}, facts
+        return {n: tensor.cpu().numpy() for n, tensor in network.state_dict().items()}, facts
 
     path, weights, facts = store.arrays(kind, folder, make, **decides)
     return path, {name: torch.from_numpy(array) for name, array in weights.items()}, facts

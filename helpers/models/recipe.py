@@ -6,6 +6,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from helpers.data.images import STRICT, built
+from helpers.models.inference import DEVICES
 
 WIDER = "wider world"
 Fit = Literal["scratch", "fine-tuned", "probe", "as it is"]
@@ -21,6 +22,7 @@ class Recipe:
     weights: str | None = None  # ``wider world``, ``imagenet`` or a file; all but scratch start so
     epochs: Times | None = None  # None: what the images take
     trainings: Times = 6  # they differ in their seed
+    device: Literal[*DEVICES] = "auto"  # where networks compute (see `models.device`)
 
     def __post_init__(self):
         if self.fit == "scratch" and self.weights:
@@ -47,9 +49,10 @@ def recipes(specification: Any) -> list[Recipe]:
             raise ValueError(f"{one!r} is neither an architecture nor the keys of a model")
         if "architecture" not in one:
             raise ValueError(f"says no `architecture`: {one}")
-        if "trainings" in one:
-            beside = f"write `trainings: {one['trainings']}` beside `model`, not in it"
-            raise ValueError(f"`trainings` is a parameter of its own: {beside}")
+        for name in ("trainings", "device"):
+            if name in one:
+                beside = f"write `{name}: {one[name]}` beside `model`, not in it"
+                raise ValueError(f"`{name}` is a parameter of its own: {beside}")
         fit = "fine-tuned" if one.get("weights") else "scratch"
         built_recipes.append(built(Recipe, {"fit": fit, **one}))
     return built_recipes

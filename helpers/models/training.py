@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, interpolate
 
-from helpers.models.inference import default_device, logits, single_thread
+from helpers.models.inference import logits, on_threads, seeded
 from helpers.models.loop import fit
 from helpers.models.networks import Classifier
 from helpers.store import progress
@@ -30,17 +30,17 @@ def train(
     epochs: int,
     tune: str = "all",
     loop: Callable = fit,
+    threads: int = 1,
 ) -> list[dict]:
-    """Fit `model` in place; it ends with the weights of its best epoch, in eval mode, on the CPU.
+    """Fit `model` in place, on its device; it ends with the weights of its best epoch, in eval
+    mode. On a CPU torch computes on so many `threads`.
 
     Images are uint8 (N, 3, H, W), labels int64 (N,). `loop` fits it epoch by epoch; `tune` is
     "all", or "last" for the last layer only, on what that sees of the images and their mirror
     images. The history has of each epoch `epoch` (from 1), `loss` (training, nats), `val_loss`
     (nats) and `val_accuracy`. A loss that is NaN or infinite is a FloatingPointError."""
-    with single_thread(), torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        torch.manual_seed(seed)  # of the dropout
+    with on_threads(threads), seeded(seed, model.mean.device):  # the seed is of the dropout
         generator = torch.Generator().manual_seed(seed)  # of the order and the augmentation
-        model.to(default_device())
         if tune == "all":
             fitted, val_inputs = model, val_images
             images = images.contiguous(memory_format=torch.channels_last)  # as convolutions do
@@ -71,7 +71,7 @@ def train(
             if kept(history) is history[-1]:
                 best_weights = copy.deepcopy(fitted.state_dict())
         fitted.load_state_dict(best_weights)
-        model.cpu().eval()
+        model.eval()
     return history
 
 

@@ -35,6 +35,12 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]  # NumPy takes no larger one
 METHODS = Literal[*explain.METHODS]
 
 
+def _of_this_machine(device: str) -> str:
+    """Refuse a device that this machine does not have."""
+    models.device(device)
+    return device
+
+
 class Declared:
     """Every parameter that a notebook may have, with what it may be."""
 
@@ -45,6 +51,7 @@ class Declared:
     images: Annotated[Images, BeforeValidator(images_of)]
     model: Annotated[list[Recipe], Field(min_length=1), BeforeValidator(recipes)]
     trainings: Times
+    device: Annotated[Literal[*models.DEVICES], AfterValidator(_of_this_machine)]
     # 02 to 05b
     fits: Annotated[list[Literal["scratch", "fine-tuned", "probe"]], Field(min_length=1)]
     per_context: Times
@@ -141,7 +148,8 @@ def checked(values: Mapping[str, Any], chosen: Iterable[str]) -> SimpleNamespace
         raise ParameterError("\n".join(problems))
     settings, chosen = SimpleNamespace(**right), set(chosen)
     if "model" in right:
-        recipes = [replace(one, trainings=right["trainings"]) for one in right["model"]]
+        beside = {name: right[name] for name in BESIDE_MODEL if name in right}
+        recipes = [replace(one, **beside) for one in right["model"]]
         settings.model, settings.models = recipes[0], recipes
         if "fits" in right and "fits" not in chosen and settings.model.fit != "scratch":
             settings.fits = [settings.model.fit]
@@ -151,6 +159,7 @@ def checked(values: Mapping[str, Any], chosen: Iterable[str]) -> SimpleNamespace
     return settings
 
 
+BESIDE_MODEL = ("trainings", "device")  # parameters that a recipe holds, too
 NEEDS = {  # what is read only together with others
     "predictions": ("labels",),
     "attributes": ("labels",),
@@ -300,7 +309,7 @@ def changed(notebook: str, settings: SimpleNamespace) -> list[str]:
     """The parameters that are not as a notebook is stored, but for `output`."""
     path, has = store.root() / "notebooks" / f"{notebook}.ipynb", vars(settings)
     own = defaults(path) if path.is_file() else {}
-    again = {name: has[name] for name in ("trainings",) if name in has}  # a recipe holds them, too
+    again = {name: has[name] for name in BESIDE_MODEL if name in has}
     stored = vars(checked(own | again, ())) | {name: own.get(name) for name in again}
     names = {*own} & {*has} - {"output"}
     return [name for name in own if name in names and has[name] != stored[name]]

@@ -149,7 +149,8 @@ def fitting(
     left = []
     for path, one in images.items():
         tags = nbformat.read(path, as_version=4).cells[0].metadata.get("tags", [])
-        if one is None and photographs and not set(parameters_of[path]) - {"seed", "output"}:
+        own_parameters = set(parameters_of[path]) - {"seed", "output", "device"}
+        if one is None and photographs and not own_parameters:
             own = ", ".join(list(vars(accepted[path]))[2:6])
             print(f"{path.stem} is not about photographs: left out without data ({own}, ...).")
         elif one and one.folder in without and "needs-contexts" in tags:

@@ -1,6 +1,7 @@
 """A notebook's run: the state it starts from, where its results go, and what made it."""
 
 import json
+import os
 import platform
 import random
 import re
@@ -38,14 +39,17 @@ CHANGED = "You changed {}: the sentences below tell of the stored run. \
 For yours, read the numbers, figures and findings."
 
 
-def seed_everything(seed: int) -> None:
-    """Seed Python, NumPy and torch; with one thread a seed gives one model on any machine."""
+def seed_everything(seed: int, threads: int = 1) -> None:
+    """Seed Python, NumPy and torch; with one thread a seed gives one model on any machine. On a
+    GPU torch computes in full float32, so that its results are near those of a CPU."""
     pd.set_option("mode.string_storage", "python")  # with Arrow some operations differ
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002  libraries that draw from the global state
     torch.manual_seed(seed)
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads)
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # else cuBLAS is not deterministic
     torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.backends.cudnn.allow_tf32 = False  # rounds so much that LRP would not conserve relevance
 
 
 @dataclass(frozen=True)
@@ -105,15 +109,16 @@ class Run:
 
 
 def start(notebook: str, settings: SimpleNamespace) -> Run:
-    """Begin a notebook's run: seeds, one thread, figure style, and its folder under ``outputs/``.
+    """Begin a notebook's run: seeds, threads, figure style, and its folder under ``outputs/``.
     `notebook` is the file's name without ending, `settings` what :func:`parameters.check` gave."""
-    seed_everything(settings.seed)
-    style.set_style()
-    pd.set_option("display.max_colwidth", None)  # claims are sentences
     images = getattr(settings, "images", None)
     networks = [one.weights for one in getattr(settings, "models", [])]
     embedded = not any([*networks, *(getattr(settings, name, None) for name in FILES)])
-    exercises.are_run(embedded and (images is None or images.source == "world"))
+    synthetic = embedded and (images is None or images.source == "world")
+    seed_everything(settings.seed, models.threads(synthetic=synthetic))
+    style.set_style()
+    pd.set_option("display.max_colwidth", None)  # claims are sentences
+    exercises.are_run(synthetic)
     if changed := tuple(parameters.changed(notebook, settings)):
         print(CHANGED.format(", ".join(changed)))
     few = getattr(settings, "trainings", FEWEST)
