@@ -21,7 +21,8 @@ from ..stats import wilson
 def causes(network, images, y, outputs, answers) -> dict[str, float]:
     """The share that would be recognised, were the network read in other ways."""
     model = network.model
-    if not np.allclose(model(images).float(), answers, rtol=1e-3, atol=1e-3 * np.ptp(answers)):
+    again = model(images).float().cpu()
+    if not np.allclose(again, answers, rtol=1e-3, atol=1e-3 * np.ptp(answers)):
         raise ValueError("model: asked twice, it answers differently: is something drawn in it?")
     twice = model.mean * (1 + model.std), model.std**2
     ways = {"images were not normalised": (0, 1), "images were in 0 to 255": (0, 1 / 255),
@@ -31,7 +32,7 @@ def causes(network, images, y, outputs, answers) -> dict[str, float]:
         answered[cause] = models.wrap(model.network, mean=mean, std=std)(images)
     shares = {}
     for cause, answer in answered.items():
-        logits = of_classes(answer.float().numpy(), outputs)
+        logits = of_classes(answer.float().cpu().numpy(), outputs)
         shares[cause] = float((logits.argmax(1) == y).mean())
     table = np.zeros((len(outputs), len(outputs)))
     np.add.at(table, (y, of_classes(answers, outputs).argmax(1)), 1)

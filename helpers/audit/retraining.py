@@ -17,6 +17,7 @@ from torch.nn.functional import adaptive_avg_pool2d, cross_entropy
 
 from .. import store
 from .planting import noise_for, of_classes, others, sharpness
+from ..models.inference import in_key
 
 
 @torch.no_grad()
@@ -35,8 +36,8 @@ def seen_by(layer, model, images, what, keep) -> tuple[list, list]:
     hook = first.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[0]))
     try:
         for batch in store.progress(images.split(32), desc=what, delay=2):
-            answered.append(model(batch).float())
-            seen[-1:] = [keep(one) for one in seen[-1:]]
+            answered.append(model(batch).float().cpu())
+            seen[-1:] = [keep(one).cpu() for one in seen[-1:]]
     finally:
         hook.remove()
     if [len(s) for s in seen] != [len(a) for a in answered]:
@@ -72,6 +73,7 @@ def passes(model, images, what, part=None) -> dict[str, np.ndarray]:
     decides = {"state": state, "of": str(type(model.network)), "images": images, "how": 1}
     decides["input"] = [model.mean, model.std, getattr(model, "code", None)]
     decides |= {"layer": layer} if part else {}
+    decides |= in_key(model.mean.device)
     computed = store.arrays("passes", store.networks() / "audits", make, **decides)[1]
     if part:
         computed["answers"] = answers(
@@ -118,7 +120,9 @@ class Part:
 # %% ../../notebooks/11c_heads_of_your_own_kind.ipynb #11c-after
 def after(network, trained) -> tuple[str, nn.Module]:
     """The last module behind whose input all of the `trained` weights lie, and the network from
-    there on, as a module of its own."""
+    there on, as a module of its own, on the CPU."""
+    if next(network.parameters()).device.type != "cpu":
+        network = copy.deepcopy(network).cpu()
     traced = fx.symbolic_trace(network)
     nodes, first = list(traced.graph.nodes), None
     layers = ("call_module", "get_attr")
@@ -218,8 +222,8 @@ def is_linear(model, passed) -> bool:
     weight, bias = (getattr(layer, name, None) for name in ("weight", "bias"))
     if weight is None or weight[0].numel() != passed["features"].shape[1]:
         return False
-    made = passed["features"] @ weight.detach().flatten(1).numpy().T
-    made = made if bias is None else made + bias.detach().numpy()
+    made = passed["features"] @ weight.detach().flatten(1).cpu().numpy().T
+    made = made if bias is None else made + bias.detach().cpu().numpy()
     if made.shape != answered.shape:
         return False
     known, single = np.isfinite(answered).all(1), [[k] for k in range(made.shape[1])]

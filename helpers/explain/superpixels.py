@@ -20,12 +20,13 @@ def lime(
     number = int(places.max()) + 1
     draw = torch.Generator().manual_seed(seed)
     visible = torch.rand((samples, number), generator=draw) < 0.5
-    visible = torch.cat([torch.ones_like(visible[:1]), visible]).to(images.device)
+    visible = torch.cat([torch.ones_like(visible[:1]), visible])
     colour = images.mean((2, 3), keepdim=True)
-    y = [logit(torch.where(one[places], images, colour)).double() for one in visible]
+    shown = visible.to(images.device)
+    y = [logit(torch.where(one[places], images, colour)).cpu().double() for one in shown]
     x, y = visible.double(), torch.stack(y)
     cosine = torch.linalg.vector_norm(x, dim=1) / number**0.5
     weight = (-((1 - cosine) ** 2) / (2 * WIDTH**2)).exp()[:, None]
     x, y = (one - (weight / weight.sum() * one).sum(0) for one in (x, y))  # no intercept is needed
-    ridge = penalty * torch.eye(number, dtype=x.dtype, device=x.device)
-    return torch.linalg.solve(x.T @ (weight * x) + ridge, x.T @ (weight * y)).to(images.dtype)
+    ridge = penalty * torch.eye(number, dtype=x.dtype)
+    return torch.linalg.solve(x.T @ (weight * x) + ridge, x.T @ (weight * y)).to(images)
