@@ -165,7 +165,7 @@ def detect(detector: Detector, images: Iterable[torch.Tensor], threads: int = 1)
             [found] = detector.network([image.to(device).float() / 255])
             boxes, scores = found["boxes"].cpu().numpy(), found["scores"].cpu().numpy()
             rows.append(np.column_stack([np.full(len(boxes), number), boxes, scores]))
-            names += [detector.classes.get(label) for label in found["labels"].tolist()]
+            names += [detector.classes.get(label) for label in found["labels"].cpu().tolist()]
     table = pd.DataFrame(np.concatenate(rows), columns=["image", *CORNERS, "score"])
     table = table.astype(dict.fromkeys([*CORNERS, "score"], "float32") | {"image": int})
     table.insert(1, "category", pd.Series(names, dtype=object))
