@@ -164,7 +164,7 @@ def without_widgets(notebook: nbformat.NotebookNode) -> None:
 
 def copy(folder: Path, solved: bool) -> Path:
     """Copy the start page and the lessons to a folder; what is there already stays as it is. The
-    copies write their results to a folder beside them, not to the demo."""
+    copies write their results to one folder beside them."""
     place, all_runs = folder.resolve(), store.outputs()
     inside = place.is_relative_to(all_runs)
     if inside and "class" in folder.parts and place.parent != all_runs / "class":
@@ -177,7 +177,8 @@ def copy(folder: Path, solved: bool) -> Path:
         notebook = read(path)
         for cell in notebook.cells:
             if "parameters" in cell.metadata.get("tags", []):
-                cell.source = cell.source.replace('= "demo"', f'= "{results}"')
+                own = f'output: str = "{project.own_output(path.stem)}"'
+                cell.source = cell.source.replace(own, f'output: str = "{results}"')
         if not solved:
             unsolved(notebook)
         store.write_text(folder / path.name, nbformat.writes(notebook) + "\n")
