@@ -108,7 +108,7 @@ def compare(what: str, own, package, *, within: float = 1e-6, places: int = 2) -
     own, package : number, text, array or tensor
         The result of the cells of this notebook, and that of the package.
     within : float
-        The largest difference of two numbers that counts as none, also relative to the package's.
+        The largest difference that counts as none, as a share of the package's largest number.
     """
     difference = _difference(own, package, within)
     if difference:
@@ -123,7 +123,8 @@ def _difference(own, package, within: float) -> str:
     package = np.asarray(package, dtype=float)
     if own.shape != package.shape:
         return f"has the shape {own.shape} here and {package.shape} there"
-    if np.allclose(own, package, rtol=within, atol=within, equal_nan=True):
+    largest = np.max(np.abs(package), initial=0, where=np.isfinite(package))
+    if np.isclose(own, package, rtol=0, atol=within * largest, equal_nan=True).all():
         return ""
     if own.size > 1:
         return f"differs by up to {np.nanmax(np.abs(own - package)):.2g}"
