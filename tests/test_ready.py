@@ -56,7 +56,7 @@ def test_a_machine_that_is_ready(capsys, monkeypatch):
 
 def test_networks_that_are_missing_are_told_with_their_minutes(capsys):
     told = answers(capsys)
-    several = len(notebooks.lessons()) - len(ready.TRAIN_NOTHING)
+    several = len(notebooks.lessons()) - len(ready.KEEP_NOTHING)
     assert f"{several} lessons train first. `make run`" in told and "    09_" not in told
     assert "06_focus_rating: Its first run takes about 8 minutes" in told
 
