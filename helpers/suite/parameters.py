@@ -223,7 +223,7 @@ def _unknown_architecture(name: str) -> str:
     from torchvision import models as torchvision_models  # takes a second
 
     known = [*REDUCED, *torchvision_models.list_models(module=torchvision_models)]
-    refusal = f"parameter 'model': no architecture is called {name!r}; {meant(name, known)}"
+    refusal = f"parameter 'model': there is no architecture {name!r}; {meant(name, known)}"
     return "" if name in known else refusal
 
 
