@@ -162,7 +162,6 @@ class: exercises
 check: $(READY)
 	@TQDM_DISABLE=1 python -m helpers.suite.ready
 
-# 01 and 00 show what the other lessons are stored with
 # Networks for a class, as one file and its digest; what was packed elsewhere is checked and unpacked.
 PLACE := $(or $(SUITE_OUTPUTS),outputs)
 SHA256 := $(if $(shell command -v sha256sum),sha256sum,shasum -a 256)
@@ -178,7 +177,8 @@ else
 endif
 	@TQDM_DISABLE=1 python -m helpers.suite.ready networks
 
-notebooks: LAST := notebooks/01_datasets.ipynb notebooks/00_start_here.ipynb
+# these show what the other lessons are stored with, so they come last
+notebooks: LAST := $(patsubst %,notebooks/%.ipynb,06_focus_rating 08_icon2 01_datasets 00_start_here)
 notebooks: $(READY)
 	@python -m helpers.suite.notebooks execute $(filter-out $(LAST),$(wildcard notebooks/*.ipynb)) $(LAST)
 

@@ -106,6 +106,16 @@ def digest(function: Callable) -> str:
     return digests[0] if not first + "".join(digests[1:]) else key("source", of=[first, *digests])
 
 
+def same(one: Callable, other: Callable) -> bool:
+    """Return whether two functions have the same digest; False where one has none."""
+    if one is other:
+        return True
+    try:
+        return digest(one) == digest(other)
+    except (TypeError, OSError):  # it names something without content, or has no source
+        return False
+
+
 @cache
 def _digest(source: bytes) -> str:
     """Of source without comments, docstrings and formatting; alike in all versions of Python."""

@@ -36,6 +36,19 @@ def networks() -> Path:
     return outputs() / "models"
 
 
+def writable_home() -> Path:
+    """Return a home folder that Jupyter can write to, and set ``HOME`` to it.
+
+    It is the user's, or ``home`` in the folder of outputs where the user's cannot be written to, as
+    in a container with a random user id."""
+    home = Path(os.environ.get("HOME") or Path("~").expanduser())
+    if not os.access(home, os.W_OK):
+        home = outputs() / "home"
+        home.mkdir(parents=True, exist_ok=True)
+        os.environ["HOME"] = str(home)
+    return home
+
+
 def progress(iterable: Iterable | None = None, **options) -> tqdm:
     """A bar of tqdm's with its `options` on standard output; none where ``TQDM_DISABLE`` is set."""
     return tqdm(iterable, file=sys.stdout, leave=False, ncols=80, **options)

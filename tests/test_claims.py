@@ -234,3 +234,26 @@ def test_a_stored_lesson_that_judges_as_recorded_confirms_its_seeds(tmp_path, mo
     table.to_csv(path, index=False)
     assert seeds.missing([name], 1) == [name] == seeds.confirm([name], 0)
     assert seeds.missing([name], 1) == [] and seeds.read()["verdict"].equals(table["verdict"])
+
+
+def judged(verdict, seeds, **more):
+    row = {"id": "sky", "of": "", "claim": "Sky is strong", "verdict": verdict, "seeds": seeds}
+    return pd.DataFrame([row | {"measured": 0.5, "low": 0.25, "high": 0.75} | more])
+
+
+@pytest.mark.parametrize(
+    ("verdict", "seeds", "shown", "said"),
+    [
+        (claims.HOLDS, "3 of 8 seeds", claims.UNDECIDED, "holds in 3 of 8 seeds"),
+        (claims.AGREES, "1 of 8 seeds", claims.UNDECIDED, "as in the paper in 1 of 8 seeds"),
+        (claims.FAILS, "2 of 8 seeds", claims.UNDECIDED, "does not hold in 2 of 8 seeds"),
+        (claims.HOLDS, "4 of 8 seeds", claims.HOLDS, "4 of 8 seeds"),
+        (claims.UNDECIDED, "1 of 8 seeds", claims.UNDECIDED, "1 of 8 seeds"),
+        (claims.HOLDS, "", claims.HOLDS, ""),
+    ],
+)
+def test_a_verdict_of_fewer_than_half_of_the_seeds_is_shown_as_undecided(
+    verdict, seeds, shown, said
+):
+    row = claims.steady(judged(verdict, seeds)).iloc[0]
+    assert (row["verdict"], row["seeds"]) == (shown, said)

@@ -211,3 +211,18 @@ def test_a_lesson_says_whether_its_networks_are_here(tmp_path, monkeypatch, caps
     assert capsys.readouterr().out == "Its networks are here: nothing is trained anew.\n"
     project.start(lesson, parameters.checked(own | {"seed": 1}, ()))
     assert "4 minutes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("model", "nearest"),
+    [
+        ("alexnet-quater", "alexnet-quarter"),
+        ({"architecture": "resnt18"}, "resnet18"),
+    ],
+)
+def test_an_unknown_model_that_was_typed_is_refused_in_the_check_cell(model, nearest):
+    with pytest.raises(ParameterError) as refusal:
+        check(namespace(model=model))
+    said = str(refusal.value)
+    assert "parameter 'model': there is no architecture" in said
+    assert f"did you mean '{nearest}'? there are: alexnet-quarter, vgg11-eighth" in said

@@ -60,6 +60,7 @@ def asked(*names, own=None, **parameters):
         ({"run": "models"}, "'models' cannot be .*not home, models, predictions"),
         ({"run": "demo/pages"}, "nor what is in a run"),
         ({"run": "Test"}, "'Test' is what `make` writes"),
+        ({"run": "single-runs"}, "'single-runs' is what `make` writes"),
         ({"run": False}, "run: False is what .*YAML.s word for no"),
         ({"run": None}, "run: None is what .*YAML.s word for no"),
         ({"notebooks": 5}, r"notebooks: 5 is no list of names, such as \[00_template"),

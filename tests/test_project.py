@@ -5,6 +5,7 @@ import re
 import subprocess
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from helpers import store
-from helpers.suite import notebooks, project
+from helpers.suite import notebooks, parameters, preflight, project
 
 ROOT = store.root()
 
@@ -88,3 +89,69 @@ def test_the_workflow_plans_every_notebook_and_refuses_before_anything_runs(tmp_
     assert "ENDED WITH 1" in refused and "refused before anything ran:" in refused
     assert "'sed' is not declared here; did you mean 'seed'?" in refused
     assert "Traceback" not in refused
+
+
+PATHS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+WITH_PARAMETERS = [path for path in PATHS if path.stem != "00_start_here"]
+
+
+@pytest.mark.parametrize("path", WITH_PARAMETERS, ids=lambda path: path.stem)
+def test_a_notebook_that_is_run_by_itself_writes_to_its_own_folder(path):
+    assert parameters.defaults(path)["output"] == f"single-runs/{path.stem}"
+
+
+def test_make_run_gives_every_notebook_the_folder_of_the_run():
+    name, planned = preflight.plan({}, ROOT / "notebooks")
+    assert name == "demo" and {given["output"] for given in planned.values()} == {"demo"}
+
+
+def run_of(lesson, output, folder):
+    settings = SimpleNamespace(seed=0, output=output)
+    return project.Run(lesson, settings, folder / output)
+
+
+@pytest.mark.parametrize(
+    ("output", "by_itself", "named"),
+    [("single-runs/03_any", True, False), ("demo", False, False), ("mine", False, True)],
+)
+def test_a_run_knows_who_named_its_folder(output, by_itself, named, tmp_path):
+    run = run_of("03_any", output, tmp_path)
+    assert (run.by_itself, run.named) == (by_itself, named)
+
+
+def test_the_last_line_says_where_the_results_are(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+    run_of("03_any", "single-runs/03_any", tmp_path).findings([])
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "The results are in single-runs/03_any, below outputs/."
+
+
+def test_a_notebook_by_itself_shows_the_verdicts_that_others_are_stored_with(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+    lesson = "06_focus_rating"
+    run = run_of(lesson, project.own_output(lesson), tmp_path)
+    judged = run.judged()
+    assert "verdicts of other lessons are those stored" in capsys.readouterr().out
+    assert "focus/remedy" in set(judged["id"]), "a claim of lesson 07"
+    exhibits = notebooks.exhibits("focus", judged)
+    assert not exhibits["its claims"].str.contains(notebooks.NOT_RUN).any()
+
+
+def test_a_notebook_of_a_run_shows_the_verdicts_of_that_run_only(tmp_path, capsys):
+    assert run_of("06_focus_rating", "demo", tmp_path).judged().empty
+    assert capsys.readouterr().out == ""
+
+
+def test_a_home_that_can_be_written_to_stays(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert store.writable_home() == tmp_path and os.environ["HOME"] == str(tmp_path)
+
+
+def test_an_audit_without_a_writable_home_gets_one_in_outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "outputs"))
+    home = store.writable_home()
+    assert home == tmp_path / "outputs" / "home" and home.is_dir()
+    assert os.environ["HOME"] == str(home)

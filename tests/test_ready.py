@@ -56,7 +56,7 @@ def test_a_machine_that_is_ready(capsys, monkeypatch):
 
 def test_networks_that_are_missing_are_told_with_their_minutes(capsys):
     told = answers(capsys)
-    several = len(notebooks.lessons()) - len(ready.TRAIN_NOTHING)
+    several = len(notebooks.lessons()) - len(ready.KEEP_NOTHING)
     assert f"{several} lessons train first. `make run`" in told and "    09_" not in told
     assert "06_focus_rating: Its first run takes about 8 minutes" in told
 
@@ -96,3 +96,19 @@ def test_networks_are_packed_checked_and_unpacked_and_serve_their_lesson(tmp_pat
     packed.write_bytes(packed.read_bytes()[:-1] + b"x")
     told = make(f"FROM={packed}", SUITE_OUTPUTS=str(tmp_path / "third"))
     assert told.returncode and "is not whole" in told.stdout and not (tmp_path / "third").exists()
+
+
+def test_every_lesson_that_is_waited_for_notes_that_its_networks_are_here():
+    """So that "the networks of all lessons are here" can be said at all."""
+    for path in notebooks.lessons():
+        if path.stem.split("_")[0] not in ready.KEEP_NOTHING:
+            cells = notebooks.read(path).cells
+            assert any("run.findings(" in cell.source for cell in cells), path.stem
+
+
+def test_all_networks_are_here_once_each_of_these_lessons_ran():
+    for path in notebooks.lessons():
+        settings = parameters.accepted(parameters.defaults(path), {"output": "demo"})
+        if path.stem.split("_")[0] not in ready.KEEP_NOTHING:
+            store.write_text(project.noted(path.stem, settings), path.stem)
+    assert ready.lessons(1.0) == ["ok  The networks of all lessons are here."]

@@ -107,6 +107,7 @@ def run(kind: str, name: str, values: Mapping[str, Any]) -> None:
     """Run an audit's notebook with these parameters into ``audit/NAME``; a bar names the heading
     that is reached. What it refuses is one sentence, another error is named with its cell, and a
     page of before says that it is one until there is another."""
+    store.writable_home()
     import papermill  # takes a second, and notebooks have no need of it
 
     os.environ |= {"TQDM_DISABLE": "1", "SUITE_AUDIT": "1"}  # of the kernel, which begins here

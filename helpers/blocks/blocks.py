@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from helpers import source
+from helpers.blocks import chance
 from helpers.blocks.counts import Table, confusion, known, limit, ratio
 from helpers.blocks.curves import auc, between_rocs, by_score, representation
 
@@ -217,6 +219,7 @@ class Grid(NamedTuple):
     comparisons: tuple[str | Callable, ...]
     reductions: tuple[str | Callable, ...]
     epsilon: float | None = None
+    wmean: Callable | None = None  # an edited `chance.wmean`, of lesson 09
 
     def combinations(self) -> list[tuple[Measure, str | Callable, str | Callable]]:
         """Combinations of measure, set and comparison; curves only for measures that have one."""
@@ -258,17 +261,33 @@ class Sample(NamedTuple):
 
     def weights(self, which: str | Callable) -> np.ndarray:
         """1 - |P(x in Si) - P(x in Sj)| of all comparisons (section 4.4): (..., P)."""
+        share_i, share_j = self.shares(which)
+        return 1 - np.abs(share_i - share_j)
+
+    def shares(self, which: str | Callable) -> tuple[np.ndarray, np.ndarray]:
+        """The shares of all rows that both sides of all comparisons are: (..., P) each."""
         sizes, (i, j) = self.sizes, sides(self.data, which)
         sizes = sizes.sum(-2) if self.data.counts.ndim == 3 else sizes
         share = sizes / sizes[..., len(self.data.groups), None]
-        return 1 - np.abs(share[..., i] - share[..., j])
+        return share[..., i], share[..., j]
+
+    def reduced(self, compared: np.ndarray, how, which, weight: np.ndarray) -> np.ndarray:
+        """The comparisons (..., P) of a set `which` as one number (...), given their `weight`."""
+        if how != "wmean" or self.grid.wmean is None:
+            return reduce(compared, how, weight)
+        known = ~np.isnan(compared)
+        value = self.grid.wmean(np.where(known, compared, 0), *self.shares(which))
+        return np.where(known.any(-1), value, np.nan)
 
     def cells(self) -> np.ndarray:
         """Values of all cells: (..., number of cells)."""
         heavy, values = {which: self.weights(which) for which in self.grid.sets}, []
         for block in self.grid.combinations():
             every = self.compared(block)
-            values += [reduce(every, how, heavy[block[1]]) for how in self.grid.reductions]
+            which = block[1]
+            values += [
+                self.reduced(every, how, which, heavy[which]) for how in self.grid.reductions
+            ]
         return np.stack(values, axis=-1)
 
 
@@ -277,7 +296,15 @@ def name_of(block: str | Measure | Callable) -> str:
     return getattr(block, "name", getattr(block, "__name__", str(block)))
 
 
-def grid_of(data: Table, measures, sets, comparisons, reductions, epsilon=None) -> Grid:
+def grid_of(
+    data: Table,
+    measures,
+    sets,
+    comparisons,
+    reductions,
+    epsilon=None,
+    wmean: Callable = chance.wmean,
+) -> Grid:
     """A grid from names and functions; None measures: all that the table has the columns for."""
     if epsilon is not None and epsilon < 0:
         raise ValueError(f"epsilon={epsilon} must be 0 or more")
@@ -291,7 +318,8 @@ def grid_of(data: Table, measures, sets, comparisons, reductions, epsilon=None) 
             raise ValueError(f"{of.name} needs {missing[of.name]}, which was not given")
         if fixed and of.name not in SHARES:
             raise ValueError(f"strata can be held fixed for rates, not for {of.name}")
-    grid = Grid(measured, tuple(sets), tuple(comparisons), tuple(reductions), epsilon)
+    own = None if source.same(wmean, chance.wmean) else wmean
+    grid = Grid(measured, tuple(sets), tuple(comparisons), tuple(reductions), epsilon, own)
     if not grid.combinations():
         raise ValueError("nothing to compute: only rates have strata, and only auc has a curve")
     return grid
@@ -313,12 +341,15 @@ def bias(
     set: str | Callable = "pairs",
     comparison: str | Callable = "abs",
     reduction: str | Callable = "max",
+    *,
+    wmean: Callable = chance.wmean,
 ) -> float:
     """One measure of bias from its four blocks (Equation 5); NaN where nothing is estimable.
 
     `set` is vsany, pairs or compl, or a function of the number of groups G that gives the places of
     both sides: 0..G-1 are groups, G is everyone, and G+1..2G are the groups' complements. A
     `comparison` is none, abs, rel, sabs or srel, or a function (f_i, f_j) -> array; for auc also
-    ``curve``, the area between the two curves (abroca). A ValueError lists the names there are."""
-    grid = grid_of(data, [measure], [set], [comparison], [reduction])
+    ``curve``, the area between the two curves (abroca). Lesson 09 hands on its own `wmean`. A
+    ValueError lists the names there are."""
+    grid = grid_of(data, [measure], [set], [comparison], [reduction], wmean=wmean)
     return float(drawn(data, grid).cells()[0])

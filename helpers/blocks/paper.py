@@ -1,13 +1,14 @@
 """Table 1 of the paper, its report of section 5.2, and what the toolkits answer on examples."""
 
 import itertools
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from helpers import store
-from helpers.blocks import blocks, counts
+from helpers.blocks import blocks, chance, counts
 from helpers.blocks.counts import Table
 from helpers.blocks.report import KEYS, Report
 
@@ -45,20 +46,22 @@ ROWS = {"accuracy": "acc", "pr": "pr", "tpr": "tpr", "tnr": "tnr"} | {
 }
 
 
-def by_name(data: Table, name: str, group: str | None = None) -> float:
+def by_name(
+    data: Table, name: str, group: str | None = None, wmean: Callable = chance.wmean
+) -> float:
     """A measure of Table 1 by its printed name. Those of one group and its complement are of
-    `group`, or the largest over all groups (Equation 8)."""
+    `group`, or the largest over all groups (Equation 8). Lesson 09 hands on its own `wmean`."""
     counts.known("measure", TABLE_1, name)
     of, which, comparison, reduction = TABLE_1[name]
     if group is not None and which == "compl":
         at = np.array([data.groups.place(group)])
         which = lambda g: blocks.both_ways(at, g + 1 + at)  # noqa: E731
-    return blocks.bias(data, of, which, comparison, reduction)
+    return blocks.bias(data, of, which, comparison, reduction, wmean=wmean)
 
 
-def table_1(data: Table, group: str | None = None) -> pd.DataFrame:
+def table_1(data: Table, group: str | None = None, wmean: Callable = chance.wmean) -> pd.DataFrame:
     """The rows of Table 1 with the blocks they are made of; `group` as in `by_name`."""
-    rows = [[name, by_name(data, name, group), *of] for name, of in TABLE_1.items()]
+    rows = [[name, by_name(data, name, group, wmean), *of] for name, of in TABLE_1.items()]
     columns = ["measure", "value", "base", "set", "comparison", "reduction"]
     return pd.DataFrame(rows, columns=columns)
 

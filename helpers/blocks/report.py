@@ -1,13 +1,13 @@
 """Every combination of the blocks with what it is worth, and the way back to its rows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from helpers import stats
-from helpers.blocks import blocks, intervals, resampling
+from helpers.blocks import blocks, chance, intervals, resampling
 from helpers.blocks.blocks import Sample
 from helpers.blocks.counts import CELLS, Table, known
 
@@ -50,6 +50,11 @@ class Report(NamedTuple):
             rows = rows[rows[key] == name]
         return rows.iloc[0]
 
+    def p_values(self, minp: Callable = chance.minp) -> pd.DataFrame:
+        """Return the columns p and p_minp of all cells, the second by a function of lesson 09."""
+        tested = resampling.tested(self.sample.grid)
+        return resampling.p_values(self.cells["value"].to_numpy(), self.null, tested, minp)
+
     def pairs(self, measure: str, set: str, comparison: str) -> pd.DataFrame:
         """All comparisons behind a cell, the largest first: both sides, and `compared`."""
         names, every = [measure, set, comparison], self.sample.grid.combinations()
@@ -70,6 +75,7 @@ def make(
     bootstrap: int = DRAWS,
     permutations: int = DRAWS,
     seed: int = 0,
+    wmean: Callable = chance.wmean,
 ) -> Report:
     """Every combination of the blocks (section 5.2), with what it is worth, in `Report.cells`.
 
@@ -77,8 +83,9 @@ def make(
     but for ``curve``. `epsilon` is taken off every comparison. `bootstrap` draws give low and high,
     `permutations` p where more is more bias; 0 for none. value is NaN where nothing was estimable;
     compared and skipped count comparisons; group, F and rows are those of both sides that decide:
-    the largest, for min the smallest, for means what contributes most."""
-    grid = blocks.grid_of(data, measures, sets, comparisons, reductions, epsilon)
+    the largest, for min the smallest, for means what contributes most. Lesson 09 hands on its own
+    `wmean`."""
+    grid = blocks.grid_of(data, measures, sets, comparisons, reductions, epsilon, wmean)
     sample, null = blocks.drawn(data, grid), None
     parts = [_cells(sample)]
     values = parts[0]["value"].to_numpy()
@@ -145,7 +152,7 @@ def _cells(sample: Sample) -> pd.DataFrame:
         compared, sides = sample.compared(block), _sides(sample, block)
         known = int((~np.isnan(compared)).sum())
         for reduction in sample.grid.reductions:
-            value = float(blocks.reduce(compared, reduction, heavy[block[1]]))
+            value = float(sample.reduced(compared, reduction, block[1], heavy[block[1]]))
             names = [blocks.name_of(part) for part in (*block, reduction)]
             decides = {"max": compared, "min": -compared}.get(reduction, np.abs(compared))
             at = np.argmax(np.where(np.isnan(compared), -np.inf, decides))

@@ -1,7 +1,7 @@
 """What a cell is worth: intervals, permutation nulls, and the price of many cells."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -73,7 +73,9 @@ def tested(grid: Grid) -> np.ndarray:
     return np.array([how not in signed or last in ("max", "gini") for (_, _, how), last in every])
 
 
-def p_values(observed: np.ndarray, null: np.ndarray, tested: np.ndarray) -> pd.DataFrame:
+def p_values(
+    observed: np.ndarray, null: np.ndarray, tested: np.ndarray, minp: Callable = chance.minp
+) -> pd.DataFrame:
     """p of every cell from its null (D, C), and corrected for the number of cells; NaN where a cell
     is not `tested`, not estimable or cannot vary. p_minp is that of Westfall and Young."""
     with np.errstate(invalid="ignore"):  # all draws may be infinite
@@ -83,7 +85,7 @@ def p_values(observed: np.ndarray, null: np.ndarray, tested: np.ndarray) -> pd.D
     for c in np.flatnonzero(tested):  # under the null the observed table is one draw more
         p[:, c] = _upper(np.append(observed[c], null[:, c]))
     table = pd.DataFrame({"p": p[0], "p_minp": np.nan})
-    table.loc[tested, "p_minp"] = chance.minp(p[:, tested])
+    table.loc[tested, "p_minp"] = minp(p[:, tested])
     return table
 
 
@@ -111,6 +113,7 @@ def bootstrap(
     seen = blocks.drawn(data, plain)
     drawn = resampled(data, plain, draws, seed)
     heavy = {which: drawn.weights(which) for which in grid.sets}
+    linear = set(LINEAR) if grid.wmean is None else set(LINEAR) - {"wmean"}
     for of, which, how in grid.combinations():
         signed, unsigned = (of, which, SIGNED.get(how, how)), how in SIGNED
         estimate, many = seen.compared(signed), drawn.compared(signed)
@@ -125,11 +128,12 @@ def bootstrap(
                 sizes = unsigned and (least or ratios or not both_ways)
                 interval = (extreme_ratio if ratios else extreme)(estimate, many, sizes, least)
                 interval = blocks.threshold(np.array(interval), grid.epsilon)
-            elif how != blocks.CURVE and grid.epsilon is None and off and reduction in LINEAR:
+            elif how != blocks.CURVE and grid.epsilon is None and off and reduction in linear:
                 interval = total(estimate[known], *off, LINEAR[reduction](weight), unsigned)
             else:
                 size = blocks.threshold(np.abs(many) if unsigned else many, grid.epsilon)
-                interval = outer(values[len(ends)], blocks.reduce(size, reduction, heavy[which]))
+                reduced = drawn.reduced(size, reduction, which, heavy[which])
+                interval = outer(values[len(ends)], reduced)
             ends.append(np.maximum(interval, 0) if unsigned else interval)
     return pd.DataFrame(np.array(ends).reshape(-1, 2), columns=["low", "high"])
 

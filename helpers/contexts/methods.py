@@ -4,7 +4,7 @@ Answers are read *raw*, as the paper counts; *beside neutral*, less what a neutr
 uniform map, of GradCAM's); *less other contexts*, less what the contexts of other classes do to the
 same class; and *beyond reference*, beside neutral less that of networks without the bias."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -13,9 +13,8 @@ import pandas as pd
 import torch
 
 from helpers import explain, models, stats
-from helpers.contexts import effects, mosaics, pasting
+from helpers.contexts import effects, mosaics, pasting, relevance
 from helpers.contexts.controls import NEUTRAL, OTHERS, RAW, pulls
-from helpers.contexts.relevance import on_regions
 from helpers.data import Collection, ImageSet, world
 from helpers.data.collection import Drawn
 from helpers.explain import Maps, layers
@@ -59,7 +58,9 @@ def explained(model: Sequence, images: ImageSet, layer: str | None = None) -> li
     return [explain.explain(training, *arguments, layer=layer) for training in model]
 
 
-def relevances(maps: Sequence[torch.Tensor], test: ImageSet) -> pd.DataFrame:
+def relevances(
+    maps: Sequence[torch.Tensor], test: ImageSet, on_regions: Callable = relevance.on_regions
+) -> pd.DataFrame:
     """What maps (a tensor (N, H, W) a training) put beside each object (`on_regions`), in three
     readings, as :func:`pulls`; the context is that of the image's own class. *Beside neutral* is
     less a uniform map, *less other contexts* less the mean of the other classes' images."""
@@ -99,13 +100,20 @@ def composed(
     return pd.concat([*parts, context.assign(method="context alone")], ignore_index=True)[ROW]
 
 
-def measured(networks: Sequence, collection: Collection, *, layer=None, **how) -> pd.DataFrame:
+def measured(
+    networks: Sequence,
+    collection: Collection,
+    *,
+    layer=None,
+    on_regions: Callable = relevance.on_regions,
+    **how,
+) -> pd.DataFrame:
     """Ask networks by every method about every context: :func:`composed` (which takes `how`), and
-    with masks the :func:`relevances` of GradCAM's maps."""
+    with masks the :func:`relevances` of GradCAM's maps. Lesson 05 hands on its own `on_regions`."""
     test, parts = collection.sets["C"].split("test"), [composed(networks, collection, **how)]
     if test.masks is not None:
         maps = [each.maps for each in explained(networks, test, layer)]
-        parts.append(relevances(maps, test).assign(method="GradCAM")[ROW])
+        parts.append(relevances(maps, test, on_regions).assign(method="GradCAM")[ROW])
     return pd.concat(parts, ignore_index=True)
 
 

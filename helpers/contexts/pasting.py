@@ -3,7 +3,7 @@
 *Assessing Biases through Visual Contexts*, "Results Checks" and Figures 11 to 14. Objects come from
 WB, where the ground is white: how much of each pixel is object can be solved for."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,18 +12,24 @@ from scipy import ndimage
 from torch.nn.functional import interpolate, pad
 
 from helpers import models, stats
-from helpers.contexts import effects, mosaics
-from helpers.contexts.cutting import cut, paste
+from helpers.contexts import cutting, effects, mosaics
+from helpers.contexts.cutting import cut
 from helpers.data import Collection, ImageSet
 
 NOTHING = "nothing"
 
 
 def batches(
-    table: pd.DataFrame, layers: np.ndarray, contexts: Mapping, neutral=None, *, scale: float = 1.0
+    table: pd.DataFrame,
+    layers: np.ndarray,
+    contexts: Mapping,
+    neutral=None,
+    *,
+    scale: float = 1.0,
+    paste: Callable = cutting.paste,
 ) -> Iterator[torch.Tensor]:
     """Stream the composites of a design, uint8 (B, 3, H, W), in its order, of layers of `cut`.
-    An object's centre stays where it was at any `scale`."""
+    An object's centre stays where it was at any `scale`. Lesson 04 hands on its own `paste`."""
     grounds, ground_of = mosaics.partners(table, contexts, neutral, layers.shape[2:])
     if scale != 1:
         layers = np.stack([_scaled(layer, scale) for layer in layers])
@@ -69,21 +75,28 @@ def design(collection: Collection, seed: int, with_neutral: bool = False) -> pd.
 
 
 def composites(
-    table: pd.DataFrame, collection: Collection, *, seed=0, neutral="mean", scale=1.0, layers=None
+    table: pd.DataFrame,
+    collection: Collection,
+    *,
+    seed=0,
+    neutral="mean",
+    scale=1.0,
+    layers=None,
+    paste: Callable = cutting.paste,
 ) -> Iterator[torch.Tensor]:
     """Stream the composites of any rows of a :func:`design`; `neutral` is `mosaics.neutral`'s.
     `layers` are of :func:`objects`, by `cut`; without them they are cut by the set's own masks."""
     cut_of = objects(collection)
     ground = mosaics.neutral(collection.sets["C"].split("test").images, neutral, seed)
     layers = cut(cut_of.images, cut_of.masks) if layers is None else layers
-    return batches(table, layers, collection.contexts, ground, scale=scale)
+    return batches(table, layers, collection.contexts, ground, scale=scale, paste=paste)
 
 
 def ask(networks: Sequence, collection: Collection, *, seed: int, **how) -> pd.DataFrame | None:
     """`effects.per_image` of trainings on composites; None without masks.
 
     Each object is pasted once into an image of each other class's context. `how` may be `layers`,
-    objects as `cut` cuts them, and their `scale`."""
+    objects as `cut` cuts them, their `scale`, and another `paste`."""
     pasted = objects(collection)
     if pasted is None:
         return None

@@ -22,18 +22,31 @@ from helpers.models.inference import in_halves, refuse_other_ranges
 __all__ = ["METHODS", "Maps", "NotConserved", "explain"]
 
 
-def gradcam(model, images, targets, *, layer="last map") -> torch.Tensor:
+def gradcam(
+    model, images, targets, *, layer="last map", formula: Callable = cam.gradcam
+) -> torch.Tensor:
     """GradCAM (Selvaraju et al. 2017)."""
-    return reduced(cam.gradcam(*gradient_at(model, images, targets, layer)), images)
+    return reduced(formula(*gradient_at(model, images, targets, layer)), images)
 
 
-def gradcam_plus_plus(model, images, targets, *, layer="last map") -> torch.Tensor:
+def gradcam_plus_plus(
+    model, images, targets, *, layer="last map", formula: Callable = cam.gradcam_plus_plus
+) -> torch.Tensor:
     """GradCAM++ (Chattopadhay et al. 2018), for scores that are exp(logit)."""
-    return reduced(cam.gradcam_plus_plus(*gradient_at(model, images, targets, layer)), images)
+    return reduced(formula(*gradient_at(model, images, targets, layer)), images)
 
 
 def smoothgrad(
-    model, images, targets, *, samples=25, sigma=0.15, layer="input", reduce="sum", seed=0
+    model,
+    images,
+    targets,
+    *,
+    samples=25,
+    sigma=0.15,
+    layer="input",
+    reduce="sum",
+    seed=0,
+    formula: Callable = gradients.smoothgrad,
 ) -> torch.Tensor:
     """SmoothGrad (Smilkov et al. 2017); the noise is the same for every image, so that no map
     depends on its batch."""
@@ -41,31 +54,47 @@ def smoothgrad(
     def gradient(noisy):
         return gradient_at(model, noisy, targets, layer)[1]
 
-    maps = gradients.smoothgrad(gradient, images, samples, sigma, seed)
+    maps = formula(gradient, images, samples, sigma, seed)
     return reduced(maps, images, reduce)
 
 
 def integrated_gradients(
-    model, images, targets, *, steps=32, layer="input", reduce="sum"
+    model,
+    images,
+    targets,
+    *,
+    steps=32,
+    layer="input",
+    reduce="sum",
+    formula: Callable = gradients.integrated_gradients,
 ) -> torch.Tensor:
     """Integrated Gradients (Sundararajan et al. 2017) from the mean colour, which is zero after the
     model's normalisation, or from a layer's output for it."""
     plain = torch.zeros_like(images) + torch.as_tensor(model.mean).to(images)
     ends = (layers.through(model, one, targets, layer)[0].detach() for one in (plain, images))
     gradient = partial(layers.from_layer, model, images, targets, layer)
-    relevance = gradients.integrated_gradients(gradient, *ends, steps)
+    relevance = formula(gradient, *ends, steps)
     return reduced(layers.as_map(relevance, layer), images, reduce)
 
 
 def lime(
-    model, images, targets, *, segments=7, samples=256, penalty=1.0, best=None, seed=0
+    model,
+    images,
+    targets,
+    *,
+    segments=7,
+    samples=256,
+    penalty=1.0,
+    best=None,
+    seed=0,
+    formula: Callable = superpixels.lime,
 ) -> torch.Tensor:
     """LIME (Ribeiro et al. 2016) with `segments` cells a side as superpixels (an odd number lies
     across a mosaic's seams). With `best` the map is 1 in so many of the largest coefficients."""
     places = grid(segments, images)
     with torch.no_grad():
         logit = partial(layers.target_logits, model, targets=targets)
-        coefficients = superpixels.lime(logit, images, places, samples, penalty, seed).T
+        coefficients = formula(logit, images, places, samples, penalty, seed).T
     if best is None:
         area = torch.bincount(places.flatten(), minlength=coefficients.shape[1])
         return (coefficients / area.clamp(min=1))[:, places]
@@ -114,7 +143,8 @@ PRESETS = {  # what differs from `sound`: in the authors' public code, and to be
 def settings_of(method: str, preset: str = "sound") -> dict:
     """Every setting of a method, and the value that it has in a preset."""
     several = [*inspect.signature(METHODS[method].run).parameters.values()][3:]
-    return {one.name: one.default for one in several} | PRESETS[preset].get(method, {})
+    settings = {one.name: one.default for one in several if one.name != "formula"}
+    return settings | PRESETS[preset].get(method, {})
 
 
 @dataclass(frozen=True)
@@ -137,6 +167,7 @@ def explain(
     preset: str = "sound",
     batch_size: int = 32,
     check_finite: bool = True,
+    formula: Callable | None = None,
     **settings,
 ) -> Maps:
     """Explain why a model (of :func:`helpers.models.build` or `wrap`) gives images a class.
@@ -145,8 +176,9 @@ def explain(
     or one int. The `method` is one of `METHODS`, or a function of (model, float images, targets,
     **settings) that returns a tensor (B, H, W). The `preset` is one of `PRESETS`. Everything is
     computed on the model's device; a batch for which a GPU has too little memory is halved. Most
-    methods take `layer`: "input", "last map" (the last convolutional one) or a layer's name. NaN or
-    infinite relevance is a FloatingPointError, unless not `check_finite`."""
+    methods take `layer`: "input", "last map" (the last convolutional one) or a layer's name. A
+    `formula` takes the place of the method's own, which lesson 06 teaches. NaN or infinite
+    relevance is a FloatingPointError, unless not `check_finite`."""
     if not (hasattr(model, "mean") and hasattr(model, "std")):
         raise ValueError(
             f"Nobody said how {type(model).__name__} wants its images normalised: wrap it, "
@@ -163,6 +195,8 @@ def explain(
     try:
         first = _floats(images[:1], device)
         name, run, settings = _prepared(model, first, method, preset, settings)
+        if formula is not None:
+            run = partial(run, formula=formula)
 
         def explained(batch: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
             return _checked(run(model, batch, wanted, **settings), batch, name, check_finite)

@@ -48,7 +48,11 @@ SERIES = (  # what is compared: the one in question, a reference, and further on
 
 
 def set_style() -> None:
-    """Set seaborn's and matplotlib's defaults for figures of 8 to 10 inches width."""
+    """Set seaborn's and matplotlib's defaults for figures of 8 to 10 inches width.
+
+    A matplotlibrc of the user's counts for nothing but the backend, for some of its settings, such
+    as ``text.usetex``, ask for programs that may not be there."""
+    plt.rcdefaults()
     sns.set_theme(
         context="notebook",
         style="ticks",

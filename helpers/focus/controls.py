@@ -3,7 +3,8 @@
 import copy
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from torch.nn.functional import adaptive_avg_pool2d, interpolate
 from helpers import explain
 from helpers.data import ImageSet
 from helpers.explain import METHODS, NotConserved, layers, settings_of
+from helpers.focus import equation
 from helpers.focus.mosaics import CELLS, batches, cut, joined, layouts
 from helpers.focus.networks import Model
 from helpers.focus.rating import label_of, score
@@ -69,8 +71,17 @@ class Disconnected(Classifier):
         return torch.einsum("lc,cbk->blk", self.cells, each).flatten(1)
 
 
-def in_disconnected(model: Model, images: ImageSet, table, methods: Iterable) -> pd.DataFrame:
-    """Focus of every method in networks where the right one is 1; NaN where a method refuses."""
+def in_disconnected(
+    model: Model,
+    images: ImageSet,
+    table,
+    methods: Iterable,
+    *,
+    formulas: Mapping[str, Callable] = MappingProxyType({}),
+    focus_of: Callable = equation.focus_of,
+) -> pd.DataFrame:
+    """Focus of every method in networks where the right one is 1; NaN where a method refuses.
+    `formulas` and `focus_of` are as for `rating.rate`."""
     mosaics = torch.cat(list(batches(table, images.images)))
     classes = torch.tensor([model.logit[name] for name in table["target"]])
     where, tables = layouts(table), []
@@ -78,16 +89,25 @@ def in_disconnected(model: Model, images: ImageSet, table, methods: Iterable) ->
     for training, network in enumerate(model.trainings):
         whole = Disconnected(network, mosaics[:1], cells).eval()
         targets = classes + at * (whole(mosaics[:1]).shape[1] // len(cells))
-        for about, maps in _maps(whole, mosaics, targets, methods):
-            focus = np.nan if maps is None else score(maps, where).numpy()
+        for about, maps in _maps(whole, mosaics, targets, methods, formulas):
+            focus = np.nan if maps is None else score(maps, where, focus_of).numpy()
             tables.append(table.assign(**about, training=training, focus=focus))
     rows = pd.concat(tables, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 
 
-def by_cell(model: Model, images: ImageSet, table, methods: Iterable) -> pd.DataFrame:
+def by_cell(
+    model: Model,
+    images: ImageSet,
+    table,
+    methods: Iterable,
+    *,
+    formulas: Mapping[str, Callable] = MappingProxyType({}),
+    focus_of: Callable = equation.focus_of,
+) -> pd.DataFrame:
     """The `right` Focus where all four cells count, from what the logit loses when one is painted
-    over; beside it the mean Focus by pixel and by cell, where relevance is summed with its sign."""
+    over; beside it the mean Focus by pixel and by cell, where relevance is summed with its sign.
+    `formulas` and `focus_of` are as for `rating.rate`."""
     mosaics, where = torch.cat(list(batches(table, images.images))) / 255, layouts(table)
     targets = torch.tensor([model.logit[name] for name in table["target"]])
     network, cells = model.trainings[0], cut(mosaics)
@@ -97,20 +117,24 @@ def by_cell(model: Model, images: ImageSet, table, methods: Iterable) -> pd.Data
     gained = gained[:, range(len(table)), targets].T.reshape(-1, 2, 2)
     whole = Disconnected(network, mosaics[:1], torch.ones(1, CELLS)).eval()
     rows = []
-    for about, maps in _maps(whole, mosaics, targets, methods):
+    for about, maps in _maps(whole, mosaics, targets, methods, formulas):
         if maps is not None:
             ways = gained, maps, adaptive_avg_pool2d(maps, 2)
-            rows.append((about["name"], *(score(m, where).nanmean().item() for m in ways)))
+            means = [score(one, where, focus_of).nanmean().item() for one in ways]
+            rows.append((about["name"], *means))
     return pd.DataFrame(rows, columns=["method", "right", "by pixel", "by cell"])
 
 
-def _maps(whole: Disconnected, mosaics, targets, methods: Iterable) -> Iterator[tuple]:
+def _maps(
+    whole: Disconnected, mosaics, targets, methods: Iterable, formulas: Mapping[str, Callable]
+) -> Iterator[tuple]:
     """Every way to ask each method: columns that say it, and its maps; None where it refuses."""
     for method in progress(methods, desc="disconnected networks", delay=2):
         default = settings_of(method).get("layer") if method in METHODS else None
         for setting, more in SETTINGS.get(method, {"": {}}).items():
             reads = MAP if MAP in (default, more.get("layer")) else "input"
             settings = {"preset": "quick"} | more | ({"layer": whole.layer} if reads == MAP else {})
+            settings["formula"] = formulas.get(method)
             named = filter(None, [label_of(method), setting or reads.removeprefix("input")])
             about = {"method": label_of(method), "reads": reads, "name": ", ".join(named)}
             try:

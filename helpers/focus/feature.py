@@ -1,6 +1,6 @@
 """By which feature are two classes confused? What is suspected is painted over."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -15,10 +15,10 @@ from torch.nn.functional import max_pool2d
 from helpers import explain
 from helpers.data import ImageSet
 from helpers.data.decoding import decode
+from helpers.focus import painting
 from helpers.focus.means import PAIR, contrast, mean
 from helpers.focus.mosaics import CELLS, batches, cut, in_mosaics, joined, layouts
 from helpers.focus.networks import Model
-from helpers.focus.painting import fill
 from helpers.focus.rating import rate, score
 from helpers.models.inference import logits
 from helpers.stats import Mean
@@ -30,8 +30,11 @@ DISC = 0.15  # radius of a suspected feature, as a share of the image's side
 BEFORE, OVER, ELSEWHERE = "as it is", "painted over", "painted elsewhere"
 
 
-def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
-    """Images, uint8 (N, 3, H, W), what is masked, bool (N, H, W), filled by the colours around."""
+def paint_over(
+    images: torch.Tensor, masks: torch.Tensor, fill: Callable = painting.fill
+) -> torch.Tensor:
+    """Images, uint8 (N, 3, H, W), what is masked, bool (N, H, W), filled by the colours around:
+    `fill` paints one image."""
     size = len(images), *images.shape[-2:]
     if masks.dtype != torch.bool or masks.shape != size or not masks.any():
         raise ValueError(f"Masks must be bool {size}, as large as the images, and cover something.")
@@ -67,11 +70,14 @@ def beside(images: ImageSet, masks: torch.Tensor) -> torch.Tensor:
     return aside
 
 
-def intervention(model: Model, images, rows, masks, method, also=None) -> pd.DataFrame:
+def intervention(
+    model: Model, images, rows, masks, method, also=None, fill: Callable = painting.fill
+) -> pd.DataFrame:
     """Rate the mosaics of a pair with the feature on the outer images, painted over, and in `also`,
     other versions of the images: the column state. `masks`, bool (N, H, W), are of all images."""
     masks = of_class(images, masks, rows["outer"].iloc[0])
-    versions = {BEFORE: images.images, OVER: paint_over(images.images, masks)} | dict(also or {})
+    painted = paint_over(images.images, masks, fill)
+    versions = {BEFORE: images.images, OVER: painted} | dict(also or {})
     rated = {n: rate(model, replace(images, images=v), rows, method) for n, v in versions.items()}
     return pd.concat(rated, names=["state"]).reset_index("state").reset_index(drop=True)
 
@@ -182,7 +188,14 @@ def _outer(maps: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
     return cells[outer.flatten(1)]
 
 
-def explained(model: Model, images: ImageSet, rows: pd.DataFrame, method, mask=None) -> dict:
+def explained(
+    model: Model,
+    images: ImageSet,
+    rows: pd.DataFrame,
+    method,
+    mask=None,
+    fill: Callable = painting.fill,
+) -> dict:
     """What `mosaics_explained` of the figures draws of rows of a design with the column kind; or,
     with a `mask`, bool (2 H, 2 W), of one row, as it is and with the mask painted over."""
     mosaics = torch.cat(list(batches(rows, images.images)))
@@ -191,7 +204,7 @@ def explained(model: Model, images: ImageSet, rows: pd.DataFrame, method, mask=N
         patches = None if images.patches is None else in_mosaics(rows, images.patches)
     else:
         kinds, patches = (BEFORE, OVER), mask.expand(2, -1, -1)
-        painted = paint_over(cut(mosaics), cut(mask[None, None])[:, 0])
+        painted = paint_over(cut(mosaics), cut(mask[None, None])[:, 0], fill)
         mosaics = torch.cat([mosaics, joined(painted)])
     names = tuple(rows[PAIR].iloc[0])
     maps = explain.explain(model.trainings[0], mosaics, model.logit[names[0]], method).maps

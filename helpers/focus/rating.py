@@ -1,8 +1,9 @@
 """Rate methods: explain mosaics for their target, and score the maps (Equation 1)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -25,10 +26,12 @@ SCORING = source.Source(  # what decides scores besides their arguments
 )  # fmt: skip
 
 
-def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
+def score(
+    maps: torch.Tensor, layouts: torch.Tensor, focus_of: Callable = equation.focus_of
+) -> torch.Tensor:
     """Focus of maps (Equation 1), float64 (N,), from 0 to 1; NaN, to be counted, where there is
     none. `maps` are float (N, H, W); `layouts`, bool (N, rows, columns), are true on target
-    cells."""
+    cells; `focus_of` is Equation 1."""
     typed = maps.is_floating_point() and layouts.dtype == torch.bool
     fits = typed and maps.ndim == layouts.ndim == 3 and len(maps) == len(layouts)
     fits = fits and min(np.subtract(maps.shape, layouts.shape)) >= 0
@@ -40,34 +43,45 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
             "score the same."
         )
     where = layouts.to(maps.device)
-    scores = [_finite(*part) for part in zip(maps.split(CHUNK), where.split(CHUNK), strict=True)]
-    return torch.cat(scores).cpu()
+    parts = zip(maps.split(CHUNK), where.split(CHUNK), strict=True)
+    return torch.cat([_finite(*part, focus_of) for part in parts]).cpu()
 
 
-def _finite(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
+def _finite(maps: torch.Tensor, layouts: torch.Tensor, focus_of: Callable) -> torch.Tensor:
     """The scores of a few maps; in double precision where sums in their own are too large."""
-    scores = equation.focus_of(maps.detach(), layouts)
+    scores = focus_of(maps.detach(), layouts)
     again = scores.isnan() & maps.isfinite().flatten(1).all(1)
-    return equation.focus_of(maps.detach().double(), layouts) if again.any() else scores
+    return focus_of(maps.detach().double(), layouts) if again.any() else scores
 
 
 def rate(
-    model: Model, images: ImageSet, table, method, *, effort="sound", shape="native", **settings
+    model: Model,
+    images: ImageSet,
+    table,
+    method,
+    *,
+    effort="sound",
+    shape="native",
+    formulas: Mapping[str, Callable] = MappingProxyType({}),
+    focus_of: Callable = equation.focus_of,
+    **settings,
 ) -> pd.DataFrame:
     """Focus of a method's maps of every mosaic of a design, by each training (section I-B).
     `images` are the held-out ones that `table` counts; the method is named, or a function.
-    `settings` replace those of the `effort`, a preset of `explain`. Seconds are of a mosaic."""
+    `settings` replace those of the `effort`, a preset of `explain`. Seconds are of a mosaic.
+    A lesson hands on its own `formulas` of methods, by their names, and its own Equation 1."""
     unknown = sorted(set(table["target"]) - set(model.logit))
     if unknown:
         raise ValueError(f"The model has no class {unknown[0]!r} that mosaics have.")
     targets = torch.tensor([model.logit[name] for name in table["target"]])
     settings = {"preset": effort, **settings}
+    own = {"formula": formulas.get(method), "focus_of": focus_of}
     parts = []
     for training, network in enumerate(progress(model.trainings, desc=label_of(method), delay=2)):
         packages = {type(part).__module__.split(".")[0] for part in network.modules()}
         told = packages <= {"torch", "torchvision", "helpers"}  # what it computes, by its key
         score_all = _kept if isinstance(method, str) and told else _scored
-        done = score_all(network, images.images, table, targets, method, shape, settings)
+        done = score_all(network, images.images, table, targets, method, shape, settings, own)
         row = {"method": label_of(method), "focus": done[0], "seconds": done[1]}
         parts.append(table.assign(**row, training=training))
     rows = pd.concat(parts, ignore_index=True)
@@ -76,7 +90,7 @@ def rate(
 
 def ratings(models: Iterable[Model], images, tables, methods, **more) -> pd.DataFrame:
     """Every method on every model, on the image set that it was trained on. `images` and `tables`
-    are by set; `more` is `effort` and `shape`. `attrs["refused"]` says why a method refuses."""
+    are by set; `more` is as for `rate`. `attrs["refused"]` says why a method refuses."""
     parts, refused = [], {}
     cases = [(model, method) for model in models for method in methods]
     for model, method in progress(cases, desc="rating", delay=2):
@@ -95,21 +109,26 @@ def label_of(method: str | Callable) -> str:
     return METHODS[method].name if method in METHODS else getattr(method, "__name__", str(method))
 
 
-def _scored(network, images, table, targets, method, shape, settings) -> np.ndarray:
+def _scored(network, images, table, targets, method, shape, settings, own) -> np.ndarray:
     """Scores of the mosaics, and the wall time that explaining one took: (2, N)."""
     scores, seconds = [], 0.0
     stream, places = batches(table, images, shape, AT_A_TIME), layouts(table).split(AT_A_TIME)
+    how = {"check_finite": False, "formula": own["formula"]}
     for mosaics, wanted, where in zip(stream, targets.split(AT_A_TIME), places, strict=True):
-        maps = explain.explain(network, mosaics, wanted, method, check_finite=False, **settings)
+        maps = explain.explain(network, mosaics, wanted, method, **how, **settings)
         if maps.settings.get("layer"):  # found by name once, not in every batch
             settings = settings | {"layer": maps.settings["layer"]}
         seconds += maps.seconds
-        scores.append(score(maps.maps, where))
+        scores.append(score(maps.maps, where, own["focus_of"]))
     return np.stack([torch.cat(scores).numpy(), np.full(len(table), seconds / len(table))])
 
 
-def _kept(network, images, table, targets, method, shape, settings) -> np.ndarray:
+def _kept(network, images, table, targets, method, shape, settings, own) -> np.ndarray:
     """As `_scored`, from a file that is named by all that decides the scores, once there is one."""
+    try:
+        digests = {name: source.digest(function) for name, function in own.items() if function}
+    except TypeError:  # an edited function names what has no content: nothing can be kept
+        return _scored(network, images, table, targets, method, shape, settings, own)
     key = store.key(
         "focus",
         model=[repr(network), dict([*network.named_parameters(), *network.named_buffers()])],
@@ -119,12 +138,14 @@ def _kept(network, images, table, targets, method, shape, settings) -> np.ndarra
         method=[method, shape, settings],
         versions=[torch.__version__, version("captum")],
         code=SCORING.digest(),
+        own=digests,
         **in_key(next(network.parameters()).device),
     )
 
     def write(temporary: Path) -> None:
         with temporary.open("wb") as file:
-            np.save(file, _scored(network, images, table, targets, method, shape, settings))
+            scores = _scored(network, images, table, targets, method, shape, settings, own)
+            np.save(file, scores)
 
     path = store.cached(store.networks() / "focus" / f"{key}.npy", write)
     with store.reading(path):

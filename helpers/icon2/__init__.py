@@ -1,12 +1,15 @@
 """ICON2: is a detector worse for some groups, or are their scenes harder?"""
 
-from helpers.icon2.analysis import Options, analyse, controlled, proxy
+from helpers.icon2.analysis import Options, analyse
 from helpers.icon2.attributes import Frames
+from helpers.icon2.average_precision import Formulas
 from helpers.icon2.checks import change_each_choice, sigma_null
+from helpers.icon2.formulas import controlled, proxy
 from helpers.icon2.frames import read
 from helpers.icon2.matching import match
 
 __all__ = [
+    "Formulas",
     "Frames",
     "Options",
     "analyse",

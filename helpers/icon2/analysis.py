@@ -12,8 +12,15 @@ import pandas as pd
 
 from helpers import stats
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.average_precision import PAPER, Estimate, Options, Part, estimate
-from helpers.icon2.formulas import controlled, proxy, shares, sigma
+from helpers.icon2.average_precision import (
+    PAPER,
+    PLAIN,
+    Estimate,
+    Formulas,
+    Options,
+    Part,
+    estimate,
+)
 from helpers.icon2.matching import Matches
 
 POINTS = 100.0
@@ -48,21 +55,23 @@ def analyse(
     clusters: np.ndarray | None = None,
     workers: int = 1,
     standardise: bool = True,
+    formulas: Formulas = PLAIN,
 ) -> Analysis:
     """Run ICON2 (section 3) for some `classes` (default: all), by the paper's reading or `options`.
 
     `sensitive` and `explanatory` are attributes of images or boxes: the groups, and possible
     confounders. The 95% intervals are from bootstrap `resamples` of images, 0 for none; images with
     the same entry in `clusters` (n images,) are drawn together. The numbers do not depend on the
-    `workers` (threads). Without `standardise`, standardised APs, half of the work, are NaN."""
+    `workers` (threads). Without `standardise`, standardised APs, half of the work, are NaN. A
+    lesson hands on its own `formulas`."""
     weights = image_weights(matches.n_images, resamples, seed, clusters)
     settings = (sensitive, explanatory, weights, options, standardise)
     with ThreadPoolExecutor(workers) as pool:
         estimates = {
-            name: estimate(matches.of(name), *settings, map if workers == 1 else pool.map)
+            name: estimate(matches.of(name), *settings, map if workers == 1 else pool.map, formulas)
             for name in classes or matches.classes
         }
-    return Analysis(sensitive, estimates, options.averaged)
+    return Analysis(sensitive, estimates, options.averaged, formulas)
 
 
 @dataclass(frozen=True)
@@ -75,6 +84,7 @@ class Analysis:
     sensitive: Attribute
     estimates: dict[str, Estimate]
     averaged: str
+    formulas: Formulas = PLAIN
 
     def groups(self) -> pd.DataFrame:
         """AP of every class, ``overall`` and by sensitive value (Table 1); first their mean."""
@@ -91,7 +101,7 @@ class Analysis:
     def sigmas(self) -> pd.DataFrame:
         """Sigma of AP over the sensitive values, a row a class: ``class sigma low high``."""
         return pd.DataFrame(
-            {"class": name} | with_interval("sigma", sigma(e.group_ap))
+            {"class": name} | with_interval("sigma", self.formulas.sigma(e.group_ap))
             for name, e in self.with_mean().items()
         )
 
@@ -101,8 +111,9 @@ class Analysis:
 
     def shares(self) -> pd.DataFrame:
         """P(e|a) by boxes, ``share`` from 0 to 1 (Figures 2 and 3, below)."""
+        share = self.formulas.shares
         return self._each(
-            lambda axes, p: _table(axes, "share", shares(p.cell_boxes)), "value", "group"
+            lambda axes, p: _table(axes, "share", share(p.cell_boxes)), "value", "group"
         )
 
     def cells(self) -> pd.DataFrame:
@@ -112,7 +123,7 @@ class Analysis:
     def ranking(self) -> pd.DataFrame:
         """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first, without a rank
         where not estimable. ``first`` is the share of resamples in which it ranks first."""
-        tables = [_ranked(name, e.parts) for name, e in self.estimates.items()]
+        tables = [_ranked(name, e.parts, self.formulas) for name, e in self.estimates.items()]
         return pd.concat(tables, ignore_index=True)
 
     def control(self) -> pd.DataFrame:
@@ -122,7 +133,8 @@ class Analysis:
         ``standardised standardised_delta standardised_low standardised_high``, ``strata`` (values
         of e in which all groups are estimable, of how many), ``covered`` (share of boxes)."""
         return pd.DataFrame(
-            {"class": name, "attribute": attribute} | _controlled(e.group_ap, part, self.averaged)
+            {"class": name, "attribute": attribute}
+            | _controlled(e.group_ap, part, self.averaged, self.formulas)
             for name, e in self.estimates.items()
             for attribute, part in e.parts.items()
         )
@@ -151,8 +163,9 @@ class Analysis:
         return pd.concat(tables, ignore_index=True)
 
 
-def _ranked(name: str, parts: dict[str, Part]) -> pd.DataFrame:
-    spread = np.array([sigma(proxy(p.ap, p.cell_boxes)) for p in parts.values()])
+def _ranked(name: str, parts: dict[str, Part], formulas: Formulas) -> pd.DataFrame:
+    expected = [formulas.proxy(p.ap, p.cell_boxes) for p in parts.values()]
+    spread = np.array([formulas.sigma(one) for one in expected])
     table = _table({"class": [name], "attribute": list(parts)}, "proxy_sigma", POINTS * spread.T)
     table.insert(1, "rank", table.proxy_sigma.rank(ascending=False, method="first").astype("Int64"))
     tops = np.nan_to_num(spread[:, 1:], nan=-1.0).argmax(0)  # of every resample
@@ -161,9 +174,9 @@ def _ranked(name: str, parts: dict[str, Part]) -> pd.DataFrame:
     return table.sort_values("proxy_sigma", ascending=False, kind="stable", ignore_index=True)
 
 
-def _controlled(group_ap: np.ndarray, part: Part, averaged: str) -> dict:
-    before, adjusted = sigma(group_ap), sigma(part.standardised)
-    after = controlled(part.cell_ap, averaged)
+def _controlled(group_ap: np.ndarray, part: Part, averaged: str, formulas: Formulas) -> dict:
+    before, adjusted = formulas.sigma(group_ap), formulas.sigma(part.standardised)
+    after = formulas.controlled(part.cell_ap, averaged)
     usable = ~np.isnan(part.cell_ap[0]).any(1)
     return {
         "sigma": POINTS * before[0],

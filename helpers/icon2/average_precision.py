@@ -4,8 +4,9 @@ A cell is a set of boxes of one class with the images whose false positives coun
 are arranged once, and average precision then needs a few passes for each resample's weights."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal, get_args, get_type_hints
 
@@ -13,8 +14,9 @@ import numpy as np
 import pydantic
 from pydantic import PositiveInt
 
+from helpers import source
+from helpers.icon2 import formulas
 from helpers.icon2.attributes import Attribute, crossed
-from helpers.icon2.formulas import standard_weights
 from helpers.icon2.matching import ClassMatches
 
 RECALLS = np.linspace(0.0, 1.0, 101)
@@ -47,6 +49,29 @@ CHOICES = {name: get_args(kind) for name, kind in get_type_hints(Options).items(
 PAPER = Options()
 PER_IMAGE = Options(precision="per image")
 WHOLE = Options(precision="raw", images="all")  # one cell of all boxes and images
+
+
+@dataclass(frozen=True)
+class Formulas:
+    """The formulas of ICON2 that an analysis computes with; lesson 08 hands on its own."""
+
+    average_precision: Callable = formulas.average_precision
+    sigma: Callable = formulas.sigma
+    shares: Callable = formulas.shares
+    proxy: Callable = formulas.proxy
+    controlled: Callable = formulas.controlled
+    standard_weights: Callable = formulas.standard_weights
+
+    @cached_property
+    def edited(self) -> bool:
+        """Whether average precision is not the package's, which computes all cells at once."""
+        return not source.same(self.average_precision, formulas.average_precision)
+
+    def curves(self, of_class: ClassMatches, attributes: Sequence[Attribute], options: Options):
+        """Return what computes the average precision of all cells of one class."""
+        if self.edited:
+            return CurvesByFormula(of_class, attributes, options, self.average_precision)
+        return Curves(of_class, attributes, options)
 
 
 class Curves:
@@ -144,6 +169,43 @@ class Curves:
         return hits, np.divide(true, false, out=true)
 
 
+class CurvesByFormula(Curves):
+    """Curves whose average precision is a function of the detections of one cell, one by one.
+
+    This is slower than `Curves` by far, and serves an edited cell of lesson 08."""
+
+    def __init__(self, of_class: ClassMatches, attributes, options: Options, formula: Callable):
+        super().__init__(of_class, attributes, options)
+        self.formula = formula
+        of_box, _, counted = _cells(of_class, attributes, options)
+        self.detections = {}  # by cell and threshold: image, hit and box of each, by falling score
+        for threshold in range(self.n_thresholds):
+            events = of_class.event_threshold == threshold
+            box = np.full(len(of_class.detection_image), -1)
+            box[of_class.event_detection[events]] = of_class.event_box[events]
+            for cell, inside in enumerate(counted):
+                hit = (box >= 0) & (of_box[box] == cell)
+                false = (box < 0) & inside
+                at = np.flatnonzero(hit | false)
+                self.detections[cell, threshold] = of_class.detection_image[at], hit[at], box[at]
+
+    def average_precision(self, weights, normal=None, box_weights=None) -> np.ndarray:
+        """Average precision (C, T), as `Curves` has it."""
+        positives = self.positives(weights, box_weights)
+        number = positives if normal is None else normal
+        ap = np.full((self.n_cells, self.n_thresholds), np.nan)
+        for (cell, threshold), (image, hit, box) in self.detections.items():
+            if positives[cell] == 0:
+                continue
+            weight = weights[image].astype(float)
+            if box_weights is not None:
+                weight = np.where(hit, weight * box_weights[box], weight)
+            drawn = weight > 0
+            found = self.formula(hit[drawn], positives[cell], number[cell], weight[drawn])
+            ap[cell, threshold] = found / 100
+        return ap
+
+
 def _at_recalls(hits, precision, start, needed) -> np.ndarray:
     """Mean over 101 recalls of the best precision at that recall or beyond, of each curve."""
     base, end = hits[start[:-1]], start[1:]
@@ -186,6 +248,9 @@ def _cumulated(values: np.ndarray) -> np.ndarray:
     return total
 
 
+PLAIN = Formulas()  # the package's
+
+
 def _whole(positives: np.ndarray) -> np.ndarray:
     """Smallest count k with k / positives >= recall as floating point has it (S, 101)."""
     total = np.maximum(positives, 1)[:, None]
@@ -217,28 +282,33 @@ class Estimate:
     parts: dict[str, Part]  # by the attribute's name
 
 
-def estimate(of_class, sensitive, explanatory, weights, options, standardise, map) -> Estimate:
+def estimate(
+    of_class, sensitive, explanatory, weights, options, standardise, map, formulas=PLAIN
+) -> Estimate:
     """AP over all thresholds of every cell, for each row of weights (R, n images)."""
 
     def part(explaining: Attribute) -> Part:
-        ap, boxes = evaluate(of_class, (explaining,), weights, options)
+        ap, boxes = evaluate(of_class, (explaining,), weights, options, formulas=formulas)
         strata = len(explaining.values)
-        cells = evaluate(of_class, (explaining, sensitive), weights, options, strata)
+        both = (explaining, sensitive)
+        cells = evaluate(of_class, both, weights, options, strata, formulas)
         cell_ap, cell_boxes = (one.reshape(len(weights), strata, -1) for one in cells)
         usable = ~np.isnan(cell_ap[0]).any(1) & standardise
         kept = cell_boxes * usable[:, None]
-        adjusted = _standardised(of_class, sensitive, explaining, weights, options, kept)
+        adjusted = _standardised(of_class, sensitive, explaining, weights, options, kept, formulas)
         return Part(explaining.values, ap, boxes, cell_ap, cell_boxes, adjusted)
 
-    overall = Curves(of_class, (), WHOLE).average_precision(weights[0])
-    groups = evaluate(of_class, (sensitive,), weights, options)
+    overall = formulas.curves(of_class, (), WHOLE).average_precision(weights[0])
+    groups = evaluate(of_class, (sensitive,), weights, options, formulas=formulas)
     parts = dict(zip([a.name for a in explanatory], map(part, explanatory), strict=True))
     return Estimate(float(overall.mean()), *groups, parts)
 
 
-def evaluate(of_class, attributes, weights, options, strata: int = 1) -> tuple[np.ndarray, ...]:
+def evaluate(
+    of_class, attributes, weights, options, strata: int = 1, formulas=PLAIN
+) -> tuple[np.ndarray, ...]:
     """AP and boxes (R, C) of attributes' combined values, compared within each of `strata` runs."""
-    curves = Curves(of_class, attributes, options)
+    curves = formulas.curves(of_class, attributes, options)
     boxes = np.array([curves.positives(weight) for weight in weights])
     ap = np.array([curves.mean(w, b, strata) for w, b in zip(weights, boxes, strict=True)])
     few = np.bincount(curves.box_cell, minlength=curves.n_cells) < options.min_boxes
@@ -246,18 +316,18 @@ def evaluate(of_class, attributes, weights, options, strata: int = 1) -> tuple[n
     return ap, boxes
 
 
-def _standardised(of_class, sensitive, explaining, weights, options, boxes) -> np.ndarray:
+def _standardised(of_class, sensitive, explaining, weights, options, boxes, formulas) -> np.ndarray:
     """AP of each group (R, A) as if all had the distribution of e that their `boxes` (R, E, A) have
     together; NaN without boxes."""
     ap = np.full((len(weights), len(sensitive.values)), np.nan)
     if not boxes[0].any():
         return ap
-    curves = Curves(of_class, (sensitive,), options)
+    curves = formulas.curves(of_class, (sensitive,), options)
     of_images = explaining.level == sensitive.level == "image"
     both = explaining, sensitive
     codes = [a.codes if of_images else of_class.codes(a) for a in both]
     for r, weight in enumerate(weights):
-        ratio = standard_weights(boxes[r])
+        ratio = formulas.standard_weights(boxes[r])
         ratio = np.vstack([ratio, np.zeros(len(sensitive.values))])[*codes]  # last: of no e
         # false positives are weighted, too, where images have both attributes
         by_image, by_box = (weight * ratio, None) if of_images else (weight, ratio)

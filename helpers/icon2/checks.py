@@ -14,7 +14,7 @@ from .. import stats
 from . import verdicts
 from .analysis import POINTS, Analysis, analyse
 from .attributes import Attribute
-from .average_precision import CHOICES, PAPER, Estimate, evaluate
+from .average_precision import CHOICES, PAPER, PLAIN, Estimate, evaluate
 from .claims import GROUPS, RARE, printed
 from .formulas import sigma
 from .verdicts import HARDER, NAMED, NOT_NAMED, OF_WORLDS, PAPER_RULE, YES
@@ -72,21 +72,28 @@ def permuted(matches, attribute, clusters, permutations, seed) -> list[Attribute
 
 # %% ../../notebooks/08b_deeper_icon2.ipynb #08b-null
 def sigma_null(
-    matches, sensitive, *, options=PAPER, permutations=200, seed=0, clusters=None
+    matches,
+    sensitive,
+    *,
+    options=PAPER,
+    permutations=200,
+    seed=0,
+    clusters=None,
+    formulas=PLAIN,
 ) -> pd.DataFrame:
     """Sigma of each class, and of their mean, against groups that are permuted between images.
 
     ``null_high`` is the null's 95th percentile (AP points), ``p`` the share of permutations with a
     sigma at least as large, ``p_holm`` the same adjusted for the number of rows. Images of one of
-    the `clusters` are permuted together."""
+    the `clusters` are permuted together. A lesson hands on its own `formulas`."""
     ones, estimates, rows = np.ones((1, matches.n_images)), {}, []
     moved = permuted(matches, sensitive, clusters, permutations, seed)
     for name in matches.classes:
         of_class = matches.of(name)
-        each = [evaluate(of_class, (one,), ones, options) for one in moved]
+        each = [evaluate(of_class, (one,), ones, options, formulas=formulas) for one in moved]
         estimates[name] = Estimate(np.nan, *map(np.concatenate, zip(*each, strict=True)), {})
     for name, e in Analysis(sensitive, estimates, options.averaged).with_mean().items():
-        observed, *null = sigma(e.group_ap)
+        observed, *null = formulas.sigma(e.group_ap)
         null = np.array(null)[~np.isnan(null)]
         known = len(null) and not np.isnan(observed)
         ends = (null.mean(), np.quantile(null, 0.95)) if known else (np.nan, np.nan)

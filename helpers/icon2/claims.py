@@ -8,7 +8,6 @@ import pandas as pd
 
 from helpers import store
 from helpers.icon2.analysis import POINTS, Analysis, interval
-from helpers.icon2.formulas import shares
 from helpers.stats import Estimate
 
 PLANTED = "that is what the street plants"
@@ -92,6 +91,7 @@ def _incomes(analysis: Analysis) -> list[Estimate]:
     parts = analysis.estimates["car"].parts if "car" in every else {}
     for claim, (attribute, value) in TILTED.items():
         if attribute in parts and value in parts[attribute].values:
+            shares = analysis.formulas.shares
             share = shares(parts[attribute].cell_boxes)[:, parts[attribute].values.index(value)]
             more[claim] = share[:, low] - share[:, high]
     return [Estimate(name, (POINTS * m[0], *interval(POINTS * m))) for name, m in more.items()]

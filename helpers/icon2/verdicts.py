@@ -3,6 +3,8 @@
 Their error rates are counted on worlds with a known answer.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 
@@ -41,8 +43,11 @@ def truth(world: str, confounder: str) -> dict[str, str]:
     return {name: cause if name == confounder else other for name in OF_PAPER}
 
 
-def table(analysis: Analysis) -> pd.DataFrame:
-    """What each of the `RULES` says of every class and confounder (with resamples)."""
+def table(
+    analysis: Analysis, paper_says: Callable = paper_says, suite_says: Callable = suite_says
+) -> pd.DataFrame:
+    """What each of the `RULES` says of every class and confounder (with resamples).
+    A lesson hands on its own rules."""
     falls = analysis.control()[["class", "attribute", "delta"]]
     table = analysis.ranking()[["class", "attribute", "rank", "proxy_sigma"]].merge(falls)
     numbers = table[["rank", "proxy_sigma", "delta"]].itertuples(index=False)

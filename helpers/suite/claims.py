@@ -154,6 +154,19 @@ def in_seeds(judged: pd.DataFrame, notebook: str) -> list[str]:
     return texts
 
 
+def steady(judged: pd.DataFrame) -> pd.DataFrame:
+    """Return judged claims as the front page shows them.
+
+    A verdict that fewer than half of the recorded seeds gave is shown as undecided, and `seeds`
+    says which verdict it was. Where no seed is recorded, the verdict stays."""
+    counts = judged["seeds"].fillna("").str.extract(r"^(\d+) of (\d+) seeds$").astype(float)
+    few = (counts[0] < counts[1] / 2) & (judged["verdict"] != UNDECIDED)
+    shown = judged.copy()
+    shown.loc[few, "seeds"] = judged["verdict"] + " in " + judged["seeds"]
+    shown.loc[few, "verdict"] = UNDECIDED
+    return shown
+
+
 def interval(value: float, low: float, high: float) -> str:
     """A value with its interval, in two digits, and in three where two would hide on which side of
     zero an end lies; alone where the interval is not known, and in full where it has none."""

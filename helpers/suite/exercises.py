@@ -96,6 +96,44 @@ def _number(value) -> float:
     return number.item()
 
 
+def compare(what: str, own, package, *, within: float = 1e-6, places: int = 2) -> None:
+    """Print how a result of the lesson's own code differs from the package's, if it does.
+
+    The notebook goes on, because whoever edits a method wants to see what becomes of it.
+
+    Parameters
+    ----------
+    what : str
+        What is compared, as the beginning of a sentence, such as ``"Focus"``.
+    own, package : number, text, array or tensor
+        The result of the cells of this notebook, and that of the package.
+    within : float
+        The largest difference that counts as none, as a share of the package's largest number.
+    """
+    difference = _difference(own, package, within)
+    if difference:
+        print(f"Your version differs from the package: {what} {difference}.")
+
+
+def _difference(own, package, within: float) -> str:
+    """Say how two results differ, as the end of a sentence; empty if they do not."""
+    if isinstance(own, str) or isinstance(package, str):
+        return "" if own == package else f"is {own} here and {package} there"
+    own = np.asarray(own, dtype=float)
+    package = np.asarray(package, dtype=float)
+    if own.shape != package.shape:
+        return f"has the shape {own.shape} here and {package.shape} there"
+    largest = np.max(np.abs(package), initial=0, where=np.isfinite(package))
+    if np.isclose(own, package, rtol=0, atol=within * largest, equal_nan=True).all():
+        return ""
+    if own.size > 1:
+        return f"differs by up to {np.nanmax(np.abs(own - package)):.2g}"
+    here, there = f"{own.item():.2f}", f"{package.item():.2f}"
+    if here == there:
+        here, there = f"{own.item():.6g}", f"{package.item():.6g}"
+    return f"is {here} here and {there} there"
+
+
 def rows(value, table: pd.DataFrame, keys: list[str]) -> set[tuple]:
     """The `keys` of the rows of a table that an answer is, or names by labels or true and false."""
     value = value if isinstance(value, pd.DataFrame) else table.loc[value]

@@ -108,13 +108,26 @@ def three(judged: pd.DataFrame | None = None) -> Markdown:
     say, lines = yaml.safe_load((words.BOOK / "front.yml").read_text())["three"], []
     if judged is None:
         judged = findings(NOTEBOOKS / f"{one['lesson']}.ipynb" for one in say)
-    measured = judged.fillna({"of": ""}).set_index(["id", "of"])["measured"].to_dict()
+    rows = claims.steady(judged.fillna({"of": ""})).to_dict("records")
+    known = {(row["id"], row["of"]): row for row in rows}
     for one in say:
         claims_of = [*map(tuple, one["claims"])]
-        if measured.keys() >= {*claims_of}:
-            text = one["text"].format(*map(measured.get, claims_of))
-            lines.append(f"- {text} ([{one['lesson'].split('_')[0]}]({one['lesson']}.ipynb))")
+        if known.keys() >= {*claims_of}:
+            shown = [known[claim] for claim in claims_of]
+            text = one["text"].format(*(row["measured"] for row in shown))
+            link = f"([{one['lesson'].split('_')[0]}]({one['lesson']}.ipynb))"
+            lines.append(f"- {text}{_undecided(shown)} {link}")
     return Markdown("\n".join(lines))
+
+
+def _undecided(shown: Iterable[Mapping]) -> str:
+    """Say which of the claims behind a finding are undecided, by the rows of their numbers."""
+    texts = [
+        f"“{row['claim']}” ({words.ours(row)})"
+        for row in shown
+        if row["verdict"] == claims.UNDECIDED
+    ]
+    return f" Undecided by the 95% interval: {'; '.join(texts)}." if texts else ""
 
 
 def exhibits(paper: str, judged: pd.DataFrame) -> pd.DataFrame:
@@ -164,7 +177,7 @@ def without_widgets(notebook: nbformat.NotebookNode) -> None:
 
 def copy(folder: Path, solved: bool) -> Path:
     """Copy the start page and the lessons to a folder; what is there already stays as it is. The
-    copies write their results to a folder beside them, not to the demo."""
+    copies write their results to one folder beside them."""
     place, all_runs = folder.resolve(), store.outputs()
     inside = place.is_relative_to(all_runs)
     if inside and "class" in folder.parts and place.parent != all_runs / "class":
@@ -177,7 +190,8 @@ def copy(folder: Path, solved: bool) -> Path:
         notebook = read(path)
         for cell in notebook.cells:
             if "parameters" in cell.metadata.get("tags", []):
-                cell.source = cell.source.replace('= "demo"', f'= "{results}"')
+                own = f'output: str = "{project.own_output(path.stem)}"'
+                cell.source = cell.source.replace(own, f'output: str = "{results}"')
         if not solved:
             unsolved(notebook)
         store.write_text(folder / path.name, nbformat.writes(notebook) + "\n")

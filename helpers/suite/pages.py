@@ -77,7 +77,8 @@ def first(
     """The first page as Markdown, by ``book/front.yml``: what was found, the papers, the lessons;
     notebooks that `failed` are linked where solutions may be read."""
     say = yaml.safe_load((words.BOOK / "front.yml").read_text())
-    rows = findings.fillna({"of": ""}).to_dict("records")
+    findings = claims.steady(findings.fillna({"of": ""}))
+    rows = findings.to_dict("records")
     judged, counts = {(row["id"], row["of"]): row for row in rows}, {}
     for row in rows:
         look = words.LOOKS.get(row["verdict"], words.NOT_COUNTED)  # of a run with other words
@@ -163,7 +164,7 @@ def _chapter(name: str, executed: Mapping, findings: pd.DataFrame, folder: Path)
     """What the book shows of a notebook."""
     notebook, rows = executed[name], findings[findings["notebook"] == name]
     opening, pictures = notebooks.opening(notebook), notebooks.pictures(notebook)
-    headline, picture = telling(notebook, rows, pictures)
+    headline, picture = telling(notebook, claims.steady(rows), pictures)
     chapter = {"name": name, "title": f"{name.split('_')[0]} {opening['title'] or name}"}
     chapter |= {"question": opening["question"], "notebook": notebook, "headline": headline}
     chapter |= {"picture": picture, "pictures": pictures}

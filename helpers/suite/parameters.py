@@ -21,6 +21,7 @@ from helpers.icon2 import frames
 from helpers.icon2.reading import CLASSES
 from helpers.models import networks
 from helpers.models.recipe import WIDER, Recipe, Times, recipes
+from helpers.models.reduced import REDUCED
 from helpers.suite import exercises
 
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
@@ -212,11 +213,27 @@ def _unread(settings: SimpleNamespace, chosen: set[str]) -> Iterator[str]:
 
 def _unfit(settings: SimpleNamespace, chosen: set[str]) -> Iterator[str]:
     """What is wrong with networks that cannot be had or cannot take the images."""
+    names = dict.fromkeys(recipe.architecture for recipe in getattr(settings, "models", []))
+    if unknown := [*filter(None, map(_unknown_architecture, names))]:
+        yield from unknown
+        return
     recipes = getattr(settings, "models", []) if {"model", "images", "fits"} & chosen else []
     if recipes and hasattr(settings, "fits"):  # of 02: its recipe once for each
         weights = dict.fromkeys(settings.fits, recipes[0].weights) | {"scratch": None}
         recipes = [replace(recipes[0], fit=fit, weights=weights[fit]) for fit in settings.fits]
     yield from (_misfit(recipe, settings.images.size) for recipe in recipes)
+
+
+@functools.cache
+def _unknown_architecture(name: str) -> str:
+    """Say that there is no such architecture, and which there are; "" where there is."""
+    if name in REDUCED:
+        return ""
+    from torchvision import models as torchvision_models  # takes a second
+
+    known = [*REDUCED, *torchvision_models.list_models(module=torchvision_models)]
+    refusal = f"parameter 'model': there is no architecture {name!r}; {meant(name, known)}"
+    return "" if name in known else refusal
 
 
 @functools.cache

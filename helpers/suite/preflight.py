@@ -30,7 +30,7 @@ def plan(
     declared = {path.stem: parameters.defaults(path) for path in folder.glob("*.ipynb")}
     everywhere = {name: own for name, own in sorted(declared.items()) if own}
     known_keys(config, ["run", "notebooks", "parameters", *everywhere])
-    run = project.run_name(config, "demo")
+    run = project.run_name(config, project.RUN)
     shared = of_notebooks(config)
     if "output" in shared:
         instead = f"write `run: {shared['output']}` beside `parameters`, not in it"

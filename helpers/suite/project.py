@@ -22,19 +22,23 @@ from IPython.display import display
 import helpers
 from helpers import models, store
 from helpers.figures import style
-from helpers.suite import claims, exercises, parameters, words
+from helpers.suite import claims, edits, exercises, parameters, words
 
+RUN = "demo"  # the folder of `make run`
 FEWEST = 5  # trainings of a model from which intervals can be trusted to be of use
 #: Parameters that name files of the reader.
 FILES = [*parameters.NEEDS, "labels", "frames", "table", "masks", "photographs"]
 #: Names below ``outputs/`` that belong to no run: never, and not when a workflow names its run.
 KEPT = {"models", "home", "predictions"}
-TAKEN = {"lab", "class", "test", "seeds", "sweep", "example.png", "none", "true", "false"}
+SINGLE = "single-runs"  # of notebooks that are run by themselves
+TAKEN = {"lab", "class", "test", "seeds", "sweep", "example.png", "none", "true", "false", SINGLE}
 OF_EACH_RUN = {"figures", "findings", "handout", "logs", "notebooks", "pages", "tables"}
 HERE = "Its networks are here: nothing is trained anew."
 DESCRIBE = "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"  # a commit
 OURS = "not the authors': the splits, if no folders name them, the training, and the contexts, \
 which are yours or cut out of C's validation and test images; the paper generated its own"
+STORED_ELSEWHERE = "This notebook was run by itself: verdicts of other lessons are those stored in \
+their notebooks. `make run` judges all of them in one run."
 CHANGED = "You changed {}: the sentences below tell of the stored run. \
 For yours, read the numbers, figures and findings."
 
@@ -62,6 +66,16 @@ class Run:
     changed: tuple[str, ...] = ()  # parameters that are not as the notebook is stored
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)  # by name
 
+    @property
+    def by_itself(self) -> bool:
+        """Whether the notebook writes into a folder of its own, for no run named another one."""
+        return self.settings.output == own_output(self.notebook)
+
+    @property
+    def named(self) -> bool:
+        """Whether the user named the folder of results."""
+        return not self.by_itself and self.settings.output != RUN
+
     def show(self, figure, name: str, alt: str) -> None:
         """Save a matplotlib figure as PNG and SVG under ``figures/<notebook>/`` and display it."""
         style.show(figure, name, alt, folder=self.folder / "figures" / self.notebook)
@@ -83,22 +97,39 @@ class Run:
         ours = OURS if "visual-contexts" in data else ""
         how = {"reference": reference, "data": data, "ours": ours}
         judged = claims.judge(self.notebook, estimates, self.tables, **how)
-        if {*self.changed} <= {"seed"}:
+        edited = edits.in_kernel(stored(self.notebook))
+        as_recorded = not edited and {*self.changed} <= {"seed"}
+        if as_recorded:  # the verdicts of other seeds were recorded with all else as stored
             judged["seeds"] = claims.in_seeds(judged, self.notebook)
         rows = judged.astype(object).where(judged.notna(), None).to_dict("records")
         record = {"notebook": self.notebook, "settings": has, "findings": rows}
         text = json.dumps(record, indent=1, default=vars)
-        store.write_text(self.folder / "findings" / f"{self.notebook}.json", text)
+        store.write_text(self._findings_file(), text)
         forms = {"text/html": words.page(judged), "text/plain": words.text(judged)}
         display(forms, raw=True, metadata={"findings": rows})
         if ours:
             print(f"The images are the authors'; {ours}.")
-        if self.changed:
-            print(CHANGED.format(", ".join(self.changed)))
+        methods = [f"the method {name}" for name in edited]
+        if self.changed or methods:
+            print(CHANGED.format(", ".join([*self.changed, *methods])))
         store.write_text(noted(self.notebook, self.settings), self.notebook)
+        print(f"The results are in {self._place()}.")
+
+    def _place(self) -> str:
+        """Name the folder of results by its place in outputs/, alike on all machines."""
+        if self.folder.is_relative_to(store.outputs()):
+            return f"{self.folder.relative_to(store.outputs()).as_posix()}, below outputs/"
+        return str(self.folder)
+
+    def _findings_file(self) -> Path:
+        return self.folder / "findings" / f"{self.notebook}.json"
 
     def judged(self) -> pd.DataFrame:
-        """What the lessons of this run have judged so far, of the same images and seed."""
+        """What the lessons of this run have judged so far, of the same images and seed.
+
+        A notebook that is run by itself shows what the stored notebooks have judged instead."""
+        if self.by_itself and not {"images", "seed"} & {*self.changed}:
+            return self._judged_elsewhere()
         own = {name: has for name, has in vars(self.settings).items() if name in ("images", "seed")}
         own, rows = json.loads(json.dumps(own, default=vars)), []
         for path in sorted((self.folder / "findings").glob("*.json")):
@@ -106,6 +137,28 @@ class Run:
             if own | record["settings"] == record["settings"] | own:
                 rows += record["findings"]
         return pd.DataFrame(rows, columns=claims.COLUMNS)
+
+    def _judged_elsewhere(self) -> pd.DataFrame:
+        """Collect what this notebook judged last, and what all others are stored with."""
+        from helpers.suite import notebooks  # it imports this module
+
+        print(STORED_ELSEWHERE)
+        table = notebooks.findings(notebooks.lessons())[[*claims.COLUMNS, "notebook"]]
+        if self._findings_file().is_file():
+            record = json.loads(self._findings_file().read_text())
+            own = pd.DataFrame(record["findings"], columns=claims.COLUMNS)
+            table = pd.concat([table[table["notebook"] != self.notebook], own])
+        return table[[*claims.COLUMNS]].reset_index(drop=True)
+
+
+def stored(notebook: str) -> Path:
+    """Return the file of a notebook, by its name."""
+    return store.root() / "notebooks" / f"{notebook}.ipynb"
+
+
+def own_output(notebook: str) -> str:
+    """Return the default of `output`: the folder of a notebook that is run by itself."""
+    return f"{SINGLE}/{notebook}"
 
 
 def start(notebook: str, settings: SimpleNamespace) -> Run:

@@ -14,7 +14,9 @@ from helpers.models import probe
 from helpers.suite import notebooks, parameters, project
 
 MEMORY, DISK = 7.5, 2.0  # gigabytes that a seat needs
-TRAIN_NOTHING = {"01", "09", "09b", "10", "13"}  # lessons without a network
+#: Lessons that keep no network of their own: they have none, train it again each time, or take that
+#: of lesson 08.
+KEEP_NOTHING = {"01", "09", "09b", "10", "11", "11b", "11c", "12", "13"}
 TRAINED, SECONDS = "alexnet-quarter", 0.06  # a probe, and its time where data/seconds.yml is from
 OTHER = "a training ended with another digest; to install the locked libraries, delete .venv"
 
@@ -46,7 +48,7 @@ def lessons(slower: float) -> list[str]:
     """Which lessons train first, on a machine so many times slower."""
     waiting = []
     for path in notebooks.lessons():
-        if path.stem.split("_")[0] in TRAIN_NOTHING:
+        if path.stem.split("_")[0] in KEEP_NOTHING:
             continue
         settings = parameters.accepted(parameters.defaults(path), {})
         if (sentence := project.wait(path.stem, settings, slower)) != project.HERE:

@@ -8,8 +8,18 @@ import pytest
 import scipy.stats
 from detection_oracles import average_precision, plain_ap, recorded_worlds, scene
 
-from helpers.icon2 import Frames, Options, analyse, attributes, checks, match, sigma_null, verdicts
-from helpers.icon2 import analysis as formulas
+from helpers.icon2 import (
+    Frames,
+    Options,
+    analyse,
+    attributes,
+    checks,
+    formulas,
+    match,
+    sigma_null,
+    verdicts,
+)
+from helpers.icon2 import analysis as analyses
 from helpers.icon2.attributes import from_column, made
 from helpers.icon2.formulas import UNDECIDED, cochrans_q
 
@@ -113,9 +123,9 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
     covered = 0
     for seed in range(80):
         matches = streets(120, seed)[1]
-        weights = formulas.image_weights(120, 100, seed)
+        weights = analyses.image_weights(120, 100, seed)
         ap = np.array([average_precision(matches, weights=w).item() for w in weights])
-        low, high = formulas.interval(ap)
+        low, high = analyses.interval(ap)
         covered += low <= truth <= high
     assert 0.85 <= covered / 80 <= 1.0
 
@@ -159,7 +169,7 @@ def _hit_by_video(rng, video):
 
 def test_clusters_are_drawn_whole_and_heterogeneity_is_cochrans_q():
     clusters = np.array(["x", "x", "y", "z", "z"])
-    drawn = formulas.image_weights(5, 20, 0, clusters)
+    drawn = analyses.image_weights(5, 20, 0, clusters)
     assert (drawn[:, 0] == drawn[:, 1]).all()
     assert (drawn[0] == 1).all()
     rng = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from executed import executed
 
 from helpers import icon2, store
 from helpers.figures import icon2 as figures
-from helpers.icon2 import Options, attributes, claims, frames, match, strengths, verdicts
+from helpers.icon2 import Options, attributes, claims, formulas, frames, match, verdicts
 from helpers.icon2.average_precision import CHOICES
 from helpers.icon2.reading import CORNERS, DetectionDataError
 from helpers.suite.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
@@ -191,7 +191,7 @@ def test_strengths_are_judged_apart_by_trainings_drawn_anew():
     columns = ["harder", "rare", "training", "class", "looks", "scenes?", verdicts.PAPER_RULE]
     table = pd.DataFrame(rows, columns=columns)
     table["left"] = np.where(table["harder"] == 0.5, 0.4, 1.0)
-    by = strengths.by_strength(table, draws=500).set_index("harder")
+    by = formulas.by_strength(table, draws=500).set_index("harder")
     np.testing.assert_allclose(by["nearer"], [0.6, 0.0], atol=1e-12)
     np.testing.assert_allclose(by["nearer_low"], by["nearer_high"], atol=1e-12)
     assert by["named"].tolist() == [0.5, 0.5] and (by["named_low"] == 0).all()

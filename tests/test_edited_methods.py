@@ -1,0 +1,304 @@
+"""An edited method: it is noticed, compared with the package, and used by package functions."""
+
+import ast
+import re
+from functools import partial
+from types import SimpleNamespace
+
+import drawn
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from helpers import focus, icon2, models, source, store
+from helpers.blocks import blocks, chance, counts, report
+from helpers.blocks import paper as of_blocks
+from helpers.data import world
+from helpers.explain import cam
+from helpers.focus import equation, feature, painting, rating
+from helpers.focus.networks import Model
+from helpers.icon2 import formulas, verdicts
+from helpers.icon2.attributes import from_column, made
+from helpers.models.recipe import Recipe
+from helpers.stats import Estimate
+from helpers.suite import edits, exercises, notebooks, project
+from helpers.suite.export import MARK
+
+METHOD = '#| export room.module\nWIDTH = 2\n\n\ndef score(x):\n    """Twice."""\n    return 2 * x'
+OWN = 'own = {"score": score}  # the method: change it'
+USES = "from helpers import store\nanswer = score(1)"
+
+
+@pytest.fixture
+def lesson(tmp_path):
+    cells = [nbformat.v4.new_code_cell(text) for text in (METHOD, OWN, USES)]
+    path = tmp_path / "09_any.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("executed", "names"),
+    [
+        ([METHOD, OWN, USES], []),
+        ([METHOD.replace("2 * x", "3 * x"), OWN], ["score"]),
+        ([METHOD, METHOD.replace("2 * x", "3 * x")], ["score"]),
+        ([METHOD.replace("2 * x", "3 * x"), METHOD], []),
+        ([METHOD.replace("Twice", "Two times") + "  # a comment"], []),
+        ([METHOD.replace("WIDTH = 2", "WIDTH = 3")], ["WIDTH"]),
+        ([METHOD, OWN.replace("score}", "max}")], ["own"]),
+        ([METHOD, "score = max"], ["score"]),
+        ([METHOD, USES.replace("1", "5"), "broken = (", "mine = 1"], []),
+        ([], []),
+    ],
+    ids=[
+        "as stored", "edited", "edited later", "edited and taken back", "comment and docstring",
+        "constant", "the line called the method", "another function", "other cells", "not run",
+    ],
+)  # fmt: skip
+def test_edited_names_the_methods_whose_last_code_is_not_the_stored_one(lesson, executed, names):
+    assert edits.edited(lesson, executed) == names
+
+
+def test_a_notebook_without_a_stored_file_has_no_edited_methods(tmp_path):
+    assert edits.edited(tmp_path / "mine.ipynb", [METHOD]) == []
+
+
+LESSON = "09_bias_building_blocks"
+SIXTY = [Estimate("suite/blocks/sixty", (0.9, 0.8, 1.0))]
+
+
+def begun(folder, **changes):
+    settings = SimpleNamespace(seed=0, output=project.own_output(LESSON))
+    return project.Run(LESSON, settings, folder, **changes)
+
+
+@pytest.fixture
+def shown(monkeypatch, tmp_path):
+    """What `findings` displays, as rows."""
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+    kept = []
+    monkeypatch.setattr(project, "display", lambda _, raw, metadata: kept.append(metadata))
+    return lambda: {row["id"]: row for row in kept[-1]["findings"]}
+
+
+def test_findings_count_the_recorded_seeds_of_a_stored_method(shown, tmp_path):
+    begun(tmp_path).findings(SIXTY)
+    assert shown()["suite/blocks/sixty"]["seeds"] == "8 of 8 seeds"
+
+
+def test_findings_of_an_edited_method_say_nothing_of_seeds(shown, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(edits, "in_kernel", lambda notebook: ["minp"])
+    begun(tmp_path).findings(SIXTY)
+    assert {row["seeds"] for row in shown().values()} == {""}
+    assert "You changed the method minp: the sentences below" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("changed", "told"), [(("draws",), ""), (("seed",), "8 of 8 seeds")])
+def test_findings_of_a_changed_parameter_say_nothing_of_seeds_but_of_another_seed(
+    shown, tmp_path, changed, told
+):
+    begun(tmp_path, changed=changed).findings(SIXTY)
+    assert shown()["suite/blocks/sixty"]["seeds"] == told
+
+
+@pytest.mark.parametrize(
+    ("own", "package", "difference"),
+    [
+        (0.61, 0.82, "Focus is 0.61 here and 0.82 there"),
+        (0.611, 0.6111, "Focus is 0.611 here and 0.6111 there"),
+        (float("nan"), 0.5, "Focus is nan here and 0.50 there"),
+        (np.array([1.0, 2.0]), [1.0, 2.5], "Focus differs by up to 0.5"),
+        (torch.ones(2, 3), torch.ones(3), "Focus has the shape (2, 3) here and (3,) there"),
+        ("bench", "plane", "Focus is bench here and plane there"),
+    ],
+)
+def test_compare_prints_how_a_result_differs_from_the_packages(own, package, difference, capsys):
+    exercises.compare("Focus", own, package)
+    said = f"Your version differs from the package: {difference}.\n"
+    assert capsys.readouterr().out == said
+
+
+@pytest.mark.parametrize(
+    ("own", "package"),
+    [
+        (0.5, 0.5 + 1e-9),
+        (float("nan"), float("nan")),
+        ([1, 2], torch.tensor([1.0, 2.0])),
+        ("bench", "bench"),
+    ],
+)
+def test_compare_is_silent_where_nothing_differs(own, package, capsys):
+    exercises.compare("Focus", own, package)
+    assert capsys.readouterr().out == ""
+
+
+def half(*arguments, of):
+    """Half of what a function gives."""
+    return of(*arguments) / 2
+
+
+def lower(gradcam_inputs, gradient):
+    return cam.gradcam(gradcam_inputs, gradient).flip(-1)
+
+
+@pytest.fixture(scope="module")
+def network():
+    images = world.image_set("C", 64, 0, 20).split("test")
+    built = models.build("alexnet-quarter", len(images.classes)).eval()
+    places = {name: place for place, name in enumerate(images.classes)}
+    table = focus.design(images.table, images.classes, per_class=1)
+    return Model(Recipe("alexnet-quarter"), "C", [built], places), images, table
+
+
+def test_ratings_follow_an_edited_method_and_an_edited_score(network, tmp_path, monkeypatch):
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+    model, images, table = network
+    rate = partial(rating.rate, model, images, table, "gradcam", effort="quick")
+    stored = rate()["focus"]
+    assert rate(formulas={"gradcam": cam.gradcam})["focus"].equals(stored)
+    assert not rate(formulas={"gradcam": lower})["focus"].equals(stored)
+    halved = rate(focus_of=partial(half, of=equation.focus_of))["focus"]
+    np.testing.assert_allclose(halved, stored / 2)
+    assert rate()["focus"].equals(stored), "what was stored under an edit is not taken for it"
+
+
+def test_painting_over_follows_an_edited_fill(network):
+    _, images, _ = network
+    masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
+    masks[0, 20:30, 20:30] = True
+
+    def black(image, mask, blur):
+        return np.where(mask, 0, image)
+
+    painted = feature.paint_over(images.images, masks, black)
+    assert (painted[0][:, 20:30, 20:30] == 0).all()
+    assert not torch.equal(painted, feature.paint_over(images.images, masks, painting.fill))
+
+
+@pytest.fixture(scope="module")
+def street():
+    """Matches of a drawn street, income, and two attributes."""
+    frames = icon2.Frames(*drawn.make(60, 3, 0.4, ("car", "pedestrian")))
+    attributes = [made(frames, name) for name in ("size", "time")]
+    return icon2.match(frames, (0.5, 0.75)), from_column(frames, "income"), attributes
+
+
+def test_an_edited_average_precision_is_computed_cell_by_cell(street):
+    """It gives what the package computes at once, but for recalls that a rounding decides."""
+    matches, group, attributes = street
+
+    def retold(hit, boxes, N, weight=1):
+        return formulas.average_precision(hit, boxes, N, weight) + 0.0
+
+    how = {"resamples": 6, "options": icon2.Options(min_boxes=5)}
+    package = icon2.analyse(matches, group, attributes, **how)
+    own = icon2.Formulas(average_precision=retold)
+    assert own.edited and not icon2.Formulas().edited
+    edited = icon2.analyse(matches, group, attributes, formulas=own, **how)
+    for name, column in (("groups", "AP"), ("cells", "AP"), ("control", "standardised")):
+        gap = getattr(package, name)()[column] - getattr(edited, name)()[column]
+        assert gap.abs().max() < 1 and gap.abs().median() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("average_precision", "groups"),
+        ("sigma", "sigmas"),
+        ("shares", "shares"),
+        ("proxy", "ranking"),
+        ("controlled", "control"),
+        ("standard_weights", "control"),
+    ],
+)
+def test_an_analysis_of_icon2_follows_each_edited_formula(street, name, table):
+    matches, group, attributes = street
+    how = {"resamples": 3, "options": icon2.Options(min_boxes=5)}
+    package = icon2.analyse(matches, group, attributes, **how)
+
+    def other(first, *more, **named):
+        value = getattr(formulas, name)(first, *more, **named)
+        return value**2 / 100 if name == "average_precision" else value**2
+
+    own = icon2.Formulas(**{name: other})
+    edited = icon2.analyse(matches, group, attributes, formulas=own, **how)
+    assert not getattr(package, table)().equals(getattr(edited, table)())
+
+
+def test_the_verdicts_of_icon2_follow_edited_rules(street):
+    matches, group, attributes = street
+    analysis = icon2.analyse(matches, group, attributes, options=icon2.Options(min_boxes=5))
+    told = verdicts.table(analysis, lambda *_: "mine", lambda *_: "ours")
+    known = told[verdicts.PAPER_RULE] != verdicts.UNKNOWN
+    assert {*told.loc[known, verdicts.PAPER_RULE]} == {"mine"}
+    assert {*told[verdicts.SUITE_RULE]} == {"ours"}
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    group = rng.choice([*"abc"], 200, p=[0.6, 0.3, 0.1])
+    return counts.table(group, y_pred=rng.integers(0, 2, 200), y_true=rng.integers(0, 2, 200))
+
+
+def doubled(compared, share_i, share_j):
+    return 2 * chance.wmean(compared, share_i, share_j)
+
+
+def test_measures_follow_an_edited_mean_by_size(table):
+    cell = ("pr", "vsany", "abs", "wmean")
+    whole = blocks.bias(table, *cell)
+    assert blocks.bias(table, *cell, wmean=doubled) == pytest.approx(2 * whole)
+    rows = of_blocks.table_1(table, "a", doubled).set_index("measure")["value"]
+    assert rows["spsf"] == pytest.approx(2 * whole)
+    made = report.make(table, ["pr"], bootstrap=20, permutations=20, wmean=doubled)
+    plain = report.make(table, ["pr"], bootstrap=20, permutations=20)
+    assert made.cell(*cell)["value"] == pytest.approx(2 * plain.cell(*cell)["value"])
+    assert made.cell(*cell)["high"] > plain.cell(*cell)["high"]
+
+
+def test_corrected_p_values_follow_an_edited_minp(table):
+    made = report.make(table, ["pr"], bootstrap=0, permutations=20)
+    pd.testing.assert_frame_equal(made.p_values(), made.cells[["p", "p_minp"]])
+    edited = made.p_values(lambda p: np.zeros(p.shape[1]))["p_minp"]
+    assert (edited.dropna() == 0).all() and edited.notna().any()
+
+
+def test_a_function_with_the_packages_code_is_the_packages():
+    space = {}
+    text = "def gradcam(a, b):\n    return a\n"
+    exec(text, space)
+    assert source.same(cam.gradcam, cam.gradcam)
+    assert not source.same(space["gradcam"], cam.gradcam), "it has no source"
+    assert not source.same(lower, cam.gradcam)
+
+
+@pytest.mark.parametrize("path", notebooks.lessons(), ids=lambda path: path.stem)
+def test_no_later_cell_imports_the_packages_copy_of_a_method(path):
+    cells = [c.source for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
+    methods = set()
+    for text in cells:
+        tree = ast.parse(text)
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        names = {alias.asname or alias.name for node in imports for alias in node.names}
+        assert not names & methods, f"{names & methods}: the reader's own is lost here"
+        if text.startswith(MARK):
+            methods |= {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+
+
+@pytest.mark.parametrize(
+    ("chapter", "sure"),
+    [("06", ["difull"]), ("07", []), ("08", []), ("09", [])],  # a sum of logits, no method
+)
+def test_no_cell_stops_where_the_readers_code_differs_from_the_packages(chapter, sure):
+    [path] = (store.root() / "notebooks").glob(f"{chapter}_*.ipynb")
+    cells = [c for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
+    asserts = [c.id for c in cells if re.search(r"^ *assert ", c.source, re.M) and not graded(c)]
+    assert asserts == sure
+
+
+def graded(cell):
+    return "nbgrader" in cell.metadata
