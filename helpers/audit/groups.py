@@ -2,7 +2,7 @@
 
 # %% auto #0
 __all__ = ['ENDS', 'by_group', 'power', 'powers', 'mover', 'rest', 'against', 'intersections', 'sweep', 'calibration', 'redrawn',
-           'changed', 'changes', 'held_fixed', 'headline']
+           'alike', 'changed', 'of_prediction', 'changes', 'held_fixed', 'headline']
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-08
 import dataclasses
@@ -15,7 +15,7 @@ from .. import stats
 from . import largest_gaps, page
 from .rows import PRIVATE
 from .tally import MISSING
-from ..blocks import blocks, counts, report, resampling
+from ..blocks import blocks, counts, proportions, report, resampling
 
 ENDS = ["value", "low", "high"]
 
@@ -59,16 +59,18 @@ def powers(audited, gaps=(0.02, 0.05, 0.1)) -> pd.DataFrame:
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-17
 def mover(one, other) -> pd.DataFrame:
-    """Difference and ratio of rates and their ends, from `ENDS` of both (Donner and Zou 2012)."""
-    p, pl, ph, q, ql, qh = (of[end].to_numpy(float) for of in (one, other) for end in ENDS)
-    compared = {"difference": p - q, "low": p - q - np.hypot(p - pl, qh - q)}
+    """Difference and ratio of rates of different rows and their ends, from `ENDS` of both (Newcombe
+    1998; Donner and Zou 2012)."""
+    first, second = ([of[end].to_numpy(float) for end in ENDS] for of in (one, other))
+    compared = dict(zip(["difference", "low", "high"], stats.newcombe(first, second), strict=True))
+    (p, pl, ph), (q, ql, qh) = first, second
     with np.errstate(divide="ignore", invalid="ignore"):
         down = (p * q) ** 2 - pl * qh * (2 * p - pl) * (2 * q - qh)
         up = (p * q) ** 2 - ph * ql * (2 * p - ph) * (2 * q - ql)
         low = (p * q - np.sqrt(down.clip(0))) / (qh * (2 * q - qh))
         high = (p * q + np.sqrt(up.clip(0))) / (ql * (2 * q - ql))
-        compared |= {"high": p - q + np.hypot(ph - p, q - ql), "ratio": p / q}
-    return pd.DataFrame(compared | {"ratio_low": low.clip(0), "ratio_high": high}, index=one.index)
+        compared |= {"ratio": p / q, "ratio_low": low.clip(0), "ratio_high": high}
+    return pd.DataFrame(compared, index=one.index)
 
 
 def rest(data) -> counts.Table:
@@ -83,19 +85,27 @@ def against(audited, reference="best") -> pd.DataFrame:
     rates = audited.rates[audited.rates["measure"].isin(blocks.SHARES)].dropna(subset=ENDS)
     sizes, compared = audited.who.set_index(["attribute", "group"])["rows"], []
     for (of, by), part in rates.groupby(["measure", "attribute"], sort=False):
+        data = audited.counted.table([by])
         best = part.set_index("group")["value"] * (-1 if of == "fpr" else 1)
         best = best.drop(MISSING, errors="ignore")
         names = {"best": best.idxmax(), "largest": sizes[by][best.index].idxmax()}
         name = names.get(reference, reference)
         if reference == "rest":
-            every = report.rates(rest(audited.counted.table([by])), of).set_index("group")
-            other = every.loc[part["group"]]
+            other = report.rates(rest(data), of).set_index("group").loc[part["group"]]
         elif (part["group"] == name).any():
             other = part.set_index("group").loc[[name] * len(part)]
         else:
             continue
         row = part[["measure", "attribute", "group"]].assign(reference=name)
-        compared.append(row.join(mover(part, other))[part["group"] != name])
+        row = row.join(mover(part, other))
+        i = np.array([data.groups.place(group) for group in part["group"]])
+        j = (
+            i + len(data.groups) + 1
+            if reference == "rest"
+            else np.full(len(i), i[part["group"] == name])
+        )
+        row["low"], row["high"] = proportions.differences(data, of, lambda g, i=i, j=j: (i, j))
+        compared.append(row[part["group"] != name])
     return pd.concat(compared, ignore_index=True) if compared else pd.DataFrame()
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-20
@@ -113,7 +123,8 @@ def intersections(audited, seed=0) -> pd.DataFrame:
     null, ranked, families = largest_gaps.apart(data, names, draws, seed, True, beside), [], []
     for of in names:
         mine, others = (report.rates(table, of)[kept] for table in (data, rest(data)))
-        both = mover(mine, others)[["difference", "low", "high"]]
+        both = mover(mine, others)[["difference"]]
+        both["low"], both["high"] = np.compress(kept, proportions.differences(data, of, beside), 1)
         own = mine[["group", "n", "value"]].assign(others=others["value"], measure=of)
         ranked.append(own.join(both))
         families.append(largest_gaps.standard(both["difference"].to_numpy(), null[of][:, kept]))
@@ -163,34 +174,61 @@ def redrawn(rows, draws, seed=0) -> np.ndarray:
     return np.vstack([times, drawn]) * weight.to_numpy()
 
 
-def changed(first, second, **about) -> pd.DataFrame:
-    """Two values of the same rows and their difference, from (1 + draws, groups) of each."""
-    low, high = np.nanquantile((second - first)[1:], [0.025, 0.975], axis=0)
-    values = {"first": first[0], "second": second[0], "change": second[0] - first[0]}
-    return pd.DataFrame(about | values | {"low": low, "high": high})
+def alike(one, other) -> np.ndarray:
+    """How far two quantities go together in resampled rows, (draws, groups) each; 0 if one of them
+    does not vary."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return pd.DataFrame(one).corrwith(pd.DataFrame(other)).fillna(0).to_numpy()
+
+
+def changed(first, second, correlation) -> stats.Interval:
+    """The change from a rate to another of the same rows, from `ENDS` of both (Newcombe 1998)."""
+    return stats.newcombe(*(of[ENDS].to_numpy(float).T for of in (second, first)), correlation)
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-two-1b
+def of_prediction(rows, by, prediction) -> counts.Table:
+    """The table of one group column by the first or the second prediction, y_pred or y_beside."""
+    roles = {PRIVATE[of]: of for of in ("y_true", "sample_weight", "times")}
+    roles |= {PRIVATE["cluster"]: "clusters", PRIVATE[prediction]: "y_pred"}
+    held = rows[[name for name in roles if name in rows]].rename(columns=roles)
+    return counts.table(rows[[by]], **held.to_dict("series"))
+
+
 def changes(audited, seed=0) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rates of each group by y_pred (`first`) and by the second prediction, with the change and its
     interval; and the same of the gap between the two groups that is widest over both."""
     rows = audited.counted.rows.drop(columns=PRIVATE["y_score"], errors="ignore")
     keys = [name for name in rows if name != PRIVATE["times"]]
     rows = rows.groupby(keys, as_index=False)[PRIVATE["times"]].sum()
-    drawn, true = redrawn(rows, audited.draws, seed), rows.get(PRIVATE["y_true"], 0)
-    cells, rates, gaps = [2 * rows[PRIVATE[of]] + true for of in ("y_pred", "y_beside")], [], []
+    drawn, true = redrawn(rows, audited.draws, seed)[1:], rows.get(PRIVATE["y_true"], 0)
+    predictions, rates, gaps = ("y_pred", "y_beside"), [], []
     for by in audited.several:
         inside = pd.get_dummies(rows[by], dtype=float)
+        tables = [of_prediction(rows, by, prediction) for prediction in predictions]
         for of in ("pr", "tpr", "fpr", "ppv", "acc") if PRIVATE["y_true"] in rows else ("pr",):
-            about, both = {"measure": of, "attribute": by}, []
-            for cell in cells:
+            about, resampled = {"measure": of, "attribute": by}, []
+            for prediction in predictions:
+                cell = 2 * rows[PRIVATE[prediction]] + true
                 parts = (inside.mul(np.isin(cell, its), axis=0) for its in blocks.SHARES[of])
-                both.append(counts.ratio(*(drawn @ part.to_numpy() for part in parts)))
-            rates.append(changed(*both, **about, group=inside.columns))
-            mean = pd.Series(sum(rate[0] for rate in both), inside.columns)
-            if len(mean := mean.dropna()) > 1:
-                i, j = (inside.columns.get_loc(at) for at in (mean.idxmax(), mean.idxmin()))
-                apart = (rate[:, [i]] - rate[:, [j]] for rate in both)
-                gaps.append(changed(*apart, **about, group=f"{mean.idxmax()} less {mean.idxmin()}"))
+                resampled.append(counts.ratio(*(drawn @ part.to_numpy() for part in parts)))
+            first, second = (report.rates(table, of) for table in tables)
+            change = changed(first, second, alike(*resampled))
+            columns = dict(zip(["change", "low", "high"], change, strict=True))
+            columns = {"first": first["value"], "second": second["value"]} | columns
+            rates.append(pd.DataFrame(about | {"group": first["group"]} | columns))
+            mean = first["value"] + second["value"]
+            if mean.count() > 1:
+                i, j = mean.idxmax(), mean.idxmin()
+                apart = resampled[1] - resampled[0]
+                both = ([end[at] for end in change] for at in (i, j))
+                [together] = alike(apart[:, [i]], apart[:, [j]])
+                gap = dict(
+                    zip(["change", "low", "high"], stats.newcombe(*both, together), strict=True)
+                )
+                ends = {"first": first["value"], "second": second["value"]}
+                ends = {name: value[i] - value[j] for name, value in ends.items()}
+                name = f"{first['group'][i]} less {first['group'][j]}"
+                gaps.append(pd.DataFrame([about | {"group": name} | ends | gap]))
     return tuple(pd.concat(tables, ignore_index=True) for tables in (rates, gaps))
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-head
