@@ -38,7 +38,9 @@ def extreme(estimate, draws, unsigned: bool = False, least: bool = False) -> tup
     estimate, draws = estimate[known], draws[:, known]
     farthest = -np.inf
     if unsigned and least:  # a size of 0 has no draw below it, and its high end would be 0
-        farthest = np.nanquantile(np.abs(2 * estimate - draws), 1 - SIDE, axis=0).min()
+        finite = np.isfinite(estimate)
+        sizes = np.nan_to_num(np.abs(2 * estimate[finite] - draws[:, finite]))
+        farthest = np.quantile(sizes, 1 - SIDE, axis=0).min(initial=np.inf)
         estimate, draws = np.abs(estimate), np.abs(draws)
     elif unsigned:
         estimate, draws = (np.concatenate([x, -x], axis=-1) for x in (estimate, draws))
