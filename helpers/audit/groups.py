@@ -29,6 +29,10 @@ def by_group(audited) -> pd.DataFrame:
         names = {"tn": "predicted 0", "fp": "predicted 1"} if "y_pred" in has else {}
         rates = rates.rename(columns=names).drop(columns={*counts.CELLS} - {*names})
     wide = audited.rates.pivot(index=["attribute", "group"], columns="measure", values=ENDS)
+    if "y_true" in has and any(
+        (one.kinds["y_true"] == counts.UNKNOWN).any() for one in data.values()
+    ):
+        rates.insert(3, "outcome known", rates[list(counts.CELLS)].sum(axis=1))
     order = [(end, of) for of in audited.rates["measure"].unique() for end in ENDS]
     wide = wide[order]
     wide.columns = [of if end == "value" else f"{of} {end}" for end, of in order]
@@ -140,7 +144,7 @@ def sweep(data, thresholds) -> pd.DataFrame:
     tables, groups = [], len(data.groups)
     score, mass = data.kinds["y_score"].to_numpy(), data.mass(data.pooled)[:groups]
     for at in thresholds:
-        kinds = data.kinds.assign(cell=2 * (score >= at) + data.kinds.get("y_true", 0))
+        kinds = data.kinds.assign(cell=counts.cell(score >= at, data.kinds.get("y_true", 0)))
         rates = {of: blocks.share(kinds, mass, of) for of in ("pr", "tpr", "fpr", "ppv")}
         rates = rates if "y_true" in data.has else {"pr": rates["pr"]}
         tables.append(pd.DataFrame({"threshold": at, "group": data.groups.names} | rates))
@@ -149,10 +153,11 @@ def sweep(data, thresholds) -> pd.DataFrame:
 
 def calibration(data, bins=10) -> pd.DataFrame:
     """Mean score and share of positives of the rows that each group has in a bin of scores."""
-    score, label = (data.kinds[of].to_numpy() for of in ("y_score", "y_true"))
+    known = (data.kinds["y_true"] != counts.UNKNOWN).to_numpy()
+    score, label = (data.kinds[of].to_numpy()[known] for of in ("y_score", "y_true"))
     place = np.minimum((score * bins).astype(int), bins - 1)
     into = (place[:, None] == np.arange(bins)).astype(float)
-    mass = data.mass(data.pooled)[: len(data.groups)]
+    mass = data.mass(data.pooled)[: len(data.groups), known]
     n, total, positive = (mass * of @ into for of in (1, score, label))
     held = {"n": n, "score": counts.ratio(total, n), "share": counts.ratio(positive, n)}
     low, high = stats.wilson(positive, n)
@@ -190,8 +195,8 @@ def of_prediction(rows, by, prediction) -> counts.Table:
     """The table of one group column by the first or the second prediction, y_pred or y_beside."""
     roles = {PRIVATE[of]: of for of in ("y_true", "sample_weight", "times")}
     roles |= {PRIVATE["cluster"]: "clusters", PRIVATE[prediction]: "y_pred"}
-    held = rows[[name for name in roles if name in rows]].rename(columns=roles)
-    return counts.table(rows[[by]], **held.to_dict("series"))
+    held = rows[[name for name in roles if name in rows]].rename(columns=roles).to_dict("series")
+    return counts.table(rows[[by]], **counts.with_unknown(held))
 
 
 def changes(audited, seed=0) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -205,10 +210,11 @@ def changes(audited, seed=0) -> tuple[pd.DataFrame, pd.DataFrame]:
     for by in audited.several:
         inside = pd.get_dummies(rows[by], dtype=float)
         tables = [of_prediction(rows, by, prediction) for prediction in predictions]
-        for of in ("pr", "tpr", "fpr", "ppv", "acc") if PRIVATE["y_true"] in rows else ("pr",):
+        lacking = {of for table in tables for of in blocks.lacking(table)}
+        for of in [of for of in ("pr", "tpr", "fpr", "ppv", "acc") if of not in lacking]:
             about, resampled = {"measure": of, "attribute": by}, []
             for prediction in predictions:
-                cell = 2 * rows[PRIVATE[prediction]] + true
+                cell = counts.cell(rows[PRIVATE[prediction]], true)
                 parts = (inside.mul(np.isin(cell, its), axis=0) for its in blocks.SHARES[of])
                 resampled.append(counts.ratio(*(drawn @ part.to_numpy() for part in parts)))
             first, second = (report.rates(table, of) for table in tables)

@@ -219,6 +219,15 @@ def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -
     return Table(by, kinds, counts, pd.DataFrame(rows))
 
 
+def with_unknown(columns: Mapping[str, pd.Series]) -> dict[str, pd.Series]:
+    """Return columns for `table` of which y_true may be `UNKNOWN` in some rows."""
+    columns = dict(columns)
+    if "y_true" in columns and (columns["y_true"] == UNKNOWN).any():
+        columns["outcome_known"] = columns["y_true"] != UNKNOWN
+        columns["y_true"] = columns["y_true"].where(columns["outcome_known"], 0)
+    return columns
+
+
 def _kinds(columns_of: dict[str, np.ndarray]) -> tuple[np.ndarray, pd.DataFrame]:
     """The kind of each row (n,), and the table of kinds: `Table.kinds`."""
     columns = ("y_score", "sample_weight", "y_pred", "y_true")
