@@ -10,6 +10,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 
 from helpers import stats
 from helpers.blocks import counts, proportions, report
+from helpers.stats.differences import newcombe
 
 ALL_OR_NONE = [(40, 40), (0, 40)]  # positives and rows of each group
 SIZES = [(20, 20), (20, 40), (30, 30), (40, 40)]
@@ -27,7 +28,7 @@ def table_of(groups, **columns):
     return counts.table(names, y_pred=y_pred.astype(int), **columns)
 
 
-def coverage(sizes, rates, interval=stats.newcombe):
+def coverage(sizes, rates, interval=newcombe):
     """How often an interval holds the true difference, over all outcomes of two binomials."""
     first, second = np.mgrid[: sizes[0] + 1, : sizes[1] + 1]
     chance = scipy.stats.binom.pmf(first, sizes[0], rates[0])
@@ -43,12 +44,12 @@ def coverage(sizes, rates, interval=stats.newcombe):
 def test_newcombes_interval_is_statsmodels_own():
     for first, second in itertools.product([0, 1, 7, 29, 30], [0, 3, 20]):
         theirs = confint_proportions_2indep(first, 30, second, 20, method="newcomb")
-        ours = stats.newcombe(shares(first, 30), shares(second, 20))
+        ours = newcombe(shares(first, 30), shares(second, 20))
         assert (ours.low, ours.high) == pytest.approx(theirs, abs=1e-12)
 
 
 def test_all_against_none_has_newcombes_width():
-    ours = stats.newcombe(shares(40, 40), shares(0, 40))
+    ours = newcombe(shares(40, 40), shares(0, 40))
     assert ours == pytest.approx((1, 0.876, 1), abs=5e-4)
 
 
@@ -78,7 +79,7 @@ def test_intervals_cover_near_0_and_1_on_average(sizes):
 
 def test_a_correlation_narrows_the_interval_of_a_change():
     one, other = shares(20, 40), shares(24, 40)
-    apart, together = (stats.newcombe(one, other, r) for r in (0, 0.8))
+    apart, together = (newcombe(one, other, r) for r in (0, 0.8))
     assert together.high - together.low < 0.6 * (apart.high - apart.low)
 
 
@@ -98,7 +99,7 @@ def test_equal_weights_and_copies_in_clusters_change_no_interval():
 def test_unequal_weights_count_as_fewer_rows():
     weight = np.tile([1.0, 3.0], 40)  # by Kish 80% of the rows
     data = table_of(ALL_OR_NONE, sample_weight=weight)
-    expected = stats.newcombe(shares(32, 32), shares(0, 32))
+    expected = newcombe(shares(32, 32), shares(0, 32))
     assert proportions.differences(data, "pr")[0][0] == pytest.approx(expected.low)
 
 

@@ -16,6 +16,7 @@ from . import largest_gaps, page
 from .rows import PRIVATE
 from .tally import MISSING
 from ..blocks import blocks, counts, proportions, report, resampling
+from ..stats.differences import newcombe
 
 ENDS = ["value", "low", "high"]
 
@@ -66,7 +67,7 @@ def mover(one, other) -> pd.DataFrame:
     """Difference and ratio of rates of different rows and their ends, from `ENDS` of both (Newcombe
     1998; Donner and Zou 2012)."""
     first, second = ([of[end].to_numpy(float) for end in ENDS] for of in (one, other))
-    compared = dict(zip(["difference", "low", "high"], stats.newcombe(first, second), strict=True))
+    compared = dict(zip(["difference", "low", "high"], newcombe(first, second), strict=True))
     (p, pl, ph), (q, ql, qh) = first, second
     with np.errstate(divide="ignore", invalid="ignore"):
         down = (p * q) ** 2 - pl * qh * (2 * p - pl) * (2 * q - qh)
@@ -188,7 +189,7 @@ def alike(one, other) -> np.ndarray:
 
 def changed(first, second, correlation) -> stats.Interval:
     """The change from a rate to another of the same rows, from `ENDS` of both (Newcombe 1998)."""
-    return stats.newcombe(*(of[ENDS].to_numpy(float).T for of in (second, first)), correlation)
+    return newcombe(*(of[ENDS].to_numpy(float).T for of in (second, first)), correlation)
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-two-1b
 def of_prediction(rows, by, prediction) -> counts.Table:
@@ -228,9 +229,7 @@ def changes(audited, seed=0) -> tuple[pd.DataFrame, pd.DataFrame]:
                 apart = resampled[1] - resampled[0]
                 both = ([end[at] for end in change] for at in (i, j))
                 [together] = alike(apart[:, [i]], apart[:, [j]])
-                gap = dict(
-                    zip(["change", "low", "high"], stats.newcombe(*both, together), strict=True)
-                )
+                gap = dict(zip(["change", "low", "high"], newcombe(*both, together), strict=True))
                 ends = {"first": first["value"], "second": second["value"]}
                 ends = {name: value[i] - value[j] for name, value in ends.items()}
                 name = f"{first['group'][i]} less {first['group'][j]}"

@@ -12,6 +12,7 @@ from helpers import stats
 from helpers.blocks import blocks, intervals
 from helpers.blocks.blocks import Sample
 from helpers.blocks.counts import Table, ratio
+from helpers.stats.differences import newcombe, wilson_end
 
 MOST_UNITS = 20_000_000  # units x counts, up to which units have an interval of their own
 LIKE_THE_OTHERS = 2  # rows with the group's overall rate that are added to each of its strata
@@ -60,7 +61,7 @@ def differences(
         first = tuple(end[i] for end in ends)
         second = tuple(end[j] for end in ends)
         correlation = _correlation(off.tocsr(), i, j)
-    difference = stats.newcombe(first, second, correlation)
+    difference = newcombe(first, second, correlation)
     return difference.low, difference.high
 
 
@@ -175,9 +176,9 @@ def _shaped(estimate, trials, draws, ties, logarithms: bool) -> np.ndarray:
     order = np.lexsort((ties, np.nan_to_num(draws)), axis=0)
     rank = np.argsort(order, axis=0)
     z = scipy.stats.norm.ppf((rank + 0.5) / len(draws))
-    opposite = stats.wilson_end(estimate, trials, -z)
+    opposite = wilson_end(estimate, trials, -z)
     if logarithms:
-        none = stats.wilson_end(estimate, trials, z)
+        none = wilson_end(estimate, trials, z)
         shaped = np.where(estimate > 0, ratio(estimate**2, opposite), none)
     else:
         shaped = 2 * estimate - opposite
