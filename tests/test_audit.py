@@ -20,7 +20,7 @@ def rows():
     rng = np.random.default_rng(0)
     by = {"race": rng.choice(list("abc"), N), "sex": rng.choice(["f", "m"], N)}
     columns = {"label": rng.choice(["yes", "no"], N), "score": rng.random(N).round(2)}
-    columns |= {"place": rng.integers(0, 40, N), "id": np.arange(N)}
+    columns |= {"place": rng.integers(0, 20, N), "id": np.arange(N)}
     table = pd.DataFrame(by | columns)
     better = (table["race"] == "a") & (rng.random(N) < 0.5)
     return table.assign(y_pred=((table["score"] > 0.6) | better).map({True: "yes", False: "no"}))
@@ -41,7 +41,7 @@ def test_files_folders_and_shards_count_as_pandas_does(rows, tmp_path):
     rows.to_csv(tmp_path / "all.csv", index=False)
     whole = tally.of_file(tmp_path / "all.csv")
     assert whole.sensitive_features == ["race", "sex", "place"]
-    assert "id (about 6" in whole.notes[0]
+    assert "id (about" in whole.notes[0]
     shards = tmp_path / "days"
     shards.mkdir()
     rows[:200].to_parquet(shards / "1.parquet")
@@ -115,7 +115,8 @@ def test_a_value_that_fits_both_columns_needs_no_names(rows):
         of_rows(table)
     count = of_rows(table.rename(columns={"label": "outcome"}), positive="cat")
     assert count.roles["y_true"] == "outcome"
-    assert "In outcome and y_pred, cat counts as 1 and all other values as 0." in count.notes[-1]
+    told = "In outcome and y_pred, cat counts as 1 and all other values (cow, dog) as 0."
+    assert told in count.notes[-1]
 
 
 def test_weights_are_weights_copies_are_rows_and_tallies_count_as_their_rows():

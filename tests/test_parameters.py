@@ -86,7 +86,7 @@ def test_a_file_that_describes_no_folder_is_refused(tmp_path, text, words):
         ({"seed": 2**32}, "'seed': 4294967296 should be less than 4294967296"),
         ({"seed": True}, "'seed': True should be a valid integer"),
         ({"doses": [float("nan")]}, r"'doses': nan \[0\] should be less than"),
-        ({"doses": 0.5}, "'doses': 0.5 should be a valid list"),
+        ({"doses": {"a": 0.5}}, r"'doses': .* should be a valid list. .* -y 'doses: \[first"),
         ({"side": "up"}, "'side': 'up' should be 'left' or 'right'"),
         ({"images": "wrld"}, "'images': 'wrld' .*should be 'world', 'visual-contexts', 'focus'"),
         ({"images": 5}, "'images': 5 is no source, no path of a YAML file and no keys"),
@@ -226,3 +226,27 @@ def test_an_unknown_model_that_was_typed_is_refused_in_the_check_cell(model, nea
     said = str(refusal.value)
     assert "parameter 'model': there is no architecture" in said
     assert f"did you mean '{nearest}'? there are: alexnet-quarter, vgg11-eighth" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "meant"),
+    [
+        ("groups", "region", ["region"]),
+        ("groups", '["region", "NO"]', ["region", "NO"]),
+        ("groups", "race,sex", ["race", "sex"]),
+        ("groups", '"sex, stated",race', ["sex, stated", "race"]),
+        ("groups", 2020, ["2020"]),
+        ("roles", "y_true=repaid", ["y_true=repaid"]),
+        ("roles", "y_true=a, b,y_pred=c", ["y_true=a, b", "y_pred=c"]),
+        ("doses", 0.25, [0.25]),
+        ("doses", "0,0.25", [0.0, 0.25]),
+        ("methods", "gradcam", ["gradcam"]),
+        ("seeds", 3, [3]),
+        ("positive", 1, "1"),
+        ("positive", True, "true"),
+        ("positive", {"risk": ["Medium", 2]}, {"risk": ["Medium", "2"]}),
+        ("positive", '{"risk": ["Medium", "High"]}', {"risk": ["Medium", "High"]}),
+    ],
+)
+def test_a_text_or_number_of_papermills_p_is_the_list_that_is_meant(name, given, meant):
+    assert getattr(parameters.checked({name: given}, ()), name) == meant

@@ -71,7 +71,10 @@ class Parser(argparse.ArgumentParser):
 def given_by(kind: str, words: Sequence[str]) -> dict[str, Any]:
     """The parameters of an audit's notebook that a command line gives."""
     values = vars(_parser(kind).parse_args(words))
-    return {name: value for name, value in values.items() if value is not None}
+    values = {name: value for name, value in values.items() if value is not None}
+    if "positive" in values:  # each part is COLUMN=VALUE, if there are several
+        values["positive"] = ",".join(values["positive"])
+    return values
 
 
 @functools.cache
@@ -89,6 +92,8 @@ def _parser(kind: str) -> Parser:
             how = {"nargs": "+", "action": "extend", "metavar": "ROLE=COLUMN"}
         if name in FILES:
             how = {"type": place}
+        if name == "positive":  # once for all columns, or once per column and value
+            how = {"action": "append", "metavar": "[COLUMN=]VALUE[,VALUE]"}
         if name == "table":  # or a pattern of files
             how = {"type": lambda text: str(Path(text).resolve())}
         option = form.OPTIONS[kind].get(name, name)

@@ -157,9 +157,17 @@ def command(values: Mapping[str, Any], kind: str) -> str:
     """The command that makes an audit again, of the notebook's parameters that were given; where
     nothing was given: that of the sample."""
     values = {name: value for name, value in values.items() if value}
+    if isinstance(values.get("positive"), Mapping):
+        values["positive"] = [
+            f"{column}={','.join([one] if isinstance(one, str) else one)}"
+            for column, one in values["positive"].items()
+        ]
     words = [] if values.keys() & {"table", "network", "labels"} else ["--sample", kind]
     for name, value in values.items():
         one = value if isinstance(value, list) else [value]
+        if name == "positive":
+            words += [word for text in one for word in ("--positive", str(text))]
+            continue
         texts = [f'"{text}"' if "," in str(text) and one is value else str(text) for text in one]
         texts = texts if name == "roles" else [",".join(texts)]
         words += [f"--{OPTIONS[kind].get(name, name)}", *texts]

@@ -2,7 +2,7 @@
 
 # %% auto #0
 __all__ = ['ENDS', 'by_group', 'power', 'powers', 'mover', 'rest', 'against', 'intersections', 'sweep', 'calibration', 'redrawn',
-           'changed', 'changes', 'held_fixed', 'headline']
+           'alike', 'changed', 'of_prediction', 'changes', 'held_fixed', 'headline']
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-08
 import dataclasses
@@ -15,7 +15,8 @@ from .. import stats
 from . import largest_gaps, page
 from .rows import PRIVATE
 from .tally import MISSING
-from ..blocks import blocks, counts, report, resampling
+from ..blocks import blocks, counts, proportions, report, resampling
+from ..stats.differences import newcombe
 
 ENDS = ["value", "low", "high"]
 
@@ -29,6 +30,10 @@ def by_group(audited) -> pd.DataFrame:
         names = {"tn": "predicted 0", "fp": "predicted 1"} if "y_pred" in has else {}
         rates = rates.rename(columns=names).drop(columns={*counts.CELLS} - {*names})
     wide = audited.rates.pivot(index=["attribute", "group"], columns="measure", values=ENDS)
+    if "y_true" in has and any(
+        (one.kinds["y_true"] == counts.UNKNOWN).any() for one in data.values()
+    ):
+        rates.insert(3, "outcome known", rates[list(counts.CELLS)].sum(axis=1))
     order = [(end, of) for of in audited.rates["measure"].unique() for end in ENDS]
     wide = wide[order]
     wide.columns = [of if end == "value" else f"{of} {end}" for end, of in order]
@@ -59,16 +64,18 @@ def powers(audited, gaps=(0.02, 0.05, 0.1)) -> pd.DataFrame:
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-17
 def mover(one, other) -> pd.DataFrame:
-    """Difference and ratio of rates and their ends, from `ENDS` of both (Donner and Zou 2012)."""
-    p, pl, ph, q, ql, qh = (of[end].to_numpy(float) for of in (one, other) for end in ENDS)
-    compared = {"difference": p - q, "low": p - q - np.hypot(p - pl, qh - q)}
+    """Difference and ratio of rates of different rows and their ends, from `ENDS` of both (Newcombe
+    1998; Donner and Zou 2012)."""
+    first, second = ([of[end].to_numpy(float) for end in ENDS] for of in (one, other))
+    compared = dict(zip(["difference", "low", "high"], newcombe(first, second), strict=True))
+    (p, pl, ph), (q, ql, qh) = first, second
     with np.errstate(divide="ignore", invalid="ignore"):
         down = (p * q) ** 2 - pl * qh * (2 * p - pl) * (2 * q - qh)
         up = (p * q) ** 2 - ph * ql * (2 * p - ph) * (2 * q - ql)
         low = (p * q - np.sqrt(down.clip(0))) / (qh * (2 * q - qh))
         high = (p * q + np.sqrt(up.clip(0))) / (ql * (2 * q - ql))
-        compared |= {"high": p - q + np.hypot(ph - p, q - ql), "ratio": p / q}
-    return pd.DataFrame(compared | {"ratio_low": low.clip(0), "ratio_high": high}, index=one.index)
+        compared |= {"ratio": p / q, "ratio_low": low.clip(0), "ratio_high": high}
+    return pd.DataFrame(compared, index=one.index)
 
 
 def rest(data) -> counts.Table:
@@ -83,19 +90,27 @@ def against(audited, reference="best") -> pd.DataFrame:
     rates = audited.rates[audited.rates["measure"].isin(blocks.SHARES)].dropna(subset=ENDS)
     sizes, compared = audited.who.set_index(["attribute", "group"])["rows"], []
     for (of, by), part in rates.groupby(["measure", "attribute"], sort=False):
+        data = audited.counted.table([by])
         best = part.set_index("group")["value"] * (-1 if of == "fpr" else 1)
         best = best.drop(MISSING, errors="ignore")
         names = {"best": best.idxmax(), "largest": sizes[by][best.index].idxmax()}
         name = names.get(reference, reference)
         if reference == "rest":
-            every = report.rates(rest(audited.counted.table([by])), of).set_index("group")
-            other = every.loc[part["group"]]
+            other = report.rates(rest(data), of).set_index("group").loc[part["group"]]
         elif (part["group"] == name).any():
             other = part.set_index("group").loc[[name] * len(part)]
         else:
             continue
         row = part[["measure", "attribute", "group"]].assign(reference=name)
-        compared.append(row.join(mover(part, other))[part["group"] != name])
+        row = row.join(mover(part, other))
+        i = np.array([data.groups.place(group) for group in part["group"]])
+        j = (
+            i + len(data.groups) + 1
+            if reference == "rest"
+            else np.full(len(i), i[part["group"] == name])
+        )
+        row["low"], row["high"] = proportions.differences(data, of, lambda g, i=i, j=j: (i, j))
+        compared.append(row[part["group"] != name])
     return pd.concat(compared, ignore_index=True) if compared else pd.DataFrame()
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-20
@@ -113,7 +128,8 @@ def intersections(audited, seed=0) -> pd.DataFrame:
     null, ranked, families = largest_gaps.apart(data, names, draws, seed, True, beside), [], []
     for of in names:
         mine, others = (report.rates(table, of)[kept] for table in (data, rest(data)))
-        both = mover(mine, others)[["difference", "low", "high"]]
+        both = mover(mine, others)[["difference"]]
+        both["low"], both["high"] = np.compress(kept, proportions.differences(data, of, beside), 1)
         own = mine[["group", "n", "value"]].assign(others=others["value"], measure=of)
         ranked.append(own.join(both))
         families.append(largest_gaps.standard(both["difference"].to_numpy(), null[of][:, kept]))
@@ -129,7 +145,7 @@ def sweep(data, thresholds) -> pd.DataFrame:
     tables, groups = [], len(data.groups)
     score, mass = data.kinds["y_score"].to_numpy(), data.mass(data.pooled)[:groups]
     for at in thresholds:
-        kinds = data.kinds.assign(cell=2 * (score >= at) + data.kinds.get("y_true", 0))
+        kinds = data.kinds.assign(cell=counts.cell(score >= at, data.kinds.get("y_true", 0)))
         rates = {of: blocks.share(kinds, mass, of) for of in ("pr", "tpr", "fpr", "ppv")}
         rates = rates if "y_true" in data.has else {"pr": rates["pr"]}
         tables.append(pd.DataFrame({"threshold": at, "group": data.groups.names} | rates))
@@ -138,10 +154,11 @@ def sweep(data, thresholds) -> pd.DataFrame:
 
 def calibration(data, bins=10) -> pd.DataFrame:
     """Mean score and share of positives of the rows that each group has in a bin of scores."""
-    score, label = (data.kinds[of].to_numpy() for of in ("y_score", "y_true"))
+    known = (data.kinds["y_true"] != counts.UNKNOWN).to_numpy()
+    score, label = (data.kinds[of].to_numpy()[known] for of in ("y_score", "y_true"))
     place = np.minimum((score * bins).astype(int), bins - 1)
     into = (place[:, None] == np.arange(bins)).astype(float)
-    mass = data.mass(data.pooled)[: len(data.groups)]
+    mass = data.mass(data.pooled)[: len(data.groups), known]
     n, total, positive = (mass * of @ into for of in (1, score, label))
     held = {"n": n, "score": counts.ratio(total, n), "share": counts.ratio(positive, n)}
     low, high = stats.wilson(positive, n)
@@ -163,34 +180,60 @@ def redrawn(rows, draws, seed=0) -> np.ndarray:
     return np.vstack([times, drawn]) * weight.to_numpy()
 
 
-def changed(first, second, **about) -> pd.DataFrame:
-    """Two values of the same rows and their difference, from (1 + draws, groups) of each."""
-    low, high = np.nanquantile((second - first)[1:], [0.025, 0.975], axis=0)
-    values = {"first": first[0], "second": second[0], "change": second[0] - first[0]}
-    return pd.DataFrame(about | values | {"low": low, "high": high})
+def alike(one, other) -> np.ndarray:
+    """How far two quantities go together in resampled rows, (draws, groups) each; 0 if one of them
+    does not vary."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return pd.DataFrame(one).corrwith(pd.DataFrame(other)).fillna(0).to_numpy()
+
+
+def changed(first, second, correlation) -> stats.Interval:
+    """The change from a rate to another of the same rows, from `ENDS` of both (Newcombe 1998)."""
+    return newcombe(*(of[ENDS].to_numpy(float).T for of in (second, first)), correlation)
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-two-1b
+def of_prediction(rows, by, prediction) -> counts.Table:
+    """The table of one group column by the first or the second prediction, y_pred or y_beside."""
+    roles = {PRIVATE[of]: of for of in ("y_true", "sample_weight", "times")}
+    roles |= {PRIVATE["cluster"]: "clusters", PRIVATE[prediction]: "y_pred"}
+    held = rows[[name for name in roles if name in rows]].rename(columns=roles).to_dict("series")
+    return counts.table(rows[[by]], **counts.with_unknown(held))
+
+
 def changes(audited, seed=0) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rates of each group by y_pred (`first`) and by the second prediction, with the change and its
     interval; and the same of the gap between the two groups that is widest over both."""
     rows = audited.counted.rows.drop(columns=PRIVATE["y_score"], errors="ignore")
     keys = [name for name in rows if name != PRIVATE["times"]]
     rows = rows.groupby(keys, as_index=False)[PRIVATE["times"]].sum()
-    drawn, true = redrawn(rows, audited.draws, seed), rows.get(PRIVATE["y_true"], 0)
-    cells, rates, gaps = [2 * rows[PRIVATE[of]] + true for of in ("y_pred", "y_beside")], [], []
+    drawn, true = redrawn(rows, audited.draws, seed)[1:], rows.get(PRIVATE["y_true"], 0)
+    predictions, rates, gaps = ("y_pred", "y_beside"), [], []
     for by in audited.several:
         inside = pd.get_dummies(rows[by], dtype=float)
-        for of in ("pr", "tpr", "fpr", "ppv", "acc") if PRIVATE["y_true"] in rows else ("pr",):
-            about, both = {"measure": of, "attribute": by}, []
-            for cell in cells:
+        tables = [of_prediction(rows, by, prediction) for prediction in predictions]
+        lacking = {of for table in tables for of in blocks.lacking(table)}
+        for of in [of for of in ("pr", "tpr", "fpr", "ppv", "acc") if of not in lacking]:
+            about, resampled = {"measure": of, "attribute": by}, []
+            for prediction in predictions:
+                cell = counts.cell(rows[PRIVATE[prediction]], true)
                 parts = (inside.mul(np.isin(cell, its), axis=0) for its in blocks.SHARES[of])
-                both.append(counts.ratio(*(drawn @ part.to_numpy() for part in parts)))
-            rates.append(changed(*both, **about, group=inside.columns))
-            mean = pd.Series(sum(rate[0] for rate in both), inside.columns)
-            if len(mean := mean.dropna()) > 1:
-                i, j = (inside.columns.get_loc(at) for at in (mean.idxmax(), mean.idxmin()))
-                apart = (rate[:, [i]] - rate[:, [j]] for rate in both)
-                gaps.append(changed(*apart, **about, group=f"{mean.idxmax()} less {mean.idxmin()}"))
+                resampled.append(counts.ratio(*(drawn @ part.to_numpy() for part in parts)))
+            first, second = (report.rates(table, of) for table in tables)
+            change = changed(first, second, alike(*resampled))
+            columns = dict(zip(["change", "low", "high"], change, strict=True))
+            columns = {"first": first["value"], "second": second["value"]} | columns
+            rates.append(pd.DataFrame(about | {"group": first["group"]} | columns))
+            mean = first["value"] + second["value"]
+            if mean.count() > 1:
+                i, j = mean.idxmax(), mean.idxmin()
+                apart = resampled[1] - resampled[0]
+                both = ([end[at] for end in change] for at in (i, j))
+                [together] = alike(apart[:, [i]], apart[:, [j]])
+                gap = dict(zip(["change", "low", "high"], newcombe(*both, together), strict=True))
+                ends = {"first": first["value"], "second": second["value"]}
+                ends = {name: value[i] - value[j] for name, value in ends.items()}
+                name = f"{first['group'][i]} less {first['group'][j]}"
+                gaps.append(pd.DataFrame([about | {"group": name} | ends | gap]))
     return tuple(pd.concat(tables, ignore_index=True) for tables in (rates, gaps))
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-head

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 
-from ..blocks import blocks, counts, intervals, report, resampling
+from ..blocks import blocks, counts, intervals, proportions, report, resampling
 
 LEVEL, A_GAP = 0.05, 40  # of p, and shuffles for each cell that it is corrected for
 MANY = 30  # groups, of which all pairs are compared
@@ -85,21 +85,27 @@ COLUMNS = ["measure", "attribute", "group_i", "group_j", "f_i", "f_j", "value", 
 COLUMNS += ["p", "floor", "told"]
 
 
-def chosen(every: pd.DataFrame, drawn: np.ndarray, p: pd.DataFrame) -> pd.Series | None:
-    """The widest sure comparison, or else the widest, with its interval; None if there is none."""
+def chosen(every: pd.DataFrame, drawn: np.ndarray | None, p: pd.DataFrame) -> pd.Series | None:
+    """The widest sure comparison, or else the widest, with its interval; None if there is none.
+    The interval is the one in the columns low and high, or that of `drawn` differences."""
     every = every.assign(value=(every["f_i"] - every["f_j"]).abs(), **p.reindex(every.index))
     if every["value"].isna().all():
         return None
     sure = every["p"] <= LEVEL
     at = (every[sure] if sure.any() else every)["value"].idxmax()
-    row, sign = every.loc[at], np.sign(every.loc[at, "f_i"] - every.loc[at, "f_j"]) or 1
-    low, high = intervals.outer(row["value"], sign * drawn[:, at])
+    row = every.loc[at].copy()
+    turned = row["f_i"] < row["f_j"]
+    if drawn is not None:
+        low, high = intervals.outer(row["value"], -drawn[:, at] if turned else drawn[:, at])
+    elif turned:
+        low, high = -row["high"], -row["low"]
+    else:
+        low, high = row["low"], row["high"]
     few = (
         "untested" if np.isnan(row["p"]) and not len(p) > 1 else "cannot" if row["floor"] else "no"
     )
-    return pd.concat(
-        [row, pd.Series({"low": low, "high": high, "told": "yes" if sure[at] else few})]
-    )
+    row["low"], row["high"], row["told"] = low, high, "yes" if sure[at] else few
+    return row
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-minp-2b
 def gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame:
@@ -112,13 +118,17 @@ def gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame
         names, units = measures(data), np.array(data.units, dtype=object)
         grid = blocks.grid_of(data, names, [pairs], ["none"], ["max"])
         (i, j), here = blocks.sides(data, pairs), blocks.drawn(data, grid)
-        drawn = apart(data, names, affordable(data, draws), seed + place, False)
+        others = [of for of in names if of not in blocks.SHARES]
+        many = affordable(data, draws)
+        drawn = apart(data, others, many, seed + place, False) if others else {}
         null = apart(data, names, shuffles, seed + place, True) if shuffles else {}
         for of in names:
             f_i, f_j = here.sides(of, pairs)
             every = pd.DataFrame({"group_i": units[i], "group_j": units[j], "f_i": f_i, "f_j": f_j})
+            if of in blocks.SHARES:
+                every["low"], every["high"] = proportions.differences(data, of, pairs)
             families += [standard(f_i - f_j, null[of])] if shuffles else []
-            measured.append((every.assign(measure=of, attribute=by), drawn[of]))
+            measured.append((every.assign(measure=of, attribute=by), drawn.get(of)))
     p = corrected(families) if shuffles else [pd.DataFrame({"p": [np.nan], "floor": [False]})]
     rows = [
         chosen(*one, its) for one, its in zip(measured, p * (len(measured) // len(p)), strict=True)

@@ -1,11 +1,12 @@
 """From files to counts: columns recognised by their names, values by how they are written.
 Each combination of values is held once, as texts (`rows`), converted where they have a role."""
 
+import csv
 import itertools
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from helpers.audit.rows import PRIVATE, TIMES, Rows
+from helpers.audit.rows import PRIVATE, TIMES, Rows, composed
 from helpers.blocks import counts
 
 ROLES = {
-    "y_true": ("y_true", "label", "labels", "target", "outcome", "actual", "truth", "ground_truth"),
+    "y_true": (
+        "y_true",
+        "label",
+        "labels",
+        "label_value",  # of aequitas
+        "target",
+        "outcome",
+        "actual",
+        "truth",
+        "ground_truth",
+    ),
     "y_pred": ("y_pred", "pred", "predicted", "prediction", "predictions", "decision", "y_hat"),
     "y_score": ("y_score", "score", "scores", "probability", "proba"),
     "sample_weight": ("sample_weight",),
@@ -26,13 +37,15 @@ ROLES = {
 }
 """What a column is taken for, by its name; a cluster or a second prediction on request only."""
 LABELS, NUMBERS = ("y_true", "y_pred", "y_beside"), ("y_score", "sample_weight")
+DECIDED = ("y_pred", "y_score")  # without both, only rows with an outcome count
 PAIRS = [("0", "1"), ("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"), ("-1", "1")]
 PAIRS += [("negative", "positive")]
 """How 0 and 1 are usually written: one of these in a column."""
 USUAL, YES = {*itertools.chain(*PAIRS)}, {yes for _, yes in PAIRS}
-NOTHING = ("NA", "N/A", "#N/A", "NaN", "<NA>", "NULL")  # for missing, in columns with a role
+NOTHING = ("NA", "N/A", "#N/A", "NaN", "<NA>", "NULL")  # missing among numbers, and among 0 and 1
 NOTHING = {word for text in NOTHING for word in (text, text.lower())}
 NUMBER = re.compile(r"[+-]?\d*[.,]?\d+")
+WHOLE = re.compile(r"[+-]?\d+")
 UNTAKEN = {"weight": "sample_weight", "weights": "sample_weight", "cluster": "cluster"}
 OUTSIDE = {
     "y_score": (
@@ -44,6 +57,7 @@ OUTSIDE = {
 }
 MEND = "mend them (decimals have a point, or a comma where semicolons separate the columns)"
 MANY = 50  # values of a column that may be a group each without anybody asking for it
+WHOLES = 20  # whole numbers that may be, for more are ages or years that need bands
 MOST = 1000  # values of a column that may be a group each at all
 STEPS = 1000  # of the scores of a large table
 LARGE = 5000  # rows from which scores are counted in steps
@@ -93,42 +107,71 @@ class Tally:
         rows = _collapsed(self.rows[list(dict.fromkeys([*by, *strata, *roles]))])
         columns = rows[[*roles]].rename(columns=roles | {PRIVATE["cluster"]: "clusters"})
         held = columns.to_dict("series") | {"strata": rows[strata] if strata else None}
-        return counts.table(rows[by], intersect=intersect, **held)
+        return counts.table(rows[by], intersect=intersect, **counts.with_unknown(held))
 
 
 def of_file(
     source: str | Path,
     *,
-    positive: str | None = None,
+    positive: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
     threshold: float | None = None,
     **columns: Any,
 ) -> Tally:
-    """Count a file, a folder or a pattern of files. `columns` are columns by role and lists of
-    sensitive_features and strata; `positive` is as of --positive. A ValueError tells what is in
-    doubt or wrong."""
+    """Count a file, a folder or a pattern of files.
+
+    Parameters
+    ----------
+    source : str or Path
+        The file, folder or pattern.
+    positive : str or mapping, optional
+        The values that count as 1: as of --positive, or a value or a list of values per column.
+    threshold : float, optional
+        Score from which a row is predicted positive.
+    **columns
+        Columns by role, and lists of columns called sensitive_features and strata.
+
+    Returns
+    -------
+    Tally
+        How often each combination of values occurs.
+
+    Raises
+    ------
+    ValueError
+        For what is in doubt or wrong.
+    """
     rows = Rows(source)
-    notes, (roles, lists) = rows.notes, named(rows.names, columns)
-    wanted = [*roles.values(), *itertools.chain(*lists.values())]
-    others = [n for n in rows.names if n not in wanted and "sensitive_features" not in columns]
-    about = rows.about() if others else {}
-    kinds = rows.kinds(dict.fromkeys([*wanted, *(n for n in others if about[n] <= 2 * MANY)]))
+    notes, unusable = rows.notes, rows.unusable()
+    roles, lists = named(rows.names, columns)
+    wanted = list(dict.fromkeys([*roles.values(), *itertools.chain(*lists.values())]))
+    others = []
+    if "sensitive_features" not in columns:
+        others = [n for n in rows.names if n not in wanted and n not in unusable]
+        odd = [f"{name} ({why})" for name, why in unusable.items() if name not in wanted]
+        notes += [f"Not looked at: {', '.join(odd)}."] if odd else []
+    rows.keep([*wanted, *others])
+    about = rows.about(others)
+    kinds = rows.kinds([*wanted, *(n for n in others if about[n] <= 2 * MANY)])
     if kinds.empty:
         raise ValueError("the table has no rows")
     often = {name: kinds.groupby(name)[TIMES].sum() for name in kinds.columns.drop(TIMES)}
     total = kinds[TIMES].sum()
+    if threshold is None and "y_score" not in columns:
+        roles = _decisions(roles, often, notes)
     _group(rows, roles, lists, {n: often.get(n, about.get(n)) for n in [*wanted, *others]}, total)
     groups = list(dict.fromkeys(itertools.chain(*lists.values())))
-    own = {PRIVATE[role]: kinds[of].mask(kinds[of].isin(NOTHING)) for role, of in roles.items()}
+    own = {PRIVATE[role]: _values(role, name, kinds[name], notes) for role, name in roles.items()}
     for role in [role for role in NUMBERS if role in roles]:
         own[PRIVATE[role]] = _numbers(rows, role, roles[role], own[PRIVATE[role]], kinds[TIMES])
     every = kinds[[*groups, TIMES]].assign(**own)
-    counted = every.dropna(subset=[*own])
+    decided = {*roles} & {*DECIDED}
+    needed = [role for role in roles if not (role == "y_true" and decided)]
+    counted = every.dropna(subset=[PRIVATE[role] for role in needed])
     if left_out := total - counted[TIMES].sum():
-        notes.append(f"{left_out:,} rows without a {' or '.join(roles.values())} are left out.")
-    if counted.empty:
+        without = " or ".join(roles[role] for role in needed)
+        notes.append(f"{left_out:,} rows without a {without} are left out.")
+    if counted[[*own]].isna().all().any() or counted.empty:
         raise ValueError(f"there is no row in which none of {', '.join(roles.values())} is missing")
-    if left_out and {"y_true", "y_pred"} <= {*roles}:
-        _selective(roles, *(of[PRIVATE["y_pred"]].dropna() for of in (every, counted)))
     if threshold is not None:
         role = _thresholded(roles, threshold)
         words = np.where(counted[PRIVATE["y_score"]] >= threshold, "1", "0")
@@ -140,6 +183,8 @@ def of_file(
     labels = {roles[role]: PRIVATE[role] for role in LABELS if role in roles}
     counted, more = _zeros_and_ones(rows, counted, labels, positive)
     notes += more
+    if "y_true" in roles:
+        notes += _outcomes(roles, counted)
     for name in groups:
         if empty := counted.loc[counted[name].isna(), TIMES].sum():
             notes.append(f"{empty:,} rows have no {name}: they are the group {MISSING}.")
@@ -150,19 +195,70 @@ def of_file(
     return Tally(_collapsed(counted[names]), roles=roles, notes=notes, steps=steps, **lists)
 
 
-def _selective(roles: dict, every: pd.Series, kept: pd.Series) -> None:
-    """Refuse outcomes that are known for one decision only, such as of granted loans."""
-    if every.map(_word).nunique() > 1 and kept.map(_word).nunique() == 1:
-        y_true, y_pred = roles["y_true"], roles["y_pred"]
-        alone = f"--map {shlex.quote(f'y_pred={y_pred}')}"
-        raise ValueError(
-            f"{y_true} is known only where {y_pred} is {kept.iloc[0]}: the other decisions would "
-            f"all be left out. Compare the decisions of all rows: {alone}, without y_true (rename "
-            "a column of that name). How often the others were right, nothing here can say"
+def _decisions(roles: dict[str, str], often: dict[str, pd.Series], notes: list[str]) -> dict:
+    """Take a column called score for decisions if it holds 0 and 1 alone; return the roles."""
+    name = roles.get("y_score")
+    if name is None or "y_pred" in roles or not {*map(_word, often[name].index)} <= {"0", "1"}:
+        return roles
+    notes.append(
+        f"{name} holds 0 and 1 alone, so it was taken for decisions (y_pred). If it is a score, "
+        f"say {_shell(f'--map y_score={name}')}."
+    )
+    roles = {"y_pred": name} | {role: of for role, of in roles.items() if role != "y_score"}
+    return {role: roles[role] for role in ROLES if role in roles}
+
+
+def _values(role: str, name: str, texts: pd.Series, notes: list[str]) -> pd.Series:
+    """Return the texts of a column with a role, None for what is missing.
+
+    An empty field is missing. A word such as NA is missing among numbers and among the usual ways
+    to write 0 and 1; it is a class among other words.
+    """
+    absent = texts.isin(NOTHING)
+    if not absent.any() or role == "cluster":
+        return texts
+    others = {*map(_word, texts[~absent].dropna())}
+    if role in NUMBERS or any(others <= {*pair} for pair in PAIRS):
+        notes.append(f"In {name}, {_listed({*texts[absent]})} counts as missing.")
+        return texts.mask(absent)
+    return texts
+
+
+def _outcomes(roles: dict, counted: pd.DataFrame) -> list[str]:
+    """Say for which rows the outcome is known, if it is known for some only."""
+    name, times = roles["y_true"], counted[TIMES]
+    known = counted[PRIVATE["y_true"]] != counts.UNKNOWN
+    if known.all():
+        return []
+    sentences = [
+        f"{name} is known for {times[known].sum():,} of {times.sum():,} rows. Rates that need it "
+        "are those of these rows, and all other rates are those of all rows."
+    ]
+    if "y_pred" not in roles:
+        return sentences
+    shares = {}
+    for predicted in (0, 1):
+        here = counted[PRIVATE["y_pred"]] == predicted
+        if here.any():
+            shares[predicted] = times[here & known].sum() / times[here].sum()
+    each = " and ".join(f"{share:.0%} of those predicted {at}" for at, share in shares.items())
+    sentences.append(f"Known are the outcomes of {each}.")
+    if 0 in shares.values():
+        [unknown] = [at for at, share in shares.items() if share == 0][:1]
+        sentences.append(
+            f"How often rows that were predicted {unknown} were predicted right, no number of this "
+            "table can say."
         )
+    return sentences
 
 
 # --- which column is what ---
+
+
+def _shell(option: str) -> str:
+    """Write an option and its value as a shell takes them."""
+    name, _, value = option.partition(" ")
+    return f"{name} {shlex.quote(value)}"
 
 
 def _thresholded(roles: dict[str, str], threshold: float) -> str:
@@ -180,6 +276,10 @@ def _thresholded(roles: dict[str, str], threshold: float) -> str:
 
 def named(names: Sequence[str], columns: dict) -> tuple[dict, dict]:
     """Column by role, by name where not given, and the columns of groups and strata as given."""
+    columns = {
+        of: composed(given) if isinstance(given, str) else [*map(composed, given)]
+        for of, given in columns.items()
+    }
     lists = {of: map(str.strip, columns.get(of, ())) for of in ("sensitive_features", "strata")}
     lists = {of: [*dict.fromkeys(filter(None, its))] for of, its in lists.items()}
     by_role = {role: column for role, column in columns.items() if role not in lists}
@@ -228,8 +328,17 @@ def _group(rows: Rows, roles: dict, lists: dict, values: dict, total: int) -> No
     others = [name for name in values if name not in required and name not in roles.values()]
     reasons = {name: _no_group(values[name], total) for name in others}
     if odd := [f"{name} ({why})" for name, why in reasons.items() if why]:
-        bands = "Put numbers such as ages into bands (18-29, 30-44) first"
-        rows.notes.append(f"No groups, unless --sensitive names them: {', '.join(odd)}. {bands}.")
+        rows.notes.append(f"No groups, unless --sensitive names them: {', '.join(odd)}.")
+        numeric = [
+            name for name, why in reasons.items() if why and _may_be_banded(values[name], total)
+        ]
+        rows.notes += [_bands(rows, name) for name in numeric][:1] or [
+            "Put numbers such as ages into bands (18-29, 30-44) first."
+        ]
+    for name in lists["sensitive_features"]:
+        if _whole_numbers(values[name]):
+            each = f"{name} has {len(values[name])} whole numbers, each a group of few rows."
+            rows.notes.append(f"{each} {_bands(rows, name)}")
     rows.notes += [
         f"{name} was not taken for {role}: --{role.removeprefix('sample_')} {name} does so."
         for name, role in UNTAKEN.items()
@@ -252,10 +361,36 @@ def _no_group(values: pd.Series | int, total: int) -> str:
         return f"about {many:,} different values"
     if many == total > 2:
         return "another value in every row"
+    if _whole_numbers(values):
+        return f"{many} whole numbers"
     texts = [text.strip() for text in values.index]
     if any(re.search(r"[.,]0*[1-9]", text) for text in texts) and all(map(NUMBER.fullmatch, texts)):
         return "numbers with fractions"
     return {0: "no value", 1: "one value only"}.get(many, "")
+
+
+def _whole_numbers(values: pd.Series | int) -> bool:
+    """Whether a column holds more whole numbers than are groups by themselves, such as ages."""
+    if isinstance(values, int) or len(values) <= WHOLES:
+        return False
+    return all(WHOLE.fullmatch(text.strip()) for text in values.index)
+
+
+def _may_be_banded(values: pd.Series | int, total: int) -> bool:
+    """Whether a column may hold quantities such as ages, and no identifiers."""
+    many = values if isinstance(values, int) else len(values)
+    numbers = isinstance(values, int) or all(NUMBER.fullmatch(t.strip()) for t in values.index)
+    return 2 < many < total / 5 and numbers
+
+
+def _bands(rows: Rows, name: str) -> str:
+    """Say how to put a column of numbers into bands."""
+    text, edges = repr(name), rows.quarters(name)
+    line = f"pandas.qcut(table[{text}], 4)"
+    if edges and all(edge == int(edge) for edge in edges) and len({*edges}) == len(edges):
+        inner = [int(edges[0]) - 1, *map(int, edges[1:])]
+        line = f"pandas.cut(table[{text}], {inner})"
+    return f"Put numbers such as ages into bands first, such as table[{name + ' band'!r}] = {line}."
 
 
 def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
@@ -274,7 +409,7 @@ def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
     if not odd:
         return
     name, role = next(iter(odd.items()))
-    maps = " or ".join(f"--map {shlex.quote(f'{of}={name}')}" for of in role)
+    maps = " or ".join(_shell(f"--map {of}={name}") for of in role)
     groups = pd.DataFrame(columns=[n for n in names if n not in odd] or [name])
     answer = shlex.quote(groups.to_csv(index=False).removesuffix("\n"))
     such = f"the group columns, such as --sensitive {answer}"
@@ -308,7 +443,7 @@ def _numbers(rows: Rows, role: str, name: str, texts: pd.Series, times: pd.Serie
 
 def _word(value: str) -> str:
     """A label in small letters without blanks around it, and a whole number without its point."""
-    text = value.strip().lower()
+    text = composed(value).strip().lower()
     whole = re.fullmatch(r"[+]?(-?\d+)(?:[.,]0*)?", text)
     return whole[1] if whole else text
 
@@ -328,57 +463,119 @@ def _no_scores(name: str, words: set[str]) -> None:
 
 
 def _zeros_and_ones(
-    rows: Rows, counted: pd.DataFrame, labels: dict[str, str], positive: str | None
+    rows: Rows,
+    counted: pd.DataFrame,
+    labels: dict[str, str],
+    positive: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Labels as 0 and 1, each column by its positive value; what that was, in sentences."""
-    words = {name: counted[own].map(_word) for name, own in labels.items()}
-    kinds = {name: set(its) for name, its in words.items()}
+    """Labels as 0 and 1, each column by its positive values; what these were, in sentences."""
+    words = {name: counted[own].map(_word, na_action="ignore") for name, own in labels.items()}
+    kinds = {name: {*its.dropna()} for name, its in words.items()}
     pairs = {name: next((p for p in PAIRS if its <= {*p}), ()) for name, its in kinds.items()}
-    wanted, bare = _wanted(positive, labels)
+    wanted, bare = _wanted(positive, labels, kinds)
     chosen, notes = {}, {}
     for name, its in kinds.items():
         _no_scores(name, its)
-        want, pair = wanted.get(name), pairs[name]
-        if its <= USUAL and not pair and (want is None or len(its & YES) > 1):
+        want, pair = wanted.get(name, ()), pairs[name]
+        if its <= USUAL and not pair and (not want or len(its & YES) > 1):
             _mixed(rows, name, counted.groupby(words[name])[TIMES].sum(), counted[labels[name]])
-        shared = any(want in of and its & of for of in kinds.values()) and not (bare and pair)
-        if want in {*its, *pair} or shared:
+        allowed = {*its, *pair}
+        if not (bare and pair):  # a class that another column of the same classes holds
+            allowed |= set().union(*(of for of in kinds.values() if its & of))
+        if want and {*want} <= allowed:
             chosen[name] = want
             notes.setdefault(want, []).append(name)
-        elif pair and (want is None or (bare and want in YES)):
-            chosen[name] = pair[1]
+        elif pair and (not want or (bare and {*want} <= YES)):
+            chosen[name] = (pair[1],)
             if pair == ("-1", "1"):  # some programs write -1 for what they report
-                notes.setdefault("1", []).append(name)
-        alike = {text.strip() for text in counted[labels[name]][words[name] == chosen.get(name)]}
-        if not pair and len(alike) > 1:
+                notes.setdefault(("1",), []).append(name)
+        if len(its) > 1 and its <= {*chosen.get(name, ())}:
             raise ValueError(
-                f"{name} holds {' and '.join(map(repr, sorted(alike)))}, which may be one class or "
-                f"{len(alike)}: write them in one way, or as different words"
+                f"--positive {','.join(want)}: these are all values of {name}, so every row would "
+                "count as 1. Leave out the values that count as 0."
             )
+        for word in chosen.get(name, ()) if not pair else ():
+            texts = counted[labels[name]][words[name] == word]
+            alike = {composed(text).strip() for text in texts}
+            if len(alike) > 1:
+                raise ValueError(
+                    f"{name} holds {' and '.join(map(repr, sorted(alike)))}, which may be one "
+                    f"class or {len(alike)}: write them in one way, or as different words"
+                )
     if unclear := [name for name in kinds if name not in chosen]:
         raise ValueError(_which(unclear[0], wanted, chosen, kinds, pairs))
-    ones = {own: words[name].eq(chosen[name]).astype(np.int8) for name, own in labels.items()}
-    more = " Accuracy over all classes is not on this page."
-    many = any(len(kinds[name]) > 2 for name in chosen)
+    ones = {}
+    for name, own in labels.items():
+        ones[own] = words[name].isin(chosen[name]).astype(np.int8)
+        ones[own] = ones[own].mask(words[name].isna(), counts.UNKNOWN).astype(np.int8)
     return counted.assign(**ones), [
-        f"In {' and '.join(names)}, {want} counts as 1 and all other values as 0.{more * many}"
-        for want, names in notes.items()
+        _counted_as(want, names, kinds) for want, names in notes.items()
     ]
 
 
-def _wanted(positive: str | None, labels: dict[str, str]) -> tuple[dict[str, str], bool]:
-    """The positive value of each column; and whether one was given for all."""
+def _counted_as(want: tuple[str, ...], names: list[str], kinds: dict[str, set]) -> str:
+    """Say which values of columns count as 1."""
+    others = set().union(*(kinds[name] for name in names)) - {*want}
+    listed = f" ({_listed(others)})" if len(others) > 1 else ""
+    count = "counts" if len(want) == 1 else "count"
+    sentence = (
+        f"In {' and '.join(names)}, {' and '.join(want)} {count} as 1 and all other values"
+        f"{listed} as 0."
+    )
+    if any(len(kinds[name]) > 2 for name in names) and len(want) == 1:
+        sentence += " Accuracy over all classes is not on this page."
+    return sentence
+
+
+def _wanted(
+    positive: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None,
+    labels: dict[str, str],
+    kinds: dict[str, set],
+) -> tuple[dict[str, tuple], bool]:
+    """Return the positive values of each column, and whether they were given for all at once."""
     if positive is None:
         return {}, False
     if not labels:
         raise ValueError(f"--positive {positive}: there is no y_true and no y_pred")
     columns = {own.removeprefix("__"): name for name, own in labels.items()}
     columns |= {name: name for name in labels}
-    either = rf"(?:{'|'.join(map(re.escape, columns))})\s*="
-    if not re.match(either, positive):
-        return dict.fromkeys(labels, _word(positive)), True
-    each = [part.partition("=") for part in re.split(rf",\s*(?={either})", positive)]
-    return {columns[name.strip()]: _word(value) for name, _, value in each}, False
+    if isinstance(positive, list):
+        return {name: _several(positive, its) for name, its in kinds.items()}, True
+    if isinstance(positive, str):
+        either = rf"(?:{'|'.join(map(re.escape, columns))})\s*="
+        positive = composed(positive)
+        if not re.match(either, positive):
+            return {name: _several([positive], its) for name, its in kinds.items()}, True
+        each = [part.partition("=") for part in re.split(rf",\s*(?={either})", positive)]
+        given = [(name.strip(), value) for name, _, value in each]
+    else:
+        given = []
+        for name, values in positive.items():
+            values = [values] if isinstance(values, str) else values
+            given += [(composed(name), str(value)) for value in values]
+    texts: dict[str, list[str]] = {}
+    for name, value in given:
+        if name not in columns:
+            raise ValueError(
+                f"positive: {name} is no column of decisions or outcomes. These are "
+                f"{', '.join(labels)}. Name one of them."
+            )
+        texts.setdefault(columns[name], []).append(value)
+    return {name: _several(values, kinds[name]) for name, values in texts.items()}, False
+
+
+def _several(values: Iterable[str], kinds: set[str]) -> tuple[str, ...]:
+    """Return positive values as words; a text with commas is several if it is no value itself."""
+    words = []
+    for value in values:
+        whole = _word(value)
+        parts = next(csv.reader([value], skipinitialspace=True), [value])
+        parts = [_word(part) for part in parts]
+        if whole in kinds or not {*parts} & kinds:
+            words.append(whole)
+        else:
+            words += parts
+    return tuple(dict.fromkeys(words))
 
 
 def _which(name: str, wanted: dict, chosen: dict, kinds: dict, pairs: dict) -> str:
@@ -386,13 +583,14 @@ def _which(name: str, wanted: dict, chosen: dict, kinds: dict, pairs: dict) -> s
     unclear = [of for of in kinds if wanted or of not in chosen]
     shared = set.intersection(*(kinds[of] for of in unclear))
     usual = {of: pairs[of][1] if pairs[of] else min(shared or kinds[of]) for of in unclear}
-    values = usual | {of: chosen[of] for of in unclear if of in chosen}
+    values = usual | {of: ",".join(chosen[of]) for of in unclear if of in chosen}
     answer = ",".join(f"{of}={value}" for of, value in values.items())
     if len(values) == len(kinds) and len({*values.values()}) == 1:
         answer = values[name]
     such, its = f"--positive {shlex.quote(answer)}", _listed(kinds[name])
     if name in wanted:
-        no = f"--positive {wanted[name]}: {name} holds {its}, and no {wanted[name]}"
+        absent = [word for word in wanted[name] if word not in kinds[name]]
+        no = f"--positive {','.join(wanted[name])}: {name} holds {its}, and no {absent[0]}"
         return f"{no}; say which of them is the 1, such as {such}"
     also = "".join(f", {of} has {_listed(kinds[of])}" for of in unclear if of != name)
     return (
@@ -414,19 +612,34 @@ def _mixed(rows: Rows, name: str, often: pd.Series, texts: pd.Series) -> None:
 
 
 def _spelled(name: str, values: pd.Series) -> tuple[dict[str, str], list[str]]:
-    """Groups that differ in capitals and blanks only as one, in the commonest spelling."""
-    alike = {}
+    """Groups that differ in capitals, blanks and Unicode forms only as one, in the commonest
+    spelling; what was joined, in sentences."""
+    alike: dict[str, list[str]] = {}
     for text in sorted(values.index, key=lambda text: (-values[text], text)):
-        alike.setdefault(" ".join(text.split()).casefold(), []).append(text)
-    notes = [
-        f"In {name}, {', '.join(map(repr, texts[1:]))} was counted as {texts[0].strip()!r}."
-        for texts in alike.values()
-        if len(texts) > 1
-    ]
+        alike.setdefault(" ".join(composed(text).split()).casefold(), []).append(text)
+    notes, spelled, joined = [], {}, 0
+    for texts in alike.values():
+        first = composed(texts[0]).strip()
+        spelled |= dict.fromkeys(texts, first)
+        others = [text for text in texts[1:] if composed(text) != composed(texts[0])]
+        hidden = values[[text for text in texts[1:] if text not in others]].sum()
+        joined += len(texts) > 1
+        if others:
+            notes.append(f"In {name}, {', '.join(map(repr, others))} was counted as {first!r}.")
+        if hidden:
+            notes.append(
+                f"In {name}, {hidden:,} rows write {first!r} in another Unicode form, which looks "
+                "the same: they were counted as this group."
+            )
+    if joined:
+        merged = sum(len(texts) for texts in alike.values()) - len(alike)
+        notes.append(
+            f"Spellings of {name} that were joined with others: {merged} of {len(values)}."
+        )
     notes += [
         f"In {name}, {key} and {key}.0 are two groups." for key in alike if f"{key}.0" in alike
     ]
-    return {text: texts[0].strip() for texts in alike.values() for text in texts}, notes
+    return spelled, notes
 
 
 def _collapsed(rows: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from helpers import source
 from helpers.blocks import chance
-from helpers.blocks.counts import Table, confusion, known, limit, ratio
+from helpers.blocks.counts import PLACES, UNKNOWN, Table, confusion, known, limit, ratio
 from helpers.blocks.curves import auc, between_rocs, by_score, representation
 
 MOST_PAIRS = 4_000_000
@@ -38,6 +38,8 @@ def mean_score(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
 
 def calibration_error(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
     """The mean of |mean score - share of positives| over bins, by what they hold."""
+    known = (kinds["y_true"] != UNKNOWN).to_numpy()
+    kinds, mass = kinds[known], mass[..., known]
     bins = np.minimum((kinds["y_score"].to_numpy() * BINS).astype(int), BINS - 1)
     wrong = (kinds["y_score"] - kinds["y_true"]).to_numpy()[:, None]
     return ratio(np.abs(mass @ (wrong * (bins[:, None] == range(BINS)))).sum(-1), mass.sum(-1))
@@ -49,9 +51,9 @@ def auc_error(data: Table) -> np.ndarray:
     return ratio((negative * positive).sum(-1), 2 * negative.sum(-1) * positive.sum(-1))
 
 
-TN, FN, FP, TP = range(4)
+TN, FN, FP, TP, PREDICTED_0, PREDICTED_1 = range(PLACES)  # the last two without a known y_true
 SHARES = {  # of each rate: the cells that are counted, and those they are a share of
-    "pr": ((FP, TP), (TN, FN, FP, TP)),
+    "pr": ((FP, TP, PREDICTED_1), (TN, FN, FP, TP, PREDICTED_0, PREDICTED_1)),
     "tpr": ((TP,), (TP, FN)),
     "tnr": ((TN,), (TN, FP)),
     "fpr": ((FP,), (TN, FP)),
@@ -98,10 +100,17 @@ def measure(of: str | Measure | Callable[[pd.DataFrame], float]) -> Measure:
 
 
 def lacking(data: Table) -> dict[str, str]:
-    """The named measures that a table cannot give, and the columns they would need."""
+    """The named measures that a table cannot give, and the columns or rows they would need."""
     needed = {name: sorted(of.needs - data.has) for name, of in MEASURES.items()}
     if "y_score" in data.has and not data.kinds["y_score"].between(0, 1).all():
         needed["calibration"] = ["scores between 0 and 1"]
+    if {"y_pred", "y_true"} <= data.has:
+        rows = confusion(data.kinds, data.pooled.sum(0))
+        for predicted, cells, unknown in ((0, [TN, FN], PREDICTED_0), (1, [FP, TP], PREDICTED_1)):
+            if rows[unknown] and not rows[cells].any():
+                for name, (_, of) in SHARES.items():
+                    if name != "pr" and {*of} & {*cells}:
+                        needed[name] = [f"outcomes of rows that were predicted {predicted}"]
     return {name: " and ".join(columns) for name, columns in needed.items() if columns}
 
 

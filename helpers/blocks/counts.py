@@ -14,6 +14,8 @@ AND, EVERYONE, NOT = " & ", "everyone", "not "
 MOST_GROUPS = 100_000
 MOST_COUNTS = 20_000_000  # atoms x kinds
 CELLS = ("tn", "fn", "fp", "tp")  # place = 2 * y_pred + y_true
+PLACES = 6  # those of `CELLS`, and 4 + y_pred of rows whose y_true is not known
+UNKNOWN = -1  # y_true in the kinds of these rows
 
 
 # --- columns: lists, numpy, torch, pandas ---
@@ -158,27 +160,32 @@ class Table:
         """Counts of groups, everyone and complements where wanted: group, n, tn, fn, fp, tp."""
         cells = confusion(self.kinds, self.mass(self.pooled))
         whole = "sample_weight" not in self.kinds
-        cells = pd.DataFrame(cells.astype(int) if whole else cells, columns=CELLS)
+        cells = cells.astype(int) if whole else cells
+        rows = cells.sum(axis=1)
+        cells = pd.DataFrame(cells[:, : len(CELLS)], columns=CELLS)
         cells.insert(0, "group", self.units)
-        cells.insert(1, "n", cells[list(CELLS)].sum(axis=1))
+        cells.insert(1, "n", rows)
         return cells if complements else cells[: len(self.groups) + 1]
 
 
 def confusion(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
-    """What units have of each of `CELLS`: (..., U, J) by kinds -> (..., U, 4)."""
-    return mass @ (kinds["cell"].to_numpy()[:, None] == np.arange(len(CELLS))).astype(float)
+    """What units have of each of `CELLS`, and of rows predicted 0 and 1 whose y_true is not known:
+    (..., U, J) by kinds -> (..., U, 6)."""
+    return mass @ (kinds["cell"].to_numpy()[:, None] == np.arange(PLACES)).astype(float)
 
 
 READERS = dict.fromkeys(NUMBERS, numbers) | {
     "strata": lambda values, name: groups(values, "joint").atoms,
     "clusters": lambda values, name: codes(values, name)[0],
     "times": lambda values, name: array(values, name).astype(np.int64),
+    "outcome_known": lambda values, name: array(values, name).astype(bool),
 }
 
 
 def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -> Table:
     """Count once (sections 3 and 4.2), from columns (n,): y_pred and y_true of 0 and 1, y_score,
-    sample_weight, strata, clusters and times; those that are None are not there.
+    sample_weight, strata, clusters and times; those that are None are not there. Where
+    `outcome_known` is false, y_true is not read, and the row counts in rates without y_true alone.
 
     Groups (a column, or a table of columns) are the values of ``each`` column, their
     ``joint`` non-empty intersections, or ``all`` of any number of columns (Equation 10); with None
@@ -195,6 +202,9 @@ def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -
         sensitive_features = {"row": np.arange(len(next(iter(present.values()))))}
     by = groups(sensitive_features, intersect)
     same_length({"the group columns": by.atoms} | present)
+    outcome_known = present.pop("outcome_known", None)
+    if "y_true" in present and outcome_known is not None:
+        present["y_true"] = np.where(outcome_known, present["y_true"], UNKNOWN)
     kind, kinds = _kinds(present)
     atoms, strata = by.member.shape[1], present.get("strata", np.zeros(1, int))
     shape = (strata.max() + 1, atoms, len(kinds)) if "strata" in present else (atoms, len(kinds))
@@ -209,6 +219,15 @@ def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -
     return Table(by, kinds, counts, pd.DataFrame(rows))
 
 
+def with_unknown(columns: Mapping[str, pd.Series]) -> dict[str, pd.Series]:
+    """Return columns for `table` of which y_true may be `UNKNOWN` in some rows."""
+    columns = dict(columns)
+    if "y_true" in columns and (columns["y_true"] == UNKNOWN).any():
+        columns["outcome_known"] = columns["y_true"] != UNKNOWN
+        columns["y_true"] = columns["y_true"].where(columns["outcome_known"], 0)
+    return columns
+
+
 def _kinds(columns_of: dict[str, np.ndarray]) -> tuple[np.ndarray, pd.DataFrame]:
     """The kind of each row (n,), and the table of kinds: `Table.kinds`."""
     columns = ("y_score", "sample_weight", "y_pred", "y_true")
@@ -220,13 +239,23 @@ def _kinds(columns_of: dict[str, np.ndarray]) -> tuple[np.ndarray, pd.DataFrame]
         kinds = columns_present.drop_duplicates().sort_values([*columns_present], ignore_index=True)
     else:  # all four, which takes no sorting
         kind = _cell(columns_of)
-        kinds = pd.DataFrame({"y_pred": [0, 0, 1, 1], "y_true": [0, 1, 0, 1]})[[*columns_present]]
+        kinds = pd.DataFrame({"y_pred": [0, 0, 1, 1], "y_true": [0, 1, 0, 1]})
+        if (kind >= len(CELLS)).any():
+            unknown = pd.DataFrame({"y_pred": [0, 1], "y_true": [UNKNOWN, UNKNOWN]})
+            kinds = pd.concat([kinds, unknown], ignore_index=True)
+        kinds = kinds[[*columns_present]]
     return kind, kinds.assign(cell=_cell(kinds))
 
 
 def _cell(of: Mapping) -> np.ndarray:
-    """Place in `CELLS`."""
-    return 2 * of.get("y_pred", 0) + of.get("y_true", 0)
+    """Return the place in `CELLS` of rows with y_pred and y_true, where there are such."""
+    return cell(of.get("y_pred", 0), of.get("y_true", 0))
+
+
+def cell(y_pred, y_true) -> np.ndarray:
+    """Return the place of predictions and labels in `CELLS`; 4 or 5 where y_true is `UNKNOWN`."""
+    y_pred, y_true = np.asarray(y_pred, np.int64), np.asarray(y_true, np.int64)
+    return np.where(y_true == UNKNOWN, len(CELLS) + y_pred, 2 * y_pred + y_true)
 
 
 def ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import pandas as pd
 from helpers import stats
 from helpers.blocks import blocks, chance, intervals, resampling
 from helpers.blocks.blocks import Sample
-from helpers.blocks.counts import CELLS, Table, known
+from helpers.blocks.counts import CELLS, UNKNOWN, Table, known
 
 DRAWS = 999
 KEYS = ["measure", "set", "comparison", "reduction"]
@@ -111,7 +111,10 @@ def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> 
         n, trials = intervals.independent(data, of, value)
         low, high = stats.wilson(np.nan_to_num(value).clip(0, 1) * trials, trials)
     else:
-        n = (data.groups.member @ data.pooled.sum(1)).astype(int)
+        counted = np.ones(len(data.kinds), bool)
+        if "y_true" in grid.measures[0].needs:
+            counted = (data.kinds["y_true"] != UNKNOWN).to_numpy()
+        n = (data.groups.member @ data.pooled[:, counted].sum(1)).astype(int)
         drawn = pd.DataFrame(resampling.resampled(data, grid, draws, seed).f[of][:, :groups])
         low, high = drawn.quantile([intervals.SIDE, 1 - intervals.SIDE]).to_numpy()
     columns = {"group": data.groups.names, "n": n, "value": value, "low": low, "high": high}

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 
-from helpers.blocks import blocks, chance
+from helpers.blocks import blocks, chance, proportions
 from helpers.blocks.blocks import Grid, Sample
 from helpers.blocks.clusters import exchanged, redrawn
 from helpers.blocks.counts import Table, limit
@@ -111,28 +111,35 @@ def bootstrap(
     limit(draws * _most_pairs(data, grid), MOST, "drawn comparisons", advice)
     plain, ends = grid._replace(epsilon=None), []
     seen = blocks.drawn(data, plain)
-    drawn = resampled(data, plain, draws, seed)
+    rows = resampled(data, plain, draws, seed)
+    drawn = proportions.wilson_shaped(data, seen, rows, seed, logarithms=False)
+    factors = proportions.wilson_shaped(data, seen, rows, seed, logarithms=True)
     heavy = {which: drawn.weights(which) for which in grid.sets}
     linear = set(LINEAR) if grid.wmean is None else set(LINEAR) - {"wmean"}
     for of, which, how in grid.combinations():
         signed, unsigned = (of, which, SIGNED.get(how, how)), how in SIGNED
-        estimate, many = seen.compared(signed), drawn.compared(signed)
+        ratios = signed[2] == "srel"
+        estimate = seen.compared(signed)
+        many = (factors if ratios else drawn).compared(signed)
         known = ~np.isnan(estimate)
         weight = seen.weights(which)[known]
         off = errors(estimate[known], many[:, known]) if known.any() else None
         for reduction in grid.reductions:
             if how != blocks.CURVE and reduction in ("max", "min"):
                 least, both_ways = reduction == "min", not callable(which)
-                ratios = both_ways and signed[2] == "srel"
+                ratios_both_ways = both_ways and ratios
                 # of differences both ways, which have both signs, the largest is that of their size
-                sizes = unsigned and (least or ratios or not both_ways)
-                interval = (extreme_ratio if ratios else extreme)(estimate, many, sizes, least)
+                sizes = unsigned and (least or ratios_both_ways or not both_ways)
+                interval = (extreme_ratio if ratios_both_ways else extreme)(
+                    estimate, many, sizes, least
+                )
                 interval = blocks.threshold(np.array(interval), grid.epsilon)
             elif how != blocks.CURVE and grid.epsilon is None and off and reduction in linear:
                 interval = total(estimate[known], *off, LINEAR[reduction](weight), unsigned)
             else:
-                size = blocks.threshold(np.abs(many) if unsigned else many, grid.epsilon)
-                reduced = drawn.reduced(size, reduction, which, heavy[which])
+                again = factors.compared(signed)  # whose rates are never below 0
+                size = blocks.threshold(np.abs(again) if unsigned else again, grid.epsilon)
+                reduced = factors.reduced(size, reduction, which, heavy[which])
                 interval = outer(values[len(ends)], reduced)
             ends.append(np.maximum(interval, 0) if unsigned else interval)
     return pd.DataFrame(np.array(ends).reshape(-1, 2), columns=["low", "high"])

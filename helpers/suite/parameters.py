@@ -2,15 +2,18 @@
 A notebook names its own in one cell, and the next is ``settings = check(globals())``."""
 
 import ast
+import csv
 import functools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Annotated, Any, Literal, get_type_hints
+from types import SimpleNamespace, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import nbformat
 import torch
+import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 from pydantic import ValidationError as Refused
 
@@ -30,6 +33,21 @@ OF_ALL = {"seed", "output"}  # by one of them the cell of the parameters is know
 
 class ParameterError(exercises.Plain, ValueError):
     """A parameter is unknown, of the wrong type or out of range; the message names each one."""
+
+
+def texts_of(value: Any) -> Any:
+    """Return positive values as texts, of numbers, lists or mappings, or of YAML in brackets."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        return _yaml(value)
+    if isinstance(value, list):
+        return [texts_of(one) for one in value]
+    if isinstance(value, dict):
+        return {name: texts_of(one) for name, one in value.items()}
+    return value
 
 
 Seed = Annotated[int, Field(ge=0, lt=2**32)]  # NumPy takes no larger one
@@ -101,7 +119,9 @@ class Declared:
     strata: list[str] | None
     second: str | None
     weight: str | None
-    positive: str | None
+    positive: Annotated[
+        str | list[str] | dict[str, str | list[str]] | None, BeforeValidator(texts_of)
+    ]
     reference: str
     limit: float
     threshold: float | None
@@ -140,11 +160,14 @@ def checked(values: Mapping[str, Any], chosen: Iterable[str]) -> SimpleNamespace
             new = "Whoever writes a lesson declares a new one in helpers/suite/parameters.py."
             raise ParameterError(f"no parameter is called {name!r}: {nearest(name, kinds)}{new}")
         try:
+            value = meant_by(value, kinds[name])
             right[name] = TypeAdapter(kinds[name]).validate_python(value, strict=True)
             if isinstance(value, list) and any(value.count(one) > 1 for one in value):
                 problems.append(f"parameter {name!r}: one of {value} is there twice; keep one")
         except Refused as error:
             problems += [f"parameter {name!r}: {_reason(one)}" for one in error.errors()]
+            if _items(kinds[name]) and not isinstance(value, list):
+                problems[-1] += f". Papermill takes a list with -y '{name}: [first, second]'"
     if problems:
         raise ParameterError("\n".join(problems))
     settings, chosen = SimpleNamespace(**right), set(chosen)
@@ -161,6 +184,65 @@ def checked(values: Mapping[str, Any], chosen: Iterable[str]) -> SimpleNamespace
 
 
 BESIDE_MODEL = ("trainings", "device")  # parameters that a recipe holds, too
+
+
+def meant_by(value: Any, kind: Any) -> Any:
+    """Return the list that a text or number stands for, of which papermill's -p gives no other.
+
+    A single text or number is a list of one. A text in brackets is read as YAML, and other texts
+    as names with commas between.
+    """
+    items = _items(kind)
+    if items is None or value is None:
+        return value
+    if isinstance(value, str):
+        value = _listed(value)
+    elif isinstance(value, int | float):
+        value = [value]
+    return [_item(one, items) for one in value] if isinstance(value, list) else value
+
+
+def _listed(text: str) -> Any:
+    """Split a text into the items of a list."""
+    if text.lstrip().startswith("["):
+        return _yaml(text)
+    if "=" in text:  # y_true=paid,y_pred=decision, whose values may hold commas
+        return re.split(r",\s*(?=\w+=)", text)
+    return next(csv.reader([text], skipinitialspace=True), [])
+
+
+def _yaml(text: str) -> Any:
+    """Read lists and mappings of texts from YAML, or return the text if it is none."""
+    try:
+        return yaml.load(text, Loader=yaml.BaseLoader)  # for which NO is a text
+    except yaml.YAMLError:
+        return text
+
+
+def _item(value: Any, kind: type) -> Any:
+    """Write a number in a list of texts as a text, and read a text in a list of numbers."""
+    if kind is str:
+        return str(value) if isinstance(value, int | float) else value
+    try:
+        return kind(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+def _items(kind: Any) -> type | None:
+    """Return the type of a list's items, such as str; None if the parameter is no such list."""
+    if get_origin(kind) is list:
+        [item] = get_args(kind)
+        item = get_args(item)[0] if get_origin(item) is Annotated else item
+        item = str if get_origin(item) is Literal else item
+        return item if item in (str, int, float) else None
+    if get_origin(kind) is Annotated:
+        return _items(get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType) and str not in get_args(kind):
+        return next(filter(None, map(_items, get_args(kind))), None)
+    return None
+
+
 NEEDS = {  # what is read only together with others
     "predictions": ("labels",),
     "attributes": ("labels",),

@@ -3,12 +3,14 @@
 import gzip
 import re
 import shlex
+import unicodedata
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from helpers.audit import command, form, largest_gaps, page
+from helpers.audit import groups as tables
 
 rng = np.random.default_rng(0)
 N = 400
@@ -371,3 +373,260 @@ def test_each_column_has_its_own_positive(walk, repaid):
         refused = walk(table, *maps, *options)  # asks, with a command that is then accepted
         answer = shlex.split(re.search(r"(?:such as|say) (--positive [^(\n]*?)$", refused, re.M)[1])
         assert "Who is in the table" in walk(table, *maps, *answer), (refused, answer)
+
+
+def test_several_values_of_a_column_count_as_1(walk):
+    risk = np.where(FAIR, np.where(np.arange(N) % 3, "Medium", "High"), "Low")
+    table = BASE.drop(columns="y_pred").assign(risk=risk)
+    plain = cells(walk(BASE))
+    pairs = ["risk=Medium,High", "risk=High, medium", "y_pred=Medium,High"]
+    for positive in pairs:
+        page = walk(table, "--map", "y_pred=risk", "--positive", positive)
+        assert cells(page) == plain
+    assert "high and medium count as 1 and all other values as 0" in walk(
+        table, "--map", "y_pred=risk", "--positive", "risk=High,Medium"
+    )
+    twice = ["--positive", "risk=Medium", "--positive", "risk=High"]
+    assert cells(walk(table, "--map", "y_pred=risk", *twice)) == plain
+
+
+def test_several_values_are_given_as_a_mapping_in_python(tmp_path):
+    risk = np.where(FAIR, np.where(np.arange(N) % 3, "Medium", "High"), "Low")
+    BASE.drop(columns="y_pred").assign(risk=risk).to_csv(tmp_path / "t.csv", index=False)
+    BASE.to_csv(tmp_path / "plain.csv", index=False)
+    made = page.made(
+        tmp_path / "t.csv", ["y_pred=risk"], positive={"risk": ["Medium", "High"]}, draws=99
+    )
+    plain = page.made(tmp_path / "plain.csv", draws=99)
+    pd.testing.assert_frame_equal(made.rates, plain.rates)
+
+
+@pytest.mark.parametrize(
+    "positive, message",
+    [
+        ("risk=Medium,Hgh", "risk holds high, low, medium, and no hgh"),
+        ("risk=Low,Medium,High", "these are all values of risk"),
+    ],
+)
+def test_positive_values_that_cannot_be_meant_are_refused(walk, positive, message):
+    risk = np.where(FAIR, np.where(np.arange(N) % 3, "Medium", "High"), "Low")
+    table = BASE.drop(columns="y_pred").assign(risk=risk)
+    refused = walk(table, "--map", "y_pred=risk", "--positive", positive)
+    assert refused.startswith("audit: ") and message in refused
+
+
+# --- the same name in two Unicode forms ---
+
+
+def test_a_group_in_two_unicode_forms_is_one_group_and_the_page_says_so(walk):
+    city = np.where(np.arange(N) % 3, "Málaga", unicodedata.normalize("NFD", "Málaga"))
+    city = np.where(SEX == "f", city, "Cádiz")
+    page = walk(BASE.assign(city=city), "--sensitive", "city")
+    assert groups(page)["city"] == {"Málaga": N // 2, "Cádiz": N // 2}
+    rows = min((city == "Málaga").sum(), (SEX == "f").sum() - (city == "Málaga").sum())
+    assert f"{rows} rows write &#x27;Málaga&#x27; in another Unicode form" in page
+    assert "Spellings of city that were joined with others: 1 of 3." in page
+
+
+def test_columns_and_labels_in_another_unicode_form_are_the_same(walk):
+    nfd = {name: unicodedata.normalize("NFD", name) for name in ("crédité", "remboursé", "sí")}
+    table = BASE.rename(columns={"y_true": nfd["remboursé"], "y_pred": nfd["crédité"]})
+    table = table.replace({0: "no", 1: nfd["sí"]})
+    mixed = table.map(lambda text: unicodedata.normalize("NFC", text))
+    mixed[::2] = table[::2]
+    maps = ["--map", "y_true=remboursé", "y_pred=crédité", "--positive", "sí"]
+    assert cells(walk(mixed, *maps)) == cells(walk(BASE))
+
+
+# --- columns that nobody asked for ---
+
+TWICE = BASE.rename(columns={"y_true": "good", "y_pred": "said"}).assign(a=1, b=2, Sex="x")
+MAPS = ["--map", "y_true=good", "y_pred=said", "--sensitive", "sex"]
+
+
+def test_unused_columns_of_one_name_are_not_looked_at(walk):
+    data = TWICE.to_csv(index=False).replace("a,b,Sex", "age,age,Sex").encode()
+    assert cells(walk(data, *MAPS)) == cells(walk(BASE, "--sensitive", "sex"))
+    free = walk(data.replace(b"Sex", b"name"), *MAPS[:3])
+    assert "Not looked at: age (several columns have the same name)." in free
+    assert groups(free) == {"sex": {"f": N // 2, "m": N // 2}}
+
+
+def test_a_used_column_of_two_is_refused(walk):
+    data = TWICE.to_csv(index=False).replace("a,b,Sex", "age,age,Sex").encode()
+    refused = walk(data, *MAPS[:3], "--sensitive", "age")
+    assert "t.csv: the columns age, age have the same name" in refused
+    assert "Rename one of them" in walk(data, *MAPS[:3], "--sensitive", "sex,Sex")
+
+
+def test_parquet_columns_of_lists_and_structs_are_not_looked_at(walk):
+    table = BASE.assign(tags=[["a", "b"]] * N, where={"x": 1}, raw=b"\0", pixels=[np.zeros(3)] * N)
+    table["where"] = [{"x": place} for place in range(N)]
+    page = walk(table, name="t.parquet")
+    assert numbers(page) == numbers(walk(BASE))
+    for name in ("tags", "where", "raw", "pixels"):
+        assert re.search(rf"Not looked at: .*{name} \(its values are of the type", page)
+    assert numbers(walk(table, "--sensitive", "sex", name="t.parquet")) == numbers(walk(BASE))
+    refused = walk(table, "--sensitive", "tags", name="t.parquet")
+    assert "the column tags holds values of the type VARCHAR[]" in refused
+
+
+def test_files_may_differ_in_columns_that_are_not_used(walk, tmp_path):
+    (tmp_path / "days").mkdir()
+    BASE.assign(extra=1).to_csv(tmp_path / "days/1.csv", index=False)
+    BASE.to_csv(tmp_path / "days/2.csv", index=False)
+    assert groups(walk(None, "--sensitive", "sex", name="days"))["sex"] == {"f": N, "m": N}
+    assert "2.csv lacks extra" in walk(None, name="days")
+
+
+def test_bands_of_pandas_cut_are_the_same_in_csv_and_parquet(walk):
+    ages = np.random.default_rng(1).integers(18, 80, N)
+    band = pd.cut(ages, [17, 30, 45, 60, 80, 120])  # nobody is above 80
+    table = BASE.assign(age_band=band.astype(str).astype("category"))
+    table["age_band"] = table["age_band"].cat.add_categories("closed")
+    table["when"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(N) % 200, "D")
+    flags = table.astype({"y_true": "boolean", "y_pred": "boolean"})
+    flags.loc[:4, "y_pred"] = None
+    page, typed = walk(flags), walk(flags, name="t.parquet")
+    bands = {str(one).replace(">", "&gt;"): n for one, n in pd.Series(band).value_counts().items()}
+    assert groups(page)["age_band"].keys() == {name for name, n in bands.items() if n}
+    assert numbers(typed) == numbers(page) and "5 rows without a y_pred" in typed
+
+
+# --- what is missing, and what is a value ---
+
+
+def test_na_and_none_are_groups_like_others(walk):
+    country = np.array(["NA", "None", "null", "ZA", "nan"])[np.arange(N) % 5]
+    page = walk(BASE.assign(country=country), "--sensitive", "country")
+    assert groups(page)["country"] == dict.fromkeys(["NA", "None", "null", "ZA", "nan"], N // 5)
+
+
+def test_na_is_a_class_among_words_and_missing_among_0_and_1(walk):
+    words = BASE.assign(y_pred=np.where(FAIR, "NA", np.where(np.arange(N) % 2, "BW", "ZA")))
+    assert cells(walk(words, "--positive", "y_pred=NA")) == cells(walk(BASE))
+    gaps = BASE.astype({"y_pred": object})
+    gaps.loc[:9, "y_pred"] = "NA"
+    page = walk(gaps)
+    assert "In y_pred, NA counts as missing." in page
+    assert "10 rows without a y_pred are left out." in page
+
+
+# --- outcomes that are known for some rows ---
+
+KNOWN = np.random.default_rng(2).random(N) < 0.6
+
+
+def values(audit, of):
+    rates = audit.rates[audit.rates["measure"] == of].set_index("group")
+    return rates["value"].to_dict(), rates["n"].to_dict()
+
+
+def partly(tmp_path, known, **more):
+    table = BASE.assign(y_score=SCORE, **more)
+    table["y_true"] = table["y_true"].where(known)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    return table, page.made(tmp_path / "t.csv", groups=["sex"], draws=99)
+
+
+def test_rates_that_need_an_outcome_are_those_of_the_rows_that_have_one(tmp_path):
+    table, audit = partly(tmp_path, KNOWN)
+    by = table.groupby("sex")
+    assert values(audit, "pr") == (by["y_pred"].mean().to_dict(), by.size().to_dict())
+    good = table[table["y_true"] == 1].groupby("sex")
+    assert values(audit, "tpr") == (good["y_pred"].mean().to_dict(), good.size().to_dict())
+    known = table[table["y_true"].notna()]
+    right = (known["y_true"] == known["y_pred"]).groupby(known["sex"])
+    assert values(audit, "acc") == (right.mean().to_dict(), right.size().to_dict())
+    assert values(audit, "auc")[1] == right.size().to_dict()
+    assert values(audit, "score")[1] == by.size().to_dict()
+    assert f"y_true is known for {KNOWN.sum()} of {N} rows" in audit.counted.notes[0]
+
+
+def test_calibration_and_curves_use_rows_with_an_outcome(tmp_path):
+    table, audit = partly(tmp_path, KNOWN)
+    whole = table[KNOWN].astype({"y_true": int})
+    whole.to_csv(tmp_path / "known.csv", index=False)
+    other = page.made(tmp_path / "known.csv", groups=["sex"], draws=99)
+    for of in ("tpr", "fpr", "ppv", "npv", "acc", "prevalence", "auc", "calibration"):
+        assert values(audit, of)[0] == pytest.approx(values(other, of)[0])
+        assert values(audit, of)[1] == values(other, of)[1]
+    bins = [tables.calibration(one.counted.table(["sex"])) for one in (audit, other)]
+    pd.testing.assert_frame_equal(*bins)
+
+
+@pytest.mark.parametrize("decision, kept", [(1, {"pr", "ppv"}), (0, {"pr", "npv"})])
+def test_outcomes_of_one_decision_alone_leave_out_what_cannot_be_known(tmp_path, decision, kept):
+    """Of refused loans nobody knows whether they would have been repaid."""
+    _, audit = partly(tmp_path, decision == FAIR)
+    assert {*audit.rates["measure"]} - {"score", "calibration", "auc"} == kept
+    reason = f"true positive rate: it needs outcomes of rows that were predicted {1 - decision}."
+    assert reason in audit.unsaid
+    assert f"predicted {1 - decision} were predicted right, no number" in audit.counted.notes[-1]
+
+
+def test_two_predictions_are_compared_where_outcomes_are_known_in_part(tmp_path):
+    table, audit = partly(tmp_path, KNOWN, second=np.roll(FAIR, 7))
+    audit = page.made(tmp_path / "t.csv", second="second", groups=["sex"], draws=99)
+    changes, _ = tables.changes(audit)
+    changes = changes.set_index(["measure", "group"])["second"]
+    assert changes["pr", "f"] == pytest.approx(table["second"][SEX == "f"].mean())
+    good = table[(table["y_true"] == 1) & (SEX == "f")]
+    assert changes["tpr", "f"] == pytest.approx(good["second"].mean())
+
+
+# --- columns that are asked about, or taken with a sentence ---
+
+
+def test_single_ages_become_no_groups_and_the_page_says_how_to_make_bands(walk):
+    age = np.random.default_rng(3).integers(18, 61, N)
+    table = BASE.assign(age=age, y_pred=UNFAIR)
+    page = walk(table)
+    assert groups(page) == {"sex": {"f": N // 2, "m": N // 2}}
+    assert "more than chance gives" in page
+    assert f"age ({len({*age})} whole numbers)" in page
+    line = re.search(r"table\[&#x27;age&#x27;\], (\[.*?\])\)", page)[1]
+    edges = [int(edge) for edge in re.findall(r"\d+", line)]
+    sizes = pd.cut(age, edges).value_counts()
+    assert sizes.sum() == N and sizes.min() > N / 8
+    asked = walk(table, "--sensitive", "sex,age")
+    assert len(groups(asked)["age"]) == len({*age}) and "each a group of few rows" in asked
+
+
+def test_a_score_of_0_and_1_is_taken_for_decisions_and_label_value_for_outcomes(walk):
+    """A table in the form that aequitas reads."""
+    table = BASE.rename(columns={"y_true": "label_value", "y_pred": "score"})
+    page = walk(table.assign(entity_id=np.arange(N)))
+    assert "label_value is y_true, score is y_pred; groups are those of sex." in page
+    assert "score holds 0 and 1 alone, so it was taken for decisions (y_pred)" in page
+    assert cells(page) == cells(walk(BASE))
+    asked = walk(table, "--map", "y_score=score")
+    assert "score is y_score" in asked and "mean score" in asked
+
+
+# --- all or none ---
+
+
+def test_a_gap_between_all_and_none_has_newcombes_interval_in_table_and_headline(tmp_path):
+    team = np.repeat(["A", "B"], 40)
+    outcome = np.arange(80) % 2
+    table = pd.DataFrame({"team": team, "y_true": outcome, "y_pred": (team == "A").astype(int)})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    audit = page.made(tmp_path / "t.csv", draws=99)
+    gap = audit.gaps.set_index("measure").loc["pr"]
+    assert (gap["value"], gap["high"]) == (1, 1) and gap["low"] == pytest.approx(0.876, abs=5e-4)
+    assert "a gap of 1.000 (95% interval 0.876 to 1.000)" in tables.headline(audit, pd.DataFrame())
+    ratio = audit.ratios.iloc[0]
+    assert ratio["value"] == 0 and 0.08 < ratio["high"] < 0.13
+    against = tables.against(audit).set_index("measure").loc["pr"]
+    assert against["high"] == pytest.approx(-0.876, abs=5e-4)
+
+
+def test_a_change_from_none_to_none_has_a_width(tmp_path):
+    table = pd.DataFrame({"team": np.repeat(["A", "B"], 40), "y_pred": np.arange(80) // 40})
+    table.assign(second=table["y_pred"]).to_csv(tmp_path / "t.csv", index=False)
+    audit = page.made(tmp_path / "t.csv", second="second", groups=["team"], draws=99)
+    changes, gaps = tables.changes(audit)
+    assert changes["change"].eq(0).all() and gaps["change"].eq(0).all()
+    assert (changes["high"] - changes["low"]).min() > 0.08
+    assert (gaps["high"] - gaps["low"]).min() > 0.08
