@@ -292,13 +292,16 @@ def judge(row: dict, cut: float, rows: int) -> str:
 
     A group is worse (or better) if its difference with class and size held fixed passes the cut
     and is at least one point. Otherwise, class and size explain a significant gap in plain recall
-    if less than half of it is left, and its 95% interval holds zero.
+    if what is left is less than half of it and its 95% interval holds zero, or if it has the
+    other sign.
     """
     if abs(row["deviations"]) > cut:
         return FOUND if abs(row["difference"]) >= 100 * SMALLEST_EFFECT else SMALL
     significant = row["gap_p"] * rows <= LEVEL and abs(row["gap"]) >= 100 * SMALLEST_EFFECT
     if not significant:
         return NO_GAP if np.isfinite(row["gap"]) else TOO_FEW
+    if row["difference"] * row["gap"] < 0:
+        return EXPLAINED
     near_zero = abs(row["deviations"]) < scipy.stats.norm.ppf(1 - LEVEL / 2)
     if near_zero and abs(row["difference"]) < abs(row["gap"]) / 2:
         return EXPLAINED
