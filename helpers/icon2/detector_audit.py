@@ -138,9 +138,10 @@ def mistaken(frames, matches) -> dict[str, str]:
             )
     if looks_mistaken(boxes_of_all, len(of_box), own_of_all):
         told = {
-            ALL_POOLED: f"{own_of_all / boxes_of_all:.0%} of the {boxes_of_all:,} boxes are found "
-            f"as their own class, and {len(of_box) / boxes_of_all:.0%} as any class, so classes "
-            f"look shifted or exchanged. {advice} No groups are compared."
+            ALL_POOLED: "Classes look shifted or exchanged: "
+            f"{own_of_all / boxes_of_all:.0%} of the {boxes_of_all:,} boxes are found as their own "
+            f"class, and {len(of_box) / boxes_of_all:.0%} as any class. {advice} No groups are "
+            "compared."
         } | told
     return told
 

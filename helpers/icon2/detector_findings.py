@@ -13,6 +13,7 @@ from helpers.icon2.matching import ClassMatches
 
 LEVEL = 0.05
 SMALLEST_GAP = 1.0  # AP points
+MOST = 8  # classes that are compared by default
 LEAST_AP = 0.01  # AP at IoU .5, below which the files probably do not belong together
 ALL = "all classes"
 YES, NO, CLOSE = "yes", "no", "close: not told"
@@ -177,12 +178,23 @@ def class_headline(row: Mapping, cause: str) -> str:
 
 
 def how_many(compared: Sequence[str], enough: Sequence[str], classes: Sequence[str]) -> str:
-    """Say how many of how many classes could be compared one by one."""
+    """Say how many of how many classes could be compared one by one.
+
+    Parameters
+    ----------
+    compared
+        The classes that were compared.
+    enough
+        The classes with boxes enough, of which the largest are compared.
+    classes
+        All classes.
+    """
     if len(classes) == 1:
         return ""
-    text = f"{len(enough)} of {len(classes)} classes have enough boxes to be compared one by one"
-    asked = len(set(compared) & set(enough))
-    return f"{text} ({asked} were)." if asked < len(enough) else f"{text}."
+    text = f"{len(compared)} of {len(classes)} classes could be compared one by one"
+    if len(compared) == MOST and len(enough) > MOST:
+        return f"{text}, the largest of {len(enough)} with enough boxes."
+    return f"{text}."
 
 
 def headline(
@@ -215,15 +227,14 @@ def headline(
     findings = found + ([of_class] if of_class else [])
     if findings:
         first, *others = findings
-        scope = "All classes pooled. " if found and counted else ""
-        return f"{first} {scope}{counted}".strip(), others + open_gaps
-    no_finding = "No group is found to be worse with class and size of the boxes held fixed."
+        return f"{first} {counted}".strip(), others + open_gaps
+    no_finding = "No group is found to be worse."
     if open_gaps:
         first, *others = open_gaps
         return f"{no_finding} {first} {counted}".strip(), others
     if np.isfinite(detectable):
         no_finding += (
-            f" A difference of {detectable:.0f} points of recall would have been detected in four "
-            "of five cases (all classes pooled)."
+            f" Over all classes, a difference of {max(detectable, 1):.0f} points of recall would "
+            "have been detected in four of five cases."
         )
     return f"{no_finding} {counted}".strip(), []

@@ -21,7 +21,7 @@ from helpers.icon2.matching import Matches
 STRATUM = 10  # boxes of a class and of neighbouring sizes that are compared with each other
 KNOTS = (0.2, 0.4, 0.6, 0.8)  # quantiles of log area where the line by size may bend
 FEWEST_BOXES = 30  # of a group, and of all others
-FEWEST_CLUSTERS = 10  # images, or what belongs together, that have a box of the group
+FEWEST_CLUSTERS = 10  # images, or what belongs together, with a box of the group; of the others
 COMPARABLE = 0.05  # share of a group's contrast below which nothing can be said
 SMALLEST_EFFECT = 0.01  # difference of recall below which there is no finding
 LEVEL = 0.05
@@ -167,11 +167,14 @@ class RecallBySize:
             rest = residual[:, None] - contrast * difference
             scores = clusters.T @ (contrast * rest)
             error = np.sqrt((scores**2).sum(0)) / information
+            error = np.maximum(error, 0.5 / information)  # where all or none are found
         number = member.sum(0)
-        images = (clusters.T @ member > 0).sum(0)
+        of_group = (clusters.T @ member > 0).sum(0)
+        of_others = (clusters.T @ (1 - member) > 0).sum(0)
+        images = np.minimum(of_group, of_others)
         few = np.minimum(number, len(member) - number) < FEWEST_BOXES
         few |= images < FEWEST_CLUSTERS
-        few |= (comparable < COMPARABLE) | (error == 0)
+        few |= comparable < COMPARABLE
         few |= ~np.isfinite(difference)
         return np.where(few, np.nan, difference), np.where(few, np.nan, error), comparable
 
@@ -275,8 +278,8 @@ def by_group(
             "gap_p": 2 * scipy.stats.norm.sf(np.abs(gap / gap_error)),
             "size_fixed": 100 * by_size,
             "difference": 100 * difference,
-            "low": 100 * (difference - reach),
-            "high": 100 * (difference + reach),
+            "low": 100 * np.maximum(difference - reach, -1),
+            "high": 100 * np.minimum(difference + reach, 1),
             "deviations": deviations,
             "p": np.where(np.isnan(deviations), np.nan, (1 + more) / (1 + len(null))),
             "comparable": comparable,
@@ -349,29 +352,23 @@ def sentence(row: dict) -> str:
     """Say in words what a row of `by_group` shows."""
     place = f"where {row['attribute']} is {row['group']}"
     recalls = f"{row['recall']:.0f}% of the boxes are found, against {row['others']:.0f}% elsewhere"
-    low, high = sorted((abs(row["low"]), abs(row["high"])))
     held = f"{row['difference']:+.1f} points (95% CI {row['low']:+.1f} to {row['high']:+.1f})"
     p = f"adjusted p = {row['p']:.3f}"
+    at_the_same = "at the same class and size of the boxes, the difference is"
     if row["verdict"] == FOUND:
         worse = "Worse" if row["difference"] < 0 else "Better"
-        if row["gap"] * row["difference"] > 0 and abs(row["difference"]) < abs(row["gap"]):
+        same_sign = row["gap"] * row["difference"] > 0
+        if same_sign and abs(row["difference"]) < abs(row["gap"]):
             return (
-                f"{worse} {place}: {recalls}. {abs(row['difference']):.0f} of these "
-                f"{abs(row['gap']):.0f} points remain when class and size of the boxes are held "
-                f"fixed (95% CI {low:.0f} to {high:.0f}, {p})."
+                f"{worse} {place}: {recalls}. At the same class and size of the boxes, "
+                f"{abs(row['difference']):.0f} of these {abs(row['gap']):.0f} points remain ({p})."
             )
-        return (
-            f"{worse} {place}: {recalls}. With class and size of the boxes held fixed, the "
-            f"difference is {held}, {p}."
-        )
+        return f"{worse} {place}: {recalls}; {at_the_same} {held}, {p}."
     start = f"{place[0].upper()}{place[1:]}, {recalls}"
     if row["verdict"] == EXPLAINED:
         alone = abs(row["size_fixed"]) < abs(row["gap"]) / 2
         causes = "box size explains" if alone else "class and size of the boxes explain"
-        return (
-            f"{start}, but {causes} this gap: with class and size held fixed, the difference is "
-            f"{held}, which is not significant."
-        )
+        return f"{start}, but {causes} this gap: {at_the_same} {held}, not significant."
     if row["verdict"] == UNCLEAR:
         if np.isnan(row["difference"]):
             return (
@@ -379,10 +376,10 @@ def sentence(row: dict) -> str:
                 "whether the detector is worse there."
             )
         return (
-            f"{start}. Whether class and size of the boxes explain this gap is open: with both "
-            f"held fixed, the difference is {held}, which is not significant."
+            f"{start}. Whether class and size of the boxes explain this gap is open: "
+            f"{at_the_same} {held}, not significant."
         )
-    return f"{start}; with class and size held fixed, the difference is {held}, {p}."
+    return f"{start}; {at_the_same} {held}, {p}."
 
 
 def foremost(table: pd.DataFrame) -> pd.DataFrame:
@@ -429,7 +426,7 @@ def printed(table: pd.DataFrame) -> pd.DataFrame:
         "boxes": table["boxes"],
         "recall (%)": table["recall"].round(1),
         "recall elsewhere (%)": table["others"].round(1),
-        "difference (95% CI)": table.apply(difference, axis=1),
+        "difference at the same class and size (95% CI)": table.apply(difference, axis=1),
         "adjusted p": table["p"].map("{:.3f}".format).replace("nan", "–"),
         "verdict": table["verdict"],
     }

@@ -34,7 +34,8 @@ def audited(frames, column="place", draws=79, seed=0):
     found = gaps[(gaps["told"] == detector_findings.YES) & (gaps["class"] != "all classes")]
     of_class = detector_findings.class_headline(found.iloc[0], "") if len(found) else ""
     enough = detector_findings.with_enough_boxes(frames, [attribute], FEW)
-    counted = detector_findings.how_many(names, enough, frames.classes)
+    compared = [name for name in names if name in set(gaps["class"])]
+    counted = detector_findings.how_many(compared, enough, frames.classes)
     detectable = pooled_recall.would_be_found(every, null.cut)
     headline, below = detector_findings.headline(pooled, of_class, counted, [], detectable)
     return SimpleNamespace(every=every, pooled=pooled, gaps=gaps, headline=headline, below=below)
