@@ -264,6 +264,23 @@ def doses(worlds: Table, table: Table, printed: pd.Series) -> Figure:
     return style.headed(fig, title, looks)
 
 
+def recall_by_size(within: Table, title: str) -> Figure:
+    """Recall of each group by the size of the boxes, all classes pooled; from
+    `pooled_recall.within_size`, one attribute."""
+    fig, ax = plt.subplots(figsize=(8.5, 3.6))
+    groups = list(dict.fromkeys(within["group"]))
+    looks = style.series(groups)
+    sizes = list(dict.fromkeys(within["side"]))
+    for group, look in looks.items():
+        part = within[within["group"] == group].dropna(subset="recall")
+        places = [sizes.index(side) for side in part["side"]]
+        ax.plot(places, part["recall"], ls="-", lw=1, **look)
+    ax.set_xticks(range(len(sizes)), sizes)
+    ax.set(xlabel="side of the box (pixels, root of its area; a fifth of all boxes each)")
+    ax.set(ylabel="boxes that are found (%)", ylim=(0, 102))
+    return style.headed(fig, title, looks, "Points with few boxes are uncertain: see the table.")
+
+
 def marks(groups: Sequence[str]) -> dict[str, dict]:
     """The marks of sensitive values, dark to light in their order."""
     some = THREE if len(groups) <= 3 else sns.color_palette("rocket", len(groups)).as_hex()

@@ -32,7 +32,8 @@ OCCLUDED |= dict.fromkeys(("true", "1", "1.0"), "occluded")
 
 @dataclass(frozen=True)
 class Frames:
-    """Frames, their boxes and detections as tables, and a `report` of what was read or left out.
+    """Frames, their boxes and detections as tables, a `report` of what was read or left out, and
+    `warnings` that have to be checked first.
 
     ``image category x1 y1 x2 y2`` (numbers, pixels); boxes also ``ignore``, detections ``score``.
     All other columns of images and boxes are attributes, NaN where absent."""
@@ -42,6 +43,7 @@ class Frames:
     detections: pd.DataFrame
     classes: tuple[str, ...]
     report: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def attribute(self, name: str) -> Attribute:
         """A sensitive attribute by the name of its column."""

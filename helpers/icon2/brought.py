@@ -12,9 +12,11 @@ import pandas as pd
 
 from helpers.icon2 import reading
 from helpers.icon2.attributes import Attribute, Frames, made
+from helpers.icon2.matching import MAX_DETECTIONS, fullest, match
 from helpers.icon2.reading import OWN, DetectionDataError
 
 SIZES = ("small", "medium", "large")
+BEYOND = 1e6  # pixels, beyond every image
 APART = 1.4  # boxes that reach so much further than detections, or these, are of other frames
 
 
@@ -31,8 +33,10 @@ def brought(
     used."""
     if predictions is None:
         raise DetectionDataError("parameter 'predictions' is missing: what did the detector find?")
-    notes, labels, predictions = Counter(), Path(labels), Path(predictions)
+    notes, labels, predictions = reading.Notes(), Path(labels), Path(predictions)
     images, boxes = reading.labels(labels, notes)
+    verified = images.attrs.pop("verified", {})
+    open_classes = _open_classes(images, verified)
     counts = boxes["category"][~boxes["ignore"]].value_counts().sort_index()
     listed = pd.Index(counts.sort_values(ascending=False, kind="stable").index)
     listed = pd.Index([one for one in classes or listed if one in listed])
@@ -47,6 +51,7 @@ def brought(
     crowds = "boxes are crowds, or regions to ignore: a detection there is neither right nor wrong"
     notes[crowds] += int(boxes["ignore"].sum())
     detections = reading.detections(predictions, images, notes)
+    detections = _of_verified_classes(images, verified, boxes, detections, notes)
     unknown = detections["category"][~detections["category"].isin(listed)].value_counts()
     told = ", ".join(f"{name} {n:,}" for name, n in unknown.head(5).items())
     own = [f"{key} {name}" for key, name in images.attrs.get("categories", {}).items()]
@@ -63,15 +68,122 @@ def brought(
             f"{predictions.name}: no detection is left of labelled images and classes "
             f"({', '.join(listed[:9])}); {'; '.join(reversed(_told(notes)))}"
         )
+    _refuse_ids_of_file_names(images, boxes, detections, predictions)
     if attributes is not None:
         images, boxes = _joined(Path(attributes), images, boxes, notes)
     first = f"{len(images):,} images, {(~boxes['ignore']).sum():,} boxes, {len(detections):,} "
     first += f"detections of {len(listed)} classes"
-    report = (first, *_told(notes), *_odd(images, boxes, detections))
-    return Frames(images, boxes, detections, tuple(listed), report)
+    _warn_of_scale(boxes, detections, notes)
+    _warn_of_crowded_images(boxes, notes)
+    report = (first, *_told(notes), *_odd(images))
+    boxes = _with_open_classes(boxes, open_classes, listed)
+    return Frames(images, boxes, detections, tuple(listed), report, tuple(notes.warnings))
 
 
-def _odd(images, boxes, detections) -> list[str]:
+def _of_verified_classes(images, verified, boxes, detections, notes: reading.Notes) -> pd.DataFrame:
+    """Detections without those of classes that nobody looked for in their image (LVIS).
+
+    In federated labels, a class is verified in an image if it has a box there or is listed in
+    ``neg_category_ids``. A detection of any other class is neither right nor wrong.
+    """
+    if not verified:
+        return detections
+    names, place = images.attrs["categories"], pd.Series(images.index, images["id"])
+    absent = [
+        (place[image], names[key])
+        for image, of_image in verified.items()
+        for key in of_image["neg_category_ids"]
+        if key in names
+    ]
+    absent = pd.DataFrame(absent, columns=["image", "category"])
+    known = pd.concat([boxes[["image", "category"]], absent]).drop_duplicates()
+    known = pd.MultiIndex.from_frame(known)
+    kept = pd.MultiIndex.from_frame(detections[["image", "category"]]).isin(known)
+    in_part = sum(len(one["not_exhaustive_category_ids"]) for one in verified.values())
+    notes.warnings.append(
+        f"The labels are federated, as those of LVIS. {(~kept).sum():,} of {len(kept):,} "
+        "detections are of a class that was not verified in their image, and were left out. "
+        f"In {in_part:,} pairs of image and class the labels are not complete: detections there "
+        "that match no box are neither right nor wrong. Compare AP with LVIS's own evaluation, "
+        "not with pycocotools."
+    )
+    return detections[kept].reset_index(drop=True)
+
+
+def _open_classes(images, verified: dict) -> pd.DataFrame:
+    """Number of the image and name of the class where labels are not complete (LVIS)."""
+    names = images.attrs.get("categories", {})
+    place = dict(zip(images["id"], images.index, strict=True)) if verified else {}
+    rows = [
+        (place[image], names[key])
+        for image, of_image in verified.items()
+        for key in of_image["not_exhaustive_category_ids"]
+        if key in names
+    ]
+    return pd.DataFrame(rows, columns=["image", "category"])
+
+
+def _with_open_classes(boxes, open_classes: pd.DataFrame, listed: pd.Index) -> pd.DataFrame:
+    """Boxes, and a region to ignore around each image for each class that is not labelled in full
+    there (``not_exhaustive_category_ids`` of LVIS)."""
+    regions = open_classes[open_classes["category"].isin(listed)]
+    if regions.empty:
+        return boxes
+    regions = regions.assign(category=listed.get_indexer(regions["category"]))
+    regions = regions.assign(x1=-BEYOND, y1=-BEYOND, x2=BEYOND, y2=BEYOND, ignore=True)
+    regions = regions.assign(extent=4 * BEYOND**2, area=4 * BEYOND**2)
+    return pd.concat([boxes, regions], ignore_index=True)
+
+
+def _refuse_ids_of_file_names(images, boxes, detections, path: Path) -> None:
+    """Refuse results whose ids are the digits of file names where the labels number otherwise."""
+    if "id" not in images:
+        return
+    of_number = reading.numbers_in_names(images["name"])
+    other = images["id"].astype(str).map(of_number)
+    own = detections["image"]
+    moved = own.map(other)
+    if moved.isna().any() or (moved == own).mean() > 0.5:
+        return
+    by_id = _share_of_matched(images, boxes, detections)
+    by_number = _share_of_matched(images, boxes, detections.assign(image=moved.astype(int)))
+    if by_id < 0.1 and by_number > max(0.3, 5 * by_id):
+        raise DetectionDataError(
+            f"{path.name}: its image ids seem to be the digits of file names, and the labels "
+            f"number images otherwise. Paired by id, {by_id:.0%} of the boxes are found; paired "
+            f"by the digits of file names, {by_number:.0%}. Write the ids of the labels, or a "
+            "'file_name', into the results."
+        )
+
+
+def _share_of_matched(images, boxes, detections) -> float:
+    """Share of the boxes that a detection of any class overlaps by half."""
+    boxes, detections = boxes.assign(category=0), detections.assign(category=0)
+    matches = match(Frames(images, boxes, detections, ("any",)), [0.5])
+    return len(np.unique(matches.taken[matches.taken >= 0])) / max(len(boxes), 1)
+
+
+def _warn_of_scale(boxes, detections, notes: reading.Notes) -> None:
+    """Say where boxes reach much further than detections, or these than boxes."""
+    reach = [table[["x2", "y2"]].max() for table in (boxes, detections)]
+    if (np.divide(*reach) > APART).all() | (np.divide(*reach[::-1]) > APART).all():
+        ends = ["({:.0f}, {:.0f})".format(*one) for one in reach]
+        told = "Boxes reach to {}, detections to {}: is one of them scaled?".format(*ends)
+        notes.warnings.append(f"{told} Bring both in pixels of the same images.")
+
+
+def _warn_of_crowded_images(boxes, notes: reading.Notes) -> None:
+    """Say that all detections count where an image has more boxes than COCO's limit."""
+    most = fullest(boxes)
+    if most > MAX_DETECTIONS:
+        notes.warnings.append(
+            f"The fullest image has {most:,} boxes of one class. COCO's evaluator counts the "
+            f"{MAX_DETECTIONS} detections with the highest scores, so it cannot find them all. "
+            "Here all detections count, so AP may differ from pycocotools with its default."
+        )
+
+
+def _odd(images) -> list[str]:
     """Sentences about what is usable and probably not what was meant."""
     told = []
     for name, column in images.drop(columns=[one for one in images if one in OWN]).items():
@@ -79,10 +191,6 @@ def _odd(images, boxes, detections) -> list[str]:
         alike = texts[texts.str.strip().str.casefold().duplicated(keep=False)]
         if len(alike):
             told.append(f"{name!r} holds {' and '.join(map(repr, alike))}: they count as different")
-    reach = [table[["x2", "y2"]].max() for table in (boxes, detections)]
-    if (np.divide(*reach) > APART).all() | (np.divide(*reach[::-1]) > APART).all():
-        ends = ["({:.0f}, {:.0f})".format(*one) for one in reach]
-        told.append("boxes reach to {}, detections to {}: is one of them scaled?".format(*ends))
     return told
 
 
@@ -90,9 +198,10 @@ def _told(notes: Counter) -> list[str]:
     return [f"{n:,} {text}" for text, n in notes.items() if n]
 
 
-def _joined(path: Path, images, boxes, notes: Counter) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _joined(path: Path, images, boxes, notes: reading.Notes) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Images and boxes with the columns of a CSV, by the name of an image or the id of a box."""
-    table, places = reading.csv(path), {"box": (boxes, "box"), "image": (images, "name")}
+    table = reading.csv(path, notes=notes)
+    places = {"box": (boxes, "box"), "image": (images, "name")}
     by = next((name for name, (of, key) in places.items() if name in table and key in of), None)
     if by is None:
         raise DetectionDataError(
@@ -109,6 +218,13 @@ def _joined(path: Path, images, boxes, notes: Counter) -> tuple[pd.DataFrame, pd
         ways = [*ways, target["id"].astype(str)] if "id" in target else ways
         own = max(ways, key=lambda names: keys.isin(names).sum())
     noun = "boxes" if by == "box" else "images"
+    several = own[own.isin(keys) & own.duplicated(keep=False)]
+    if len(several):
+        other = " Name images by their ids." if "id" in target else ""
+        raise DetectionDataError(
+            f"{path.name}: {several.iloc[0]!r} is the name of several labelled {noun}, so its "
+            f"attributes cannot be joined.{other}"
+        )
     lost, bare = (~keys.isin(own)).sum(), (~own.isin(keys)).sum()
     if lost == len(keys):
         raise DetectionDataError(

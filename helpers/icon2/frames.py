@@ -3,7 +3,6 @@ the income of the place of a frame: GPS, areas and incomes, joined (ICON2, secti
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -44,7 +43,8 @@ JOINED, NO_GPS = "joined", "without GPS"
 NO_AREA, NO_INCOME = "outside of every area", "in an area without income"
 OUTSIDE = "outside of the bins' edges"
 AMOUNT = re.compile(r"nan|\d+(\.\d+)?|\d{1,3}(,\d{3})+(\.\d+)?")
-NO_AMOUNT = ("", "na", "n/a", "null", "none", "-", "-666666666")  # the last: the Census'
+NO_AMOUNT = ("", "na", "n/a", "#n/a", "<na>", "null", "none", "-")
+NO_AMOUNT = (*NO_AMOUNT, "-666666666")  # the Census'
 CALLED = {"GEOID": "area", "GEO_ID": "area", "B19013_001E": "income"}  # in the Census' tables
 SUMMARY = re.compile(r"^\d{7}US(?=\d)")  # before a tract's number in them
 POOREST = 1_000  # dollars a year: where all incomes are below, they are of another unit
@@ -66,6 +66,7 @@ def read(
     `edges` are ``equal`` (a third of the joined frames in each bin) or the ``paper``'s. A
     DetectionDataError names a file that cannot be used."""
     frames = brought(labels, predictions, classes=CLASSES)
+    frames = replace(frames, report=(*frames.report, *frames.warnings))
     if gps is None:
         return frames
     more = ["the labels' own attribute 'income' is not used, for 'incomes' is given"]
@@ -108,7 +109,7 @@ def check(settings: SimpleNamespace) -> None:
         boxes = pd.DataFrame({name: [0, 1] for name in of_boxes})
         images = pd.DataFrame({name: ["a", "b"] for name in of_frames}).assign(width=street.WIDTH)
     else:
-        images, boxes = reading.labels(Path(own["labels"]), Counter())
+        images, boxes = reading.labels(Path(own["labels"]), reading.Notes())
     if not own or own["gps"]:
         images = images.assign(income=np.where(np.arange(len(images)) % 2, "low", "high"))
     frames = Frames(images, boxes, boxes.iloc[:0], ())
@@ -142,7 +143,7 @@ def example(frames: Frames, matches: Matches, name: str) -> tuple[int, pd.DataFr
 
 def labelled(labels: str | Path) -> tuple[list[str], list[str]]:
     """Names of the frames of a labels file, and of the classes that are labelled in it."""
-    images, boxes = reading.labels(Path(labels), Counter())
+    images, boxes = reading.labels(Path(labels), reading.Notes())
     return list(images["name"]), [one for one in CLASSES if one in set(boxes["category"])]
 
 

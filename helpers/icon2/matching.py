@@ -16,7 +16,7 @@ from helpers.icon2.attributes import Attribute, Frames
 from helpers.icon2.reading import CORNERS
 
 IOU_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10))
-MAX_DETECTIONS = 100  # of an image and class, as COCO
+MAX_DETECTIONS = 100  # of an image and class, as COCO; all, where an image has more boxes
 IMAGES_AT_ONCE = 1_000  # small arrays stay in the cache
 
 
@@ -79,12 +79,15 @@ class ClassMatches:
 
 def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Matches:
     """Match detections to boxes at every IoU threshold (default: the paper's), by COCO's rule. A
-    box is as wide as x2 - x1, as for COCO and detectron2, which the paper used; Scalabel adds 1."""
+    box is as wide as x2 - x1, as for COCO and detectron2, which the paper used; Scalabel adds 1.
+    The 100 strongest detections of an image and class count, or all of them if an image has more
+    than 100 boxes of a class."""
     thresholds = np.asarray(thresholds, float)
     if not ((thresholds > 0) & (thresholds <= 1)).all():
         raise ValueError(f"thresholds must be in (0, 1], not {thresholds.tolist()}")
     n_classes, edges = len(frames.classes), np.arange(0, len(frames.images), IMAGES_AT_ONCE)
-    kept = _strongest(frames.detections, n_classes)
+    limit = MAX_DETECTIONS if fullest(frames.boxes) <= MAX_DETECTIONS else None
+    kept = _strongest(frames.detections, n_classes, limit)
     order = np.argsort(_key(frames.boxes, n_classes), kind="stable").astype(np.int32)
     category, score = (frames.detections[name].to_numpy()[kept] for name in ("category", "score"))
     listed = np.lexsort((-score, category))
@@ -110,12 +113,22 @@ def _key(boxes: pd.DataFrame, n_classes: int) -> np.ndarray:
     return boxes["image"].to_numpy(np.int64) * n_classes + boxes["category"].to_numpy(np.int64)
 
 
-def _strongest(boxes: pd.DataFrame, n_classes: int) -> np.ndarray:
-    """Rows by image, class and falling score, at most `MAX_DETECTIONS` an image and class."""
+def fullest(boxes: pd.DataFrame) -> int:
+    """Count the boxes of one class in the image that has most of them."""
+    if boxes.empty:
+        return 0
+    n_classes = int(boxes["category"].max()) + 1
+    return int(np.unique(_key(boxes, n_classes), return_counts=True)[1].max())
+
+
+def _strongest(boxes: pd.DataFrame, n_classes: int, limit: int | None) -> np.ndarray:
+    """Rows by image, class and falling score, at most `limit` of an image and class."""
     key = _key(boxes, n_classes)
-    order = np.lexsort((-boxes.score.to_numpy(float), key))
+    order = np.lexsort((-boxes.score.to_numpy(float), key)).astype(np.int32)
+    if limit is None:
+        return order
     key = key[order]
-    return order[np.arange(len(key)) - np.searchsorted(key, key) < MAX_DETECTIONS].astype(np.int32)
+    return order[np.arange(len(key)) - np.searchsorted(key, key) < limit]
 
 
 def _take(detections: pd.DataFrame, boxes: pd.DataFrame, n_classes: int, thresholds) -> np.ndarray:

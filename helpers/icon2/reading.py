@@ -38,6 +38,12 @@ OF_COCO |= {"image_id", "category_id", "file_name", "keypoints", "num_keypoints"
 OWN = {"name", "width", "height", "id", "image", "category", "ignore", "score", "area", "extent"}
 OWN |= {"box", *CORNERS}  # columns that are no attributes
 COLUMNS = ["image", "class", *CORNERS]  # of a CSV; detections have `score`, too
+FEDERATED = {"neg_category_ids", "not_exhaustive_category_ids"}  # of images in LVIS's labels
+PLAUSIBLE = 0.05, 1.05  # median of area over width times height, which are those of objects
+MISSING = {"na", "n/a", "#n/a", "<na>", "nan", "null", "none", "nil", "-"}  # words among numbers
+MANY_COPIES = 0.01  # share of labelled boxes
+FEW = 6  # a column of numbers with more values than this is no column of groups
+DIGITS = re.compile(r"(\d+)$")
 KINDS = {("", key): ("coco", "annotations.item") for key in ("images", "annotations", "categories")}
 KINDS |= {("item", key): ("results", "item") for key in ("image_id", "category_id")}
 KINDS |= {(at, key): ("bdd", at) for at in ("", "item") for key in ("name", "labels", "url")}
@@ -53,35 +59,69 @@ class DetectionDataError(ValueError):
     """A file, a label or an attribute cannot be used; the message says which and what to do."""
 
 
-def labels(path: Path, notes: Counter) -> tuple[pd.DataFrame, pd.DataFrame]:
+class Notes(Counter):
+    """Counts of what was left out, by their sentence, and `warnings` to check first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.warnings: list[str] = []
+
+
+def labels(path: Path, notes: Notes) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Images, and boxes with ``category`` by name, ``area`` as COCO has it, ``extent`` and ``box``,
-    an id."""
+    an id. Images of COCO's labels have an ``id``, by which they are told apart."""
     if (kind := _kind(path)[0]) == "results":
         raise DetectionDataError(f"{path.name}: these are COCO's results: are files exchanged?")
     images, boxes = {"csv": _csv_labels, "coco": _coco_labels, "bdd": _bdd}[kind](path, notes)
     if boxes.empty:
         raise DetectionDataError(f"{path.name}: no image of it has a box: there is nothing to find")
-    numbered(images["name"], path)
-    boxes["image"] = pd.Index(images["name"]).get_indexer(boxes["image"])
+    if "id" in images:
+        _warn_of_repeated_names(images, path, notes)
+    else:
+        numbered(images["name"], path)
+    key = images["id"] if "id" in images else images["name"]
+    boxes["image"] = pd.Index(key, dtype=object).get_indexer(boxes["image"])
     boxes = _checked(boxes, images, path, notes, "boxes")
+    if notes[SCORED]:
+        notes.warnings.append(
+            f"{notes.pop(SCORED):,} boxes of {path.name} have a 'score', as predictions have. "
+            "If this is the file of predictions, exchange the two files."
+        )
     for name, absent in images.isna().sum().items():
         notes[f"of {len(images):,} images have no value for {name!r}"] += absent
     return images, boxes
 
 
-def detections(path: Path, images: pd.DataFrame, notes: Counter) -> pd.DataFrame:
+def _warn_of_repeated_names(images: pd.DataFrame, path: Path, notes: Notes) -> None:
+    """Say that images are told apart by id where several have one file name."""
+    repeated = images["name"].duplicated(keep=False)
+    if repeated.any():
+        name = images["name"][repeated].iloc[0]
+        ids = images["id"][images["name"] == name]
+        notes.warnings.append(
+            f"{repeated.sum():,} of {len(images):,} images in {path.name} share their file name "
+            f"with another one, such as {name!r} (ids {' and '.join(map(str, ids[:3]))}). They "
+            "were told apart by id. If they are the same image, remove the copies."
+        )
+
+
+def detections(path: Path, images: pd.DataFrame, notes: Notes) -> pd.DataFrame:
     """Detections of labelled images, with ``category`` by name, ``score`` and ``extent``."""
     kind = _kind(path)[0]
     if kind == "csv":
-        table = _of_corners(csv(path, [*COLUMNS, "score"])).rename(columns={"class": "category"})
+        table = csv(path, [*COLUMNS, "score"], notes=notes)
+        table = _of_corners(table).rename(columns={"class": "category"})
     elif kind == "bdd":
         table = _bdd(path, notes, scored=True)[1]
     else:
-        table = _coco_results(path, images)
+        table = _coco_results(path, images, notes)
     if table.empty:
         raise DetectionDataError(f"{path.name}: it holds no detection")
     names = table["image"]
-    table["image"] = pd.Index(images["name"]).get_indexer(names)
+    if kind in ("csv", "bdd"):
+        table["image"] = _places_by_name(path, table, images)
+    else:
+        table["image"] = table.pop("place")
     known = table["image"] >= 0
     if not known.any():
         raise DetectionDataError(
@@ -93,6 +133,28 @@ def detections(path: Path, images: pd.DataFrame, notes: Counter) -> pd.DataFrame
     notes["labelled images have no detection"] += len(images) - table["image"].nunique()
     table = _checked(table, images, path, notes, "detections")
     return table[["image", "category", *CORNERS, "score", "extent"]]
+
+
+def _places_by_name(path: Path, table: pd.DataFrame, images: pd.DataFrame) -> np.ndarray:
+    """Number of the image of each detection, by its name; -1 where it is not labelled."""
+    repeated = images["name"][images["name"].duplicated()]
+    ambiguous = set(repeated) & set(table["image"])
+    if ambiguous:
+        raise DetectionDataError(
+            f"{path.name}: several labelled images are called {min(ambiguous)!r}, and its "
+            "detections name images by file name. Write the name of the video or folder before "
+            "the file name in both files, or bring the detections as COCO's results by image_id."
+        )
+    several = images.attrs.get("repeated_categories", [])
+    ambiguous = set(several) & set(table["category"])
+    if ambiguous:
+        raise DetectionDataError(
+            f"{path.name}: several categories of the labels are called {min(ambiguous)!r}, and "
+            "its detections name classes by name. Give each category its own name, or bring the "
+            "detections as COCO's results by category_id."
+        )
+    place = dict(zip(images["name"], range(len(images)), strict=True))
+    return table["image"].map(place).fillna(-1).astype(int).to_numpy()
 
 
 @contextmanager
@@ -166,36 +228,93 @@ def _read(path: Path, rows: Callable[[dict], Iterable[dict]], part: str = "") ->
     return pd.concat(tables, ignore_index=True)
 
 
-def _coco_labels(path: Path, notes: Counter) -> tuple[pd.DataFrame, pd.DataFrame]:
-    names = {}
+def _coco_labels(path: Path, notes: Notes) -> tuple[pd.DataFrame, pd.DataFrame]:
+    verified = {}  # by image: LVIS's lists of categories
 
     def image(one: dict) -> Iterator[dict]:
         about = {"id": _id(one["id"]), "name": str(one.get("file_name", one["id"]))}
         about |= {side: one[side] for side in ("width", "height") if one.get(side)}
+        if FEDERATED & one.keys():
+            verified[about["id"]] = {key: list(map(_id, one.get(key) or [])) for key in FEDERATED}
         yield _further(one, notes, one) | about
+
+    def category(one: dict) -> Iterator[dict]:
+        yield {"id": _id(one["id"]), "name": str(one["name"])}
 
     def box(one: dict) -> Iterator[dict]:
         if one.get("bbox"):
             row = _of_coco(one) | {"ignore": _crowd(one), "box": str(one.get("id"))}
-            yield row | _further(one, notes, one) | {"area": float(one.get("area", row["extent"]))}
+            row |= {"flagged": _is_true(one.get("ignore"), "'ignore'")}
+            area = row["extent"] if one.get("area") is None else float(one["area"])
+            yield row | _further(one, notes, one) | {"area": area}
         notes["labels left out: they have no box"] += not one.get("bbox")
         notes[SCORED] += "score" in one
 
     images = _read(path, image, "images")
-    _read(path, lambda one: names.update({_id(one["id"]): str(one["name"])}) or [], "categories")
-    if images.empty or not names:
+    categories = _read(path, category, "categories")
+    if images.empty or categories.empty:
         raise DetectionDataError(f"{path.name}: COCO's labels have 'images' and 'categories'")
     numbered(images["id"], f"{path.name}, ids of images")
+    numbered(categories["id"], f"{path.name}, ids of categories")
+    names, repeated = _category_names(categories, path, notes)
     order = sorted(images.index, key=lambda n: (isinstance(images["id"][n], str), images["id"][n]))
     images, boxes = images.loc[order].reset_index(drop=True), _read(path, box, "annotations")
-    of_id = dict(zip(images["id"], images["name"], strict=True))
-    for column, known in (("image", of_id), ("category", names)) if len(boxes) else ():
-        if lost := {*boxes[column]} - {*known}:
-            told = f"boxes are of {column} {min(lost, key=str)!r}, which is not listed"
-            raise DetectionDataError(f"{path.name}: {told}")
-        boxes[column] = boxes[column].map(known)
+    if len(boxes):
+        for column, known in (("image", set(images["id"])), ("category", set(names))):
+            if lost := set(boxes[column]) - known:
+                told = f"boxes are of {column} {min(lost, key=str)!r}, which is not listed"
+                raise DetectionDataError(f"{path.name}: {told}")
+        boxes["category"] = boxes["category"].map(names)
+        boxes = _with_ignored(boxes, path, notes)
+        boxes["area"] = _plausible_area(boxes, path, notes)
     images.attrs["categories"] = names
+    images.attrs["repeated_categories"] = repeated
+    images.attrs["verified"] = verified
     return images, boxes
+
+
+def _category_names(
+    categories: pd.DataFrame, path: Path, notes: Notes
+) -> tuple[dict[int | str, str], list[str]]:
+    """Name of each category by id, with the id where several have one name; and these names."""
+    repeated = categories["name"].duplicated(keep=False)
+    named = categories["name"] + " (id " + categories["id"].astype(str) + ")"
+    names = categories["name"].mask(repeated, named)
+    if repeated.any():
+        notes.warnings.append(
+            f"Several categories of {path.name} have one name: {', '.join(names[repeated][:6])}. "
+            "They were evaluated apart, by id, as pycocotools does. If they are the same class, "
+            "give them one id in both files."
+        )
+    several = sorted(set(categories["name"][repeated]))
+    return dict(zip(categories["id"], names, strict=True)), several
+
+
+def _with_ignored(boxes: pd.DataFrame, path: Path, notes: Notes) -> pd.DataFrame:
+    """Boxes where those that carry ``ignore`` are regions to ignore, as crowds are."""
+    flagged = boxes.pop("flagged").to_numpy(bool)
+    if flagged.any():
+        notes.warnings.append(
+            f"{flagged.sum():,} of {len(boxes):,} boxes of {path.name} carry 'ignore': 1. They "
+            "need not be found, and a detection there is neither right nor wrong. pycocotools "
+            "does not read this field, so its AP differs; remove the field if these boxes are to "
+            "be found."
+        )
+    return boxes.assign(ignore=boxes["ignore"].to_numpy(bool) | flagged)
+
+
+def _plausible_area(boxes: pd.DataFrame, path: Path, notes: Notes) -> pd.Series:
+    """The areas of the file, or width times height where the file's cannot be areas."""
+    whole = ~boxes["ignore"] & (boxes["extent"] > 0)
+    ratio = float((boxes["area"][whole] / boxes["extent"][whole]).median())
+    if np.isnan(ratio) or PLAUSIBLE[0] <= ratio <= PLAUSIBLE[1]:
+        return boxes["area"]
+    notes.warnings.append(
+        f"'area' in {path.name} does not fit its boxes: half of the areas are "
+        f"{'below' if ratio < 1 else 'above'} {ratio:.3g} times width times height. Width times "
+        "height was used instead. Write the area of the object or of its box into 'area'."
+    )
+    return boxes["extent"]
 
 
 def _of_coco(one: dict) -> dict:
@@ -214,22 +333,91 @@ def _id(key: Any) -> int | str:
     return int(key) if isinstance(key, float) and key.is_integer() else key
 
 
-def _coco_results(path: Path, images: pd.DataFrame) -> pd.DataFrame:
-    """Results by the names of images and classes, whether ids are numbers or text."""
+def _coco_results(path: Path, images: pd.DataFrame, notes: Notes) -> pd.DataFrame:
+    """Results with the ``place`` of their image, whether ids are numbers or text."""
     if "categories" not in images.attrs:
         raise DetectionDataError(
             f"{path.name}: COCO's results name images by the ids of COCO's labels, and the labels "
             "are in another format; bring both as COCO, or detections as CSV"
         )
-    if len(table := _read(path, lambda one: [_of_coco(one) | {"score": float(one["score"])}])):
-        ids = dict(zip(images["id"].astype(str), images["name"], strict=True))
+
+    def result(one: dict) -> Iterator[dict]:
+        yield _of_coco(one) | {"score": float(one["score"]), "file": one.get("file_name")}
+
+    table = _read(path, result)
+    if len(table):
         kinds = {str(key): name for key, name in images.attrs["categories"].items()}
-        table["image"] = [ids.get(key, key) for key in map(str, table["image"])]
         table["category"] = [kinds.get(key, f"id {key}") for key in map(str, table["category"])]
+        table["place"] = _places_of_results(path, table, images, notes)
     return table
 
 
-def _bdd(path: Path, notes: Counter, scored: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _places_of_results(
+    path: Path, table: pd.DataFrame, images: pd.DataFrame, notes: Notes
+) -> np.ndarray:
+    """Number of the image of each result, -1 where it is not labelled.
+
+    By ``image_id``, an id of the labels or else a file name. Where results carry a ``file_name``,
+    too, and it is of another image than the id, it decides, and a warning says so.
+    """
+    names = _unique_names(images["name"])
+    ids = dict(zip(images["id"].astype(str), range(len(images)), strict=True))
+    by_id = np.array([ids.get(key, names.get(key, -1)) for key in map(str, table["image"])])
+    files = table.pop("file")
+    if files.isna().all():
+        return by_id
+    by_name = np.array([_place_of_file(file, names) for file in files])
+    differ = (by_name >= 0) & (by_name != by_id)
+    if not differ.any():
+        return by_id
+    first = int(differ.argmax())
+    other = images["name"][by_id[first]] if by_id[first] >= 0 else "no image"
+    told = (
+        f"'image_id' and 'file_name' of {path.name} disagree in {differ.sum():,} of "
+        f"{len(table):,} detections: id {table['image'].iloc[first]} is {other} in the labels, "
+        f"and {files.iloc[first]} in the results."
+    )
+    if (by_name < 0).any():
+        raise DetectionDataError(
+            f"{told} They cannot be paired by file name, since {(by_name < 0).sum():,} detections "
+            "have a name that is not in the labels, or is there twice. Write the ids of the "
+            "labels into 'image_id'."
+        )
+    notes.warnings.append(
+        f"{told} Images were paired by file name. Write the ids of the labels into 'image_id', so "
+        "that other tools pair them rightly, too."
+    )
+    return by_name
+
+
+def _unique_names(names: pd.Series) -> dict[str, int]:
+    """Number of the image by its file name, the name without folder, and without ending; a name
+    that several images have is left out."""
+    paths = names.map(Path)
+    places = {}
+    for form in (paths.map(lambda one: one.stem), paths.map(lambda one: one.name), names):
+        unique = ~form.duplicated(keep=False)
+        for several in form[~unique]:
+            places.pop(several, None)
+        places |= dict(zip(form[unique], np.flatnonzero(unique), strict=True))
+    return places
+
+
+def _place_of_file(file: str | None, names: dict[str, int]) -> int:
+    """Number of the image that a result's file name is of, -1 where none is."""
+    name = str(file)
+    return names.get(name, names.get(Path(name).name, -1))
+
+
+def numbers_in_names(names: pd.Series) -> dict[str, int]:
+    """Number of the image by the digits at the end of its file name, without leading zeros."""
+    digits = names.map(lambda name: DIGITS.search(Path(name).stem))
+    known = digits[digits.notna()].map(lambda found: str(int(found[1])))
+    known = known[~known.duplicated(keep=False)]
+    return dict(zip(known, known.index, strict=True))
+
+
+def _bdd(path: Path, notes: Notes, scored: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The frames of a file or folder by name, and their labels, or detections."""
     images = []
 
@@ -263,7 +451,7 @@ def _bdd(path: Path, notes: Counter, scored: bool = False) -> tuple[pd.DataFrame
     return pd.DataFrame(sorted(images, key=lambda one: one["name"])), table
 
 
-def _further(entry: dict, notes: Counter, beside: dict | None = None) -> dict:
+def _further(entry: dict, notes: Notes, beside: dict | None = None) -> dict:
     """The attributes of an image or a box, and single values that stand `beside` its fields."""
     own = entry.get("attributes") or {}
     notes[HIDDEN] += len(own.keys() & OWN)
@@ -280,12 +468,20 @@ def _crowd(label: dict) -> bool:
         raise ValueError(f"{marks} stand for a crowd, which is true or false") from None
 
 
+def _is_true(mark: Any, field: str) -> bool:
+    """A field that is true or false, in one of the usual ways to write it; absent is false."""
+    try:
+        return bool(TRUTH.validate_python(mark))
+    except ValueError:
+        raise ValueError(f"{field} is {mark!r}; it has to be 0 or 1") from None
+
+
 def _of_corners(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(extent=(table["x2"] - table["x1"]) * (table["y2"] - table["y1"]))
 
 
-def _csv_labels(path: Path, _: Counter) -> tuple[pd.DataFrame, pd.DataFrame]:
-    table = csv(path, COLUMNS, ignore="boolean")
+def _csv_labels(path: Path, notes: Notes) -> tuple[pd.DataFrame, pd.DataFrame]:
+    table = csv(path, COLUMNS, notes=notes, ignore="boolean")
     sides = [side for side in ("width", "height") if side in table]
     images = table.groupby("image")[sides].first().rename_axis("name").reset_index()
     table = table[table[["class", *CORNERS]].notna().any(axis=1)].reset_index(drop=True)
@@ -295,14 +491,24 @@ def _csv_labels(path: Path, _: Counter) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def csv(
-    path: Path, needed: Sequence[str] = (), called: dict | None = None, **kinds
+    path: Path,
+    needed: Sequence[str] = (),
+    called: dict | None = None,
+    notes: Notes | None = None,
+    **kinds,
 ) -> pd.DataFrame:
-    """A CSV with the columns that are `needed`, of some `kinds`; numbers where there have to be."""
+    """A CSV with the columns that are `needed`, of some `kinds`; numbers where there have to be.
+
+    Only an empty field is missing: ``NA`` and ``None`` are values like others. Among numbers
+    they are taken as missing, and a note says so.
+    """
     kinds = dict.fromkeys(("image", "class", "box"), str) | kinds
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
-            table = pd.read_csv(path, dtype=kinds, index_col=False).rename(columns=called or {})
+            table = pd.read_csv(
+                path, dtype=kinds, index_col=False, keep_default_na=False, na_values=[""]
+            ).rename(columns=called or {})
     except FileNotFoundError:
         why = f"there is no such file in {path.parent.name!r}"
         raise DetectionDataError(f"{path.name}: {why}") from None
@@ -323,10 +529,31 @@ def csv(
                 f"{path.name}: {name!r} is no number in {len(wrong):,} lines: {told}"
             )
         table[name] = numbers
+    for name in table.columns.difference(list(kinds)):
+        numbers = _numbers_but_for_words(table[name])
+        if numbers is not None:
+            if notes is not None:
+                words = f"values of {name!r} are words among numbers, such as NA: taken as missing"
+                notes[words] += int((numbers.isna() & table[name].notna()).sum())
+            table[name] = numbers
     return table
 
 
-def _checked(boxes, images, path: Path, notes: Counter, noun: str) -> pd.DataFrame:
+def _numbers_but_for_words(column: pd.Series) -> pd.Series | None:
+    """A column of many different numbers and words that stand for none, as numbers; else None."""
+    if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+        return None
+    texts = column.dropna().astype(str).str.strip()
+    words = texts.str.casefold().isin(MISSING)
+    if not words.any() or words.all():
+        return None
+    numbers = pd.to_numeric(texts[~words], errors="coerce")
+    if numbers.isna().any() or numbers.nunique() <= FEW:
+        return None
+    return numbers.reindex(column.index)
+
+
+def _checked(boxes, images, path: Path, notes: Notes, noun: str) -> pd.DataFrame:
     """Boxes without what cannot be: NaN, negative sides and scores beyond 1 are refused."""
     values = [*CORNERS, *({"score"} & {*boxes} if noun == "detections" else [])]
     numbers = boxes[values].to_numpy(float)
@@ -365,6 +592,18 @@ def _checked(boxes, images, path: Path, notes: Counter, noun: str) -> pd.DataFra
         outside |= numbers[:, 1] >= height
         notes[f"of {of} lay outside of the image: counted, as for COCO"] += outside.sum()
     notes[f"of {of} had no area: never matched, as for COCO"] += (sides == 0).sum()
-    twice = boxes.duplicated(["image", "category", *values]).sum()
-    notes[f"of {of} came twice: each counts"] += twice
+    again = boxes.duplicated(["image", "category", *values])
+    if again.any() and noun == "detections":
+        notes.warnings.append(
+            f"{again.sum():,} of {of} in {path.name} are there twice: with the same image, class, "
+            "corners and score. Each was counted once. pycocotools counts the copies as false "
+            "positives, so its AP is lower; find out what wrote them twice."
+        )
+        return boxes[~again].reset_index(drop=True)
+    notes[f"of {of} came twice: each counts"] += again.sum()
+    if again.mean() > MANY_COPIES:
+        notes.warnings.append(
+            f"{again.sum():,} of {of} in {path.name} are there twice. A detector finds a copy only "
+            "by a second detection, so recall is too low. Remove the copies."
+        )
     return boxes

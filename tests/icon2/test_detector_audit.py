@@ -126,12 +126,14 @@ def test_recall_is_the_share_of_boxes_that_a_detection_overlaps():
 
 def test_classes_that_have_other_numbers_in_the_two_files_are_named():
     frames = world(60)
-    assert audit.mistaken(frames, match(frames)) == []
+    assert audit.mistaken(frames, match(frames)) == {}
     other = frames.detections.assign(category=1 - frames.detections["category"])
     frames = Frames(frames.images, frames.boxes, other, KINDS)
-    ring, kite = audit.mistaken(frames, match(frames))
-    assert ring.startswith("ring: 0% of its") and "most of them as kite: do both files" in ring
-    assert kite.startswith("kite: 0% of its") and "most of them as ring" in kite
+    told = audit.mistaken(frames, match(frames))
+    assert list(told) == [audit.ALL_POOLED, "ring", "kite"]
+    assert told[audit.ALL_POOLED].startswith("Classes look shifted or exchanged: 0% of the ")
+    assert told["ring"].startswith("ring: 0% of its") and "most of them as kite." in told["ring"]
+    assert told["kite"].startswith("kite: 0% of its") and "most of them as ring" in told["kite"]
 
 
 def test_deals_keep_groups_and_what_belongs_together():
@@ -369,18 +371,28 @@ def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkey
     assert not stale.exists() and len([*stale.parent.glob("*.png")]) >= 4
     assert f"open {folder / 'page.html'}" in capsys.readouterr().out
     record = json.loads((folder / "findings.json").read_text())
-    first = record["findings"][0]
-    assert first["finding"] == "light/ring" and first["verdict"] == "more than chance gives"
-    assert first["p"] == pytest.approx(0.001) and first["low"] > 0
+    first, _, third = record["findings"][:3]
+    assert first["finding"] == "light/all classes pooled" and first["high"] < 0
+    assert third["finding"] == "light/ring" and third["low"] > 0
+    for found in (first, third):
+        assert found["verdict"] == "more than chance gives"
+        assert found["p"] == pytest.approx(0.001)
     others = [one for one in record["findings"] if one["by"] == "site"]
     assert {one["verdict"] for one in others} == {"not told from chance"}
     page = (folder / "page.html").read_text()
-    assert "<h1>ring: worse where light is dim than where it is day" in page
+    assert "<h1>Worse where light is dim: " in page
+    assert "2 of 2 classes could be compared one by one.</h1>" in page
+    assert "<li>ring: worse where light is dim than where it is day" in page
+    order = ["<h1>", "Also found", "All classes pooled</h2>", "In short", "The gaps</h2>"]
+    assert [page.index(part) for part in order] == sorted(page.index(part) for part in order)
     for part in ("Tried were only lost boxes.", "AP of few boxes is too high.", "in by-group.csv"):
         assert part in page
     assert "explains less than half, if any: " in page and "AP of all as COCO" in page
     tables = {path.stem for path in folder.glob("*.csv")}
-    assert tables == {"by-group", "gaps", "missed", "what-could-explain", "would-be-found"}
+    assert tables == {
+        *("all-classes-pooled", "recall-by-size", "by-group", "gaps", "missed"),
+        *("what-could-explain", "would-be-found"),
+    }
     assert record["command"].startswith("visual-bias audit --labels /")
     with pytest.raises(SystemExit, match="audit: no class 'cow' is labelled; there are: "):
         command.main(["audit", *arguments, "--classes", "cow"])

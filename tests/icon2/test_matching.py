@@ -65,11 +65,20 @@ def test_weights_are_copies(seed):
 def test_only_the_strongest_detections_of_an_image_count(monkeypatch):
     monkeypatch.setattr(matching, "MAX_DETECTIONS", 3)
     world = scene(5, 10, boxes=12)
+    fewer = world.boxes.groupby(["image", "category"]).head(3).reset_index(drop=True)
+    world = replace(world, boxes=fewer)
     rows = match(world).detections.row
     assert world.detections.loc[rows].groupby(["image", "category"]).size().max() == 3
     left = world.detections.drop(rows).groupby(["image", "category"]).score.max()
     kept = world.detections.loc[rows].groupby(["image", "category"]).score.min()
     assert (kept[left.index] >= left).all()
+
+
+def test_all_detections_count_where_an_image_has_more_boxes_than_the_limit(monkeypatch):
+    monkeypatch.setattr(matching, "MAX_DETECTIONS", 3)
+    world = scene(5, 10, boxes=12)
+    assert matching.fullest(world.boxes) > 3
+    assert len(match(world).detections) == len(world.detections)
 
 
 def test_no_detection_no_box_of_a_class_and_bad_thresholds():

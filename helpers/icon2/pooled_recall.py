@@ -1,0 +1,448 @@
+"""Recall of all classes pooled, by group, with the class and size of the boxes held fixed.
+
+A detector finds small boxes less often, and some classes less often than others. A group whose
+boxes are smaller therefore has a lower recall even if the detector treats all groups alike. This
+module compares each group with all others among boxes of the same class and about the same size.
+"""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+import scipy.stats
+
+from helpers.icon2.attributes import Attribute, Frames
+from helpers.icon2.matching import Matches
+
+STRATUM = 10  # boxes of a class and of neighbouring sizes that are compared with each other
+KNOTS = (0.2, 0.4, 0.6, 0.8)  # quantiles of log area where the line by size may bend
+FEWEST_BOXES = 30  # of a group, and of all others
+FEWEST_CLUSTERS = 10  # images, or what belongs together, with a box of the group; of the others
+COMPARABLE = 0.05  # share of a group's contrast below which nothing can be said
+SMALLEST_EFFECT = 0.01  # difference of recall below which there is no finding
+LEVEL = 0.05
+SIZE_BINS = 5
+
+FOUND = "more than chance gives"
+EXPLAINED = "explained by class and size"
+UNCLEAR = "not separable from class and size"
+SMALL = "below one point"
+NO_GAP = "not told from chance"
+TOO_FEW = "too few boxes"
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """All labelled boxes that are to be found, of all classes; each field has shape (n,)."""
+
+    row: np.ndarray  # in the table of boxes
+    image: np.ndarray
+    category: np.ndarray
+    area: np.ndarray  # square pixels
+    found: np.ndarray  # 1.0 if a detection of its class took the box at the first IoU threshold
+    cluster: np.ndarray  # number of the image, or of what belongs together
+
+    def codes(self, attribute: Attribute) -> np.ndarray:
+        """Code of an attribute for each box, -1 where it is absent."""
+        return attribute.codes[self.image if attribute.level == "image" else self.row]
+
+
+def labelled_boxes(
+    frames: Frames,
+    matches: Matches,
+    clusters: np.ndarray | None = None,
+    without: Sequence[str] = (),
+) -> Boxes:
+    """Collect the boxes that are to be found.
+
+    Parameters
+    ----------
+    frames, matches
+        The labels and detections, and their matches.
+    clusters : array of shape (n images,), optional
+        Which images belong together. Default: each is on its own.
+    without
+        Classes that are left out.
+
+    Returns
+    -------
+    Boxes
+    """
+    table = frames.boxes
+    found = np.zeros(len(table))
+    taken = matches.taken[0]
+    found[taken[taken >= 0]] = 1.0
+    left_out = [frames.classes.index(name) for name in without]
+    kept = ~table["ignore"].to_numpy(bool) & ~table["category"].isin(left_out).to_numpy()
+    row = np.flatnonzero(kept)
+    image = table["image"].to_numpy()[row]
+    together = np.arange(len(frames.images)) if clusters is None else clusters
+    return Boxes(
+        row=row,
+        image=image,
+        category=table["category"].to_numpy()[row],
+        area=table["area"].to_numpy(float)[row],
+        found=found[row],
+        cluster=np.unique(together, return_inverse=True)[1][image],
+    )
+
+
+class RecallBySize:
+    """The recall that class and size predict, and the difference between groups beyond it.
+
+    Boxes are divided into strata of about ten boxes of one class and of neighbouring sizes. A
+    linear regression of "found" (0 or 1) has an intercept for each stratum and a line by log area
+    that may bend at four sizes, for the differences in size that are left within strata. The
+    adjusted difference of a group is its coefficient in that regression; within strata alone it
+    would be the Mantel-Haenszel difference of recall. Standard errors count an image (or a
+    cluster of images) as one observation.
+
+    Parameters
+    ----------
+    boxes : Boxes
+    hold_fixed : {"class and size", "size", "nothing"}
+        What is held fixed. With "nothing", differences are those of plain recall.
+    """
+
+    def __init__(self, boxes: Boxes, hold_fixed: str = "class and size") -> None:
+        self.boxes = boxes
+        size = np.log(np.maximum(boxes.area, 1e-6))
+        if hold_fixed != "nothing":
+            by_class = hold_fixed == "class and size"
+            category = boxes.category if by_class else np.zeros_like(boxes.category)
+            self.stratum = _strata(category, size)
+            knots = np.unique(np.quantile(size, KNOTS))
+            bends = np.maximum(size[:, None] - knots, 0)
+            self.basis = np.column_stack([size, bends])
+        else:
+            self.stratum = np.zeros(len(size), int)
+            self.basis = np.empty((len(size), 0))
+        self._whole = _Projection(self.stratum, self.basis)
+        self._residual = self._whole.residual(boxes.found[:, None])[:, 0]
+        self._clusters = _indicator(boxes.cluster)
+
+    def with_found(self, found: np.ndarray) -> "RecallBySize":
+        """Return the same comparison where other boxes are found; `found` has shape (n boxes,)."""
+        other = copy.copy(self)
+        other.boxes = replace(self.boxes, found=found)
+        other._residual = self._whole.residual(found[:, None])[:, 0]
+        return other
+
+    def differences(self, codes: np.ndarray, n_values: int) -> tuple[np.ndarray, ...]:
+        """Compare each group with all other boxes whose group is known.
+
+        Parameters
+        ----------
+        codes : int array of shape (n boxes,)
+            The group of each box, -1 where it is not known.
+        n_values : int
+            How many groups there are.
+
+        Returns
+        -------
+        difference, error, comparable : arrays of shape (n_values,)
+            Recall of the group minus that of the others, from -1 to 1; its standard error; and
+            the share of the contrast between the group and the others that is left when class and
+            size are held fixed. NaN where a group is too small to be compared.
+        """
+        known = codes >= 0
+        if known.all():
+            projection, residual, clusters = self._whole, self._residual, self._clusters
+        else:
+            projection = _Projection(self.stratum[known], self.basis[known])
+            residual = projection.residual(self.boxes.found[known, None])[:, 0]
+            clusters = self._clusters[known]
+        member = (codes[known, None] == np.arange(n_values)).astype(float)
+        contrast = projection.residual(member)
+        information = (contrast**2).sum(0)
+        share = member.mean(0)
+        plain = len(member) * share * (1 - share)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            comparable = information / plain
+            difference = contrast.T @ residual / information
+            rest = residual[:, None] - contrast * difference
+            scores = clusters.T @ (contrast * rest)
+            error = np.sqrt((scores**2).sum(0)) / information
+            error = np.maximum(error, 0.5 / information)  # where all or none are found
+        number = member.sum(0)
+        of_group = (clusters.T @ member > 0).sum(0)
+        of_others = (clusters.T @ (1 - member) > 0).sum(0)
+        images = np.minimum(of_group, of_others)
+        few = np.minimum(number, len(member) - number) < FEWEST_BOXES
+        few |= images < FEWEST_CLUSTERS
+        few |= comparable < COMPARABLE
+        few |= ~np.isfinite(difference)
+        return np.where(few, np.nan, difference), np.where(few, np.nan, error), comparable
+
+    def deviations(self, attribute: Attribute) -> np.ndarray:
+        """Differences of an attribute's groups in standard errors, NaN where too small."""
+        codes = self.boxes.codes(attribute)
+        difference, error, _ = self.differences(codes, len(attribute.values))
+        return difference / error
+
+    def widest(self, attributes: Sequence[Attribute]) -> float:
+        """The largest difference of any group in standard errors; NaN where none is known."""
+        every = np.abs(np.concatenate([self.deviations(one) for one in attributes]))
+        return float(np.nanmax(every)) if np.isfinite(every).any() else np.nan
+
+
+class _Projection:
+    """Take out of columns what strata and a basis predict, by least squares."""
+
+    def __init__(self, stratum: np.ndarray, basis: np.ndarray) -> None:
+        self.indicator = _indicator(stratum)
+        self.mean = scipy.sparse.diags_array(1 / np.maximum(self.indicator.sum(0), 1))
+        q, r = np.linalg.qr(self._centred(basis))
+        scale = np.abs(np.diag(r))
+        self.basis = q[:, scale > 1e-9 * max(scale.max(initial=0), 1)]
+
+    def residual(self, columns: np.ndarray) -> np.ndarray:
+        centred = self._centred(columns)
+        return centred - self.basis @ (self.basis.T @ centred)
+
+    def _centred(self, columns: np.ndarray) -> np.ndarray:
+        return columns - self.indicator @ (self.mean @ (self.indicator.T @ columns))
+
+
+def _indicator(code: np.ndarray) -> scipy.sparse.csr_array:
+    """A column for each code with a 1 in its rows."""
+    n = len(code)
+    entries = (np.ones(n), (np.arange(n), code))
+    return scipy.sparse.csr_array(entries, shape=(n, int(code.max(initial=0)) + 1))
+
+
+def _strata(category: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Number the runs of about ten boxes of one class and of neighbouring sizes, shape (n,)."""
+    stratum = np.empty(len(size), int)
+    begin = 0
+    for one in np.unique(category):
+        rows = np.flatnonzero(category == one)
+        rows = rows[np.argsort(size[rows], kind="stable")]
+        number = max(1, round(len(rows) / STRATUM))
+        stratum[rows] = begin + np.arange(len(rows)) * number // len(rows)
+        begin += number
+    return stratum
+
+
+def by_group(
+    model: RecallBySize, attributes: Sequence[Attribute], null: np.ndarray, cut: float
+) -> pd.DataFrame:
+    """Recall of each group of all classes pooled, and its difference from all others.
+
+    Parameters
+    ----------
+    model : RecallBySize
+        Which holds class and size fixed.
+    attributes
+        Whose groups are compared.
+    null : array of shape (n permutations,)
+        The widest deviation of any row of the audit after each permutation of the groups.
+    cut : float
+        The deviation that one permutation in twenty passes.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each attribute and group, with recalls and differences in percent: ``recall``,
+        that of the ``others``, the ``gap`` between them; the ``difference`` that is left when
+        class and size are held fixed, with its 95% interval (``low``, ``high``), the number of
+        standard errors (``deviations``), the adjusted ``p`` and the ``comparable`` share of the
+        contrast; and the ``verdict`` (see `judge`).
+    """
+    boxes = model.boxes
+    plain, size_alone = RecallBySize(boxes, "nothing"), RecallBySize(boxes, "size")
+    tables = []
+    for attribute in attributes:
+        codes, groups = boxes.codes(attribute), len(attribute.values)
+        difference, error, comparable = model.differences(codes, groups)
+        gap, gap_error, _ = plain.differences(codes, groups)
+        by_size, _, _ = size_alone.differences(codes, groups)
+        member = codes[:, None] == np.arange(groups)
+        known = member.any(1)
+        number, found = member.sum(0), boxes.found @ member
+        others = known.sum() - number
+        reach = scipy.stats.norm.ppf(1 - LEVEL / 2) * error
+        deviations = difference / error
+        more = (null >= np.abs(deviations)[:, None]).sum(1)
+        table = {
+            "attribute": attribute.name,
+            "group": attribute.values,
+            "boxes": number,
+            "recall": 100 * found / np.maximum(number, 1),
+            "others": 100 * (boxes.found[known].sum() - found) / np.maximum(others, 1),
+            "gap": 100 * gap,
+            "gap_p": 2 * scipy.stats.norm.sf(np.abs(gap / gap_error)),
+            "size_fixed": 100 * by_size,
+            "difference": 100 * difference,
+            "low": 100 * np.maximum(difference - reach, -1),
+            "high": 100 * np.minimum(difference + reach, 1),
+            "deviations": deviations,
+            "p": np.where(np.isnan(deviations), np.nan, (1 + more) / (1 + len(null))),
+            "comparable": comparable,
+        }
+        tables.append(pd.DataFrame(table))
+    table = pd.concat(tables, ignore_index=True)
+    rows = table.to_dict("records")
+    return table.assign(verdict=[judge(row, cut, len(table)) for row in rows])
+
+
+def judge(row: dict, cut: float, rows: int) -> str:
+    """Say what a row of `by_group` shows: `FOUND`, `EXPLAINED`, `UNCLEAR`, `SMALL` or `NO_GAP`.
+
+    A group is worse (or better) if its difference with class and size held fixed passes the cut
+    and is at least one point. Otherwise, class and size explain a significant gap in plain recall
+    if what is left is less than half of it and its 95% interval holds zero, or if it has the
+    other sign.
+    """
+    if abs(row["deviations"]) > cut:
+        return FOUND if abs(row["difference"]) >= 100 * SMALLEST_EFFECT else SMALL
+    significant = row["gap_p"] * rows <= LEVEL and abs(row["gap"]) >= 100 * SMALLEST_EFFECT
+    if not significant:
+        return NO_GAP if np.isfinite(row["gap"]) else TOO_FEW
+    if row["difference"] * row["gap"] < 0:
+        return EXPLAINED
+    near_zero = abs(row["deviations"]) < scipy.stats.norm.ppf(1 - LEVEL / 2)
+    if near_zero and abs(row["difference"]) < abs(row["gap"]) / 2:
+        return EXPLAINED
+    return UNCLEAR
+
+
+def within_size(boxes: Boxes, attributes: Sequence[Attribute]) -> pd.DataFrame:
+    """Recall of each group among boxes of about the same size, of all classes pooled.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each attribute, group and fifth of the boxes by size: ``side`` (the range of
+        the root of the area, pixels), ``boxes`` and ``recall`` in percent, NaN without boxes.
+    """
+    side = np.sqrt(boxes.area)
+    edges = np.unique(np.quantile(side, np.linspace(0, 1, SIZE_BINS + 1)))
+    if len(edges) < 2:
+        edges = np.array([edges[0], edges[0] + 1])
+    inner = edges[1:-1]
+    bins = np.searchsorted(inner, side, side="right")
+    names = [f"{low:.3g} to {high:.3g}" for low, high in pairwise(edges)]
+    rows = []
+    for attribute in attributes:
+        codes = boxes.codes(attribute)
+        for code, group in enumerate(attribute.values):
+            for place, name in enumerate(names):
+                found = boxes.found[(codes == code) & (bins == place)]
+                recall = 100 * found.mean() if len(found) else np.nan
+                rows.append((attribute.name, group, name, len(found), recall))
+    return pd.DataFrame(rows, columns=["attribute", "group", "side", "boxes", "recall"])
+
+
+def size_table(within: pd.DataFrame) -> pd.DataFrame:
+    """The table of `within_size` as it is printed: a row per group, a column per size."""
+    texts = within["recall"].map("{:.0f}%".format) + within["boxes"].map(" of {:,}".format)
+    texts = texts.where(within["boxes"] > 0, "–")
+    wide = within.assign(text=texts).pivot_table(
+        "text", ["attribute", "group"], "side", aggfunc="first", sort=False
+    )
+    return wide.add_suffix(" px").reset_index().rename_axis(columns=None)
+
+
+def sentence(row: dict) -> str:
+    """Say in words what a row of `by_group` shows."""
+    place = f"where {row['attribute']} is {row['group']}"
+    recalls = f"{row['recall']:.0f}% of the boxes are found, against {row['others']:.0f}% elsewhere"
+    held = f"{row['difference']:+.1f} points (95% CI {row['low']:+.1f} to {row['high']:+.1f})"
+    p = f"adjusted p = {row['p']:.3f}"
+    at_the_same = "at the same class and size of the boxes, the difference is"
+    if row["verdict"] == FOUND:
+        worse = "Worse" if row["difference"] < 0 else "Better"
+        same_sign = row["gap"] * row["difference"] > 0
+        if same_sign and abs(row["difference"]) < abs(row["gap"]):
+            return (
+                f"{worse} {place}: {recalls}. At the same class and size of the boxes, "
+                f"{abs(row['difference']):.0f} of these {abs(row['gap']):.0f} points remain ({p})."
+            )
+        return f"{worse} {place}: {recalls}; {at_the_same} {held}, {p}."
+    start = f"{place[0].upper()}{place[1:]}, {recalls}"
+    if row["verdict"] == EXPLAINED:
+        alone = abs(row["size_fixed"]) < abs(row["gap"]) / 2
+        causes = "box size explains" if alone else "class and size of the boxes explain"
+        return f"{start}, but {causes} this gap: {at_the_same} {held}, not significant."
+    if row["verdict"] == UNCLEAR:
+        if np.isnan(row["difference"]):
+            return (
+                f"{start}. The groups share too few boxes of the same class and size to say "
+                "whether the detector is worse there."
+            )
+        return (
+            f"{start}. Whether class and size of the boxes explain this gap is open: "
+            f"{at_the_same} {held}, not significant."
+        )
+    return f"{start}; {at_the_same} {held}, {p}."
+
+
+def foremost(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each attribute: its surest finding, a worse group before a better one, or else
+    the group with the widest gap."""
+    rows = []
+    for _, part in table.groupby("attribute", sort=False):
+        found = part[part["verdict"] == FOUND]
+        worse = found[found["difference"] < 0]
+        pick = worse if len(worse) else found
+        if len(pick):
+            rows.append(pick["deviations"].abs().idxmax())
+        elif part["gap"].notna().any():
+            rows.append(part["gap"].idxmin())
+    rank = {FOUND: 0, EXPLAINED: 1, UNCLEAR: 1}
+    first = table.loc[rows]
+    order = first["verdict"].map(lambda verdict: rank.get(verdict, 2))
+    size = -first["deviations"].abs().fillna(0)
+    return (
+        first.assign(order=order, size=size)
+        .sort_values(["order", "size"], kind="stable")
+        .drop(columns=["order", "size"])
+    )
+
+
+def would_be_found(table: pd.DataFrame, cut: float) -> float:
+    """The difference of recall (points) that is detected in four of five cases in the group that
+    is compared least precisely."""
+    error = (table["difference"] / table["deviations"]).abs().max()
+    return float((cut + scipy.stats.norm.ppf(0.8)) * error)
+
+
+def printed(table: pd.DataFrame) -> pd.DataFrame:
+    """The table of `by_group` as a report prints it."""
+
+    def difference(row: pd.Series) -> str:
+        if np.isnan(row["difference"]):
+            return "–"
+        return f"{row['difference']:+.1f} ({row['low']:+.1f} to {row['high']:+.1f})"
+
+    columns = {
+        "attribute": table["attribute"],
+        "group": table["group"],
+        "boxes": table["boxes"],
+        "recall (%)": table["recall"].round(1),
+        "recall elsewhere (%)": table["others"].round(1),
+        "difference at the same class and size (95% CI)": table.apply(difference, axis=1),
+        "adjusted p": table["p"].map("{:.3f}".format).replace("nan", "–"),
+        "verdict": table["verdict"],
+    }
+    return pd.DataFrame(columns)
+
+
+def title(first: pd.DataFrame, attribute: str) -> str:
+    """The title of the figure of recall by size: what the first row of `foremost` shows."""
+    rows = first[first["attribute"] == attribute].to_dict("records")
+    if not rows:
+        return f"Recall of all classes pooled by box size and {attribute}"
+    [row] = rows
+    place = f"{row['attribute']} {row['group']}"
+    if row["verdict"] == FOUND:
+        more = "lower" if row["difference"] < 0 else "higher"
+        return f"At the same class and size, recall is {more} for {place}"
+    if row["verdict"] == EXPLAINED:
+        return f"At the same class and size, recall of {place} is about that of the others"
+    return f"Recall of all classes pooled by box size and {attribute}"

@@ -1,0 +1,78 @@
+"""Gaps in average precision with the size of the boxes held fixed."""
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.stats
+
+from helpers.icon2.attributes import Attribute
+from helpers.icon2.average_precision import Curves, Options
+from helpers.icon2.matching import ClassMatches
+
+STRATUM = 10  # boxes of neighbouring sizes that are weighted together
+
+
+def gap(
+    of_class: ClassMatches,
+    attribute: Attribute,
+    lowest: str,
+    highest: str,
+    area: np.ndarray,
+    weights: np.ndarray,
+    options: Options,
+) -> np.ndarray:
+    """AP of one group minus that of another, as if their boxes had the same sizes.
+
+    The boxes of both groups are divided into strata of about ten of neighbouring sizes. Each box
+    counts as much as the other group's share of its stratum (Mantel-Haenszel weights), so that
+    both groups have the same weight in every stratum.
+
+    Parameters
+    ----------
+    of_class : ClassMatches
+        The matches of one class.
+    attribute : Attribute
+        With the values `lowest` and `highest`.
+    area : array of shape (n boxes of all classes,)
+        In square pixels.
+    weights : array of shape (1 + resamples, n images)
+        How often each image counts, the sample itself first.
+    options : Options
+        How average precision is computed.
+
+    Returns
+    -------
+    array of shape (1 + resamples,)
+        From -1 to 1; NaN where no stratum has boxes of both groups.
+    """
+    low, high = attribute.values.index(lowest), attribute.values.index(highest)
+    codes = np.select([attribute.codes == low, attribute.codes == high], [0, 1], -1)
+    pair = replace(attribute, values=(lowest, highest), codes=codes)
+    box_weights = _box_weights(of_class, pair, area[of_class.box_row])
+    if not box_weights.any():
+        return np.full(len(weights), np.nan)
+    curves = Curves(of_class, [pair], options)
+    ap = [curves.mean(one, curves.positives(one), box_weights=box_weights) for one in weights]
+    return np.array([of_pair[1] - of_pair[0] for of_pair in ap])
+
+
+def _box_weights(of_class: ClassMatches, pair: Attribute, area: np.ndarray) -> np.ndarray:
+    """The other group's share of the boxes of about the same size, 0 for all other boxes."""
+    codes = np.where(of_class.box_ignored, -1, of_class.codes(pair))
+    rows = np.flatnonzero(codes >= 0)
+    rows = rows[np.argsort(area[rows], kind="stable")]
+    number = max(1, round(len(rows) / STRATUM))
+    stratum = np.arange(len(rows)) * number // max(len(rows), 1)
+    counts = np.zeros((number, 2))
+    np.add.at(counts, (stratum, codes[rows]), 1)
+    weight = np.zeros(len(codes))
+    weight[rows] = counts[stratum, 1 - codes[rows]] / counts.sum(1)[stratum]
+    return weight
+
+
+def p_value(left: np.ndarray) -> float:
+    """One-sided p of a gap above zero, by the spread of its resamples (row 1 and further)."""
+    known = left[1:][np.isfinite(left[1:])]
+    if not np.isfinite(left[0]) or len(known) < 3:
+        return np.nan
+    return float(scipy.stats.norm.sf(left[0] / max(known.std(ddof=1), 1e-12)))

@@ -1,0 +1,340 @@
+"""Labels and detections that look right and are not: read rightly, or with a sentence."""
+
+import json
+
+import numpy as np
+import pytest
+
+from helpers.icon2 import brought, detector_audit, match
+from helpers.icon2.brought import DetectionDataError
+from helpers.icon2.detector_findings import too_low
+
+SIDES = (20, 60, 140)  # small, medium and large boxes
+
+
+def perfect(n_images=12, per_image=3, ids=None):
+    """Labels in which a detector found every box, exactly; images are called 000000.jpg, ..."""
+    ids = list(range(1, n_images + 1)) if ids is None else ids
+    images, annotations, results = [], [], []
+    for number, image in enumerate(ids):
+        images.append(
+            {
+                "id": image,
+                "file_name": f"{number:06}.jpg",
+                "width": 640,
+                "height": 480,
+                "light": "night" if number % 2 else "day",
+            }
+        )
+        for place in range(per_image):
+            side = SIDES[(place + number) % 3]
+            box = [10 + 200 * place + number, 20 + 3 * number, side, side + 10]
+            if per_image == 1:  # each image has its box in a place of its own
+                box[:2] = 10 + 150 * (number % 4), 10 + 155 * (number // 4)
+            of_box = {"image_id": image, "category_id": 1 + (place + number) % 2, "bbox": box}
+            area = box[2] * box[3]
+            annotations.append(of_box | {"id": len(annotations) + 1, "iscrowd": 0, "area": area})
+            results.append(of_box | {"score": 0.5 + len(results) / 1000})
+    categories = [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}]
+    return {"images": images, "annotations": annotations, "categories": categories}, results
+
+
+def read(folder, labels, results, about=None):
+    paths = [folder / "labels.json", folder / "found.json"]
+    for path, content in zip(paths, (labels, results), strict=True):
+        path.write_text(json.dumps(content))
+    if about is not None:
+        (folder / "about.csv").write_text(about)
+        paths.append(folder / "about.csv")
+    return brought.brought(*paths)
+
+
+def ap(frames, of="all"):
+    return detector_audit.like_coco(frames)[of]
+
+
+def moved_ids(by_name):
+    """Results whose image ids are the numbers in file names, where the labels number otherwise."""
+    ids = [5, 3, 8, 1, 11, 2, 7, 10, 4, 9, 6, 0]
+    labels, results = perfect(per_image=1, ids=ids)
+    names = {one["id"]: one["file_name"] for one in labels["images"]}
+    moved = []
+    for one in results:
+        name = names[one["image_id"]]
+        more = {"file_name": name} if by_name else {}
+        moved.append(one | {"image_id": int(name[:6])} | more)
+    return labels, moved
+
+
+def test_plain_files_have_no_warning(tmp_path):
+    frames = read(tmp_path, *perfect())
+    assert ap(frames) == 1 and frames.warnings == ()
+
+
+def test_results_are_paired_by_file_name_where_ids_disagree(tmp_path):
+    frames = read(tmp_path, *moved_ids(by_name=True))
+    assert ap(frames) == 1
+    [warning] = frames.warnings
+    assert "'image_id' and 'file_name' of found.json disagree" in warning
+    assert "Images were paired by file name." in warning
+
+
+def test_results_whose_file_names_are_not_in_the_labels_are_refused(tmp_path):
+    labels, results = moved_ids(by_name=True)
+    results[0]["file_name"] = "elsewhere.jpg"
+    with pytest.raises(DetectionDataError, match="cannot be paired by file name, since 1 det"):
+        read(tmp_path, labels, results)
+
+
+def test_a_file_name_that_agrees_with_the_id_changes_nothing(tmp_path):
+    labels, results = perfect()
+    named = [one | {"file_name": f"{one['image_id'] - 1:06}.jpg"} for one in results]
+    frames = read(tmp_path, labels, named)
+    assert ap(frames) == 1 and frames.warnings == ()
+
+
+def test_ids_that_are_the_digits_of_file_names_are_refused(tmp_path):
+    told = "seem to be the digits of file names.*Paired by id, .*%.*by the digits.*100%"
+    with pytest.raises(DetectionDataError, match=told):
+        read(tmp_path, *moved_ids(by_name=False))
+
+
+def test_ids_may_be_file_names_without_their_ending(tmp_path):
+    labels, results = perfect()
+    stems = [one | {"image_id": f"{one['image_id'] - 1:06}"} for one in results]
+    labels["images"] = [one | {"id": 100 + one["id"]} for one in labels["images"]]
+    for one in labels["annotations"]:
+        one["image_id"] += 100
+    assert ap(read(tmp_path, labels, stems)) == 1
+
+
+def test_ids_may_begin_with_zero(tmp_path):
+    labels, results = perfect(ids=range(12))
+    for number, one in enumerate(labels["annotations"]):
+        one["id"] = number
+    assert ap(read(tmp_path, labels, results)) == 1
+
+
+@pytest.mark.parametrize("mark", [1, True, "true"])
+def test_boxes_to_ignore_need_not_be_found(tmp_path, mark):
+    labels, results = perfect()
+    for one in labels["annotations"][::3]:
+        one["ignore"] = mark
+    found = [one for number, one in enumerate(results) if number % 3]
+    frames = read(tmp_path, labels, found)
+    assert ap(frames) == 1 and frames.boxes["ignore"].sum() == 12
+    [warning] = frames.warnings
+    assert warning.startswith("12 of 36 boxes of labels.json carry 'ignore': 1.")
+
+
+def test_a_detection_on_a_box_to_ignore_is_no_false_positive(tmp_path):
+    labels, results = perfect()
+    for one in labels["annotations"][::3]:
+        one["ignore"] = 1
+    assert ap(read(tmp_path, labels, results)) == 1
+
+
+def test_ignore_that_is_neither_true_nor_false_is_refused(tmp_path):
+    labels, results = perfect()
+    labels["annotations"][0]["ignore"] = "partly"
+    with pytest.raises(DetectionDataError, match="'ignore' is 'partly'; it has to be 0 or 1"):
+        read(tmp_path, labels, results)
+
+
+@pytest.mark.parametrize("area", [1.0, 0.0, 1e7])
+def test_areas_that_do_not_fit_the_boxes_are_replaced(tmp_path, area):
+    labels, results = perfect()
+    for one in labels["annotations"]:
+        one["area"] = area
+    frames = read(tmp_path, labels, results)
+    assert [ap(frames, of) for of in ("small", "medium", "large")] == [1, 1, 1]
+    [warning] = frames.warnings
+    assert "'area' in labels.json does not fit" in warning
+    assert "Width times height was used" in warning
+
+
+def test_areas_of_masks_are_kept(tmp_path):
+    labels, results = perfect()
+    for one in labels["annotations"]:
+        one["area"] = 0.1 * one["bbox"][2] * one["bbox"][3]
+    frames = read(tmp_path, labels, results)
+    assert frames.boxes["area"].sum() == pytest.approx(0.1 * frames.boxes["extent"].sum())
+    assert frames.warnings == ()
+
+
+def test_an_area_may_be_empty(tmp_path):
+    labels, results = perfect()
+    labels["annotations"][0]["area"] = None
+    frames = read(tmp_path, labels, results)
+    assert frames.boxes["area"][0] == frames.boxes["extent"][0]
+
+
+def test_every_object_of_a_crowded_image_can_be_found(tmp_path):
+    labels, results = perfect(4)
+    for number in range(150):
+        box = [2 + 40 * (number % 15), 2 + 40 * (number // 15), 20, 30]
+        of_box = {"image_id": 1, "category_id": 1, "bbox": box}
+        more = {"id": 1000 + number, "iscrowd": 0, "area": 600}
+        labels["annotations"].append(of_box | more)
+        results.append(of_box | {"score": 0.9})
+    labels["annotations"] = [one for one in labels["annotations"] if one["image_id"] != 1 or
+                             one["id"] >= 1000]  # fmt: skip
+    results = [one for one in results if one["image_id"] != 1 or one["score"] == 0.9]
+    frames = read(tmp_path, labels, results)
+    assert ap(frames) == 1
+    [warning] = frames.warnings
+    assert warning.startswith("The fullest image has 150 boxes of one class.")
+
+
+def test_categories_of_one_name_are_evaluated_apart(tmp_path):
+    labels, results = perfect()
+    labels["categories"][1]["name"] = "cat"
+    frames = read(tmp_path, labels, results)
+    assert set(frames.classes) == {"cat (id 1)", "cat (id 2)"} and ap(frames) == 1
+    assert "have one name: cat (id 1), cat (id 2)" in frames.warnings[0]
+
+
+def test_categories_of_one_name_cannot_be_found_by_name(tmp_path):
+    labels, _ = perfect()
+    labels["categories"][1]["name"] = "cat"
+    (tmp_path / "labels.json").write_text(json.dumps(labels))
+    (tmp_path / "found.csv").write_text(
+        "image,class,x1,y1,x2,y2,score\n000000.jpg,cat,10,20,30,50,.9\n"
+    )
+    with pytest.raises(DetectionDataError, match=r"several categories .* are called 'cat'"):
+        brought.brought(tmp_path / "labels.json", tmp_path / "found.csv")
+
+
+def test_one_category_id_with_two_names_is_refused(tmp_path):
+    labels, results = perfect()
+    labels["categories"].append({"id": 2, "name": "fox"})
+    with pytest.raises(DetectionDataError, match="ids of categories: 2 occurs 2 times"):
+        read(tmp_path, labels, results)
+
+
+def test_detections_of_classes_that_nobody_looked_for_are_left_out(tmp_path):
+    """In federated labels: of image 1 it is known that no dog is there, of image 2 it is not."""
+    labels, results = perfect()
+    of_image = [one for one in labels["annotations"] if one["image_id"] > 2]
+    cats = [one for one in labels["annotations"] if one["image_id"] <= 2]
+    labels["annotations"] = [one | {"category_id": 1} for one in cats] + of_image
+    results = [one | {"category_id": 1} if one["image_id"] <= 2 else one for one in results]
+    for image in labels["images"]:
+        image |= {"neg_category_ids": [], "not_exhaustive_category_ids": []}
+    labels["images"][0]["neg_category_ids"] = [2]
+    false = {"category_id": 2, "bbox": [300, 300, 50, 50], "score": 0.99}
+    unverified = read(tmp_path, labels, [*results, false | {"image_id": 2}])
+    assert ap(unverified) == 1
+    assert "1 of 37 detections are of a class that was not verified" in unverified.warnings[0]
+    verified = read(tmp_path, labels, [*results, false | {"image_id": 1}])
+    assert ap(verified) < 1
+
+
+def test_where_labels_are_not_exhaustive_a_further_detection_is_not_false(tmp_path):
+    labels, results = perfect()
+    false = {"image_id": 1, "category_id": 1, "bbox": [300, 300, 50, 50], "score": 0.99}
+    for image in labels["images"]:
+        image |= {"neg_category_ids": [1, 2], "not_exhaustive_category_ids": []}
+    assert ap(read(tmp_path, labels, [*results, false])) < 1
+    labels["images"][0]["not_exhaustive_category_ids"] = [1]
+    frames = read(tmp_path, labels, [*results, false])
+    assert ap(frames) == 1
+    assert frames.report[0].startswith("12 images, 36 boxes, 37 detections")
+
+
+def test_a_detection_that_is_there_twice_counts_once(tmp_path):
+    labels, results = perfect()
+    frames = read(tmp_path, labels, results + results[:5])
+    assert ap(frames) == 1 and len(frames.detections) == 36
+    assert frames.warnings[0].startswith("5 of 41 detections in found.json are there twice")
+
+
+def test_many_boxes_that_are_there_twice_are_a_warning(tmp_path):
+    labels, results = perfect()
+    copies = [one | {"id": 100 + one["id"]} for one in labels["annotations"][:5]]
+    labels["annotations"] += copies
+    assert read(tmp_path, labels, results).warnings[0].startswith("5 of 41 boxes in labels.json")
+
+
+def test_na_and_none_are_values_like_others(tmp_path):
+    values = ["NA", "None", "null", "nan"]
+    rows = [f"{number:06}.jpg,{values[number % 4]}" for number in range(11)]
+    about = "\n".join(["image,country", *rows, "000011.jpg,"])
+    frames = read(tmp_path, *perfect(), about)
+    assert frames.images["country"].tolist()[:4] == values
+    assert frames.images["country"].isna().sum() == 1, "only an empty field is missing"
+
+
+def test_na_among_many_numbers_is_missing_and_a_note_says_so(tmp_path):
+    rows = [f"{number:06}.jpg,{'NA' if number == 4 else number / 2}" for number in range(12)]
+    frames = read(tmp_path, *perfect(), "\n".join(["image,lux", *rows]))
+    assert frames.images["lux"].dtype == float and np.isnan(frames.images["lux"][4])
+    note = "1 values of 'lux' are words among numbers, such as NA: taken as missing"
+    assert note in frames.report
+
+
+def test_a_class_may_be_called_none_or_na(tmp_path):
+    labels = "image,class,x1,y1,x2,y2\na.jpg,NA,10,20,40,60\na.jpg,None,60,20,90,60\n"
+    found = "image,class,x1,y1,x2,y2,score\na.jpg,NA,10,20,40,60,.5\na.jpg,None,60,20,90,60,.9\n"
+    (tmp_path / "labels.csv").write_text(labels)
+    (tmp_path / "found.csv").write_text(found)
+    frames = brought.brought(tmp_path / "labels.csv", tmp_path / "found.csv")
+    assert frames.classes == ("NA", "None") and ap(frames) == 1
+
+
+def same_names():
+    """Two videos of six frames whose names are the same."""
+    labels, results = perfect()
+    for number, image in enumerate(labels["images"]):
+        image["file_name"] = f"frame{number % 6}.png"
+    return labels, results
+
+
+def test_images_of_one_file_name_are_told_apart_by_id(tmp_path):
+    labels, results = same_names()
+    frames = read(tmp_path, labels, results)
+    assert len(frames.images) == 12 and ap(frames) == 1
+    [warning] = frames.warnings
+    assert "12 of 12 images in labels.json share their file name" in warning
+    assert "'frame0.png' (ids 1 and 7)" in warning
+
+
+def test_attributes_by_a_name_of_several_images_are_refused(tmp_path):
+    about = "image,site\nframe0.png,A\nframe1.png,B\n"
+    with pytest.raises(DetectionDataError, match=r"'frame0\.png' is the name of several labelled"):
+        read(tmp_path, *same_names(), about)
+
+
+def test_attributes_of_images_of_one_name_are_joined_by_id(tmp_path):
+    rows = [f"{number},{'A' if number < 7 else 'B'}" for number in range(1, 13)]
+    frames = read(tmp_path, *same_names(), "\n".join(["image,site", *rows]))
+    assert frames.images["site"].tolist() == ["A"] * 6 + ["B"] * 6
+
+
+def test_detections_by_a_name_of_several_images_are_refused(tmp_path):
+    (tmp_path / "labels.json").write_text(json.dumps(same_names()[0]))
+    (tmp_path / "found.csv").write_text(
+        "image,class,x1,y1,x2,y2,score\nframe0.png,cat,10,20,30,50,.9\n"
+    )
+    with pytest.raises(DetectionDataError, match="several labelled images are called 'frame0"):
+        brought.brought(tmp_path / "labels.json", tmp_path / "found.csv")
+
+
+def test_classes_that_are_shifted_by_one_are_noticed_with_few_boxes_each(tmp_path):
+    labels, results = perfect(20)
+    kinds = range(1, 16)
+    labels["categories"] = [{"id": kind, "name": f"k{kind}"} for kind in kinds]
+    for number, (box, result) in enumerate(zip(labels["annotations"], results, strict=True)):
+        box["category_id"] = 1 + number % 15
+        result["category_id"] = number % 15
+    frames = read(tmp_path, labels, results)
+    told = detector_audit.mistaken(frames, match(frames))
+    assert list(told) == [detector_audit.ALL_POOLED], "no class has 30 boxes"
+
+
+def test_a_detector_that_finds_almost_nothing_is_not_compared(tmp_path):
+    labels, results = perfect()
+    away = [one | {"bbox": [300, 400, 9, 9 + number]} for number, one in enumerate(results)]
+    [told] = too_low(detector_audit.like_coco(read(tmp_path, labels, away)))
+    assert told.startswith("The detector finds almost nothing") and "No groups are" in told
+    assert too_low(detector_audit.like_coco(read(tmp_path, labels, results))) == []
