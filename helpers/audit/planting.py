@@ -2,10 +2,9 @@
 
 # %% auto #0
 __all__ = ['RECIPES', 'NO_SPREAD', 'CHANGED', 'DOSES', 'of_classes', 'finite', 'framed', 'dealt', 'by_adam', 'head', 'sharpness',
-           'others', 'noise_for', 'Linear', 'by_other_classes', 'less_others', 'centred', 'predicted_shares',
-           'prediction_change', 'Contexts', 'halves', 'deviation', 'Calibration', 'chance', 'named', 'planted_pairs',
-           'trained_heads', 'scores', 'calibrate', 'sharp_enough', 'equivalent_dose', 'flagged', 'power',
-           'false_positives']
+           'others', 'noise_for', 'Linear', 'by_other_classes', 'less_others', 'centred', 'prediction_change',
+           'Contexts', 'halves', 'deviation', 'Calibration', 'chance', 'named', 'planted_pairs', 'trained_heads',
+           'scores', 'calibrate', 'sharp_enough', 'equivalent_dose', 'flagged', 'power', 'false_positives']
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-of-classes
 from collections.abc import Iterator
@@ -187,48 +186,27 @@ def centred(logits) -> np.ndarray:
     return logits - logits.mean(-1, keepdims=True)
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-effect
-CHANGED = 0.05  # the least share of photographs whose prediction must change
+CHANGED = 0.01  # the least share of photographs whose prediction must change
 
 
-def predicted_shares(predictions, y) -> np.ndarray:
-    """Shares of photographs that are predicted to be a class, by context.
-
-    Parameters
-    ----------
-    predictions : ndarray of int, shape (n, K)
-        The predicted class of each photograph in each context.
-    y : ndarray of int, shape (n,)
-        The class of each photograph. Every class occurs.
-
-    Returns
-    -------
-    ndarray of float, shape (2, classes, K)
-        First of the photographs of all other classes, then of the class's own photographs.
-    """
-    shares = []
-    for c in np.unique(y):
-        predicted = predictions == c
-        shares.append([predicted[y != c].mean(0), predicted[y == c].mean(0)])
-    return np.stack(shares, 1)
-
-
-def prediction_change(predictions, y) -> np.ndarray:
+def prediction_change(predictions, classes) -> np.ndarray:
     """By how much more photographs are predicted to be a class in a context than in the others.
 
     Parameters
     ----------
     predictions : ndarray of int, shape (n, K)
         The predicted class of each photograph in each context.
-    y : ndarray of int, shape (n,)
-        The class of each photograph. Every class occurs.
+    classes : int
+        The number of classes.
 
     Returns
     -------
     ndarray of float, shape (classes, K)
-        The difference of shares between the context and the mean of the others: of photographs of
-        other classes, or of the class's own photographs, whichever is larger.
+        The share of photographs that are predicted to be the class in the context, minus the mean
+        of these shares in the other contexts.
     """
-    return less_others(predicted_shares(predictions, y), -1).max(0)
+    shares = np.stack([(predictions == c).mean(0) for c in range(classes)])
+    return less_others(shares, -1)
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-contexts
 @dataclass(frozen=True)
@@ -256,7 +234,8 @@ class Contexts:
 
     def effect(self, answer, who):
         """How predictions depend on contexts, (classes, K): see `prediction_change`."""
-        return prediction_change(answer(self.ask[who]).argmax(-1), self.y[who])
+        logits = answer(self.ask[who])
+        return prediction_change(logits.argmax(-1), logits.shape[-1])
 
     def plan(self, number, classes):
         """The context of each class in the calibrating head of this number."""
@@ -344,12 +323,14 @@ def trained_heads(suspects, fit, of, doses, rng, own=None) -> Iterator[tuple]:
 
 
 def scores(suspects, fit, trained_on, asked_of, doses, rng) -> tuple[np.ndarray, ...]:
-    """Scores of such heads, asked of some photographs, (heads, methods, classes, K); their effects,
-    (heads, classes, K); and the plans, (heads, classes)."""
+    """Scores of such heads, asked of some photographs, (heads, methods, classes, K); their effects
+    on those of them that they were not trained on, (heads, classes, K), for predictions of others
+    rarely change; and the plans, (heads, classes)."""
     scored, effects, plans = [], [], []
-    for answer, _, plan in trained_heads(suspects, fit, trained_on, doses, rng):
+    for answer, rest, plan in trained_heads(suspects, fit, trained_on, doses, rng):
         scored.append(suspects.score(answer, asked_of))
-        effects.append(suspects.effect(answer, asked_of))
+        unseen = np.intersect1d(asked_of, rest)
+        effects.append(suspects.effect(answer, unseen if len(unseen) else asked_of))
         plans.append(plan)
     return np.stack(scored), np.stack(effects), np.stack(plans)
 
