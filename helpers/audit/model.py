@@ -276,17 +276,15 @@ def _outputs_by_name(network: Network) -> dict[str, list[int]]:
 
 
 def _refuse_shared(lines: list[tuple]) -> None:
-    """Refuse an output that stands for two classes: then these cannot be told apart."""
+    """Refuse two classes that the same outputs stand for: these cannot be told apart."""
     class_of = {}
     for name, outputs, _ in lines:
-        for number in outputs:
-            if number in class_of:
-                raise ValueError(
-                    f"classes: output {number} stands for both {class_of[number]} and {name}. "
-                    "Each output can stand for one class only. Correct the table, or leave one "
-                    "class out."
-                )
-            class_of[number] = name
+        other = class_of.setdefault(frozenset(outputs), name)
+        if outputs and other != name:
+            raise ValueError(
+                f"classes: the same outputs ({listed(outputs)}) stand for both {other} and {name}. "
+                "Then these two cannot be told apart. Correct the table, or leave one class out."
+            )
 
 
 def unmatched(table: pd.DataFrame, network: Network, folder: Path) -> None:

@@ -206,7 +206,7 @@ def prediction_change(predictions, classes) -> np.ndarray:
         of these shares in the other contexts.
     """
     shares = np.stack([(predictions == c).mean(0) for c in range(classes)])
-    return less_others(shares, -1)
+    return less_others(shares, -1).round(9)  # so that ten of a thousand are 0.01
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-contexts
 @dataclass(frozen=True)

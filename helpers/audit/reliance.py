@@ -140,7 +140,7 @@ def judge(calibration, score, predictions, classes, contexts, corrected=True) ->
     count = len(predictions)
     rows = []
     for c, k in np.ndindex(z.shape):
-        predicted = int((predictions[:, k] == c).sum())
+        predicted = (predictions == c).sum(0)
         verdict = NOT_FOUND
         if z[c, k] > calibration.cut_of_most:
             verdict = SCORE_ONLY
@@ -155,8 +155,8 @@ def judge(calibration, score, predictions, classes, contexts, corrected=True) ->
                 "threshold": calibration.cut_of_most,
                 "p": p[c, k],
                 "photographs": count,
-                "predicted": predicted,
-                "elsewhere": predicted - change[c, k] * count,
+                "predicted": predicted[k],
+                "elsewhere": np.delete(predicted, k).mean(),
                 "change": change[c, k],
                 "dose": dose[c, k],
                 "low": low[c, k],
