@@ -210,11 +210,14 @@ def headline(name: str, pairs: pd.DataFrame, found: dict[float, float]) -> str:
             f"{name} may rely on {_enumerated(may_rely)}. By chance about {chance:.1f} of "
             f"{len(pairs)} pairs exceed the threshold."
         )
-    return (
+    text = (
         f"{name}: no reliance on a context was detected among {len(pairs)} pairs. A bias of "
         f"strength 0.5 would have been detected with chance {found[0.5]:.0%}, one of strength 1 "
         f"with chance {found[1.0]:.0%}."
     )
+    if only := int((pairs["verdict"] == SCORE_ONLY).sum()):
+        text += f" Pairs with a high score but without changed predictions: {only}."
+    return text
 
 
 def _enumerated(pairs: pd.DataFrame) -> str:
