@@ -152,7 +152,7 @@ def judge(calibration, score, predictions, classes, contexts, corrected=True) ->
                 "context": contexts[k],
                 "verdict": verdict,
                 "z": z[c, k],
-                "threshold": calibration.cut_of_most,
+                "threshold": float(calibration.cut_of_most),
                 "p": p[c, k],
                 "photographs": count,
                 "predicted": predicted[k],
