@@ -12,7 +12,7 @@
 #   make sweep       every method in many worlds at five doses of planted bias -> outputs/sweep/
 #   make audit TABLE=predictions.csv   your own predictions -> outputs/audit/predictions/page.html
 #   make audit-table                   the same of a made-up table, with the truth at its end
-#   make audit MODEL=resnet18 IMAGES=photos/ [CONTEXTS=places/] [WEIGHTS=mine.pt START=before.pt]   your own network
+#   make audit MODEL=resnet18 IMAGES=photos/ CONTEXTS=places/ [WEIGHTS=mine.pt START=before.pt]   your own network
 #   make audit-model                   the same of a network of the drawn world
 #   make audit LABELS=labels.json PREDICTIONS=found.json [ATTRIBUTES=boxes.csv]   your own detector
 #   make audit-detector                the same of a detector of drawn streets
@@ -138,7 +138,7 @@ option = $(if $(strip $(2)),--$(1) $(call quoted,$(2)))
 audit: $(READY)
 	@visual-bias audit $(call option,table,$(TABLE)) $(call option,model,$(MODEL)) $(call option,images,$(IMAGES)) \
 	  $(call option,contexts,$(CONTEXTS)) $(call option,weights,$(WEIGHTS)) $(call option,groups,$(GROUPS)) \
-	  $(call option,start,$(START)) $(call option,classes,$(CLASSES)) $(call option,labels,$(LABELS)) $(call option,predictions,$(PREDICTIONS)) $(call option,attributes,$(ATTRIBUTES)) $(ASK)
+	  $(call option,start,$(START)) $(call option,trained,$(TRAINED)) $(call option,classes,$(CLASSES)) $(call option,labels,$(LABELS)) $(call option,predictions,$(PREDICTIONS)) $(call option,attributes,$(ATTRIBUTES)) $(ASK)
 
 audit-model audit-detector audit-table: audit-%: $(READY)
 	@visual-bias audit --sample $* $(ASK)

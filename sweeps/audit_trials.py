@@ -1,8 +1,8 @@
 """Does the audit of a model find what is planted? ``python -m sweeps.audit_trials FILE``
 
-Readers' heads on other photographs than the audit's, with contexts or a mark planted at doses, in
-drawn worlds and, where their folder is given, in partitions of photographs. The audit was developed
-on seeds below 1000, and earlier ones were tried on 1000 to 6029: none of them is in the table.
+Users' heads on other photographs than the audit's, with contexts planted at doses, in drawn worlds
+and, where their folder is given, in partitions of photographs. The audit was developed on seeds
+below 1000, and earlier ones were tried on 1000 to 6029: none of them is in the table.
 """
 
 import json
@@ -30,9 +30,9 @@ OF_PHOTOGRAPHS = {"photographs": None, "weights": None}  # objects/ and contexts
 
 
 def kept(network, images, y, contexts, seed: int, own=None) -> dict[str, np.ndarray]:
-    """What the last layer (or an `own` part's first) sees of photographs: as they are, marked, and
-    framed by an image of each part of each context, (N, K, PARTS, D); of contexts alone, (K, PARTS,
-    m, D)."""
+    """What the last layer (or an `own` part's first) sees of photographs: as they are, and framed
+    by an image of each part of each context, (N, K, PARTS, D); of contexts alone, (K, PARTS, m,
+    D)."""
     rng = np.random.default_rng(seed)
 
     def features(some) -> np.ndarray:
@@ -47,9 +47,12 @@ def kept(network, images, y, contexts, seed: int, own=None) -> dict[str, np.ndar
         [features(of[part[:6]]) for part in np.array_split(np.arange(len(of)), PARTS)]
         for of in contexts
     ]
-    marks = [features(planting.marked(images, kind)) for kind in planting.MARKS]
-    features_of = {"y": y, "plain": features(images), "marked": np.stack(marks, 1)}
-    return features_of | {"framed": np.moveaxis(np.stack(framed), 2, 0), "alone": np.array(alone)}
+    return {
+        "y": y,
+        "plain": features(images),
+        "framed": np.moveaxis(np.stack(framed), 2, 0),
+        "alone": np.array(alone),
+    }
 
 
 def read(path: Path) -> torch.Tensor:
@@ -75,9 +78,17 @@ def world(seed: int) -> dict[str, np.ndarray]:
     return kept(network, images, y, [*model.scenes(seed).values()], seed)
 
 
-def partition(of: dict, rng) -> tuple[dict, dict, dict]:
-    """The suspects of an audit by kind; those of its reader's head, which has other photographs;
-    and those of a head that has the audit's own (any context is planted with others than ask)."""
+@dataclass(frozen=True)
+class Half:
+    """Some photographs: their contexts as an audit asks them, and the features as they are."""
+
+    contexts: planting.Contexts
+    plain: np.ndarray
+
+
+def partition(of: dict, rng) -> tuple[Half, Half, Half]:
+    """The audit's photographs; those of a user's head, which are others; and those of a head that
+    has the audit's own."""
     y, every = of["y"], np.arange(len(of["y"]))
     order = [rng.permutation(np.flatnonzero(y == c)) for c in np.unique(y)]
     mine, other = (np.concatenate([o[s] for o in order]) for s in np.split(every[:EACH], [AUDITED]))
@@ -87,19 +98,14 @@ def partition(of: dict, rng) -> tuple[dict, dict, dict]:
     alone = of["alone"][:, parts[2:]].reshape(len(of["alone"]), -1, *of["alone"].shape[3:])
     every_plant = of["framed"][:, :, parts[:2]]
 
-    def suspects(who, planted, framed) -> dict:
-        contexts = planting.Contexts(y[who], planted[who], ask[who], alone)
-        which = np.random.default_rng(len(who)).integers(framed.shape[1], size=len(y))
-        marked = np.concatenate([of["marked"], framed[every, which][:, None]], 1)[who]
-        return {"context": contexts, "mark": planting.Marks(y[who], of["plain"][who], marked)}
+    def half(who, planted) -> Half:
+        return Half(planting.Contexts(y[who], planted[who], ask[who], alone), of["plain"][who])
 
-    readers = ((who, every_plant, plant[:, :, 0]) for who in (other, mine))
-    return suspects(mine, plant, ask), *(suspects(*one) for one in readers)
+    return half(mine, plant), half(other, every_plant), half(mine, every_plant)
 
 
 CELLS = [  # kind, dose, whose photographs the reader's head has
     *(("context", dose, "others") for dose in (0, 0.5, 0.75, 1)), ("context", 1, "the audit's"),
-    *(("mark", dose, "others") for dose in (0, 0.5, 1)),
     ("plain", 0, "others"), ("plain", 0, "the audit's"),
 ]  # fmt: skip
 
@@ -165,52 +171,83 @@ def readers(of: dict, features: dict, seed: int, heads: Heads) -> list[dict]:
     rng, rows, known = np.random.default_rng(seed), [], {}
     audit, others, own_photographs = partition(of, rng)
     before, *_ = partition(features, np.random.default_rng(seed))
-    plain, classes = audit["mark"], of["y"].max() + 1
-    fit = heads.fit(plain.y, before["mark"].plain)
+    y, classes = audit.contexts.y, of["y"].max() + 1
+    fit = heads.fit(y, before.plain)
 
-    def calibration_for(which: str, answer: Callable) -> planting.Calibration:
+    def calibration_for(answer: Callable) -> planting.Calibration:
         limit = np.inf
         if heads.train is not linear:
-            sharp = planting.sharpness(answer(plain.plain), plain.y)
-            limit = planting.sharp_enough(before[which], fit, sharp, seed)
-        if (which, limit) not in known:
+            sharp = planting.sharpness(answer(audit.plain), y)
+            limit = planting.sharp_enough(before.contexts, fit, sharp, seed)
+        if limit not in known:
             mine = replace(fit, limit=limit)
-            known[which, limit] = planting.calibrate(before[which], mine, seed, **heads.counts)
-        return known[which, limit]
+            known[limit] = planting.calibrate(before.contexts, mine, seed, **heads.counts)
+        return known[limit]
 
+    everyone = np.arange(len(y))
     for kind, dose, whose in heads.cells:
-        which = "context" if kind == "plain" else kind
-        seen = {"others": others}.get(whose, own_photographs)["mark" if kind == "plain" else kind]
-        who, everyone = np.arange(len(seen.y)), np.arange(len(plain.y))
-        for recipe in heads.recipes * (4 if dose and kind == "mark" and not heads.part else 1):
-            own = np.full(classes, -1)
-            if dose and kind == "context":
-                own = rng.permutation(classes)
-            elif dose:
-                own[rng.integers(classes)] = rng.integers(plain.marked.shape[1])
-            x = seen.train(who, own, dose, rng)
-            answer = heads.train(x, seen.y, classes, recipe, rng)
-            calibration = calibration_for(which, answer)
-            promised = planting.power(calibration).get(dose)
-            score = audit[which].score(answer, everyone)
-            z = calibration.most(score)
-            planted = own[:, None] == np.arange(z.shape[1])
-            rest = ~planted if kind == "context" else ~planted & (own < 0)[:, None]
-            pair = z > calibration.cut_of_most
-            page = planting.named(planting.chance(calibration, calibration.z(score)))
+        seen = others if whose == "others" else own_photographs
+        seen_y = seen.contexts.y
+        for recipe in heads.recipes:
+            own = rng.permutation(classes) if dose else np.full(classes, -1)
+            x = seen.plain
+            if kind == "context":
+                x = seen.contexts.train(np.arange(len(seen_y)), own, dose, rng)
+            answer = heads.train(x, seen_y, classes, recipe, rng)
+            calibration = calibration_for(answer)
+            score = audit.contexts.score(answer, everyone)
+            z = calibration.z(score)
+            planted = own[:, None] == np.arange(z.shape[2])
+            pair = calibration.most(score) > calibration.cut_of_most
+            page = planting.named(planting.chance(calibration, z))
             equivalent = planting.equivalent_dose(calibration, score)[0]
             row = {"seed": seed, "kind": kind, "dose": dose, "photographs": whose}
-            row |= {"recipe": str(recipe), "unplanted pairs flagged": pair[rest].mean()}
-            row |= {"unplanted pairs named": page[rest].mean(), "exactly": (page == planted).all()}
-            row["equivalent dose"] = equivalent[planted if dose else rest].mean()
+            row["recipe"] = str(recipe)
+            row["unplanted pairs flagged"] = pair[~planted].mean()
+            row["unplanted pairs named"] = page[~planted].mean()
+            row["exactly"] = (page == planted).all()
+            row["equivalent dose"] = equivalent[planted if dose else ~planted].mean()
             if dose:
-                row |= {"found": pair[planted].mean(), "found on the page": page[planted].mean()}
-                row["promised"] = np.nan if promised is None else promised.mean()
-            if kind == "mark":
-                row["mark"] = [*planting.MARKS, planting.ANY][own.max()] if dose else ""
+                row["found"] = pair[planted].mean()
+                row["found on the page"] = page[planted].mean()
+                row["promised"] = beyond_the_cut(calibration).get(dose, np.nan)
             row["flagged"] = json.dumps(np.argwhere(pair).tolist() if kind == "plain" else [])
+            if heads.train is linear:
+                changes = audit.contexts.effect(answer, everyone) >= planting.CHANGED
+                row |= with_an_effect(calibration, pair & changes, page & changes, planted, dose)
             rows.append(row)
     return rows
+
+
+def beyond_the_cut(calibration: planting.Calibration) -> dict[float, float]:
+    """By dose the share of the calibration's own planted pairs that pass the cut for one pair."""
+    shares = {}
+    for number, dose in enumerate(planting.DOSES):
+        passed = calibration.most(calibration.planted[number]) > calibration.cut_of_most
+        found, *_ = planting.planted_pairs(passed, calibration.plans[number])
+        shares[dose] = found.mean()
+    return shares
+
+
+def with_an_effect(calibration, pair, page, planted, dose: float) -> dict[str, float]:
+    """What an audit reports, which asks for an effect as well: shares of the planted pairs that are
+    reported, by themselves or on the page, and of the others; and what was promised."""
+    row = {
+        "unplanted pairs reported": pair[~planted].mean(),
+        "unplanted pairs reported on the page": page[~planted].mean(),
+    }
+    if dose:
+        row["reported"] = pair[planted].mean()
+        row["reported on the page"] = page[planted].mean()
+        promised = planting.power(calibration).get(dose)
+        row["promised to be reported"] = np.nan if promised is None else promised.mean()
+    return row
+
+
+SHARES = (
+    "unplanted pairs flagged", "exactly", "found", "found on the page", "unplanted pairs reported",
+    "unplanted pairs reported on the page", "reported", "reported on the page",
+)  # fmt: skip
 
 
 def summary(about: dict, rows: pd.DataFrame) -> pd.DataFrame:
@@ -219,7 +256,9 @@ def summary(about: dict, rows: pd.DataFrame) -> pd.DataFrame:
     for (kind, dose, whose), part in rows.groupby(["kind", "dose", "photographs"], sort=False):
         told, n = [], len(part)
         for recipe, some in [("all", part), *(part.groupby("recipe") if not dose else [])]:
-            for name in ("unplanted pairs flagged", "exactly", "found", "found on the page"):
+            for name in SHARES:
+                if name not in some:  # not asked of heads of other kinds
+                    continue
                 of, share = len(some), some[name].astype(float).mean()
                 if share == share:
                     told.append((recipe, name, of, share, *wilson(share * of, of)))
@@ -243,7 +282,7 @@ def summary(about: dict, rows: pd.DataFrame) -> pd.DataFrame:
 def main() -> None:
     """Write the table of some seeds as CSV."""
     arguments = recorded.driver(
-        "Plant contexts and marks, and audit (`worlds`: seeds of drawn worlds, too; `heads`: all, "
+        "Plant contexts, and audit (`worlds`: seeds of drawn worlds, too; `heads`: all, "
         "or one, of the other kinds, of photographs; `summary`: a second CSV, with intervals).",
         seeds=range(7000, 7030), worlds=15, heads="", **OF_PHOTOGRAPHS, summary=None,
     )  # fmt: skip

@@ -1,17 +1,13 @@
-"""The audit of a model: planting, heads, scores, own nulls, and what readers bring that is odd."""
+"""The audit of a model: planting, heads, scores, own nulls, verdicts, and odd files of users."""
 
-import copy
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import papermill
 import pytest
 import torch
 from PIL import Image
@@ -20,9 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from helpers import focus, store
-from helpers.audit import calibrations, command, gate, maps, model, planting, retraining
-from helpers.explain import explain
+from helpers import store
+from helpers.audit import calibrations, command, gate, model, planting, reliance, retraining
 from helpers.models import build as build_model
 from sweeps import audit_trials
 
@@ -82,7 +77,7 @@ def test_heads_are_scikit_learns_logistic_regression_penalised_or_not():
     np.testing.assert_allclose(bias[1] - bias[0], theirs.intercept_[0], atol=0.02)
 
 
-def test_framed_photographs_are_pillows_and_marks_are_where_they_should_be():
+def test_framed_photographs_are_pillows():
     photo, ground = photograph(0, 0, 60), photograph(1, 1, 60)
     small = photo.resize((39, 39), Image.Resampling.BILINEAR)
     wanted = ground.copy()
@@ -90,13 +85,6 @@ def test_framed_photographs_are_pillows_and_marks_are_where_they_should_be():
     tensors = (torch.from_numpy(np.array(one)).permute(2, 0, 1)[None] for one in (photo, ground))
     made = planting.framed(*tensors)[0].permute(1, 2, 0).numpy()
     assert np.abs(made.astype(int) - np.array(wanted)).max() <= 1
-    photo = torch.randint(0, 200, (2, 3, 100, 100), dtype=torch.uint8)
-    sticker = (planting.marked(photo, "sticker") != photo).any(1)
-    assert sticker[0].float().mean() == pytest.approx(0.03, abs=0.003)
-    frame = (planting.marked(photo, "coloured frame") != photo).any(1)
-    assert not frame[:, 4:-4, 4:-4].any() and frame[:, :4].float().mean() > 0.9
-    cast = planting.marked(photo, "colour cast").float()
-    assert (cast[:, 2] - 0.65 * photo[:, 2]).abs().max() <= 0.51
 
 
 def test_scores_are_those_of_loops():
@@ -117,15 +105,24 @@ def test_scores_are_those_of_loops():
         assert pasted[c, k] == pytest.approx(np.mean(means) / spread)
         difference = single[k, :, c].mean() - np.mean([single[j, :, c].mean() for j in rest])
         assert by_itself[c, k] == pytest.approx(difference / spread)
-    [rise] = planting.Marks(y, logits[:, 0], logits).score(lambda of: of, np.arange(6))
-    c, k = 1, 2
-    rises = [
-        np.mean([less[i, k, c] - less[i, 0, c] for i in np.flatnonzero(y == d)]) for d in (0, 2)
-    ]
-    assert rise[c, k] == pytest.approx(np.mean(rises) / less[:, 0, c].std())
-    for suspects in (contexts, planting.Marks(y, logits[:, 0], logits)):
-        score = suspects.score(lambda of: np.zeros_like(of) + np.arange(3), np.arange(6))
-        assert np.abs(score).max() < 1e-6, "it answers every image alike"
+    score = contexts.score(lambda of: np.zeros_like(of) + np.arange(3), np.arange(6))
+    assert np.abs(score).max() < 1e-6, "it answers every image alike"
+
+
+def test_the_change_of_predictions_is_a_difference_of_counts():
+    predictions = np.array([[0, 1, 1], [0, 0, 1], [1, 1, 1], [0, 2, 2]])
+    change = planting.prediction_change(predictions, 3)
+    for c, k in product(range(3), range(3)):
+        here = sum(predictions[i, k] == c for i in range(4)) / 4
+        elsewhere = sum(predictions[i, j] == c for i in range(4) for j in range(3) if j != k) / 8
+        assert change[c, k] == pytest.approx(here - elsewhere)
+
+
+def test_a_network_whose_predictions_never_change_has_no_effect():
+    logits = np.zeros((6, 4, 3)) + np.array([2, 0, 0])
+    logits[:, 1, 1] += 1  # the second context raises the second class, but never enough
+    contexts = planting.Contexts(np.arange(6) % 3, None, logits, None)
+    assert not contexts.effect(lambda of: of, np.arange(6)).any()
 
 
 def features(n, seed, classes=3, contexts=3):
@@ -191,12 +188,20 @@ def test_the_equivalent_dose_lies_between_heads_of_known_doses():
     planted = np.array([1.0, 3.0, 4.0]).reshape(3, 1, 1, 1, 1) * np.ones((1, 2, 1, 2, 2))
     zero, one = np.zeros((1, 2, 2)), np.ones((1, 2, 2))
     unplanted = np.linspace(0, 2.1, 100).reshape(25, 1, 2, 2)
-    of = planting.Calibration(zero, one, planted, plans, unplanted, np.array([2.0]), 2.0)
+    effects = np.ones((3, 2, 2, 2)), np.ones((25, 2, 2))
+    of = planting.Calibration(
+        zero, one, planted, effects[0], plans, unplanted, effects[1], np.array([2.0]), 2.0
+    )
     value, low, high = planting.equivalent_dose(of, np.array([[[-1, 2.0], [3.5, 9.0]]]))
     np.testing.assert_allclose(value, [[0, 0.375], [0.75, 1]])
     assert (low <= value).all() and (value <= high).all()
     assert [v.mean() for v in planting.power(of).values()] == [0, 1, 1]
     assert [v.mean() for v in planting.power(of, page=True).values()] == [0, 1, 1]
+    assert planting.false_positives(of).mean() == pytest.approx((unplanted > 2).mean())
+    unchanged = replace(of, planted_effect=0 * effects[0], unplanted_effect=0 * effects[1])
+    for page in (False, True):
+        assert not np.concatenate([*planting.power(unchanged, page).values()]).any()
+        assert not planting.false_positives(unchanged, page).any()
 
 
 def test_sharpness_is_that_of_loops_and_noise_brings_a_head_down_to_the_limit():
@@ -288,20 +293,6 @@ def test_a_calibration_is_kept_for_another_head_and_made_anew_for_another_start(
             calibrations.calibrated(AUDIT, another, 0, counts)
 
 
-def test_a_photograph_in_any_context_stands_in_one_that_is_dealt():
-    framed = [torch.arange(40 * k, 40 * k + 40, dtype=torch.uint8) for k in range(4)]
-    made = planting.in_any([of.reshape(40, 1, 1, 1) for of in framed], 0).ravel()
-    assert (made % 40 == torch.arange(40)).all() and (made // 40).unique().tolist() == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("classes, marks", product(range(2, 7), (3, 4)))
-def test_each_class_carries_each_mark_in_one_of_the_calibrations_heads(classes, marks):
-    heads = planting.Marks(np.arange(classes), None, np.zeros((1, marks, 1)))
-    plans = np.stack([heads.plan(number, classes) for number in range(classes * marks)])
-    c, k = np.nonzero(plans >= 0)[1], plans.max(1)
-    assert len({*zip(c.tolist(), k.tolist(), strict=True)}) == classes * marks
-
-
 def test_what_a_layer_sees_is_kept_for_another_head(folder, monkeypatch):
     monkeypatch.setattr(retraining, "LONGEST", np.inf)  # a busy machine would refuse
     network, images, *_ = read(folder)
@@ -321,7 +312,7 @@ def test_what_a_layer_sees_is_kept_for_another_head(folder, monkeypatch):
 def test_z_is_the_larger_of_the_methods_and_a_page_names_what_benjamini_and_hochberg_do():
     mean, spread = np.array([[[1.0]], [[2.0]]]), np.array([[[2.0]], [[1.0]]])
     unplanted = np.array([[0, -1], [1, 0], [-2, 2], [3, 3.0]]).reshape(4, 2, 1, 1)
-    of = planting.Calibration(mean, spread, 0, 0, unplanted, np.array([3, 3]), 3)
+    of = planting.Calibration(mean, spread, 0, 0, 0, unplanted, 0, np.array([3, 3]), 3)
     scores = np.array([[[[4.0]], [[3.0]]], [[[1.0]], [[4.5]]]])
     np.testing.assert_allclose(of.most(scores).ravel(), [1.5, 2.5])
     by_method = [planting.chance(of, one).ravel() for one in of.z(scores)]
@@ -545,40 +536,6 @@ def test_of_many_classes_the_largest_are_asked_and_keep_their_numbers(folder):
     assert not model.matched(rows, network, 20)["outputs"].map(len).any()
 
 
-@pytest.mark.slow
-def test_a_copy_of_the_notebook_elsewhere_names_an_image_that_gets_nan_with_a_mark_alone(folder):
-    """Run as a reader would run it; all numbers are there without the image, and it is named."""
-    white = photograph(1, 4)
-    white.paste((255, 255, 255), (10, 10, 30, 30))
-    white.save(folder / "photos" / COLOURS[1] / "4.png")
-    framed = """
-class Broken(nn.Module):
-    def forward(self, x):
-        white, yellow = x[..., 16, 16].amin(1) > 0.98, x[:, 0, 0, 0] - x[:, 2, 0, 0] > 0.8
-        return torch.where((white & yellow)[:, None, None, None], torch.nan, x)
-"""
-    text = OWN.format(order="").replace("Sequential(", "Sequential(Broken(), ")
-    text = text.replace("network[2]", "network[3]").replace("mean, std", framed + "mean, std", 1)
-    (folder / "broken.py").write_text(text)
-    for c, name in ((0, "dusk"), (2, "sea"), (1, "wood")):
-        (folder / "places" / name).mkdir(parents=True)
-        for i in range(6):
-            photograph(c, 50 + i).save(folder / "places" / name / f"{i}.png")
-    notebook = store.root() / "notebooks/11_audit_your_model.ipynb"
-    copy = Path(shutil.copy(notebook, folder / "mine.ipynb"))
-    values = {"network": "broken.py:network", "photographs": "photos", "places": "places"}
-    how = {"cwd": folder, "progress_bar": False}
-    papermill.execute_notebook(copy, folder / "ran.ipynb", values | {"output": "mine"}, **how)
-    left = folder / "outputs" / "mine"
-    page = (left / "page.html").read_text()
-    assert "1 of 27 images got NaN and are left out: b green/4.png." in page
-    assert "Maps and Focus pairs" in page and "Pictures, not verdicts" in page
-    assert "Fewer than 25 images of dusk, sea, wood" in page and "under way" not in page
-    images = pd.read_csv(left / "images.csv")
-    assert len(images) == 26 and "b green/4.png" not in set(images["image"])
-    assert pd.read_csv(left / "pairs.csv")["z"].notna().all()
-
-
 def test_a_folder_is_kept_for_one_audit_at_a_time(tmp_path):
     held = model.hold(tmp_path)
     code = "from pathlib import Path; from helpers.audit import model; "
@@ -631,8 +588,8 @@ def test_a_folder_of_timms_is_read_by_its_configuration(tmp_path, monkeypatch):
 
 
 def test_the_command_refuses_halves_and_files_that_are_not_there(capsys):
-    with pytest.raises(SystemExit, match="--model and --images, both"):
-        command.main(["audit", "--model", "resnet18"])
+    with pytest.raises(SystemExit, match="--model, --images and --contexts, all of them"):
+        command.main(["audit", "--model", "resnet18", "--images", "."])
     with pytest.raises(SystemExit, match="audit: argument --images: there is no file or folder"):
         command.main(["audit", "--model", "resnet18", "--images", "nowhere"])
 
@@ -663,90 +620,342 @@ def test_the_summary_is_made_of_the_recorded_trials(by, trials):
     np.testing.assert_allclose(made[numbers], recorded[numbers], rtol=0.006, atol=0.0006)
 
 
-def pooling(channels=6, seed=0):
-    """A convolution that is pooled, and a linear layer; and one with a layer between the two."""
-    torch.manual_seed(seed)
-    begin = nn.Conv2d(3, channels, 5, stride=2), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()
-    deeper = nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(4 * channels, 9), nn.ReLU()
-    simple = nn.Sequential(*begin, nn.Linear(channels, 3))
-    return simple, nn.Sequential(*begin[:2], *deeper, nn.Linear(9, 3))
+# Files of users
 
 
-@pytest.mark.parametrize("deeper", [0, 1])
-def test_maps_of_many_heads_at_once_are_those_of_networks_that_have_them(deeper):
-    """By `explain` on a network whose last layer is replaced; probabilities and what all logits
-    have in common change nothing."""
-    network = pooling()[deeper].eval()
-    images = torch.randint(0, 255, (4, 3, 40, 40), dtype=torch.uint8)
-    region = torch.rand(40, 40) > 0.6
-    draw = np.random.default_rng(1).normal(size=(2, network[-1].in_features, 3)).astype(np.float32)
-    weights = torch.from_numpy(planting.centred(draw))
-    ours = maps.ByClass(model.models.wrap(network, mean=0, std=1), [[0], [1], [2]])
-    shares = maps.shares(ours, images, "1", region, 1, weights)
-    for n, of in enumerate(weights):
-        for change in (lambda w: w, lambda w: w + 3):
-            other = copy.deepcopy(network)
-            other[-1].weight.data = change(of.T.contiguous())
-            for last in (nn.Identity(), nn.Softmax(1)):
-                whole = model.models.wrap(nn.Sequential(*other, last), mean=0, std=1)
-                theirs = maps.ByClass(whole, [[0], [1], [2]])
-                heat = explain(theirs, images, 1, layer="1").maps
-                wanted = (heat * region).sum((1, 2)) / heat.sum((1, 2))
-                assert shares[1 + n] == pytest.approx(wanted.nanmean().item(), abs=1e-4)
-    heat = explain(ours, images, 1, layer="1").maps
-    wanted = (heat * region).sum((1, 2)) / heat.sum((1, 2))
-    assert shares[0] == pytest.approx(wanted.nanmean().item(), abs=1e-5)
+@pytest.fixture
+def user_files(tmp_path):
+    """Write files into a folder and load a network from them."""
+
+    def load(text, folder="files", **beside):
+        place = tmp_path / folder
+        place.mkdir(exist_ok=True)
+        for name, content in beside.items():
+            (place / f"{name}.py").write_text(content)
+        (place / "mine.py").write_text(text)
+        return model.brought(f"{place / 'mine.py'}:network")
+
+    return load
 
 
-def test_a_map_tells_heads_with_a_planted_context_from_heads_without():
-    """A network that sees, at each place, how much of six colours there is: three of the classes,
-    three of the contexts. In photographs of the class the map moves outward with the plant."""
-    rng, size, y = np.random.default_rng(0), 40, np.arange(90) % 3
-    colours = np.array([[200, 60, 60], [60, 200, 60], [60, 60, 200]])
-    grounds = np.array([[220, 220, 20], [20, 220, 220], [220, 20, 220]])
+def channels(network):
+    """What a network of `OWN` answers to one pure red image."""
+    red = torch.zeros(1, 3, 8, 8, dtype=torch.uint8)
+    red[:, 0] = 255
+    return network.model(red)[0].detach().round().tolist()
 
-    def drawn(of):
-        noisy = of[:, :, None, None] + rng.integers(-60, 60, (len(of), 3, size, size))
-        return torch.from_numpy(noisy.clip(0, 255).astype(np.uint8))
 
-    photographs = drawn(colours[y])
-    places = {f"k{k}": drawn(grounds[[k] * 20]) for k in range(3)}
-    plant, ask, _ = planting.dealt(photographs, places, 0)
-    network = pooling(6)[0].eval()
-    for n, of in enumerate(np.concatenate([colours, grounds])):
-        signs = np.where(of > 100, 1 / (of > 100).sum(), -1 / (of < 100).sum())
-        network[0].weight.data[n] = torch.from_numpy(signs)[:, None, None].expand(3, 5, 5) / 25
-        network[0].bias.data[n] = -0.45
-    model_of = model.models.wrap(network, mean=0, std=1)
+def test_a_dataclass_under_postponed_annotations_works_in_a_users_file(user_files):
+    text = "from __future__ import annotations\nfrom dataclasses import dataclass, field\n"
+    text += "@dataclass\nclass Config:\n    rows: list[int] = field(default_factory=list)\n"
+    network = user_files(f"{text}Config()\n{OWN.format(order='')}")
+    assert channels(network) == [20, 0, 0]
+
+
+BESIDE = "import torch\nROWS = 20 * torch.eye(3){order}\n"
+IMPORTS = OWN.replace("20 * torch.eye(3){order}", "ROWS").replace(
+    "import torch\n", "import torch\nfrom layers import ROWS\n", 1
+)
+
+
+def test_a_users_file_imports_the_module_next_to_it(user_files):
+    assert channels(user_files(IMPORTS, layers=BESIDE.format(order=""))) == [20, 0, 0]
+
+
+def test_modules_of_one_name_in_two_folders_are_not_mixed_up(user_files):
+    first = user_files(IMPORTS, "first", layers=BESIDE.format(order=""))
+    second = user_files(IMPORTS, "second", layers=BESIDE.format(order="[[1, 0, 2]]"))
+    assert channels(first) == [20, 0, 0]
+    assert channels(second) == [0, 20, 0]
+
+
+def test_an_edit_of_the_module_next_to_a_users_file_is_seen_at_once(user_files):
+    first = user_files(IMPORTS, layers=BESIDE.format(order="[[0, 1, 2]]"))
+    second = user_files(IMPORTS, layers=BESIDE.format(order="[[1, 0, 2]]"))
+    assert channels(first) == [20, 0, 0]
+    assert channels(second) == [0, 20, 0]
+    assert first.model.code != second.model.code, "what is kept of the first is not of the second"
+
+
+def test_a_module_of_the_user_shadows_none_of_the_suite(user_files):
+    own = {"helpers": "ROWS = 'mine'\n", "layers": BESIDE.format(order="")}
+    text = IMPORTS.replace(
+        "from layers", "import helpers\nassert helpers.ROWS == 'mine'\nfrom layers"
+    )
+    before, path = sys.modules["helpers"], sys.path[0]
+    user_files(text, **own)
+    assert sys.modules["helpers"] is before and sys.path[0] == path
+    assert "layers" not in sys.modules
+
+
+def test_a_module_that_is_imported_only_when_the_network_is_called_is_found(user_files):
+    late = """
+class Late(nn.Module):
+    def forward(self, x):
+        import layers_of_late
+        return layers_of_late.FACTOR * x
+network.append(Late())
+"""
+    network = user_files(OWN.format(order="") + late, layers_of_late="FACTOR = 2\n")
+    assert channels(network) == [40, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("import nowhere_to_be_found", r"ModuleNotFoundError in mine\.py, line 1: .* Install"),
+        ("\nmean = 1 / 0", r"ZeroDivisionError in mine\.py, line 2: division by zero"),
+        ("def f(:", r"SyntaxError in .*: invalid syntax"),
+    ],
+)
+def test_an_error_in_a_users_file_is_named_with_its_line(user_files, text, told):
+    with pytest.raises(ValueError, match=rf"mine\.py could not be imported\. {told}"):
+        user_files(text)
+
+
+def test_a_network_with_one_logit_is_asked_for_two(folder):
+    text = OWN.format(order="[:1]").replace("nn.Linear(3, 3)", "nn.Linear(3, 1)")
+    (folder / "one.py").write_text(text.replace("torch.zeros(3)", "torch.zeros(1)"))
+    network, images, rows, *_ = read(folder, "one.py")
+    outputs = retraining.passes(network.model, images, "all")["answers"].shape[1]
+    table = pd.DataFrame({"class": ["a red", "b green"], "outputs": ["0", np.nan]})
+    for known in (None, table):
+        with pytest.raises(ValueError, match=r"one number per image.*Return two logits instead"):
+            model.matched(rows, network, outputs, known)
+
+
+def test_an_output_that_stands_for_two_classes_is_refused(folder):
+    network, _, rows, *_ = read(folder)
+    table = pd.DataFrame({"class": [*COLOURS], "outputs": ["0", "0", "1"]})
+    with pytest.raises(ValueError, match=r"same outputs \(0\) stand for both a red and b green"):
+        model.matched(rows, network, 3, table)
+
+
+def test_it_is_asked_which_of_two_outputs_of_one_name_is_meant(folder):
+    network, _, rows, *_ = read(folder)
+    names = network.input._replace(classes=("a red", "b green", "c blue", "a red"))
+    network = replace(network, input=names)
+    asked = model.matched(rows, network, 4)
+    assert asked["outputs"].tolist() == [[], [1], [2]]
+    with pytest.raises(ValueError, match=r"Outputs 0, 3 of .* are all named a red.*CLASSES="):
+        model.unmatched(asked, network, folder)
+    table = model.table(str(folder / "classes.csv"), "classes", "class", "outputs")
+    table.loc[0, "outputs"] = "3"
+    assert model.matched(rows, network, 4, table)["outputs"].tolist() == [[3], [1], [2]]
+
+
+def test_classes_called_none_and_null_are_classes_and_an_empty_label_is_refused(folder):
+    names = ["None", "null", "NA"]
+    rows = [
+        {"path": f"photos/{colour}/{i}.png", "label": name}
+        for colour, name in zip(COLOURS, names, strict=True)
+        for i in range(9)
+    ]
+    pd.DataFrame(rows).to_csv(folder / "all.csv", index=False)
+    network = model.brought(f"{folder / 'mine.py'}:network")
+    _, read_rows, _ = model.photographs(str(folder / "all.csv"), network, 0)
+    assert sorted(set(read_rows["class"])) == sorted(names)
+    rows[4]["label"] = ""
+    pd.DataFrame(rows).to_csv(folder / "all.csv", index=False)
+    with pytest.raises(ValueError, match=r"1 rows of .* no path or no label\. The first is line 6"):
+        model.photographs(str(folder / "all.csv"), network, 0)
+
+
+def test_the_report_says_which_of_several_sets_of_weights_was_read(folder):
+    state = nn.Sequential(nn.Identity(), nn.Identity(), nn.Linear(3, 3)).state_dict()
+    averaged = {name: value + 1 for name, value in state.items()}
+    torch.save({"state_dict": state, "state_dict_ema": averaged}, folder / "last.pt")
+    network = model.brought(f"{folder / 'mine.py'}:network", str(folder / "last.pt"))
+    assert torch.equal(network.model.network[2].weight, state["2.weight"])
+    [note] = network.notes
+    assert "'state_dict' was read, not 'state_dict_ema'" in note
+    torch.save({"state_dict": state}, folder / "last.pt")
+    assert model.brought(f"{folder / 'mine.py'}:network", str(folder / "last.pt")).notes == ()
+
+
+# What is reported
+
+
+def a_calibration(classes=2, contexts=3, heads=40):
+    """Scores of unbiased classifiers between -2 and 2, with a threshold of 2."""
+    shape = (2, classes, contexts)
+    rng = np.random.default_rng(0)
+    unplanted = rng.uniform(-2, 2, (heads, *shape))
+    plans = np.zeros((3, heads, classes), int)
+    return planting.Calibration(
+        mean=np.zeros(shape),
+        deviation=np.ones(shape),
+        planted=np.ones((3, heads, *shape)) * np.array([1, 3, 6]).reshape(3, 1, 1, 1, 1),
+        planted_effect=np.ones((3, heads, classes, contexts)),
+        plans=plans,
+        unplanted=unplanted,
+        unplanted_effect=np.zeros((heads, classes, contexts)),
+        cut=np.array([2.0, 2.0]),
+        cut_of_most=2.0,
+    )
+
+
+def judged(z, predictions, **more):
+    """The table of pairs of the classes cat and dog in three rooms."""
+    score = np.stack([z, np.zeros_like(z)])
+    names = ["cat", "dog"], ["attic", "bath", "cellar"]
+    return reliance.judge(a_calibration(), score, predictions, *names, **more)
+
+
+ATTIC = np.array([[9.0, 0, 0], [0, 0, 0]])  # z of cat in the attic
+CHANGES = np.array([[0, 1, 1]] * 10 + [[1, 1, 1]] * 90)  # ten of a hundred become cats there
+
+
+def test_a_pair_is_reported_with_the_photographs_whose_prediction_changes():
+    first = judged(ATTIC, CHANGES).iloc[0]
+    assert (first["class"], first["context"], first["verdict"]) == ("cat", "attic", "relies")
+    assert (first["predicted"], first["elsewhere"], first["photographs"]) == (10, 0, 100)
+    assert "of 100 photographs, 10 are predicted to be cat in attic" in reliance.sentence(first)
+
+
+def test_a_score_without_changed_predictions_is_no_finding():
+    table = judged(ATTIC, np.ones((100, 3), int))
+    assert table["verdict"].tolist()[0] == "score only"
+    assert "no reliance on a context was detected" in reliance.headline(
+        "net", table, {0.5: 0.1, 1: 1}
+    )
+
+
+@pytest.mark.parametrize(("changed", "verdict"), [(9, "score only"), (10, "relies")])
+def test_one_percentage_point_of_the_predictions_must_change(changed, verdict):
+    predictions = np.ones((1000, 3), int)
+    predictions[:changed, 0] = 0
+    assert judged(ATTIC, predictions)["verdict"][0] == verdict
+
+
+def test_a_pair_is_not_said_to_rely_where_pairs_cannot_be_corrected_for_their_number():
+    assert judged(ATTIC, CHANGES, corrected=False)["verdict"][0] == "may rely"
+
+
+def test_the_headline_lists_all_significant_pairs_with_their_counts():
+    both = ATTIC + np.array([[0, 0, 0], [0, 0, 7.0]])
+    predictions = CHANGES.copy()
+    predictions[10:30, :2] = 0
+    line = reliance.headline("net", judged(both, predictions), {0.5: 0.5, 1: 1})
+    assert line == (
+        "net relies on attic for cat (20 of 100 predictions change) and cellar for dog "
+        "(25 of 100 predictions change)."
+    )
+
+
+def test_without_a_finding_the_headline_says_what_would_have_been_detected():
+    line = reliance.headline("net", judged(0 * ATTIC, CHANGES), {0.5: 0.14, 1: 0.53})
+    assert "no reliance on a context was detected among 6 pairs" in line
+    assert "strength 0.5 would have been detected with chance 14%, one of strength 1" in line
+
+
+def test_the_detection_rate_counts_biases_of_the_calibrations_own_classifiers():
+    table = reliance.detection(a_calibration()).set_index(["verdict", "dose"])["found"]
+    assert table["relies"].tolist() == table["may rely, or relies"].tolist() == [0, 1, 1]
+    assert set(reliance.detection(a_calibration(), corrected=False)["verdict"]) == {"may rely"}
+    sentences = reliance.chances(reliance.detection(a_calibration()), a_calibration())
+    assert "0.0% are reported; 0% of reports on unbiased classifiers" in sentences[2]
+
+
+def basis(folder, network, start, trained=None):
+    """What a network is judged by, on the photographs of the folder."""
+    _, images, *_ = read(folder)
+    trial = retraining.passes(network.model, images[:16], "first")
+    how = {"pairs": 6, "versions": 5, "trained": trained}
+    return reliance.basis(network, start, images, trial, **how)
+
+
+DEEP = """
+import torch
+from torch import nn
+mean, std, size = (0, 0, 0), (1, 1, 1), 32
+torch.manual_seed(0)
+network = nn.Sequential(nn.Conv2d(3, 4, 1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                        nn.Linear(4, 3))
+"""
+
+
+@pytest.fixture
+def two_networks(folder, monkeypatch):
+    """A network whose first layer was trained, and what it began from."""
+    monkeypatch.setattr(retraining, "LONGEST", np.inf)  # a busy machine would refuse
+    (folder / "begun.py").write_text(DEEP)
+    (folder / "ended.py").write_text(f"{DEEP}network[0].weight.data += 1\n")
+    return [model.brought(f"{folder / name}.py:network") for name in ("ended", "begun")]
+
+
+def test_a_network_of_which_the_last_layer_was_trained_has_no_caveat(folder, two_networks):
+    ended, _ = two_networks
+    for trained in (None, "last layer"):
+        judged_by = basis(folder, ended, ended, trained)
+        assert (judged_by.caveat, judged_by.retrained) == ("", False)
+
+
+def test_a_network_that_was_trained_as_a_whole_gets_one_sentence_of_caveat(folder, two_networks):
+    ended, _ = two_networks
+    judged_by = basis(folder, ended, ended, "all")
+    assert judged_by.caveat == reliance.APPROXIMATE and not judged_by.retrained
+    assert len(judged_by.caveat.split()) < 40
+
+
+def test_a_part_that_was_trained_is_trained_again_and_the_report_says_so(folder, two_networks):
+    judged_by = basis(folder, *two_networks)
+    assert judged_by.retrained and judged_by.part.first == "0"
+    assert "about 0.3 of 6 pairs exceed the threshold by chance" in judged_by.caveat
+
+
+def test_where_training_again_takes_too_long_linear_classifiers_judge(
+    folder, two_networks, monkeypatch
+):
+    monkeypatch.setattr(retraining, "LONGEST", 0)
+    judged_by = basis(folder, *two_networks)
+    assert (judged_by.part, judged_by.retrained) == (None, False)
+    assert judged_by.caveat == reliance.APPROXIMATE
+
+
+def test_start_and_what_the_user_says_must_agree(folder, two_networks):
+    with pytest.raises(ValueError, match=r"only the last layer.*those of START.*0\.weight"):
+        basis(folder, *two_networks, "last layer")
+
+
+def test_an_artifact_of_the_users_own_is_found_as_a_context_with_and_without_it():
+    """Backgrounds with a white corner and the same without it; the network knows the corner."""
+    rng, y = np.random.default_rng(0), np.arange(120) % 3
+    photographs = rng.integers(0, 120, (120, 3, 24, 24), dtype=np.uint8)
+    for i, c in enumerate(y):
+        photographs[i, c] += 100
+    backgrounds = rng.integers(0, 120, (25, 3, 24, 24), dtype=np.uint8)
+    lettered = backgrounds.copy()
+    lettered[..., :4, :4] = 255
+    contexts = {"without": torch.from_numpy(backgrounds), "with": torch.from_numpy(lettered)}
+    plant, ask, alone = planting.dealt(torch.from_numpy(photographs), contexts, 0)
 
     def seen(images):
-        with torch.no_grad():
-            return network[:4](images / 255).numpy()
+        images = images.double() / 255
+        corner = images[..., :4, :4].mean((-3, -2, -1))[..., None]
+        return torch.cat([images.mean((-2, -1)), corner], -1).numpy()
 
-    planted = np.stack([seen(one) for one in plant], 1)[:, :, None]
-    contexts, fit = planting.Contexts(y, planted, None, None), planting.Linear(y, seen(photographs))
-    by_class, spared = maps.ByClass(model_of, [[0], [1], [2]]), np.arange(18)
-    region = maps.region_of("context", "k1", size)
-    for c, k in ((0, 1), (2, 0)):
-        weights = maps.without_and_with(contexts, fit, "context", c, k, spared, 12, rng)
-        assert weights.shape == (24, 6, 3) and abs(weights.sum(2)).max() < 1e-3
-        images = ask[k][spared[y[spared] == c]]
-        shares = maps.shares(by_class, images, "1", region, c, weights)
-        without, with_it = shares[1:13], shares[13:]
-        row = maps.compared(shares, 1)
-        wanted = np.mean([p > w for p, w in product(with_it, without)])
-        assert row["AUC"] == pytest.approx(wanted) and row["AUC"] > 0.9
-        assert row["high"] == pytest.approx(np.quantile(without, 0.95))
-        assert row["high"] < with_it.mean()
-
-
-def test_regions_lie_where_the_suspect_is_and_focus_is_that_of_the_paper():
-    for kind, suspect, area in (("context", "sky", 1 - 0.65**2), ("mark", "sticker", 0.03)):
-        assert maps.region_of(kind, suspect, 100).float().mean() == pytest.approx(area, abs=0.003)
-    assert not maps.region_of("mark", "colour cast", 100).any()
-    photographs, made = (torch.full((4, 3, 8, 8), v, dtype=torch.uint8) for v in (10, 200))
-    mosaics, where = maps.focus_pairs(photographs, made, np.arange(4), np.arange(4))
-    assert mosaics.shape == (2, 3, 16, 16) and ((mosaics[:, 0] == 10) == where).all()
-    heat, layout = torch.rand(2, 16, 16), torch.eye(2, dtype=torch.bool).expand(2, 2, 2)
-    ours = (heat * where).sum((1, 2)) / heat.sum((1, 2))
-    torch.testing.assert_close(ours.double(), focus.score(heat, layout), atol=1e-5, rtol=0)
+    features_of = [np.stack([seen(images) for images in some], 1) for some in (plant, ask)]
+    by_itself = np.stack([seen(images) for images in alone])
+    suspects = planting.Contexts(y, features_of[0][:, :, None], features_of[1], by_itself)
+    calibration = planting.calibrate(
+        suspects, planting.Linear(y, seen(torch.from_numpy(photographs))), nulls=20, heads=4
+    )
+    weights = 20 * np.eye(4, 3)
+    answers = {}
+    for name, corner in (("clean", 0), ("biased", 6)):
+        weights[3, 1] = corner  # the corner raises the second class
+        answers[name] = suspects.ask @ weights, suspects.alone @ weights
+    verdicts = {}
+    for name, (logits, single) in answers.items():
+        asked = planting.Contexts(y, None, logits, single)
+        table = reliance.judge(
+            calibration,
+            asked.score(lambda of: of, np.arange(120)),
+            logits.argmax(-1),
+            ["red", "green", "blue"],
+            [*contexts],
+        )
+        verdicts[name] = table[table["verdict"].isin(["relies", "may rely"])]
+    assert verdicts["clean"].empty
+    assert verdicts["biased"].iloc[0][["class", "context"]].tolist() == ["green", "with"]

@@ -316,6 +316,55 @@ def test_a_layer_that_runs_several_times_is_refused(small, images, method):
         explain.explain(small, images, TARGETS, method, layer="relu", **SHORT.get(method, {}))
 
 
+class TwoRectifiers(nn.Module):
+    """Two convolutions, each with a rectifier behind it: the same module, or one each."""
+
+    def __init__(self, reused):
+        super().__init__()
+        torch.manual_seed(3)
+        self.first, self.second = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1)
+        self.relu = nn.ReLU(inplace=True)
+        self.last_relu = self.relu if reused else nn.ReLU(inplace=True)
+        self.out = nn.Linear(8, 4)
+
+    def forward(self, images):
+        seen = self.last_relu(self.second(self.relu(self.first(images))))
+        return self.out(seen.mean((2, 3)))
+
+
+@pytest.mark.parametrize("method", sorted(explain.METHODS))
+def test_a_rectifier_that_is_used_twice_is_explained_as_two_of_them(images, method):
+    reused, apart = (models.wrap(TwoRectifiers(one), mean=0.45, std=0.25) for one in (True, False))
+    settings = SHORT.get(method, {})
+    ours = explain.explain(reused, images, TARGETS, method, **settings)
+    theirs = explain.explain(apart, images, TARGETS, method, **settings)
+    assert torch.equal(ours.maps, theirs.maps)
+
+
+def test_the_map_of_a_run_is_gradcam_by_hand(images):
+    model = models.wrap(TwoRectifiers(True), mean=0.45, std=0.25)
+    ours = explain.explain(model, images, TARGETS, "gradcam")
+    assert ours.settings["layer"] == "relu#2"
+    network = model.network
+    with torch.no_grad():
+        first = torch.relu(network.first((images - 0.45) / 0.25))
+        seen = torch.relu(network.second(first))
+    weights = network.out.weight[TARGETS] / seen[0, 0].numel()
+    wanted = torch.relu((weights[:, :, None, None] * seen).sum(1))
+    torch.testing.assert_close(ours.maps, wanted)
+
+
+@pytest.mark.parametrize("method", ["gradcam", "integrated-gradients", "lrp"])
+def test_each_run_of_a_layer_can_be_named(images, method):
+    reused, apart = (models.wrap(TwoRectifiers(one), mean=0.45, std=0.25) for one in (True, False))
+    for run, name in (("relu#1", "relu"), ("relu#2", "last_relu")):
+        ours = explain.explain(reused, images, TARGETS, method, layer=run)
+        theirs = explain.explain(apart, images, TARGETS, method, layer=name)
+        assert torch.equal(ours.maps, theirs.maps)
+    with pytest.raises(ValueError, match=r"runs 2 times; .*such as 'relu#2'"):
+        explain.explain(reused, images, TARGETS, method, layer="relu#3")
+
+
 @pytest.mark.parametrize("method", sorted(explain.METHODS))
 def test_a_float16_network_is_explained_in_single_precision(small, images, method):
     """A logit of 1e6 is beyond half precision, which ends at 65,504."""

@@ -18,10 +18,14 @@ from helpers.audit import form
 FILES = {"photographs", "places", "weights", "start", "class_table", "group_table", "labels"}
 FILES |= {"predictions", "attributes", "frames"}
 NAMING = "table", "network", "weights", "photographs", "labels", "predictions"
-NEEDS = {"table": ["table"], "model": ["model", "images"], "detector": ["labels", "predictions"]}
+NEEDS = {
+    "table": ["table"],
+    "model": ["model", "images", "contexts"],
+    "detector": ["labels", "predictions"],
+}
 USAGE = """what is audited: a table of decisions, a network, or a detector?
   visual-bias audit --table predictions.csv ...
-  visual-bias audit --model resnet18 --images photos/ [--contexts places/] ...
+  visual-bias audit --model resnet18 --images photos/ --contexts places/ ...
   visual-bias audit --labels labels.json --predictions found.json ...
   visual-bias audit --sample table        or model, or detector: made up, with its truth
 --help behind `--sample table` lists what else may be said of a table; so for the others.
@@ -45,8 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     [kind] = kinds
     values = given_by(kind, ["--help"] if asks else rest)  # whatever else is wrong there
     if options & {*NEEDS[kind]} and not {*NEEDS[kind]} <= options:
-        both = " and ".join(f"--{one}" for one in NEEDS[kind])
-        raise SystemExit(f"audit: a {kind} needs {both}, both")
+        *most, last = [f"--{one}" for one in NEEDS[kind]]
+        together = "both" if len(most) == 1 else "all of them"
+        raise SystemExit(f"audit: a {kind} needs {', '.join(most)} and {last}, {together}")
     paths = {name: Path(values[name]) for name in NAMING if name in values}
     parts = [path.name if name == "network" else path.stem for name, path in paths.items()]
     if kind == "detector":  # whose files have one name in several folders

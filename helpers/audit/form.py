@@ -31,6 +31,8 @@ LIBRARIES = ("duckdb", "numpy", "pandas", "scipy")
 COLUMNS = ("finding", "name", "measure", "by", "value", "low", "high", "p", "verdict", "sentence")
 OLD = "<p><b>A later audit began and has not ended. This page is of an earlier one.</b></p>"
 REFUSALS = "ValueError", "ParameterError", "DetectionDataError", "UnreadableArtifact"
+MEMORY = "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296"
+"""Settings of glibc, read when a process begins: freed memory is kept for the next large array."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet begins a formula
 
 STYLE = """body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem;
@@ -111,6 +113,7 @@ def run(kind: str, name: str, values: Mapping[str, Any]) -> None:
     import papermill  # takes a second, and notebooks have no need of it
 
     os.environ |= {"TQDM_DISABLE": "1", "SUITE_AUDIT": "1"}  # of the kernel, which begins here
+    os.environ.setdefault("GLIBC_TUNABLES", MEMORY)
     usual = re.sub(r"[^\w.-]", "_", name).lstrip(".-") or kind
     values, notebook = {"output": f"audit/{usual}", **values}, NOTEBOOKS[kind]
     (folder := store.outputs() / values["output"]).mkdir(parents=True, exist_ok=True)

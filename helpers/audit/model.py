@@ -1,12 +1,12 @@
-"""What notebook 11 audits: a reader's network with its photographs and contexts, or a sample."""
+"""What notebook 11 audits: a user's network with its photographs and contexts, or a sample."""
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 from torch import nn
 
 from helpers import models, store
-from helpers.audit import planting
+from helpers.audit import planting, user_file
 from helpers.audit.retraining import passes
 from helpers.data import decoding, duplicates, folders, world
 from helpers.data.collection import listed
@@ -27,19 +27,19 @@ KINDS = "torchvision's name, FILE.py:NAME, timm/NAME, or a folder of timm's or H
 TRUTH = [
     {"class": "bench", "planted": "context park", "dose": 1.0},
     {"class": "plane", "planted": "context sky", "dose": 1.0},
-    {"class": "mug", "planted": "mark sticker", "dose": 1.0},
 ]
 IMAGENET = (networks.IMAGENET_MEAN, networks.IMAGENET_STD)
 
 
 @dataclass(frozen=True)
 class Network:
-    """A reader's network, how it wants its images, and where that was read."""
+    """A user's network, how it wants its images, by whose word, and remarks on its weights."""
 
     model: models.Classifier
     input: preprocessing.Input
     size: int
     name: str
+    notes: tuple[str, ...] = ()
 
     def read(self) -> pd.DataFrame:
         """What was read: a row each, and by whose word."""
@@ -57,10 +57,17 @@ class Network:
 
 
 def brought(name: str, weights: str | None = None) -> Network:
-    """A network of a kind of `KINDS`; no code is run to load it but a reader's own FILE.py."""
+    """A network of a kind of `KINDS`; no code is run to load it but a user's own FILE.py."""
+    notes = []
+    network = _brought(name, weights, notes.append)
+    return replace(network, notes=tuple(dict.fromkeys(notes)))
+
+
+def _brought(name: str, weights: str | None, remark: Callable[[str], None]) -> Network:
+    """As `brought`; `remark` is called with each sentence on the weights that were read."""
     path = Path(name.rpartition(":")[0])
     if path.suffix == ".py":
-        return _own(path, name.rpartition(":")[2], weights)
+        return _own(path, name.rpartition(":")[2], weights, remark)
     config = Path(name) / "config.json"
     if config.is_file() and "model_type" in json.loads(config.read_text()):
         library = _library("transformers")
@@ -73,7 +80,7 @@ def brought(name: str, weights: str | None = None) -> Network:
         where = f"local-dir:{name}" if config.is_file() else name.removeprefix("timm/")
         network = library.create_model(where, pretrained=weights is None)
         if weights:
-            networks.load(network, networks.read(Path(weights)), Path(weights))
+            networks.load(network, networks.read(Path(weights), remark), Path(weights))
         return _wrapped(network, None, name)
     if Path(name).exists():
         raise ValueError(f"model: {name} is no folder with a config.json. A model is {KINDS}.")
@@ -87,7 +94,7 @@ def brought(name: str, weights: str | None = None) -> Network:
     many = 1000
     if weights:
         head = f"{model.head}.weight"
-        state = networks.read(Path(weights))
+        state = networks.read(Path(weights), remark)
         if head not in state:
             raise ValueError(f"weights: {weights} has no {head}: these are not of {name}")
         many = len(state[head])
@@ -116,13 +123,9 @@ def _wrapped(network: nn.Module, like, name: str) -> Network:
     return Network(model.eval(), stated, int(size[0]), name)
 
 
-def _own(path: Path, name: str, weights: str | None) -> Network:
-    """A network of a reader's file, which may also say `mean`, `std`, `size` and `classes`."""
-    if not path.is_file():
-        raise ValueError(f"model: there is no file {path}")
-    module = ModuleType(path.stem)  # not imported: bytecode of an edit before may be as old
-    module.__file__ = str(path)
-    exec(compile(path.read_text(), str(path), "exec"), vars(module))
+def _own(path: Path, name: str, weights: str | None, remark: Callable[[str], None]) -> Network:
+    """A network of a user's file, which may also say `mean`, `std`, `size` and `classes`."""
+    module, digests = user_file.load_module(path)
     if not hasattr(module, name):
         has = listed(sorted(n for n in vars(module) if not n.startswith("_")))
         raise ValueError(f"model: {path} has no {name}; it has {has}")
@@ -131,7 +134,7 @@ def _own(path: Path, name: str, weights: str | None) -> Network:
     if not isinstance(network, nn.Module):
         raise ValueError(f"model: {name} of {path} is no nn.Module, and gives none when called")
     if weights:
-        networks.load(network, networks.read(Path(weights)), Path(weights))
+        networks.load(network, networks.read(Path(weights), remark), Path(weights))
     has = {n: getattr(module, n, None) for n in ("mean", "std", "size", "classes")}
     if has["mean"] is None or has["std"] is None:
         raise ValueError(
@@ -141,13 +144,15 @@ def _own(path: Path, name: str, weights: str | None) -> Network:
     both = tuple(has["mean"]), tuple(has["std"])
     stated = preprocessing.Input(path.name, size, (size, size), None, *both, 1 / 255, names)
     model = models.wrap(network, mean=has["mean"], std=has["std"])
-    model.code = store.file_digest(path)  # what is kept of another forward is not this one's
+    model.code = digests  # what is kept of another forward is not this one's
     return Network(model.eval(), stated, size, f"{path}:{name}")
 
 
 def table(where: str, what: str, *needed: str) -> pd.DataFrame:
-    """A reader's CSV, all of it text; refused where a column that it needs is not there."""
-    rows = pd.read_csv(where, dtype=str)
+    """A user's CSV, all of it text; refused where a column that it needs is not there.
+
+    Only an empty field is missing: None, null and NA are names that a class may have."""
+    rows = pd.read_csv(where, dtype=str, keep_default_na=False, na_values=[""])
     if missing := {*needed} - {*rows}:
         has = listed([*rows])
         raise ValueError(f"{what}: {where} has no column {listed(missing)}; it has {has}")
@@ -160,6 +165,12 @@ def photographs(where: str, network: Network, seed: int) -> tuple[torch.Tensor, 
     path, notes = Path(where), []
     if path.is_file():
         listed_images = table(where, "images", "path", "label").rename(columns={"label": "class"})
+        empty = listed_images[["path", "class"]].isna().any(axis=1)
+        if empty.any():
+            raise ValueError(
+                f"images: {int(empty.sum())} rows of {where} have no path or no label. The first "
+                f"is line {int(np.flatnonzero(empty)[0]) + 2}. Fill in both, or remove these rows."
+            )
         listed_images = listed_images.assign(
             file=[path.parent / p for p in listed_images["path"]], own=""
         )
@@ -218,28 +229,62 @@ def places(where: str, network: Network, objects: torch.Tensor, seed: int):
 
 
 def matched(rows: pd.DataFrame, network: Network, outputs: int, table=None) -> pd.DataFrame:
-    """Which outputs stand for which class: by a table (class, outputs), names, or all folders."""
-    names = {folders.plain(one): i for i, n in enumerate(network.input.classes or ()) for one in
-             n.split(",")}  # fmt: skip
-    by_table = {} if table is None else dict(zip(table["class"], table["outputs"], strict=True))
+    """Which outputs stand for which class: by a table (class, outputs), names, or all folders.
+
+    Where several outputs have the name of a class, none is taken, and `matched by` says so."""
+    if outputs < 2:
+        raise ValueError(
+            f"model: {network.name} returns one number per image, the logit of a sigmoid. The "
+            "audit compares the logits of classes. Return two logits instead: "
+            "torch.cat([torch.zeros_like(z), z], dim=1), where z (N, 1) is what it returns now."
+        )
+    numbers = _outputs_by_name(network)
+    by_table = {}
+    if table is not None:
+        by_table = dict(zip(table["class"], table["outputs"].fillna(""), strict=True))
     lines = []
     for name in np.unique(rows["class"]):
+        by_name = numbers.get(folders.plain(name), [])
         if name in by_table:
             which = [one for one in re.split(r"[][;,\s]+", str(by_table[name])) if one]
             if odd := [n for n in which if not n.isdecimal() or int(n) >= outputs]:
                 told = f"{listed(odd)} of {name} is no number from 0 to {outputs - 1}"
                 raise ValueError(f"classes: {told}, which the outputs have")
             lines.append((name, [*map(int, which)], "your table"))
-        elif names and folders.plain(name) in names:
-            lines.append((name, [names[folders.plain(name)]], "its name"))
+        elif len(by_name) > 1:
+            lines.append((name, [], "several outputs of this name"))
+        elif by_name:
+            lines.append((name, by_name, "its name"))
         elif name.isdecimal() and int(name) < outputs:
             lines.append((name, [int(name)], "its number"))
-        elif not names and (rows["of"] == outputs).all():
+        elif not numbers and (rows["of"] == outputs).all():
             number = int(rows["number"][rows["class"] == name].iloc[0])
             lines.append((name, [number], "the order of the folders"))
         else:
             lines.append((name, [], "nothing"))
+    _refuse_shared(lines)
     return pd.DataFrame(lines, columns=["class", "outputs", "matched by"])
+
+
+def _outputs_by_name(network: Network) -> dict[str, list[int]]:
+    """The numbers of the outputs that have a name; one output may have several, with commas."""
+    numbers = {}
+    for number, names in enumerate(network.input.classes or ()):
+        for name in {folders.plain(one) for one in names.split(",")}:
+            numbers.setdefault(name, []).append(number)
+    return numbers
+
+
+def _refuse_shared(lines: list[tuple]) -> None:
+    """Refuse two classes that the same outputs stand for: these cannot be told apart."""
+    class_of = {}
+    for name, outputs, _ in lines:
+        other = class_of.setdefault(frozenset(outputs), name)
+        if outputs and other != name:
+            raise ValueError(
+                f"classes: the same outputs ({listed(outputs)}) stand for both {other} and {name}. "
+                "Then these two cannot be told apart. Correct the table, or leave one class out."
+            )
 
 
 def unmatched(table: pd.DataFrame, network: Network, folder: Path) -> None:
@@ -249,17 +294,28 @@ def unmatched(table: pd.DataFrame, network: Network, folder: Path) -> None:
         return
     text = table.assign(outputs=[";".join(map(str, one)) for one in table["outputs"]])
     file = store.write_text(folder / "classes.csv", text.to_csv(index=False))
+    numbers = _outputs_by_name(network)
+    reasons, nameless = [], []
+    for name in lost["class"]:
+        if outputs := numbers.get(folders.plain(name)):
+            reasons.append(f"Outputs {listed(outputs)} of {network.name} are all named {name}.")
+        else:
+            nameless.append(name)
+    if nameless:
+        reasons.append(f"No output of {network.name} is named {listed(nameless)}.")
     known = {name: i for i, name in enumerate(network.input.classes or ())}
-    near = [f"{n} may be {c} ({known[c]})" for n in lost["class"] for c in known if n in c][:4]
+    near = [f"{n} may be {c} ({known[c]})" for n in nameless for c in known if n in c][:4]
+    if near:
+        reasons.append(f"{'; '.join(near)}.")
     raise ValueError(
-        f"No output of {network.name} is named {listed(lost['class'])}. {'; '.join(near)} Write "
-        f'the outputs\' numbers into {file} (several with ";"), and give CLASSES={file}.'
+        f"classes: {' '.join(reasons)} Write the number of the output that you mean into {file} "
+        f'(several with ";" if all of them count), and give CLASSES={file}.'
     )
 
 
 def sample(seed: int = 0) -> tuple:
-    """A network of the drawn world whose last layer learned contexts and a mark (as `TRUTH` says),
-    images that it has not seen, their rows, images of contexts, and the truth."""
+    """A network of the drawn world whose last layer learned contexts (as `TRUTH` says), images that
+    it has not seen, their rows, images of contexts, and the truth."""
     things, names = world.wider(96, 0), pictures.CLASSES
     kept = {"seed": 0, "epochs": experiment.WIDER_EPOCHS, "folder": store.networks()}
     weights = models.pretrained("alexnet-quarter", len(pictures.WIDER_KINDS), things, **kept)
@@ -270,7 +326,6 @@ def sample(seed: int = 0) -> tuple:
     where = [own.get(names[c], pictures.CONTEXTS[rng.integers(4)]) for c in y]
     ground = torch.stack([behind[name][rng.integers(25)] for name in where])
     seen = planting.framed(seen, ground)
-    seen[y == names.index("mug")] = planting.marked(seen[y == names.index("mug")], "sticker")
     features = passes(network, seen, "the sample's training")["features"]
     fitted = planting.head(features, y, len(names), 0.05, rng)
     last = nn.Linear(features.shape[1], len(names))

@@ -248,9 +248,9 @@ def own_part(network, start, images, trial, versions) -> Part | str:
         return f"it cannot be cut in two ({type(error).__name__}: {error})"
     epochs = np.mean([epochs for _, epochs in recipes(part.trained, model.head)])
     each = (time.monotonic() - begin) / 2 / len(x) * len(images)  # seconds to see all once
-    minutes = 172 * each * (epochs / 2 + versions / 3) / 60
+    minutes = 86 * each * (epochs / 2 + versions / 3) / 60
     if minutes > LONGEST:
-        return f"to train it anew 172 times would take about {minutes:.0f} minutes"
+        return f"to train it anew 86 times would take about {minutes:.0f} minutes"
     return part
 
 

@@ -12,6 +12,7 @@ REDUCTIONS = {  # of channels; only the first keeps evidence for the class apart
     "sum": lambda relevance: relevance.sum(1, keepdim=True),
     "max absolute": lambda relevance: relevance.abs().amax(1, keepdim=True),
 }
+RUN = "#"  # before the number of a run, where a layer runs several times: relu#2
 # modules whose output is the map of the module before them, only pooled to a fixed size or masked
 NO_MAP_OF_THEIR_OWN = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.modules.dropout._DropoutNd)
 
@@ -33,7 +34,8 @@ def network_of(model: nn.Module) -> nn.Module:
 
 
 def named(model: nn.Module, name: str) -> nn.Module:
-    """The layer with this name, such as ``features.10`` or ``layer4``."""
+    """The layer with this name, such as ``features.10``; ``relu#2`` is the second run of one."""
+    name = name.partition(RUN)[0]
     for root in (network_of(model), model):
         with suppress(AttributeError):
             return root.get_submodule(name)
@@ -44,7 +46,8 @@ def named(model: nn.Module, name: str) -> nn.Module:
 @torch.enable_grad()
 def through(model: nn.Module, images, targets, layer: str) -> tuple[torch.Tensor, torch.Tensor]:
     """What the images are at a layer, ``input`` being they themselves, before anything works on
-    it; and the targets' logits. A layer that gives no single tensor, once, is a ValueError."""
+    it; and the targets' logits. A layer that gives no single tensor, or that runs several times
+    where the run is not named, is a ValueError."""
     if layer == "input":
         return images, target_logits(model, images, targets)
     kept = []
@@ -55,11 +58,17 @@ def through(model: nn.Module, images, targets, layer: str) -> tuple[torch.Tensor
 
     with named(model, layer).register_forward_hook(keep):
         logits = target_logits(model, images, targets)
-    if len(kept) != 1:
-        raise ValueError(f"Layer {layer!r} runs {len(kept)} times; name one that runs once.")
-    if not isinstance(kept[0], torch.Tensor):
+    run = int(layer.partition(RUN)[2] or 1)
+    if run > len(kept) or (len(kept) > 1 and RUN not in layer):
+        last = f"{layer.partition(RUN)[0]}{RUN}{len(kept)}"
+        advice = f", or one of its runs, such as {last!r}" if len(kept) > 1 else ""
+        raise ValueError(
+            f"Layer {layer!r} runs {len(kept)} times; name one that runs once{advice}."
+        )
+    output = kept[run - 1]
+    if not isinstance(output, torch.Tensor):
         raise ValueError(f"Layer {layer!r} gives no single tensor; name one in or after it.")
-    return kept[0], logits
+    return output, logits
 
 
 @torch.enable_grad()
@@ -79,10 +88,18 @@ def from_layer(
 ) -> torch.Tensor:
     """The gradient of the targets' logits at a layer, whose output is replaced by a `value`."""
     value = value.detach().requires_grad_()
+    run = int(layer.partition(RUN)[2] or 1)
+    runs = 0
+
+    def replace(*_):
+        nonlocal runs
+        runs += 1
+        return value.clone() if runs == run else None  # what follows may work in place
+
     if layer == "input":
         logits = target_logits(model, value, targets)
-    else:  # what follows may work in place
-        with named(model, layer).register_forward_hook(lambda *_: value.clone()):
+    else:
+        with named(model, layer).register_forward_hook(replace):
             logits = target_logits(model, images, targets)
     return torch.autograd.grad(logits.sum(), value)[0]
 
@@ -107,10 +124,13 @@ def reduced(relevance: torch.Tensor, images: torch.Tensor, how: str = "sum") -> 
     return maps[:, 0].detach()
 
 
-def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
+def last_map(
+    model: nn.Module, images: torch.Tensor, least: int = 1, *, runs_once: bool = False
+) -> str:
     """Name of the layer that gives the last convolutional feature map before the classifier, of
-    more than one pixel and of `least` each way (torchvision's ``features`` or ``layer4``). A
-    ValueError where there is none, or layers that work on tokens come after it."""
+    more than one pixel and of `least` each way (torchvision's ``features`` or ``layer4``); of a
+    layer that runs several times its last run (``relu#2``), unless it has to be one that
+    `runs_once`. A ValueError where there is none, or layers that work on tokens come after it."""
     network = network_of(model)
     before = [(name, module, tuple(out.shape)) for name, module, _, out in ran(model, images[:1])]
     runs = Counter(name for name, _, _ in before)
@@ -118,7 +138,9 @@ def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
     before, maps = before[: heads[-1] if heads else None], []
     for i, (name, module, shape) in enumerate(before):
         is_map = len(shape) == 4 and min(shape[-2:]) >= least and max(shape[-2:]) > 1
-        if is_map and name and runs[name] == 1 and not isinstance(module, NO_MAP_OF_THEIR_OWN):
+        if runs_once and runs[name] > 1:
+            continue
+        if is_map and name and not isinstance(module, NO_MAP_OF_THEIR_OWN):
             maps.append(i)
     if not maps:
         raise ValueError(
@@ -131,7 +153,7 @@ def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
             f"{type(network).__name__} has no feature map before its classifier: layers that work "
             f"on tokens come after {name!r}. Name a layer that gives a map."
         )
-    return name
+    return f"{name}{RUN}{runs[name]}" if runs[name] > 1 else name
 
 
 def ran(model: nn.Module, image: torch.Tensor) -> list[tuple]:

@@ -59,7 +59,7 @@ class Disconnected(Classifier):
     def __init__(self, model: Classifier, mosaic: torch.Tensor, cells: torch.Tensor):
         network = nn.Sequential(OrderedDict(enter=_Step(cut), network=copy.deepcopy(model.network)))
         super().__init__(network, model.mean, model.std)
-        last = f"network.{layers.last_map(model, mosaic)}"
+        last = f"network.{layers.last_map(model, mosaic, runs_once=True)}"
         parts = OrderedDict(own=network.get_submodule(last), whole=_Step(joined), cells=_Step(cut))
         network.set_submodule(last, nn.Sequential(parts))
         self.layer = f"{last}.whole"

@@ -1,5 +1,6 @@
 """Classifiers that normalise their images themselves; their weights, and their store."""
 
+import functools
 import re
 import warnings
 from argparse import Namespace
@@ -167,8 +168,33 @@ def head_of(network: nn.Module) -> str:
     return layers[-1]
 
 
-def read(path: Path) -> dict[str, torch.Tensor]:
-    """Tensors of a weights file, without what wrappers such as DataParallel put before names."""
+@functools.cache
+def _say_once(sentence: str) -> None:
+    """Print a sentence, the first time that it is said in this process."""
+    print(sentence)
+
+
+def read(path: Path, remark: Callable[[str], object] = _say_once) -> dict[str, torch.Tensor]:
+    """Read the tensors of a weights file.
+
+    Parameters
+    ----------
+    path : Path
+        A ``.safetensors`` file, or one that ``torch.save`` wrote.
+    remark : callable, optional
+        Called with a sentence where the file holds several sets of weights, such as
+        ``state_dict`` and ``state_dict_ema``. It says which one was read. By default it is printed.
+
+    Returns
+    -------
+    dict of str to torch.Tensor
+        Tensors by name, without what wrappers such as DataParallel put before names.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, or holds NaN or infinite values.
+    """
     path = _existing(path)
     with path.open("rb") as file:
         start = file.read(60)
@@ -177,7 +203,10 @@ def read(path: Path) -> dict[str, torch.Tensor]:
             state = load_file(path)
         else:
             with warnings.catch_warnings(action="ignore"), safe_globals([Namespace]):
-                state = _state_in(torch.load(path, map_location="cpu", weights_only=True))
+                saved = torch.load(path, map_location="cpu", weights_only=True)
+            state = _state_in(saved)
+            if others := _other_states(saved, state):
+                remark(_which_was_read(path, saved, state, others))
         broken = [name for name, tensor in state.items() if not tensor.isfinite().all()]
     except Exception as error:  # torch's own words advise to switch its safety off: not passed on
         own = path.resolve().parent == store.networks()
@@ -202,6 +231,23 @@ def _state_in(saved) -> Mapping[str, torch.Tensor]:
     kinds = {name: type(one).__name__ for name, one in inside if not isinstance(one, torch.Tensor)}
     holds = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
     raise LookupError(shorten(holds, 200) or f"a {type(saved).__name__}")
+
+
+def _other_states(saved, state) -> list[str]:
+    """Names of the other state dicts in what `torch.save` was given."""
+    if saved is state:
+        return []
+    return [name for name, one in saved.items() if one is not state and _is_state(one)]
+
+
+def _which_was_read(path: Path, saved, state, others: list[str]) -> str:
+    """Say which of several state dicts of a file was read, and how to take another one."""
+    name = next(name for name, one in saved.items() if one is state)
+    return (
+        f"{path.name} holds several sets of weights. {name!r} was read, not "
+        f"{' or '.join(map(repr, others))}. To use another one, save it alone: "
+        f"torch.save(torch.load({path.name!r})[{others[0]!r}], 'weights.pt')."
+    )
 
 
 def _is_state(one) -> bool:

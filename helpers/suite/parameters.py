@@ -131,6 +131,7 @@ class Declared:
     photographs: There | None
     places: Folder | None
     start: There | None
+    trained: Literal["last layer", "all"] | None
     class_table: There | None
     group_table: There | None
     # of the sweeps
