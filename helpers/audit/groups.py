@@ -74,6 +74,7 @@ def mover(one, other) -> pd.DataFrame:
         up = (p * q) ** 2 - ph * ql * (2 * p - ph) * (2 * q - ql)
         low = (p * q - np.sqrt(down.clip(0))) / (qh * (2 * q - qh))
         high = (p * q + np.sqrt(up.clip(0))) / (ql * (2 * q - ql))
+        high = np.where((ql == 0) & (p > 0), np.inf, high)  # a rate that may be 0
         compared |= {"ratio": p / q, "ratio_low": low.clip(0), "ratio_high": high}
     return pd.DataFrame(compared, index=one.index)
 
@@ -191,7 +192,7 @@ def changed(first, second, correlation) -> stats.Interval:
     """The change from a rate to another of the same rows, from `ENDS` of both (Newcombe 1998)."""
     return newcombe(*(of[ENDS].to_numpy(float).T for of in (second, first)), correlation)
 
-# %% ../../notebooks/13_audit_your_table.ipynb #13-two-1b
+
 def of_prediction(rows, by, prediction) -> counts.Table:
     """The table of one group column by the first or the second prediction, y_pred or y_beside."""
     roles = {PRIVATE[of]: of for of in ("y_true", "sample_weight", "times")}
@@ -199,7 +200,7 @@ def of_prediction(rows, by, prediction) -> counts.Table:
     held = rows[[name for name in roles if name in rows]].rename(columns=roles).to_dict("series")
     return counts.table(rows[[by]], **counts.with_unknown(held))
 
-
+# %% ../../notebooks/13_audit_your_table.ipynb #13-two-1b
 def changes(audited, seed=0) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rates of each group by y_pred (`first`) and by the second prediction, with the change and its
     interval; and the same of the gap between the two groups that is widest over both."""

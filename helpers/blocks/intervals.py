@@ -56,7 +56,7 @@ def extreme(estimate, draws, unsigned: bool = False, least: bool = False) -> tup
     ends = float(low), float(max(high, estimate.max()))
     return tuple(np.copysign(np.inf, e) if abs(e) > FAR / 1e20 else e for e in ends)
 
-# %% ../../notebooks/09b_deeper_blocks.ipynb #09b-independent
+# %% ../../notebooks/09b_deeper_blocks.ipynb #09b-deviations
 def deviations(data: Table, of: str, value: np.ndarray) -> tuple:
     """Rows of each group's rate (G,), their weight (G,), and how far each cluster moves it (G, C).
     Without clusters each count of equal rows stands for a cluster."""
@@ -75,7 +75,7 @@ def deviations(data: Table, of: str, value: np.ndarray) -> tuple:
     off = hits * np.where(edge, 0, 1)[:, None] - every * np.where(edge, -1, value)[:, None]
     return (inside @ held[:, counted].sum(1)).astype(int), inside @ (held @ size), off
 
-
+# %% ../../notebooks/09b_deeper_blocks.ipynb #09b-independent
 def independent(data: Table, of: str, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The rows of each group's rate, and as many independent ones as have its error: (G,) each."""
     # by linearisation, and for rates of 0 and 1 by Kish's design effect

@@ -620,6 +620,9 @@ def test_a_gap_between_all_and_none_has_newcombes_interval_in_table_and_headline
     assert ratio["value"] == 0 and 0.08 < ratio["high"] < 0.13
     against = tables.against(audit).set_index("measure").loc["pr"]
     assert against["high"] == pytest.approx(-0.876, abs=5e-4)
+    against = tables.against(audit, "B").set_index("measure").loc["pr"]
+    assert (against["ratio"], against["ratio_high"]) == (np.inf, np.inf)
+    assert 5 < against["ratio_low"] < 20
 
 
 def test_a_change_from_none_to_none_has_a_width(tmp_path):
