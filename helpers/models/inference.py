@@ -121,7 +121,7 @@ def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
     if name not in DEVICES:
         raise ValueError(f"device={name!r} is not known. Use one of {', '.join(DEVICES)}.")
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() and not synthetic else "cpu"
+        name = "cuda" if not synthetic and torch.cuda.is_available() else "cpu"
     if name == "cuda" and not torch.cuda.is_available():
         raise ValueError(
             f"device='cuda' asks for a CUDA GPU, but {_why_no_cuda()}. Use 'auto', which takes a "
