@@ -154,6 +154,22 @@ def in_seeds(judged: pd.DataFrame, notebook: str) -> list[str]:
     return texts
 
 
+def collected(notebooks: Iterable[tuple[str, Mapping]]) -> pd.DataFrame:
+    """Return the claims that executed notebooks judged: `notebook` and `COLUMNS`.
+
+    Each notebook is given as its name and its content, as nbformat or JSON has it."""
+    texts = dict.fromkeys({*COLUMNS} - {*NUMBERS}, "")  # an older run has fewer
+    rows = [
+        {"notebook": name} | texts | row
+        for name, notebook in notebooks
+        for cell in notebook["cells"]
+        for output in cell.get("outputs", [])
+        for row in output.get("metadata", {}).get("findings", [])
+    ]
+    table = pd.DataFrame(rows, columns=["notebook", *COLUMNS])
+    return table.astype(dict.fromkeys(NUMBERS, float))
+
+
 def steady(judged: pd.DataFrame) -> pd.DataFrame:
     """Return judged claims as the front page shows them.
 

@@ -91,15 +91,7 @@ def figure(notebook: str, name: str) -> HTML:
 
 def findings(paths: Iterable[Path]) -> pd.DataFrame:
     """The claims that executed notebooks judged (`run.findings`): `notebook` and `COLUMNS`."""
-    texts = dict.fromkeys({*claims.COLUMNS} - {*claims.NUMBERS}, "")  # an older run has fewer
-    rows = [
-        {"notebook": path.stem} | texts | one
-        for path in paths
-        for output in outputs(read(path))
-        for one in output.get("metadata", {}).get("findings", [])
-    ]
-    table = pd.DataFrame(rows, columns=["notebook", *claims.COLUMNS])
-    return table.astype(dict.fromkeys(claims.NUMBERS, float))
+    return claims.collected((path.stem, read(path)) for path in paths)
 
 
 def three(judged: pd.DataFrame | None = None) -> Markdown:

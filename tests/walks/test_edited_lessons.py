@@ -35,7 +35,7 @@ def test_no_later_cell_computes_with_the_packages_copy_of_an_edited_method(chapt
 
 @pytest.mark.slow
 def test_an_edited_lesson_goes_on_with_other_results_and_says_what_differs(tmp_path):
-    """Lesson 09 with a mean by size that is doubled, and a corrected p that is always 1."""
+    """Lesson 09 with a mean by size that is doubled, and a corrected p that is always 0."""
     path = path_of("09")
     lesson = nbformat.read(path, as_version=4)
     for cell in lesson.cells:
@@ -44,7 +44,7 @@ def test_an_edited_lesson_goes_on_with_other_results_and_says_what_differs(tmp_p
             "return 2 * ((1 - np.abs(share_i - share_j)) * compared).sum(-1)",
         ).replace(
             'return np.searchsorted(smallest, p[0] + 1e-12, side="right") / len(smallest)',
-            "return np.ones(len(p[0]))",
+            "return np.zeros(len(p[0]))",
         )
     edited = tmp_path / path.name
     nbformat.write(lesson, edited)
