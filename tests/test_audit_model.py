@@ -1,13 +1,18 @@
 """The audit of a model: planting, heads, scores, own nulls, verdicts, and odd files of users."""
 
+import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pandas as pd
+import papermill
 import pytest
 import torch
 from PIL import Image
@@ -17,7 +22,16 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from helpers import store
-from helpers.audit import calibrations, command, gate, model, planting, reliance, retraining
+from helpers.audit import (
+    calibrations,
+    command,
+    form,
+    gate,
+    model,
+    planting,
+    reliance,
+    retraining,
+)
 from helpers.models import build as build_model
 from sweeps import audit_trials
 
@@ -534,6 +548,80 @@ def test_of_many_classes_the_largest_are_asked_and_keep_their_numbers(folder):
     table = model.matched(rows, network, 25)
     assert table["outputs"].tolist() == [[c] for c in range(5, 25)]
     assert not model.matched(rows, network, 20)["outputs"].map(len).any()
+
+
+def with_places(folder):
+    """Three contexts, each of the colour of a class."""
+    for c, name in ((0, "dusk"), (2, "sea"), (1, "wood")):
+        (folder / "places" / name).mkdir(parents=True)
+        for i in range(6):
+            photograph(c, 50 + i).save(folder / "places" / name / f"{i}.png")
+
+
+def ran(folder, **values):
+    """Run a copy of the lesson in another folder, as a user would, and return what it left."""
+    notebook = store.root() / "notebooks/11_audit_your_model.ipynb"
+    copy = Path(shutil.copy(notebook, folder / "mine.ipynb"))
+    how = {"cwd": folder, "progress_bar": False}
+    values = {"photographs": "photos", "output": "mine"} | values
+    papermill.execute_notebook(copy, folder / "ran.ipynb", values, **how)
+    return folder / "outputs" / "mine"
+
+
+@pytest.mark.slow
+def test_the_report_has_its_parts_in_order_and_names_an_image_that_gets_nan(folder):
+    """The image gets NaN in one context alone; all numbers are there without it."""
+    white = photograph(1, 4)
+    white.paste((255, 255, 255), (10, 10, 30, 30))
+    white.save(folder / "photos" / COLOURS[1] / "4.png")
+    broken = """
+class Broken(nn.Module):
+    def forward(self, x):
+        white = x[..., 16, 16].amin(1) > 0.98
+        red = x[:, 0, 0].mean(-1) - x[:, 1, 0].mean(-1) > 0.2
+        return torch.where((white & red)[:, None, None, None], torch.nan, x)
+"""
+    text = OWN.format(order="").replace("Sequential(", "Sequential(Broken(), ")
+    text = text.replace("network[2]", "network[3]").replace("mean, std", broken + "mean, std", 1)
+    (folder / "broken.py").write_text(text)
+    with_places(folder)
+    left = ran(folder, network="broken.py:network", places="places", trained="all")
+    page = (left / "page.html").read_text()
+    parts = ["What was found", "What could have been detected", "How the network was read"]
+    parts += ["What was not asked, and what to provide", "Terms", "Files"]
+    places = [page.index(f"<h2>{part}</h2>") for part in parts]
+    assert places == sorted(places)
+    assert "1 of 27 images got NaN and are left out: b green/4.png." in page
+    assert "Fewer than 25 images of dusk, sea, wood" in page and "under way" not in page
+    assert page.index("<h1>") < page.index(reliance.APPROXIMATE), "the caveat comes after"
+    assert "Maps and Focus" not in page and "sticker" not in page.replace("such as a sticker", "")
+    images = pd.read_csv(left / "images.csv")
+    assert len(images) == 26 and "b green/4.png" not in set(images["image"])
+    pairs = pd.read_csv(left / "pairs.csv")
+    assert len(pairs) == 9 and pairs["z"].notna().all()
+
+
+@pytest.mark.slow
+def test_an_audit_without_contexts_asks_for_them(folder):
+    with pytest.raises(papermill.PapermillExecutionError, match="contexts: none are given"):
+        ran(folder, network="mine.py:network")
+
+
+def test_the_kernel_of_an_audit_begins_with_the_memory_settings(tmp_path, monkeypatch):
+    begun = []
+
+    def execute(source, ran, values, **how):
+        begun.append(os.environ["GLIBC_TUNABLES"])
+        Path(ran).write_text("{}")
+
+    monkeypatch.setattr(papermill, "execute_notebook", execute)
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+    with mock.patch.dict(os.environ):
+        os.environ.pop("GLIBC_TUNABLES", None)
+        form.run("model", "name", {})
+        os.environ["GLIBC_TUNABLES"] = "glibc.malloc.check=1"
+        form.run("model", "name", {})
+    assert begun == [form.MEMORY, "glibc.malloc.check=1"], "the user's own settings stay"
 
 
 def test_a_folder_is_kept_for_one_audit_at_a_time(tmp_path):

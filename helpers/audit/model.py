@@ -335,7 +335,7 @@ def sample(seed: int = 0) -> tuple:
     rows["path"] = [f"{name}-{i}" for i, name in enumerate(rows["class"])]
     stated = preprocessing.Input("the drawn world", 96, (96, 96), None, *IMAGENET, 1 / 255, names)
     return (
-        Network(network, stated, 96, "the sample"),
+        Network(network, stated, 96, "The sample"),
         images,
         rows,
         scenes(seed),

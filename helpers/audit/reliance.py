@@ -253,15 +253,17 @@ def chances(table: pd.DataFrame, calibration, corrected=True) -> list[str]:
     sentences = []
     for dose, rows in table[table["dose"] > 0.3].groupby("dose"):
         shares = [
-            f"{row.verdict}: {row.found:.0%} (95% CI {row.low:.0%} to {row.high:.0%})"
-            for row in rows.itertuples()
+            f"{row.found:.0%} (95% CI {row.low:.0%} to {row.high:.0%})" for row in rows.itertuples()
         ]
-        sentences.append(f"A bias of strength {dose:g} would be reported. {'; '.join(shares)}.")
+        line = f"A bias of strength {dose:g} is reported with chance {shares[0]}"
+        if corrected:
+            line += f', and as significant ("{RELIES}") with chance {shares[1]}'
+        sentences.append(f"{line}.")
     false = planting.false_positives(calibration).mean()
     line = f"Of pairs of unbiased classifiers, {false:.1%} are reported"
     if corrected:
         reports = planting.false_positives(calibration, page=True).any((1, 2)).mean()
-        line += f"; {reports:.0%} of reports on unbiased classifiers say of a pair that it relies"
+        line += f'; {reports:.0%} of reports on unbiased classifiers say "{RELIES}" of a pair'
     sentences.append(f"{line}.")
     sentences.append("A bias of another kind (smaller, elsewhere, weaker) may be missed.")
     return sentences

@@ -55,6 +55,23 @@ def test_checkpoints_load(tmp_path, state, how):
     assert all(torch.equal(read[name], state[name]) for name in state)
 
 
+def test_it_is_said_once_which_of_several_sets_of_weights_was_read(tmp_path, state, capsys):
+    averaged = {name: tensor + 1 for name, tensor in state.items()}
+    torch.save({"state_dict": state, "state_dict_ema": averaged}, tmp_path / "last.pth.tar")
+    for _ in range(2):
+        read = models.build(NAME, 3, weights=tmp_path / "last.pth.tar").network.state_dict()
+        assert all(torch.equal(read[name], state[name]) for name in state)
+    said = capsys.readouterr().out
+    assert said.count("last.pth.tar holds several sets of weights") == 1
+    assert "'state_dict' was read, not 'state_dict_ema'" in said
+
+
+def test_nothing_is_said_of_weights_next_to_other_things(tmp_path, state, capsys):
+    torch.save({"state_dict": state, "optimizer": {"lr": 0.1}, "epoch": 3}, tmp_path / "one.pt")
+    models.build(NAME, 3, weights=tmp_path / "one.pt")
+    assert not capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", ["weights.SAFETENSORS", "weights.pt"])
 def test_safetensors_load_whatever_their_ending(tmp_path, state, name):
     save_file(prefixed("module.", state), tmp_path / name)
