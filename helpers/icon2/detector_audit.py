@@ -436,9 +436,15 @@ MEANING = [
     "AP: average precision, 0 to 100: the area under precision by recall, a mean over IoUs from .5 "
     "to .95. Groups are compared at one number of boxes an image, so that theirs are not quite "
     "COCO's; the AP of all, under What was read, is.",
-    "told: the gap is wider, in deviations of what chance gives it, than the widest of all gaps in "
-    "19 of 20 deals in which groups were dealt to the images by chance.",
-    "p: the share of deals in which any gap was as wide. So it is corrected over all gaps.",
+    "told: yes if the gap is wider, in deviations of what chance gives it, than in 19 of 20 deals in "
+    "which groups were dealt to the images by chance, is at least one AP point, and is still above "
+    "zero with the size of the boxes held fixed.",
+    "p: the share of deals in which any gap, or any difference of recall, was as wide. So it is "
+    "corrected over all of them.",
+    "left (in the table of gaps): what is left of a gap when the boxes of both groups are weighted "
+    "to have the same sizes, in strata of ten boxes; left_p: its p value.",
+    "difference at the same class and size: the group's coefficient in a linear regression of "
+    "found (0 or 1), among every ten boxes of one class and of neighbouring sizes.",
     "fall: by how many points the gap falls when all groups have the same mix of a candidate's "
     "values; left: what remains of it.",
     "σ of ProxyAP: the spread of the AP that a candidate alone would give the groups. Δ: by how much "
