@@ -3,8 +3,8 @@
 # %% auto #0
 __all__ = ['BOUNDS', 'LIKE_COCO', 'HOW', 'ALL_POOLED', 'MOST', 'PART', 'UNSURE', 'IN_WORDS', 'MEANING', 'like_coco', 'group_ap',
            'spread', 'interval', 'grouped', 'recalls', 'mistaken', 'looks_mistaken', 'comparable', 'described', 'most',
-           'estimable', 'deals', 'by_chance', 'deviations', 'few_boxes', 'without', 'planted', 'smallest',
-           'smallest_pooled', 'named', 'explained', 'in_words', 'points', 'cause', 'reasons', 'of_page']
+           'estimable', 'deals', 'by_chance', 'rank_among', 'p_values', 'deviations', 'few_boxes', 'without', 'planted',
+           'smallest', 'smallest_pooled', 'named', 'explained', 'in_words', 'points', 'cause', 'reasons', 'of_page']
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-coco
 from dataclasses import replace
@@ -232,8 +232,9 @@ def deals(attributes, boxes, clusters, seed) -> Iterator[list]:
 def by_chance(classes, chance, draws, pooled=None) -> SimpleNamespace:
     """The gaps (attributes, 1 + classes) that chance gives: `mean` and `deviation` of each in some
     deals, the `most` deviations of any in each deal, and the `cut` that one deal of 20 passes. Of
-    each attribute, the mean `ap` (1 + classes, groups) in all deals. Differences of recall in all
-    classes `pooled` (a `RecallBySize`) are of the same family: `most` has the widest of both."""
+    each attribute, the mean `ap` (1 + classes, groups) in all deals. The differences of recall in
+    all classes `pooled` (a `RecallBySize`) are a family of their own, `pooled_most` with its
+    `pooled_cut`. Both cuts have the same rank among the deals, and one deal of 20 passes either."""
     ap, recall = [], []
     for _ in progress(range(draws), desc="dealt by chance", delay=2):
         dealt = next(chance)
@@ -245,10 +246,27 @@ def by_chance(classes, chance, draws, pooled=None) -> SimpleNamespace:
     each = gaps - null.mean  # a deal is held against the others, as the reader's data are
     left = ((draws - 1) * null.deviation**2 - draws / (draws - 1) * each**2) / (draws - 2)
     apart = draws / (draws - 1) * each / np.sqrt(np.maximum(left, 1e-12))
-    apart = np.column_stack([apart.reshape(draws, -1), recall])
-    null.most = np.where(np.isnan(apart), -np.inf, apart).max(1)
-    null.cut = np.quantile(null.most, 0.95, method="higher")
+    apart = np.where(np.isnan(apart), -np.inf, apart)
+    null.most, null.pooled_most = apart.max((1, 2)), np.nan_to_num(recall, nan=-np.inf)
+    families = np.sort(null.most), np.sort(null.pooled_most)
+    null.rank = np.max(
+        [rank_among(families[0], null.most), rank_among(families[1], null.pooled_most)], axis=0
+    )
+    last = int(np.quantile(null.rank, 0.95, method="higher"))
+    null.cut, null.pooled_cut = (family[last] for family in families)
     return null
+
+
+def rank_among(ordered, values) -> np.ndarray:
+    """How many of the ordered values of all deals are below each of some values."""
+    return np.searchsorted(ordered, values)
+
+
+def p_values(z, most, null) -> np.ndarray:
+    """p of deviations that belong to the family of `most`, corrected over both families."""
+    ranks = rank_among(np.sort(most), z)
+    reached = (null.rank >= np.asarray(ranks)[..., None]).sum(-1)
+    return np.where(np.isnan(z), np.nan, (1 + reached) / (1 + len(null.rank)))
 
 
 def deviations(gaps, null, attribute=...) -> np.ndarray:
@@ -326,7 +344,7 @@ def named(
         dealt = next(chance)
         gaps = np.array([spread(group_ap(classes, one)) for one in dealt])
         any_gap = (deviations(gaps, null) > null.cut).any()
-        any_gap |= pooled is not None and pooled.widest(dealt) > null.cut
+        any_gap |= pooled is not None and pooled.widest(dealt) > null.pooled_cut
         rows.append(("any", "any", "any", 0.0, any_gap))
     for i in range(len(attributes) if pooled else 0):
         if not np.isfinite(pooled.deviations(attributes[i])).any():
@@ -337,7 +355,7 @@ def named(
             in_group = pooled.boxes.codes(dealt) == group
             lost = in_group & (rng.random(len(in_group)) < loss)
             z = pooled.with_found(pooled.boxes.found * ~lost).deviations(dealt)
-            hit = z[group] < -null.cut
+            hit = z[group] < -null.pooled_cut
             about = attributes[i].name, ALL_POOLED, attributes[i].values[group]
             rows.append((*about, loss, hit))
     lines = [("all classes", classes, 0)] * (len(classes) > 1)
@@ -418,9 +436,15 @@ MEANING = [
     "AP: average precision, 0 to 100: the area under precision by recall, a mean over IoUs from .5 "
     "to .95. Groups are compared at one number of boxes an image, so that theirs are not quite "
     "COCO's; the AP of all, under What was read, is.",
-    "told: the gap is wider, in deviations of what chance gives it, than the widest of all gaps in "
-    "19 of 20 deals in which groups were dealt to the images by chance.",
-    "p: the share of deals in which any gap was as wide. So it is corrected over all gaps.",
+    "told: yes if the gap is wider, in deviations of what chance gives it, than in 19 of 20 deals in "
+    "which groups were dealt to the images by chance, is at least one AP point, and is still above "
+    "zero with the size of the boxes held fixed.",
+    "p: the share of deals in which any gap, or any difference of recall, was as wide. So it is "
+    "corrected over all of them.",
+    "left (in the table of gaps): what is left of a gap when the boxes of both groups are weighted "
+    "to have the same sizes, in strata of ten boxes; left_p: its p value.",
+    "difference at the same class and size: the group's coefficient in a linear regression of "
+    "found (0 or 1), among every ten boxes of one class and of neighbouring sizes.",
     "fall: by how many points the gap falls when all groups have the same mix of a candidate's "
     "values; left: what remains of it.",
     "σ of ProxyAP: the spread of the AP that a candidate alone would give the groups. Δ: by how much "

@@ -8,7 +8,7 @@ import pandas as pd
 from helpers.icon2 import pooled_recall, size_fixed
 from helpers.icon2.analysis import POINTS, Analysis
 from helpers.icon2.attributes import Attribute, Frames
-from helpers.icon2.detector_audit import HOW, deviations, group_ap, interval, spread
+from helpers.icon2.detector_audit import HOW, deviations, group_ap, interval, p_values, spread
 from helpers.icon2.matching import ClassMatches
 
 LEVEL = 0.05
@@ -66,7 +66,6 @@ def gaps(
         its p value, and ``told`` one of the keys of `VERDICTS`.
     """
     rows = []
-    draws = len(null.most)
     for number, attribute in enumerate(attributes):
         ap = group_ap(classes, attribute)
         with_mean = analyses[attribute.name].with_mean() if classes else {}
@@ -95,7 +94,7 @@ def gaps(
                 "low": ends[0],
                 "high": ends[1],
                 "deviations": z,
-                "p": (1 + (null.most >= z).sum()) / (1 + draws),
+                "p": float(p_values(z, null.most, null)),
                 "left": POINTS * left[0],
                 "left_p": size_fixed.p_value(left),
             }

@@ -228,9 +228,7 @@ def _strata(category: np.ndarray, size: np.ndarray) -> np.ndarray:
     return stratum
 
 
-def by_group(
-    model: RecallBySize, attributes: Sequence[Attribute], null: np.ndarray, cut: float
-) -> pd.DataFrame:
+def by_group(model: RecallBySize, attributes: Sequence[Attribute], cut: float) -> pd.DataFrame:
     """Recall of each group of all classes pooled, and its difference from all others.
 
     Parameters
@@ -239,10 +237,8 @@ def by_group(
         Which holds class and size fixed.
     attributes
         Whose groups are compared.
-    null : array of shape (n permutations,)
-        The widest deviation of any row of the audit after each permutation of the groups.
     cut : float
-        The deviation that one permutation in twenty passes.
+        The deviation from which a difference is significant.
 
     Returns
     -------
@@ -250,7 +246,7 @@ def by_group(
         A row for each attribute and group, with recalls and differences in percent: ``recall``,
         that of the ``others``, the ``gap`` between them; the ``difference`` that is left when
         class and size are held fixed, with its 95% interval (``low``, ``high``), the number of
-        standard errors (``deviations``), the adjusted ``p`` and the ``comparable`` share of the
+        standard errors (``deviations``) and the ``comparable`` share of the
         contrast; and the ``verdict`` (see `judge`).
     """
     boxes = model.boxes
@@ -267,7 +263,6 @@ def by_group(
         others = known.sum() - number
         reach = scipy.stats.norm.ppf(1 - LEVEL / 2) * error
         deviations = difference / error
-        more = (null >= np.abs(deviations)[:, None]).sum(1)
         table = {
             "attribute": attribute.name,
             "group": attribute.values,
@@ -281,7 +276,6 @@ def by_group(
             "low": 100 * np.maximum(difference - reach, -1),
             "high": 100 * np.minimum(difference + reach, 1),
             "deviations": deviations,
-            "p": np.where(np.isnan(deviations), np.nan, (1 + more) / (1 + len(null))),
             "comparable": comparable,
         }
         tables.append(pd.DataFrame(table))

@@ -22,7 +22,8 @@ def audited(frames, column="place", draws=79, seed=0):
     by_size = pooled_recall.RecallBySize(boxes)
     chance = audit.deals([attribute], matches.boxes, np.arange(len(frames.images)), seed)
     null = audit.by_chance(classes, chance, draws, by_size)
-    every = pooled_recall.by_group(by_size, [attribute], null.most, null.cut)
+    every = pooled_recall.by_group(by_size, [attribute], null.pooled_cut)
+    every["p"] = audit.p_values(every["deviations"].abs(), null.pooled_most, null)
     pooled = pooled_recall.foremost(every)
     analyses = {column: analyse(matches, attribute, [], classes=names, options=audit.HOW)}
     recalls = audit.recalls(names, classes, [attribute])
@@ -36,7 +37,7 @@ def audited(frames, column="place", draws=79, seed=0):
     enough = detector_findings.with_enough_boxes(frames, [attribute], FEW)
     compared = [name for name in names if name in set(gaps["class"])]
     counted = detector_findings.how_many(compared, enough, frames.classes)
-    detectable = pooled_recall.would_be_found(every, null.cut)
+    detectable = pooled_recall.would_be_found(every, null.pooled_cut)
     headline, below = detector_findings.headline(pooled, of_class, counted, [], detectable)
     return SimpleNamespace(every=every, pooled=pooled, gaps=gaps, headline=headline, below=below)
 
