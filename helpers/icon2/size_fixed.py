@@ -71,8 +71,8 @@ def _box_weights(of_class: ClassMatches, pair: Attribute, area: np.ndarray) -> n
 
 
 def p_value(left: np.ndarray) -> float:
-    """One-sided p of a gap above zero, by the spread of its resamples (row 1 and further)."""
+    """Two-sided p of a gap, by the spread of its resamples (row 1 and further)."""
     known = left[1:][np.isfinite(left[1:])]
     if not np.isfinite(left[0]) or len(known) < 3:
         return np.nan
-    return float(scipy.stats.norm.sf(left[0] / max(known.std(ddof=1), 1e-12)))
+    return float(2 * scipy.stats.norm.sf(abs(left[0]) / max(known.std(ddof=1), 1e-12)))
