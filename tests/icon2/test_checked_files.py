@@ -8,6 +8,7 @@ import pytest
 from helpers.icon2 import brought, detector_audit, match
 from helpers.icon2.brought import DetectionDataError
 from helpers.icon2.detector_findings import too_low
+from helpers.icon2.mistaken_classes import ALL_POOLED, mistaken
 
 SIDES = (20, 60, 140)  # small, medium and large boxes
 
@@ -328,8 +329,8 @@ def test_classes_that_are_shifted_by_one_are_noticed_with_few_boxes_each(tmp_pat
         box["category_id"] = 1 + number % 15
         result["category_id"] = number % 15
     frames = read(tmp_path, labels, results)
-    told = detector_audit.mistaken(frames, match(frames))
-    assert list(told) == [detector_audit.ALL_POOLED], "no class has 30 boxes"
+    told = mistaken(frames, match(frames))
+    assert list(told) == [ALL_POOLED], "no class has 30 boxes"
 
 
 def test_a_detector_that_finds_almost_nothing_is_not_compared(tmp_path):

@@ -16,6 +16,7 @@ from helpers.icon2 import Frames, brought, match
 from helpers.icon2 import detector_audit as audit
 from helpers.icon2.analysis import interval as usual
 from helpers.icon2.attributes import Attribute, from_column
+from helpers.icon2.mistaken_classes import ALL_POOLED, mistaken
 from helpers.icon2.reading import CORNERS
 
 KINDS = ("ring", "kite")
@@ -126,12 +127,12 @@ def test_recall_is_the_share_of_boxes_that_a_detection_overlaps():
 
 def test_classes_that_have_other_numbers_in_the_two_files_are_named():
     frames = world(60)
-    assert audit.mistaken(frames, match(frames)) == {}
+    assert mistaken(frames, match(frames)) == {}
     other = frames.detections.assign(category=1 - frames.detections["category"])
     frames = Frames(frames.images, frames.boxes, other, KINDS)
-    told = audit.mistaken(frames, match(frames))
-    assert list(told) == [audit.ALL_POOLED, "ring", "kite"]
-    assert told[audit.ALL_POOLED].startswith("Classes look shifted or exchanged: 0% of the ")
+    told = mistaken(frames, match(frames))
+    assert list(told) == [ALL_POOLED, "ring", "kite"]
+    assert told[ALL_POOLED].startswith("Classes look shifted or exchanged: 0% of the ")
     assert told["ring"].startswith("ring: 0% of its") and "most of them as kite." in told["ring"]
     assert told["kite"].startswith("kite: 0% of its") and "most of them as ring" in told["kite"]
 
