@@ -352,6 +352,8 @@ def explained(matches, attribute, name, others, **how) -> pd.DataFrame:
     of_class = matches.of(name)
     one, *others = [estimable(each, of_class) for each in (attribute, *others)]
     others = [each for each in others if len(each.values) > 1 and each.name != one.name]
+    if not others:
+        return pd.DataFrame()
     analysis = analyse(matches, one, others, classes=[name], **how)
     table, estimate = verdicts.table(analysis), analysis.estimates[name]
     low, high = estimate.group_ap[0].argmin(), estimate.group_ap[0].argmax()
@@ -386,7 +388,9 @@ def points(row, of) -> str:
 def cause(row) -> str:
     """A candidate, what it explains, and by how much the gap falls when it is held fixed."""
     fall, ends = points(row, "fall").split(" (")
-    return f"{row['candidate']} {in_words(row)}: {fall} of {row['gap']:z.1f} points (95% {ends}"
+    # the gaps above hold size fixed by strata of ten boxes, a candidate in three classes alone
+    name = "size in three classes" if row["candidate"] == "size" else row["candidate"]
+    return f"{name} {in_words(row)}: {fall} of {row['gap']:z.1f} points (95% {ends}"
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-words
 MEANING = [

@@ -15,10 +15,10 @@ import pandas as pd
 import scipy.sparse
 import scipy.stats
 
+from helpers.icon2 import size_fixed
 from helpers.icon2.attributes import Attribute, Frames
 from helpers.icon2.matching import Matches
 
-STRATUM = 10  # boxes of a class and of neighbouring sizes that are compared with each other
 KNOTS = (0.2, 0.4, 0.6, 0.8)  # quantiles of log area where the line by size may bend
 FEWEST_BOXES = 30  # of a group, and of all others
 FEWEST_CLUSTERS = 10  # images, or what belongs together, with a box of the group; of the others
@@ -221,10 +221,9 @@ def _strata(category: np.ndarray, size: np.ndarray) -> np.ndarray:
     begin = 0
     for one in np.unique(category):
         rows = np.flatnonzero(category == one)
-        rows = rows[np.argsort(size[rows], kind="stable")]
-        number = max(1, round(len(rows) / STRATUM))
-        stratum[rows] = begin + np.arange(len(rows)) * number // len(rows)
-        begin += number
+        of_class = size_fixed.strata(size[rows])
+        stratum[rows] = begin + of_class
+        begin += of_class.max() + 1
     return stratum
 
 

@@ -225,6 +225,14 @@ def test_a_scene_that_makes_the_gap_is_named_and_leaves_nothing():
     assert by.loc["site", "suite's rule"] == "does not explain it"
 
 
+def test_a_gap_without_any_candidate_is_reported_with_nothing_held_fixed():
+    frames = world(loss=0.3)
+    matches, _, [light] = prepared(frames, "light")
+    none = audit.explained(matches, light, "ring", [], options=audit.HOW, resamples=5)
+    best, _ = audit.reasons(none.to_dict("records"), "light", [])
+    assert best == "nothing that could be held fixed surely explains a part of it"
+
+
 @pytest.mark.parametrize("bias", [0.0, 1.0])
 def test_nineteen_of_twenty_intervals_hold_the_truth(bias):
     """Of numbers that are normal and too high by `bias`, as their resamples are again."""

@@ -75,6 +75,32 @@ def test_where_boxes_of_a_class_have_one_size_the_difference_is_mantel_haenszels
     assert difference[0] == pytest.approx(above / below)
 
 
+def test_strata_hold_about_ten_boxes_of_neighbouring_sizes():
+    size = np.random.default_rng(0).permutation(100).astype(float)
+    assert (size_fixed.strata(size) == size // 10).all()
+
+
+def test_boxes_of_equal_size_share_a_stratum_in_whatever_order_a_file_lists_them():
+    size = np.repeat([20.0, 30.0, 40.0], 40)
+    order = np.random.default_rng(0).permutation(len(size))
+    assert len(np.unique(size_fixed.strata(size))) == 3
+    assert (size_fixed.strata(size)[order] == size_fixed.strata(size[order])).all()
+
+
+def test_a_worse_group_is_compared_where_all_boxes_have_one_size_and_images_stand_by_group():
+    """A detector that loses 30% of the boxes by night, in a file that lists the days first."""
+    rng = np.random.default_rng(0)
+    image = np.repeat(np.arange(80), 20)
+    night = Attribute("light", ("day", "night"), np.repeat([0, 1], 40), "image")
+    found = rng.random(len(image)) < np.where(image < 40, 1.0, 0.7)
+    zeros = np.zeros(len(image), int)
+    areas = np.full(len(image), 2400.0)
+    boxes = Boxes(np.arange(len(image)), image, zeros, areas, found.astype(float), image)
+    difference, _, comparable = RecallBySize(boxes).differences(boxes.codes(night), 2)
+    assert comparable[1] == pytest.approx(1)
+    assert difference[1] == pytest.approx(found[image >= 40].mean() - 1)
+
+
 def test_boxes_whose_group_is_not_known_are_left_out():
     boxes, place = boxes_of()
     unknown = place.codes.copy()
