@@ -270,12 +270,11 @@ def recall_by_size(within: Table, title: str) -> Figure:
     fig, ax = plt.subplots(figsize=(8.5, 3.6))
     groups = list(dict.fromkeys(within["group"]))
     looks = style.series(groups)
-    sizes = list(dict.fromkeys(within["side"]))
+    sizes = within.drop_duplicates("bin")
     for group, look in looks.items():
         part = within[within["group"] == group].dropna(subset="recall")
-        places = [sizes.index(side) for side in part["side"]]
-        ax.plot(places, part["recall"], ls="-", lw=1, **look)
-    ax.set_xticks(range(len(sizes)), sizes)
+        ax.plot(part["bin"], part["recall"], ls="-", lw=1, **look)
+    ax.set_xticks(sizes["bin"], sizes["side"])
     ax.set(xlabel="side of the box (pixels, root of its area; a fifth of all boxes each)")
     ax.set(ylabel="boxes that are found (%)", ylim=(0, 102))
     return style.headed(fig, title, looks, "Points with few boxes are uncertain: see the table.")

@@ -35,7 +35,7 @@ def brought(
         raise DetectionDataError("parameter 'predictions' is missing: what did the detector find?")
     notes, labels, predictions = reading.Notes(), Path(labels), Path(predictions)
     images, boxes = reading.labels(labels, notes)
-    verified = images.attrs.pop("verified", {})
+    verified = notes.verified
     open_classes = _open_classes(images, verified)
     counts = boxes["category"][~boxes["ignore"]].value_counts().sort_index()
     listed = pd.Index(counts.sort_values(ascending=False, kind="stable").index)
@@ -139,14 +139,17 @@ def _refuse_ids_of_file_names(images, boxes, detections, path: Path) -> None:
     """Refuse results whose ids are the digits of file names where the labels number otherwise."""
     if "id" not in images:
         return
-    of_number = reading.numbers_in_names(images["name"])
-    other = images["id"].astype(str).map(of_number)
-    own = detections["image"]
-    moved = own.map(other)
-    if moved.isna().any() or (moved == own).mean() > 0.5:
+    image_of_digits = reading.numbers_in_names(images["name"])
+    image_by_digits = images["id"].astype(str).map(image_of_digits)
+    paired_by_id = detections["image"]
+    paired_by_digits = paired_by_id.map(image_by_digits)
+    some_unknown = paired_by_digits.isna().any()
+    mostly_the_same = (paired_by_digits == paired_by_id).mean() > 0.5
+    if some_unknown or mostly_the_same:
         return
+    moved = detections.assign(image=paired_by_digits.astype(int))
     by_id = _share_of_matched(images, boxes, detections)
-    by_number = _share_of_matched(images, boxes, detections.assign(image=moved.astype(int)))
+    by_number = _share_of_matched(images, boxes, moved)
     if by_id < 0.1 and by_number > max(0.3, 5 * by_id):
         raise DetectionDataError(
             f"{path.name}: its image ids seem to be the digits of file names, and the labels "
@@ -164,12 +167,17 @@ def _share_of_matched(images, boxes, detections) -> float:
 
 
 def _warn_of_scale(boxes, detections, notes: reading.Notes) -> None:
-    """Say where boxes reach much further than detections, or these than boxes."""
-    reach = [table[["x2", "y2"]].max() for table in (boxes, detections)]
-    if (np.divide(*reach) > APART).all() | (np.divide(*reach[::-1]) > APART).all():
-        ends = ["({:.0f}, {:.0f})".format(*one) for one in reach]
-        told = "Boxes reach to {}, detections to {}: is one of them scaled?".format(*ends)
-        notes.warnings.append(f"{told} Bring both in pixels of the same images.")
+    """Say where boxes reach much further than detections, or detections than boxes."""
+    right, bottom = boxes[["x2", "y2"]].max()
+    detected_right, detected_bottom = detections[["x2", "y2"]].max()
+    boxes_further = right > APART * detected_right and bottom > APART * detected_bottom
+    detections_further = detected_right > APART * right and detected_bottom > APART * bottom
+    if boxes_further or detections_further:
+        notes.warnings.append(
+            f"Boxes reach to ({right:.0f}, {bottom:.0f}), detections to "
+            f"({detected_right:.0f}, {detected_bottom:.0f}). One file may be scaled. Provide both "
+            "in pixels of the same images."
+        )
 
 
 def _warn_of_crowded_images(boxes, notes: reading.Notes) -> None:

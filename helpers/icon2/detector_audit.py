@@ -289,6 +289,9 @@ def smallest_pooled(boxes, attribute) -> int:
     return int(np.where(number >= HOW.min_boxes, number, number.max() + 1).argmin())
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-18
+from .pooled_recall import ALL_POOLED
+
+
 def named(
     classes, names, attributes, null, chance, losses, draws, seed=0, pooled=None
 ) -> pd.DataFrame:

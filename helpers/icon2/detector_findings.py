@@ -1,5 +1,6 @@
 """What a detector audit finds: gaps of single classes with size held fixed, and the headline."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -70,39 +71,60 @@ def gaps(
         ap = group_ap(classes, attribute)
         with_mean = analyses[attribute.name].with_mean() if classes else {}
         every_z = deviations(spread(ap), null, number)
-        for place, (name, of_row, z) in enumerate(zip([ALL, *names], ap, every_z, strict=True)):
+        for place, (name, class_ap, z) in enumerate(zip([ALL, *names], ap, every_z, strict=True)):
             if not np.isfinite(z):
                 continue
-            low, high = np.nanargmin(of_row), np.nanargmax(of_row)
-            lowest, highest = attribute.values[low], attribute.values[high]
-            resampled = with_mean[name].group_ap
-            ends = interval(resampled[:, high] - resampled[:, low])
-            chosen = _whole(classes, ap) if place == 0 else [classes[place - 1]]
-            pair = lowest, highest
-            left = [size_fixed.gap(one, attribute, *pair, area, weights, HOW) for one in chosen]
-            left = np.mean(left, axis=0)
-            row = {
-                "attribute": attribute.name,
-                "class": name,
-                "lowest": lowest,
-                "highest": highest,
-                "AP": POINTS * of_row[low],
-                "AP of highest": POINTS * of_row[high],
-                "recall": recalls.get((attribute.name, name, lowest), np.nan),
-                "recall of highest": recalls.get((attribute.name, name, highest), np.nan),
-                "gap": POINTS * (of_row[high] - of_row[low]),
-                "low": ends[0],
-                "high": ends[1],
-                "deviations": z,
-                "p": float(p_values(z, null.most, null)),
-                "left": POINTS * left[0],
-                "left_p": size_fixed.p_value(left),
-            }
+            classes_in_row = _whole(classes, ap) if place == 0 else [classes[place - 1]]
+            row = {"attribute": attribute.name, "class": name}
+            row |= _lowest_and_highest(attribute, class_ap, with_mean[name].group_ap)
+            for column, group in {"recall": "lowest", "recall of highest": "highest"}.items():
+                row[column] = recalls.get((attribute.name, name, row[group]), np.nan)
+            row["deviations"] = z
+            row["p"] = float(p_values(z, null.most, null))
+            pair = row["lowest"], row["highest"]
+            left = _with_equal_sizes(classes_in_row, attribute, pair, area, weights)
+            row["left"] = POINTS * left[0]
+            row["left_p"] = size_fixed.p_value(left)
             rows.append(row)
     table = pd.DataFrame(rows, columns=COLUMNS)
     told = judged(table, null.cut)
     table = table.assign(told=told)
     return table.sort_values("deviations", ascending=False, ignore_index=True)
+
+
+def _lowest_and_highest(
+    attribute: Attribute, class_ap: np.ndarray, resampled: np.ndarray
+) -> dict[str, str | float]:
+    """The groups with the lowest and the highest AP of a row, and the gap between them."""
+    low, high = np.nanargmin(class_ap), np.nanargmax(class_ap)
+    ci = interval(resampled[:, high] - resampled[:, low])
+    return {
+        "lowest": attribute.values[low],
+        "highest": attribute.values[high],
+        "AP": POINTS * class_ap[low],
+        "AP of highest": POINTS * class_ap[high],
+        "gap": POINTS * (class_ap[high] - class_ap[low]),
+        "low": ci[0],
+        "high": ci[1],
+    }
+
+
+def _with_equal_sizes(
+    classes: Sequence[ClassMatches],
+    attribute: Attribute,
+    pair: tuple[str, str],
+    area: np.ndarray,
+    weights: np.ndarray,
+) -> np.ndarray:
+    """The gap between two groups with box size held fixed, shape (1 + resamples,).
+
+    It is the mean of the classes in which the groups share sizes, NaN where they do in none.
+    """
+    by_class = [size_fixed.gap(one, attribute, *pair, area, weights, HOW) for one in classes]
+    known = [gap for gap in by_class if np.isfinite(gap[0])]
+    if not known:
+        return np.full(len(weights), np.nan)
+    return np.ma.masked_invalid(known).mean(0).filled(np.nan)
 
 
 def _whole(classes: Sequence[ClassMatches], ap: np.ndarray) -> list[ClassMatches]:
@@ -150,7 +172,7 @@ def too_low(average_precision: Mapping[str, float]) -> list[str]:
         return []
     return [
         f"The detector finds almost nothing: AP at IoU 0.5 is "
-        f"{100 * average_precision['IoU .5']:.1f}. Check that image ids, class names and "
+        f"{100 * average_precision['IoU .5']:.1f}%. Check that image ids, class names and "
         "coordinates mean the same in both files. No groups are compared."
     ]
 
@@ -160,10 +182,25 @@ def sentence(row: Mapping) -> str:
     text = (
         f"{row['class']}, {row['attribute']}: AP {row['AP']:.1f} for {row['lowest']}, "
         f"{row['AP of highest']:.1f} for {row['highest']}; the gap is {row['gap']:z.1f} points "
-        f"(95% {row['low']:z.1f} to {row['high']:z.1f})"
+        f"(95% CI {row['low']:z.1f} to {row['high']:z.1f})"
     )
     if row["told"] in (BY_SIZE, UNCLEAR):
-        text += f", and {row['left']:z.1f} points with box size held fixed (not significant)"
+        text += _with_size_fixed(row)
+    return text
+
+
+def _with_size_fixed(row: Mapping) -> str:
+    """Say what is left of a gap with box size held fixed, as the end of a sentence."""
+    if np.isnan(row["left"]):
+        return ". The groups share too few boxes of the same size to hold box size fixed"
+    if row["left_p"] <= LEVEL:
+        p = "p < 0.001" if row["left_p"] < 0.001 else f"p = {row['left_p']:.3f}"
+        significance = f"{p} before correction"
+    else:
+        significance = "not significant"
+    text = f", and {row['left']:z.1f} points with box size held fixed ({significance})"
+    if row["left"] < 0:
+        text += f". AP is then higher for {row['lowest']}"
     return text
 
 
@@ -177,7 +214,7 @@ def class_headline(row: Mapping, cause: str) -> str:
 
 
 def how_many(compared: Sequence[str], enough: Sequence[str], classes: Sequence[str]) -> str:
-    """Say how many of how many classes could be compared one by one.
+    """Say how many of how many classes were, or could be, compared one by one.
 
     Parameters
     ----------
@@ -190,7 +227,8 @@ def how_many(compared: Sequence[str], enough: Sequence[str], classes: Sequence[s
     """
     if len(classes) == 1:
         return ""
-    text = f"{len(compared)} of {len(classes)} classes could be compared one by one"
+    verb = "were" if len(compared) < len(enough) else "could be"
+    text = f"{len(compared)} of {len(classes)} classes {verb} compared one by one"
     if len(compared) == MOST and len(enough) > MOST:
         return f"{text}, the largest of {len(enough)} with enough boxes."
     return f"{text}."
@@ -208,7 +246,7 @@ def headline(
     of_class : str
         A sentence about the surest gap of a single class; empty where there is none.
     counted : str
-        How many classes could be compared, from `how_many`.
+        How many classes were compared, from `how_many`.
     doubts
         Sentences that say why nothing can be compared; the first is the headline then.
     detectable : float
@@ -218,22 +256,32 @@ def headline(
         return doubts[0], list(doubts[1:])
     rows = pooled.to_dict("records")
     found = [pooled_recall.sentence(row) for row in rows if row["verdict"] == pooled_recall.FOUND]
-    open_gaps = [
-        pooled_recall.sentence(row)
-        for row in rows
-        if row["verdict"] in (pooled_recall.EXPLAINED, pooled_recall.UNCLEAR)
-    ]
+    open_gaps = [pooled_recall.sentence(row) for row in rows if pooled_recall.is_open(row)]
     findings = found + ([of_class] if of_class else [])
     if findings:
         first, *others = findings
         return f"{first} {counted}".strip(), others + open_gaps
-    no_finding = "No group is found to be worse."
     if open_gaps:
+        below_a_point = any(row["verdict"] == pooled_recall.SMALL for row in rows)
+        least = "of a point or more " if below_a_point else ""
+        no_finding = (
+            f"No difference {least}between groups is significant at the same class and size."
+        )
         first, *others = open_gaps
         return f"{no_finding} {first} {counted}".strip(), others
-    if np.isfinite(detectable):
-        no_finding += (
-            f" Over all classes, a difference of {max(detectable, 1):.0f} points of recall would "
-            "have been detected in four of five cases."
-        )
+    no_finding = f"No group is found to be worse. {_power(detectable)}".strip()
     return f"{no_finding} {counted}".strip(), []
+
+
+def _power(detectable: float) -> str:
+    """Say which difference of recall (points) would have been detected; empty if not known."""
+    if not np.isfinite(detectable):
+        return ""
+    if detectable > 100:
+        return "With this data, even the largest possible difference would often be missed."
+    least = max(math.ceil(detectable), 1)
+    points = "1 point" if least == 1 else f"{least} points"
+    return (
+        f"Over all classes, a difference of {points} of recall would have been detected in four "
+        "of five cases."
+    )

@@ -7,8 +7,8 @@ import numpy as np
 from helpers.icon2.attributes import Frames
 from helpers.icon2.detector_audit import HOW
 from helpers.icon2.matching import Matches, match
+from helpers.icon2.pooled_recall import ALL_POOLED
 
-ALL_POOLED = "all classes pooled"
 ADVICE = "Do both files have the same numbers or names of classes?"
 
 
@@ -48,7 +48,7 @@ def mistaken(frames: Frames, matches: Matches) -> dict[str, str]:
         other = frames.classes[max(others, key=lambda j, found_as=found_as: found_as[j])]
         sentences[name] = (
             f"{name}: {own / boxes:.0%} of its {boxes:,} boxes are found as {name}, and "
-            f"{found_as.sum() / boxes:.0%} as any class, most of them as {other}. {ADVICE}"
+            f"{found_as.sum() / boxes:.0%} as any class, most often as {other}. {ADVICE}"
         )
     if _looks_mistaken(boxes_of_all, len(of_box), own_of_all):
         pooled = (

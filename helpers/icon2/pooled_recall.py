@@ -27,6 +27,7 @@ SMALLEST_EFFECT = 0.01  # difference of recall below which there is no finding
 LEVEL = 0.05
 SIZE_BINS = 5
 
+ALL_POOLED = "all classes pooled"
 FOUND = "more than chance gives"
 EXPLAINED = "explained by class and size"
 UNCLEAR = "not separable from class and size"
@@ -111,7 +112,7 @@ class RecallBySize:
     def __init__(self, boxes: Boxes, hold_fixed: str = "class and size") -> None:
         self.boxes = boxes
         size = np.log(np.maximum(boxes.area, 1e-6))
-        if hold_fixed != "nothing":
+        if hold_fixed != "nothing" and len(size):
             by_class = hold_fixed == "class and size"
             category = boxes.category if by_class else np.zeros_like(boxes.category)
             self.stratum = _strata(category, size)
@@ -158,25 +159,27 @@ class RecallBySize:
             clusters = self._clusters[known]
         member = (codes[known, None] == np.arange(n_values)).astype(float)
         contrast = projection.residual(member)
-        information = (contrast**2).sum(0)
-        share = member.mean(0)
-        plain = len(member) * share * (1 - share)
+        number = member.sum(0)
+        residual_variance = (contrast**2).sum(0)  # of membership, times the number of boxes
+        raw_variance = number * (len(member) - number) / max(len(member), 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            comparable = information / plain
-            difference = contrast.T @ residual / information
+            share_left = residual_variance / raw_variance
+            difference = contrast.T @ residual / residual_variance
             rest = residual[:, None] - contrast * difference
             scores = clusters.T @ (contrast * rest)
-            error = np.sqrt((scores**2).sum(0)) / information
-            error = np.maximum(error, 0.5 / information)  # where all or none are found
-        number = member.sum(0)
+            error = np.sqrt((scores**2).sum(0)) / residual_variance
+            # Where all boxes or none are found, the estimated error is zero. Half a box that is
+            # found or missed would shift the difference by 0.5 / residual_variance, so the error
+            # is never taken as smaller than that.
+            error = np.maximum(error, 0.5 / residual_variance)
         of_group = (clusters.T @ member > 0).sum(0)
         of_others = (clusters.T @ (1 - member) > 0).sum(0)
         images = np.minimum(of_group, of_others)
         few = np.minimum(number, len(member) - number) < FEWEST_BOXES
         few |= images < FEWEST_CLUSTERS
-        few |= comparable < COMPARABLE
+        few |= share_left < COMPARABLE
         few |= ~np.isfinite(difference)
-        return np.where(few, np.nan, difference), np.where(few, np.nan, error), comparable
+        return np.where(few, np.nan, difference), np.where(few, np.nan, error), share_left
 
     def deviations(self, attribute: Attribute) -> np.ndarray:
         """Differences of an attribute's groups in standard errors, NaN where too small."""
@@ -186,6 +189,8 @@ class RecallBySize:
 
     def widest(self, attributes: Sequence[Attribute]) -> float:
         """The largest difference of any group in standard errors; NaN where none is known."""
+        if not attributes:
+            return np.nan
         every = np.abs(np.concatenate([self.deviations(one) for one in attributes]))
         return float(np.nanmax(every)) if np.isfinite(every).any() else np.nan
 
@@ -196,9 +201,10 @@ class _Projection:
     def __init__(self, stratum: np.ndarray, basis: np.ndarray) -> None:
         self.indicator = _indicator(stratum)
         self.mean = scipy.sparse.diags_array(1 / np.maximum(self.indicator.sum(0), 1))
-        q, r = np.linalg.qr(self._centred(basis))
-        scale = np.abs(np.diag(r))
-        self.basis = q[:, scale > 1e-9 * max(scale.max(initial=0), 1)]
+        # Singular vectors stay right where columns depend on each other, as they do if a fifth of
+        # the boxes have the smallest size. A QR decomposition without pivoting loses directions.
+        directions, scale, _ = np.linalg.svd(self._centred(basis), full_matrices=False)
+        self.basis = directions[:, scale > 1e-9 * max(scale.max(initial=0), 1)]
 
     def residual(self, columns: np.ndarray) -> np.ndarray:
         centred = self._centred(columns)
@@ -242,11 +248,16 @@ def by_group(model: RecallBySize, attributes: Sequence[Attribute], cut: float) -
     Returns
     -------
     pandas.DataFrame
-        A row for each attribute and group, with recalls and differences in percent: ``recall``,
-        that of the ``others``, the ``gap`` between them; the ``difference`` that is left when
-        class and size are held fixed, with its 95% interval (``low``, ``high``), the number of
-        standard errors (``deviations``) and the ``comparable`` share of the
-        contrast; and the ``verdict`` (see `judge`).
+        One row per attribute and group. Recalls are in percent, and differences in points.
+        ``recall`` is that of the group, and ``others`` that of all other boxes. ``gap`` is the
+        first minus the second, so it is negative where the group is worse. ``gap_p`` is its p
+        value, and ``gap_significant`` says whether it is significant when corrected (Bonferroni)
+        for all rows and at least one point. ``size_fixed`` is the gap with size alone held
+        fixed. ``difference`` is the gap with class and size held fixed, of the same sign, with
+        its 95% interval (``low``, ``high``) and the number of standard errors (``deviations``).
+        ``comparable`` is the share of the contrast that is left then. ``verdict`` is explained
+        in `judge`. A column ``p`` with the adjusted p value of the difference has to be added
+        before `sentence` and `printed` are called.
     """
     boxes = model.boxes
     plain, size_alone = RecallBySize(boxes, "nothing"), RecallBySize(boxes, "size")
@@ -280,21 +291,38 @@ def by_group(model: RecallBySize, attributes: Sequence[Attribute], cut: float) -
         tables.append(pd.DataFrame(table))
     table = pd.concat(tables, ignore_index=True)
     rows = table.to_dict("records")
-    return table.assign(verdict=[judge(row, cut, len(table)) for row in rows])
+    return table.assign(
+        gap_significant=[_significant_gap(row, len(table)) for row in rows],
+        verdict=[judge(row, cut, len(table)) for row in rows],
+    )
 
 
 def judge(row: dict, cut: float, rows: int) -> str:
-    """Say what a row of `by_group` shows: `FOUND`, `EXPLAINED`, `UNCLEAR`, `SMALL` or `NO_GAP`.
+    """Say what a row of `by_group` shows.
 
     A group is worse (or better) if its difference with class and size held fixed passes the cut
     and is at least one point. Otherwise, class and size explain a significant gap in plain recall
     if what is left is less than half of it and its 95% interval holds zero, or if it has the
     other sign.
+
+    Parameters
+    ----------
+    row : dict
+        With ``gap`` and ``difference`` (points, negative where the group is worse), ``gap_p`` and
+        ``deviations``. The column ``p`` is not needed.
+    cut : float
+        The deviation from which a difference is significant.
+    rows : int
+        The number of rows, for which ``gap_p`` is corrected.
+
+    Returns
+    -------
+    str
+        `FOUND`, `EXPLAINED`, `UNCLEAR`, `SMALL`, `NO_GAP` or `TOO_FEW`.
     """
     if abs(row["deviations"]) > cut:
         return FOUND if abs(row["difference"]) >= 100 * SMALLEST_EFFECT else SMALL
-    significant = row["gap_p"] * rows <= LEVEL and abs(row["gap"]) >= 100 * SMALLEST_EFFECT
-    if not significant:
+    if not _significant_gap(row, rows):
         return NO_GAP if np.isfinite(row["gap"]) else TOO_FEW
     if row["difference"] * row["gap"] < 0:
         return EXPLAINED
@@ -304,22 +332,42 @@ def judge(row: dict, cut: float, rows: int) -> str:
     return UNCLEAR
 
 
+def _significant_gap(row: dict, rows: int) -> bool:
+    """Whether a gap in plain recall is significant among so many rows, and a point or more."""
+    return row["gap_p"] * rows <= LEVEL and abs(row["gap"]) >= 100 * SMALLEST_EFFECT
+
+
+def is_open(row: dict) -> bool:
+    """Whether a row of `by_group` has a gap in plain recall that a headline has to mention.
+
+    That is a gap that class and size explain, or may explain. It is also a gap of which a
+    significant difference remains that is below one point and less than half of the gap.
+    """
+    if row["verdict"] == SMALL:
+        return bool(row["gap_significant"]) and abs(row["difference"]) < abs(row["gap"]) / 2
+    return row["verdict"] in (EXPLAINED, UNCLEAR)
+
+
 def within_size(boxes: Boxes, attributes: Sequence[Attribute]) -> pd.DataFrame:
     """Recall of each group among boxes of about the same size, of all classes pooled.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each attribute, group and fifth of the boxes by size: ``side`` (the range of
-        the root of the area, pixels), ``boxes`` and ``recall`` in percent, NaN without boxes.
+        A row for each attribute, group and fifth of the boxes by size: ``bin`` (the number of
+        the fifth, from 0), ``side`` (the range of the root of the area, pixels), ``boxes`` and
+        ``recall`` in percent, NaN without boxes. Without any box there is no row.
     """
+    columns = ["attribute", "group", "bin", "side", "boxes", "recall"]
     side = np.sqrt(boxes.area)
+    if not len(side):
+        return pd.DataFrame(columns=columns)
     edges = np.unique(np.quantile(side, np.linspace(0, 1, SIZE_BINS + 1)))
     if len(edges) < 2:
         edges = np.array([edges[0], edges[0] + 1])
     inner = edges[1:-1]
     bins = np.searchsorted(inner, side, side="right")
-    names = [f"{low:.3g} to {high:.3g}" for low, high in pairwise(edges)]
+    names = [f"{_pixels(low)} to {_pixels(high)}" for low, high in pairwise(edges)]
     rows = []
     for attribute in attributes:
         codes = boxes.codes(attribute)
@@ -327,41 +375,54 @@ def within_size(boxes: Boxes, attributes: Sequence[Attribute]) -> pd.DataFrame:
             for place, name in enumerate(names):
                 found = boxes.found[(codes == code) & (bins == place)]
                 recall = 100 * found.mean() if len(found) else np.nan
-                rows.append((attribute.name, group, name, len(found), recall))
-    return pd.DataFrame(rows, columns=["attribute", "group", "side", "boxes", "recall"])
+                rows.append((attribute.name, group, place, name, len(found), recall))
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _pixels(side: float) -> str:
+    """A side in pixels, with three digits below 100 and in whole pixels from there."""
+    return f"{side:,.0f}" if side >= 100 else f"{side:.3g}"
 
 
 def size_table(within: pd.DataFrame) -> pd.DataFrame:
     """The table of `within_size` as it is printed: a row per group, a column per size."""
+    if within.empty:
+        return within[["attribute", "group"]]
     texts = within["recall"].map("{:.0f}%".format) + within["boxes"].map(" of {:,}".format)
     texts = texts.where(within["boxes"] > 0, "–")
     wide = within.assign(text=texts).pivot_table(
-        "text", ["attribute", "group"], "side", aggfunc="first", sort=False
+        "text", ["attribute", "group"], "bin", aggfunc="first", sort=False
     )
-    return wide.add_suffix(" px").reset_index().rename_axis(columns=None)
+    sides = within.drop_duplicates("bin").set_index("bin")["side"]
+    wide.columns = [f"{sides[place]} px" for place in wide.columns]
+    return wide.reset_index()
 
 
 def sentence(row: dict) -> str:
-    """Say in words what a row of `by_group` shows."""
+    """Say in words what a row of `by_group` shows, with its column ``p``."""
     place = f"where {row['attribute']} is {row['group']}"
     recalls = f"{row['recall']:.0f}% of the boxes are found, against {row['others']:.0f}% elsewhere"
     held = f"{row['difference']:+.1f} points (95% CI {row['low']:+.1f} to {row['high']:+.1f})"
     p = f"adjusted p = {row['p']:.3f}"
     at_the_same = "at the same class and size of the boxes, the difference is"
     if row["verdict"] == FOUND:
+        if row["gap"] * row["difference"] < 0:
+            return _reversed(row)
         worse = "Worse" if row["difference"] < 0 else "Better"
-        same_sign = row["gap"] * row["difference"] > 0
-        if same_sign and abs(row["difference"]) < abs(row["gap"]):
+        if abs(row["difference"]) < abs(row["gap"]):
             return (
                 f"{worse} {place}: {recalls}. At the same class and size of the boxes, "
-                f"{abs(row['difference']):.0f} of these {abs(row['gap']):.0f} points remain ({p})."
+                f"{abs(row['difference']):.1f} of these {abs(row['gap']):.1f} points remain ({p})."
             )
         return f"{worse} {place}: {recalls}; {at_the_same} {held}, {p}."
     start = f"{place[0].upper()}{place[1:]}, {recalls}"
+    alone = abs(row["size_fixed"]) < abs(row["gap"]) / 2
+    causes = "box size explains" if alone else "class and size of the boxes explain"
+    corrected = f"not significant after correction ({p})"  # the interval is not corrected
     if row["verdict"] == EXPLAINED:
-        alone = abs(row["size_fixed"]) < abs(row["gap"]) / 2
-        causes = "box size explains" if alone else "class and size of the boxes explain"
-        return f"{start}, but {causes} this gap: {at_the_same} {held}, not significant."
+        return f"{start}, but {causes} this gap: {at_the_same} {held}, {corrected}."
+    if row["verdict"] == SMALL and is_open(row):
+        return f"{start}, but {causes} most of this gap: {at_the_same} {held}, {p}."
     if row["verdict"] == UNCLEAR:
         if np.isnan(row["difference"]):
             return (
@@ -370,14 +431,26 @@ def sentence(row: dict) -> str:
             )
         return (
             f"{start}. Whether class and size of the boxes explain this gap is open: "
-            f"{at_the_same} {held}, not significant."
+            f"{at_the_same} {held}, {corrected}."
         )
     return f"{start}; {at_the_same} {held}, {p}."
 
 
+def _reversed(row: dict) -> str:
+    """Say that a group is worse only with class and size held fixed, or better only then."""
+    lower = row["difference"] < 0
+    low, high = (-row["high"], -row["low"]) if lower else (row["low"], row["high"])
+    return (
+        f"At the same class and size, recall is {abs(row['difference']):.1f} points "
+        f"{'lower' if lower else 'higher'} where {row['attribute']} is {row['group']} "
+        f"(95% CI {low:z.1f} to {high:z.1f}, adjusted p = {row['p']:.3f}). Without this adjustment "
+        f"it is {abs(row['gap']):.1f} points {'higher' if lower else 'lower'}."
+    )
+
+
 def foremost(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each attribute: its surest finding, a worse group before a better one, or else
-    the group with the widest gap."""
+    """A row for each attribute: its surest finding, a worse group before a better one. Without
+    a finding it is the widest of the gaps that may be explained (`is_open`), or else of all."""
     rows = []
     for _, part in table.groupby("attribute", sort=False):
         found = part[part["verdict"] == FOUND]
@@ -386,10 +459,16 @@ def foremost(table: pd.DataFrame) -> pd.DataFrame:
         if len(pick):
             rows.append(pick["deviations"].abs().idxmax())
         elif part["gap"].notna().any():
-            rows.append(part["gap"].idxmin())
-    rank = {FOUND: 0, EXPLAINED: 1, UNCLEAR: 1}
+            open_gaps = part[[is_open(row) for row in part.to_dict("records")]]
+            candidates = open_gaps if len(open_gaps) else part
+            width = candidates["gap"].abs()
+            widest = candidates[width > width.max() - 1e-6]
+            rows.append(widest["gap"].idxmin())  # of two groups, the worse one
     first = table.loc[rows]
-    order = first["verdict"].map(lambda verdict: rank.get(verdict, 2))
+    order = [
+        0 if row["verdict"] == FOUND else 1 if is_open(row) else 2
+        for row in first.to_dict("records")
+    ]
     size = -first["deviations"].abs().fillna(0)
     return (
         first.assign(order=order, size=size)
@@ -406,7 +485,7 @@ def would_be_found(table: pd.DataFrame, cut: float) -> float:
 
 
 def printed(table: pd.DataFrame) -> pd.DataFrame:
-    """The table of `by_group` as a report prints it."""
+    """The table of `by_group` as a report prints it; it needs the column ``p``, adjusted p."""
 
     def difference(row: pd.Series) -> str:
         if np.isnan(row["difference"]):

@@ -9,7 +9,7 @@ import re
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from sys import intern
@@ -41,6 +41,7 @@ COLUMNS = ["image", "class", *CORNERS]  # of a CSV; detections have `score`, too
 FEDERATED = {"neg_category_ids", "not_exhaustive_category_ids"}  # of images in LVIS's labels
 PLAUSIBLE = 0.05, 1.05  # median of area over width times height, which are those of objects
 MISSING = {"na", "n/a", "#n/a", "<na>", "nan", "null", "none", "nil", "-"}  # words among numbers
+BOOLEANS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 MANY_COPIES = 0.01  # share of labelled boxes
 FEW = 6  # a column of numbers with more values than this is no column of groups
 DIGITS = re.compile(r"(\d+)$")
@@ -60,11 +61,20 @@ class DetectionDataError(ValueError):
 
 
 class Notes(Counter):
-    """Counts of what was left out, by their sentence, and `warnings` to check first."""
+    """Counts of what was left out, by their sentence, and `warnings` to check first.
 
-    def __init__(self) -> None:
-        super().__init__()
+    ``verified`` holds the lists of categories of LVIS's images by image id. It is no attribute of
+    the table of images, since pandas copies those with each operation.
+    """
+
+    def __init__(self, counts: Mapping[str, int] | None = None) -> None:
+        super().__init__(counts or {})
         self.warnings: list[str] = []
+        self.verified: dict[int | str, dict[str, list[int | str]]] = {}
+
+    def __reduce__(self) -> tuple:
+        """Copy and pickle the attributes, too, which a Counter leaves out."""
+        return type(self), (dict(self),), self.__dict__
 
 
 def labels(path: Path, notes: Notes) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -229,13 +239,12 @@ def _read(path: Path, rows: Callable[[dict], Iterable[dict]], part: str = "") ->
 
 
 def _coco_labels(path: Path, notes: Notes) -> tuple[pd.DataFrame, pd.DataFrame]:
-    verified = {}  # by image: LVIS's lists of categories
-
     def image(one: dict) -> Iterator[dict]:
         about = {"id": _id(one["id"]), "name": str(one.get("file_name", one["id"]))}
         about |= {side: one[side] for side in ("width", "height") if one.get(side)}
         if FEDERATED & one.keys():
-            verified[about["id"]] = {key: list(map(_id, one.get(key) or [])) for key in FEDERATED}
+            lists = {key: list(map(_id, one.get(key) or [])) for key in FEDERATED}
+            notes.verified[about["id"]] = lists
         yield _further(one, notes, one) | about
 
     def category(one: dict) -> Iterator[dict]:
@@ -269,7 +278,6 @@ def _coco_labels(path: Path, notes: Notes) -> tuple[pd.DataFrame, pd.DataFrame]:
         boxes["area"] = _plausible_area(boxes, path, notes)
     images.attrs["categories"] = names
     images.attrs["repeated_categories"] = repeated
-    images.attrs["verified"] = verified
     return images, boxes
 
 
@@ -357,12 +365,20 @@ def _places_of_results(
 ) -> np.ndarray:
     """Number of the image of each result, -1 where it is not labelled.
 
-    By ``image_id``, an id of the labels or else a file name. Where results carry a ``file_name``,
-    too, and it is of another image than the id, it decides, and a warning says so.
+    By ``image_id``, an id of the labels or else a full file name. If none is an id of the labels,
+    names without folder or ending count, too. Where results carry a ``file_name``, too, and it is
+    of another image than the id, it decides, and a warning says so.
     """
     names = _unique_names(images["name"])
     ids = dict(zip(images["id"].astype(str), range(len(images)), strict=True))
-    by_id = np.array([ids.get(key, names.get(key, -1)) for key in map(str, table["image"])])
+    keys = table["image"].map(str)
+    if keys.isin(ids.keys()).any():
+        # The id of an image without labels may be the stem of another image's name.
+        full_names = {name: names[name] for name in images["name"] if name in names}
+        by_id = keys.map(full_names | ids)
+    else:
+        by_id = keys.map(names)
+    by_id = by_id.fillna(-1).astype(int).to_numpy()
     files = table.pop("file")
     if files.isna().all():
         return by_id
@@ -484,7 +500,9 @@ def _csv_labels(path: Path, notes: Notes) -> tuple[pd.DataFrame, pd.DataFrame]:
     table = csv(path, COLUMNS, notes=notes, ignore="boolean")
     sides = [side for side in ("width", "height") if side in table]
     images = table.groupby("image")[sides].first().rename_axis("name").reset_index()
-    table = table[table[["class", *CORNERS]].notna().any(axis=1)].reset_index(drop=True)
+    has_class = ~_is_missing(table["class"])
+    has_corner = table[CORNERS].notna().any(axis=1)
+    table = table[has_class | has_corner].reset_index(drop=True)
     boxes = _of_corners(table.drop(columns=sides)).rename(columns={"class": "category"})
     ignore = boxes.get("ignore", pd.Series(False, boxes.index)).fillna(False).astype(bool)
     return images, boxes.assign(ignore=ignore, area=boxes["extent"])
@@ -499,10 +517,13 @@ def csv(
 ) -> pd.DataFrame:
     """A CSV with the columns that are `needed`, of some `kinds`; numbers where there have to be.
 
-    Only an empty field is missing: ``NA`` and ``None`` are values like others. Among numbers
-    they are taken as missing, and a note says so.
+    In columns of text only an empty field is missing: ``NA`` and ``None`` are values like others.
+    They are missing in columns that have to be numbers or booleans. Among other numbers they are
+    taken as missing, and a note says so.
     """
     kinds = dict.fromkeys(("image", "class", "box"), str) | kinds
+    booleans = [name for name, kind in kinds.items() if kind == "boolean"]
+    kinds |= dict.fromkeys(booleans, str)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
@@ -522,13 +543,15 @@ def csv(
         )
     for name in {*CORNERS, "score", "width", "height"} & set(table):
         numbers = pd.to_numeric(table[name], errors="coerce")
-        wrong = table[name][numbers.isna() & table[name].notna()]
+        wrong = table[name][numbers.isna() & ~_is_missing(table[name])]
         if len(wrong):
             told = ", ".join(f"{one!r} in line {n + 2}" for n, one in wrong.head(3).items())
             raise DetectionDataError(
                 f"{path.name}: {name!r} is no number in {len(wrong):,} lines: {told}"
             )
         table[name] = numbers
+    for name in set(booleans) & set(table):
+        table[name] = _booleans(path, table[name])
     for name in table.columns.difference(list(kinds)):
         numbers = _numbers_but_for_words(table[name])
         if numbers is not None:
@@ -537,6 +560,27 @@ def csv(
                 notes[words] += int((numbers.isna() & table[name].notna()).sum())
             table[name] = numbers
     return table
+
+
+def _is_missing(column: pd.Series) -> pd.Series:
+    """Whether each value is missing, or a word that stands for a missing one, such as NA."""
+    if pd.api.types.is_numeric_dtype(column):
+        return column.isna()
+    words = column.astype(str).str.strip().str.casefold()
+    return column.isna() | words.isin(MISSING | {""})
+
+
+def _booleans(path: Path, column: pd.Series) -> pd.Series:
+    """A column of texts such as 0, 1, true and false as nullable booleans."""
+    missing = _is_missing(column)
+    values = column.str.strip().str.casefold().map(BOOLEANS)
+    wrong = column[values.isna() & ~missing]
+    if len(wrong):
+        line, text = next(wrong.items())
+        raise DetectionDataError(
+            f"{path.name}: {column.name!r} is {text!r} in line {line + 2}; it has to be 0 or 1"
+        )
+    return values.mask(missing).astype("boolean")
 
 
 def _numbers_but_for_words(column: pd.Series) -> pd.Series | None:

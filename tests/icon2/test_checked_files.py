@@ -1,11 +1,12 @@
 """Labels and detections that look right and are not: read rightly, or with a sentence."""
 
+import copy
 import json
 
 import numpy as np
 import pytest
 
-from helpers.icon2 import brought, detector_audit, match
+from helpers.icon2 import brought, detector_audit, match, reading
 from helpers.icon2.brought import DetectionDataError
 from helpers.icon2.detector_findings import too_low
 from helpers.icon2.mistaken_classes import ALL_POOLED, mistaken
@@ -107,6 +108,22 @@ def test_ids_may_be_file_names_without_their_ending(tmp_path):
     for one in labels["annotations"]:
         one["image_id"] += 100
     assert ap(read(tmp_path, labels, stems)) == 1
+
+
+def test_an_unlabelled_id_is_not_taken_for_a_file_name(tmp_path):
+    """Labels have ids 1 to 10 and are called 101.jpg to 110.jpg; image 105 has no labels."""
+    labels, results = perfect(10)
+    for one in labels["images"]:
+        one["file_name"] = f"{100 + one['id']}.jpg"
+    frames = read(tmp_path, labels, [*results, results[0] | {"image_id": 105}])
+    assert len(frames.detections) == len(results) and ap(frames) == 1
+    assert "1 detections left out: their image has no labels" in frames.report
+
+
+def test_full_file_names_and_ids_may_be_mixed(tmp_path):
+    labels, results = perfect()
+    results[0]["image_id"] = "000000.jpg"
+    assert ap(read(tmp_path, labels, results)) == 1
 
 
 def test_ids_may_begin_with_zero(tmp_path):
@@ -283,6 +300,54 @@ def test_a_class_may_be_called_none_or_na(tmp_path):
     assert frames.classes == ("NA", "None") and ap(frames) == 1
 
 
+@pytest.mark.parametrize("word", ["NA", "n/a", "NaN", " None ", ""])
+def test_words_for_missing_are_missing_where_numbers_have_to_be(tmp_path, word):
+    (tmp_path / "labels.csv").write_text(
+        "image,class,x1,y1,x2,y2,width,height,ignore\n"
+        f"a.jpg,cat,10,20,40,60,640,480,{word}\n"
+        f"a.jpg,cat,60,20,90,60,{word},{word},1\n"
+        f"b.jpg,{word},{word},{word},{word},{word},640,480,{word}\n"
+    )
+    (tmp_path / "found.csv").write_text("image,class,x1,y1,x2,y2,score\na.jpg,cat,10,20,40,60,.5\n")
+    frames = brought.brought(tmp_path / "labels.csv", tmp_path / "found.csv")
+    assert frames.images["name"].tolist() == ["a.jpg", "b.jpg"]
+    assert frames.images["width"].tolist() == [640, 640]
+    assert frames.boxes["ignore"].tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("a.jpg,cat,NA,20,40,60,0", "hold NaN, infinity or nothing where a number has to be"),
+        ("a.jpg,cat,10,20,40,60,partly", "'ignore' is 'partly' in line 2; it has to be 0 or 1"),
+    ],
+)
+def test_a_box_without_a_corner_or_with_an_unknown_ignore_is_refused(tmp_path, row, told):
+    (tmp_path / "labels.csv").write_text(f"image,class,x1,y1,x2,y2,ignore\n{row}\n")
+    with pytest.raises(DetectionDataError, match=told):
+        reading.labels(tmp_path / "labels.csv", reading.Notes())
+
+
+def test_notes_can_be_copied():
+    notes = reading.Notes()
+    notes["boxes left out"] += 2
+    notes.warnings.append("Check the ids.")
+    other = copy.deepcopy(notes)
+    other.warnings.append("Check the names.")
+    assert other == {"boxes left out": 2} and notes.warnings == ["Check the ids."]
+
+
+def test_lists_of_verified_classes_are_not_copied_with_the_images(tmp_path):
+    labels, _ = perfect()
+    for image in labels["images"]:
+        image |= {"neg_category_ids": [1], "not_exhaustive_category_ids": []}
+    (tmp_path / "labels.json").write_text(json.dumps(labels))
+    notes = reading.Notes()
+    images, _ = reading.labels(tmp_path / "labels.json", notes)
+    assert "verified" not in images.attrs
+    assert notes.verified[1] == {"neg_category_ids": [1], "not_exhaustive_category_ids": []}
+
+
 def same_names():
     """Two videos of six frames whose names are the same."""
     labels, results = perfect()
@@ -337,5 +402,6 @@ def test_a_detector_that_finds_almost_nothing_is_not_compared(tmp_path):
     labels, results = perfect()
     away = [one | {"bbox": [300, 400, 9, 9 + number]} for number, one in enumerate(results)]
     [told] = too_low(detector_audit.like_coco(read(tmp_path, labels, away)))
-    assert told.startswith("The detector finds almost nothing") and "No groups are" in told
+    assert told.startswith("The detector finds almost nothing: AP at IoU 0.5 is 0.0%.")
+    assert "No groups are" in told
     assert too_low(detector_audit.like_coco(read(tmp_path, labels, results))) == []

@@ -164,7 +164,7 @@ def half(labels, results):
             "1 of 25 detections in found.json are there twice",
         ),
         (attribute(weather="Clear "), "'weather' holds 'Clear ' and 'clear': they count as diff"),
-        (half, "Boxes reach to (1070, 650), detections to (535, 325): is one of them scaled?"),
+        (half, "Boxes reach to (1070, 650), detections to (535, 325). One file may be scaled."),
     ],
 )
 def test_what_is_odd_is_counted(tmp_path, change, sentence):
