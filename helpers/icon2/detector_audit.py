@@ -3,8 +3,8 @@
 # %% auto #0
 __all__ = ['BOUNDS', 'LIKE_COCO', 'HOW', 'MOST', 'PART', 'UNSURE', 'IN_WORDS', 'MEANING', 'like_coco', 'group_ap', 'spread',
            'interval', 'grouped', 'recalls', 'comparable', 'described', 'most', 'estimable', 'deals', 'by_chance',
-           'rank_among', 'p_values', 'deviations', 'few_boxes', 'without', 'planted', 'smallest', 'smallest_pooled',
-           'named', 'explained', 'in_words', 'points', 'cause', 'reasons', 'of_page']
+           'p_values', 'deviations', 'few_boxes', 'without', 'planted', 'smallest', 'smallest_pooled', 'named',
+           'explained', 'in_words', 'points', 'cause', 'reasons', 'of_page']
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-coco
 from dataclasses import replace
@@ -206,22 +206,17 @@ def by_chance(classes, chance, draws, pooled=None) -> SimpleNamespace:
     apart = np.where(np.isnan(apart), -np.inf, apart)
     null.most, null.pooled_most = apart.max((1, 2)), np.nan_to_num(recall, nan=-np.inf)
     families = np.sort(null.most), np.sort(null.pooled_most)
-    null.rank = np.max(
-        [rank_among(families[0], null.most), rank_among(families[1], null.pooled_most)], axis=0
-    )
+    rank_of_gaps = np.searchsorted(families[0], null.most)
+    rank_of_recall = np.searchsorted(families[1], null.pooled_most)
+    null.rank = np.maximum(rank_of_gaps, rank_of_recall)
     last = int(np.quantile(null.rank, 0.95, method="higher"))
     null.cut, null.pooled_cut = (family[last] for family in families)
     return null
 
 
-def rank_among(ordered, values) -> np.ndarray:
-    """How many of the ordered values of all deals are below each of some values."""
-    return np.searchsorted(ordered, values)
-
-
 def p_values(z, most, null) -> np.ndarray:
     """p of deviations that belong to the family of `most`, corrected over both families."""
-    ranks = rank_among(np.sort(most), z)
+    ranks = np.searchsorted(np.sort(most), z)  # of how many deals the widest is narrower
     reached = (null.rank >= np.asarray(ranks)[..., None]).sum(-1)
     return np.where(np.isnan(z), np.nan, (1 + reached) / (1 + len(null.rank)))
 

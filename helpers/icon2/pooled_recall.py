@@ -168,9 +168,9 @@ class RecallBySize:
             rest = residual[:, None] - contrast * difference
             scores = clusters.T @ (contrast * rest)
             error = np.sqrt((scores**2).sum(0)) / residual_variance
-            # Where all boxes or none are found, the estimated error is zero. Half a box that is
-            # found or missed would shift the difference by 0.5 / residual_variance, so the error
-            # is never taken as smaller than that.
+            # Where all boxes or none are found, the estimated error is zero. Half a box more that
+            # is found can shift the difference by 0.5 / residual_variance, so the error is never
+            # taken as smaller than that.
             error = np.maximum(error, 0.5 / residual_variance)
         of_group = (clusters.T @ member > 0).sum(0)
         of_others = (clusters.T @ (1 - member) > 0).sum(0)
