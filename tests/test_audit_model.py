@@ -788,12 +788,77 @@ network.append(Late())
     assert channels(network) == [40, 0, 0]
 
 
+LATE = """
+class Late(nn.Module):
+    def forward(self, x):
+        from late import factor
+        return factor.FACTOR * x
+network.append(Late())
+"""
+
+
+def late_package(place, factor):
+    """Write a package that is imported when a network is called."""
+    (place / "late").mkdir(parents=True, exist_ok=True)
+    (place / "late" / "__init__.py").touch()
+    (place / "late" / "factor.py").write_text(f"FACTOR = {factor}\n")
+
+
+def test_a_late_import_is_of_the_file_that_was_loaded_last(user_files, tmp_path):
+    text = OWN.format(order="") + LATE
+    for folder, factor in (("first", 2), ("second", 3), ("first", 4)):
+        late_package(tmp_path / folder, factor)
+        assert channels(user_files(text, folder)) == [20 * factor, 0, 0]
+    assert [place for place in sys.path if str(tmp_path) in place] == [str(tmp_path / "first")]
+
+
+def test_an_edit_of_what_is_imported_late_changes_the_digests(user_files, tmp_path):
+    digests = []
+    for factor in (2, 3):
+        late_package(tmp_path / "files", factor)
+        digests.append(user_files(OWN.format(order="") + LATE).model.code)
+    assert digests[0]["late/factor.py"] != digests[1]["late/factor.py"]
+
+
+def test_submodules_of_a_users_packages_are_imported_again_and_have_digests(user_files, tmp_path):
+    text = IMPORTS.replace("from layers", "import other\nfrom package.layers")
+    digests = []
+    for order in ("[[0, 1, 2]]", "[[1, 0, 2]]"):
+        for name in ("package", "other"):
+            (tmp_path / "files" / name).mkdir(parents=True, exist_ok=True)
+            (tmp_path / "files" / name / "__init__.py").touch()
+        (tmp_path / "files" / "package" / "layers.py").write_text(BESIDE.format(order=order))
+        network = user_files(text)
+        digests.append(network.model.code)
+        assert not {"package", "package.layers", "other"} & {*sys.modules}
+    assert channels(network) == [0, 20, 0]
+    assert digests[0]["package/layers.py"] != digests[1]["package/layers.py"]
+    assert {"mine.py", "package/__init__.py", "other/__init__.py"} <= {*digests[0]}
+
+
+def test_two_files_of_one_folder_have_different_digests(user_files, tmp_path):
+    user_files(OWN.format(order=""))
+    (tmp_path / "files" / "yours.py").write_text(OWN.format(order="[[1, 0, 2]]"))
+    networks = [
+        model.brought(f"{tmp_path / 'files' / name}.py:network") for name in ("mine", "yours")
+    ]
+    assert networks[0].model.code != networks[1].model.code
+
+
+def test_a_syntax_error_in_a_module_next_to_a_users_file_is_named_with_its_line(user_files):
+    with pytest.raises(ValueError, match=r"SyntaxError in layers\.py, line 2: "):
+        user_files(IMPORTS, layers="\ndef f(:\n")
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ("import nowhere_to_be_found", r"ModuleNotFoundError in mine\.py, line 1: .* Install"),
         ("\nmean = 1 / 0", r"ZeroDivisionError in mine\.py, line 2: division by zero"),
-        ("def f(:", r"SyntaxError in .*: invalid syntax"),
+        ("\ndef f(:", r"SyntaxError in mine\.py, line 2: invalid syntax\.$"),
+        ("assert 0", r"AssertionError in mine\.py, line 1\.$"),
+        ("\nimport sys\nsys.exit()", r"SystemExit in mine\.py, line 3\. Move"),
+        ("import json\n\njson.loads('{')", r"JSONDecodeError in mine\.py, line 3: Expecting"),
     ],
 )
 def test_an_error_in_a_users_file_is_named_with_its_line(user_files, text, told):
@@ -904,6 +969,9 @@ def test_a_pair_is_reported_with_the_photographs_whose_prediction_changes():
 def test_a_score_without_changed_predictions_is_no_finding():
     table = judged(ATTIC, np.ones((100, 3), int))
     assert table["verdict"].tolist()[0] == "score only"
+    assert reliance.sentence(table.iloc[0]).startswith(
+        "cat scores above the threshold on attic, but predictions hardly change: of 100"
+    )
     assert "no reliance on a context was detected" in reliance.headline(
         "net", table, {0.5: 0.1, 1: 1}
     )
@@ -926,8 +994,9 @@ def test_the_headline_lists_all_significant_pairs_with_their_counts():
     predictions[10:30, :2] = 0
     line = reliance.headline("net", judged(both, predictions), {0.5: 0.5, 1: 1})
     assert line == (
-        "net relies on attic for cat (20 of 100 predictions change) and cellar for dog "
-        "(25 of 100 predictions change)."
+        "net relies on attic for cat (20 more of 100 photographs are predicted as cat in attic "
+        "than in the other contexts) and cellar for dog (25 more of 100 photographs are predicted "
+        "as dog in cellar than in the other contexts)."
     )
 
 
@@ -998,11 +1067,14 @@ def test_where_training_again_takes_too_long_linear_classifiers_judge(
     monkeypatch.setattr(retraining, "LONGEST", 0)
     judged_by = basis(folder, *two_networks)
     assert (judged_by.part, judged_by.retrained) == (None, False)
-    assert judged_by.caveat == reliance.APPROXIMATE
+    assert judged_by.caveat.startswith(reliance.APPROXIMATE)
+    assert "because to train it anew 86 times would take about" in judged_by.caveat
 
 
 def test_start_and_what_the_user_says_must_agree(folder, two_networks):
-    with pytest.raises(ValueError, match=r"only the last layer.*those of START.*0\.weight"):
+    with pytest.raises(
+        ValueError, match=r"only the last layer.*those of `start`.*0\.weight.*`trained` out"
+    ):
         basis(folder, *two_networks, "last layer")
 
 

@@ -159,6 +159,22 @@ def test_no_cell_of_a_report_has_a_width_of_0_at_rates_of_0_and_1(groups, which)
     assert (table["value"] <= table["high"] + 1e-9).all()
 
 
+@pytest.mark.parametrize("logarithms", [False, True])
+def test_draws_that_are_missing_do_not_move_the_others(logarithms):
+    rng = np.random.default_rng(0)
+    draws = np.full((450, 3), np.nan)
+    draws[:400] = rng.binomial(30, 0.5, (400, 1)) / 30
+    draws[:, 2] = np.nan
+    draws[:, 1] = rng.permutation(draws[:, 1])
+    estimate, trials, ties = np.full(3, 0.5), np.full(3, 30.0), rng.random(draws.shape)
+    shaped = proportions._shaped(estimate, trials, draws, ties, logarithms)
+    whole = proportions._shaped(estimate, trials, draws[:400], ties[:400], logarithms)
+    np.testing.assert_array_equal(np.isnan(shaped), np.isnan(draws))
+    assert np.nanmedian(shaped[:, :2], axis=0) == pytest.approx(0.5, abs=0.001)
+    np.testing.assert_allclose(shaped[:400, 0], whole[:, 0])
+    np.testing.assert_allclose(np.sort(shaped[:400, 0]), np.sort(shaped[:, 1])[:400])
+
+
 def test_a_ratio_to_a_rate_of_0_has_a_finite_end():
     cell = cells(ALL_OR_NONE, ["srel"], ["max"]).iloc[0]
     assert (cell["value"], cell["high"]) == (1, 1)

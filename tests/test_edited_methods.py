@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from IPython.core.inputtransformer2 import TransformerManager
 
 from helpers import focus, icon2, models, source, store
 from helpers.blocks import blocks, chance, counts, report
@@ -60,6 +61,34 @@ def lesson(tmp_path):
 )  # fmt: skip
 def test_edited_names_the_methods_whose_last_code_is_not_the_stored_one(lesson, executed, names):
     assert edits.edited(lesson, executed) == names
+
+
+WITH_MAGICS = """%matplotlib inline
+K: int = 2  # the method: change it
+%time sum([1])
+async def load(): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("stored", "executed", "names"),
+    [
+        (WITH_MAGICS, WITH_MAGICS, []),
+        (WITH_MAGICS, WITH_MAGICS.replace("2", "3"), ["K"]),
+        (WITH_MAGICS, WITH_MAGICS.replace("sum([1])", "sum([2])"), []),
+        ("%time\n" + OWN, "%%time\n" + OWN.replace("score}", "max}"), ["own"]),
+        (METHOD, "%%time\n" + METHOD.replace("2 * x", "3 * x"), ["score"]),
+        (METHOD, "%matplotlib inline\n" + METHOD.replace("2 * x", "3 * x"), ["score"]),
+        ("#| export room.module\nasync def load(): ...", "async def load(): pass", ["load"]),
+        ("own = (  # the method", "own = 1", []),
+    ],
+)
+def test_edited_reads_cells_with_magics_annotations_and_async(tmp_path, stored, executed, names):
+    path = tmp_path / "09_any.ipynb"
+    cell = nbformat.v4.new_code_cell(stored)
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+    as_recorded = TransformerManager().transform_cell(executed)  # what `In` holds
+    assert edits.edited(path, [executed]) == edits.edited(path, [as_recorded]) == names
 
 
 def test_a_notebook_without_a_stored_file_has_no_edited_methods(tmp_path):

@@ -234,10 +234,12 @@ def test_an_unknown_model_that_was_typed_is_refused_in_the_check_cell(model, nea
         ("groups", "region", ["region"]),
         ("groups", '["region", "NO"]', ["region", "NO"]),
         ("groups", "race,sex", ["race", "sex"]),
+        ("groups", "rain , snow ", ["rain", "snow"]),
         ("groups", '"sex, stated",race', ["sex, stated", "race"]),
         ("groups", 2020, ["2020"]),
         ("roles", "y_true=repaid", ["y_true=repaid"]),
         ("roles", "y_true=a, b,y_pred=c", ["y_true=a, b", "y_pred=c"]),
+        ("roles", "y_true=a , y_pred=c ", ["y_true=a", "y_pred=c"]),
         ("doses", 0.25, [0.25]),
         ("doses", "0,0.25", [0.0, 0.25]),
         ("methods", "gradcam", ["gradcam"]),
@@ -250,3 +252,9 @@ def test_an_unknown_model_that_was_typed_is_refused_in_the_check_cell(model, nea
 )
 def test_a_text_or_number_of_papermills_p_is_the_list_that_is_meant(name, given, meant):
     assert getattr(parameters.checked({name: given}, ()), name) == meant
+
+
+@pytest.mark.parametrize("given", [True, [True]])
+def test_a_truth_value_is_no_list_of_texts(given):
+    with pytest.raises(parameters.ParameterError, match="parameter 'groups': True"):
+        parameters.checked({"groups": given}, ())

@@ -19,13 +19,18 @@ MAY_RELY = "may rely"
 RELIES = "relies"
 
 RULE = (
-    f"A finding needs two things: a score beyond the threshold, and predictions that change. At "
-    f"least {planting.CHANGED:.0%} more of the photographs must be predicted to be the class in "
-    "the context than in the other contexts on average. Pairs with a score alone are listed apart."
+    "A finding needs two things: a score beyond the threshold, and predictions that change. The "
+    f"share of photographs predicted as the class must be at least {100 * planting.CHANGED:.0f} "
+    "percentage point higher in the context than in the other contexts on average. Pairs with a "
+    "score alone are listed apart."
 )
 APPROXIMATE = (
     "The network was trained beyond its last layer, and for such networks the rates of this audit "
     "were measured on sixteen networks only, so take them as approximate."
+)
+NOT_RETRAINED = (
+    "The part of the network that was trained is not trained again to calibrate this report, "
+    "because {why}."
 )
 NOT_LINEAR = (
     "The last layer of the network is not linear in what it sees, and {why}, so take the rates of "
@@ -51,7 +56,7 @@ class Basis:
         Whether this part is trained again to calibrate; else linear classifiers are trained. A part
         is trained too rarely to correct for the number of pairs, so that "relies" is never said.
     caveat : str
-        One sentence that stands behind the findings; empty if there is none.
+        What stands behind the findings, in one or two sentences; empty if there is nothing.
     """
 
     part: retraining.Part | None
@@ -88,8 +93,8 @@ def basis(audited, start, images, trial, pairs: int, versions: int, trained: str
     if others and trained == "last layer":
         raise ValueError(
             f"trained: you said that only the last layer was trained, but {len(others)} other "
-            f"weights differ from those of START, such as {others[0]}. Leave TRAINED out, or give "
-            "the weights with which the training of the last layer began."
+            f"weights differ from those of `start`, such as {others[0]}. Leave `trained` out, or "
+            "give the weights with which the training of the last layer began."
         )
     part = retraining.own_part(audited, start, images, trial["answers"], versions)
     can_be_cut = isinstance(part, retraining.Part)
@@ -99,7 +104,9 @@ def basis(audited, start, images, trial, pairs: int, versions: int, trained: str
         kept = part if can_be_cut and dense else None
         return Basis(kept, False, APPROXIMATE if trained == "all" else "")
     if not can_be_cut:
-        return Basis(None, False, APPROXIMATE if others else NOT_LINEAR.format(why=part))
+        if others:
+            return Basis(None, False, f"{APPROXIMATE} {NOT_RETRAINED.format(why=part)}")
+        return Basis(None, False, NOT_LINEAR.format(why=part))
     chance = 0.05 * pairs
     caveat = TOO_FEW.format(first=part.first, count=TRAININGS, chance=chance, pairs=pairs)
     return Basis(part, True, caveat)
@@ -168,10 +175,16 @@ def judge(calibration, score, predictions, classes, contexts, corrected=True) ->
 
 
 def sentence(row) -> str:
-    """Say what was found for a pair, with the photographs whose prediction changes."""
-    verb = {RELIES: "relies", MAY_RELY: "may rely"}.get(row["verdict"], "has a score")
+    """Say what was found for a pair, with the photographs predicted as the class."""
+    if row["verdict"] in (RELIES, MAY_RELY):
+        finding = f"{row['class']} {row['verdict']} on {row['context']}"
+    else:
+        finding = (
+            f"{row['class']} scores above the threshold on {row['context']}, but predictions "
+            "hardly change"
+        )
     text = (
-        f"{row['class']} {verb} on {row['context']}: of {row['photographs']} photographs, "
+        f"{finding}: of {row['photographs']} photographs, "
         f"{row['predicted']} are predicted to be {row['class']} in {row['context']}, and "
         f"{row['elsewhere']:.0f} in the other contexts on average (z {row['z']:.1f}, threshold "
         f"{row['threshold']:.1f}"
@@ -182,10 +195,13 @@ def sentence(row) -> str:
 
 
 def brief(row) -> str:
-    """Name a pair, with the number of photographs whose prediction changes."""
-    changed = round(row["change"] * row["photographs"])
-    counts = f"{changed} of {row['photographs']} predictions change"
-    return f"{row['context']} for {row['class']} ({counts})"
+    """Name a pair, with how many more photographs are predicted as the class in the context."""
+    more = round(row["change"] * row["photographs"])
+    verb = "is" if more == 1 else "are"
+    return (
+        f"{row['context']} for {row['class']} ({more} more of {row['photographs']} photographs "
+        f"{verb} predicted as {row['class']} in {row['context']} than in the other contexts)"
+    )
 
 
 def headline(name: str, pairs: pd.DataFrame, found: dict[float, float]) -> str:

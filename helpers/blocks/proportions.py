@@ -114,13 +114,15 @@ def _standardised(data: Table, units: Table, of: str, i: np.ndarray, j: np.ndarr
 
 def _trials(rate, rows, together, mix) -> np.ndarray:
     """Count the independent rows that would have the error of a rate over strata: (P,)."""
-    own = rate * rows + LIKE_THE_OTHERS * together
-    near = own / (rows + LIKE_THE_OTHERS)  # a stratum of few rows may be all 0 by chance
+    shrunken_count = rate * rows + LIKE_THE_OTHERS * together
+    # a stratum of few rows may be all 0 by chance
+    shrunken_rate = shrunken_count / (rows + LIKE_THE_OTHERS)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(mix > 0, mix**2 / rows, 0)
-        inside = together * (1 - together) / (share * near * (1 - near)).sum(0)
-        edge = 1 / share.sum(0)
-    trials = np.where(np.isin(together, (0, 1)), edge, inside)
+        variance = (share * shrunken_rate * (1 - shrunken_rate)).sum(0)
+        trials_interior = together * (1 - together) / variance
+        trials_boundary = 1 / share.sum(0)
+    trials = np.where(np.isin(together, (0, 1)), trials_boundary, trials_interior)
     return np.nan_to_num(trials, posinf=0)
 
 
@@ -128,11 +130,9 @@ def _trials(rate, rows, together, mix) -> np.ndarray:
 
 
 def wilson_shaped(data: Table, seen: Sample, drawn: Sample, seed: int, *, logarithms: bool):
-    """Give resampled rates the spread that Wilson's intervals say, and keep who moves with whom.
+    """Replace each unit's draws by quantiles of its Wilson interval.
 
-    Each unit's draws are replaced in their order: where a draw stands among the others says how
-    many standard errors it is off, and Wilson's interval says how far that is. Draws of a rate of
-    0 or 1, which are all alike, stand in random order.
+    The rank of a draw gives its normal quantile z. Tied draws are ranked at random.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def wilson_shaped(data: Table, seen: Sample, drawn: Sample, seed: int, *, logari
     seen, drawn : Sample
         The observed rates, and the resampled ones.
     seed : int
-        Of the order of draws that are alike.
+        Seed of the random ranks of tied draws.
     logarithms : bool
         Intervals are estimates minus errors. So draws lie on the other side of the estimate than
         Wilson's ends, by the same difference or, for ratios, by the same factor.
@@ -173,9 +173,11 @@ def wilson_shaped(data: Table, seen: Sample, drawn: Sample, seed: int, *, logari
 
 def _shaped(estimate, trials, draws, ties, logarithms: bool) -> np.ndarray:
     """Return draws (D, U) of rates (U,) with the widths of Wilson's intervals."""
-    order = np.lexsort((ties, np.nan_to_num(draws)), axis=0)
+    missing = np.isnan(draws)
+    order = np.lexsort((ties, draws), axis=0)  # NaN is last, so the other draws have ranks from 0
     rank = np.argsort(order, axis=0)
-    z = scipy.stats.norm.ppf((rank + 0.5) / len(draws))
+    level = ratio(rank + 0.5, (~missing).sum(0))
+    z = scipy.stats.norm.ppf(np.where(missing, np.nan, level))
     opposite = wilson_end(estimate, trials, -z)
     if logarithms:
         none = wilson_end(estimate, trials, z)

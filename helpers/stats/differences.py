@@ -32,8 +32,8 @@ def wilson_end(share, n, z):
 def newcombe(first, second, correlation=0.0) -> Interval:
     """Compute Newcombe's 95% interval of the difference of two proportions.
 
-    The distance of each end from the difference is that of the two proportions' own ends from
-    them, added as squares. So the interval has a width where both proportions are 0 or 1.
+    Each end's squared distance is the sum of the squared distances of the two proportions' interval
+    ends (square-and-add). So the interval has a width where both proportions are 0 or 1.
 
     Parameters
     ----------

@@ -11,9 +11,12 @@ from pathlib import Path
 
 import nbformat
 from IPython import get_ipython
+from IPython.core.inputtransformer2 import TransformerManager
 
 EXPORTED = "#| export "
-METHOD = re.compile(r"^(\w+) = .*# the method", re.MULTILINE)
+METHOD = re.compile(r"^(\w+)(?:\s*:[^=\n]+)? = .*# the method", re.MULTILINE)
+PYTHON_MAGICS = {"time", "capture"}  # whose text is Python code
+DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def in_kernel(notebook: Path) -> list[str]:
@@ -26,7 +29,8 @@ def edited(notebook: Path, executed: Iterable[str]) -> list[str]:
     """Return the names of methods whose last executed code is not the stored code.
 
     Methods are what cells marked for export define, and names assigned on a line with the comment
-    ``# the method``. Comments, docstrings and formatting do not count.
+    ``# the method``. Comments, docstrings and formatting do not count. Nothing is said of a method
+    whose stored cell is no valid code.
 
     Parameters
     ----------
@@ -55,26 +59,41 @@ def edited(notebook: Path, executed: Iterable[str]) -> list[str]:
         for name, code in _bindings(source):
             stored.setdefault(name, set()).add(code)
     last = {name: code for source in executed for name, code in _bindings(source)}
-    return [name for name in methods if name in last and last[name] not in stored[name]]
+    compared = [name for name in methods if name in last and name in stored]
+    return [name for name in compared if last[name] not in stored[name]]
 
 
 def _bindings(source: str) -> Iterator[tuple[str, str]]:
     """Yield the names that a cell defines or assigns at its top level, each with its code."""
     try:
-        statements = ast.parse(source).body
+        statements = ast.parse(TransformerManager().transform_cell(source)).body
     except SyntaxError:  # a broken cell has defined nothing
         return
     for statement in statements:
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        if isinstance(statement, DEFINITIONS):
             yield statement.name, ast.dump(_without_docstring(statement))
-        elif isinstance(statement, ast.Assign):
+        elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
             code = ast.dump(statement.value)
-            for target in statement.targets:
+            annotated = isinstance(statement, ast.AnnAssign)
+            for target in [statement.target] if annotated else statement.targets:
                 if isinstance(target, ast.Name):
                     yield target.id, code
+        elif isinstance(statement, ast.Expr):
+            yield from _bindings(_code_of_magic(statement.value))
 
 
-def _without_docstring(definition: ast.FunctionDef | ast.ClassDef) -> ast.AST:
+def _code_of_magic(call: ast.expr) -> str:
+    """Return the Python code that a transformed magic such as ``%time`` runs, or ""."""
+    match call:
+        case ast.Call(
+            func=ast.Attribute(attr="run_line_magic" | "run_cell_magic"),
+            args=[ast.Constant(value=name), *_, ast.Constant(value=code)],
+        ) if name in PYTHON_MAGICS:
+            return code
+    return ""
+
+
+def _without_docstring(definition: DEFINITIONS) -> ast.AST:
     """Drop the docstring of a function or class, in place."""
     if ast.get_docstring(definition) is not None:
         del definition.body[0]

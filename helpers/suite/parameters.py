@@ -188,7 +188,7 @@ BESIDE_MODEL = ("trainings", "device")  # parameters that a recipe holds, too
 
 
 def meant_by(value: Any, kind: Any) -> Any:
-    """Return the list that a text or number stands for, of which papermill's -p gives no other.
+    """Return the list that is meant, because papermill's -p can pass only text or numbers.
 
     A single text or number is a list of one. A text in brackets is read as YAML, and other texts
     as names with commas between.
@@ -198,7 +198,7 @@ def meant_by(value: Any, kind: Any) -> Any:
         return value
     if isinstance(value, str):
         value = _listed(value)
-    elif isinstance(value, int | float):
+    elif isinstance(value, int | float) and not isinstance(value, bool):
         value = [value]
     return [_item(one, items) for one in value] if isinstance(value, list) else value
 
@@ -208,8 +208,9 @@ def _listed(text: str) -> Any:
     if text.lstrip().startswith("["):
         return _yaml(text)
     if "=" in text:  # y_true=paid,y_pred=decision, whose values may hold commas
-        return re.split(r",\s*(?=\w+=)", text)
-    return next(csv.reader([text], skipinitialspace=True), [])
+        return re.split(r"\s*,\s*(?=\w+=)", text.strip())
+    names = next(csv.reader([text], skipinitialspace=True), [])
+    return [name.strip() for name in names]
 
 
 def _yaml(text: str) -> Any:
@@ -222,6 +223,8 @@ def _yaml(text: str) -> Any:
 
 def _item(value: Any, kind: type) -> Any:
     """Write a number in a list of texts as a text, and read a text in a list of numbers."""
+    if isinstance(value, bool):
+        return value
     if kind is str:
         return str(value) if isinstance(value, int | float) else value
     try:
