@@ -285,7 +285,9 @@ def test_the_best_explanation_comes_first_and_others_by_what_was_said_of_them():
     names = ["room", "photographer", *(one["candidate"] for one in rows)]
     for order in (rows, rows[::-1]):
         best, sentences = audit.reasons(order, "room", names)
-        assert best == "size in three classes explains most of it: 10.0 of 16.0 points (95% 9.0 to 12.0)"
+        assert best == (
+            "size in three classes explains most of it: 10.0 of 16.0 points (95% 9.0 to 12.0)"
+        )
         assert sentences == [
             f"{best}; left 6.0 (4.0 to 7.0)",
             f"shape {UNSURE}: 11.0 of 16.0 points (95% 2.0 to 20.0); left 5.0 (-4.0 to 14.0)",
