@@ -113,13 +113,15 @@ class Run:
         if self.changed or methods:
             print(CHANGED.format(", ".join([*self.changed, *methods])))
         store.write_text(noted(self.notebook, self.settings), self.notebook)
-        print(f"The results are in {self._place()}.")
+        self.say_where()
 
-    def _place(self) -> str:
-        """Name the folder of results by its place in outputs/, alike on all machines."""
-        if self.folder.is_relative_to(store.outputs()):
-            return f"{self.folder.relative_to(store.outputs()).as_posix()}, below outputs/"
-        return str(self.folder)
+    def say_where(self, folder: Path | None = None) -> None:
+        """Print where results are, by the place in outputs/, which is alike on all machines."""
+        folder = folder or self.folder
+        if folder.is_relative_to(store.outputs()):
+            print(f"The results are in {folder.relative_to(store.outputs())}, below outputs/.")
+        else:
+            print(f"The results are in {folder}.")
 
     def _findings_file(self) -> Path:
         return self.folder / "findings" / f"{self.notebook}.json"

@@ -137,7 +137,8 @@ def test_a_network_as_it_is_names_imagenets_classes(tmp_path, classes, n, told):
     """A last layer of other classes was replaced by a random one, and explained."""
     torch.save(squeezenet1_0(num_classes=n).state_dict(), tmp_path / "w.pt")
     recipe = Recipe(NAME, "as it is", str(tmp_path / "w.pt"))
-    collection = SimpleNamespace(sets={"C": SimpleNamespace(classes=classes)})
+    sets = {"C": SimpleNamespace(classes=classes)}
+    collection = SimpleNamespace(sets=sets, source="folder")
     if told is None:
         assert [*networks.model(collection, recipe, 0).logit.values()] == [1, 2, 264, 806]
         return
