@@ -240,7 +240,7 @@ def test_a_sweep_refuses_what_is_wrong_before_anything_runs(tmp_path):
     twice = store.write_text(tmp_path / "twice.yml", "run: a\nrun: b\n")
     wrong = {
         "--config seed=[0,1]": "did you mean 'seeds'",
-        "--config seeds=3": "parameter 'seeds'",
+        "--config seeds=three": "parameter 'seeds'",
         "--config per_class=1": "per_class",
         f"--configfile {taken}": "'lab' is what `make` writes",
         f"--configfile {twice}": "'run' is given twice",
