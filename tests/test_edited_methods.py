@@ -55,10 +55,18 @@ def lesson(tmp_path):
         ([], []),
     ],
     ids=[
-        "as stored", "edited", "edited later", "edited and taken back", "comment and docstring",
-        "constant", "the line called the method", "another function", "other cells", "not run",
+        "as stored",
+        "edited",
+        "edited later",
+        "edited and taken back",
+        "comment and docstring",
+        "constant",
+        "the line called the method",
+        "another function",
+        "other cells",
+        "not run",
     ],
-)  # fmt: skip
+)
 def test_edited_names_the_methods_whose_last_code_is_not_the_stored_one(lesson, executed, names):
     assert edits.edited(lesson, executed) == names
 

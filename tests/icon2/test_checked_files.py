@@ -195,8 +195,11 @@ def test_every_object_of_a_crowded_image_can_be_found(tmp_path):
         more = {"id": 1000 + number, "iscrowd": 0, "area": 600}
         labels["annotations"].append(of_box | more)
         results.append(of_box | {"score": 0.9})
-    labels["annotations"] = [one for one in labels["annotations"] if one["image_id"] != 1 or
-                             one["id"] >= 1000]  # fmt: skip
+    labels["annotations"] = [
+        annotation
+        for annotation in labels["annotations"]
+        if annotation["image_id"] != 1 or annotation["id"] >= 1000
+    ]
     results = [one for one in results if one["image_id"] != 1 or one["score"] == 0.9]
     frames = read(tmp_path, labels, results)
     assert ap(frames) == 1
