@@ -19,8 +19,6 @@
 #   make lab         JupyterLab on copies of the notebooks, in outputs/lab/
 #   make class NAME=seat07       JupyterLab on copies without the solutions, outputs/class/seat07/
 #   make exercises NAME=seat07   these copies alone
-#   make check       whether this machine is ready for a class, in a minute
-#   make networks    packs what lessons trained, for others: outputs/networks.tar; FROM=networks.tar unpacks it
 #   make notebooks   run the stored notebooks anew, in place
 #   make export      modules from the cells that lessons mark for it
 #   make bench       speed, as ratios in one run; ONLY=focus for a part
@@ -69,7 +67,7 @@ run test test-fast sweep seeds: export GLIBC_TUNABLES := glibc.malloc.mmap_thres
 help:  # what `make` alone prints
 	@sed -n '/^#/!q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: help run book pages picture sweep seeds test test-fast test-other-processor lab audit audit-model audit-table audit-detector exercises class check networks notebooks bench export lock setup lint
+.PHONY: help run book pages picture sweep seeds test test-fast test-other-processor lab audit audit-model audit-table audit-detector exercises class notebooks bench export lock setup lint
 
 setup: $(READY)
 ifeq ($(TORCH),cpu)
@@ -149,7 +147,7 @@ lab: $(READY)
 	@python -m jupyterlab $(ROOT) outputs/lab/00_start_here.ipynb
 
 # a class needs no CUDA, wherever it is installed first
-exercises class check: TORCH := cpu
+exercises class: TORCH := cpu
 # in a container one is root
 ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
@@ -158,24 +156,6 @@ exercises: $(READY)
 
 class: exercises
 	@python -m jupyterlab $(ROOT) $(call quoted,outputs/class/$(NAME)/00_start_here.ipynb)
-
-check: $(READY)
-	@TQDM_DISABLE=1 python -m helpers.suite.ready
-
-# Networks for a class, as one file and its digest; what was packed elsewhere is checked and unpacked.
-PLACE := $(or $(SUITE_OUTPUTS),outputs)
-SHA256 := $(if $(shell command -v sha256sum),sha256sum,shasum -a 256)
-networks: $(READY)
-ifeq ($(strip $(FROM)),)
-	@cd $(call quoted,$(PLACE)) && tar -h --exclude='.*' -cf networks.tar $$(ls -d models predictions 2>/dev/null) \
-	  && $(SHA256) networks.tar > networks.tar.sha256 && du -h networks.tar
-else
-	@test -f $(call quoted,$(FROM)) || { echo "there is no file "$(call quoted,$(FROM))": FROM names the networks.tar that was copied here"; exit 1; }
-	@cd $(call quoted,$(dir $(FROM))) && $(SHA256) -c --quiet $(call quoted,$(notdir $(FROM)).sha256) \
-	  || { echo "$(FROM) is not whole, or its networks.tar.sha256 does not lie beside it: copy both again"; exit 1; }
-	@mkdir -p $(call quoted,$(PLACE)) && tar -C $(call quoted,$(PLACE)) -xf $(call quoted,$(FROM))
-endif
-	@TQDM_DISABLE=1 python -m helpers.suite.ready networks
 
 # these show what the other lessons are stored with, so they come last
 notebooks: LAST := $(patsubst %,notebooks/%.ipynb,06_focus_rating 08_icon2 01_datasets 00_start_here)

@@ -18,7 +18,9 @@ os.environ.setdefault("SUITE_THREADS", "1")
 import forked
 from helpers import store
 
-os.environ.update({"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"})  # kernels of nbval, too
+os.environ.update(
+    {"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"}
+)  # kernels of nbval, too
 sys.path.insert(0, str(store.root() / "tests"))
 
 
@@ -27,7 +29,9 @@ def pytest_configure(config):
     """Compare no outputs (nbval's lax mode) where this machine's numbers are not the suite's."""
     import pandas as pd  # after helpers, which pins the kernels
 
-    pd.set_option("mode.string_storage", "python")  # as every run has it (`seed_everything`)
+    pd.set_option(
+        "mode.string_storage", "python"
+    )  # as every run has it (`seed_everything`)
     config.add_cleanup(forked.begin("now" if config.option.nbval else "later"))
     if not config.option.nbval:
         return

@@ -25,8 +25,19 @@ PLACE = "SUITE_FORKS"  # where its socket is
 PREFIX = "forks-"  # of its folder
 KERNEL = "ipykernel_launcher"
 ASK = [sys.executable, "-I", "-S", __file__, "-m"]
-LIBRARIES = "ipykernel.kernelapp", "captum.attr", "duckdb", "matplotlib.pyplot", "scipy.stats"
-LIBRARIES += "pandas", "seaborn", "torchvision", "torch._dynamo"  # which optimizers load
+LIBRARIES = (
+    "ipykernel.kernelapp",
+    "captum.attr",
+    "duckdb",
+    "matplotlib.pyplot",
+    "scipy.stats",
+)
+LIBRARIES += (
+    "pandas",
+    "seaborn",
+    "torchvision",
+    "torch._dynamo",
+)  # which optimizers load
 LIBRARIES += ("papermill.cli",)
 
 
@@ -34,7 +45,9 @@ def begin(when="asked"):
     """Start that process on Linux; Jupyter asks it for kernels in all that this process starts.
     What ends it. It loads the libraries "now", or "later", with the first that asks, and what comes
     before starts as elsewhere; or that one waits, when it is "asked"."""
-    if sys.platform != "linux" or PLACE in os.environ:  # a worker of a test, a run in a test
+    if (
+        sys.platform != "linux" or PLACE in os.environ
+    ):  # a worker of a test, a run in a test
         return lambda: None
     import subprocess
     import tempfile
@@ -47,19 +60,33 @@ def begin(when="asked"):
     (folder / "kernels/python3").mkdir(parents=True)
     (folder / "kernels/python3/kernel.json").write_text(json.dumps(spec))
     paths = [str(folder), *filter(None, [os.environ.get("JUPYTER_PATH")])]
-    os.environ |= {"JUPYTER_PATH": os.pathsep.join(paths), PLACE: str(folder / "socket")}
+    os.environ |= {
+        "JUPYTER_PATH": os.pathsep.join(paths),
+        PLACE: str(folder / "socket"),
+    }
     # read when matplotlib and tqdm are loaded; kernels of runs and tests show no progress
     environment = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
-    threads = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"  # as Snakemake's jobs
+    threads = (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+    )  # as Snakemake's jobs
     environment |= dict.fromkeys(threads, "1") | os.environ
     environment["TQDM_DISABLE"] = "1"
     environment.pop("PYTHONPATH", None)
     command = [sys.executable, __file__, "serve", when]
-    quiet = {"stdin": subprocess.PIPE, "start_new_session": True}  # Ctrl-C is for who asked
+    quiet = {
+        "stdin": subprocess.PIPE,
+        "start_new_session": True,
+    }  # Ctrl-C is for who asked
     process = subprocess.Popen(command, env=environment, **quiet)
-    while when == "asked" and process.poll() is None and not (folder / "socket").exists():
+    while (
+        when == "asked" and process.poll() is None and not (folder / "socket").exists()
+    ):
         time.sleep(0.01)
-    end = atexit.register(lambda: [process.terminate(), process.wait(), temporary.cleanup()])
+    end = atexit.register(
+        lambda: [process.terminate(), process.wait(), temporary.cleanup()]
+    )
     return end
 
 
@@ -77,13 +104,17 @@ def serve(when):
         load()
     for asks, server in asked():
         load()
-        with warnings.catch_warnings(action="ignore"):  # of Arrow's thread, which expects it
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # of Arrow's thread, which expects it
             fork = os.fork()
         if not fork:
             server.close()
             become(asks)
         asks.close()
-    if os.path.basename(folder := os.path.dirname(os.environ[PLACE])).startswith(PREFIX):  # noqa: PTH119, PTH120
+    if os.path.basename(folder := os.path.dirname(os.environ[PLACE])).startswith(  # noqa: PTH119, PTH120
+        PREFIX
+    ):
         shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 
@@ -95,7 +126,9 @@ def asked():
     with socket.socket(socket.AF_UNIX) as server:
         try:
             server.bind(os.environ[PLACE])
-        except OSError:  # a long TMPDIR, or one without sockets: all starts as elsewhere
+        except (
+            OSError
+        ):  # a long TMPDIR, or one without sockets: all starts as elsewhere
             os._exit(0)
         server.listen()
         while server in select.select([server, sys.stdin], [], [])[0]:
@@ -137,9 +170,13 @@ def become(asks):
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    if module == KERNEL:  # has the environment that it has elsewhere, and ends with that process
+    if (
+        module == KERNEL
+    ):  # has the environment that it has elsewhere, and ends with that process
         forks = f"{os.path.dirname(environment.pop(PLACE))}{os.pathsep}"  # noqa: PTH120
-        paths = f"{environment.pop('JUPYTER_PATH', '')}{os.pathsep}".replace(forks, "", 1)
+        paths = f"{environment.pop('JUPYTER_PATH', '')}{os.pathsep}".replace(
+            forks, "", 1
+        )
         environment |= {"JUPYTER_PATH": paths[:-1]} if paths else {}
         words.append(f"--IPKernelApp.parent_handle={os.getppid()}")
     os.environ.clear()

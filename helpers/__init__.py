@@ -25,7 +25,9 @@ def _pin() -> str | None:
     """Set the pins; None when they hold, else the reason why they do not."""
     if os.environ.get("SUITE_PINNED") == "0":
         return "the pins are turned off by SUITE_PINNED=0"
-    if not (PROCESSOR.is_file() and {"avx2", "fma"} <= set(PROCESSOR.read_text().split())):
+    if not (
+        PROCESSOR.is_file() and {"avx2", "fma"} <= set(PROCESSOR.read_text().split())
+    ):
         return "the pinned kernels are for Linux on x86-64 processors with AVX2"
     loaded = [name for name in ("torch", "numpy", "scipy") if name in sys.modules]
     before = {name: os.environ.get(name) for name in PINS}

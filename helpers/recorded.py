@@ -20,9 +20,18 @@ import pandas as pd
 from helpers import source, store
 
 DATA = store.root() / "data"
-LEDGER = DATA / "recorded.csv"  # file, driver (modules and tables), again, made_by, content
+LEDGER = (
+    DATA / "recorded.csv"
+)  # file, driver (modules and tables), again, made_by, content
 SEEDS = DATA / "seeds.csv"  # verdicts by seed: lesson, id, of, seed, verdict, made_by
-JUDGING = ["id", "side", "bound", "same", "cannot_fail", "own_data"]  # columns of claims.csv
+JUDGING = [
+    "id",
+    "side",
+    "bound",
+    "same",
+    "cannot_fail",
+    "own_data",
+]  # columns of claims.csv
 BESIDE = (  # what decides nothing in a drawn world: judging, drawing figures, the reader's files
     "store", "source", "recorded", "suite", "figures", "data/archives", "data/contexts",
     "data/decoding", "data/duplicates", "data/folders", "data/images", "data/published",
@@ -33,7 +42,9 @@ BESIDE = (  # what decides nothing in a drawn world: judging, drawing figures, t
 def read(name: str) -> pd.DataFrame:
     """A recorded table, such as ``streets.csv``; where it is stale, a sentence says so."""
     if reason := stale(name):
-        print(f"data/{name} is stale: {reason}. Its numbers may differ from what the code gives.")
+        print(
+            f"data/{name} is stale: {reason}. Its numbers may differ from what the code gives."
+        )
     return pd.read_csv(DATA / name)
 
 
@@ -63,20 +74,30 @@ def driver(about: str, **options) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("file", type=Path)
     for name, value in options.items():
-        several = {} if value is None or isinstance(value, int | str) else {"nargs": "+"}
+        several = (
+            {} if value is None or isinstance(value, int | str) else {"nargs": "+"}
+        )
         of = Path if value is None else type(value[0] if several else value)
         kind = {"action": "store_true"} if value is False else {"type": of, **several}
         parser.add_argument(f"--{name.replace('_', '-')}", default=value, **kind)
     return parser.parse_args()
 
 
-def in_parts(path: Path, made: Callable, arguments: Iterable, digits: int, **csv) -> None:
+def in_parts(
+    path: Path, made: Callable, arguments: Iterable, digits: int, **csv
+) -> None:
     """Write the table of what `made` gives for each of the tuples `arguments`; each is kept."""
-    code, parts, csv = maker(_ledger().loc[path.name, "driver"]), [], {"index": False, **csv}
+    code, parts, csv = (
+        maker(_ledger().loc[path.name, "driver"]),
+        [],
+        {"index": False, **csv},
+    )
     for one in arguments:
         name = store.key("part", table=path.name, code=code, asked=one)
         part = store.outputs() / "sweeps" / f"{name}.csv"
-        text = partial(lambda one, file: made(*one).round(digits).to_csv(file, **csv), one)
+        text = partial(
+            lambda one, file: made(*one).round(digits).to_csv(file, **csv), one
+        )
         parts.append(store.cached(part, text))
     write(path, pd.concat(map(pd.read_csv, parts)).to_csv(**csv))
 
@@ -92,16 +113,33 @@ def note(*names: str) -> None:
 
 def same(command: str) -> list[str]:
     """Make a part of recorded tables by a command; their names, if every row is as recorded."""
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as outputs:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory() as outputs,
+    ):
         # a store of its own: what is made again is not found in an older one
         programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        environment = {**os.environ, "PATH": programs, "SUITE_OUTPUTS": outputs, "FOLDER": folder}
-        subprocess.run(command, shell=True, check=True, cwd=store.root(), env=environment)
-        made = {f.relative_to(folder).as_posix(): f for f in sorted(Path(folder).rglob("*.csv"))}
+        environment = {
+            **os.environ,
+            "PATH": programs,
+            "SUITE_OUTPUTS": outputs,
+            "FOLDER": folder,
+        }
+        subprocess.run(
+            command, shell=True, check=True, cwd=store.root(), env=environment
+        )
+        made = {
+            f.relative_to(folder).as_posix(): f
+            for f in sorted(Path(folder).rglob("*.csv"))
+        }
         for name, file in made.items():
-            new, old = (pd.read_csv(path, dtype=str).fillna("") for path in (file, DATA / name))
+            new, old = (
+                pd.read_csv(path, dtype=str).fillna("") for path in (file, DATA / name)
+            )
             known = set(old.itertuples(index=False, name=None))
-            rows = list(new.reindex(columns=old.columns).itertuples(index=False, name=None))
+            rows = list(
+                new.reindex(columns=old.columns).itertuples(index=False, name=None)
+            )
             other = [row for row in rows if row not in known]
             if other or not rows or set(new) != set(old):
                 raise ValueError(
@@ -114,7 +152,11 @@ def same(command: str) -> list[str]:
 def of_lesson(name: str) -> str:
     """Digest of what a lesson's verdicts come from: cells, imports, claims, and how it judges."""
     notebook = nbformat.read(store.root() / f"notebooks/{name}.ipynb", as_version=4)
-    cells = [c for c in notebook.cells if c.cell_type == "code" and "nbgrader" not in c.metadata]
+    cells = [
+        c
+        for c in notebook.cells
+        if c.cell_type == "code" and "nbgrader" not in c.metadata
+    ]
     code = "\n".join(cell.source for cell in cells)
     modules = source.imported("suite/claims", *source.named(code), without=BESIDE)
     claims = pd.read_csv(DATA / "paper/claims.csv", dtype=str, keep_default_na=False)
@@ -122,7 +164,9 @@ def of_lesson(name: str) -> str:
     rows = pd.read_csv(DATA / "paper/claim_rows.csv", dtype=str, keep_default_na=False)
     rows = rows[rows["id"].isin(claims["id"])]
     judged = [claims[JUDGING].to_csv(index=False), rows.to_csv(index=False)]
-    return store.key("maker", code=source.Source(*modules).digest(), cells=code, claims=judged)
+    return store.key(
+        "maker", code=source.Source(*modules).digest(), cells=code, claims=judged
+    )
 
 
 def _ledger() -> pd.DataFrame:
@@ -145,10 +189,14 @@ def main(names: list[str]) -> None:
     """Print which tables are stale, or make a part of those that are named again."""
     for name in _ledger().index if not names else ():
         print(f"{name}: {stale(name) or 'made by the code of today'}")
-    for name, makers in [] if names else pd.read_csv(SEEDS).groupby("lesson")["made_by"]:
+    for name, makers in (
+        [] if names else pd.read_csv(SEEDS).groupby("lesson")["made_by"]
+    ):
         if {of_lesson(name)} != {*makers}:
             chapter = name.split("_")[0]
-            how = f"`make seeds LESSONS={chapter}`, or `python -m sweeps.seeds --confirm`"
+            how = (
+                f"`make seeds LESSONS={chapter}`, or `python -m sweeps.seeds --confirm`"
+            )
             print(f"{SEEDS.name}, {name}: stale ({how})")
     for command in dict.fromkeys(_ledger().loc[names, "again"]):
         print(command)

@@ -36,13 +36,17 @@ class Source:
                 )
         names = [path.relative_to(PACKAGE.parent).as_posix() for path in self.loaded]
         digests = map(_digest, self.loaded.values())
-        return hashlib.sha256(repr([*zip(names, digests, strict=True)]).encode()).hexdigest()
+        return hashlib.sha256(
+            repr([*zip(names, digests, strict=True)]).encode()
+        ).hexdigest()
 
 
 def _modules(name: str) -> list[Path]:
     """The files of a module or of a folder of modules."""
     path = _place(name)
-    files = [*path.rglob("*.py")] if path.is_dir() else [path.with_name(f"{path.name}.py")]
+    files = (
+        [*path.rglob("*.py")] if path.is_dir() else [path.with_name(f"{path.name}.py")]
+    )
     if not files or not files[0].is_file():
         raise FileNotFoundError(f"the package has no module {name!r}")
     return files
@@ -58,7 +62,9 @@ def imported(*modules: str, without: tuple[str, ...] = ()) -> list[str]:
     while left:
         name = left.pop()
         path = _place(name)
-        file = path / "__init__.py" if path.is_dir() else path.with_name(f"{path.name}.py")
+        file = (
+            path / "__init__.py" if path.is_dir() else path.with_name(f"{path.name}.py")
+        )
         name = name + "/__init__" * path.is_dir() if name != "." else "__init__"
         unwanted = name.startswith(without) and name not in modules
         if name in names or unwanted or not file.is_file():
@@ -82,7 +88,10 @@ def named(code: str | bytes, place: str = "") -> list[str]:
             below = Path(*parts[1:])
         else:
             continue
-        names += [below.as_posix(), *((below / alias.name).as_posix() for alias in node.names)]
+        names += [
+            below.as_posix(),
+            *((below / alias.name).as_posix() for alias in node.names),
+        ]
     return names
 
 
@@ -94,16 +103,24 @@ def digest(function: Callable) -> str:
     while left:
         where, one = left.pop()
         if inspect.isfunction(one):
-            if one in met or (met and "site-packages" in (inspect.getsourcefile(one) or "")):
+            if one in met or (
+                met and "site-packages" in (inspect.getsourcefile(one) or "")
+            ):
                 continue  # a library's version stands in the key
             met[one] = _digest(textwrap.dedent(inspect.getsource(one)).encode())
             named = inspect.getclosurevars(one)
             held = {**named.globals, **named.nonlocals}.items()
             left += sorted((f"{one.__name__}.{name}", value) for name, value in held)
-        elif not (inspect.ismodule(one) or inspect.isclass(one) or inspect.isbuiltin(one)):
+        elif not (
+            inspect.ismodule(one) or inspect.isclass(one) or inspect.isbuiltin(one)
+        ):
             first += key("named", **{where: one})
     digests = [*met.values()]
-    return digests[0] if not first + "".join(digests[1:]) else key("source", of=[first, *digests])
+    return (
+        digests[0]
+        if not first + "".join(digests[1:])
+        else key("source", of=[first, *digests])
+    )
 
 
 def same(one: Callable, other: Callable) -> bool:
@@ -121,14 +138,22 @@ def _digest(source: bytes) -> str:
     """Of source without comments, docstrings and formatting; alike in all versions of Python."""
 
     def text(node) -> bool:
-        return isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str)
+        return isinstance(node, ast.Expr) and isinstance(
+            getattr(node.value, "value", None), str
+        )
 
     def plain(node) -> object:
         if isinstance(node, list):
             return [plain(one) for one in node if not text(one)]
         if not isinstance(node, ast.AST):
             return repr(node)
-        parts = {name: plain(part) for name, part in ast.iter_fields(node) if part is not None}
-        return type(node).__name__, {name: part for name, part in parts.items() if part != []}
+        parts = {
+            name: plain(part)
+            for name, part in ast.iter_fields(node)
+            if part is not None
+        }
+        return type(node).__name__, {
+            name: part for name, part in parts.items() if part != []
+        }
 
     return hashlib.sha256(repr(plain(ast.parse(source))).encode()).hexdigest()

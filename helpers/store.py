@@ -1,23 +1,33 @@
 """The ground: where files are, files that are whole or not there, keys, and progress.
 A file with its final name is always whole: it is written under another name and then renamed."""
 
+import ast
 import hashlib
+import inspect
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from filelock import FileLock
 from safetensors import safe_open
 from safetensors.numpy import save_file
 from tqdm import tqdm
 
+CACHE_VERSION = (
+    1  # raise it when a change of the code changes what a stored file would hold
+)
+
 CHECKOUT = Path(__file__).resolve().parents[1]
-SHARE = Path(__file__).resolve().parent / "share"  # in an installed wheel, data and notebooks
+SHARE = (
+    Path(__file__).resolve().parent / "share"
+)  # in an installed wheel, data and notebooks
 
 
 def root() -> Path:
@@ -54,6 +64,11 @@ def progress(iterable: Iterable | None = None, **options) -> tqdm:
     return tqdm(iterable, file=sys.stdout, leave=False, ncols=80, **options)
 
 
+def recorded_table(name: str) -> pd.DataFrame:
+    """Read a table of ``data/``, such as ``streets.csv``; ``data/README.md`` has its command."""
+    return pd.read_csv(root() / "data" / name)
+
+
 class UnreadableArtifact(RuntimeError):
     """A stored file that exists but cannot be read; the message names the file to delete."""
 
@@ -62,8 +77,49 @@ def key(kind: str, **decides) -> str:
     """Name for the artifact that `decides` determines: `kind-` and 16 digits, the same everywhere.
     A TypeError names what has no content, such as a function; 1, 1.0 and True are three values."""
     digest = hashlib.sha256()
-    _feed(digest, decides, kind)
+    _feed(digest, {"version": CACHE_VERSION, **decides}, kind)
     return f"{kind}-{digest.hexdigest()[:16]}"
+
+
+def function_digest(function: Callable) -> str:
+    """Digest the code of a function that a lesson passes in, for a key.
+
+    The digest covers the functions and plain values that the function names, if they are defined
+    in the notebook or in the same module. Comments, docstrings and formatting change nothing, so a
+    method has one digest in a notebook's cell and in the module exported from it.
+
+    Raises
+    ------
+    TypeError or OSError
+        The function has no source code, for example because it is built in.
+    """
+    found: dict[str, str] = {}
+    waiting = [function]
+    while waiting:
+        current = waiting.pop()
+        if current.__name__ in found:
+            continue
+        definition = ast.parse(textwrap.dedent(inspect.getsource(current))).body[0]
+        if ast.get_docstring(definition) is not None:
+            del definition.body[0]
+        found[current.__name__] = ast.dump(definition)
+        variables = inspect.getclosurevars(current)
+        for name, value in sorted({**variables.globals, **variables.nonlocals}.items()):
+            if inspect.isfunction(value) and value.__module__ == current.__module__:
+                waiting.append(value)
+            elif isinstance(value, bool | int | float | str | tuple):
+                found[name] = repr(value)
+    return hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()
+
+
+def same_function(first: Callable, second: Callable) -> bool:
+    """Return whether two functions have the same code; False if one has no source code."""
+    if first is second:
+        return True
+    try:
+        return function_digest(first) == function_digest(second)
+    except (TypeError, OSError):
+        return False
 
 
 def file_digest(path: Path | str) -> str:
@@ -93,11 +149,17 @@ def arrays(
     def write(path: Path) -> None:
         made, facts = make()
         made = {name: np.array(array, order="C") for name, array in made.items()}
-        save_file(made, path, metadata={name: json.dumps(fact) for name, fact in facts.items()})
+        save_file(
+            made,
+            path,
+            metadata={name: json.dumps(fact) for name, fact in facts.items()},
+        )
 
     path = cached(Path(folder) / f"{key(kind, **decides)}.safetensors", write)
     with reading(path), safe_open(path, framework="numpy") as file:
-        facts = {name: json.loads(fact) for name, fact in (file.metadata() or {}).items()}
+        facts = {
+            name: json.loads(fact) for name, fact in (file.metadata() or {}).items()
+        }
         return path, {name: file.get_tensor(name) for name in file.keys()}, facts  # noqa: SIM118
 
 
@@ -145,7 +207,9 @@ def _feed(digest, value, where: str) -> None:
         value = value.item()
     if hasattr(value, "detach"):  # a tensor, without importing torch
         value = value.detach().cpu().numpy()
-    if hasattr(value, "state_dict"):  # a torch module: what it computes, and its weights
+    if hasattr(
+        value, "state_dict"
+    ):  # a torch module: what it computes, and its weights
         value = [str(value), value.state_dict() | dict(value.named_buffers())]
     if is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in fields(value)}

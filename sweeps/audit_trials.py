@@ -21,12 +21,24 @@ from helpers.data import decoding, folders
 from helpers.stats import wilson
 from helpers.store import progress
 from helpers.suite import project
-from helpers.worlds import pictures
+from synthetic import pictures
 
-AUDITED, EACH, PARTS = 37, 57, 4  # images a class of the audit, of all; parts of context images
-CONTEXT_OF = {"airplane": "sky", "cup": "wood", "fire hydrant": "road", "kangaroo": "park"}
+AUDITED, EACH, PARTS = (
+    37,
+    57,
+    4,
+)  # images a class of the audit, of all; parts of context images
+CONTEXT_OF = {
+    "airplane": "sky",
+    "cup": "wood",
+    "fire hydrant": "road",
+    "kangaroo": "park",
+}
 SIZE = 160  # pixels of a photograph
-OF_PHOTOGRAPHS = {"photographs": None, "weights": None}  # objects/ and contexts/; squeezenet1_0's
+OF_PHOTOGRAPHS = {
+    "photographs": None,
+    "weights": None,
+}  # objects/ and contexts/; squeezenet1_0's
 
 
 def kept(network, images, y, contexts, seed: int, own=None) -> dict[str, np.ndarray]:
@@ -63,7 +75,9 @@ def photographs(folder: Path, network, own=None) -> dict[str, np.ndarray]:
     """What `kept` gives of photographs."""
     images = torch.cat([read(folder / "objects" / name)[:EACH] for name in CONTEXT_OF])
     contexts = [read(folder / "contexts" / name) for name in CONTEXT_OF.values()]
-    return kept(network, images, np.arange(len(CONTEXT_OF)).repeat(EACH), contexts, 0, own)
+    return kept(
+        network, images, np.arange(len(CONTEXT_OF)).repeat(EACH), contexts, 0, own
+    )
 
 
 def squeezenet(weights: Path) -> model.Network:
@@ -91,15 +105,21 @@ def partition(of: dict, rng) -> tuple[Half, Half, Half]:
     has the audit's own."""
     y, every = of["y"], np.arange(len(of["y"]))
     order = [rng.permutation(np.flatnonzero(y == c)) for c in np.unique(y)]
-    mine, other = (np.concatenate([o[s] for o in order]) for s in np.split(every[:EACH], [AUDITED]))
+    mine, other = (
+        np.concatenate([o[s] for o in order]) for s in np.split(every[:EACH], [AUDITED])
+    )
     parts = rng.permutation(PARTS)
     ask = of["framed"][every, :, parts[2 + rng.integers(2, size=len(y))]]
     plant = of["framed"][every, :, parts[rng.integers(2, size=len(y))]][:, :, None]
-    alone = of["alone"][:, parts[2:]].reshape(len(of["alone"]), -1, *of["alone"].shape[3:])
+    alone = of["alone"][:, parts[2:]].reshape(
+        len(of["alone"]), -1, *of["alone"].shape[3:]
+    )
     every_plant = of["framed"][:, :, parts[:2]]
 
     def half(who, planted) -> Half:
-        return Half(planting.Contexts(y[who], planted[who], ask[who], alone), of["plain"][who])
+        return Half(
+            planting.Contexts(y[who], planted[who], ask[who], alone), of["plain"][who]
+        )
 
     return half(mine, plant), half(other, every_plant), half(mine, every_plant)
 
@@ -140,17 +160,28 @@ def kinds(network) -> dict[str, Heads]:
 
         return train
 
-    cells = tuple(c for c in CELLS if c[0] != "plain" and c[1] in (0, 1) and c[2] == "others")
+    cells = tuple(
+        c for c in CELLS if c[0] != "plain" and c[1] in (0, 1) and c[2] == "others"
+    )
     last = by_adamw(nn.Sequential(nn.Linear(512, 2)), "0", ())
     heads_of = {
-        "linear, AdamW": Heads(((1e-4, 100), (1e-3, 10), (1e-3, 30), (1e-2, 10)), last, cells)
+        "linear, AdamW": Heads(
+            ((1e-4, 100), (1e-3, 10), (1e-3, 30), (1e-2, 10)), last, cells
+        )
     }
-    names, head = [n for n, _ in network.model.network.named_parameters()], network.model.head
+    names, head = (
+        [n for n, _ in network.model.network.named_parameters()],
+        network.model.head,
+    )
     recipes = {"own head": ((1e-4, 60), (1e-3, 10), (1e-3, 30), (3e-3, 10)),
                "last block": ((1e-4, 10), (3e-4, 5), (1e-3, 5), (1e-3, 10)),
                "whole network": ((1e-4, 10),)}  # fmt: skip
     begins = {"own head": ("classifier",), "last block": ("features.12", "classifier")}
-    seeds_of = {"own head": 6, "last block": 1, "whole network": 8}  # of 5, 15 and 5 minutes each
+    seeds_of = {
+        "own head": 6,
+        "last block": 1,
+        "whole network": 8,
+    }  # of 5, 15 and 5 minutes each
     for kind, mine in recipes.items():
         trained = tuple(name for name in names if name.startswith(begins.get(kind, "")))
         first, module = retraining.after(network.model.network, trained)
@@ -160,7 +191,9 @@ def kinds(network) -> dict[str, Heads]:
             known = retraining.recipes(part.trained, head)
             return retraining.Retraining(y, plain, np.inf, part.start(head), known)
 
-        fits = (fit, retraining.FEW) if kind in begins else (planting.Linear, {})  # as in 11
+        fits = (
+            (fit, retraining.FEW) if kind in begins else (planting.Linear, {})
+        )  # as in 11
         train = by_adamw(module, head, trained)
         heads_of[kind] = Heads(mine, train, cells, *fits, part, seeds_of[kind])
     return heads_of
@@ -181,7 +214,9 @@ def readers(of: dict, features: dict, seed: int, heads: Heads) -> list[dict]:
             limit = planting.sharp_enough(before.contexts, fit, sharp, seed)
         if limit not in known:
             mine = replace(fit, limit=limit)
-            known[limit] = planting.calibrate(before.contexts, mine, seed, **heads.counts)
+            known[limit] = planting.calibrate(
+                before.contexts, mine, seed, **heads.counts
+            )
         return known[limit]
 
     everyone = np.arange(len(y))
@@ -211,10 +246,14 @@ def readers(of: dict, features: dict, seed: int, heads: Heads) -> list[dict]:
                 row["found"] = pair[planted].mean()
                 row["found on the page"] = page[planted].mean()
                 row["promised"] = beyond_the_cut(calibration).get(dose, np.nan)
-            row["flagged"] = json.dumps(np.argwhere(pair).tolist() if kind == "plain" else [])
+            row["flagged"] = json.dumps(
+                np.argwhere(pair).tolist() if kind == "plain" else []
+            )
             if heads.train is linear:
                 changes = audit.contexts.effect(answer, everyone) >= planting.CHANGED
-                row |= with_an_effect(calibration, pair & changes, page & changes, planted, dose)
+                row |= with_an_effect(
+                    calibration, pair & changes, page & changes, planted, dose
+                )
             rows.append(row)
     return rows
 
@@ -253,9 +292,14 @@ SHARES = (
 def summary(about: dict, rows: pd.DataFrame) -> pd.DataFrame:
     """Shares of each cell and quantity with Wilson's interval, whose n are readers."""
     cells, columns = [], ("recipe", "quantity", "readers", "value", "low", "high")
-    for (kind, dose, whose), part in rows.groupby(["kind", "dose", "photographs"], sort=False):
+    for (kind, dose, whose), part in rows.groupby(
+        ["kind", "dose", "photographs"], sort=False
+    ):
         told, n = [], len(part)
-        for recipe, some in [("all", part), *(part.groupby("recipe") if not dose else [])]:
+        for recipe, some in [
+            ("all", part),
+            *(part.groupby("recipe") if not dose else []),
+        ]:
             for name in SHARES:
                 if name not in some:  # not asked of heads of other kinds
                     continue
@@ -293,10 +337,19 @@ def main() -> None:
         every = kinds(network) if wanted else every
         if wanted not in ("", "all", *every):
             raise SystemExit(f"--heads: {wanted!r} is none of: all, {', '.join(every)}")
-        every = {name: one for name, one in every.items() if wanted in ("", "all", name)}
-        of = {n: photographs(arguments.photographs, network, one.part) for n, one in every.items()}
+        every = {
+            name: one for name, one in every.items() if wanted in ("", "all", name)
+        }
+        of = {
+            n: photographs(arguments.photographs, network, one.part)
+            for n, one in every.items()
+        }
         plain = photographs(arguments.photographs, network)
-    jobs = [("photographs", n, seed) for n in of for seed in arguments.seeds[: every[n].seeds]]
+    jobs = [
+        ("photographs", n, seed)
+        for n in of
+        for seed in arguments.seeds[: every[n].seeds]
+    ]
     drawn = arguments.seeds[: 0 if wanted else arguments.worlds]
     jobs += [("drawn worlds", "linear", seed) for seed in drawn]
     column = "head" if wanted else "images"

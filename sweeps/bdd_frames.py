@@ -10,7 +10,10 @@ import pandas as pd
 from helpers import recorded
 from helpers.icon2 import analyse, attributes, frames, match, sigma_null, verdicts
 
-CLASSES, TOGETHER = ("car", "pedestrian"), 20  # frames of the one video that are drawn together
+CLASSES, TOGETHER = (
+    ("car", "pedestrian"),
+    20,
+)  # frames of the one video that are drawn together
 
 
 def main() -> None:
@@ -19,13 +22,23 @@ def main() -> None:
     data = frames.read(files["labels"], files["predictions"])
     blocks = np.arange(len(data.images)) // TOGETHER
     occlusion = attributes.made(data, "occlusion")
-    others = [attributes.made(data, name) for name in ("size", "truncated", "aspect", "crowds")]
-    matches, settings = match(data), {"classes": CLASSES, "resamples": 500, "clusters": blocks}
+    others = [
+        attributes.made(data, name)
+        for name in ("size", "truncated", "aspect", "crowds")
+    ]
+    matches, settings = (
+        match(data),
+        {"classes": CLASSES, "resamples": 500, "clusters": blocks},
+    )
     analysis = analyse(matches, occlusion, others, **settings)
-    groups = analysis.groups().rename(columns={"value": "group"}).assign(value="all sizes")
+    groups = (
+        analysis.groups().rename(columns={"value": "group"}).assign(value="all sizes")
+    )
     cells = analysis.cells().query("attribute == 'size'")
     columns = ["class", "group", "value", "AP", "low", "high", "boxes"]
-    ap = pd.concat([table[table["class"].isin(CLASSES)][columns] for table in (groups, cells)])
+    ap = pd.concat(
+        [table[table["class"].isin(CLASSES)][columns] for table in (groups, cells)]
+    )
     null = sigma_null(matches, occlusion, permutations=999, clusters=blocks)
     chance = null[null["class"].isin(CLASSES)][["class", "sigma", "null_high", "p"]]
     rules = verdicts.table(analysis).drop(columns=verdicts.ANY_RULE)

@@ -21,7 +21,10 @@ SEEDS = range(3000, 3060)
 NOTHING, GROUNDS = 0.25, ("mean", "white", "shuffled")
 IMAGES = Images("world", per_class=90)
 RECIPE = Recipe(trainings=5)
-HELD_OUT, TRUTH = 240, 500_000  # images a class of which a sixth is shown anew; seeds of these
+HELD_OUT, TRUTH = (
+    240,
+    500_000,
+)  # images a class of which a sixth is shown anew; seeds of these
 BASELINES = {"edges", "random"}  # in the place of GradCAM's maps
 
 
@@ -35,12 +38,19 @@ def reliance(networks: Sequence, size: int, seed: int) -> pd.DataFrame:
     """What contexts do to the decisions of each network, on held-out objects: a row a training and
     class. *need*: how much more often its objects are taken for it in their own context; *pull*:
     how much more often others are in its context; *reliance* is their mean, also in logits."""
-    drawn = {"size": size, "seed": TRUTH + seed, "per_class": HELD_OUT, "splits": ["test"]}
+    drawn = {
+        "size": size,
+        "seed": TRUTH + seed,
+        "per_class": HELD_OUT,
+        "splits": ["test"],
+    }
     images = {
         where: world.image_set("C", context_bias=bias, marked=None, **drawn)
         for where, bias in (("own", 1.0), ("other", 0.0))
     }
-    logits = {where: models.logits(networks, some.images) for where, some in images.items()}
+    logits = {
+        where: models.logits(networks, some.images) for where, some in images.items()
+    }
     other, rows = images["other"], []
     met = other.table["context"].to_numpy()
     own = images["own"].table.groupby("class")["context"].first()
@@ -58,7 +68,9 @@ def reliance(networks: Sequence, size: int, seed: int) -> pd.DataFrame:
             for ending, value in (("", taken), ("_logits", above)):
                 row[f"need{ending}"] = (value["own"] - value["other"])[of_class].mean()
                 row[f"pull{ending}"] = (value["other"] - value["own"])[pulled].mean()
-                row[f"reliance{ending}"] = (row[f"need{ending}"] + row[f"pull{ending}"]) / 2
+                row[f"reliance{ending}"] = (
+                    row[f"need{ending}"] + row[f"pull{ending}"]
+                ) / 2
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -75,7 +87,9 @@ def maps_of(what: str, test: ImageSet, trainings: int, seed: int) -> list[torch.
     else:
         draw = torch.Generator().manual_seed(seed)
         coarse = torch.rand((len(test), 1, 5, 5), generator=draw, dtype=torch.float64)
-    fine = torch.nn.functional.interpolate(coarse, test.images.shape[-2:], mode="bilinear")
+    fine = torch.nn.functional.interpolate(
+        coarse, test.images.shape[-2:], mode="bilinear"
+    )
     return [fine[:, 0]] * trainings
 
 
@@ -89,23 +103,37 @@ def baselines(collection: Collection, clean: Collection, networks: Sequence, see
         parts.append(methods.relevances(maps, test).assign(method=what))
     guess = colour.guesses({"C": collection.sets["C"]}).query("region == 'background'")
     mixed = clean.sets["C"].split("test")
-    wrong = (models.logits(networks, mixed.images).argmax(2) != mixed.labels).double().numpy()
+    wrong = (
+        (models.logits(networks, mixed.images).argmax(2) != mixed.labels)
+        .double()
+        .numpy()
+    )
     class_of = {context: name for name, context in collection.context_of.items()}
     of = {"object_class": mixed.table["class"], "object": range(len(mixed))}
     of["context_class"] = mixed.table["context"].map(class_of)
     for training in range(len(networks)):
         named = guess.reset_index(drop=True).rename_axis("object").reset_index()
-        named = named.assign(context_class=named["class"], value=named["right"].astype(float))
-        named = named.rename(columns={"class": "object_class"}).assign(method="mean colour")
+        named = named.assign(
+            context_class=named["class"], value=named["right"].astype(float)
+        )
+        named = named.rename(columns={"class": "object_class"}).assign(
+            method="mean colour"
+        )
         worst = pd.DataFrame(of | {"value": wrong[training], "method": "worst context"})
         worst = worst[worst["object_class"] != worst["context_class"]]
         more = pd.concat([named, worst], ignore_index=True)
-        parts.append(more.assign(training=training, quantity="decisions", reading=methods.RAW))
+        parts.append(
+            more.assign(training=training, quantity="decisions", reading=methods.RAW)
+        )
     return pd.concat(parts, ignore_index=True)[methods.ROW]
 
 
 def answers(
-    model: Sequence, reference: Sequence, collection: Collection, clean: Collection, seed: int
+    model: Sequence,
+    reference: Sequence,
+    collection: Collection,
+    clean: Collection,
+    seed: int,
 ) -> pd.DataFrame:
     """Every method's answers about one world, by all its trainings and by the first alone."""
     both, n, parts = [*model, *reference], len(model), []
@@ -134,20 +162,36 @@ def pair(seed: int, images: Images, recipe: Recipe, name="model-C") -> pd.DataFr
     dosed = replace(images, context_bias=doses(seed, start.classes))
     networks = experiment.model(name, start, twice, seed)
     twin, reference = networks[: recipe.trainings], networks[recipe.trainings :]
-    worlds, rows = {"biased": (dosed, data.load(dosed, seed)), "twin": (clean, start)}, []
+    worlds, rows = (
+        {"biased": (dosed, data.load(dosed, seed)), "twin": (clean, start)},
+        [],
+    )
     for which, (drawn, collection) in worlds.items():
-        model = twin if which == "twin" else experiment.model(name, collection, recipe, seed)
+        model = (
+            twin
+            if which == "twin"
+            else experiment.model(name, collection, recipe, seed)
+        )
         table = answers(model, reference, collection, start, seed)
         truth = reliance(model, images.size, seed)
         planted = experiment.planted(drawn).set_index("class")
         measure = table[methods.MEASURE].agg(", ".join, axis=1)
         sign = table["answer"].map({"more": 1, "less": -1}).fillna(0).astype(int)
         table = table.assign(measure=measure, sign=sign)
-        for (number, context), part in table.groupby(["trainings", "context_class"], sort=False):
-            row = {"pair": seed, "world": which, "trainings": number, "context_class": context}
+        for (number, context), part in table.groupby(
+            ["trainings", "context_class"], sort=False
+        ):
+            row = {
+                "pair": seed,
+                "world": which,
+                "trainings": number,
+                "context_class": context,
+            }
             row["dose"] = planted["p_context_given_class"][context]
             row["p_class_given_context"] = planted["p_class_given_context"][context]
-            mine = truth[(truth["context_class"] == context) & (truth["training"] < number)]
+            mine = truth[
+                (truth["context_class"] == context) & (truth["training"] < number)
+            ]
             row |= mine.drop(columns=["training", "context_class"]).mean().to_dict()
             row |= dict(zip(part["measure"], part["effect"], strict=True))
             clear = part[part["reading"] != methods.RAW]
@@ -159,7 +203,9 @@ def pair(seed: int, images: Images, recipe: Recipe, name="model-C") -> pd.DataFr
 def main() -> None:
     """``python -m sweeps.context_worlds FILE``: measure pairs of worlds, and write them."""
     many = {"per_class": IMAGES.per_class, "trainings": RECIPE.trainings}
-    options = recorded.driver("Plant context bias, ask every method.", seeds=SEEDS, **many)
+    options = recorded.driver(
+        "Plant context bias, ask every method.", seeds=SEEDS, **many
+    )
     images = replace(IMAGES, per_class=options.per_class)
     recipe = replace(RECIPE, trainings=options.trainings)
     table = pd.concat(pair(seed, images, recipe) for seed in options.seeds).round(6)

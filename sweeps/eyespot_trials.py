@@ -17,7 +17,7 @@ from helpers.focus.rating import rate
 from helpers.models.recipe import Recipe
 from helpers.store import progress
 from helpers.suite import project
-from helpers.worlds import pictures
+from synthetic import pictures
 
 CLASSES = pictures.CLASSES
 BETWEEN = (0.75, 0.9, 0.95)  # doses tried with one target, by the first seeds
@@ -50,10 +50,14 @@ def _images(seed: int, marked: dict[str, float], look: str = "eyespot") -> Image
 def _mixed(one: ImageSet, classes: Sequence[str], other: ImageSet) -> ImageSet:
     """The images of some classes from one set, and those of all other classes from another."""
     mine = torch.tensor(one.table["class"].isin(classes).tolist())
-    return replace(one, images=torch.where(mine[:, None, None, None], one.images, other.images))
+    return replace(
+        one, images=torch.where(mine[:, None, None, None], one.images, other.images)
+    )
 
 
-def _trials(seed: int, tests: Sequence[ImageSet], dose: float, planted: str) -> list[dict]:
+def _trials(
+    seed: int, tests: Sequence[ImageSet], dose: float, planted: str
+) -> list[dict]:
     """The trials of the networks that are trained at one dose; `tests` are clean, marked, sham."""
     own = _images(seed, pictures.marked_shares(dose, planted, CLASSES))
     sees = own.to_train()
@@ -72,12 +76,19 @@ def _trials(seed: int, tests: Sequence[ImageSet], dose: float, planted: str) -> 
         if planted_here:
             spots = feature.of_class(images, marked.patches, outer)
             aside = feature.beside(replace(images, masks=None), spots)
-            guess = feature.paint_over(marked.images, feature.suspected(model, marked, pair))
-            also = {"elsewhere": feature.paint_over(images.images, aside), "suspected": guess}
+            guess = feature.paint_over(
+                marked.images, feature.suspected(model, marked, pair)
+            )
+            also = {
+                "elsewhere": feature.paint_over(images.images, aside),
+                "suspected": guess,
+            }
             also |= {"sham": _mixed(sham, [outer], marked).images}
             also["erased"] = _mixed(clean, [outer], marked).images
         mine = means.of_pair(design, *pair)
-        rated = feature.intervention(model, images, mine, marked.patches, "gradcam", also)
+        rated = feature.intervention(
+            model, images, mine, marked.patches, "gradcam", also
+        )
         row = {"seed": seed, "dose": dose, "planted": planted if dose else ""}
         row |= {"target": target, "outer": outer} | starred
         row["gain"] = feature.gains(model, clean, marked, pair).mean()
@@ -86,10 +97,17 @@ def _trials(seed: int, tests: Sequence[ImageSet], dose: float, planted: str) -> 
             row |= {name: feature.rises(rated, name).mean() for name in also}
             row["sham"] = row["erased"] - row["sham"]
             before = rated[rated["state"] == feature.BEFORE]
-            for row_of in feature.by_method(model, marked, before, METHODS).to_dict("records"):
-                row |= {f"{what}_{row_of['method']}": row_of[what] for what in ("share", "peaks")}
+            for row_of in feature.by_method(model, marked, before, METHODS).to_dict(
+                "records"
+            ):
+                row |= {
+                    f"{what}_{row_of['method']}": row_of[what]
+                    for what in ("share", "peaks")
+                }
                 row["area"] = row_of["area"]
-            every = rate(model, images, design, "gradcam").groupby([*means.PAIR, "training"])
+            every = rate(model, images, design, "gradcam").groupby(
+                [*means.PAIR, "training"]
+            )
             of_pair = every["focus"].mean().groupby(means.PAIR).mean()
             row |= {f"{a} > {b}": of_pair[a, b] for a, b in DRAWN}
         rows.append(row)
@@ -101,11 +119,16 @@ def _starred(model: Model, clean: ImageSet, seed: int) -> dict:
     design = mosaics.design(clean.table, CLASSES, per_pair=MANY, seed=seed)
     rated = rate(model, clean, design, "gradcam")
     several = {"starred": rated, "starred_by_one": rated[rated["training"] == 0]}
-    return {name: int((means.ranked(r)["p_adjusted"] < 0.05).sum()) for name, r in several.items()}
+    return {
+        name: int((means.ranked(r)["p_adjusted"] < 0.05).sum())
+        for name, r in several.items()
+    }
 
 
 def main() -> None:
-    arguments = recorded.driver("Plant an eyespot, and try to prove it.", seeds=range(10))
+    arguments = recorded.driver(
+        "Plant an eyespot, and try to prove it.", seeds=range(10)
+    )
     project.seed_everything(0)
     seeds = ((seed,) for seed in progress(arguments.seeds, desc="trials"))
     recorded.in_parts(arguments.file, run, seeds, digits=12, float_format="%.4g")

@@ -16,10 +16,13 @@ from helpers.icon2.average_precision import PAPER, PER_IMAGE, Part
 from helpers.icon2.formulas import cochrans_q, proxy, sigma
 from helpers.icon2.matching import match
 from helpers.store import progress
-from helpers.worlds import street
+from synthetic import street
 
 FRAMES, CATEGORY, RESAMPLES = 900, "pedestrian", 40
-RARE_IN_TRAINING, ALIKE = 0.12, 0.5  # share of the rare look: in training; in all groups alike
+RARE_IN_TRAINING, ALIKE = (
+    0.12,
+    0.5,
+)  # share of the rare look: in training; in all groups alike
 # How far a cause moves from a group to the next: log-odds, but for size the log of the distance.
 # Tried on the seed 100 alone.
 STRENGTH = {"size": 0.2, "occlusion": 3.0, "time": 2.5, "weather": 3.0}
@@ -39,7 +42,9 @@ def kinds() -> Iterator[tuple[str, str, float, bool]]:
         yield verdicts.BOTH, cause, strength, True
 
 
-def planted(seed: int, cause: str, strength: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+def planted(
+    seed: int, cause: str, strength: float
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Scenes whose groups differ in one cause alone: low income has more of it."""
     frames, things = street.scenes(FRAMES, 7000 + seed)
     rng = np.random.default_rng(seed)
@@ -62,18 +67,27 @@ def planted(seed: int, cause: str, strength: float) -> tuple[pd.DataFrame, pd.Da
     return frames, things
 
 
-def hidden(things: pd.DataFrame, moved: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def hidden(
+    things: pd.DataFrame, moved: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     """Where things stand, metres, once some pedestrians are half behind a nearer car: 0.3 of those
     that have one, with log-odds `moved`."""
     aside, chance = things["aside"].to_numpy().copy(), rng.random(len(things))
-    covered, side = rng.uniform(0.45, 0.7, len(things)), rng.choice([-1, 1], len(things))
+    covered, side = (
+        rng.uniform(0.45, 0.7, len(things)),
+        rng.choice([-1, 1], len(things)),
+    )
     half = {kind: wide / 2 for kind, (wide, _, _) in street.METRES.items()}
     for frame, part in things.groupby("frame"):
         cars, walkers = part[part["kind"] == "car"], part[part["kind"] == CATEGORY]
         share = expit(logit(0.3) + moved[frame])
         for row, walker in walkers[chance[walkers.index] < share].iterrows():
             for car in cars[cars["distance"] < walker["distance"]].head(1).itertuples():
-                edge = (car.aside + side[row] * half["car"]) / car.distance * walker["distance"]
+                edge = (
+                    (car.aside + side[row] * half["car"])
+                    / car.distance
+                    * walker["distance"]
+                )
                 aside[row] = edge + side[row] * half[CATEGORY] * (1 - 2 * covered[row])
     return aside
 
@@ -86,7 +100,12 @@ def ask(seed: int) -> pd.DataFrame:
         looks = intervention.RARE if worse else ALIKE
         frames = intervention.observed(detector, *planted(seed, cause, strength), looks)
         confounder = cause if world in (verdicts.HARDER, verdicts.BOTH) else "none"
-        made = {"seed": seed, "world": world, "confounder": confounder, "strength": strength}
+        made = {
+            "seed": seed,
+            "world": world,
+            "confounder": confounder,
+            "strength": strength,
+        }
         truth = verdicts.truth(world, confounder)
         for table in answers(frames, seed):
             tables.append(table.assign(**made, truth=table["attribute"].map(truth)))
@@ -101,10 +120,19 @@ def answers(frames: Frames, seed: int) -> Iterator[pd.DataFrame]:
     settings = {"classes": [CATEGORY], "resamples": RESAMPLES, "seed": seed}
     for reading, options in READINGS.items():
         analysis = analyse(matches, income, five, options=options, **settings)
-        estimate, gap = analysis.estimates[CATEGORY], analysis.estimates[CATEGORY].group_ap
-        parts = {name: proxy(within(p), p.cell_boxes[0]) for name, p in estimate.parts.items()}
+        estimate, gap = (
+            analysis.estimates[CATEGORY],
+            analysis.estimates[CATEGORY].group_ap,
+        )
+        parts = {
+            name: proxy(within(p), p.cell_boxes[0])
+            for name, p in estimate.parts.items()
+        }
         spread = {name: POINTS * sigma(ap) for name, ap in parts.items()}
-        about = {"sigma": POINTS * sigma(gap[0]), "gap": POINTS * (gap[0, 2] - gap[0, 0])}
+        about = {
+            "sigma": POINTS * sigma(gap[0]),
+            "gap": POINTS * (gap[0, 2] - gap[0, 0]),
+        }
         about |= {"p_gap": cochrans_q(gap), "reading": reading}
         table = verdicts.table(analysis).drop(columns="class")
         yield table.assign(proxy_within=table["attribute"].map(spread), **about)
@@ -114,9 +142,13 @@ def within(part: Part) -> np.ndarray:
     """How far each value moves AP within the groups (E,), up to a constant, by least squares."""
     ap, boxes = part.cell_ap[0], part.cell_boxes[0]
     known = ~np.isnan(ap)
-    cells = np.hstack([np.eye(n)[at] for n, at in zip(ap.shape, np.nonzero(known), strict=True)])
+    cells = np.hstack(
+        [np.eye(n)[at] for n, at in zip(ap.shape, np.nonzero(known), strict=True)]
+    )
     weight = np.sqrt(boxes[known])
-    effects = np.linalg.lstsq(cells * weight[:, None], ap[known] * weight, rcond=None)[0]
+    effects = np.linalg.lstsq(cells * weight[:, None], ap[known] * weight, rcond=None)[
+        0
+    ]
     return np.where(known.any(1), effects[: len(ap)], np.nan)
 
 
@@ -139,7 +171,9 @@ def found_boxes(seed: int) -> pd.DataFrame:
 
 
 def main() -> None:
-    arguments = recorded.driver(__doc__, seeds=range(8), boxes=False)  # True: street_boxes.csv
+    arguments = recorded.driver(
+        __doc__, seeds=range(8), boxes=False
+    )  # True: street_boxes.csv
     if arguments.boxes:
         return recorded.in_parts(arguments.file, found_boxes, [(0,)], digits=0)
     seeds = ((seed,) for seed in progress(arguments.seeds, desc="seeds"))

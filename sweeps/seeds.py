@@ -17,7 +17,17 @@ from helpers.suite import claims, notebooks
 
 RECORDED = range(8)
 ABSENT = "not made"
-WITHOUT = {"08", "08b", "09b", "10", "11", "11b", "11c", "12", "13"}  # from 11 on: judge nothing
+WITHOUT = {
+    "08",
+    "08b",
+    "09b",
+    "10",
+    "11",
+    "11b",
+    "11c",
+    "12",
+    "13",
+}  # from 11 on: judge nothing
 CANNOT_VARY = (
     r"suite/contexts/(alarms|baseline|map|power|relied|several|told)|focus/(first|remedy)"
     r"|suite/focus/(found|alarms|names)"
@@ -49,12 +59,20 @@ def missing(lessons: Iterable[str], seed: int) -> list[str]:
 
 def record(folder: Path, lessons: Sequence[str], seed: int) -> None:
     """Record what executed lessons judged under a seed, in place of what stood there of them."""
-    judged = notebooks.findings(folder / "notebooks" / f"{name}.ipynb" for name in lessons)
-    judged = judged.rename(columns={"notebook": "lesson"})[[*CLAIM, "verdict"]].assign(seed=seed)
+    judged = notebooks.findings(
+        folder / "notebooks" / f"{name}.ipynb" for name in lessons
+    )
+    judged = judged.rename(columns={"notebook": "lesson"})[[*CLAIM, "verdict"]].assign(
+        seed=seed
+    )
     if silent := {*lessons} - {*judged["lesson"]}:
-        raise FileNotFoundError(f"{folder}: {min(silent)} holds no findings; run it with that seed")
+        raise FileNotFoundError(
+            f"{folder}: {min(silent)} holds no findings; run it with that seed"
+        )
     judged = judged[~judged["id"].str.fullmatch(CANNOT_VARY)]
-    judged["made_by"] = judged["lesson"].map({name: recorded.of_lesson(name) for name in lessons})
+    judged["made_by"] = judged["lesson"].map(
+        {name: recorded.of_lesson(name) for name in lessons}
+    )
     old = read(file := _file(seed))
     others = old[~(old["lesson"].isin(lessons) & (old["seed"] == seed))]
     table = pd.concat([others, judged[old.columns]]).sort_values([*CLAIM, "seed"])
@@ -79,8 +97,14 @@ def confirm(lessons: Sequence[str], seed: int) -> list[str]:
 def verdicts(lessons: Sequence[str], seeds: Sequence[int]) -> pd.DataFrame:
     """The recorded verdict of every claim (by lesson, id and what it is about) under each seed."""
     table = read().query("lesson in @lessons and seed in @seeds")
-    together = table.pivot(index=CLAIM, columns="seed", values="verdict").reindex(columns=seeds)
-    return together[(together != claims.NO_COUNTERPART).any(axis=1)].astype(object).fillna(ABSENT)
+    together = table.pivot(index=CLAIM, columns="seed", values="verdict").reindex(
+        columns=seeds
+    )
+    return (
+        together[(together != claims.NO_COUNTERPART).any(axis=1)]
+        .astype(object)
+        .fillna(ABSENT)
+    )
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -88,7 +112,12 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     judged = table[~table.isin([claims.TOLD, claims.NO_COUNTERPART]).all(axis=1)]
     same = judged.nunique(axis=1) == 1
     turned = judged.isin(RIGHT).any(axis=1) & judged.isin(WRONG).any(axis=1)
-    counts = {"verdicts": same | True, "same in all": same, "differ": ~same, "turned over": turned}
+    counts = {
+        "verdicts": same | True,
+        "same in all": same,
+        "differ": ~same,
+        "turned over": turned,
+    }
     sums = pd.DataFrame(counts).groupby("lesson").sum()
     return pd.concat([sums, sums.sum().to_frame("all").T]).rename_axis("lesson")
 
@@ -100,7 +129,9 @@ def run(lessons: Sequence[str], seed: int, cores: str) -> Path:
     config = store.write_text(store.outputs() / f"{name}.yml", yaml.safe_dump(settings))
     command = ["make", "run", f"CONFIG={config}", f"CORES={cores}"]
     if subprocess.run(command, cwd=store.root()).returncode:
-        raise SystemExit(f"The run with seed {seed} failed: see the lines above, and run again.")
+        raise SystemExit(
+            f"The run with seed {seed} failed: see the lines above, and run again."
+        )
     return store.outputs() / name
 
 
@@ -108,14 +139,23 @@ def main() -> None:
     """``python -m sweeps.seeds``: run, record, compare; exit with 1 where verdicts turn over."""
     every = {path.stem.split("_")[0]: path.stem for path in notebooks.lessons()}
     every = {number: name for number, name in every.items() if number not in WITHOUT}
-    parser = argparse.ArgumentParser(description="Do the verdicts survive another seed?")
-    parser.add_argument("--lessons", nargs="+", default=every, choices=every, help="such as 03 09")
-    parser.add_argument("--seeds", type=int, nargs="+", default=RECORDED, help="first: compared")
+    parser = argparse.ArgumentParser(
+        description="Do the verdicts survive another seed?"
+    )
+    parser.add_argument(
+        "--lessons", nargs="+", default=every, choices=every, help="such as 03 09"
+    )
+    parser.add_argument(
+        "--seeds", type=int, nargs="+", default=RECORDED, help="first: compared"
+    )
     parser.add_argument("--cores", default="all", help="notebooks side by side")
     text = "run nothing: note today's code where the stored lessons judge as recorded"
     parser.add_argument("--confirm", action="store_true", help=text)
     arguments = parser.parse_args()
-    lessons, seeds = [every[name] for name in arguments.lessons], [*dict.fromkeys(arguments.seeds)]
+    lessons, seeds = (
+        [every[name] for name in arguments.lessons],
+        [*dict.fromkeys(arguments.seeds)],
+    )
     if arguments.confirm:
         same = confirm(missing(lessons, seeds[0]), seeds[0])
         return print("judge as recorded:", ", ".join(same) or "none")
@@ -129,9 +169,13 @@ def main() -> None:
     shared = table[table.nunique(axis=1) == 1].iloc[:, :1]
     for seed in beside:
         both = shared.join(verdicts(lessons, [seed]), how="left").fillna(ABSENT)
-        print(f"seed {seed}, beside what the recorded seeds share:\n{summary(both).to_string()}")
+        print(
+            f"seed {seed}, beside what the recorded seeds share:\n{summary(both).to_string()}"
+        )
     if counts.loc["all", "turned over"]:
-        raise SystemExit("Verdicts are turned over by another seed: see the table above.")
+        raise SystemExit(
+            "Verdicts are turned over by another seed: see the table above."
+        )
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from helpers.icon2.average_precision import Options
 from helpers.icon2.intervention import CONTROL, RARE, TESTED_ON
 from helpers.icon2.matching import match
 from helpers.store import progress
-from helpers.worlds import street
+from synthetic import street
 
 WORLDS = list(product((0.0, 0.5, 1.0), (0.5, 0.12, 0.03)))  # harder, and rare
 # How much harder the scenes of low income are: not at all, half, fully; and the share of the rare
@@ -26,9 +26,14 @@ CROSSED = (
     ("fifths", "time"),
     ("fifths", "time", "occlusion"),
 )
-NAMED = [f"standardised: {', '.join(one)}".replace("fifths", "fifths of size") for one in CROSSED]
+NAMED = [
+    f"standardised: {', '.join(one)}".replace("fifths", "fifths of size")
+    for one in CROSSED
+]
 ANALYSES = (CONTROL, "standardised: the first-ranked", *NAMED)
-FEW = 10  # boxes that a combination needs; a single attribute's value needs the usual 30
+FEW = (
+    10  # boxes that a combination needs; a single attribute's value needs the usual 30
+)
 
 
 def icon2_says(world: Frames, resamples: int = 0) -> pd.DataFrame:
@@ -43,11 +48,16 @@ def icon2_says(world: Frames, resamples: int = 0) -> pd.DataFrame:
     few = Options(min_boxes=FEW)
     finer = analyse(matches, income, crossings, options=few, resamples=resamples)
     falls = paper.control()[["class", "attribute", "sigma", "delta"]]
-    first = paper.ranking().drop_duplicates("class")[["class", "attribute", "proxy_sigma"]]
+    first = paper.ranking().drop_duplicates("class")[
+        ["class", "attribute", "proxy_sigma"]
+    ]
     rows = []
     for row in first.merge(falls).to_dict("records"):
         one = paper.estimates[row["class"]]
-        top, further = one.parts[row["attribute"]], finer.estimates[row["class"]].parts.values()
+        top, further = (
+            one.parts[row["attribute"]],
+            finer.estimates[row["class"]].parts.values(),
+        )
         left = formulas.controlled(top.cell_ap) / formulas.sigma(one.group_ap)
         gap = one.group_ap[:, 2] - one.group_ap[:, 0]
         parts = [gap * (1 - left)]
@@ -83,7 +93,8 @@ def measured(harder: float, rare: float, training: int) -> pd.DataFrame:
     detector = intervention.trained(rare, training)
     frames, things = street.scenes(TESTED_ON, 5000 + training, harder)
     own, other = (
-        intervention.observed(detector, frames, things, share) for share in (RARE, RARE[::-1])
+        intervention.observed(detector, frames, things, share)
+        for share in (RARE, RARE[::-1])
     )
     rows = []
     for category, ap in intervention.swapped(own, other).items():
@@ -95,10 +106,14 @@ def measured(harder: float, rare: float, training: int) -> pd.DataFrame:
 
 
 def main() -> None:
-    arguments = recorded.driver(__doc__, trainings=2, worlds=len(WORLDS))  # the first of them
+    arguments = recorded.driver(
+        __doc__, trainings=2, worlds=len(WORLDS)
+    )  # the first of them
     trainings, worlds = range(arguments.trainings), WORLDS[: arguments.worlds]
     cases = [(*world, n) for n in trainings for world in worlds]
-    recorded.in_parts(arguments.file, measured, progress(cases, desc="worlds"), digits=3)
+    recorded.in_parts(
+        arguments.file, measured, progress(cases, desc="worlds"), digits=3
+    )
 
 
 if __name__ == "__main__":

@@ -41,7 +41,9 @@ class Ways(planting.Contexts):
         decided = 1.0 * (pasted == pasted.max(2, keepdims=True))
         flips = 1.0 * (beside > np.take_along_axis(beside, y[:, None, None], 2))
         logits = planting.centred(beside)
-        less = planting.less_others(logits, 1) / logits.reshape(-1, logits.shape[2]).std(0)
+        less = planting.less_others(logits, 1) / logits.reshape(
+            -1, logits.shape[2]
+        ).std(0)
         more = [planting.by_other_classes(one, y) for one in (less, decided, flips)]
         more.append(planting.less_others(self.outside(answer, who), 1))
         return np.concatenate([super().score(answer, who), more])
@@ -49,7 +51,9 @@ class Ways(planting.Contexts):
     def outside(self, answer, who):
         """The share of a class's activation map (its logit is the mean of it; the positive part)
         that lies on the context, for the class's own photographs: (classes, K)."""
-        weights = answer(np.eye(self.ask.shape[2])) - answer(np.zeros(self.ask.shape[2]))
+        weights = answer(np.eye(self.ask.shape[2])) - answer(
+            np.zeros(self.ask.shape[2])
+        )
         side = round(self.maps.shape[2] ** 0.5)
         middle, shares = np.abs((np.arange(side) + 0.5) / side - 0.5), []
         context = np.maximum.outer(middle, middle).ravel() > INSIDE / 2
@@ -64,7 +68,10 @@ def kept(folder: Path, weights: Path) -> dict[str, np.ndarray]:
     """What the last layer sees of photographs in one image of each part of each context, framed,
     (N, K, PARTS, D); of mosaics with those to ask with, beside, (N, K, ASK, D), and of the framed
     at each place, maps, (N, K, ASK, P, D); and of contexts to ask with, alone, (K, m, D)."""
-    network, rng = model.brought("squeezenet1_0", str(weights)), np.random.default_rng(0)
+    network, rng = (
+        model.brought("squeezenet1_0", str(weights)),
+        np.random.default_rng(0),
+    )
     features_of, alone = {"framed": [], "beside": [], "maps": []}, []
 
     def features(some) -> np.ndarray:
@@ -82,10 +89,14 @@ def kept(folder: Path, weights: Path) -> dict[str, np.ndarray]:
         which = [part[rng.permutation(len(images)) % len(part)] for part in parts]
         partners = [of[torch.from_numpy(one)] for one in which]
         framed = [planting.framed(images, one) for one in partners]
-        beside = [mosaic.join([half(images), half(one)], 1, 2) for one in partners[-ASK:]]
+        beside = [
+            mosaic.join([half(images), half(one)], 1, 2) for one in partners[-ASK:]
+        ]
         features_of["framed"].append(np.stack([*map(features, framed)], 1))
         features_of["beside"].append(np.stack([*map(features, beside)], 1))
-        features_of["maps"].append(np.stack([maps(network.model, one) for one in framed[-ASK:]], 1))
+        features_of["maps"].append(
+            np.stack([maps(network.model, one) for one in framed[-ASK:]], 1)
+        )
         alone.append(features(of[np.concatenate([part[:6] for part in parts[-ASK:]])]))
     seen = {name: np.stack(some, 1) for name, some in features_of.items()}
     return seen | {"alone": np.stack(alone)}
@@ -93,7 +104,9 @@ def kept(folder: Path, weights: Path) -> dict[str, np.ndarray]:
 
 def maps(network, images) -> np.ndarray:
     """What the last layer sees of images at each place, float16 (N, P, D)."""
-    seen, _ = retraining.seen_by(network.head, network, images, "maps", torch.Tensor.half)
+    seen, _ = retraining.seen_by(
+        network.head, network, images, "maps", torch.Tensor.half
+    )
     return torch.cat(seen).flatten(2).transpose(1, 2).numpy()
 
 
@@ -117,12 +130,27 @@ def readers(of: dict, seed: int) -> pd.DataFrame:
             own = rng.permutation(len(names)) if dose else np.full(len(names), -1)
             x = reader.train(np.arange(len(others)), own, dose, rng)
             answer = trials.linear(x, reader.y, len(names), recipe, rng)
-            z = calibration.z(audit.score(answer, everyone)) / calibration.cut[:, None, None]
+            z = (
+                calibration.z(audit.score(answer, everyone))
+                / calibration.cut[:, None, None]
+            )
             share = audit.outside(answer, everyone)
             for c, k in np.ndindex(share.shape):
-                row = {"seed": seed, "dose": dose, "recipe": str(recipe), "class": names[c]}
-                row["context"], row["planted"] = trials.CONTEXT_OF[names[k]], int(own[c] == k)
-                rows.append(row | dict(zip(WAYS, z[:, c, k], strict=True)) | {"share": share[c, k]})
+                row = {
+                    "seed": seed,
+                    "dose": dose,
+                    "recipe": str(recipe),
+                    "class": names[c],
+                }
+                row["context"], row["planted"] = (
+                    trials.CONTEXT_OF[names[k]],
+                    int(own[c] == k),
+                )
+                rows.append(
+                    row
+                    | dict(zip(WAYS, z[:, c, k], strict=True))
+                    | {"share": share[c, k]}
+                )
     return pd.DataFrame(rows)
 
 
@@ -134,7 +162,9 @@ def main() -> None:
     project.seed_everything(0)
     of = kept(options.photographs, options.weights)
     parts = [readers(of, seed) for seed in progress(options.seeds, desc="partitions")]
-    recorded.write(options.file, pd.concat(parts).to_csv(index=False, float_format="%.3g"))
+    recorded.write(
+        options.file, pd.concat(parts).to_csv(index=False, float_format="%.3g")
+    )
 
 
 if __name__ == "__main__":

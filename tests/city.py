@@ -9,11 +9,15 @@ import shapely
 from PIL import Image
 
 from helpers import store
-from helpers.worlds.street import HEIGHT, KINDS, LOOKS, WIDTH
+from synthetic.street import HEIGHT, KINDS, LOOKS, WIDTH
 
-DOLLARS = np.round(np.geomspace(21_400, 250_000, 36), -2)  # of areas a degree wide, to the east
+DOLLARS = np.round(
+    np.geomspace(21_400, 250_000, 36), -2
+)  # of areas a degree wide, to the east
 START = 1_500_000_000_000  # milliseconds, as in BDD100K's files
-SECONDS = np.arange(0, 41, 4)  # of the fixes: that at 10 s, which is asked for, is between two
+SECONDS = np.arange(
+    0, 41, 4
+)  # of the fixes: that at 10 s, which is asked for, is between two
 
 
 def write(
@@ -29,8 +33,14 @@ def write(
         rows = []
         for frame in frames.to_dict("records"):
             about = {key: frame[key] for key in ("weather", "scene", "timeofday")}
-            row = {"name": frame["name"], "videoName": frame["video"], "attributes": about}
-            rows.append(row | {"size": {"width": WIDTH, "height": HEIGHT}, "labels": []})
+            row = {
+                "name": frame["name"],
+                "videoName": frame["video"],
+                "attributes": about,
+            }
+            rows.append(
+                row | {"size": {"width": WIDTH, "height": HEIGHT}, "labels": []}
+            )
         for box in table.to_dict("records"):
             rows[box["image"]]["labels"].append(_label(box))
         paths[name] = store.write_text(folder / place, json.dumps(rows))
@@ -69,8 +79,14 @@ def _city(folder: Path, videos: list[str], groups: np.ndarray) -> dict[str, Path
     table["area"] = [f"area {east}" for east in table.index]
     for east, name in table["area"].items():
         square = json.loads(shapely.to_geojson(shapely.box(east, 0, east + 1, 1)))
-        features.append({"type": "Feature", "properties": {"area": name}, "geometry": square})
+        features.append(
+            {"type": "Feature", "properties": {"area": name}, "geometry": square}
+        )
     content = json.dumps({"type": "FeatureCollection", "features": features})
     areas = store.write_text(folder / "areas.geojson", content)
     table.sample(frac=1, random_state=0).to_csv(folder / "incomes.csv", index=False)
-    return {"gps": folder / "info/100k/val", "areas": areas, "incomes": folder / "incomes.csv"}
+    return {
+        "gps": folder / "info/100k/val",
+        "areas": areas,
+        "incomes": folder / "incomes.csv",
+    }

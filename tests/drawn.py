@@ -6,18 +6,33 @@ import pandas as pd
 from scipy.special import expit
 
 from helpers.icon2.reading import CLASSES, CORNERS
-from helpers.worlds.street import GROUPS
+from synthetic.street import GROUPS
 
 # Share of the boxes of each class, close to BDD100K's validation set, and width over height.
 SHARES = {"car": 0.555, "pedestrian": 0.072, "truck": 0.023, "traffic sign": 0.189}
-SHARES |= {"traffic light": 0.145, "bus": 0.0086, "motorcycle": 0.0024, "bicycle": 0.0054}
-ASPECT = {"car": 1.3, "pedestrian": 0.4, "truck": 1.2, "traffic sign": 1.2, "traffic light": 0.5}
+SHARES |= {
+    "traffic light": 0.145,
+    "bus": 0.0086,
+    "motorcycle": 0.0024,
+    "bicycle": 0.0054,
+}
+ASPECT = {
+    "car": 1.3,
+    "pedestrian": 0.4,
+    "truck": 1.2,
+    "traffic sign": 1.2,
+    "traffic light": 0.5,
+}
 BOXES = 18.0  # an image on average, all classes; their number is a gamma's Poisson
 WEATHER = {"clear": 0.55, "overcast": 0.2, "rainy": 0.15, "snowy": 0.1}
 SCENE = {"city street": 0.6, "highway": 0.25, "residential": 0.15}
 TIME = {"daytime": 0.55, "dawn/dusk": 0.1, "night": 0.35}
 # Ends and shares of the sides (root of the area, pixels) of small, medium and large boxes.
-LOW, HIGH, SIZES = np.array([12.0, 32, 96]), np.array([32.0, 96, 280]), np.array([0.45, 0.4, 0.15])
+LOW, HIGH, SIZES = (
+    np.array([12.0, 32, 96]),
+    np.array([32.0, 96, 280]),
+    np.array([0.45, 0.4, 0.15]),
+)
 WIDTH, HEIGHT = 1280, 720
 
 
@@ -31,7 +46,9 @@ def make(n_images=1000, seed=0, confounding=0.0, classes=CLASSES):
     images["video"] = images["name"].str.removesuffix(".jpg")
     images["income"] = pd.Categorical.from_codes(group, GROUPS, ordered=True)
     for name, shares in {"weather": WEATHER, "scene": SCENE, "timeofday": TIME}.items():
-        images[name] = pd.Categorical(rng.choice(list(shares), n_images, p=list(shares.values())))
+        images[name] = pd.Categorical(
+            rng.choice(list(shares), n_images, p=list(shares.values()))
+        )
     shares = [SHARES[name] for name in classes]
     busy = rng.gamma(2, 1 / 2, (n_images, len(classes)))
     times = rng.poisson(busy * BOXES * shares).ravel()
@@ -43,10 +60,16 @@ def make(n_images=1000, seed=0, confounding=0.0, classes=CLASSES):
     aspect = np.array([ASPECT.get(name, 1.0) for name in classes])[category]
     aspect = aspect * np.exp(rng.normal(0, 0.2, len(side)))
     width, height = side * np.sqrt(aspect), side / np.sqrt(aspect)
-    x, y = rng.random(len(side)) * (WIDTH - width), rng.random(len(side)) * (HEIGHT - height)
+    x, y = (
+        rng.random(len(side)) * (WIDTH - width),
+        rng.random(len(side)) * (HEIGHT - height),
+    )
     corners = dict(zip(CORNERS, (x, y, x + width, y + height), strict=True))
     boxes = pd.DataFrame({"image": image, "category": category} | corners)
-    boxes["occluded"], boxes["truncated"] = rng.random((2, len(side))) < [[0.45], [0.08]]
+    boxes["occluded"], boxes["truncated"] = rng.random((2, len(side))) < [
+        [0.45],
+        [0.08],
+    ]
     boxes["ignore"] = False
     return images, boxes, _detected(rng, images, boxes, side), tuple(classes)
 

@@ -65,7 +65,9 @@ def edited(source):
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             after_docstring = 1 if ast.get_docstring(node) else 0
-            node.body.insert(after_docstring, ast.parse("edited_by_a_reader = 1").body[0])
+            node.body.insert(
+                after_docstring, ast.parse("edited_by_a_reader = 1").body[0]
+            )
     return source.splitlines()[0] + "\n" + ast.unparse(tree)
 
 
@@ -88,9 +90,20 @@ def calls_of_the_package(path, values, outputs):
     )
     spies = nbformat.v4.new_code_cell(f"METHODS = {methods!r}\n{SPIES}")
     last = nbformat.v4.new_code_cell("import json\nprint(json.dumps(CALLS))")
-    lesson.cells = [*lesson.cells[: begins + 1], spies, *lesson.cells[begins + 1 :], last]
-    own = {"PYTHONPATH": str(store.root()), "SUITE_OUTPUTS": str(outputs), "TQDM_DISABLE": "1"}
-    client = NotebookClient(lesson, kernel_name="python3", timeout=None, coalesce_streams=True)
+    lesson.cells = [
+        *lesson.cells[: begins + 1],
+        spies,
+        *lesson.cells[begins + 1 :],
+        last,
+    ]
+    own = {
+        "PYTHONPATH": str(store.root()),
+        "SUITE_OUTPUTS": str(outputs),
+        "TQDM_DISABLE": "1",
+    }
+    client = NotebookClient(
+        lesson, kernel_name="python3", timeout=None, coalesce_streams=True
+    )
     client.execute(env=os.environ | own, cwd=str(path.parent))
     by_count = {c.execution_count: c for c in lesson.cells if c.cell_type == "code"}
     calls = {tuple(call) for call in json.loads(lesson.cells[-1].outputs[-1]["text"])}

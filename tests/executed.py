@@ -31,7 +31,13 @@ def copied(folder):
     unwanted = shutil.ignore_patterns("__pycache__", "downloads", ".ipynb_checkpoints")
     for name in ("helpers", "sweeps", "notebooks", "data"):
         shutil.copytree(store.root() / name, folder / name, ignore=unwanted)
-    for name in ("Snakefile", "Makefile", "forked.py", "TEACHING.md", "requirements.lock"):
+    for name in (
+        "Snakefile",
+        "Makefile",
+        "forked.py",
+        "TEACHING.md",
+        "requirements.lock",
+    ):
         shutil.copy(store.root() / name, folder / name)
     return folder
 

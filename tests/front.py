@@ -26,7 +26,9 @@ def sentence() -> str:
         "Of {verdicts} verdicts of {0} lessons, {same in all} come out the same in all {1} "
         "recorded seeds, {differ} differ in at least one of them, and {2} turned over from right "
         "to wrong."
-    ).format(len(lessons), len(seeds.RECORDED), every["turned over"] or "none is", **every)
+    ).format(
+        len(lessons), len(seeds.RECORDED), every["turned over"] or "none is", **every
+    )
 
 
 def blocks() -> dict[str, str]:
@@ -39,7 +41,9 @@ def readme(text: str) -> str:
     """README with the blocks of today."""
     for name, block in blocks().items():
         mark = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
-        text, times = re.subn(mark, lambda of, block=block: of[1] + block + of[2], text, flags=re.S)
+        text, times = re.subn(
+            mark, lambda of, block=block: of[1] + block + of[2], text, flags=re.S
+        )
         assert times == 1, f"README.md has {times} marks <!-- {name} -->"
     return text
 
@@ -52,14 +56,18 @@ def age() -> str:
     figure = yaml.safe_load((words.BOOK / "front.yml").read_text())["picture"]
     [path] = [one for one in lessons if one.stem == figure["lesson"]]
     png, _ = notebooks.pictures(notebooks.read(path))[figure["figure"]]
-    styles = [path.read_text() for path in sorted((words.BOOK / "static").glob("*.css"))]
+    styles = [
+        path.read_text() for path in sorted((words.BOOK / "static").glob("*.css"))
+    ]
     return store.key("picture", page=page, png=png, styles=styles, size=SIZE)
 
 
 def draw() -> None:
     """The first page of the stored lessons, by a browser without a window."""
     if not (chromium := shutil.which("chromium") or shutil.which("chromium-browser")):
-        return print("the picture is left as it is: there is no chromium (Debian's package) here")
+        return print(
+            "the picture is left as it is: there is no chromium (Debian's package) here"
+        )
     subprocess.run(["make", "pages"], cwd=store.root(), check=True)
     page = store.outputs() / "stored/pages/index.html"
     shot = store.outputs() / "stored/shot.png"

@@ -37,7 +37,7 @@ from torch.nn.functional import interpolate
 
 from helpers import models, stats, store
 from helpers.models import probe
-from helpers.worlds import pictures
+from synthetic import pictures
 
 STORED = store.root() / "data/kernel_digests.json"
 ARCHITECTURES = ("alexnet-quarter", "vgg11-eighth", "resnet10-eighth")
@@ -67,13 +67,18 @@ def explanations():
 
     for name in ARCHITECTURES:
         model, _, images, logits = trained(name)
-        said = int(logits[0].argmax())  # a class with evidence for it: its maps are not empty
+        said = int(
+            logits[0].argmax()
+        )  # a class with evidence for it: its maps are not empty
         for method in explain.METHODS:
             settings = {"samples": 48, "segments": 8} if method == "lime" else {}
             maps = explain.explain(model, images[:1], said, method, **settings).maps
             yield f"{method} {name}", maps
         mosaic = images[:1].repeat(1, 1, 2, 2)
-        yield f"mosaic {name}", [explain.explain(model, mosaic, said, m).maps for m in MOSAICS]
+        yield (
+            f"mosaic {name}",
+            [explain.explain(model, mosaic, said, m).maps for m in MOSAICS],
+        )
 
 
 def worlds():
@@ -103,15 +108,19 @@ def worlds():
 def detectors():
     """Rendered streets, and two batches of the small detector: weights, loss, detections."""
     from helpers.models import detector
-    from helpers.worlds import street
+    from synthetic import detector as street_detector
+    from synthetic import street
 
     frames, things = street.scenes(8, 0)
     images, boxes = street.render(frames, street.dressed(frames, things, 0.5))
     yield "street", [images, columns(boxes)]
-    network = detector.build(len(street.KINDS), images.shape[-2:])
-    loss = detector.train(network, torch.from_numpy(images), boxes, seed=0, epochs=1)
+    network = street_detector.build(len(street.KINDS), images.shape[-2:])
+    loss = street_detector.train(
+        network, torch.from_numpy(images), boxes, seed=0, epochs=1
+    )
     found = detector.detect(
-        detector.Detector(network, dict(enumerate(street.KINDS, 1)), ""), torch.from_numpy(images)
+        detector.Detector(network, dict(enumerate(street.KINDS, 1)), ""),
+        torch.from_numpy(images),
     )
     yield "detector", [network.state_dict(), loss, columns(found)]
 
@@ -124,7 +133,9 @@ def statistics():
     groups = [rng.lognormal(size=(5, 25)) for _ in range(4)]
     found = stats.mean(groups)
     yield "interval", [*found.interval(), found.p, *stats.share(rng.random((5, 25)))]
-    spread = stats.bootstrap(lambda found: np.std([g.mean() for g in found]), groups, resamples=50)
+    spread = stats.bootstrap(
+        lambda found: np.std([g.mean() for g in found]), groups, resamples=50
+    )
     yield "bootstrap", list(spread)
     scores = rng.random(300)
     counted = counts.table(
@@ -144,20 +155,43 @@ def arrays():
         square = (x.T @ x).astype(kind)
         results = {
             "exp log pow": [np.exp(-x), np.log(x), x**1.7, np.expm1(x), np.log1p(x)],
-            "sin tanh sqrt": [np.sin(x), np.cos(x), np.tanh(x), np.arctan2(x, 2), np.sqrt(x)],
+            "sin tanh sqrt": [
+                np.sin(x),
+                np.cos(x),
+                np.tanh(x),
+                np.arctan2(x, 2),
+                np.sqrt(x),
+            ],
             "sums": [x.sum(), x.sum(0), x.sum(1), x.mean(0), x.std(0), x.cumsum(0)],
-            "products": [square, x @ x[0], np.einsum("ij,ij->i", x, x), np.outer(x[0], x[1])],
+            "products": [
+                square,
+                x @ x[0],
+                np.einsum("ij,ij->i", x, x),
+                np.outer(x[0], x[1]),
+            ],
             "solve": [np.linalg.solve(square, x[0]), np.linalg.inv(square)],
             "eigh": list(np.linalg.eigh(square)),
             "svd": list(np.linalg.svd(x, full_matrices=False)),
             "lstsq": list(np.linalg.lstsq(x, x[:, 0] ** 2)[:2]),
-            "quantile": [np.quantile(x, [0.025, 0.5, 0.975], axis=0), np.sort(x, axis=0)],
+            "quantile": [
+                np.quantile(x, [0.025, 0.5, 0.975], axis=0),
+                np.sort(x, axis=0),
+            ],
             "correlation": [np.corrcoef(x.T), np.polyfit(x[:, 0], x[:, 1], 2)],
         }
-        yield from ((f"numpy {name} {kind.__name__}", found) for name, found in results.items())
-    yield "numpy random", [rng.normal(size=99), rng.gamma(2, size=99), rng.permutation(99)]
+        yield from (
+            (f"numpy {name} {kind.__name__}", found) for name, found in results.items()
+        )
+    yield (
+        "numpy random",
+        [rng.normal(size=99), rng.gamma(2, size=99), rng.permutation(99)],
+    )
     yield "scipy linalg", [scipy.linalg.expm(square / 1e4), *scipy.linalg.qr(x[:40])]
-    found = [scipy.special.expit(x), scipy.special.ndtri(x / 99), scipy.special.gammaln(x)]
+    found = [
+        scipy.special.expit(x),
+        scipy.special.ndtri(x / 99),
+        scipy.special.gammaln(x),
+    ]
     found += [scipy.stats.t.ppf(x / 99, 24), scipy.special.logsumexp(x, axis=1)]
     yield "scipy special", found
     yield "scipy ndimage", scipy.ndimage.gaussian_filter(x, 2.0)
@@ -169,10 +203,19 @@ def tensors():
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(203, 37, generator=generator)
     square = x.T @ x
-    yield "torch exp log pow", [x.exp(), x.abs().log(), x.abs() ** 1.7, x.tanh(), x.sigmoid()]
-    yield "torch sums", [x.sum(), x.mean(0), x.std(1), x.cumsum(0), x.softmax(1), x.logsumexp(0)]
+    yield (
+        "torch exp log pow",
+        [x.exp(), x.abs().log(), x.abs() ** 1.7, x.tanh(), x.sigmoid()],
+    )
+    yield (
+        "torch sums",
+        [x.sum(), x.mean(0), x.std(1), x.cumsum(0), x.softmax(1), x.logsumexp(0)],
+    )
     yield "torch products", [square, x @ x[0], torch.einsum("ij,ij->i", x, x)]
-    yield "torch double products", [square.double() @ square.double(), x.double() @ x[0].double()]
+    yield (
+        "torch double products",
+        [square.double() @ square.double(), x.double() @ x[0].double()],
+    )
     yield "torch linalg", [*torch.linalg.eigh(square), torch.linalg.solve(square, x[0])]
     yield "torch lstsq", torch.linalg.lstsq(x, x[:, :1] ** 2).solution
     yield "torch quantile", [x.quantile(0.3, dim=0), x.sort(0).values]
@@ -200,7 +243,9 @@ def digests(show=lambda name, digest: None, parts=EVERY) -> dict[str, str]:
     found = {}
     for part in parts:
         for name, result in part():
-            found[name] = store.key("digest", result=result).removeprefix("digest-")[:12]
+            found[name] = store.key("digest", result=result).removeprefix("digest-")[
+                :12
+            ]
             show(name, found[name])
     return found
 
@@ -235,15 +280,21 @@ def emulated(processor: str) -> dict[str, str]:
     command = [QEMU, "-cpu", processor, sys.executable, __file__, "--lines"]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode:
-        raise RuntimeError(f"{processor} ended with {run.returncode}: {run.stderr[-1500:]}")
+        raise RuntimeError(
+            f"{processor} ended with {run.returncode}: {run.stderr[-1500:]}"
+        )
     return dict(json.loads(line) for line in run.stdout.splitlines())
 
 
 def main() -> None:
     """Print the table; exit 1 where a processor's digests are not the stored ones."""
     parser = argparse.ArgumentParser(description="Digests of what the suite computes.")
-    parser.add_argument("processors", nargs="*", help="emulated processors, such as EPYC-Rome")
-    parser.add_argument("--write", action="store_true", help="store this processor's digests")
+    parser.add_argument(
+        "processors", nargs="*", help="emulated processors, such as EPYC-Rome"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="store this processor's digests"
+    )
     parser.add_argument("--lines", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.lines:
@@ -264,7 +315,10 @@ def main() -> None:
     table["equal"] = np.where(table.eq(table.stored, axis=0).all(axis=1), "yes", "NO")
     print(table.to_string())
     unequal = table.index[table.equal == "NO"].tolist()
-    print(f"{len(table)} items, {len(unequal)} unequal" + "".join(f"\n  {n}" for n in unequal))
+    print(
+        f"{len(table)} items, {len(unequal)} unequal"
+        + "".join(f"\n  {n}" for n in unequal)
+    )
     sys.exit(bool(unequal))
 
 

@@ -23,10 +23,17 @@ def loans(rows=4000, seed=0, planted=True) -> pd.DataFrame:
     north = rng.random(rows) < np.where(female, 0.6, 0.4)
     repaid = rng.random(rows) < 0.65
     score = np.clip(rng.normal(np.where(repaid, 0.62, 0.42), 0.14), 0.01, 0.99).round(2)
-    approve = np.where(repaid, 0.85, 0.35) - planted * (0.1 * north + 0.15 * (female & repaid))
-    columns = {"application": np.arange(1, rows + 1), "sex": np.where(female, "female", "male")}
+    approve = np.where(repaid, 0.85, 0.35) - planted * (
+        0.1 * north + 0.15 * (female & repaid)
+    )
+    columns = {
+        "application": np.arange(1, rows + 1),
+        "sex": np.where(female, "female", "male"),
+    }
     columns |= {
-        "age": rng.choice(["18-29", "30-44", "45-64", "65+"], rows, p=[0.3, 0.35, 0.25, 0.1])
+        "age": rng.choice(
+            ["18-29", "30-44", "45-64", "65+"], rows, p=[0.3, 0.35, 0.25, 0.1]
+        )
     }
     columns |= {"branch": np.where(north, "north", "south"), "score": score}
     columns |= {"decision": np.where(rng.random(rows) < approve, "approve", "deny")}

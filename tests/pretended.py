@@ -40,7 +40,11 @@ class Elsewhere(torch.Tensor):
 
     def __deepcopy__(self, memo):
         copied = Elsewhere(self.held.clone()).requires_grad_(self.requires_grad)
-        copied = nn.Parameter(copied, self.requires_grad) if hasattr(self, "_is_param") else copied
+        copied = (
+            nn.Parameter(copied, self.requires_grad)
+            if hasattr(self, "_is_param")
+            else copied
+        )
         memo[id(self)] = copied
         return copied
 
@@ -80,22 +84,32 @@ def pretended_device() -> Iterator[None]:
 
 def _run(function: Callable, args: tuple, kwargs: dict):
     """Compute an operation's numbers on the CPU, and say where its results are."""
-    tensors = [one for one in tree_flatten((args, kwargs))[0] if isinstance(one, torch.Tensor)]
+    tensors = [
+        one for one in tree_flatten((args, kwargs))[0] if isinstance(one, torch.Tensor)
+    ]
     elsewhere = [one for one in tensors if isinstance(one, Elsewhere)]
     copies = function in (aten._to_copy.default, aten.copy_.default)
     if elsewhere and not copies and function not in WITH_INDICES:
         here = [one for one in tensors if not isinstance(one, Elsewhere) and one.ndim]
         if here:
-            raise RuntimeError(f"{function} mixes devices: {tuple(here[0].shape)} is on the CPU")
+            raise RuntimeError(
+                f"{function} mixes devices: {tuple(here[0].shape)} is on the CPU"
+            )
     device, at_home = kwargs.get("device"), bool(elsewhere)
     if device is not None:
         at_home = torch.device(device) == DEVICE
         kwargs = kwargs | {"device": CPU}
     if function is aten.copy_.default:
         at_home = isinstance(args[0], Elsewhere)
-    reals = tree_map(lambda one: one.held if isinstance(one, Elsewhere) else one, (args, kwargs))
+    reals = tree_map(
+        lambda one: one.held if isinstance(one, Elsewhere) else one, (args, kwargs)
+    )
     result = function(*reals[0], **reals[1])
-    if function._schema.is_mutable and tensors and not isinstance(result, tuple | list | None):
+    if (
+        function._schema.is_mutable
+        and tensors
+        and not isinstance(result, tuple | list | None)
+    ):
         return args[0]  # an operation in place gives the tensor itself
     wrap = lambda one: Elsewhere(one) if isinstance(one, torch.Tensor) else one  # noqa: E731
     return tree_map(wrap, result) if at_home else result

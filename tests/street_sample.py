@@ -15,11 +15,18 @@ from PIL import Image
 
 from helpers.icon2 import intervention, match
 from helpers.icon2.reading import CORNERS
-from helpers.worlds import street
+from synthetic import street
 
 RARE, HARDER, FRAMES, SEED = 0.12, 0.5, 900, 5000
-SHOWN = 8  # frames of the low district by day, with most misses of a class, that are kept
-ATTRIBUTES = {"income": "district", "timeofday": "time", "weather": "weather", "scene": "scene"}
+SHOWN = (
+    8  # frames of the low district by day, with most misses of a class, that are kept
+)
+ATTRIBUTES = {
+    "income": "district",
+    "timeofday": "time",
+    "weather": "weather",
+    "scene": "scene",
+}
 
 
 def table(boxes: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
@@ -34,12 +41,16 @@ def main(folder: Path) -> None:
     frames, things = street.scenes(FRAMES, SEED, HARDER)
     detector = intervention.trained(RARE, 0)
     shares = intervention.RARE, intervention.RARE[::-1]
-    own, other = (intervention.observed(detector, frames, things, share) for share in shares)
+    own, other = (
+        intervention.observed(detector, frames, things, share) for share in shares
+    )
     names = frames["name"].str.removesuffix(".png") + ".jpg"
     labels = table(own.boxes, names).assign(occluded=own.boxes["occluded"])
     empty = pd.DataFrame({"image": sorted({*names} - {*labels["image"]})})
     labels = pd.concat([labels, empty], ignore_index=True)
-    results = table(own.detections, names).assign(score=own.detections["score"].round(4))
+    results = table(own.detections, names).assign(
+        score=own.detections["score"].round(4)
+    )
     packed = {"index": False, "compression": {"method": "gzip", "mtime": 0}}
     labels.to_csv(folder / "street_labels.csv.gz", **packed)
     results.to_csv(folder / "street_predictions.csv.gz", **packed)
@@ -49,7 +60,9 @@ def main(folder: Path) -> None:
     rows = []
     for kind, ap in intervention.swapped(own, other).items():
         parts = intervention.divided(100 * ap)
-        rows.append({"class": kind} | {name: round(part[0], 1) for name, part in parts.items()})
+        rows.append(
+            {"class": kind} | {name: round(part[0], 1) for name, part in parts.items()}
+        )
     pd.DataFrame(rows).to_csv(folder / "street_truth.csv", index=False)
     matches, missed = match(own), []
     for kind in street.TWO_LOOKS:
@@ -62,7 +75,9 @@ def main(folder: Path) -> None:
     images, _ = street.render(frames, street.dressed(frames, things, intervention.RARE))
     (folder / "street").mkdir(exist_ok=True)
     for n in chosen:
-        Image.fromarray(images[n].transpose(1, 2, 0)).save(folder / "street" / names[n], quality=80)
+        Image.fromarray(images[n].transpose(1, 2, 0)).save(
+            folder / "street" / names[n], quality=80
+        )
 
 
 if __name__ == "__main__":

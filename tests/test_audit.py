@@ -23,7 +23,9 @@ def rows():
     columns |= {"place": rng.integers(0, 20, N), "id": np.arange(N)}
     table = pd.DataFrame(by | columns)
     better = (table["race"] == "a") & (rng.random(N) < 0.5)
-    return table.assign(y_pred=((table["score"] > 0.6) | better).map({True: "yes", False: "no"}))
+    return table.assign(
+        y_pred=((table["score"] > 0.6) | better).map({True: "yes", False: "no"})
+    )
 
 
 def of_rows(rows, **options):
@@ -45,14 +47,18 @@ def test_files_folders_and_shards_count_as_pandas_does(rows, tmp_path):
     shards = tmp_path / "days"
     shards.mkdir()
     rows[:200].to_parquet(shards / "1.parquet")
-    rows[200:][rows.columns[::-1]].to_parquet(shards / "2.parquet")  # columns in another order
+    rows[200:][rows.columns[::-1]].to_parquet(
+        shards / "2.parquet"
+    )  # columns in another order
     by = {"sensitive_features": ["race", "sex", "place"]}
     again = tally.of_file(shards, **by), tally.of_file(shards / "*.parquet")
     columns = {"y_pred": rows["y_pred"] == "yes", "y_true": rows["label"] == "yes"}
     expected = counts.table(rows[["race", "sex"]], **columns, intersect="all").frame()
     for one in (whole, *again):
         assert len(one) == N
-        pd.testing.assert_frame_equal(one.table(["race", "sex"], "all").frame(), expected)
+        pd.testing.assert_frame_equal(
+            one.table(["race", "sex"], "all").frame(), expected
+        )
     for name in ("auc", "score", "calibration"):
         columns["y_score"] = rows["score"]
         assert blocks.bias(whole.table(["race"]), name) == pytest.approx(
@@ -69,30 +75,44 @@ def test_the_page_says_what_the_columns_give(rows, tmp_path):
         rows[[*columns, "race", "sex"]].to_csv(tmp_path / "part.csv", index=False)
         audit = audited(tmp_path / "part.csv")
         assert len(audit.gaps) == 2 and len(audit.who) == 5
-        assert any(sentence.startswith(missing.split("|")[-1]) for sentence in audit.unsaid)
+        assert any(
+            sentence.startswith(missing.split("|")[-1]) for sentence in audit.unsaid
+        )
     rows.to_csv(tmp_path / "all.csv", index=False)
-    audit = audited(tmp_path / "all.csv", strata=["place"], sensitive_features=["race", "sex"])
+    audit = audited(
+        tmp_path / "all.csv", strata=["place"], sensitive_features=["race", "sex"]
+    )
     top = audit.gaps.iloc[0]
     assert (top["attribute"], top["p"] <= 0.2) == ("race", True)
-    assert audit.fixed["measure"].tolist() == audit.gaps["measure"].tolist()  # the same rows
+    assert (
+        audit.fixed["measure"].tolist() == audit.gaps["measure"].tolist()
+    )  # the same rows
     assert audit.fixed.set_index("measure").loc["auc", "value"].isna().all()
     rates = rows.groupby("race")["y_pred"].apply(lambda y: (y == "yes").mean())
     assert audit.ratios.loc[0, "value"] == pytest.approx(rates.min() / rates.max())
     assert audit.ratios.loc[0, "verdict"] == "fails"
     row = audit.fixed.set_index(["measure", "attribute"]).loc[("pr", "race")]
-    assert row["before"] == pytest.approx(abs(rates[row["group_i"]] - rates[row["group_j"]]))
+    assert row["before"] == pytest.approx(
+        abs(rates[row["group_i"]] - rates[row["group_j"]])
+    )
     assert "aequitas" in " ".join(audit.unsaid)
 
 
 def test_a_wide_gap_among_many_is_told_and_never_said_to_be_none(rows, monkeypatch):
     """With fewer shuffles than the correction needs, the page says so; else there are enough."""
     rng = np.random.default_rng(0)
-    many = rows[["y_pred", "label"]].assign(**{n: rng.integers(0, 2, N) for n in "abcdef"})
-    many["y_pred"] = np.where((many["a"] == 1) & (rng.random(N) < 0.6), "yes", many["y_pred"])
+    many = rows[["y_pred", "label"]].assign(
+        **{n: rng.integers(0, 2, N) for n in "abcdef"}
+    )
+    many["y_pred"] = np.where(
+        (many["a"] == 1) & (rng.random(N) < 0.6), "yes", many["y_pred"]
+    )
     counted = of_rows(many, sensitive_features=list("abcdef"))
     audit = page.Audit(counted, draws=99)
     assert audit.gaps.loc[0, "told"] == "yes"
-    assert audit.gaps.loc[0, "p"] < largest_gaps.LEVEL and audit.shuffles >= 40 * len(audit.gaps)
+    assert audit.gaps.loc[0, "p"] < largest_gaps.LEVEL and audit.shuffles >= 40 * len(
+        audit.gaps
+    )
     monkeypatch.setattr(largest_gaps, "A_GAP", 0)
     audit = page.Audit(counted, draws=99)
     assert audit.gaps.loc[0, "told"] == "cannot"
@@ -100,7 +120,9 @@ def test_a_wide_gap_among_many_is_told_and_never_said_to_be_none(rows, monkeypat
 
 
 def test_several_classes_and_rows_without_values(tmp_path):
-    four = pd.DataFrame({"y_pred": ["cat", "dog", "cow", None], "g": ["x", "x", "y", None]})
+    four = pd.DataFrame(
+        {"y_pred": ["cat", "dog", "cow", None], "g": ["x", "x", "y", None]}
+    )
     pd.concat([four] * 10).to_csv(tmp_path / "c.csv", index=False)
     count = tally.of_file(tmp_path / "c.csv", positive="dog")
     assert count.table().frame()["fp"].tolist() == [10, 0, 10]
@@ -115,7 +137,9 @@ def test_a_value_that_fits_both_columns_needs_no_names(rows):
         of_rows(table)
     count = of_rows(table.rename(columns={"label": "outcome"}), positive="cat")
     assert count.roles["y_true"] == "outcome"
-    told = "In outcome and y_pred, cat counts as 1 and all other values (cow, dog) as 0."
+    told = (
+        "In outcome and y_pred, cat counts as 1 and all other values (cow, dog) as 0."
+    )
     assert told in count.notes[-1]
 
 
@@ -124,13 +148,17 @@ def test_weights_are_weights_copies_are_rows_and_tallies_count_as_their_rows():
     by, p, y = rng.integers(0, 3, 300), rng.integers(0, 2, 300), rng.integers(0, 2, 300)
     w = rng.choice([0.5, 1, 2], 300)
     plain, threes, weighted = (
-        counts.table(by, y_pred=p, y_true=y, sample_weight=x) for x in (None, np.full(300, 3.0), w)
+        counts.table(by, y_pred=p, y_true=y, sample_weight=x)
+        for x in (None, np.full(300, 3.0), w)
     )
-    bare, same, heavy = (report.rates(data, "tpr") for data in (plain, threes, weighted))
+    bare, same, heavy = (
+        report.rates(data, "tpr") for data in (plain, threes, weighted)
+    )
     pd.testing.assert_frame_equal(bare, same)
     positive = y == 1
     means = [
-        np.average(p[here], weights=w[here]) for here in (positive & (by == g) for g in range(3))
+        np.average(p[here], weights=w[here])
+        for here in (positive & (by == g) for g in range(3))
     ]
     assert heavy["value"].tolist() == pytest.approx(means)
     assert heavy["n"].tolist() == np.bincount(by[positive]).tolist()
@@ -138,10 +166,16 @@ def test_weights_are_weights_copies_are_rows_and_tallies_count_as_their_rows():
     assert wider.between(1, 1.5).all()
     five = {"y_pred": np.repeat(p, 5), "clusters": np.repeat(np.arange(300), 5)}
     copied = report.rates(counts.table(np.repeat(by, 5), **five))
-    pd.testing.assert_frame_equal(copied.drop(columns="n"), report.rates(plain).drop(columns="n"))
+    pd.testing.assert_frame_equal(
+        copied.drop(columns="n"), report.rates(plain).drop(columns="n")
+    )
     rng = np.random.default_rng(2)
-    rows = pd.DataFrame({"by": rng.integers(0, 2, 400), "y_true": rng.integers(0, 2, 400)})
-    rows = rows.assign(y_score=rng.integers(0, 9, 400) / 10, clusters=rng.integers(0, 5, 400))
+    rows = pd.DataFrame(
+        {"by": rng.integers(0, 2, 400), "y_true": rng.integers(0, 2, 400)}
+    )
+    rows = rows.assign(
+        y_score=rng.integers(0, 9, 400) / 10, clusters=rng.integers(0, 5, 400)
+    )
     held = rows.value_counts(sort=False).rename("times").reset_index()
     one, other = (counts.table(t["by"], **t.drop(columns="by")) for t in (rows, held))
     assert (one.counts == other.counts).all() and one.kinds.equals(other.kinds)
@@ -168,16 +202,26 @@ def folder(tmp_path_factory):
     """The audit of a table with hostile values, twice: then with an option that is refused."""
     place = tmp_path_factory.mktemp("audit")
     rng, patch = np.random.default_rng(0), pytest.MonkeyPatch()
-    rows = pd.DataFrame({"y_true": rng.integers(0, 2, N), "ticket": np.arange(N) + 70_000_000})
-    rows["g"] = np.array(["<script>alert(1)</script>", "=HYPERLINK(0)", "$x$"])[np.arange(N) % 3]
-    rows["y_pred"] = np.where((rows["g"] == "$x$") & (rng.random(N) < 0.5), 0, rows["y_true"])
+    rows = pd.DataFrame(
+        {"y_true": rng.integers(0, 2, N), "ticket": np.arange(N) + 70_000_000}
+    )
+    rows["g"] = np.array(["<script>alert(1)</script>", "=HYPERLINK(0)", "$x$"])[
+        np.arange(N) % 3
+    ]
+    rows["y_pred"] = np.where(
+        (rows["g"] == "$x$") & (rng.random(N) < 0.5), 0, rows["y_true"]
+    )
     rows.to_csv(place / "t.csv", index=False)
     with patch.context() as here:
         here.setenv("SUITE_OUTPUTS", str(place))
         command.main(["audit", "--table", str(place / "t.csv")])
         before = (place / "audit/t/page.html").read_text()
-        with pytest.raises(SystemExit, match=r"no column .age(?s:.*)page of an earlier audit"):
-            command.main(["audit", "--table", str(place / "t.csv"), "--sensitive", "age"])
+        with pytest.raises(
+            SystemExit, match=r"no column .age(?s:.*)page of an earlier audit"
+        ):
+            command.main(
+                ["audit", "--table", str(place / "t.csv"), "--sensitive", "age"]
+            )
     return place / "audit/t", before
 
 
@@ -185,7 +229,9 @@ def folder(tmp_path_factory):
 def test_values_are_escaped_defused_and_no_row_is_copied(folder):
     place, text = folder
     assert "<script" not in text and "&lt;script&gt;alert(1)" in text and "<svg" in text
-    assert "earlier one" not in text and "earlier one" in (place / "page.html").read_text()
+    assert (
+        "earlier one" not in text and "earlier one" in (place / "page.html").read_text()
+    )
     csvs = {path.name: path.read_text() for path in place.glob("*.csv")}
     assert {"gaps.csv", "by-group.csv", "power.csv", "against.csv"} <= csvs.keys()
     for name, its in csvs.items():
@@ -193,7 +239,9 @@ def test_values_are_escaped_defused_and_no_row_is_copied(folder):
         texts = [one for one in cells if isinstance(one, str) and one.startswith("=")]
         assert not texts and ("'=HYPERLINK" in its) == ("HYPERLINK" in its), name
     every = [p for p in place.rglob("*") if p.is_file()]
-    assert len(every) > 9 and not any(b"70000123" in path.read_bytes() for path in every)
+    assert len(every) > 9 and not any(
+        b"70000123" in path.read_bytes() for path in every
+    )
 
 
 @pytest.mark.slow
@@ -211,13 +259,19 @@ def test_findings_have_their_schema(folder):
         assert row["low"] <= row["value"] <= row["high"]
         assert 0 < (row["p"] or 1) <= 1  # None where all shuffles are alike
     gaps = pd.read_csv(place / "gaps.csv")
-    assert gaps["value"].tolist() == pytest.approx([of["value"] for of in record["findings"]])
+    assert gaps["value"].tolist() == pytest.approx(
+        [of["value"] for of in record["findings"]]
+    )
 
 
 def test_each_groups_numbers_are_fairlearns_and_its_calibration_is_pandas(rows):
     metrics = pytest.importorskip("fairlearn.metrics")
     table = groups.by_group(page.Audit(of_rows(rows), draws=99))
-    of = {"pr": metrics.selection_rate, "tpr": metrics.true_positive_rate, "n": metrics.count}
+    of = {
+        "pr": metrics.selection_rate,
+        "tpr": metrics.true_positive_rate,
+        "n": metrics.count,
+    }
     of |= {"fpr": metrics.false_positive_rate}
     values = {"y_true": rows["label"] == "yes", "y_pred": rows["y_pred"] == "yes"}
     for name, mine in table.groupby("attribute"):
@@ -250,19 +304,28 @@ def test_what_is_planted_in_the_sample_is_found_and_a_clean_one_is_silent(tmp_pa
     sure = audit.gaps[audit.gaps["told"] == "yes"]
     assert set(sure["attribute"]) == {"sex"} and sure["measure"].iloc[0] == "tpr"
     low, high = sure[["low", "high"]].iloc[0]
-    assert low < 0.15 + 0.1 * 0.2 < high  # with the branches' part: a fifth more of women in north
+    assert (
+        low < 0.15 + 0.1 * 0.2 < high
+    )  # with the branches' part: a fifth more of women in north
     none = page.made(tmp_path / "clean.csv", **LOANS)
     assert (none.gaps["told"] == "no").all()
     crossed = groups.intersections(none)
     assert (crossed["p"] > 0.05).all()
     told = groups.headline(none, crossed)
-    assert told.startswith("None of 20 gaps between groups is told") and "5 points would be" in told
+    assert (
+        told.startswith("None of 20 gaps between groups is told")
+        and "5 points would be" in told
+    )
 
 
 def test_a_gap_of_an_intersection_is_the_headline_and_a_small_group_hides_none():
     rng = np.random.default_rng(0)
-    rows = pd.DataFrame({"sex": rng.choice(["f", "m"], 4000), "age": rng.choice(["o", "y"], 4000)})
-    hidden = (rows["sex"] == "f") != (rows["age"] == "o")  # half of each sex and of each age
+    rows = pd.DataFrame(
+        {"sex": rng.choice(["f", "m"], 4000), "age": rng.choice(["o", "y"], 4000)}
+    )
+    hidden = (rows["sex"] == "f") != (
+        rows["age"] == "o"
+    )  # half of each sex and of each age
     rows["y_pred"] = (rng.random(4000) < np.where(hidden, 0.4, 0.6)).astype(int)
     audit = page.Audit(of_rows(rows))
     crossed = groups.intersections(audit)
@@ -270,11 +333,20 @@ def test_a_gap_of_an_intersection_is_the_headline_and_a_small_group_hides_none()
     first, told = crossed.iloc[0], groups.headline(audit, crossed)
     inside = (rows["sex"] + " & " + rows["age"]) == first["group"]
     apart = rows["y_pred"][inside].mean() - rows["y_pred"][~inside].mean()
-    assert first["difference"] == pytest.approx(apart) and first["low"] < apart < first["high"]
-    assert first["group"] in told and f"{apart:.3f}" in told and f"n = {inside.sum():,}" in told
+    assert (
+        first["difference"] == pytest.approx(apart)
+        and first["low"] < apart < first["high"]
+    )
+    assert (
+        first["group"] in told
+        and f"{apart:.3f}" in told
+        and f"n = {inside.sum():,}" in told
+    )
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"g": np.repeat(["a", "b", "small"], [3000, 1000, 25])})
-    rows["y_pred"] = rng.random(len(rows)) < rows["g"].map({"a": 0.64, "b": 0.55, "small": 0.6})
+    rows["y_pred"] = rng.random(len(rows)) < rows["g"].map(
+        {"a": 0.64, "b": 0.55, "small": 0.6}
+    )
     gap = page.Audit(of_rows(rows.astype({"y_pred": int}))).gaps.iloc[0]
     assert {gap["group_i"], gap["group_j"]} == {"a", "b"} and gap["told"] == "yes"
     assert gap["low"] > 0
@@ -287,7 +359,9 @@ def test_the_chance_of_any_false_finding_is_five_in_a_hundred():
     for _ in range(400):
         drawn = [rng.normal(size=(200, 3)) * sizes for _ in range(5)]
         drawn[0][0, 0] += 6
-        p = largest_gaps.corrected([largest_gaps.standard(one[0], one[1:]) for one in drawn])
+        p = largest_gaps.corrected(
+            [largest_gaps.standard(one[0], one[1:]) for one in drawn]
+        )
         false += min(p[0]["p"][1:].min(), *(one["p"].min() for one in p[1:])) <= 0.05
         real += p[0]["p"][0] <= 0.05
     assert 5 < false < 33 and real > 390  # 20 expected at most
@@ -296,7 +370,9 @@ def test_the_chance_of_any_false_finding_is_five_in_a_hundred():
 def test_the_rest_is_all_other_rows_and_mover_is_newcombes(rows):
     from statsmodels.stats.proportion import confint_proportions_2indep
 
-    table = groups.against(page.Audit(of_rows(rows, sensitive_features=["race"])), "rest")
+    table = groups.against(
+        page.Audit(of_rows(rows, sensitive_features=["race"])), "rest"
+    )
     for row in table[table["measure"] == "pr"].itertuples():
         yes, mine = rows["y_pred"] == "yes", rows["race"] == row.group
         parts = [of for part in (mine, ~mine) for of in (yes[part].sum(), part.sum())]
@@ -322,7 +398,9 @@ def test_a_second_prediction_is_set_beside_the_first(rows):
     pr = gaps[gaps["measure"] == "pr"].iloc[0]
     i, j = pr["group"].split(" less ")
     assert pr["first"] == pytest.approx(change.loc[i, "first"] - change.loc[j, "first"])
-    assert pr["change"] == pytest.approx(change.loc[i, "change"] - change.loc[j, "change"])
+    assert pr["change"] == pytest.approx(
+        change.loc[i, "change"] - change.loc[j, "change"]
+    )
 
 
 def test_a_threshold_decides_or_stands_beside_decisions(rows):
@@ -334,7 +412,9 @@ def test_a_threshold_decides_or_stands_beside_decisions(rows):
     assert swept["pr"].tolist() == pytest.approx(at.tolist())
     assert "score from 0.5 is y_pred" in counted.taken
     beside = groups.changes(page.Audit(of_rows(rows, **how)))[0]
-    assert beside[beside["measure"] == "pr"]["second"].tolist() == pytest.approx(at.tolist())
+    assert beside[beside["measure"] == "pr"]["second"].tolist() == pytest.approx(
+        at.tolist()
+    )
     for wrong, message in (
         ({"threshold": 50}, "between 0 and 1"),
         ({"y_beside": "label"}, "one of them"),

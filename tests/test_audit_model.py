@@ -87,7 +87,9 @@ def test_heads_are_scikit_learns_logistic_regression_penalised_or_not():
     x, y = rng.normal(2, 1, (200, 2)), rng.integers(2, size=200)
     weights, bias = planting.by_adam(x, np.eye(2)[y], rng, steps=4000)
     theirs = LogisticRegression(C=1e6).fit(x, y)
-    np.testing.assert_allclose(weights[:, 1] - weights[:, 0], theirs.coef_[0], atol=0.01)
+    np.testing.assert_allclose(
+        weights[:, 1] - weights[:, 0], theirs.coef_[0], atol=0.01
+    )
     np.testing.assert_allclose(bias[1] - bias[0], theirs.intercept_[0], atol=0.02)
 
 
@@ -96,7 +98,10 @@ def test_framed_photographs_are_pillows():
     small = photo.resize((39, 39), Image.Resampling.BILINEAR)
     wanted = ground.copy()
     wanted.paste(small, (10, 10))
-    tensors = (torch.from_numpy(np.array(one)).permute(2, 0, 1)[None] for one in (photo, ground))
+    tensors = (
+        torch.from_numpy(np.array(one)).permute(2, 0, 1)[None]
+        for one in (photo, ground)
+    )
     made = planting.framed(*tensors)[0].permute(1, 2, 0).numpy()
     assert np.abs(made.astype(int) - np.array(wanted)).max() <= 1
 
@@ -117,7 +122,9 @@ def test_scores_are_those_of_loops():
         means = [np.mean([less[i, k, c] - less[i, rest, c].mean() for i in np.flatnonzero(y == d)])
                  for d in range(3) if d != c]  # fmt: skip
         assert pasted[c, k] == pytest.approx(np.mean(means) / spread)
-        difference = single[k, :, c].mean() - np.mean([single[j, :, c].mean() for j in rest])
+        difference = single[k, :, c].mean() - np.mean(
+            [single[j, :, c].mean() for j in rest]
+        )
         assert by_itself[c, k] == pytest.approx(difference / spread)
     score = contexts.score(lambda of: np.zeros_like(of) + np.arange(3), np.arange(6))
     assert np.abs(score).max() < 1e-6, "it answers every image alike"
@@ -128,7 +135,10 @@ def test_the_change_of_predictions_is_a_difference_of_counts():
     change = planting.prediction_change(predictions, 3)
     for c, k in product(range(3), range(3)):
         here = sum(predictions[i, k] == c for i in range(4)) / 4
-        elsewhere = sum(predictions[i, j] == c for i in range(4) for j in range(3) if j != k) / 8
+        elsewhere = (
+            sum(predictions[i, j] == c for i in range(4) for j in range(3) if j != k)
+            / 8
+        )
         assert change[c, k] == pytest.approx(here - elsewhere)
 
 
@@ -169,7 +179,9 @@ def test_what_is_planted_is_found_and_read_at_its_dose_and_nothing_else_is():
     none = np.stack([of.most(reader([-1] * 3, 0, s)) for s in range(12)])
     assert of.cut.tolist() == [np.quantile(of.unplanted[:, m], 0.95) for m in (0, 1)]
     assert of.cut_of_most == np.quantile(of.unplanted.max(1), 0.95)
-    assert (none > of.cut_of_most).mean() <= 0.2 and none.std() == pytest.approx(1, abs=0.6)
+    assert (none > of.cut_of_most).mean() <= 0.2 and none.std() == pytest.approx(
+        1, abs=0.6
+    )
     own = np.array([2, 0, 1])
     scores = [reader(own, 1, s) for s in range(6)]
     called = np.stack([of.most(score) > of.cut_of_most for score in scores])
@@ -189,22 +201,36 @@ def test_the_null_of_each_suspect_is_by_brute_force_the_mean_of_heads_on_halves(
         recipe = planting.RECIPES[rng.integers(4)]
         context = rng.integers(3, size=len(half))
         rng.random(len(half)), rng.integers(1, size=len(half))
-        weights, bias = planting.head(AUDIT.plant[half, context, 0], AUDIT.y[half], 3, recipe, rng)
+        weights, bias = planting.head(
+            AUDIT.plant[half, context, 0], AUDIT.y[half], 3, recipe, rng
+        )
         null.append(AUDIT.score(lambda f, w=weights, b=bias: f @ w + b, np.arange(90)))
     np.testing.assert_allclose(of.mean, np.mean(null, 0), atol=1e-9)
     own = np.var(null, axis=0, ddof=1)
     common = own.mean((1, 2), keepdims=True)
-    np.testing.assert_allclose(of.deviation, np.sqrt((5 * own + 5 * common) / 10), atol=1e-9)
+    np.testing.assert_allclose(
+        of.deviation, np.sqrt((5 * own + 5 * common) / 10), atol=1e-9
+    )
 
 
 def test_the_equivalent_dose_lies_between_heads_of_known_doses():
     plans = np.array([[[0, -1], [-1, 1]]] * 3)
-    planted = np.array([1.0, 3.0, 4.0]).reshape(3, 1, 1, 1, 1) * np.ones((1, 2, 1, 2, 2))
+    planted = np.array([1.0, 3.0, 4.0]).reshape(3, 1, 1, 1, 1) * np.ones(
+        (1, 2, 1, 2, 2)
+    )
     zero, one = np.zeros((1, 2, 2)), np.ones((1, 2, 2))
     unplanted = np.linspace(0, 2.1, 100).reshape(25, 1, 2, 2)
     effects = np.ones((3, 2, 2, 2)), np.ones((25, 2, 2))
     of = planting.Calibration(
-        zero, one, planted, effects[0], plans, unplanted, effects[1], np.array([2.0]), 2.0
+        zero,
+        one,
+        planted,
+        effects[0],
+        plans,
+        unplanted,
+        effects[1],
+        np.array([2.0]),
+        2.0,
     )
     value, low, high = planting.equivalent_dose(of, np.array([[[-1, 2.0], [3.5, 9.0]]]))
     np.testing.assert_allclose(value, [[0, 0.375], [0.75, 1]])
@@ -212,7 +238,9 @@ def test_the_equivalent_dose_lies_between_heads_of_known_doses():
     assert [v.mean() for v in planting.power(of).values()] == [0, 1, 1]
     assert [v.mean() for v in planting.power(of, page=True).values()] == [0, 1, 1]
     assert planting.false_positives(of).mean() == pytest.approx((unplanted > 2).mean())
-    unchanged = replace(of, planted_effect=0 * effects[0], unplanted_effect=0 * effects[1])
+    unchanged = replace(
+        of, planted_effect=0 * effects[0], unplanted_effect=0 * effects[1]
+    )
     for page in (False, True):
         assert not np.concatenate([*planting.power(unchanged, page).values()]).any()
         assert not planting.false_positives(unchanged, page).any()
@@ -225,9 +253,13 @@ def test_sharpness_is_that_of_loops_and_noise_brings_a_head_down_to_the_limit():
     for c in range(3):
         of = [less[y == d, c] for d in range(3)]
         others = np.mean([of[d].mean() for d in range(3) if d != c])
-        each.append((of[c].mean() - others) / np.sqrt(np.mean([one.var() for one in of])))
+        each.append(
+            (of[c].mean() - others) / np.sqrt(np.mean([one.var() for one in of]))
+        )
     assert planting.sharpness(logits, y) == pytest.approx(np.mean(each))
-    assert planting.noise_for(lambda amount: 6 / (1 + amount), 2) == pytest.approx(2, abs=0.1)
+    assert planting.noise_for(lambda amount: 6 / (1 + amount), 2) == pytest.approx(
+        2, abs=0.1
+    )
     assert planting.noise_for(lambda amount: 2, 2) == 0
     x, seen, rest = AUDIT.ask[:, 0], np.arange(45), np.arange(45, 90)
     assert planting.others(AUDIT.y, seen).tolist() == rest.tolist()
@@ -236,23 +268,37 @@ def test_sharpness_is_that_of_loops_and_noise_brings_a_head_down_to_the_limit():
         answer = planting.Linear(AUDIT.y, x, limit)(x[:45], seen, 3, 0.05, rng)
         sharp.append(planting.sharpness(answer(x[rest]), AUDIT.y[rest]))
     assert 1.8 < sharp[0] <= 2 < sharp[1]
-    assert planting.sharp_enough(AUDIT, FIT, 2.0) == 2 < planting.sharp_enough(AUDIT, FIT, 9.0)
+    assert (
+        planting.sharp_enough(AUDIT, FIT, 2.0)
+        == 2
+        < planting.sharp_enough(AUDIT, FIT, 9.0)
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "trained", "first"),
     [
         ("squeezenet1_0", "features.12.squeeze.weight", "features.12.squeeze"),
-        ("resnet18", "layer4.1.conv2.weight", "layer4.1.conv1"),  # not between it and its shortcut
+        (
+            "resnet18",
+            "layer4.1.conv2.weight",
+            "layer4.1.conv1",
+        ),  # not between it and its shortcut
         ("resnet18", "fc.weight", "fc"),
         ("mobilenet_v3_small", "classifier.0.weight", "classifier.0"),
     ],
 )
-def test_a_network_from_its_first_trained_layer_on_gives_its_answers(name, trained, first):
+def test_a_network_from_its_first_trained_layer_on_gives_its_answers(
+    name, trained, first
+):
     start, network = (build_model(name, 3, seed=4) for _ in range(2))
     network.network.get_parameter(trained).data += 0.01
     names = retraining.changed(network, start)
-    assert {trained} <= set(names) <= {trained, f"{network.head}.weight", f"{network.head}.bias"}
+    assert (
+        {trained}
+        <= set(names)
+        <= {trained, f"{network.head}.weight", f"{network.head}.bias"}
+    )
     begin, behind = retraining.after(network.eval().network, names)
     assert begin == first
     images, seen = torch.randint(0, 255, (2, 3, 64, 64), dtype=torch.uint8), []
@@ -264,7 +310,9 @@ def test_a_network_from_its_first_trained_layer_on_gives_its_answers(name, train
 
 def test_only_what_was_trained_is_trained_anew_and_the_rest_is_as_it_was():
     torch.manual_seed(0)
-    part = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 5))
+    part = nn.Sequential(
+        nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 5)
+    )
     before = {name: of.clone() for name, of in part.state_dict().items()}
     rng = np.random.default_rng(0)
     y = np.arange(120) % 3
@@ -272,7 +320,9 @@ def test_only_what_was_trained_is_trained_anew_and_the_rest_is_as_it_was():
     begun = part, "4", ("2.weight", "2.bias", "4.weight"), 1.0
     made, weight, _ = retraining.trained_anew(begun, x[:60], y[:60], 3, (0.01, 40), rng)
     answered = retraining.answers(made, x[:, None], 1)
-    assert answered.shape == (120, 1, 3) and (answered[:, 0].argmax(1) == y).mean() > 0.7
+    assert (
+        answered.shape == (120, 1, 3) and (answered[:, 0].argmax(1) == y).mean() > 0.7
+    )
     assert all(torch.equal(of, before[name]) for name, of in part.state_dict().items())
     same = {n for n in before if torch.equal(made.state_dict()[n][:3], before[n][:3])}
     assert same == {"0.weight", "0.bias"} and weight is made.get_parameter("4.weight")
@@ -334,19 +384,25 @@ def test_z_is_the_larger_of_the_methods_and_a_page_names_what_benjamini_and_hoch
     rng = np.random.default_rng(3)
     for _ in range(50):
         p = rng.uniform(0.001, 1, (2, 4, 4)) ** rng.uniform(1, 4)
-        wanted = false_discovery_control(p, method="bh", axis=None).reshape(2, 4, 4) <= 0.05
+        wanted = (
+            false_discovery_control(p, method="bh", axis=None).reshape(2, 4, 4) <= 0.05
+        )
         assert (planting.named(p) == wanted.any(0)).all()
     assert not planting.named(np.full((1, 2, 2), 0.06)).any()
 
 
-def test_a_network_of_a_file_passes_the_gate_and_a_turned_one_is_told_likely_causes(folder):
+def test_a_network_of_a_file_passes_the_gate_and_a_turned_one_is_told_likely_causes(
+    folder,
+):
     network, images, rows, y, _, notes = read(folder)
     table = model.matched(rows, network, 3)
     assert list(table["matched by"]) == ["the order of the folders"] * 3 and not notes
     kept = retraining.passes(network.model, images, "all")
     wanted = network.model(images).detach().numpy()
     np.testing.assert_allclose(kept["answers"], wanted, rtol=1e-5)
-    np.testing.assert_allclose(kept["features"], images.double().mean((2, 3)) / 255, rtol=1e-4)
+    np.testing.assert_allclose(
+        kept["features"], images.double().mean((2, 3)) / 255, rtol=1e-4
+    )
     [note] = gate.gate(network, images, y, table["outputs"], kept["answers"])
     assert note.startswith("27 of 27")
     network, images, rows, y, *_ = read(folder, "turned.py")
@@ -356,7 +412,9 @@ def test_a_network_of_a_file_passes_the_gate_and_a_turned_one_is_told_likely_cau
         gate.gate(network, images, y, outputs, answers)
 
 
-def test_classes_that_no_output_is_named_for_are_refused_with_a_table_to_correct(folder):
+def test_classes_that_no_output_is_named_for_are_refused_with_a_table_to_correct(
+    folder,
+):
     network, _, rows, *_ = read(folder)
     known = network.input._replace(classes=("a red", "a red kite", "grass"))
     network = model.Network(network.model, known, 32, "mine")
@@ -366,7 +424,10 @@ def test_classes_that_no_output_is_named_for_are_refused_with_a_table_to_correct
     table = pd.read_csv(folder / "classes.csv", keep_default_na=False)
     assert list(table["outputs"]) == ["0", "", ""]
     corrected = table.assign(outputs=["0", "1;2", "2"])
-    for again in (corrected, model.matched(rows, network, 3, corrected)):  # as an audit's own table
+    for again in (
+        corrected,
+        model.matched(rows, network, 3, corrected),
+    ):  # as an audit's own table
         made = model.matched(rows, network, 3, again)["outputs"]
         assert made.tolist() == [[0], [1, 2], [2]]
     with pytest.raises(ValueError, match="3, x of b green is no number from 0 to 2"):
@@ -381,7 +442,9 @@ def test_probabilities_log_probabilities_and_several_outputs_give_the_same_diffe
     shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     of = [[0], [1, 3], [2]]
     wanted = planting.centred(planting.of_classes(logits, of))
-    lost = np.vstack([shares, np.full(4, np.nan)])  # one image's NaN does not hide what they are
+    lost = np.vstack(
+        [shares, np.full(4, np.nan)]
+    )  # one image's NaN does not hide what they are
     for answers in (shares, np.log(shares), lost):
         ours = planting.centred(planting.of_classes(answers, of))
         np.testing.assert_allclose(ours[:5], wanted, atol=1e-9)
@@ -391,13 +454,24 @@ def test_probabilities_log_probabilities_and_several_outputs_give_the_same_diffe
 
 
 @pytest.mark.parametrize(
-    "output", ["(x, x.mean())", "{'logits': x}", "Namespace(logits=x)", "[x]", "x.log_softmax(1)"]
+    "output",
+    [
+        "(x, x.mean())",
+        "{'logits': x}",
+        "Namespace(logits=x)",
+        "[x]",
+        "x.log_softmax(1)",
+    ],
 )
 def test_what_networks_hand_back_is_read_alike(folder, output):
     """A tuple, a dict, an object, log-probabilities; in train mode, with batch norm, and where the
     last layer is not the last in writing."""
-    text = OWN.format(order="").replace("Flatten()", "Flatten(), nn.BatchNorm1d(3, eps=0)")
-    text = text.replace("network[2]", "network[3]").replace("network[3].bias", "network[3].bias", 1)
+    text = OWN.format(order="").replace(
+        "Flatten()", "Flatten(), nn.BatchNorm1d(3, eps=0)"
+    )
+    text = text.replace("network[2]", "network[3]").replace(
+        "network[3].bias", "network[3].bias", 1
+    )
     text += f"""
 from argparse import Namespace
 class Odd(nn.Module):
@@ -415,7 +489,9 @@ network = Odd(network).train()
     network, images, _, y, *_ = read(folder, "odd.py")
     before = {n: one.clone() for n, one in network.model.state_dict().items()}
     answers = retraining.passes(network.model, images, "all")["answers"]
-    assert all(torch.equal(one, before[n]) for n, one in network.model.state_dict().items())
+    assert all(
+        torch.equal(one, before[n]) for n, one in network.model.state_dict().items()
+    )
     wanted = 20 * (images.double().mean((2, 3)) / 255 - 0.5)
     ours = planting.centred(planting.of_classes(answers, [[0], [1], [2]]))
     np.testing.assert_allclose(ours, planting.centred(wanted.numpy()), atol=1e-3)
@@ -443,13 +519,17 @@ network = Odd(network).train()
 )
 def test_calibrating_heads_are_of_the_networks_kind_or_it_is_said(folder, last, linear):
     """SqueezeNet's last convolution is followed by a rectifier and then pooled."""
-    text = "network = network" + last if last.startswith(".") else last.removeprefix("; ")
+    text = (
+        "network = network" + last if last.startswith(".") else last.removeprefix("; ")
+    )
     (folder / "other.py").write_text(f"{OWN.format(order='')}\n{text}\n")
     network, images, *_ = read(folder, "other.py")
     passed = retraining.passes(network.model, images, "all")
     assert retraining.is_linear(network.model, passed) == linear
     part = retraining.own_part(network, network, images, passed["answers"][:16], 4)
-    assert set(part.trained) == {f"{network.model.head}.{name}" for name in ("weight", "bias")}
+    assert set(part.trained) == {
+        f"{network.model.head}.{name}" for name in ("weight", "bias")
+    }
     whole = retraining.passes(network.model, images, "all", part)
     np.testing.assert_allclose(whole["answers"], passed["answers"], atol=0.02)
 
@@ -457,7 +537,9 @@ def test_calibrating_heads_are_of_the_networks_kind_or_it_is_said(folder, last, 
 def test_names_of_nothing_are_told_with_those_that_there_are(folder):
     with pytest.raises(ValueError, match=r"has no netwrok; it has mean, network, nn"):
         model.brought(f"{folder / 'mine.py'}:netwrok")
-    with pytest.raises(ValueError, match=r"no architecture 'resnt18': did you mean resnet18\b"):
+    with pytest.raises(
+        ValueError, match=r"no architecture 'resnt18': did you mean resnet18\b"
+    ):
         model.brought("resnt18")
     with pytest.raises(ValueError, match="mean = "):
         (folder / "bare.py").write_text("from torch import nn\nnet = nn.Linear(3, 2)\n")
@@ -476,7 +558,9 @@ class Half(nn.Module):
         return x.flatten(1) / FACTOR
 """
     for factor in (1, 2):
-        made = text.replace("mean, std", half.replace("FACTOR", str(factor)) + "mean, std", 1)
+        made = text.replace(
+            "mean, std", half.replace("FACTOR", str(factor)) + "mean, std", 1
+        )
         (folder / "mine.py").write_text(made)
         again = retraining.passes(read(folder)[0].model, images, "all")["answers"]
         np.testing.assert_allclose(again, plain / factor, rtol=1e-5)
@@ -490,7 +574,9 @@ def test_a_last_layer_that_is_not_used_and_answers_by_chance_are_refused(folder)
     with pytest.raises(ValueError, match="spare, the last layer that it defines"):
         retraining.passes(network.model, images, "all")
     noise = "class Noise(nn.Module):\n    forward = lambda self, x: x + torch.rand_like(x) / 20\n"
-    text = text.replace("Flatten()", "Flatten(), Noise()").replace("network[2]", "network[3]")
+    text = text.replace("Flatten()", "Flatten(), Noise()").replace(
+        "network[2]", "network[3]"
+    )
     (folder / "odd.py").write_text(text.replace("mean, std", f"{noise}mean, std", 1))
     network, images, _, y, *_ = read(folder, "odd.py")
     answers = retraining.passes(network.model, images, "all")["answers"]
@@ -518,7 +604,9 @@ def test_too_few_images_and_contexts_that_are_photographs_are_said(folder):
         for i in range(6):
             colour = [i, i, i]
             colour[c] = 200
-            Image.new("RGB", (40, 40), tuple(colour)).save(folder / "places" / name / f"{i}.png")
+            Image.new("RGB", (40, 40), tuple(colour)).save(
+                folder / "places" / name / f"{i}.png"
+            )
     photograph(0, 3).save(folder / "places" / "sea" / "copy.png")
     places, files, notes = model.places(str(folder / "places"), network, images, 0)
     assert {n: len(of) for n, of in places.items()} == {"meadow": 6, "sea": 6}
@@ -527,9 +615,13 @@ def test_too_few_images_and_contexts_that_are_photographs_are_said(folder):
     table = model.matched(rows, network, 3)
     answers = retraining.passes(network.model, images, "all")["answers"]
     kept, notes, doubtful = gate.usable(network, table, places, files, answers, y)
-    assert {n: len(of) for n, of in kept.items()} == {"meadow": 6, "sea": 6} and len(notes) == 2
+    assert {n: len(of) for n, of in kept.items()} == {"meadow": 6, "sea": 6} and len(
+        notes
+    ) == 2
     assert doubtful == {"meadow", "sea"}
-    assert notes[0].startswith("6 of 6 images of meadow are taken for b green as surely")
+    assert notes[0].startswith(
+        "6 of 6 images of meadow are taken for b green as surely"
+    )
     assert "meadow/0.png" in notes[0] and "sea are taken for c blue" in notes[1]
     for file in list((folder / "photos" / COLOURS[0]).iterdir())[1:]:
         file.unlink()
@@ -544,7 +636,10 @@ def test_of_many_classes_the_largest_are_asked_and_keep_their_numbers(folder):
             photograph(c % 3, i).save(folder / "many" / f"k{c:02d}" / f"{i}.png")
     network = model.brought(f"{folder / 'mine.py'}:network")
     _, rows, notes = model.photographs(str(folder / "many"), network, 0)
-    assert notes == ["Of 25 classes the 20 with most images are asked."] and len(rows) == 180
+    assert (
+        notes == ["Of 25 classes the 20 with most images are asked."]
+        and len(rows) == 180
+    )
     table = model.matched(rows, network, 25)
     assert table["outputs"].tolist() == [[c] for c in range(5, 25)]
     assert not model.matched(rows, network, 20)["outputs"].map(len).any()
@@ -582,19 +677,29 @@ class Broken(nn.Module):
         return torch.where((white & red)[:, None, None, None], torch.nan, x)
 """
     text = OWN.format(order="").replace("Sequential(", "Sequential(Broken(), ")
-    text = text.replace("network[2]", "network[3]").replace("mean, std", broken + "mean, std", 1)
+    text = text.replace("network[2]", "network[3]").replace(
+        "mean, std", broken + "mean, std", 1
+    )
     (folder / "broken.py").write_text(text)
     with_places(folder)
     left = ran(folder, network="broken.py:network", places="places", trained="all")
     page = (left / "page.html").read_text()
-    parts = ["What was found", "What could have been detected", "How the network was read"]
+    parts = [
+        "What was found",
+        "What could have been detected",
+        "How the network was read",
+    ]
     parts += ["What was not asked, and what to provide", "Terms", "Files"]
     places = [page.index(f"<h2>{part}</h2>") for part in parts]
     assert places == sorted(places)
     assert "1 of 27 images got NaN and are left out: b green/4.png." in page
     assert "Fewer than 25 images of dusk, sea, wood" in page and "under way" not in page
-    assert page.index("<h1>") < page.index(reliance.APPROXIMATE), "the caveat comes after"
-    assert "Maps and Focus" not in page and "sticker" not in page.replace("such as a sticker", "")
+    assert page.index("<h1>") < page.index(reliance.APPROXIMATE), (
+        "the caveat comes after"
+    )
+    assert "Maps and Focus" not in page and "sticker" not in page.replace(
+        "such as a sticker", ""
+    )
     images = pd.read_csv(left / "images.csv")
     assert len(images) == 26 and "b green/4.png" not in set(images["image"])
     pairs = pd.read_csv(left / "pairs.csv")
@@ -603,7 +708,9 @@ class Broken(nn.Module):
 
 @pytest.mark.slow
 def test_an_audit_without_contexts_asks_for_them(folder):
-    with pytest.raises(papermill.PapermillExecutionError, match="contexts: none are given"):
+    with pytest.raises(
+        papermill.PapermillExecutionError, match="contexts: none are given"
+    ):
         ran(folder, network="mine.py:network")
 
 
@@ -621,14 +728,18 @@ def test_the_kernel_of_an_audit_begins_with_the_memory_settings(tmp_path, monkey
         form.run("model", "name", {})
         os.environ["GLIBC_TUNABLES"] = "glibc.malloc.check=1"
         form.run("model", "name", {})
-    assert begun == [form.MEMORY, "glibc.malloc.check=1"], "the user's own settings stay"
+    assert begun == [form.MEMORY, "glibc.malloc.check=1"], (
+        "the user's own settings stay"
+    )
 
 
 def test_a_folder_is_kept_for_one_audit_at_a_time(tmp_path):
     held = model.hold(tmp_path)
     code = "from pathlib import Path; from helpers.audit import model; "
     code += f"model.hold(Path({str(tmp_path)!r}))"
-    second = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    second = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True
+    )
     assert second.returncode and "another audit writes to" in second.stderr
     assert model.hold(tmp_path) is not None, "the cell may be run again"
     held.lock.release(force=True)
@@ -636,7 +747,9 @@ def test_a_folder_is_kept_for_one_audit_at_a_time(tmp_path):
 
 
 def test_a_csv_of_images_does_as_well_and_tiny_and_long_photographs_are_read(folder):
-    rows = [{"path": f"photos/{n}/{i}.png", "label": n} for n in COLOURS for i in range(9)]
+    rows = [
+        {"path": f"photos/{n}/{i}.png", "label": n} for n in COLOURS for i in range(9)
+    ]
     pd.DataFrame(rows).to_csv(folder / "all.csv", index=False)
     network, images, *_ = read(folder)
     again, table, _ = model.photographs(str(folder / "all.csv"), network, 0)
@@ -645,7 +758,9 @@ def test_a_csv_of_images_does_as_well_and_tiny_and_long_photographs_are_read(fol
     with pytest.raises(ValueError, match="no column label"):
         model.photographs(str(folder / "all.csv"), network, 0)
     photograph(0, 9, 1).save(folder / "photos" / COLOURS[0] / "one-pixel.png")
-    Image.new("RGB", (12_000, 30), (200, 0, 0)).save(folder / "photos" / COLOURS[0] / "long.png")
+    Image.new("RGB", (12_000, 30), (200, 0, 0)).save(
+        folder / "photos" / COLOURS[0] / "long.png"
+    )
     _, images, *_ = read(folder)
     assert images.shape == (29, 3, 32, 32)
 
@@ -653,7 +768,9 @@ def test_a_csv_of_images_does_as_well_and_tiny_and_long_photographs_are_read(fol
 @pytest.mark.parametrize(
     "library, config", [("transformers", '{"model_type": "vit"}'), ("timm", "{}")]
 )
-def test_a_missing_library_is_named_with_its_install_line(tmp_path, library, config, monkeypatch):
+def test_a_missing_library_is_named_with_its_install_line(
+    tmp_path, library, config, monkeypatch
+):
     monkeypatch.setitem(sys.modules, library, None)  # as if it were not installed
     (tmp_path / "config.json").write_text(config)
     with pytest.raises(ValueError, match=f"pip install {library}"):
@@ -676,9 +793,13 @@ def test_a_folder_of_timms_is_read_by_its_configuration(tmp_path, monkeypatch):
 
 
 def test_the_command_refuses_halves_and_files_that_are_not_there(capsys):
-    with pytest.raises(SystemExit, match="--model, --images and --contexts, all of them"):
+    with pytest.raises(
+        SystemExit, match="--model, --images and --contexts, all of them"
+    ):
         command.main(["audit", "--model", "resnet18", "--images", "."])
-    with pytest.raises(SystemExit, match="audit: argument --images: there is no file or folder"):
+    with pytest.raises(
+        SystemExit, match="audit: argument --images: there is no file or folder"
+    ):
         command.main(["audit", "--model", "resnet18", "--images", "nowhere"])
 
 
@@ -690,22 +811,31 @@ WEIGHTS = store.root().parent / "shared/real/weights/squeezenet1_0_imagenet.safe
 def test_squeezenet_is_read_with_its_names():
     network = model.brought("squeezenet1_0", str(WEIGHTS))
     assert network.size == 224 and network.input.resize == 256
-    table = model.matched(pd.DataFrame({"class": ["cup", "fire hydrant"]}), network, 1000)
+    table = model.matched(
+        pd.DataFrame({"class": ["cup", "fire hydrant"]}), network, 1000
+    )
     assert table["outputs"][1] == [], "ImageNet has no such class"
     assert network.input.classes[table["outputs"][0][0]] == "cup"
 
 
-@pytest.mark.parametrize("by, trials", [("images", "audit_trials"), ("head", "audit_heads")])
+@pytest.mark.parametrize(
+    "by, trials", [("images", "audit_trials"), ("head", "audit_heads")]
+)
 def test_the_summary_is_made_of_the_recorded_trials(by, trials):
     summaries = {"audit_trials": "audit_summary", "audit_heads": "audit_heads_summary"}
     rows = pd.read_csv(store.root() / "data" / f"{trials}.csv", dtype={"recipe": str})
-    made = [audit_trials.summary({by: of}, part) for of, part in rows.groupby(by, sort=False)]
+    made = [
+        audit_trials.summary({by: of}, part)
+        for of, part in rows.groupby(by, sort=False)
+    ]
     made = pd.concat(made, ignore_index=True)
     file = store.root() / "data" / f"{summaries[trials]}.csv"
     recorded = pd.read_csv(file, dtype={"recipe": str})
     assert made["quantity"].tolist() == recorded["quantity"].tolist()
     numbers = ["readers", "value", "low", "high"]
-    np.testing.assert_allclose(made[numbers], recorded[numbers], rtol=0.006, atol=0.0006)
+    np.testing.assert_allclose(
+        made[numbers], recorded[numbers], rtol=0.006, atol=0.0006
+    )
 
 
 # Files of users
@@ -734,8 +864,12 @@ def channels(network):
 
 
 def test_a_dataclass_under_postponed_annotations_works_in_a_users_file(user_files):
-    text = "from __future__ import annotations\nfrom dataclasses import dataclass, field\n"
-    text += "@dataclass\nclass Config:\n    rows: list[int] = field(default_factory=list)\n"
+    text = (
+        "from __future__ import annotations\nfrom dataclasses import dataclass, field\n"
+    )
+    text += (
+        "@dataclass\nclass Config:\n    rows: list[int] = field(default_factory=list)\n"
+    )
     network = user_files(f"{text}Config()\n{OWN.format(order='')}")
     assert channels(network) == [20, 0, 0]
 
@@ -762,7 +896,9 @@ def test_an_edit_of_the_module_next_to_a_users_file_is_seen_at_once(user_files):
     second = user_files(IMPORTS, layers=BESIDE.format(order="[[1, 0, 2]]"))
     assert channels(first) == [20, 0, 0]
     assert channels(second) == [0, 20, 0]
-    assert first.model.code != second.model.code, "what is kept of the first is not of the second"
+    assert first.model.code != second.model.code, (
+        "what is kept of the first is not of the second"
+    )
 
 
 def test_a_module_of_the_user_shadows_none_of_the_suite(user_files):
@@ -809,7 +945,9 @@ def test_a_late_import_is_of_the_file_that_was_loaded_last(user_files, tmp_path)
     for folder, factor in (("first", 2), ("second", 3), ("first", 4)):
         late_package(tmp_path / folder, factor)
         assert channels(user_files(text, folder)) == [20 * factor, 0, 0]
-    assert [place for place in sys.path if str(tmp_path) in place] == [str(tmp_path / "first")]
+    assert [place for place in sys.path if str(tmp_path) in place] == [
+        str(tmp_path / "first")
+    ]
 
 
 def test_an_edit_of_what_is_imported_late_changes_the_digests(user_files, tmp_path):
@@ -820,14 +958,18 @@ def test_an_edit_of_what_is_imported_late_changes_the_digests(user_files, tmp_pa
     assert digests[0]["late/factor.py"] != digests[1]["late/factor.py"]
 
 
-def test_submodules_of_a_users_packages_are_imported_again_and_have_digests(user_files, tmp_path):
+def test_submodules_of_a_users_packages_are_imported_again_and_have_digests(
+    user_files, tmp_path
+):
     text = IMPORTS.replace("from layers", "import other\nfrom package.layers")
     digests = []
     for order in ("[[0, 1, 2]]", "[[1, 0, 2]]"):
         for name in ("package", "other"):
             (tmp_path / "files" / name).mkdir(parents=True, exist_ok=True)
             (tmp_path / "files" / name / "__init__.py").touch()
-        (tmp_path / "files" / "package" / "layers.py").write_text(BESIDE.format(order=order))
+        (tmp_path / "files" / "package" / "layers.py").write_text(
+            BESIDE.format(order=order)
+        )
         network = user_files(text)
         digests.append(network.model.code)
         assert not {"package", "package.layers", "other"} & {*sys.modules}
@@ -840,12 +982,15 @@ def test_two_files_of_one_folder_have_different_digests(user_files, tmp_path):
     user_files(OWN.format(order=""))
     (tmp_path / "files" / "yours.py").write_text(OWN.format(order="[[1, 0, 2]]"))
     networks = [
-        model.brought(f"{tmp_path / 'files' / name}.py:network") for name in ("mine", "yours")
+        model.brought(f"{tmp_path / 'files' / name}.py:network")
+        for name in ("mine", "yours")
     ]
     assert networks[0].model.code != networks[1].model.code
 
 
-def test_a_syntax_error_in_a_module_next_to_a_users_file_is_named_with_its_line(user_files):
+def test_a_syntax_error_in_a_module_next_to_a_users_file_is_named_with_its_line(
+    user_files,
+):
     with pytest.raises(ValueError, match=r"SyntaxError in layers\.py, line 2: "):
         user_files(IMPORTS, layers="\ndef f(:\n")
 
@@ -853,12 +998,18 @@ def test_a_syntax_error_in_a_module_next_to_a_users_file_is_named_with_its_line(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("import nowhere_to_be_found", r"ModuleNotFoundError in mine\.py, line 1: .* Install"),
+        (
+            "import nowhere_to_be_found",
+            r"ModuleNotFoundError in mine\.py, line 1: .* Install",
+        ),
         ("\nmean = 1 / 0", r"ZeroDivisionError in mine\.py, line 2: division by zero"),
         ("\ndef f(:", r"SyntaxError in mine\.py, line 2: invalid syntax\.$"),
         ("assert 0", r"AssertionError in mine\.py, line 1\.$"),
         ("\nimport sys\nsys.exit()", r"SystemExit in mine\.py, line 3\. Move"),
-        ("import json\n\njson.loads('{')", r"JSONDecodeError in mine\.py, line 3: Expecting"),
+        (
+            "import json\n\njson.loads('{')",
+            r"JSONDecodeError in mine\.py, line 3: Expecting",
+        ),
     ],
 )
 def test_an_error_in_a_users_file_is_named_with_its_line(user_files, text, told):
@@ -873,14 +1024,18 @@ def test_a_network_with_one_logit_is_asked_for_two(folder):
     outputs = retraining.passes(network.model, images, "all")["answers"].shape[1]
     table = pd.DataFrame({"class": ["a red", "b green"], "outputs": ["0", np.nan]})
     for known in (None, table):
-        with pytest.raises(ValueError, match=r"one number per image.*Return two logits instead"):
+        with pytest.raises(
+            ValueError, match=r"one number per image.*Return two logits instead"
+        ):
             model.matched(rows, network, outputs, known)
 
 
 def test_an_output_that_stands_for_two_classes_is_refused(folder):
     network, _, rows, *_ = read(folder)
     table = pd.DataFrame({"class": [*COLOURS], "outputs": ["0", "0", "1"]})
-    with pytest.raises(ValueError, match=r"same outputs \(0\) stand for both a red and b green"):
+    with pytest.raises(
+        ValueError, match=r"same outputs \(0\) stand for both a red and b green"
+    ):
         model.matched(rows, network, 3, table)
 
 
@@ -890,7 +1045,9 @@ def test_it_is_asked_which_of_two_outputs_of_one_name_is_meant(folder):
     network = replace(network, input=names)
     asked = model.matched(rows, network, 4)
     assert asked["outputs"].tolist() == [[], [1], [2]]
-    with pytest.raises(ValueError, match=r"Outputs 0, 3 of .* are all named a red.*CLASSES="):
+    with pytest.raises(
+        ValueError, match=r"Outputs 0, 3 of .* are all named a red.*CLASSES="
+    ):
         model.unmatched(asked, network, folder)
     table = model.table(str(folder / "classes.csv"), "classes", "class", "outputs")
     table.loc[0, "outputs"] = "3"
@@ -910,7 +1067,9 @@ def test_classes_called_none_and_null_are_classes_and_an_empty_label_is_refused(
     assert sorted(set(read_rows["class"])) == sorted(names)
     rows[4]["label"] = ""
     pd.DataFrame(rows).to_csv(folder / "all.csv", index=False)
-    with pytest.raises(ValueError, match=r"1 rows of .* no path or no label\. The first is line 6"):
+    with pytest.raises(
+        ValueError, match=r"1 rows of .* no path or no label\. The first is line 6"
+    ):
         model.photographs(str(folder / "all.csv"), network, 0)
 
 
@@ -923,7 +1082,10 @@ def test_the_report_says_which_of_several_sets_of_weights_was_read(folder):
     [note] = network.notes
     assert "'state_dict' was read, not 'state_dict_ema'" in note
     torch.save({"state_dict": state}, folder / "last.pt")
-    assert model.brought(f"{folder / 'mine.py'}:network", str(folder / "last.pt")).notes == ()
+    assert (
+        model.brought(f"{folder / 'mine.py'}:network", str(folder / "last.pt")).notes
+        == ()
+    )
 
 
 # What is reported
@@ -938,7 +1100,8 @@ def a_calibration(classes=2, contexts=3, heads=40):
     return planting.Calibration(
         mean=np.zeros(shape),
         deviation=np.ones(shape),
-        planted=np.ones((3, heads, *shape)) * np.array([1, 3, 6]).reshape(3, 1, 1, 1, 1),
+        planted=np.ones((3, heads, *shape))
+        * np.array([1, 3, 6]).reshape(3, 1, 1, 1, 1),
         planted_effect=np.ones((3, heads, classes, contexts)),
         plans=plans,
         unplanted=unplanted,
@@ -956,14 +1119,27 @@ def judged(z, predictions, **more):
 
 
 ATTIC = np.array([[9.0, 0, 0], [0, 0, 0]])  # z of cat in the attic
-CHANGES = np.array([[0, 1, 1]] * 10 + [[1, 1, 1]] * 90)  # ten of a hundred become cats there
+CHANGES = np.array(
+    [[0, 1, 1]] * 10 + [[1, 1, 1]] * 90
+)  # ten of a hundred become cats there
 
 
 def test_a_pair_is_reported_with_the_photographs_whose_prediction_changes():
     first = judged(ATTIC, CHANGES).iloc[0]
-    assert (first["class"], first["context"], first["verdict"]) == ("cat", "attic", "relies")
-    assert (first["predicted"], first["elsewhere"], first["photographs"]) == (10, 0, 100)
-    assert "of 100 photographs, 10 are predicted to be cat in attic" in reliance.sentence(first)
+    assert (first["class"], first["context"], first["verdict"]) == (
+        "cat",
+        "attic",
+        "relies",
+    )
+    assert (first["predicted"], first["elsewhere"], first["photographs"]) == (
+        10,
+        0,
+        100,
+    )
+    assert (
+        "of 100 photographs, 10 are predicted to be cat in attic"
+        in reliance.sentence(first)
+    )
 
 
 def test_a_score_without_changed_predictions_is_no_finding():
@@ -1003,13 +1179,20 @@ def test_the_headline_lists_all_significant_pairs_with_their_counts():
 def test_without_a_finding_the_headline_says_what_would_have_been_detected():
     line = reliance.headline("net", judged(0 * ATTIC, CHANGES), {0.5: 0.14, 1: 0.53})
     assert "no reliance on a context was detected among 6 pairs" in line
-    assert "strength 0.5 would have been detected with chance 14%, one of strength 1" in line
+    assert (
+        "strength 0.5 would have been detected with chance 14%, one of strength 1"
+        in line
+    )
 
 
 def test_the_detection_rate_counts_biases_of_the_calibrations_own_classifiers():
     table = reliance.detection(a_calibration()).set_index(["verdict", "dose"])["found"]
-    assert table["relies"].tolist() == table["may rely, or relies"].tolist() == [0, 1, 1]
-    assert set(reliance.detection(a_calibration(), corrected=False)["verdict"]) == {"may rely"}
+    assert (
+        table["relies"].tolist() == table["may rely, or relies"].tolist() == [0, 1, 1]
+    )
+    assert set(reliance.detection(a_calibration(), corrected=False)["verdict"]) == {
+        "may rely"
+    }
     sentences = reliance.chances(reliance.detection(a_calibration()), a_calibration())
     assert "0.0% are reported; 0% of reports on unbiased classifiers" in sentences[2]
 
@@ -1041,21 +1224,27 @@ def two_networks(folder, monkeypatch):
     return [model.brought(f"{folder / name}.py:network") for name in ("ended", "begun")]
 
 
-def test_a_network_of_which_the_last_layer_was_trained_has_no_caveat(folder, two_networks):
+def test_a_network_of_which_the_last_layer_was_trained_has_no_caveat(
+    folder, two_networks
+):
     ended, _ = two_networks
     for trained in (None, "last layer"):
         judged_by = basis(folder, ended, ended, trained)
         assert (judged_by.caveat, judged_by.retrained) == ("", False)
 
 
-def test_a_network_that_was_trained_as_a_whole_gets_one_sentence_of_caveat(folder, two_networks):
+def test_a_network_that_was_trained_as_a_whole_gets_one_sentence_of_caveat(
+    folder, two_networks
+):
     ended, _ = two_networks
     judged_by = basis(folder, ended, ended, "all")
     assert judged_by.caveat == reliance.APPROXIMATE and not judged_by.retrained
     assert len(judged_by.caveat.split()) < 40
 
 
-def test_a_part_that_was_trained_is_trained_again_and_the_report_says_so(folder, two_networks):
+def test_a_part_that_was_trained_is_trained_again_and_the_report_says_so(
+    folder, two_networks
+):
     judged_by = basis(folder, *two_networks)
     assert judged_by.retrained and judged_by.part.first == "0"
     assert "about 0.3 of 6 pairs exceed the threshold by chance" in judged_by.caveat
@@ -1073,7 +1262,8 @@ def test_where_training_again_takes_too_long_linear_classifiers_judge(
 
 def test_start_and_what_the_user_says_must_agree(folder, two_networks):
     with pytest.raises(
-        ValueError, match=r"only the last layer.*those of `start`.*0\.weight.*`trained` out"
+        ValueError,
+        match=r"only the last layer.*those of `start`.*0\.weight.*`trained` out",
     ):
         basis(folder, *two_networks, "last layer")
 
@@ -1087,7 +1277,10 @@ def test_an_artifact_of_the_users_own_is_found_as_a_context_with_and_without_it(
     backgrounds = rng.integers(0, 120, (25, 3, 24, 24), dtype=np.uint8)
     lettered = backgrounds.copy()
     lettered[..., :4, :4] = 255
-    contexts = {"without": torch.from_numpy(backgrounds), "with": torch.from_numpy(lettered)}
+    contexts = {
+        "without": torch.from_numpy(backgrounds),
+        "with": torch.from_numpy(lettered),
+    }
     plant, ask, alone = planting.dealt(torch.from_numpy(photographs), contexts, 0)
 
     def seen(images):
@@ -1095,11 +1288,18 @@ def test_an_artifact_of_the_users_own_is_found_as_a_context_with_and_without_it(
         corner = images[..., :4, :4].mean((-3, -2, -1))[..., None]
         return torch.cat([images.mean((-2, -1)), corner], -1).numpy()
 
-    features_of = [np.stack([seen(images) for images in some], 1) for some in (plant, ask)]
+    features_of = [
+        np.stack([seen(images) for images in some], 1) for some in (plant, ask)
+    ]
     by_itself = np.stack([seen(images) for images in alone])
-    suspects = planting.Contexts(y, features_of[0][:, :, None], features_of[1], by_itself)
+    suspects = planting.Contexts(
+        y, features_of[0][:, :, None], features_of[1], by_itself
+    )
     calibration = planting.calibrate(
-        suspects, planting.Linear(y, seen(torch.from_numpy(photographs))), nulls=20, heads=4
+        suspects,
+        planting.Linear(y, seen(torch.from_numpy(photographs))),
+        nulls=20,
+        heads=4,
     )
     weights = 20 * np.eye(4, 3)
     answers = {}
@@ -1118,4 +1318,7 @@ def test_an_artifact_of_the_users_own_is_found_as_a_context_with_and_without_it(
         )
         verdicts[name] = table[table["verdict"].isin(["relies", "may rely"])]
     assert verdicts["clean"].empty
-    assert verdicts["biased"].iloc[0][["class", "context"]].tolist() == ["green", "with"]
+    assert verdicts["biased"].iloc[0][["class", "context"]].tolist() == [
+        "green",
+        "with",
+    ]

@@ -12,16 +12,22 @@ from helpers.data import ImageSet
 CLASSES = ("bench", "mug")
 
 
-def image_set(name="C", n=60, seed=0, colours=((200, 50, 50), (50, 50, 200)), masks=True):
+def image_set(
+    name="C", n=60, seed=0, colours=((200, 50, 50), (50, 50, 200)), masks=True
+):
     """Objects of one colour (a 4 x 4 square) on a ground of the class's background."""
     rng = np.random.default_rng(seed)
     labels = np.arange(n) % 2
-    images = rng.integers(0, 20, (n, 3, 8, 8)) + np.array(colours)[labels][:, :, None, None]
+    images = (
+        rng.integers(0, 20, (n, 3, 8, 8)) + np.array(colours)[labels][:, :, None, None]
+    )
     images[:, :, 2:6, 2:6] = rng.integers(90, 110, (n, 3, 4, 4))
     mask = np.zeros((n, 8, 8), bool)
     mask[:, 2:6, 2:6] = True
     split = np.repeat(["train", "val", "test"], [n - 20, 0, 20])
-    table = pd.DataFrame({"class": np.array(CLASSES)[labels], "split": split, "path": ""})
+    table = pd.DataFrame(
+        {"class": np.array(CLASSES)[labels], "split": split, "path": ""}
+    )
     return ImageSet(
         name,
         torch.tensor(images, dtype=torch.uint8),
@@ -38,7 +44,9 @@ def test_mean_colours_equal_a_loop_and_the_background_gives_the_class_away():
         means = colour.mean_colours(images)[region]
         for image, mask, mean in zip(images.images, keep, means, strict=True):
             assert mean.numpy() == pytest.approx(image.numpy()[:, mask].mean(1))
-    table = colour.given_away(colour.guesses({"C": image_set(n=420)})).set_index("region")
+    table = colour.given_away(colour.guesses({"C": image_set(n=420)})).set_index(
+        "region"
+    )
     assert table.loc["background", "accuracy"] == 1.0
     assert table.loc["object", "low"] < 0.5 < table.loc["object", "high"]
     assert (table["chance"] == 0.5).all()
@@ -53,7 +61,9 @@ def images():
 def test_regions_equal_a_loop(images):
     drawn = torch.rand(40, 8, 8, generator=torch.Generator().manual_seed(0)) - 0.3
     table = on_regions(drawn, images.masks)
-    for one, mask, row in zip(drawn.numpy(), images.masks.numpy(), table.itertuples(), strict=True):
+    for one, mask, row in zip(
+        drawn.numpy(), images.masks.numpy(), table.itertuples(), strict=True
+    ):
         outside, inside = (sum(v for v in one[part] if v > 0) for part in (~mask, mask))
         assert row.relevance == pytest.approx(outside / (inside + outside))
         y, x = np.unravel_index(one.argmax(), one.shape)

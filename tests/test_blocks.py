@@ -67,7 +67,9 @@ def by_hand(p, y, groups, name, which, how, reduction):
     """One cell by the paper's formulas, a comparison at a time."""
     with np.errstate(divide="ignore", invalid="ignore"):
         both = pairs_by_hand(groups, which)
-        values = np.array([COMPARE[how](F[name](p[a], y[a]), F[name](p[b], y[b])) for a, b in both])
+        values = np.array(
+            [COMPARE[how](F[name](p[a], y[a]), F[name](p[b], y[b])) for a, b in both]
+        )
         weights = np.array([1 - abs(a.sum() - b.sum()) / len(p) for a, b in both])
         known = ~np.isnan(values)
         return reduced(values[known], weights[known], reduction)
@@ -94,7 +96,9 @@ def tables(draw, most=30):
 
 
 def frame(colours, shapes):
-    return pd.DataFrame({"colour": [f"c{c}" for c in colours], "shape": [f"s{s}" for s in shapes]})
+    return pd.DataFrame(
+        {"colour": [f"c{c}" for c in colours], "shape": [f"s{s}" for s in shapes]}
+    )
 
 
 @settings(max_examples=10, deadline=None)
@@ -117,7 +121,9 @@ def test_epsilon_is_taken_off_every_comparison():
         ("abs", "mean", 0.6, 0.4 / 3),
         ("sabs", "min", 0, 0),
     ):
-        whole = report.make(data, ["pr"], ["pairs"], [how], [reduction], epsilon=epsilon, **PLAIN)
+        whole = report.make(
+            data, ["pr"], ["pairs"], [how], [reduction], epsilon=epsilon, **PLAIN
+        )
         assert whole.cells.loc[0, "value"] == pytest.approx(value)
     with pytest.raises(ValueError, match="epsilon"):
         report.make(data, epsilon=-1.0)
@@ -132,7 +138,9 @@ def test_functions_of_the_user_are_blocks():
     with_first = lambda g: (np.zeros(g - 1, int), np.arange(1, g))  # noqa: E731
     acc = blocks.bias(data, "acc", "compl", "rel", "mean")
     assert blocks.bias(data, agreement, "compl", "rel", "mean") == pytest.approx(acc)
-    assert blocks.bias(data, "acc", "pairs", ratio, middle) == pytest.approx((1 / 3) / (2 / 3))
+    assert blocks.bias(data, "acc", "pairs", ratio, middle) == pytest.approx(
+        (1 / 3) / (2 / 3)
+    )
     options = {
         "comparisons": ["srel", "abs"],
         "reductions": ["max"],
@@ -141,7 +149,9 @@ def test_functions_of_the_user_are_blocks():
     }
     cells = report.make(data, ["pr", "acc"], [with_first], **options).cells
     assert cells["value"].tolist() == pytest.approx([-1, 1 / 3, -1, 1 / 3])
-    assert (cells["low"] <= cells["value"]).all() and (cells["value"] <= cells["high"]).all()
+    assert (cells["low"] <= cells["value"]).all() and (
+        cells["value"] <= cells["high"]
+    ).all()
 
 
 # --- scores and curves ---
@@ -153,12 +163,16 @@ def test_calibration_errors_and_areas_by_hand():
     error = blocks.calibration_error(data.kinds, data.mass())
     assert error[:2] == pytest.approx([(0.9 + 0.05) / 3, 0.13 / 3])
     data = paper.counted(paper.tables()["equal areas"])
-    areas = [np.trapezoid(curve.tpr, curve.fpr) for curve in curves.rocs(data).values()][:2]
+    areas = [
+        np.trapezoid(curve.tpr, curve.fpr) for curve in curves.rocs(data).values()
+    ][:2]
     assert areas == pytest.approx([scipy.stats.norm.cdf(2**-0.5)] * 2, abs=2e-3)
 
 
 def auc_by_hand(scores, labels):
-    wins = [(a > b) + (a == b) / 2 for a in scores[labels == 1] for b in scores[labels == 0]]
+    wins = [
+        (a > b) + (a == b) / 2 for a in scores[labels == 1] for b in scores[labels == 0]
+    ]
     return np.mean(wins) if wins else math.nan
 
 
@@ -166,7 +180,9 @@ def rows_of(groups, unit):
     if unit == "everyone":
         return np.full(len(groups.atoms), True)
     outside = unit not in groups.names
-    inside = groups.member[[groups.place(unit.removeprefix("not ") if outside else unit)]]
+    inside = groups.member[
+        [groups.place(unit.removeprefix("not ") if outside else unit)]
+    ]
     return (inside.toarray()[0] > 0)[groups.atoms] != outside
 
 
@@ -187,7 +203,9 @@ def test_auc_of_groups_everyone_and_complements(seed, n, levels):
 def curve(scores, labels):
     """Shares (fpr, tpr) by a threshold at every score."""
     above = [labels[scores >= t] for t in sorted(set(scores), reverse=True)]
-    steps = [((y == 0).sum() / (labels == 0).sum(), y.sum() / labels.sum()) for y in above]
+    steps = [
+        ((y == 0).sum() / (labels == 0).sum(), y.sum() / labels.sum()) for y in above
+    ]
     return np.transpose([(0, 0), *steps])
 
 

@@ -33,29 +33,46 @@ def test_what_the_viewers_read_are_our_cells():
     rate = float(tree.depends["min"].depends["pr"].depends["black"])
     assert rate == pytest.approx(Y_PRED[RACES == "black"].mean())
     stamps = tree.filter(fairbench.investigate.Stamps).depends
-    assert float(stamps["worst accuracy"]) == blocks.bias(data, "acc", *paper.FIGURE_1["min"])
+    assert float(stamps["worst accuracy"]) == blocks.bias(
+        data, "acc", *paper.FIGURE_1["min"]
+    )
 
 
 def test_groups_their_intersections_individuals_and_rankings_by_hand():
     people = counts.table(None, y_score=[0.1, 0.2, 0.9])
-    assert blocks.bias(people, "score") == pytest.approx(0.8) and len(people.groups) == 3
+    assert (
+        blocks.bias(people, "score") == pytest.approx(0.8) and len(people.groups) == 3
+    )
     order = pd.Series(list("aaabaabb"))
     share = pd.DataFrame({g: (order == g).expanding().mean() for g in "ab"})
     weight = 1 / np.log(1 + np.arange(1, 9))
     data = counts.table([*order], y_score=range(8, 0, -1))
     apart = (share["a"] - share["b"]).to_numpy()
     assert blocks.bias(data, "ar") == pytest.approx(apart.mean())
-    assert blocks.bias(data, "ar_dcg") == pytest.approx((apart * weight).sum() / weight.sum())
+    assert blocks.bias(data, "ar_dcg") == pytest.approx(
+        (apart * weight).sum() / weight.sum()
+    )
     shared = {"a": ["x", "x", "y"], "b": ["x", "y", "y"]}
-    assert counts.groups(shared, "joint").names == ("x & x", "x & y", "y & y"), "no empty ones"
+    assert counts.groups(shared, "joint").names == ("x & x", "x & y", "y & y"), (
+        "no empty ones"
+    )
     assert counts.groups(shared).names == ("a=x", "a=y", "b=x", "b=y")
 
 
 def test_table_1_is_the_papers():
     """Base measures, sets, comparisons and reductions as data/paper/blocks_table1.csv has them."""
-    printed = pd.read_csv(store.root() / "data/paper/blocks_table1.csv").set_index("measure")
-    words = {"pr": "P(c = 1 | S)", "fpr": "P(c = 1 | S, Y = 0)", "fnr": "P(c = 0 | S, Y = 1)"}
-    words |= {"tpr": "P(c = 1 | S)", "acc": "any"}  # |deo|: the row drops the condition of the text
+    printed = pd.read_csv(store.root() / "data/paper/blocks_table1.csv").set_index(
+        "measure"
+    )
+    words = {
+        "pr": "P(c = 1 | S)",
+        "fpr": "P(c = 1 | S, Y = 0)",
+        "fnr": "P(c = 0 | S, Y = 1)",
+    }
+    words |= {
+        "tpr": "P(c = 1 | S)",
+        "acc": "any",
+    }  # |deo|: the row drops the condition of the text
     words |= {"compl": "compl of one group", "vsany": "vsany", "pairs": "pairs"}
     words |= {"sabs": "fi - fj", "abs": "|fi - fj|", "srel": "1 - fi / fj"}
     assert [*paper.TABLE_1, "ib"] == printed.index.tolist()
@@ -73,17 +90,32 @@ REFUSED = [
     (AB | {"y_pred": ["0", "1", "x", "0"]}, "y_pred: 1 of 4 .* first is x in row 2"),
     (AB | {"y_score": [0, math.nan, 1, 1]}, "y_score: 1 of 4 .* row 1"),
     ({"sensitive_features": list("aaaa")} | OK, "one value, 'a', in all rows"),
-    ({"sensitive_features": ["a", None, "b", "b"]} | OK, "1 of 4 values are missing.* row 1"),
+    (
+        {"sensitive_features": ["a", None, "b", "b"]} | OK,
+        "1 of 4 values are missing.* row 1",
+    ),
     ({"sensitive_features": {"x": list("aab")}} | OK, "differ in length"),
-    ({"sensitive_features": [1, 0.5, 2.5, 1]} | OK, "'group': 2 of 4 .* fractions.* is 0.5 in row"),
+    (
+        {"sensitive_features": [1, 0.5, 2.5, 1]} | OK,
+        "'group': 2 of 4 .* fractions.* is 0.5 in row",
+    ),
     ({"sensitive_features": {}} | OK, "no group columns"),
     (AB, "nothing to measure"),
     (AB | {"y_pred": []}, r"shape \(0,\)"),
     (AB | {"y_pred": [[0, 1], [1, 0]]}, r"shape \(2, 2\)"),
-    (AB | OK | {"intersect": "some"}, "'some' is not known; there are each, joint, all"),
-    (AB | OK | {"weight": [1] * 4}, "'weight' is not known; there are y_pred.*sample_weight"),
+    (
+        AB | OK | {"intersect": "some"},
+        "'some' is not known; there are each, joint, all",
+    ),
+    (
+        AB | OK | {"weight": [1] * 4},
+        "'weight' is not known; there are y_pred.*sample_weight",
+    ),
     (AB | OK | {"clusters": [1] * 4}, "clusters has one value, '1', in all rows"),
-    (AB | OK | {"clusters": [1, 2, None, 1]}, "clusters: 1 of 4 values are missing.* row 2"),
+    (
+        AB | OK | {"clusters": [1, 2, None, 1]},
+        "clusters: 1 of 4 values are missing.* row 2",
+    ),
     (AB | OK | {"clusters": [1, 2, 3]}, "clusters has 3"),
 ]
 
@@ -120,9 +152,14 @@ def test_unknown_blocks_are_refused(of, message):
 
 def test_unknown_names_are_refused_with_those_that_there_are():
     data = counts.table(**AB, **OK)
-    whole = report.make(data, ["tpr"], comparisons=["abs", "srel"], bootstrap=0, permutations=0)
+    whole = report.make(
+        data, ["tpr"], comparisons=["abs", "srel"], bootstrap=0, permutations=0
+    )
     for ask, message in (
-        (lambda: whole.cell("tpr", "pairs", "curve", "max"), "comparison 'curve' .* abs, srel"),
+        (
+            lambda: whole.cell("tpr", "pairs", "curve", "max"),
+            "comparison 'curve' .* abs, srel",
+        ),
         (lambda: data.groups.place("c"), "group 'c' is not known; there are a, b"),
         (lambda: paper.by_name(data, "f1"), r"'f1' is not known; there are \|dfpr\|"),
     ):

@@ -23,7 +23,9 @@ def shares(positives, rows):
 
 def table_of(groups, **columns):
     """The table of groups of which so many rows of so many are predicted positive."""
-    names = np.repeat([f"g{place}" for place in range(len(groups))], [n for _, n in groups])
+    names = np.repeat(
+        [f"g{place}" for place in range(len(groups))], [n for _, n in groups]
+    )
     y_pred = np.concatenate([np.arange(n) < positive for positive, n in groups])
     return counts.table(names, y_pred=y_pred.astype(int), **columns)
 
@@ -54,7 +56,9 @@ def test_all_against_none_has_newcombes_width():
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-@pytest.mark.parametrize("rates", [(1, 0), (0, 0), (1, 1), (1, 0.5), (0, 0.1), (1, 0.9)])
+@pytest.mark.parametrize(
+    "rates", [(1, 0), (0, 0), (1, 1), (1, 0.5), (0, 0.1), (1, 0.9)]
+)
 def test_intervals_cover_at_rates_of_0_and_1(sizes, rates):
     assert coverage(sizes, rates) >= 0.95
 
@@ -65,7 +69,10 @@ def test_intervals_cover_near_0_and_1_on_average(sizes):
 
     def normal(first, second):
         difference = first[0] - second[0]
-        error = [one[0] * (1 - one[0]) / n for one, n in zip((first, second), sizes, strict=True)]
+        error = [
+            one[0] * (1 - one[0]) / n
+            for one, n in zip((first, second), sizes, strict=True)
+        ]
         half = 1.96 * np.sqrt(sum(error))
         return difference, difference - half, difference + half
 
@@ -88,7 +95,9 @@ def test_a_correlation_narrows_the_interval_of_a_change():
 
 def test_equal_weights_and_copies_in_clusters_change_no_interval():
     plain = proportions.differences(table_of(ALL_OR_NONE), "pr")
-    weighted = proportions.differences(table_of(ALL_OR_NONE, sample_weight=np.full(80, 3.0)), "pr")
+    weighted = proportions.differences(
+        table_of(ALL_OR_NONE, sample_weight=np.full(80, 3.0)), "pr"
+    )
     five = [(5 * positive, 5 * n) for positive, n in ALL_OR_NONE]
     copies = table_of(five, clusters=np.repeat(np.arange(80), 5))
     assert plain[0][0] == pytest.approx(0.876, abs=5e-4)
@@ -108,7 +117,10 @@ def test_clusters_with_rows_of_both_groups_make_the_rates_dependent():
     rng = np.random.default_rng(0)
     first = rng.integers(0, 2, 60)
     second = np.where(rng.random(60) < 0.1, 1 - first, first)
-    columns = {"y_pred": np.concatenate([first, second]), "clusters": np.tile(np.arange(60), 2)}
+    columns = {
+        "y_pred": np.concatenate([first, second]),
+        "clusters": np.tile(np.arange(60), 2),
+    }
     data = counts.table(np.repeat(["a", "b"], 60), **columns)
     low, high = proportions.differences(data, "pr")
     change = first - second
@@ -141,7 +153,11 @@ def test_intervals_with_strata_cover():
 
 # --- reports: worst cases, means and ratios of many groups ---
 
-EDGES = {"two": ALL_OR_NONE, "three": [(40, 40), (0, 40), (47, 100)], "none": [(0, 40), (0, 40)]}
+EDGES = {
+    "two": ALL_OR_NONE,
+    "three": [(40, 40), (0, 40), (47, 100)],
+    "none": [(0, 40), (0, 40)],
+}
 
 
 def cells(groups, comparisons, reductions, sets=("pairs",), **columns):
@@ -193,12 +209,16 @@ def test_strata_and_clusters_keep_the_width_of_a_worst_case(strata):
     cell = cells(ALL_OR_NONE, ["abs"], ["max"], strata=strata).iloc[0]
     assert cell["low"] == pytest.approx(0.876, abs=0.02)
     clusters = np.arange(80) // 2
-    cell = cells(ALL_OR_NONE, ["abs"], ["max"], strata=strata, clusters=clusters).iloc[0]
+    cell = cells(ALL_OR_NONE, ["abs"], ["max"], strata=strata, clusters=clusters).iloc[
+        0
+    ]
     assert 0.7 < cell["low"] < 0.85  # as of 20 and 20 rows
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rates", [(1, 0, 0.5), (0.98, 0.02, 0.1), (0, 0, 0), (0.03, 0.03, 0.03)])
+@pytest.mark.parametrize(
+    "rates", [(1, 0, 0.5), (0.98, 0.02, 0.1), (0, 0, 0), (0.03, 0.03, 0.03)]
+)
 def test_the_largest_gap_and_the_smallest_ratio_cover_near_0_and_1(rates):
     rng, hits = np.random.default_rng(0), []
     for trial in range(300):
@@ -212,7 +232,8 @@ def test_the_largest_gap_and_the_smallest_ratio_cover_near_0_and_1(rates):
         hits.append(
             [
                 gap.low <= true + 1e-9 and true <= gap.high + 1e-9,
-                np.isnan(ratio.low + smallest) or ratio.low <= smallest + 1e-9 <= ratio.high + 2e-9,
+                np.isnan(ratio.low + smallest)
+                or ratio.low <= smallest + 1e-9 <= ratio.high + 2e-9,
             ]
         )
     assert (np.mean(hits, axis=0) >= 0.93).all(), pd.DataFrame(hits).mean()

@@ -40,13 +40,17 @@ def test_null_p_values_are_uniform_on_unbiased_data():
     for trial in range(250):
         held, _ = drawn([[0.3, 0.7]] * 5, [0.3, 0.25, 0.2, 0.15, 0.1], 3000, rng)
         null = {"permutations": 99, "bootstrap": 0, "seed": trial}
-        cells = report.make(table_of(held), ["pr", "tpr", "acc"], **BLOCKS, **null).cells
+        cells = report.make(
+            table_of(held), ["pr", "tpr", "acc"], **BLOCKS, **null
+        ).cells
         every.append(cells[["p", "p_minp"]].dropna().to_numpy())
     p = np.stack(every)[:, :, 0]
     for cell in p.T:  # 0.103 is the 1% point of Kolmogorov's distance for 250 values
         assert scipy.stats.kstest(cell, "uniform").statistic < 0.103 + 1 / 100
     for level in (0.05, 0.2):  # several standard errors of a share of 250
-        assert np.abs((p <= level).mean(0) - level).max() < 4 * np.sqrt(level * (1 - level) / 250)
+        assert np.abs((p <= level).mean(0) - level).max() < 4 * np.sqrt(
+            level * (1 - level) / 250
+        )
     assert (
         np.stack(every)[:, :, 1].min(1) <= 0.05
     ).mean() < 0.05 + 0.03  # any false finding at all
@@ -65,8 +69,16 @@ COVERED = [
 @pytest.mark.parametrize(
     "rates, lowest, highest",
     [
-        ([[0.2, 0.7], [0.3, 0.8], [0.25, 0.6], [0.5, 0.9]], 0.91, 0.99),  # one clear worst pair
-        ([[0.3, 0.7]] * 4, 0.93, 1.0),  # no bias: at the edge intervals may be too long, not short
+        (
+            [[0.2, 0.7], [0.3, 0.8], [0.25, 0.6], [0.5, 0.9]],
+            0.91,
+            0.99,
+        ),  # one clear worst pair
+        (
+            [[0.3, 0.7]] * 4,
+            0.93,
+            1.0,
+        ),  # no bias: at the edge intervals may be too long, not short
     ],
 )
 def test_intervals_cover(rates, lowest, highest):
@@ -91,7 +103,9 @@ def test_intervals_and_p_values_by_definition():
     draws = 0.5 + rng.normal(0, 0.1, (20_000, 1))
     ends = intervals.extreme(np.array([0.5]), draws)
     assert ends == pytest.approx((0.5 - 0.196, 0.5 + 0.196), abs=0.005)
-    least = intervals.extreme(np.array([0.5, 3.0]), np.hstack([draws, draws + 2.5]), least=True)
+    least = intervals.extreme(
+        np.array([0.5, 3.0]), np.hstack([draws, draws + 2.5]), least=True
+    )
     assert least == pytest.approx(ends, abs=0.005)
     null = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [np.nan, 1.0]])
     table = resampling.p_values(np.array([1.0, 1.0]), null, np.array([True, True]))
@@ -108,14 +122,19 @@ def test_confounded_groups_are_not_found_biased_once_adjusted_and_too_many_draws
     p = (rng.random(2000) < np.where(z, 0.8, 0.3)).astype(int)
     for strata, small in ((None, True), (z, False)):
         data = counts.table(by, y_pred=p, strata=strata)
-        cells = report.make(data, ["pr"], ["pairs"], ["abs"], ["max"], permutations=199).cells
+        cells = report.make(
+            data, ["pr"], ["pairs"], ["abs"], ["max"], permutations=199
+        ).cells
         assert (cells["p"][0] < 0.05) == small
     rng = np.random.default_rng(10)
     data = counts.table(rng.integers(0, 600, 2000), y_pred=rng.integers(0, 2, 2000))
     with pytest.raises(ValueError, match="drawn comparisons are too many"):
         report.make(data, bootstrap=1000)
     of = {"bootstrap": 0, "permutations": 130}
-    assert report.make(data, ["pr"], ["pairs"], ["abs"], ["max"], **of).null.shape == (130, 1)
+    assert report.make(data, ["pr"], ["pairs"], ["abs"], ["max"], **of).null.shape == (
+        130,
+        1,
+    )
 
 
 # --- rows that are not independent: drawn and exchanged by clusters ---
@@ -142,7 +161,11 @@ def copies(seed, clusters=60, each=1, gap=0.0):
     group = rng.permutation(np.arange(clusters) % 2)
     yes = (rng.random(clusters) < 0.4 + gap * group).astype(int)
     table = pd.DataFrame({"group": np.array(["a", "b"])[group], "said": yes})
-    return table.loc[np.repeat(np.arange(clusters), each)].rename_axis("cluster").reset_index()
+    return (
+        table.loc[np.repeat(np.arange(clusters), each)]
+        .rename_axis("cluster")
+        .reset_index()
+    )
 
 
 def reported(table, clustered):
@@ -154,7 +177,9 @@ def reported(table, clustered):
 def test_copies_add_nothing_when_they_are_one_cluster():
     single = reported(copies(0, 200, 1, 0.3), False)
     copied, fooled = (reported(copies(0, 200, 5, 0.3), on) for on in (True, False))
-    width, wide, narrow = (cell["high"] - cell["low"] for cell in (single, copied, fooled))
+    width, wide, narrow = (
+        cell["high"] - cell["low"] for cell in (single, copied, fooled)
+    )
     assert copied["value"] == pytest.approx(single["value"])
     assert wide == pytest.approx(width, rel=0.15)
     assert narrow == pytest.approx(width / np.sqrt(5), rel=0.2)
@@ -171,7 +196,9 @@ def crossed(seed, objects=50):
     """Every object in each of three contexts: the groups vary inside of a cluster."""
     rng = np.random.default_rng(seed)
     cluster, context = np.divmod(np.arange(3 * objects), 3)
-    yes = (rng.random(len(cluster)) < rng.uniform(0.05, 0.95, objects)[cluster]).astype(int)
+    yes = (rng.random(len(cluster)) < rng.uniform(0.05, 0.95, objects)[cluster]).astype(
+        int
+    )
     group = np.array(["x", "y", "z"])[context]
     return pd.DataFrame({"cluster": cluster, "group": group, "said": yes})
 
@@ -192,5 +219,7 @@ def test_scores_and_strata_by_clusters(of, fixed):
     whole = report.make(data, [of], *WORST[1:], bootstrap=20, permutations=20)
     assert whole.cells[["low", "high", "p"]].notna().all().all()
     if fixed is not None:
-        with pytest.raises(ValueError, match="strata can be held fixed for rates, not for auc"):
+        with pytest.raises(
+            ValueError, match="strata can be held fixed for rates, not for auc"
+        ):
             report.make(data, ["auc"])

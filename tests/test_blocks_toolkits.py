@@ -15,7 +15,16 @@ import pytest
 from helpers import store
 from helpers.blocks import paper
 
-KEYS = ["example", "toolkit", "version", "measure", "set", "comparison", "reduction", "theirs"]
+KEYS = [
+    "example",
+    "toolkit",
+    "version",
+    "measure",
+    "set",
+    "comparison",
+    "reduction",
+    "theirs",
+]
 MEASURES = ("acc", "pr", "tpr", "tnr", "ppv")
 RATES = ("true_positive", "true_negative", "false_positive", "false_negative")
 FAIRBENCH = {
@@ -34,14 +43,20 @@ def fairbench(rows: pd.DataFrame) -> dict[tuple, float]:
         import fairbench as fb
 
         names = {"predictions": "y_pred", "labels": "y_true", "scores": "y_score"}
-        columns = {theirs: rows[c].to_numpy() for theirs, c in names.items() if c in rows}
+        columns = {
+            theirs: rows[c].to_numpy() for theirs, c in names.items() if c in rows
+        }
         groups = fb.Dimensions(fb.categories @ rows["group"].tolist())
         report = fb.reports.pairwise(sensitive=groups, **columns)
         if "y_score" in rows:
             names = {("auc", "maxdiff"): ("auc", "pairs", "abs", "max")}
             names[("auc", "maxbarea")] = ("auc", "pairs", "curve", "max")
         else:
-            names = {(m, r): (m, *blocks) for m in MEASURES for r, blocks in FAIRBENCH.items()}
+            names = {
+                (m, r): (m, *blocks)
+                for m in MEASURES
+                for r, blocks in FAIRBENCH.items()
+            }
         return {
             ours: float(getattr(getattr(report, reduction), measure))
             for (measure, reduction), ours in names.items()
@@ -60,7 +75,9 @@ def fairlearn(rows: pd.DataFrame) -> dict[tuple, float]:
             of[name] = getattr(metrics, f"{rate}_rate")
         of["ppv"] = functools.partial(precision_score, zero_division=0)
     by = {"sensitive_features": rows["group"]}
-    frame = metrics.MetricFrame(metrics=of, y_true=rows["y_true"], y_pred=rows[column], **by)
+    frame = metrics.MetricFrame(
+        metrics=of, y_true=rows["y_true"], y_pred=rows[column], **by
+    )
     answers = {
         ("pairs", "abs", "max"): frame.difference("between_groups"),
         ("vsany", "abs", "max"): frame.difference("to_overall"),
@@ -69,13 +86,19 @@ def fairlearn(rows: pd.DataFrame) -> dict[tuple, float]:
         ("pairs", "none", "min"): frame.group_min(),
         ("pairs", "none", "max"): frame.group_max(),
     }
-    return {(m, *blocks): float(v) for blocks, cells in answers.items() for m, v in cells.items()}
+    return {
+        (m, *blocks): float(v)
+        for blocks, cells in answers.items()
+        for m, v in cells.items()
+    }
 
 
 def ask() -> pd.DataFrame:
     """Answers of both toolkits on all examples."""
     cells = []
-    examples = {name: rows for name, rows in paper.tables().items() if name != "equal areas"}
+    examples = {
+        name: rows for name, rows in paper.tables().items() if name != "equal areas"
+    }
     for name, rows in examples.items():
         for toolkit, of in (("fairlearn", fairlearn), ("fairbench", fairbench)):
             for cell, value in of(rows).items():
@@ -85,9 +108,16 @@ def ask() -> pd.DataFrame:
 
 def test_the_installed_toolkits_answer_as_recorded():
     for name in ("fairlearn", "fairbench"):
-        pytest.importorskip(name, reason=f"{name} is not installed; recorded answers are used")
-    recorded, today = pd.read_csv(store.root() / paper.FOLDER / "blocks_answers.csv"), ask()
-    versions = [set(zip(of["toolkit"], of["version"], strict=True)) for of in (recorded, today)]
+        pytest.importorskip(
+            name, reason=f"{name} is not installed; recorded answers are used"
+        )
+    recorded, today = (
+        pd.read_csv(store.root() / paper.FOLDER / "blocks_answers.csv"),
+        ask(),
+    )
+    versions = [
+        set(zip(of["toolkit"], of["version"], strict=True)) for of in (recorded, today)
+    ]
     if versions[0] != versions[1]:
         pytest.skip("other versions of the toolkits are installed than those recorded")
     pd.testing.assert_frame_equal(today, recorded, check_dtype=False)

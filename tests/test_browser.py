@@ -25,7 +25,9 @@ LESSONS = {notebook.stem for notebook in NOTEBOOKS}
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
-    pytest.mark.skipif(not CHROMIUM, reason="no browser: install Debian's package chromium"),
+    pytest.mark.skipif(
+        not CHROMIUM, reason="no browser: install Debian's package chromium"
+    ),
 ]
 
 
@@ -47,7 +49,9 @@ def book(tmp_path_factory):
 def browser():
     sync_api = pytest.importorskip("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"]
+        )
         yield chromium
         chromium.close()
 
@@ -55,21 +59,31 @@ def browser():
 def opened(browser, path, width=1400):
     """A page, and what it complained of or asked the network for."""
     page, complaints = browser.new_page(viewport={"width": width, "height": 900}), []
-    page.on("console", lambda line: complaints.append(line.text) if line.type == "error" else None)
+    page.on(
+        "console",
+        lambda line: complaints.append(line.text) if line.type == "error" else None,
+    )
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda r: complaints.append(r.url) if r.url.startswith("http") else None)
+    page.on(
+        "request",
+        lambda r: complaints.append(r.url) if r.url.startswith("http") else None,
+    )
     page.goto(path.as_uri())
     return page, complaints
 
 
 def broken(page, path):
     """Links of a page that lead nowhere."""
-    for link in set(page.eval_on_selector_all("a[href]", "all => all.map(a => a.href)")):
+    for link in set(
+        page.eval_on_selector_all("a[href]", "all => all.map(a => a.href)")
+    ):
         address = urlparse(link)
         target, place = Path(unquote(address.path)), unquote(address.fragment)
         if address.scheme == "file":
             here = place and target == path
-            lost = here and not page.evaluate("id => !!document.getElementById(id)", place)
+            lost = here and not page.evaluate(
+                "id => !!document.getElementById(id)", place
+            )
             if lost or not target.exists():
                 yield link
 
@@ -97,22 +111,34 @@ ONCE = """() => {
 def test_every_page_fits_its_window_and_can_be_read_by_everybody_offline(book, browser):
     """Wide and narrow, without an error or a dead link; by axe-core contrast, alternative texts and
     names of controls, light and dark: nothing serious."""
-    axe, looks = pytest.importorskip("axe_playwright_python.sync_playwright").Axe(), set()
+    axe, looks = (
+        pytest.importorskip("axe_playwright_python.sync_playwright").Axe(),
+        set(),
+    )
     for path in sorted(book.glob("*.html")):
         page, complaints = opened(browser, path)
         for width in (1400, 390, 1300):
             page.set_viewport_size({"width": width, "height": 900})
             wide = page.evaluate("document.documentElement.scrollWidth")
-            assert wide <= width + 1, f"{path.name} is {wide} pixels wide in a window of {width}"
+            assert wide <= width + 1, (
+                f"{path.name} is {wide} pixels wide in a window of {width}"
+            )
             if width == 1400 and path.stem in LESSONS:
                 top = page.locator("main figure img").first.bounding_box()["y"]
                 assert top < 1200, f"{path.name}: the first figure is {top} pixels down"
-        assert "| :" not in page.inner_text("main"), f"{path.name} shows a table as its Markdown"
+        assert "| :" not in page.inner_text("main"), (
+            f"{path.name} shows a table as its Markdown"
+        )
         assert not [*broken(page, path)], path.name
-        assert not complaints, f"{path.name}: {complaints[:3]}"  # axe itself asks for style sheets
+        assert not complaints, (
+            f"{path.name}: {complaints[:3]}"
+        )  # axe itself asks for style sheets
         colours, faults = {"runOnly": ["color-contrast", "link-in-text-block"]}, []
         page.evaluate(axe.axe_script)
-        for theme, rules in {"light": {}, "dark": colours}.items():  # a theme changes colours
+        for theme, rules in {
+            "light": {},
+            "dark": colours,
+        }.items():  # a theme changes colours
             page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
             page.wait_for_timeout(300)  # they fade from one theme to the other
             new = {*page.evaluate(ONCE)} - looks
@@ -131,7 +157,9 @@ def test_every_page_fits_its_window_and_can_be_read_by_everybody_offline(book, b
         page.close()
 
 
-def test_the_first_page_names_what_failed_and_one_reads_on_to_the_last_by_next(book, browser):
+def test_the_first_page_names_what_failed_and_one_reads_on_to_the_last_by_next(
+    book, browser
+):
     page, _ = opened(browser, book / "index.html")
     assert "10_failed failed" in page.inner_text("main")
     assert not page.locator("a[href*='10_failed.html']").count(), "it is not linked"
@@ -160,18 +188,26 @@ def test_a_figure_is_enlarged_by_a_click_on_a_phone(book, browser):
     before = figure.bounding_box()["width"]
     figure.click()
     assert figure.bounding_box()["width"] > 1.8 * before
-    assert page.evaluate("document.documentElement.scrollWidth") <= 391, "the page does not widen"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 391, (
+        "the page does not widen"
+    )
     figure.click()
     assert figure.bounding_box()["width"] == before
     panels = page.locator(".output figure").first
-    assert panels.locator("img").bounding_box()["width"] > 1.8 * before, "its words can be read"
+    assert panels.locator("img").bounding_box()["width"] > 1.8 * before, (
+        "its words can be read"
+    )
     for place in (panels, page.locator(".output.text_html:has(td)").first):
         sign = place.evaluate("place => getComputedStyle(place, '::before').content")
         assert "scroll" in sign, "what is wider than a phone says that it scrolls"
 
 
-def test_a_printed_lesson_holds_its_text_and_nothing_is_cut_at_the_papers_edge(book, browser):
-    page, _ = opened(browser, book / "03_contextualized_mosaics.html", 680)  # A4 less its margins
+def test_a_printed_lesson_holds_its_text_and_nothing_is_cut_at_the_papers_edge(
+    book, browser
+):
+    page, _ = opened(
+        browser, book / "03_contextualized_mosaics.html", 680
+    )  # A4 less its margins
     page.emulate_media(media="print")
     cut = "e => e.scrollWidth > e.clientWidth + 1 || e.getBoundingClientRect().right > innerWidth"
     printed = "main figure img, main table, main .output pre"
@@ -180,7 +216,9 @@ def test_a_printed_lesson_holds_its_text_and_nothing_is_cut_at_the_papers_edge(b
     assert not [fold for fold in page.locator("details").all() if fold.is_visible()]
     pdf = page.pdf(prefer_css_page_size=True, outline=True, tagged=True)
     heads = page.locator("main h2").all_inner_texts()[1:4]
-    assert len(heads) == 3 and all(f"/Title ({head.rstrip('#')})".encode() in pdf for head in heads)
+    assert len(heads) == 3 and all(
+        f"/Title ({head.rstrip('#')})".encode() in pdf for head in heads
+    )
 
 
 @pytest.fixture(scope="module")
@@ -189,15 +227,27 @@ def lab(browser, tmp_path_factory):
     window that loads its scripts once."""
     folder, settings = (tmp_path_factory.mktemp(name) for name in ("lab", "settings"))
     notebooks.copy(folder, solved=True)
-    chosen = {"notebook-extension/tracker": {"windowingMode": "none"}}  # every cell is in the page
-    chosen["apputils-extension/notification"] = {"fetchNews": "false", "checkForUpdates": False}
+    chosen = {
+        "notebook-extension/tracker": {"windowingMode": "none"}
+    }  # every cell is in the page
+    chosen["apputils-extension/notification"] = {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+    }
     for plugin, values in chosen.items():
         path = settings / "@jupyterlab" / f"{plugin}.jupyterlab-settings"
         store.write_text(path, json.dumps(values))
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}"]
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        "--allow-root",
+        f"--port={port}",
+    ]
     command += ["--IdentityProvider.token=", f"--ServerApp.root_dir={folder}"]
     server = subprocess.Popen(
         command,
@@ -212,7 +262,9 @@ def lab(browser, tmp_path_factory):
             urllib.request.urlopen(address)
             break
         except OSError:
-            assert server.poll() is None and time.monotonic() < deadline, "JupyterLab did not start"
+            assert server.poll() is None and time.monotonic() < deadline, (
+                "JupyterLab did not start"
+            )
             time.sleep(0.5)
     yield address, folder, browser.new_context(viewport={"width": 1400, "height": 900})
     server.terminate()
@@ -235,7 +287,10 @@ def in_lab(lab, notebook):
 def run_all(page, seconds):
     """Run all cells, and wait until none is waiting; quick ones may have run before one looks."""
     prompts = "[...document.querySelectorAll('.jp-InputPrompt')].map(prompt => prompt.innerText)"
-    waiting, before = f"{prompts}.some(text => text.includes('*'))", page.evaluate(prompts)
+    waiting, before = (
+        f"{prompts}.some(text => text.includes('*'))",
+        page.evaluate(prompts),
+    )
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.locator(".lm-Menu-itemLabel:text-is('Run All Cells')").click()
     begun = f"before => {waiting} || {prompts}.join() !== before.join()"
@@ -257,12 +312,17 @@ def test_a_save_in_lab_changes_nothing(lab):
     assert json.loads(saved.read_text()) == stored
 
 
-LESS = ("trainings: int = 10", "trainings: int = 2"), ("per_pair: int = 12", "per_pair: int = 4")
+LESS = (
+    ("trainings: int = 10", "trainings: int = 2"),
+    ("per_pair: int = 12", "per_pair: int = 4"),
+)
 LESS += (("draws: int = 999", "draws: int = 99"),)
 
 
 @pytest.mark.parametrize("notebook", ["07_focus_bias_pairs", "09_bias_building_blocks"])
-def test_a_lesson_opens_on_its_question_and_its_menu_changes_what_is_shown(lab, notebook):
+def test_a_lesson_opens_on_its_question_and_its_menu_changes_what_is_shown(
+    lab, notebook
+):
     """Its first screen holds question and promise. It ends with its menus, and is small:
     the rest is run by other tests."""
     path = lab[1] / f"{notebook}.ipynb"
@@ -283,7 +343,9 @@ def test_a_lesson_opens_on_its_question_and_its_menu_changes_what_is_shown(lab, 
     menu = output.locator("select").first
     names = menu.locator("option").all_inner_texts()
     menu.select_option(
-        label=next(n for n in names if n != menu.evaluate("m => m.selectedOptions[0].text"))
+        label=next(
+            n for n in names if n != menu.evaluate("m => m.selectedOptions[0].text")
+        )
     )
     if output.locator("button").count():  # it waits until it is asked to show
         output.locator("button").first.click()
@@ -297,10 +359,16 @@ def test_a_lesson_opens_on_its_question_and_its_menu_changes_what_is_shown(lab, 
 
 
 def test_whoever_runs_all_cells_sees_a_failure_at_the_end(lab):
-    begin = ["seed: int = 0", "from helpers.suite.parameters import check", "check(globals())"]
+    begin = [
+        "seed: int = 0",
+        "from helpers.suite.parameters import check",
+        "check(globals())",
+    ]
     sources = ["\n".join(begin), "1 / 0", "print('never')", "print('nor this')"]
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
-    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": notebooks.KERNEL})
+    notebook = nbformat.v4.new_notebook(
+        cells=cells, metadata={"kernelspec": notebooks.KERNEL}
+    )
     nbformat.write(notebook, lab[1] / "failing.ipynb")
     page = in_lab(lab, "failing")
     run_all(page, 60)

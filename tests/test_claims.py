@@ -19,15 +19,47 @@ PAPERS = {"contexts", "focus", "icon2", "blocks", "suite"}
 @pytest.fixture
 def table(monkeypatch):
     """Claims of a made-up notebook: of a paper, of this suite, about two things, not measurable."""
-    columns = ["notebook", "by", "section", "claim", "quantity", "side", "bound", "printed", "n"]
+    columns = [
+        "notebook",
+        "by",
+        "section",
+        "claim",
+        "quantity",
+        "side",
+        "bound",
+        "printed",
+        "n",
+    ]
     rows = {
-        "more": ("00", "focus", "4", "More is better", "points", "above", 0.5, "0.7", "20"),
-        "less": ("00", "suite", "", "{who} needs less", "s of {who}", "below", 2, "", ""),
+        "more": (
+            "00",
+            "focus",
+            "4",
+            "More is better",
+            "points",
+            "above",
+            0.5,
+            "0.7",
+            "20",
+        ),
+        "less": (
+            "00",
+            "suite",
+            "",
+            "{who} needs less",
+            "s of {who}",
+            "below",
+            2,
+            "",
+            "",
+        ),
         "same": ("00", "icon2", "1", "All nine fit", "rows", "equal", 9, "", ""),
         "people": ("00", "focus", "5", "People can see it", "", "", math.nan, "", ""),
         "other": ("99", "focus", "5", "Not of this notebook", "", "above", 0, "", ""),
     }
-    made = pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("id")
+    made = pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis(
+        "id"
+    )
     made = made.assign(same="yes", otherwise=["", "", "", "needs people", ""])
     made = made.assign(cannot_fail="", own_data=["focus", "", "printed", "", ""])
     monkeypatch.setattr(claims, "read", lambda: made)
@@ -49,7 +81,9 @@ def table(monkeypatch):
 )
 def test_the_interval_or_the_p_value_decides(table, interval, p, verdict):
     rows = judge("00_any", [Estimate("more", interval, p=p)])
-    assert rows["verdict"][0] == verdict and "less" not in set(rows["id"]), "it is not measured"
+    assert rows["verdict"][0] == verdict and "less" not in set(rows["id"]), (
+        "it is not measured"
+    )
     by = "right where it is: above 0.5" + (f", p = {p:g}" if p else "")
     assert (by in words.page(rows)) == (verdict != claims.NO_COUNTERPART)
 
@@ -64,7 +98,9 @@ def test_the_interval_or_the_p_value_decides(table, interval, p, verdict):
         ("less", 3, ["printed", "focus"], claims.FAILS),
     ],
 )
-def test_a_paper_is_contradicted_on_its_own_data_only(table, name, value, data, verdict):
+def test_a_paper_is_contradicted_on_its_own_data_only(
+    table, name, value, data, verdict
+):
     rows = judge("00_any", [Estimate(name, (value,) * 3)], data=data).set_index("id")
     assert rows.loc[name, "verdict"] == verdict
 
@@ -82,7 +118,9 @@ def test_what_is_another_quantity_or_cannot_fail_is_told(table, column, value, n
         rows = judge("00_any", [Estimate("more", (measured,) * 3, note="why")])
         assert rows["verdict"][0] == claims.TOLD and rows["note"][0] == note
         assert f"here: <strong>{measured}</strong>" in words.page(rows)
-    assert judge("00_any", [])["verdict"][0] == claims.NO_COUNTERPART, "nothing is there to tell"
+    assert judge("00_any", [])["verdict"][0] == claims.NO_COUNTERPART, (
+        "nothing is there to tell"
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,9 +133,15 @@ def test_what_is_another_quantity_or_cannot_fail_is_told(table, column, value, n
         ((0.4, 0.3, 0.5), (0.9, 0.6, 1.0), claims.DIFFERS),
     ],
 )
-def test_what_a_network_that_cannot_know_does_as_well_is_not_counted(table, ours, theirs, verdict):
-    rows = judge("00_any", [Estimate("more", ours)], reference=[Estimate("more", theirs)])
-    assert rows["verdict"][0] == verdict and rows["reference"][0] == claims.interval(*theirs)
+def test_what_a_network_that_cannot_know_does_as_well_is_not_counted(
+    table, ours, theirs, verdict
+):
+    rows = judge(
+        "00_any", [Estimate("more", ours)], reference=[Estimate("more", theirs)]
+    )
+    assert rows["verdict"][0] == verdict and rows["reference"][0] == claims.interval(
+        *theirs
+    )
     who = [Estimate("less", (1, 0.5, 1.5), {"who": w}) for w in ("Ann", "Bob")]
     two = judge("00_any", who, reference=who[:1])["verdict"].tolist()
     assert two[1:3] == [claims.BLIND, claims.HOLDS], "a claim about somebody else"
@@ -130,7 +174,10 @@ def test_the_form_of_findings_has_no_code_names_and_no_numbers_that_are_none(tab
     assert "in the paper: 12 of 20</div>" in page and "7 of 8 seeds" in page
     assert "measured: points, the least of &lt;all&gt;" in page.split("<details>")[1]
     assert page.index("as in the paper") < page.index("More is better")
-    assert not {"nan", "None", "NaN"} & {*re.findall(r"\w+", page)} and "<table" not in page
+    assert (
+        not {"nan", "None", "NaN"} & {*re.findall(r"\w+", page)}
+        and "<table" not in page
+    )
     line = "as in the paper: More is better: 0.75 [0.62, 0.88] points; the paper: 12 of 20; 7 of 8"
     assert words.text(rows).replace("\xa0", " ").splitlines()[0] == f"{line} seeds."
     assert {*words.LOOKS} == {*claims.VERDICTS}
@@ -146,12 +193,23 @@ def test_a_verdict_is_counted_among_the_recorded_seeds(table, tmp_path, monkeypa
         )
         for seed, verdict in enumerate(verdicts)
     ]
-    text = "\n".join(["lesson,id,of,seed,verdict,made_by", *rows, "01_b,same,,9,undecided,x"])
+    text = "\n".join(
+        ["lesson,id,of,seed,verdict,made_by", *rows, "01_b,same,,9,undecided,x"]
+    )
     (tmp_path / "seeds.csv").write_text(text)
     monkeypatch.setattr(recorded, "SEEDS", tmp_path / "seeds.csv")
     two = [Estimate("less", (1, 0.5, 1.5), {"who": w}) for w in ("Ann", "Bob")]
-    made = judge("00_any", [Estimate("more", (0.6, 0.55, 0.7)), *two, Estimate("same", (9, 9, 9))])
-    assert claims.in_seeds(made, "00_any") == ["2 of 3 seeds", "3 of 3 seeds", "", "", ""]
+    made = judge(
+        "00_any",
+        [Estimate("more", (0.6, 0.55, 0.7)), *two, Estimate("same", (9, 9, 9))],
+    )
+    assert claims.in_seeds(made, "00_any") == [
+        "2 of 3 seeds",
+        "3 of 3 seeds",
+        "",
+        "",
+        "",
+    ]
     assert claims.in_seeds(made, "02_c") == [""] * 5
 
 
@@ -166,8 +224,12 @@ def test_a_claim_that_is_a_row_is_read_from_its_table(table, tmp_path, monkeypat
     (tmp_path / "rows.csv").write_text("\n".join(rows))
     monkeypatch.setattr(claims, "ROWS", tmp_path / "rows.csv")
     people = pd.DataFrame({"who": ["Ann", "Bob", "Cy"], "size": [1, 2, 3]})
-    people = people.assign(gap=[1.0, 3.0, 2.0], gap_low=0.5, high=4.0, p_holm=[0.1, 0.2, 0.3])
-    judged = judge("00_any", [Estimate("same", (9, 9, 9))], {"shown": people, "more": people})
+    people = people.assign(
+        gap=[1.0, 3.0, 2.0], gap_low=0.5, high=4.0, p_holm=[0.1, 0.2, 0.3]
+    )
+    judged = judge(
+        "00_any", [Estimate("same", (9, 9, 9))], {"shown": people, "more": people}
+    )
     assert judged["id"].tolist() == ["more", *["less"] * 3, "same", "people"]
     ends = judged[["measured", "low", "high", "p"]].to_numpy().tolist()
     assert ends[:3] == [[2, 0.5, 4, 0.3], [1, 0.5, 4, 0.1], [3, 0.5, 4, 0.2]]
@@ -176,14 +238,20 @@ def test_a_claim_that_is_a_row_is_read_from_its_table(table, tmp_path, monkeypat
 
 def test_rows_are_of_claims_and_of_tables_that_their_notebooks_show():
     for row in pd.read_csv(claims.ROWS).itertuples():
-        [path] = store.root().glob(f"notebooks/{claims.read().loc[row.id, 'notebook']}_*.ipynb")
-        assert re.search(rf'run\.table\([^#]*\\"{row.table}[^#]*\\"\)', path.read_text()), row
+        [path] = store.root().glob(
+            f"notebooks/{claims.read().loc[row.id, 'notebook']}_*.ipynb"
+        )
+        assert re.search(
+            rf'run\.table\([^#]*\\"{row.table}[^#]*\\"\)', path.read_text()
+        ), row
 
 
 def test_many_claims_without_a_counterpart_for_one_reason_share_a_line():
     judged = judge("03_any", [])
     rows = words.folded(judged)
-    assert len(judged) == 13 and len(rows) == 3, "without contexts, other classes, not drawn"
+    assert len(judged) == 13 and len(rows) == 3, (
+        "without contexts, other classes, not drawn"
+    )
     assert rows[1]["claim"].startswith("11 claims of the paper, such as: By flips")
 
 
@@ -202,13 +270,22 @@ def test_every_claim_of_the_table_can_be_judged():
     assert (table["bound"].notna() == measured).all() and table["same"].isin(
         ["yes", "no", ""]
     ).all()
-    assert (table.loc[~measured, "otherwise"] != "").all(), "a claim nobody can measure says why"
+    assert (table.loc[~measured, "otherwise"] != "").all(), (
+        "a claim nobody can measure says why"
+    )
     known = {"", "printed", "labels", "visual-contexts", "focus"}
-    assert set(table["own_data"]) <= known and not table.query("by == 'suite'")["own_data"].any()
-    assert (table["claim"] != "").all() and (table.loc[measured, "quantity"] != "").all()
+    assert (
+        set(table["own_data"]) <= known
+        and not table.query("by == 'suite'")["own_data"].any()
+    )
+    assert (table["claim"] != "").all() and (
+        table.loc[measured, "quantity"] != ""
+    ).all()
 
 
-@pytest.mark.parametrize("table", sorted((store.root() / "data/exhibits").glob("*.csv")))
+@pytest.mark.parametrize(
+    "table", sorted((store.root() / "data/exhibits").glob("*.csv"))
+)
 def test_every_exhibit_names_the_cell_that_computes_ours(table):
     """And each that the lesson lists is there."""
     rows = pd.read_csv(table, keep_default_na=False)
@@ -219,25 +296,41 @@ def test_every_exhibit_names_the_cell_that_computes_ours(table):
         assert set(cells) <= {cell["id"] for cell in notebook["cells"]}, name
     listed = store.root() / f"data/paper/{table.stem}_counterparts.csv"
     wanted = set(pd.read_csv(listed)["exhibit"]) if listed.is_file() else set()
-    assert {of for of in wanted if not rows["exhibit"].str.contains(rf"{of}\b").any()} == set()
+    assert {
+        of for of in wanted if not rows["exhibit"].str.contains(rf"{of}\b").any()
+    } == set()
 
 
-def test_a_stored_lesson_that_judges_as_recorded_confirms_its_seeds(tmp_path, monkeypatch):
+def test_a_stored_lesson_that_judges_as_recorded_confirms_its_seeds(
+    tmp_path, monkeypatch
+):
     name, path = "01_datasets", tmp_path / "seeds.csv"
     stored = notebooks.findings([store.root() / f"notebooks/{name}.ipynb"])
     rows = pd.DataFrame({"lesson": name, "id": stored["id"], "of": stored["of"]})
-    both = [rows.assign(seed=n, verdict=stored["verdict"], made_by="old") for n in (0, 1)]
+    both = [
+        rows.assign(seed=n, verdict=stored["verdict"], made_by="old") for n in (0, 1)
+    ]
     table = pd.concat(both, ignore_index=True)
     monkeypatch.setattr(seeds, "SEEDS", path)
-    table.assign(verdict=table["verdict"].mask(table.index == 0, "other")).to_csv(path, index=False)
+    table.assign(verdict=table["verdict"].mask(table.index == 0, "other")).to_csv(
+        path, index=False
+    )
     assert seeds.confirm([name], 0) == [] and set(seeds.read()["made_by"]) == {"old"}
     table.to_csv(path, index=False)
     assert seeds.missing([name], 1) == [name] == seeds.confirm([name], 0)
-    assert seeds.missing([name], 1) == [] and seeds.read()["verdict"].equals(table["verdict"])
+    assert seeds.missing([name], 1) == [] and seeds.read()["verdict"].equals(
+        table["verdict"]
+    )
 
 
 def judged(verdict, seeds, **more):
-    row = {"id": "sky", "of": "", "claim": "Sky is strong", "verdict": verdict, "seeds": seeds}
+    row = {
+        "id": "sky",
+        "of": "",
+        "claim": "Sky is strong",
+        "verdict": verdict,
+        "seeds": seeds,
+    }
     return pd.DataFrame([row | {"measured": 0.5, "low": 0.25, "high": 0.75} | more])
 
 
@@ -245,8 +338,18 @@ def judged(verdict, seeds, **more):
     ("verdict", "seeds", "shown", "said"),
     [
         (claims.HOLDS, "3 of 8 seeds", claims.UNDECIDED, "holds in 3 of 8 seeds"),
-        (claims.AGREES, "1 of 8 seeds", claims.UNDECIDED, "as in the paper in 1 of 8 seeds"),
-        (claims.FAILS, "2 of 8 seeds", claims.UNDECIDED, "does not hold in 2 of 8 seeds"),
+        (
+            claims.AGREES,
+            "1 of 8 seeds",
+            claims.UNDECIDED,
+            "as in the paper in 1 of 8 seeds",
+        ),
+        (
+            claims.FAILS,
+            "2 of 8 seeds",
+            claims.UNDECIDED,
+            "does not hold in 2 of 8 seeds",
+        ),
         (claims.HOLDS, "4 of 8 seeds", claims.HOLDS, "4 of 8 seeds"),
         (claims.UNDECIDED, "1 of 8 seeds", claims.UNDECIDED, "1 of 8 seeds"),
         (claims.HOLDS, "", claims.HOLDS, ""),

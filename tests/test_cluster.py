@@ -44,7 +44,14 @@ def sweep(folder: Path, *how: str, **environment: str) -> subprocess.Popen:
     """The small sweep, begun with a store of its own, so that every number is computed."""
     config = store.write_text(folder / "small.yml", SMALL)
     own = {"PATH": HERE, "SUITE_OUTPUTS": str(folder / "outputs")}
-    command = [sys.executable, "-m", "snakemake", "-s", "sweeps/context_bias.smk", "--nolock"]
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "-s",
+        "sweeps/context_bias.smk",
+        "--nolock",
+    ]
     return subprocess.Popen(
         [*command, "--configfile", str(config), *how],
         cwd=store.root(), env=os.environ | own | environment, text=True,
@@ -82,7 +89,9 @@ def test_a_sweep_runs_and_a_second_time_has_nothing_to_do(twice):
 
 
 @pytest.mark.slow
-def test_a_killed_job_is_submitted_again_by_the_generic_plugin(tmp_path, of_one_machine):
+def test_a_killed_job_is_submitted_again_by_the_generic_plugin(
+    tmp_path, of_one_machine
+):
     place = tmp_path / "jobs"
     place.mkdir()
     for name, code in {"submit": SUBMIT, "status": STATUS}.items():
@@ -92,10 +101,14 @@ def test_a_killed_job_is_submitted_again_by_the_generic_plugin(tmp_path, of_one_
         for name in ("submit", "status")
     ]
     how = ["--executor", "cluster-generic", *does, "--jobs", "2", "--retries", "1"]
-    made = table(tmp_path, sweep(tmp_path, *how, "--seconds-between-status-checks", "1"))
+    made = table(
+        tmp_path, sweep(tmp_path, *how, "--seconds-between-status-checks", "1")
+    )
     assert made == of_one_machine
     codes = [int(path.read_text()) for path in place.glob("*.rc")]
-    assert sorted(codes) == [0, 0, 137], "the world, the table, and the one that was killed"
+    assert sorted(codes) == [0, 0, 137], (
+        "the world, the table, and the one that was killed"
+    )
 
 
 CONFIG = """ClusterName=one
@@ -128,7 +141,9 @@ LACKS = [name for name in NEEDS if not shutil.which(name, path="/usr/sbin:" + HE
 def slurm(tmp_path_factory):
     """A Slurm of this machine alone; the environment in which its commands find it."""
     if LACKS or os.getuid():
-        pytest.skip("no Slurm here: Debian's packages slurm-wlm and munge, started by root")
+        pytest.skip(
+            "no Slurm here: Debian's packages slurm-wlm and munge, started by root"
+        )
     place = tmp_path_factory.mktemp("slurm")
     for folder in (place, *place.parents[:2]):
         folder.chmod(0o755)
@@ -150,12 +165,16 @@ def slurm(tmp_path_factory):
     tell = {"check": True, "env": {**os.environ, **environment}}
     munge = [f"--{name}-file={place}/munge/{name}" for name in ("pid", "log", "seed")]
     socket_of = f"--socket={place}/munge/socket"
-    subprocess.run(["munged", "--force", f"--key-file={key}", socket_of, *munge], **tell)
+    subprocess.run(
+        ["munged", "--force", f"--key-file={key}", socket_of, *munge], **tell
+    )
     try:
         for daemon in ("slurmctld", "slurmd"):
             subprocess.run([daemon], **tell)
         for _ in range(60):
-            state = subprocess.run(["sinfo", "-h", "-o", "%T"], capture_output=True, **tell)
+            state = subprocess.run(
+                ["sinfo", "-h", "-o", "%T"], capture_output=True, **tell
+            )
             if b"idle" in state.stdout:
                 break
             time.sleep(0.5)
@@ -167,15 +186,25 @@ def slurm(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_a_killed_job_is_submitted_again_on_a_real_slurm(tmp_path, of_one_machine, slurm):
+def test_a_killed_job_is_submitted_again_on_a_real_slurm(
+    tmp_path, of_one_machine, slurm
+):
     how = "--executor slurm --jobs 2 --retries 1 --slurm-no-account --slurm-status-command squeue"
-    how += " --slurm-init-seconds-before-status-checks 5 --seconds-between-status-checks 2"
-    how += " --default-resources slurm_partition=main mem_mb=900 runtime=30"  # no accounts
-    began = sweep(tmp_path, *how.split(), "--slurm-logdir", str(tmp_path / "logs"), **slurm)
+    how += (
+        " --slurm-init-seconds-before-status-checks 5 --seconds-between-status-checks 2"
+    )
+    how += (
+        " --default-resources slurm_partition=main mem_mb=900 runtime=30"  # no accounts
+    )
+    began = sweep(
+        tmp_path, *how.split(), "--slurm-logdir", str(tmp_path / "logs"), **slurm
+    )
     tell = {"env": {**os.environ, **slurm}, "capture_output": True, "text": True}
     killed = ""
     while not killed and began.poll() is None:
-        running = subprocess.run(["squeue", "-h", "-t", "R", "-o", "%i"], **tell).stdout.split()
+        running = subprocess.run(
+            ["squeue", "-h", "-t", "R", "-o", "%i"], **tell
+        ).stdout.split()
         if running:
             killed = running[0]
             subprocess.run(["scancel", "--signal=KILL", "--full", killed], **tell)
@@ -188,5 +217,7 @@ def test_a_killed_job_is_submitted_again_on_a_real_slurm(tmp_path, of_one_machin
 
 def test_make_names_the_executor():
     command = ["make", "-o", ".venv/ready", "-n", "sweep", "EXECUTOR=slurm", "JOBS=20"]
-    told = subprocess.run(command, capture_output=True, text=True, cwd=store.root()).stdout
+    told = subprocess.run(
+        command, capture_output=True, text=True, cwd=store.root()
+    ).stdout
     assert "--executor slurm --jobs 20 --retries 2" in told and "--cores" not in told

@@ -25,12 +25,24 @@ def tested(tmp_path):
     def run(own, *options):
         outputs = [nbformat.v4.new_output("stream", text="2\n")]
         cells = [
-            nbformat.v4.new_code_cell(one, outputs=outputs, execution_count=1) for one in CELLS
+            nbformat.v4.new_code_cell(one, outputs=outputs, execution_count=1)
+            for one in CELLS
         ]
-        nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "notebook.ipynb")
+        nbformat.write(
+            nbformat.v4.new_notebook(cells=cells), tmp_path / "notebook.ipynb"
+        )
         code = "import helpers\n" + MACHINE.format(own=own, why="It has no AVX2.")
         (tmp_path / "pretended.py").write_text(code)
-        command = [sys.executable, "-m", "pytest", "-p", "pretended", "-p", "conftest", "--nbval"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "pretended",
+            "-p",
+            "conftest",
+            "--nbval",
+        ]
         result = subprocess.run(
             [*command, *options, "notebook.ipynb"],
             cwd=tmp_path,
@@ -52,7 +64,9 @@ def test_strict_where_the_numbers_are_the_suites_own(tested):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("-n", "1")])
-def test_lenient_elsewhere_where_a_cell_may_not_fail_and_the_first_line_says_why(tested, options):
+def test_lenient_elsewhere_where_a_cell_may_not_fail_and_the_first_line_says_why(
+    tested, options
+):
     first, output = tested(False, *options)
     assert first.endswith("It has no AVX2.") and output.count("leniently") == 1
     assert "1 failed, 2 passed" in output, output

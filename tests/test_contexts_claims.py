@@ -10,8 +10,16 @@ from test_cross_evaluation import predicted
 
 from helpers.contexts import claims, effects, mosaics
 from helpers.data import Collection
-from helpers.suite.claims import AGREES, BLIND, FAILS, HOLDS, NO_COUNTERPART, UNDECIDED, judge
-from helpers.worlds import pictures
+from helpers.suite.claims import (
+    AGREES,
+    BLIND,
+    FAILS,
+    HOLDS,
+    NO_COUNTERPART,
+    UNDECIDED,
+    judge,
+)
+from synthetic import pictures
 
 HYDRANT, CS = "fire hydrant", ("plane", "bench", "mug")
 
@@ -28,7 +36,9 @@ def accuracies_like_the_paper():
     rng = np.random.default_rng(0)
     return predicted(
         {
-            (model, test_set): np.array([rng.permutation(100) < round(100 * v) for _ in range(3)])
+            (model, test_set): np.array(
+                [rng.permutation(100) < round(100 * v) for _ in range(3)]
+            )
             for model, accuracies in values.items()
             for test_set, v in zip(("C", "NC", "WB"), accuracies, strict=True)
         }
@@ -86,7 +96,8 @@ def test_on_the_papers_own_paste_counts_its_claims_agree(collection):
     )
     logits = {
         row.context_class: named(
-            np.tile(np.arange(25) < row.predicted, (2, 1)), names.index(row.context_class)
+            np.tile(np.arange(25) < row.predicted, (2, 1)),
+            names.index(row.context_class),
         )
         for row in claims.printed("paste").query("pasted == 'nothing'").itertuples()
     }
@@ -94,14 +105,18 @@ def test_on_the_papers_own_paste_counts_its_claims_agree(collection):
     beside = papers_images(collection, pairs["mosaic_share"].dropna(), "flip_share")
     counts = claims.paste_counts(logits, pasted, collection)
     judged = verdicts(
-        "04", claims.of_pasting(logits, beside, pasted, collection), **{"paste-counts": counts}
+        "04",
+        claims.of_pasting(logits, beside, pasted, collection),
+        **{"paste-counts": counts},
     )
     papers = judged[judged.index.str.startswith("contexts/")]
     assert (papers == AGREES).all() and len(papers) == 10, papers
     blind = claims.of_pasting(logits, beside, pasted, collection)
     tables = {"paste-counts": counts, "paste-counts-reference": counts}
     same = judge("04", blind, tables, reference=blind).set_index("id")["verdict"]
-    assert (same[papers.index] == BLIND).all(), "a reference that does the same takes all away"
+    assert (same[papers.index] == BLIND).all(), (
+        "a reference that does the same takes all away"
+    )
 
 
 def test_of_other_classes_each_context_alone_has_a_verdict(collection):
@@ -114,12 +129,16 @@ def test_of_other_classes_each_context_alone_has_a_verdict(collection):
     for logits, most, more in ((own, "1111", "1111"), (plane, "0010", "????")):
         table = claims.paste_counts(logits, images, collection)
         estimates = claims.of_pasting(logits, None, images, collection)
-        judged = judge("04", estimates, {"paste-counts": table}).set_index("id")["verdict"]
+        judged = judge("04", estimates, {"paste-counts": table}).set_index("id")[
+            "verdict"
+        ]
         words = {"1": HOLDS, "0": FAILS, "?": UNDECIDED}
         assert [*judged["suite/contexts/alone/most"]] == [words[one] for one in most]
         assert [*judged["suite/contexts/alone/more"]] == [words[one] for one in more]
         assert [*judged["suite/contexts/pasted"]] == [HOLDS] * 12
-        assert (judged[judged.index.str.startswith("contexts/")] == NO_COUNTERPART).all()
+        assert (
+            judged[judged.index.str.startswith("contexts/")] == NO_COUNTERPART
+        ).all()
     alone = claims.of_pasting({"plane": named(always, 2)}, None, None, collection)
     assert not alone, "there is no other context to compare with"
 
@@ -133,19 +152,31 @@ def test_on_the_papers_own_flips_its_claims_agree(collection):
         for training in range(2)
         for image in range(125)
     ]
-    images = pd.DataFrame(rows, columns=[*effects.PAIR, "training", "object", "flip_share"])
-    images = images.merge(table[[*effects.PAIR, "mosaic", "single"]]).astype({"flip_share": float})
+    images = pd.DataFrame(
+        rows, columns=[*effects.PAIR, "training", "object", "flip_share"]
+    )
+    images = images.merge(table[[*effects.PAIR, "mosaic", "single"]]).astype(
+        {"flip_share": float}
+    )
     shake = np.random.default_rng(0).normal(0, 0.1, len(images))
     images["mosaic_distance"] = images["mosaic"] + shake
     images["single_distance"] = images["single"]
     images["drop"] = images["single_distance"] - images["mosaic_distance"]
-    images = images.assign(mosaics=1, flips=images["flip_share"], kept=1 - images["flip_share"])
+    images = images.assign(
+        mosaics=1, flips=images["flip_share"], kept=1 - images["flip_share"]
+    )
     others = set(effects.OF_PAIRS) - set(images)
     images = images.assign(**dict.fromkeys(others, np.nan))
-    pairs = effects.of_pairs(images).merge(table, "left", effects.PAIR, suffixes=("", "_paper"))
+    pairs = effects.of_pairs(images).merge(
+        table, "left", effects.PAIR, suffixes=("", "_paper")
+    )
     judged = verdicts("03", claims.of_mosaics(images, collection), table1=pairs)
-    assert judged.pop("contexts/sky-of-planes") == NO_COUNTERPART  # no number is printed
-    close = judged[judged != AGREES]  # printed counts that lie too near to each other to decide
+    assert (
+        judged.pop("contexts/sky-of-planes") == NO_COUNTERPART
+    )  # no number is printed
+    close = judged[
+        judged != AGREES
+    ]  # printed counts that lie too near to each other to decide
     assert (close == UNDECIDED).all() and len(close) <= 4, close
 
 
@@ -153,7 +184,10 @@ def test_a_share_by_level_is_wilsons_interval():
     """One training: Student's half is t sqrt(p (1 - p) / (n - 1)); these trials give as much."""
     taken = np.arange(25) < 8
     for level in (0.95, 1 - 0.05 / 3):
-        z, t = scipy.stats.norm.ppf((1 + level) / 2), scipy.stats.t.ppf((1 + level) / 2, 24)
+        z, t = (
+            scipy.stats.norm.ppf((1 + level) / 2),
+            scipy.stats.t.ppf((1 + level) / 2, 24),
+        )
         trials = 24 * (z / t) ** 2
         wilson = proportion_confint(trials * 8 / 25, trials, 1 - level, "wilson")
         assert claims.share(taken, level) == pytest.approx((8 / 25, *wilson))
@@ -167,14 +201,21 @@ def test_hydrants_that_move_as_all_others_are_seldom_judged_and_were_often():
     """Truth: no object differs from any other. Two choices, of the least mover and then of the
     context, with a plain interval contradict the claim in about one of ten."""
     rng, wrong, plain = np.random.default_rng(8), 0, 0
-    pairs = [(c, of) for c in pictures.CONTEXT_OF for of in pictures.CONTEXT_OF if c != of]
+    pairs = [
+        (c, of) for c in pictures.CONTEXT_OF for of in pictures.CONTEXT_OF if c != of
+    ]
     for _ in range(300):
-        drops = {pair: rng.normal(rng.normal(0, 0.3, (3, 1)), 1, (3, 20)) for pair in pairs}
+        drops = {
+            pair: rng.normal(rng.normal(0, 0.3, (3, 1)), 1, (3, 20)) for pair in pairs
+        }
         several = claims._hydrants(drops, "plane", "bench", "mug")
         assert len(several) == 6
         value, low, high = claims.largest(several)
         means = {pair: drop.mean() for pair, drop in drops.items()}
-        least = {c: min(m for p, m in means.items() if p[0] == c and p[1] != HYDRANT) for c in CS}
+        least = {
+            c: min(m for p, m in means.items() if p[0] == c and p[1] != HYDRANT)
+            for c in CS
+        }
         assert value == pytest.approx(max(means[c, HYDRANT] - least[c] for c in CS))
         wrong += low > 0 or high < 0
         plain += max(one(0.95) for one in several)[1] > 0
@@ -190,7 +231,10 @@ def test_of_other_classes_each_context_has_a_verdict_by_its_flips(collection):
     images["flip_share"] = images["context_class"].map(always).fillna(half)
     estimates = claims.of_mosaics(images, collection)
     ours = {(one.claim, one.of.get("context")): one for one in estimates}
-    more = {name: ours["suite/contexts/flips/more", name].interval for name in ("sky", "table")}
+    more = {
+        name: ours["suite/contexts/flips/more", name].interval
+        for name in ("sky", "table")
+    }
     assert more["sky"][0] == pytest.approx(1 - (0 + 0.5 + 0.5) / 3, abs=0.02)
     judged = judge("03", ours.values()).set_index(["id", "of"])["verdict"]
     expected = {"sky": HOLDS, "park": FAILS, "road": UNDECIDED, "table": UNDECIDED}

@@ -18,7 +18,11 @@ def predicted(rights):
     parts = []
     for (model, test_set), right in rights.items():
         training, image = np.indices(right.shape).reshape(2, -1)
-        rows = {"model": model, "train_set": model.rpartition("-")[2], "test_set": test_set}
+        rows = {
+            "model": model,
+            "train_set": model.rpartition("-")[2],
+            "test_set": test_set,
+        }
         rows |= {"training": training, "image": image, "right": right.ravel()}
         parts.append(pd.DataFrame(rows | {"class": np.array(CLASSES)[image % 2]}))
     return pd.concat(parts, ignore_index=True)
@@ -27,7 +31,10 @@ def predicted(rights):
 @pytest.fixture
 def table():
     every = np.full(20, True)
-    rights = {("model-C", "C"): np.stack([every, HALF, every]), ("model-C", "WB"): [HALF] * 3}
+    rights = {
+        ("model-C", "C"): np.stack([every, HALF, every]),
+        ("model-C", "WB"): [HALF] * 3,
+    }
     rights |= {("model-WB", "C"): [HALF] * 3, ("model-WB", "WB"): [every] * 3}
     return predicted({bar: np.array(right) for bar, right in rights.items()})
 
@@ -43,7 +50,9 @@ def test_accuracy_is_a_mean_over_trainings_and_images(table):
     assert row["low"] < 0.5 and row["high"] > 0.9  # of three trainings
 
 
-def test_hidden_is_own_minus_the_mean_of_the_others_with_the_whiskers_that_are_handed_over(table):
+def test_hidden_is_own_minus_the_mean_of_the_others_with_the_whiskers_that_are_handed_over(
+    table,
+):
     row = hidden(table, crossed_error).set_index("model").loc["model-C"]
     right = table[table["model"] == "model-C"].groupby("test_set")["right"].mean()
     assert row["drop"] == pytest.approx(right["C"] - right["WB"])

@@ -11,7 +11,8 @@ from torchvision.models.detection import fasterrcnn_resnet50_fpn
 
 from helpers.icon2 import Frames, match
 from helpers.models import detector
-from helpers.worlds import street
+from helpers.synthetic_data import street_detector
+from synthetic import street
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +29,11 @@ def four():
 def learned(four):
     """A detector trained on four frames until it knows them, and the losses of its epochs."""
     _, images, boxes = four
-    network = detector.build(4, (160, 320))
-    losses = detector.train(network, images, boxes, seed=0, epochs=70)
-    return detector.Detector(network, dict(enumerate(street.KINDS, 1)), "learned"), losses
+    network = street_detector.build(4, (160, 320))
+    losses = street_detector.train(network, images, boxes, seed=0, epochs=70)
+    return detector.Detector(
+        network, dict(enumerate(street.KINDS, 1)), "learned"
+    ), losses
 
 
 def test_the_loss_falls_and_four_frames_are_learned(four, learned):
@@ -43,16 +46,18 @@ def test_the_loss_falls_and_four_frames_are_learned(four, learned):
     assert (np.unique(taken) >= 0).sum() >= 0.8 * len(boxes)
 
 
-def test_a_seed_gives_the_same_detector_which_is_found_again(four, tmp_path, monkeypatch):
+def test_a_seed_gives_the_same_detector_which_is_found_again(
+    four, tmp_path, monkeypatch
+):
     _, images, boxes = four
     states = []
     for _ in range(2):
-        network = detector.build(4, (160, 320))
-        detector.train(network, images, boxes, seed=1, epochs=1)
+        network = street_detector.build(4, (160, 320))
+        street_detector.train(network, images, boxes, seed=1, epochs=1)
         states.append(network.state_dict())
     assert all(torch.equal(value, states[1][name]) for name, value in states[0].items())
     made = detector.trained(images, boxes, street.KINDS, seed=2, folder=tmp_path)
-    monkeypatch.setattr(detector, "train", None)
+    monkeypatch.setattr(street_detector, "train", None)
     again = detector.trained(images, boxes, street.KINDS, seed=2, folder=tmp_path)
     assert again.identity == made.identity
     assert detector.detect(again, images).equals(detector.detect(made, images))
@@ -60,10 +65,10 @@ def test_a_seed_gives_the_same_detector_which_is_found_again(four, tmp_path, mon
 
 def test_a_training_that_breaks_down_says_so(four):
     _, images, boxes = four
-    network = detector.build(4, (160, 320))
+    network = street_detector.build(4, (160, 320))
     next(network.parameters()).data[:] = float("nan")
     with pytest.raises((FloatingPointError, AssertionError)):
-        detector.train(network, images, boxes, seed=0, epochs=1)
+        street_detector.train(network, images, boxes, seed=0, epochs=1)
 
 
 @pytest.fixture
@@ -108,14 +113,18 @@ def test_a_run_that_was_killed_goes_on_where_it_was(four, learned, folder, monke
 
 def test_what_is_missing_or_broken_is_named(four, learned, folder):
     names, (ours, _) = four[0]["name"].tolist(), learned
-    _, notes = detector.predict(ours, folder, [*names, "a.jpg", "b.jpg"], ["car", "bus"], folder)
+    _, notes = detector.predict(
+        ours, folder, [*names, "a.jpg", "b.jpg"], ["car", "bus"], folder
+    )
     assert notes == [
         "2 labelled images are missing: a.jpg, b.jpg",
         "the detector does not know, and never finds: bus",
     ]
     with pytest.raises(ValueError, match="None of the 1 labelled images"):
         detector.predict(ours, folder, ["a.jpg"], ["car"], folder)
-    with pytest.raises(ValueError, match="knows none of bus, train; it knows car, pedestrian"):
+    with pytest.raises(
+        ValueError, match="knows none of bus, train; it knows car, pedestrian"
+    ):
         detector.predict(ours, folder, names, ["bus", "train"], folder)
     (folder / names[2]).write_bytes((folder / names[2]).read_bytes()[:300])
     with pytest.raises(ValueError, match=f"image {names[2]} cannot be read"):
@@ -123,7 +132,9 @@ def test_what_is_missing_or_broken_is_named(four, learned, folder):
 
 
 @pytest.mark.slow
-def test_torchvisions_detector_takes_a_file_and_speaks_of_bdd100ks_classes(four, tmp_path):
+def test_torchvisions_detector_takes_a_file_and_speaks_of_bdd100ks_classes(
+    four, tmp_path
+):
     torch.manual_seed(0)
     network = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None)
     predictor = network.roi_heads.box_predictor
@@ -133,6 +144,8 @@ def test_torchvisions_detector_takes_a_file_and_speaks_of_bdd100ks_classes(four,
     theirs = detector.coco(tmp_path / "weights.pth")
     assert set(detector.detect(theirs, four[1][:1])["category"]) <= {"car"}
     assert "traffic sign" not in theirs.classes.values()
-    torch.save(detector.build(4, (160, 320)).state_dict(), tmp_path / "other.pth")
+    torch.save(
+        street_detector.build(4, (160, 320)).state_dict(), tmp_path / "other.pth"
+    )
     with pytest.raises(ValueError, match=r"other\.pth does not fit"):
         detector.coco(tmp_path / "other.pth")

@@ -26,16 +26,21 @@ from helpers.models import detector, experiment, inference
 from helpers.models.recipe import Recipe, recipes
 from helpers.suite import project
 from helpers.suite.parameters import ParameterError, check
+from helpers.synthetic_data import street_detector
 
 QUARTER, EIGHTH = "alexnet-quarter", "resnet10-eighth"
 CLASSES = ("a", "b", "c", "d")
 LOGIT = {name: number for number, name in enumerate(CLASSES)}
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+CORES = (
+    len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+)
 
 
 def noise(number: int, size: int = 64) -> torch.Tensor:
     draw = torch.Generator().manual_seed(number)
-    return torch.randint(0, 256, (number, 3, size, size), dtype=torch.uint8, generator=draw)
+    return torch.randint(
+        0, 256, (number, 3, size, size), dtype=torch.uint8, generator=draw
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +68,9 @@ def without_cuda(monkeypatch):
 @pytest.fixture
 def images() -> ImageSet:
     table = pd.DataFrame({"class": np.repeat(CLASSES, 4), "split": "test"})
-    return ImageSet("C", noise(16), torch.arange(4).repeat_interleave(4), CLASSES, table)
+    return ImageSet(
+        "C", noise(16), torch.arange(4).repeat_interleave(4), CLASSES, table
+    )
 
 
 def example(name: str = EIGHTH) -> models.Classifier:
@@ -104,20 +111,31 @@ def test_a_device_that_is_not_there_is_refused(name, words, without_cuda, monkey
         models.device(name)
 
 
-def test_a_parameter_device_that_is_not_there_is_refused_before_anything_runs(without_cuda):
+def test_a_parameter_device_that_is_not_there_is_refused_before_anything_runs(
+    without_cuda,
+):
     namespace = {"__annotations__": {"device": str}, "device": "cuda"}
-    with pytest.raises(ParameterError, match="parameter 'device': device='cuda' asks for"):
+    with pytest.raises(
+        ParameterError, match="parameter 'device': device='cuda' asks for"
+    ):
         check(namespace)
 
 
 def test_the_parameter_device_reaches_the_recipes_of_all_models():
-    values = {"model": [QUARTER, EIGHTH], "trainings": 3, "device": "cpu", "methods": None}
+    values = {
+        "model": [QUARTER, EIGHTH],
+        "trainings": 3,
+        "device": "cpu",
+        "methods": None,
+    }
     settings = check({"__annotations__": dict.fromkeys(values, object), **values})
     assert [one.device for one in settings.models] == ["cpu", "cpu"]
 
 
 def test_a_device_among_the_keys_of_a_model_is_refused():
-    with pytest.raises(ValueError, match="write `device: cuda` beside `model`, not in it"):
+    with pytest.raises(
+        ValueError, match="write `device: cuda` beside `model`, not in it"
+    ):
         recipes({"architecture": QUARTER, "device": "cuda"})
 
 
@@ -129,7 +147,9 @@ def test_models_of_own_images_get_the_gpu_and_all_threads(
 ):
     given = {}
     monkeypatch.setenv(inference.THREADS, "5")
-    monkeypatch.setattr(models, "trainings", lambda *_, **settings: given.update(settings) or [])
+    monkeypatch.setattr(
+        models, "trainings", lambda *_, **settings: given.update(settings) or []
+    )
     experiment.model("model-C", Collection(source, CLASSES, {"C": images}), Recipe(), 0)
     assert (given["device"].type, given["threads"]) == (device, threads)
 
@@ -153,9 +173,15 @@ def test_other_images_take_the_share_that_a_workflow_gives(monkeypatch):
 
 
 @pytest.mark.parametrize(("folder", "threads"), [(False, 1), (True, 3)])
-def test_a_notebook_starts_with_the_threads_of_its_images(folder, threads, tmp_path, monkeypatch):
+def test_a_notebook_starts_with_the_threads_of_its_images(
+    folder, threads, tmp_path, monkeypatch
+):
     monkeypatch.setenv(inference.THREADS, "3")
-    values = {"images": {"folder": str(tmp_path)} if folder else "world", "seed": 0, "output": "x"}
+    values = {
+        "images": {"folder": str(tmp_path)} if folder else "world",
+        "seed": 0,
+        "output": "x",
+    }
     settings = check({"__annotations__": dict.fromkeys(values, object), **values})
     project.start("00_template", settings)
     assert torch.get_num_threads() == threads
@@ -213,7 +239,9 @@ def test_logits_come_back_to_the_cpu():
     here, pictures = example(), noise(5)
     with pretended_device():
         logits = models.logits(moved(here), pictures)
-    assert type(logits) is torch.Tensor and torch.equal(logits, models.logits(here, pictures))
+    assert type(logits) is torch.Tensor and torch.equal(
+        logits, models.logits(here, pictures)
+    )
 
 
 @pytest.mark.parametrize("tune", ["all", "last"])
@@ -228,7 +256,9 @@ def test_a_network_is_trained_on_its_device_and_stays_there(tune, unfused):
         assert equal(on_cpu(there), here.state_dict())
 
 
-def test_stored_networks_come_to_the_device_and_those_of_two_devices_are_two(unfused, tmp_path):
+def test_stored_networks_come_to_the_device_and_those_of_two_devices_are_two(
+    unfused, tmp_path
+):
     data = noise(8), torch.arange(8) % 4, noise(4), torch.arange(4)
     drawn = Drawn({"of": "the test"}, lambda: data)
     settings = {"seed": 0, "epochs": 1, "folder": tmp_path / "stored"}
@@ -260,7 +290,10 @@ def test_every_method_explains_on_the_networks_device(method, name):
 
 
 def test_focus_and_its_controls_are_rated_on_the_networks_device(images):
-    table, methods = focus.design(images.table, CLASSES, per_class=1), ["gradcam", "lime"]
+    table, methods = (
+        focus.design(images.table, CLASSES, per_class=1),
+        ["gradcam", "lime"],
+    )
 
     def rated(network) -> list:
         model = Model(Recipe(EIGHTH), "C", [network], LOGIT)
@@ -273,7 +306,9 @@ def test_focus_and_its_controls_are_rated_on_the_networks_device(images):
     here = example()
     with pretended_device():
         there = rated(moved(here))
-    np.testing.assert_allclose(np.concatenate(there), np.concatenate(rated(here)), rtol=1e-4)
+    np.testing.assert_allclose(
+        np.concatenate(there), np.concatenate(rated(here)), rtol=1e-4
+    )
 
 
 def test_an_audit_reads_a_network_on_its_device():
@@ -287,7 +322,9 @@ def test_an_audit_reads_a_network_on_its_device():
         passed = retraining.passes(network, pictures, "photographs")
         part = retraining.own_part(audited, begun, pictures, passed["answers"], 1)
         seen = retraining.passes(network, pictures, "photographs", part)
-        shares = gate.causes(audited, pictures, y, [[0], [1], [2], [3]], passed["answers"])
+        shares = gate.causes(
+            audited, pictures, y, [[0], [1], [2], [3]], passed["answers"]
+        )
         linear = retraining.is_linear(network, passed)
         return passed["features"], seen["answers"], shares, linear, part.first
 
@@ -300,14 +337,23 @@ def test_an_audit_reads_a_network_on_its_device():
 
 
 def test_a_detector_is_trained_and_finds_boxes_on_its_device(unfused):
-    boxes = {"image": range(4), "category": 0, "x1": 20.0, "y1": 30.0, "x2": 90.0, "y2": 99.0}
+    boxes = {
+        "image": range(4),
+        "category": 0,
+        "x1": 20.0,
+        "y1": 30.0,
+        "x2": 90.0,
+        "y2": 99.0,
+    }
     pictures, boxes = noise(4, 160), pd.DataFrame(boxes)
-    here = detector.build(1, (160, 160))
-    losses = detector.train(here, pictures, boxes, seed=0, epochs=1)
+    here = street_detector.build(1, (160, 160))
+    losses = street_detector.train(here, pictures, boxes, seed=0, epochs=1)
     found = detector.detect(detector.Detector(here, {1: "car"}, ""), pictures)
     with pretended_device():
-        there = moved(detector.build(1, (160, 160)))
-        assert detector.train(there, pictures, boxes, seed=0, epochs=1) == pytest.approx(losses)
+        there = moved(street_detector.build(1, (160, 160)))
+        assert street_detector.train(
+            there, pictures, boxes, seed=0, epochs=1
+        ) == pytest.approx(losses)
         again = detector.detect(detector.Detector(there, {1: "car"}, ""), pictures)
     pd.testing.assert_frame_equal(again, found)
 
@@ -327,17 +373,26 @@ def faked(network: nn.Module) -> nn.Module:
             for name, tensor in tensors.items():
                 if tensor is not None:
                     fake = torch.empty(tensor.shape, dtype=tensor.dtype, device="cuda")
-                    tensors[name] = nn.Parameter(fake) if tensors is module._parameters else fake
+                    tensors[name] = (
+                        nn.Parameter(fake) if tensors is module._parameters else fake
+                    )
     return network
 
 
 def test_logits_and_focus_mix_no_devices_under_cuda(monkeypatch):
-    for module in ("inference", "networks"):  # reads numbers, which fake tensors have not
-        monkeypatch.setattr(f"helpers.models.{module}.refuse_other_ranges", lambda *_, **__: None)
+    for module in (
+        "inference",
+        "networks",
+    ):  # reads numbers, which fake tensors have not
+        monkeypatch.setattr(
+            f"helpers.models.{module}.refuse_other_ranges", lambda *_, **__: None
+        )
     network = example()
     with FakeTensorMode():
         faked(network)
-        logits = models.logits(network, torch.zeros(70, 3, 64, 64, dtype=torch.uint8), finite=False)
+        logits = models.logits(
+            network, torch.zeros(70, 3, 64, 64, dtype=torch.uint8), finite=False
+        )
         assert logits.device.type == "cpu" and logits.shape == (70, 4)
         maps = torch.rand(3, 64, 64, device="cuda")
         cells = torch.ones(3, 2, 2, dtype=torch.bool, device="cuda")
@@ -365,7 +420,9 @@ class Small(nn.Module):
 
 def test_a_batch_is_halved_until_it_fits_into_the_memory():
     pictures, small = noise(70, 8), Small(most=20)
-    assert torch.equal(models.logits(small, pictures), models.logits(Small(most=99), pictures))
+    assert torch.equal(
+        models.logits(small, pictures), models.logits(Small(most=99), pictures)
+    )
     assert small.sizes == [64, 32, 16, 16, 32, 16, 16, 6]
 
 
@@ -433,8 +490,17 @@ def test_cuda_rates_focus_as_the_cpu_does(cuda, images):
 
 
 def test_cuda_finds_boxes_and_trains_a_detector(cuda):
-    boxes = {"image": range(4), "category": 0, "x1": 20.0, "y1": 30.0, "x2": 90.0, "y2": 99.0}
-    network = detector.build(1, (160, 160)).to(cuda)
-    losses = detector.train(network, noise(4, 160), pd.DataFrame(boxes), seed=0, epochs=2)
+    boxes = {
+        "image": range(4),
+        "category": 0,
+        "x1": 20.0,
+        "y1": 30.0,
+        "x2": 90.0,
+        "y2": 99.0,
+    }
+    network = street_detector.build(1, (160, 160)).to(cuda)
+    losses = street_detector.train(
+        network, noise(4, 160), pd.DataFrame(boxes), seed=0, epochs=2
+    )
     found = detector.detect(detector.Detector(network, {1: "car"}, ""), noise(4, 160))
     assert np.isfinite(losses).all() and {*found["category"]} <= {"car"}

@@ -67,7 +67,9 @@ def lesson(tmp_path):
         "not run",
     ],
 )
-def test_edited_names_the_methods_whose_last_code_is_not_the_stored_one(lesson, executed, names):
+def test_edited_names_the_methods_whose_last_code_is_not_the_stored_one(
+    lesson, executed, names
+):
     assert edits.edited(lesson, executed) == names
 
 
@@ -87,11 +89,17 @@ async def load(): ...
         ("%time\n" + OWN, "%%time\n" + OWN.replace("score}", "max}"), ["own"]),
         (METHOD, "%%time\n" + METHOD.replace("2 * x", "3 * x"), ["score"]),
         (METHOD, "%matplotlib inline\n" + METHOD.replace("2 * x", "3 * x"), ["score"]),
-        ("#| export room.module\nasync def load(): ...", "async def load(): pass", ["load"]),
+        (
+            "#| export room.module\nasync def load(): ...",
+            "async def load(): pass",
+            ["load"],
+        ),
         ("own = (  # the method", "own = 1", []),
     ],
 )
-def test_edited_reads_cells_with_magics_annotations_and_async(tmp_path, stored, executed, names):
+def test_edited_reads_cells_with_magics_annotations_and_async(
+    tmp_path, stored, executed, names
+):
     path = tmp_path / "09_any.ipynb"
     cell = nbformat.v4.new_code_cell(stored)
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
@@ -117,7 +125,9 @@ def shown(monkeypatch, tmp_path):
     """What `findings` displays, as rows."""
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
     kept = []
-    monkeypatch.setattr(project, "display", lambda _, raw, metadata: kept.append(metadata))
+    monkeypatch.setattr(
+        project, "display", lambda _, raw, metadata: kept.append(metadata)
+    )
     return lambda: {row["id"]: row for row in kept[-1]["findings"]}
 
 
@@ -126,14 +136,18 @@ def test_findings_count_the_recorded_seeds_of_a_stored_method(shown, tmp_path):
     assert shown()["suite/blocks/sixty"]["seeds"] == "8 of 8 seeds"
 
 
-def test_findings_of_an_edited_method_say_nothing_of_seeds(shown, tmp_path, monkeypatch, capsys):
+def test_findings_of_an_edited_method_say_nothing_of_seeds(
+    shown, tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr(edits, "in_kernel", lambda notebook: ["minp"])
     begun(tmp_path).findings(SIXTY)
     assert {row["seeds"] for row in shown().values()} == {""}
     assert "You changed the method minp: the sentences below" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("changed", "told"), [(("draws",), ""), (("seed",), "8 of 8 seeds")])
+@pytest.mark.parametrize(
+    ("changed", "told"), [(("draws",), ""), (("seed",), "8 of 8 seeds")]
+)
 def test_findings_of_a_changed_parameter_say_nothing_of_seeds_but_of_another_seed(
     shown, tmp_path, changed, told
 ):
@@ -148,11 +162,17 @@ def test_findings_of_a_changed_parameter_say_nothing_of_seeds_but_of_another_see
         (0.611, 0.6111, "Focus is 0.611 here and 0.6111 there"),
         (float("nan"), 0.5, "Focus is nan here and 0.50 there"),
         (np.array([1.0, 2.0]), [1.0, 2.5], "Focus differs by up to 0.5"),
-        (torch.ones(2, 3), torch.ones(3), "Focus has the shape (2, 3) here and (3,) there"),
+        (
+            torch.ones(2, 3),
+            torch.ones(3),
+            "Focus has the shape (2, 3) here and (3,) there",
+        ),
         ("bench", "plane", "Focus is bench here and plane there"),
     ],
 )
-def test_compare_prints_how_a_result_differs_from_the_packages(own, package, difference, capsys):
+def test_compare_prints_how_a_result_differs_from_the_packages(
+    own, package, difference, capsys
+):
     exercises.compare("Focus", own, package)
     said = f"Your version differs from the package: {difference}.\n"
     assert capsys.readouterr().out == said
@@ -190,7 +210,9 @@ def network():
     return Model(Recipe("alexnet-quarter"), "C", [built], places), images, table
 
 
-def test_ratings_follow_an_edited_method_and_an_edited_score(network, tmp_path, monkeypatch):
+def test_ratings_follow_an_edited_method_and_an_edited_score(
+    network, tmp_path, monkeypatch
+):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
     model, images, table = network
     rate = partial(rating.rate, model, images, table, "gradcam", effort="quick")
@@ -199,7 +221,9 @@ def test_ratings_follow_an_edited_method_and_an_edited_score(network, tmp_path, 
     assert not rate(formulas={"gradcam": lower})["focus"].equals(stored)
     halved = rate(focus_of=partial(half, of=equation.focus_of))["focus"]
     np.testing.assert_allclose(halved, stored / 2)
-    assert rate()["focus"].equals(stored), "what was stored under an edit is not taken for it"
+    assert rate()["focus"].equals(stored), (
+        "what was stored under an edit is not taken for it"
+    )
 
 
 def test_painting_over_follows_an_edited_fill(network):
@@ -212,7 +236,9 @@ def test_painting_over_follows_an_edited_fill(network):
 
     painted = feature.paint_over(images.images, masks, black)
     assert (painted[0][:, 20:30, 20:30] == 0).all()
-    assert not torch.equal(painted, feature.paint_over(images.images, masks, painting.fill))
+    assert not torch.equal(
+        painted, feature.paint_over(images.images, masks, painting.fill)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +261,11 @@ def test_an_edited_average_precision_is_computed_cell_by_cell(street):
     own = icon2.Formulas(average_precision=retold)
     assert own.edited and not icon2.Formulas().edited
     edited = icon2.analyse(matches, group, attributes, formulas=own, **how)
-    for name, column in (("groups", "AP"), ("cells", "AP"), ("control", "standardised")):
+    for name, column in (
+        ("groups", "AP"),
+        ("cells", "AP"),
+        ("control", "standardised"),
+    ):
         gap = getattr(package, name)()[column] - getattr(edited, name)()[column]
         assert gap.abs().max() < 1 and gap.abs().median() < 1e-9
 
@@ -267,7 +297,9 @@ def test_an_analysis_of_icon2_follows_each_edited_formula(street, name, table):
 
 def test_the_verdicts_of_icon2_follow_edited_rules(street):
     matches, group, attributes = street
-    analysis = icon2.analyse(matches, group, attributes, options=icon2.Options(min_boxes=5))
+    analysis = icon2.analyse(
+        matches, group, attributes, options=icon2.Options(min_boxes=5)
+    )
     told = verdicts.table(analysis, lambda *_: "mine", lambda *_: "ours")
     known = told[verdicts.PAPER_RULE] != verdicts.UNKNOWN
     assert {*told.loc[known, verdicts.PAPER_RULE]} == {"mine"}
@@ -278,7 +310,9 @@ def test_the_verdicts_of_icon2_follow_edited_rules(street):
 def table():
     rng = np.random.default_rng(0)
     group = rng.choice([*"abc"], 200, p=[0.6, 0.3, 0.1])
-    return counts.table(group, y_pred=rng.integers(0, 2, 200), y_true=rng.integers(0, 2, 200))
+    return counts.table(
+        group, y_pred=rng.integers(0, 2, 200), y_true=rng.integers(0, 2, 200)
+    )
 
 
 def doubled(compared, share_i, share_j):
@@ -323,17 +357,30 @@ def test_no_later_cell_imports_the_packages_copy_of_a_method(path):
         names = {alias.asname or alias.name for node in imports for alias in node.names}
         assert not names & methods, f"{names & methods}: the reader's own is lost here"
         if text.startswith(MARK):
-            methods |= {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+            methods |= {
+                n.name
+                for n in tree.body
+                if isinstance(n, ast.FunctionDef | ast.ClassDef)
+            }
 
 
 @pytest.mark.parametrize(
     ("chapter", "sure"),
-    [("06", ["difull"]), ("07", []), ("08", []), ("09", [])],  # a sum of logits, no method
+    [
+        ("06", ["difull"]),
+        ("07", []),
+        ("08", []),
+        ("09", []),
+    ],  # a sum of logits, no method
 )
 def test_no_cell_stops_where_the_readers_code_differs_from_the_packages(chapter, sure):
     [path] = (store.root() / "notebooks").glob(f"{chapter}_*.ipynb")
     cells = [c for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
-    asserts = [c.id for c in cells if re.search(r"^ *assert ", c.source, re.M) and not graded(c)]
+    asserts = [
+        c.id
+        for c in cells
+        if re.search(r"^ *assert ", c.source, re.M) and not graded(c)
+    ]
     assert asserts == sure
 
 

@@ -12,7 +12,12 @@ from helpers import stats
 from helpers.contexts import effects, mosaics
 
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
-PULL = {"bench": 3.0, "fire hydrant": 0.0, "plane": 2.0, "mug": 1.0}  # what each context adds
+PULL = {
+    "bench": 3.0,
+    "fire hydrant": 0.0,
+    "plane": 2.0,
+    "mug": 1.0,
+}  # what each context adds
 LOSS = 4.0  # what any mosaic takes from the object's logit
 
 
@@ -57,7 +62,9 @@ def test_effects_against_loops():
                 apart.append((beside[r, o] - beside[r, c]) / 2**0.5)
                 flips += beside[r, c] > beside[r, o]
                 kept += all(beside[r, o] >= beside[r, k] for k in range(4))
-                before[t, made.object] = (alone[made.object, o] - alone[made.object, c]) / 2**0.5
+                before[t, made.object] = (
+                    alone[made.object, o] - alone[made.object, c]
+                ) / 2**0.5
         assert row.mosaics == 125
         assert (len(apart), len(before)) == (3 * 125, 3 * 25)
         assert (row.flips, row.kept) == pytest.approx((flips / 3, kept / 3))
@@ -117,9 +124,14 @@ def test_one_rule_says_which_interval_a_measure_has():
     none, half = np.zeros((5, 25)), np.tile(np.arange(25) % 2.0, (5, 1))
     assert effects.mean({"bench": none}, "taken_share") == stats.share(none)
     low, high = effects.mean({"bench": none}, "taken_share", differ=True)[1:]
-    assert low < 0 < high, "a difference of counts that were all zero is not known to be zero"
+    assert low < 0 < high, (
+        "a difference of counts that were all zero is not known to be zero"
+    )
     assert effects.mean({"bench": none}, "context_effect") == (0, 0, 0)
-    assert effects.mean({"a": half, "b": half}, "drop") == stats.mean([half, half]).interval()
+    assert (
+        effects.mean({"a": half, "b": half}, "drop")
+        == stats.mean([half, half]).interval()
+    )
     assert np.isnan(effects.mean({}, "drop")).all()
 
 
@@ -127,7 +139,9 @@ def test_agreement_is_spearmans_over_pairs_and_resamples_trainings_and_images():
     """An object's images are drawn once for all its contexts, trainings once for both methods."""
     first, second = images(RISING, 5, 16), images(RISING, 6, 16)
     means = [t.groupby(effects.PAIR)["context_effect"].mean() for t in (first, second)]
-    ours = effects.agreement(first, second.sample(frac=1, random_state=0), "context_effect")
+    ours = effects.agreement(
+        first, second.sample(frac=1, random_state=0), "context_effect"
+    )
     assert ours.estimate == pytest.approx(scipy.stats.spearmanr(*means).statistic)
     assert np.isnan(
         effects.agreement(first, first.assign(context_effect=0.0), "context_effect")
@@ -141,4 +155,6 @@ def test_agreement_is_spearmans_over_pairs_and_resamples_trainings_and_images():
             means.append([of_pair[c, o][some][:, drawn[o]].mean() for o, c in PAIRS])
         rhos.append(scipy.stats.spearmanr(*means).statistic)
     tail = scipy.stats.norm.cdf(scipy.stats.t.ppf(0.025, 4) * np.sqrt(5 / 4))
-    assert [ours.low, ours.high] == pytest.approx(np.quantile(rhos, [tail, 1 - tail]), abs=0.06)
+    assert [ours.low, ours.high] == pytest.approx(
+        np.quantile(rhos, [tail, 1 - tail]), abs=0.06
+    )

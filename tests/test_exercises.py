@@ -80,23 +80,35 @@ def test_numbers_are_rounded_to_three_digits_and_right_before_they_are_wrong(cap
         with pytest.raises(AssertionError):
             answer(value, wanted)
     answer(0.25, 0.25)
-    assert "not right" not in capsys.readouterr().out, "also where it equals a known wrong one"
+    assert "not right" not in capsys.readouterr().out, (
+        "also where it equals a known wrong one"
+    )
 
 
-def test_answers_that_are_missing_or_in_part_are_said_to_be_and_right_ones_are_counted(lab, capsys):
+def test_answers_that_are_missing_or_in_part_are_said_to_be_and_right_ones_are_counted(
+    lab, capsys
+):
     answer(None, number=1)
     answer(0.432, number=2)
     answer(0.432, number=3)
     answer(0.1, number=3)
     answer(0.432, number=1)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:3] == ["not answered yet", "right (1 of 3 exercises)", "right (2 of 3 exercises)"]
-    assert lines[3].startswith("not right yet") and lines[4] == "right (2 of 3 exercises)"
+    assert lines[:3] == [
+        "not answered yet",
+        "right (1 of 3 exercises)",
+        "right (2 of 3 exercises)",
+    ]
+    assert (
+        lines[3].startswith("not right yet") and lines[4] == "right (2 of 3 exercises)"
+    )
     for parts in ((POINTS, None), (0.1, None), (None, None)):
         with exercises.check(1, 3, *parts):
             exercises.same(parts[1], 0.3, "a share")
     told = capsys.readouterr().out.splitlines()
-    assert told == 2 * ["not answered yet (1 of 2 parts are there)"] + ["not answered yet"]
+    assert told == 2 * ["not answered yet (1 of 2 parts are there)"] + [
+        "not answered yet"
+    ]
 
 
 def test_a_check_whose_lesson_was_not_run_says_so(lab, capsys):
@@ -110,7 +122,12 @@ def test_a_check_whose_lesson_was_not_run_says_so(lab, capsys):
 
 
 POINTS = pd.DataFrame(
-    {"training": [0, 0, 1, 1], "mosaic": [-1, 3, 3, 4], "kind": list("smmm"), "flipped": True},
+    {
+        "training": [0, 0, 1, 1],
+        "mosaic": [-1, 3, 3, 4],
+        "kind": list("smmm"),
+        "flipped": True,
+    },
     index=[10, 11, 12, 13],
 )
 KEYS = ["training", "mosaic"]
@@ -157,12 +174,24 @@ def lesson_03():
         halves = [half.double().sum((1, 2, 3)) for half in images.split(4, -1)]
         return torch.stack([torch.stack(halves, 1) * times for times in (1.0, 1.5)])
 
-    space = {"torch": torch, "grid": grid, "exercises": exercises, "trained": [], "width": 8}
-    space |= {"squeeze": squeeze, "join": join, "own": {"squeeze": squeeze, "join": join}}
+    space = {
+        "torch": torch,
+        "grid": grid,
+        "exercises": exercises,
+        "trained": [],
+        "width": 8,
+    }
+    space |= {
+        "squeeze": squeeze,
+        "join": join,
+        "own": {"squeeze": squeeze, "join": join},
+    }
     space |= {"classes": ["bench", "plane"], "label": "bench", "other": "plane"}
     space["objects"] = SimpleNamespace(of=lambda label: SimpleNamespace(images=images))
     space["effects"] = effects
-    space["pairs"] = pd.DataFrame([["plane", "bench", 1.0]], columns=[*effects.PAIR, "drop"])
+    space["pairs"] = pd.DataFrame(
+        [["plane", "bench", 1.0]], columns=[*effects.PAIR, "drop"]
+    )
     space["context_of"] = {"plane": "sky"}
     return space | {"models": SimpleNamespace(logits=logits)}, images
 
@@ -178,7 +207,9 @@ GREY = {
 
 @pytest.mark.parametrize("form", GREY)
 @pytest.mark.parametrize("own", [squeeze, as_torchvision])
-def test_grey_mosaics_are_right_in_any_form_and_after_the_method_was_changed(lesson_03, form, own):
+def test_grey_mosaics_are_right_in_any_form_and_after_the_method_was_changed(
+    lesson_03, form, own
+):
     space, images = lesson_03
     half = squeeze(images, 8, 4)
     made = join([half, torch.full_like(half, 128)], 1, 2)
@@ -192,32 +223,60 @@ def test_grey_mosaics_are_right_in_any_form_and_after_the_method_was_changed(les
 
 def test_grey_mosaics_of_another_shape_are_told_theirs(lesson_03):
     space, images = lesson_03
-    for made, told in ((images.permute(0, 2, 3, 1), r"these are \(4, 8, 8, 3\)"), (images[0], "8")):
+    for made, told in (
+        (images.permute(0, 2, 3, 1), r"these are \(4, 8, 8, 3\)"),
+        (images[0], "8"),
+    ):
         with pytest.raises(AssertionError, match=told):
-            exec(checks("03_contextualized_mosaics")[1], space | {"grey": made, "grey_drop": 1})
+            exec(
+                checks("03_contextualized_mosaics")[1],
+                space | {"grey": made, "grey_drop": 1},
+            )
 
 
 @pytest.mark.parametrize(
     ("crop", "hint"),
     [
         (torch.zeros(3), "`crop` is a function of images"),
-        (lambda images, height, width: None, "as many images, of that height and width"),
-        (lambda images, height, width: images, "as many images, of that height and width"),
+        (
+            lambda images, height, width: None,
+            "as many images, of that height and width",
+        ),
+        (
+            lambda images, height, width: images,
+            "as many images, of that height and width",
+        ),
         (lambda images, height, width: images[..., :width], "the pixels of the middle"),
     ],
 )
 def test_what_is_no_crop_is_told_why(crop, hint):
-    images = SimpleNamespace(images=torch.arange(384, dtype=torch.uint8).reshape(2, 3, 8, 8))
-    space = {"objects": images, "height": 8, "width": 8, "exercises": exercises, "torch": torch}
+    images = SimpleNamespace(
+        images=torch.arange(384, dtype=torch.uint8).reshape(2, 3, 8, 8)
+    )
+    space = {
+        "objects": images,
+        "height": 8,
+        "width": 8,
+        "exercises": exercises,
+        "torch": torch,
+    }
     with pytest.raises(AssertionError, match=hint):
-        exec(checks("03_contextualized_mosaics")[2], space | {"crop": crop, "crop_drop": 1.0})
+        exec(
+            checks("03_contextualized_mosaics")[2],
+            space | {"crop": crop, "crop_drop": 1.0},
+        )
 
 
 @pytest.fixture(scope="module")
 def lesson_09():
     tables = of_blocks.tables()
     compas, six = (of_blocks.counted(tables[name]) for name in ("compas", "six groups"))
-    space = {"np": np, "blocks": blocks, "without_bias": without_bias, "exercises": exercises}
+    space = {
+        "np": np,
+        "blocks": blocks,
+        "without_bias": without_bias,
+        "exercises": exercises,
+    }
     return space | {"compas": compas, "six": six}
 
 
@@ -234,7 +293,11 @@ def log_ratio(f_i, f_j):
         (0, {"opportunity": 0.228}, "not charged again"),
         (0, {"opportunity": 0.2633}, "of all rows"),
         (1, {"log_ratio": log_ratio, "largest": 0.947}, "largest over all"),
-        (1, {"log_ratio": lambda i, j: log_ratio(j, i), "largest": 1.0}, "other way round"),
+        (
+            1,
+            {"log_ratio": lambda i, j: log_ratio(j, i), "largest": 1.0},
+            "other way round",
+        ),
         (1, {"log_ratio": None, "largest": None}, "not answered yet"),
         (2, {"enough": 1_000_000.0}, ""),
         (2, {"enough": 100_000}, "take more rows"),
@@ -242,7 +305,9 @@ def log_ratio(f_i, f_j):
         (2, {"enough": 50_000}, "a power of ten"),
     ],
 )
-def test_exercises_of_09_take_right_answers_and_say_what_is_wrong(lesson_09, number, answers, hint):
+def test_exercises_of_09_take_right_answers_and_say_what_is_wrong(
+    lesson_09, number, answers, hint
+):
     source = checks("09_bias_building_blocks")[number]
     if not hint:
         exec(source, lesson_09 | answers)

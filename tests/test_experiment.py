@@ -13,13 +13,17 @@ from helpers.models import experiment
 from helpers.models.recipe import Recipe
 from helpers.suite import parameters
 
-COLLECTION = Collection("folder", ("bench", "mug"), {"C": image_set(), "WB": image_set("WB")})
+COLLECTION = Collection(
+    "folder", ("bench", "mug"), {"C": image_set(), "WB": image_set("WB")}
+)
 
 
 def test_names_are_the_papers_for_the_sets_there_are():
     names = experiment.model_names(COLLECTION, ["scratch", "fine-tuned", "probe"])
     assert names == ["model-C", "model-WB", "pt-C", "pt-WB", "probe-C", "probe-WB"]
-    with pytest.raises(KeyError, match="model-NC: there is no set 'NC'; this source has C, WB"):
+    with pytest.raises(
+        KeyError, match="model-NC: there is no set 'NC'; this source has C, WB"
+    ):
         experiment.model("model-NC", COLLECTION, Recipe(), 0)
 
 
@@ -29,7 +33,12 @@ def test_what_is_planted_is_known_in_the_world_only():
     assert (shares["p_context_given_class"] == 0.5).all()
 
 
-CONTEXTS = {"airplane": "sky", "cup": "wood", "fire hydrant": "road", "kangaroo": "park"}
+CONTEXTS = {
+    "airplane": "sky",
+    "cup": "wood",
+    "fire hydrant": "road",
+    "kangaroo": "park",
+}
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +76,9 @@ def test_notebooks_run_on_real_photographs(real, photographed, name, figures, sa
     parameters.accepted(parameters.defaults(path), known)
     lesson = executed(path, known, photographed)
     record = json.loads((photographed / "photos/findings" / f"{name}.json").read_text())
-    assert record["settings"]["images"]["source"] == "folder" and len(record["findings"]) >= 1
+    assert (
+        record["settings"]["images"]["source"] == "folder"
+        and len(record["findings"]) >= 1
+    )
     drawn = list((photographed / "photos/figures" / name).glob("*.png"))
     assert len(drawn) >= figures and says in printed(lesson)

@@ -24,14 +24,19 @@ def pictures():
 
 @pytest.mark.parametrize("name", ["alexnet-quarter", "squeezenet1_0", "resnet18"])
 def test_gradcam_is_captums(name, pictures):
-    targets, layer = torch.tensor([0, 1, 2, 3, 1]), "layer4" if name == "resnet18" else "features"
+    targets, layer = (
+        torch.tensor([0, 1, 2, 3, 1]),
+        "layer4" if name == "resnet18" else "features",
+    )
     model = models.build(name, 4).eval()
     found = explain.explain(model, pictures, targets, "gradcam", batch_size=2)
     assert found.settings["layer"] == layer
     assert found.maps.shape == (5, 96, 96) and found.maps.dtype == torch.float32
     theirs = captum.attr.LayerGradCam(model, model.network.get_submodule(layer))
     wanted = theirs.attribute(pictures / 255, targets, relu_attributions=True)
-    wanted = interpolate(wanted, (96, 96), mode="bilinear", align_corners=False)[:, 0].detach()
+    wanted = interpolate(wanted, (96, 96), mode="bilinear", align_corners=False)[
+        :, 0
+    ].detach()
     torch.testing.assert_close(found.maps, wanted, rtol=1e-4, atol=1e-6)
 
 
@@ -39,14 +44,19 @@ def test_gradcam_is_captums(name, pictures):
 def test_a_model_may_be_frozen_and_is_left_as_it_was(pictures, method):
     model = stir(models.build("resnet18", 4)).train()
     with torch.no_grad():
-        model.network.fc.weight[2], model.network.fc.bias[2] = 0, 0  # nothing speaks for class 2
+        model.network.fc.weight[2], model.network.fc.bias[2] = (
+            0,
+            0,
+        )  # nothing speaks for class 2
     before = {name: value.clone() for name, value in model.state_dict().items()}
     targets = torch.tensor([0, 1, 2, 2, 2])
     maps = explain.explain(model, pictures, targets, method).maps
     assert (maps[2:] == 0).all() and maps[:2].any() and model.training
     assert all(parameter.grad is None for parameter in model.parameters())
     assert not any(m._forward_hooks or "forward" in m.__dict__ for m in model.modules())
-    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert all(
+        torch.equal(value, before[name]) for name, value in model.state_dict().items()
+    )
     frozen = model.requires_grad_(False)
     assert torch.equal(maps, explain.explain(frozen, pictures, targets, method).maps)
 
@@ -61,7 +71,9 @@ def test_a_vision_transformers_patch_embedding_is_not_its_last_map():
     model = models.wrap(VisionTransformer(16, 4, 1, 2, 8, 8), mean=0, std=1)
     with pytest.raises(ValueError, match="work on tokens come after 'conv_proj'"):
         explain.explain(model, torch.rand(1, 3, 16, 16), 0, "gradcam")
-    named = explain.explain(model, torch.rand(1, 3, 16, 16), 0, "gradcam", layer="conv_proj")
+    named = explain.explain(
+        model, torch.rand(1, 3, 16, 16), 0, "gradcam", layer="conv_proj"
+    )
     assert named.maps.shape == (1, 16, 16)
     attention = "encoder.layers.encoder_layer_0.self_attention"
     with pytest.raises(ValueError, match="self_attention' gives no single tensor"):
@@ -70,21 +82,37 @@ def test_a_vision_transformers_patch_embedding_is_not_its_last_map():
 
 def test_a_network_whose_input_nobody_described_is_refused(pictures):
     network = torchvision_models.squeezenet1_1()
-    with pytest.raises(ValueError, match="Nobody said how SqueezeNet wants its images normalised"):
+    with pytest.raises(
+        ValueError, match="Nobody said how SqueezeNet wants its images normalised"
+    ):
         explain.explain(network, pictures, 0)
-    with pytest.raises(ValueError, match="Nothing says how SqueezeNet wants its images"):
+    with pytest.raises(
+        ValueError, match="Nothing says how SqueezeNet wants its images"
+    ):
         models.wrap(network)
 
 
 def test_wrap_reads_what_a_network_was_trained_with():
     weights = torchvision_models.ViT_B_16_Weights.IMAGENET1K_SWAG_E2E_V1
-    own = {"mean": (0.5, 0.4, 0.3), "std": (0.2, 0.2, 0.1)}  # as timm's `pretrained_cfg`
+    own = {
+        "mean": (0.5, 0.4, 0.3),
+        "std": (0.2, 0.2, 0.1),
+    }  # as timm's `pretrained_cfg`
     timms = nn.Conv2d(3, 2, 1)
     timms.pretrained_cfg = SimpleNamespace(**own)
-    processor = SimpleNamespace(image_mean=[0.5] * 3, image_std=[0.25] * 3, do_normalize=True)
-    plain = SimpleNamespace(image_mean=[0.5] * 3, image_std=[0.25] * 3, do_normalize=False)
+    processor = SimpleNamespace(
+        image_mean=[0.5] * 3, image_std=[0.25] * 3, do_normalize=True
+    )
+    plain = SimpleNamespace(
+        image_mean=[0.5] * 3, image_std=[0.25] * 3, do_normalize=False
+    )
     for network, like, mean, std in [
-        (nn.Conv2d(3, 2, 1), weights, weights.transforms().mean, weights.transforms().std),
+        (
+            nn.Conv2d(3, 2, 1),
+            weights,
+            weights.transforms().mean,
+            weights.transforms().std,
+        ),
         (timms, None, own["mean"], own["std"]),
         (nn.Conv2d(3, 2, 1), own, own["mean"], own["std"]),
         (nn.Conv2d(3, 2, 1), processor, [0.5] * 3, [0.25] * 3),
@@ -123,10 +151,14 @@ def stir(model, seed=0):
      "vit_b_16", "squeezenet1_1"],
 )  # fmt: skip
 def test_every_method_explains_an_architecture_or_says_why_not(name):
-    if name == "vit_b_16":  # its class and its patches of 16 pixels, with two narrow layers
+    if (
+        name == "vit_b_16"
+    ):  # its class and its patches of 16 pixels, with two narrow layers
         with torch.device("meta"):
             assert models.build(name, 3).network.heads.head.out_features == 3
-        model = models.wrap(VisionTransformer(64, 16, 2, 2, 32, 64, num_classes=3), mean=0, std=1)
+        model = models.wrap(
+            VisionTransformer(64, 16, 2, 2, 32, 64, num_classes=3), mean=0, std=1
+        )
         nn.init.normal_(model.network.heads.head.weight)
     else:
         model = models.build(name, 3)
@@ -180,26 +212,40 @@ TARGETS = torch.tensor([0, 1, 2, 1])
 
 
 def test_smoothgrad_keeps_the_sign_and_equals_captum_one_image_at_a_time(small, images):
-    found = explain.explain(small, images, TARGETS, "smoothgrad", samples=6, batch_size=3)
+    found = explain.explain(
+        small, images, TARGETS, "smoothgrad", samples=6, batch_size=3
+    )
     tunnel = captum.attr.NoiseTunnel(captum.attr.Saliency(small))
     for i, target in enumerate(TARGETS):
         spread = float(0.15 * (images[i].max() - images[i].min()))
         torch.manual_seed(0)
         wanted = tunnel.attribute(
-            images[i : i + 1], nt_samples=6, stdevs=spread, target=int(target), abs=False
+            images[i : i + 1],
+            nt_samples=6,
+            stdevs=spread,
+            target=int(target),
+            abs=False,
         )
-        torch.testing.assert_close(found.maps[i], wanted[0].sum(0), rtol=1e-3, atol=1e-6)
+        torch.testing.assert_close(
+            found.maps[i], wanted[0].sum(0), rtol=1e-3, atol=1e-6
+        )
     assert (found.maps < 0).any()
 
 
 def test_integrated_gradients_equal_captum_and_add_up(small, images):
-    found = explain.explain(small, images, TARGETS, "integrated-gradients", batch_size=3)
+    found = explain.explain(
+        small, images, TARGETS, "integrated-gradients", batch_size=3
+    )
     single = captum.attr.IntegratedGradients(small)
     for i, target in enumerate(TARGETS):
         wanted = single.attribute(images[i : i + 1], target=int(target), n_steps=32)
-        torch.testing.assert_close(found.maps[i], wanted[0].sum(0).float(), rtol=1e-3, atol=1e-6)
+        torch.testing.assert_close(
+            found.maps[i], wanted[0].sum(0).float(), rtol=1e-3, atol=1e-6
+        )
     with torch.no_grad():
-        change = (small(images) - small(torch.zeros_like(images))).gather(1, TARGETS[:, None])
+        change = (small(images) - small(torch.zeros_like(images))).gather(
+            1, TARGETS[:, None]
+        )
     total = found.maps.sum((1, 2))
     torch.testing.assert_close(total, change[:, 0], rtol=0.02, atol=2e-3)
 
@@ -213,7 +259,9 @@ def test_gradcam_plus_plus_is_its_definition_by_higher_derivatives(small, images
         def __init__(self):
             super().__init__()
             self.features = nn.Identity()
-            self.out = nn.Conv2d(3, 2, 1)  # so that `features` is the last map before the logits
+            self.out = nn.Conv2d(
+                3, 2, 1
+            )  # so that `features` is the last map before the logits
 
         def forward(self, x):
             return self.out(self.features(x).mean((2, 3), keepdim=True)).flatten(1)
@@ -234,7 +282,9 @@ def test_gradcam_plus_plus_is_its_definition_by_higher_derivatives(small, images
             flat.append((second[at].item(), third[at].item()))
         second, third = torch.tensor(flat, dtype=torch.float64).T.reshape(2, 3, 4, 4)
         alpha = second / (2 * second + a[0].sum((1, 2), keepdim=True) * third)
-        gradient = first[0] / score  # positive factor exp(logit): the same for a whole image
+        gradient = (
+            first[0] / score
+        )  # positive factor exp(logit): the same for a whole image
         weights = (alpha * gradient.relu()).sum((1, 2))
         wanted = torch.einsum("k,kij->ij", weights, a[0]).relu().detach().float()
         torch.testing.assert_close(found.maps[i], wanted, rtol=1e-5, atol=1e-7)
@@ -262,14 +312,19 @@ def test_lime_is_weighted_ridge_regression(small, images):
     places = np.repeat(np.repeat(np.arange(9).reshape(3, 3), 8, 0), 8, 1)
     for i, target in enumerate(TARGETS):
         colour = images[i].mean((1, 2))[:, None, None]
-        visible = [torch.where(torch.from_numpy(s[places] == 1), images[i], colour) for s in shown]
+        visible = [
+            torch.where(torch.from_numpy(s[places] == 1), images[i], colour)
+            for s in shown
+        ]
         with torch.no_grad():
             y = np.array([small(v[None])[0, target].item() for v in visible])
         cosine = shown.sum(1) / np.sqrt(9 * np.maximum(shown.sum(1), 1e-12))
         weight = np.sqrt(np.exp(-((1 - cosine) ** 2) / 0.25**2))
         x = np.column_stack([np.ones(31), shown])
         penalty = np.diag([0.0] + [1.0] * 9)
-        wanted = np.linalg.solve(x.T @ (weight[:, None] * x) + penalty, x.T @ (weight * y))
+        wanted = np.linalg.solve(
+            x.T @ (weight[:, None] * x) + penalty, x.T @ (weight * y)
+        )
         painted = torch.tensor((wanted[1:] / 64)[places], dtype=torch.float32)
         torch.testing.assert_close(found.maps[i], painted, rtol=1e-3, atol=1e-6)
         two = np.isin(places, np.argsort(wanted[1:])[-2:]) & (painted.numpy() > 0)
@@ -283,9 +338,13 @@ def test_a_callable_is_a_method(small, images):
     found = explain.explain(small, images, 0, mine, power=2, batch_size=3)
     assert found.method == "mine" and found.settings == {"power": 2}
     torch.testing.assert_close(found.maps, images.mean(1) ** 2)
-    with pytest.raises(ValueError, match=r"_no_maps must return a tensor of shape \(3, 24, 24\)"):
+    with pytest.raises(
+        ValueError, match=r"_no_maps must return a tensor of shape \(3, 24, 24\)"
+    ):
         explain.explain(small, images[:3], 0, _no_maps)
-    with pytest.raises(FloatingPointError, match="_nan gave NaN or infinite relevance for 1 of 4"):
+    with pytest.raises(
+        FloatingPointError, match="_nan gave NaN or infinite relevance for 1 of 4"
+    ):
         explain.explain(small, images, 0, _nan)
     kept = explain.explain(small, images, 0, _nan, check_finite=False).maps
     assert kept.isnan().flatten(1).any(1).tolist() == [False, False, True, False]
@@ -312,8 +371,12 @@ def test_a_layer_is_read_before_what_follows_works_in_place(small, images, metho
 
 @pytest.mark.parametrize("method", sorted({*explain.METHODS} - {"lime"}))
 def test_a_layer_that_runs_several_times_is_refused(small, images, method):
-    with pytest.raises(ValueError, match="Layer 'relu' runs 2 times; name one that runs once"):
-        explain.explain(small, images, TARGETS, method, layer="relu", **SHORT.get(method, {}))
+    with pytest.raises(
+        ValueError, match="Layer 'relu' runs 2 times; name one that runs once"
+    ):
+        explain.explain(
+            small, images, TARGETS, method, layer="relu", **SHORT.get(method, {})
+        )
 
 
 class TwoRectifiers(nn.Module):
@@ -322,7 +385,10 @@ class TwoRectifiers(nn.Module):
     def __init__(self, reused):
         super().__init__()
         torch.manual_seed(3)
-        self.first, self.second = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1)
+        self.first, self.second = (
+            nn.Conv2d(3, 8, 3, padding=1),
+            nn.Conv2d(8, 8, 3, padding=1),
+        )
         self.relu = nn.ReLU(inplace=True)
         self.last_relu = self.relu if reused else nn.ReLU(inplace=True)
         self.out = nn.Linear(8, 4)
@@ -334,7 +400,9 @@ class TwoRectifiers(nn.Module):
 
 @pytest.mark.parametrize("method", sorted(explain.METHODS))
 def test_a_rectifier_that_is_used_twice_is_explained_as_two_of_them(images, method):
-    reused, apart = (models.wrap(TwoRectifiers(one), mean=0.45, std=0.25) for one in (True, False))
+    reused, apart = (
+        models.wrap(TwoRectifiers(one), mean=0.45, std=0.25) for one in (True, False)
+    )
     settings = SHORT.get(method, {})
     ours = explain.explain(reused, images, TARGETS, method, **settings)
     theirs = explain.explain(apart, images, TARGETS, method, **settings)
@@ -356,7 +424,9 @@ def test_the_map_of_a_run_is_gradcam_by_hand(images):
 
 @pytest.mark.parametrize("method", ["gradcam", "integrated-gradients", "lrp"])
 def test_each_run_of_a_layer_can_be_named(images, method):
-    reused, apart = (models.wrap(TwoRectifiers(one), mean=0.45, std=0.25) for one in (True, False))
+    reused, apart = (
+        models.wrap(TwoRectifiers(one), mean=0.45, std=0.25) for one in (True, False)
+    )
     for run, name in (("relu#1", "relu"), ("relu#2", "last_relu")):
         ours = explain.explain(reused, images, TARGETS, method, layer=run)
         theirs = explain.explain(apart, images, TARGETS, method, layer=name)
@@ -375,7 +445,9 @@ def test_a_float16_network_is_explained_in_single_precision(small, images, metho
     how = SHORT.get(method, {})
     found = explain.explain(half, images.half(), TARGETS, method, **how)
     wanted = explain.explain(wide, images.half().float(), TARGETS, method, **how)
-    assert torch.equal(found.maps, wanted.maps) and half.out.weight.dtype == torch.float16
+    assert (
+        torch.equal(found.maps, wanted.maps) and half.out.weight.dtype == torch.float16
+    )
 
 
 def test_a_layer_of_one_pixel_gives_no_map(images):
@@ -407,7 +479,10 @@ def test_settings_are_reported(small, images):
         ({"method": "gradcamm"}, "method='gradcamm' is not known; use one of gradcam"),
         ({"targets": torch.tensor([0, 1])}, r"int64 of shape \(4,\)"),
         ({"targets": torch.zeros(4)}, "these are torch.float32"),
-        ({"layer": "layer4"}, "no layer 'layer4'; the outermost layers are first, relu"),
+        (
+            {"layer": "layer4"},
+            "no layer 'layer4'; the outermost layers are first, relu",
+        ),
         ({"method": "smoothgrad", "sample": 3}, "no setting 'sample'; it has samples"),
         ({"method": "smoothgrad", "reduce": "mean"}, "reduce='mean' is not known"),
         ({"preset": "best"}, "preset='best' is not known"),
@@ -465,7 +540,11 @@ def test_relevance_that_is_lost_is_refused_image_by_image():
     """One image is clipped by ReLU6 and loses its relevance there; thirty others are not."""
     torch.manual_seed(0)
     model = nn.Sequential(
-        nn.Conv2d(3, 4, 3), nn.ReLU6(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2)
+        nn.Conv2d(3, 4, 3),
+        nn.ReLU6(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(4, 2),
     )
     model[0].weight.data *= 100
     model = models.wrap(model, mean=0, std=1)
@@ -488,6 +567,10 @@ def test_lrp_of_a_network_without_a_convolution_is_refused():
 def test_lrp_at_the_last_map_holds_the_logit():
     model = stir(models.build("resnet18", 4))
     images = torch.rand(2, 3, 64, 64)
-    relevance, logits, _ = lrp.propagate(model, images, torch.tensor([1, 3]), layer="layer4")
+    relevance, logits, _ = lrp.propagate(
+        model, images, torch.tensor([1, 3]), layer="layer4"
+    )
     bias = model.network.fc.bias[[1, 3]].detach()
-    torch.testing.assert_close(relevance.sum((1, 2, 3)), logits - bias, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(
+        relevance.sum((1, 2, 3)), logits - bias, rtol=1e-3, atol=1e-4
+    )

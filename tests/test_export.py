@@ -39,7 +39,9 @@ def test_modules_are_what_the_marked_cells_say(tmp_path):
     for path in here:
         old, new = blocks(ROOT / path), blocks(tmp_path / path)
         differ = [cell for cell in old.keys() | new if old.get(cell) != new.get(cell)]
-        assert not differ, f"{path} is not what these cells say: {differ}. Run `make export`"
+        assert not differ, (
+            f"{path} is not what these cells say: {differ}. Run `make export`"
+        )
 
 
 @pytest.fixture
@@ -56,7 +58,9 @@ def written(tree, name, mark="#| export room.method"):
     """A notebook with a marked cell and another."""
     sources = [f"{mark}\nimport math\n\n\ndef f(x):\n    return math.sqrt(x)", "f(4)"]
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), tree / "notebooks" / f"{name}.ipynb")
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=cells), tree / "notebooks" / f"{name}.ipynb"
+    )
 
 
 def test_a_module_has_one_notebook_and_what_no_cell_makes_goes(tree):
@@ -66,15 +70,25 @@ def test_a_module_has_one_notebook_and_what_no_cell_makes_goes(tree):
     text = module.read_text()
     assert "def f(x):\n    return math.sqrt(x)" in text and "f(4)" not in text
     assert (tree / "notebooks" / "10_one.ipynb").read_bytes() == before
-    assert {path.name for path in module.parent.glob("*.py")} == {"method.py", "other.py"}
+    assert {path.name for path in module.parent.glob("*.py")} == {
+        "method.py",
+        "other.py",
+    }
     written(tree, "11_two")
-    with pytest.raises(ValueError, match=r"room.method is exported by 10_one.*and 11_two"):
+    with pytest.raises(
+        ValueError, match=r"room.method is exported by 10_one.*and 11_two"
+    ):
         export.export(tree)
 
 
 @pytest.mark.parametrize(
     "mark",
-    ["#|export room.a", "#| export room.a ", "#| exports room.a", "# x\n#| export room.a"]
+    [
+        "#|export room.a",
+        "#| export room.a ",
+        "#| exports room.a",
+        "# x\n#| export room.a",
+    ]
     + [f"#| export {name}" for name in ("room.other", "room", "nowhere.a")],
 )
 def test_a_wrong_mark_is_refused_before_anything_is_written(mark, tree):
@@ -87,8 +101,18 @@ def test_a_wrong_mark_is_refused_before_anything_is_written(mark, tree):
 
 def test_generated_modules_are_exempt_from_the_formatter_and_need_no_other_cell():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]
-    assert settings["extend-exclude"] == [str(path.relative_to(ROOT)) for path in GENERATED]
-    checked = [sys.executable, "-m", "ruff", "check", "--isolated", "--select=F821", *GENERATED]
+    assert settings["extend-exclude"] == [
+        str(path.relative_to(ROOT)) for path in GENERATED
+    ]
+    checked = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "check",
+        "--isolated",
+        "--select=F821",
+        *GENERATED,
+    ]
     done = subprocess.run(checked, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
@@ -99,17 +123,25 @@ def test_a_notebook_defines_functions_in_marked_cells_and_uses_them_below(path):
     Whoever edits a marked cell, or a line called the method, sees what follows change."""
     cells = [c.source for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
     trees = [ast.parse(source) for source in cells]
-    names_of = [[n for n in ast.walk(tree) if isinstance(n, ast.Name)] for tree in trees]
+    names_of = [
+        [n for n in ast.walk(tree) if isinstance(n, ast.Name)] for tree in trees
+    ]
     used = [{n.id for n in names if isinstance(n.ctx, ast.Load)} for names in names_of]
     for place, (source, tree) in enumerate(zip(cells, trees, strict=True)):
-        defined = [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+        defined = [
+            n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)
+        ]
         names = {node.name for node in defined}
         method = {*re.findall(r"^(\w+) = .*# the method", source, re.M)}
-        assert method <= set().union(*used[place:]), f"{path.stem} does not use all of {method}"
+        assert method <= set().union(*used[place:]), (
+            f"{path.stem} does not use all of {method}"
+        )
         if not source.startswith(export.MARK):
             assert "### BEGIN SOLUTION" in source or names <= UNMARKED, source
             continue
-        assert names <= set().union(*used[place + 1 :]), f"{path.stem} does not use all of {names}"
+        assert names <= set().union(*used[place + 1 :]), (
+            f"{path.stem} does not use all of {names}"
+        )
         for node in defined:
             assert ast.get_docstring(node), f"{path.stem}: {node.name} has no docstring"
             typed = isinstance(node, ast.ClassDef) or node.returns is not None

@@ -17,8 +17,22 @@ from helpers.contexts import claims, effects, mosaics
 from helpers.figures import contexts as figures
 
 PAPER = ("bench", "fire hydrant", "plane", "mug")
-EIGHT = ("airplane", "cup", "fire hydrant", "kangaroo", "a rather long name", "x", "frog", "violin")
-CONTEXT_OF = {"airplane": "sky", "cup": "wood", "fire hydrant": "road", "kangaroo": "park"}
+EIGHT = (
+    "airplane",
+    "cup",
+    "fire hydrant",
+    "kangaroo",
+    "a rather long name",
+    "x",
+    "frog",
+    "violin",
+)
+CONTEXT_OF = {
+    "airplane": "sky",
+    "cup": "wood",
+    "fire hydrant": "road",
+    "kangaroo": "park",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -42,8 +56,13 @@ def tables(classes, n=2):
     """Points and pairs of random logits."""
     rng = np.random.default_rng(0)
     labels = torch.arange(len(classes)).repeat_interleave(n)
-    design = mosaics.design(labels, dict.fromkeys(classes, range(5)), classes, per_context=2)
-    logits = (rng.normal(size=(2, number, len(classes))) for number in (len(labels), len(design)))
+    design = mosaics.design(
+        labels, dict.fromkeys(classes, range(5)), classes, per_context=2
+    )
+    logits = (
+        rng.normal(size=(2, number, len(classes)))
+        for number in (len(labels), len(design))
+    )
     points = effects.points(*logits, design, classes)
     return points, effects.of_pairs(effects.per_image(points))
 
@@ -51,11 +70,21 @@ def tables(classes, n=2):
 def test_the_papers_classes_have_the_papers_colours():
     ours = figures.palette(PAPER)
     assert list(ours) == list(PAPER)
-    hue = {name: np.array([int(c[i : i + 2], 16) for i in (1, 3, 5)]) for name, c in ours.items()}
-    assert hue["bench"].argmax() == 1 and hue["mug"].argmax() == 0 and hue["plane"].argmax() == 2
+    hue = {
+        name: np.array([int(c[i : i + 2], 16) for i in (1, 3, 5)])
+        for name, c in ours.items()
+    }
+    assert (
+        hue["bench"].argmax() == 1
+        and hue["mug"].argmax() == 0
+        and hue["plane"].argmax() == 2
+    )
     assert np.ptp(hue["fire hydrant"]) == 0  # grey
     by_context = figures.palette(EIGHT[:4], CONTEXT_OF)
-    assert by_context["airplane"] == ours["plane"] and by_context["kangaroo"] == ours["bench"]
+    assert (
+        by_context["airplane"] == ours["plane"]
+        and by_context["kangaroo"] == ours["bench"]
+    )
 
 
 @pytest.mark.parametrize("classes", [PAPER, EIGHT])
@@ -68,9 +97,15 @@ def test_colours_differ_in_lightness(classes):
 @pytest.mark.parametrize("missing", ["", "protanomaly", "deuteranomaly", "tritanomaly"])
 def test_eight_colours_stay_apart_for_every_reader(missing):
     """By the simulation of Machado et al. (2009), in steps of CAM02-UCS."""
-    space = {"name": "sRGB1+CVD", "cvd_type": missing, "severity": 100} if missing else "sRGB1"
+    space = (
+        {"name": "sRGB1+CVD", "cvd_type": missing, "severity": 100}
+        if missing
+        else "sRGB1"
+    )
     rgb = [to_rgb(colour) for colour in figures.palette("abcdefgh").values()]
-    seen = cspace_convert(np.clip(cspace_convert(rgb, space, "sRGB1"), 0, 1), "sRGB1", "CAM02-UCS")
+    seen = cspace_convert(
+        np.clip(cspace_convert(rgb, space, "sRGB1"), 0, 1), "sRGB1", "CAM02-UCS"
+    )
     apart = [np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)]
     assert min(apart) > 11.5
 
@@ -96,7 +131,9 @@ def test_stars_and_triangles_are_means_of_all_points():
     fig = figures.logit_panels(points, nothing, figures.palette(PAPER), {})
     marks = [n for ax in fig.axes for n in ax.lines if n.get_marker() in ("^", "*")]
     drawn = points[points["kind"].isin(["single", "context"])]
-    means = drawn.groupby(["object_class", "context_class", "kind"])["object_logit"].mean()
+    means = drawn.groupby(["object_class", "context_class", "kind"])[
+        "object_logit"
+    ].mean()
     assert {round(float(n.get_xdata()[0]), 6) for n in marks} == {*means.round(6)}
 
 
@@ -114,19 +151,25 @@ def test_pairs_are_drawn_beside_the_papers():
     ):
         drawn = [np.atleast_1d(line.get_xdata()) for line in fig.axes[0].lines]
         drawn = {round(float(x), 9) for xs in drawn for x in xs}
-        assert {round(x, 9) for x in pairs[columns].to_numpy().ravel()} | theirs <= drawn
+        assert {
+            round(x, 9) for x in pairs[columns].to_numpy().ravel()
+        } | theirs <= drawn
     most = pairs.loc[pairs["flips"].idxmax(), "object_class"]
     assert f"here {most}" in figure_8.legends[0].get_title().get_text()
     assert len(figure_10.axes[0].get_yticks()) == 12
     assert "12 pairs" in figure_10.legends[0].get_title().get_text()
 
 
-def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(tmp_path, shell):
+def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(
+    tmp_path, shell
+):
     kept = []
     for folder in (tmp_path / "a", tmp_path / "b"):
         with capture_output() as cell:
             figures.show(figures.causal_graphs(), "figure-03", "Three <graphs>", folder)
-        kept.append([(folder / f"figure-03.{end}").read_bytes() for end in ("png", "svg")])
+        kept.append(
+            [(folder / f"figure-03.{end}").read_bytes() for end in ("png", "svg")]
+        )
         assert not plt.get_fignums()
     (output,) = cell.outputs
     assert output.data["text/plain"] == "Figure figure-03: Three <graphs>"

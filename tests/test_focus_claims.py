@@ -21,19 +21,32 @@ from helpers.suite.claims import (
     judge,
 )
 
-LEVEL = {"GradCAM": 0.9, "LRP": 0.92, "SmoothGrad": 0.52, "LIME": 0.8, "GradCAM++": 0.7, "IG": 0.55}
+LEVEL = {
+    "GradCAM": 0.9,
+    "LRP": 0.92,
+    "SmoothGrad": 0.52,
+    "LIME": 0.8,
+    "GradCAM++": 0.7,
+    "IG": 0.55,
+}
 SEEDS = 12
 
 
 @pytest.fixture(scope="module")
 def rated():
     classes = ("a", "b", "c")
-    table = focus.design(pd.DataFrame({"class": np.repeat(classes, 12)}), classes, per_class=12)
+    table = focus.design(
+        pd.DataFrame({"class": np.repeat(classes, 12)}), classes, per_class=12
+    )
     rng, parts = np.random.default_rng(0), []
-    for architecture, method, training in itertools.product(("one", "two"), LEVEL, range(3)):
+    for architecture, method, training in itertools.product(
+        ("one", "two"), LEVEL, range(3)
+    ):
         noise = rng.normal(0, 0.08 if method == "LIME" else 0.03, len(table))
         value = (LEVEL[method] + rng.normal(0, 0.01) + noise).clip(0, 1)
-        part = table.assign(method=method, focus=value, seconds=0.01, architecture=architecture)
+        part = table.assign(
+            method=method, focus=value, seconds=0.01, architecture=architecture
+        )
         parts.append(part.assign(set="C", training=training))
     return pd.concat(parts, ignore_index=True)
 
@@ -62,7 +75,10 @@ def test_a_method_near_what_is_better_than_random_is_not_quasi_random(rated):
     """Though nearer to chance than to GradCAM: chance .5, IG .65, GradCAM++ .7, GradCAM .9."""
     up = rated["focus"] + 0.1 * (rated["method"] == "IG")
     assert (
-        verdicts("06", claims.of_methods(rated.assign(focus=up)))["focus/near-random/ig"] == DIFFERS
+        verdicts("06", claims.of_methods(rated.assign(focus=up)))[
+            "focus/near-random/ig"
+        ]
+        == DIFFERS
     )
 
 
@@ -82,7 +98,9 @@ def test_where_a_method_does_worst_is_chosen_from_networks_that_are_alike(rated)
     each = focus.summary(rated[rated["method"] == "LRP"], by=["architecture"])
     worst = each.loc[each["mean"].idxmin()]
     assert lrp.interval[:2] == pytest.approx((worst["mean"], each["mean_low"].min()))
-    assert worst["mean_high"] + 0.001 < lrp.interval[2] < 1, "two chances to be the lowest"
+    assert worst["mean_high"] + 0.001 < lrp.interval[2] < 1, (
+        "two chances to be the lowest"
+    )
 
 
 def test_sets_are_compared_and_a_method_that_is_not_rated_has_no_counterpart(rated):
@@ -90,14 +108,20 @@ def test_sets_are_compared_and_a_method_that_is_not_rated_has_no_counterpart(rat
     assert verdicts("06", claims.of_methods(both))["focus/other-tasks"] == DIFFERS
     found = verdicts("06", claims.of_methods(rated[rated["method"] == "LRP"]))
     assert found["focus/reliable/lrp"] == AGREES
-    assert found["focus/reliable/gradcam"] == found["focus/behind-lrp/gradcam++"] == NO_COUNTERPART
+    assert (
+        found["focus/reliable/gradcam"]
+        == found["focus/behind-lrp/gradcam++"]
+        == NO_COUNTERPART
+    )
 
 
 def weaker(lrp, gradcam, networks=12):
     """Focus that falls with accuracy by known slopes."""
     rng = np.random.default_rng(1)
     accuracy = np.linspace(0.3, 1, networks)
-    table = pd.DataFrame({"accuracy": accuracy, "network": [f"n{i}" for i in range(networks)]})
+    table = pd.DataFrame(
+        {"accuracy": accuracy, "network": [f"n{i}" for i in range(networks)]}
+    )
     for method, slope in (("LRP", lrp), ("GradCAM", gradcam)):
         table[method] = 0.9 - slope * (1 - accuracy) + rng.normal(0, 0.01, networks)
     return table
@@ -128,7 +152,8 @@ def rows_of(table, **methods):
     rng = np.random.default_rng(0)
     own = table.assign(architecture="one", set="C", training=0)
     parts = [
-        own.assign(method=m, focus=f + rng.normal(0, 0.01, len(own))) for m, f in methods.items()
+        own.assign(method=m, focus=f + rng.normal(0, 0.01, len(own)))
+        for m, f in methods.items()
     ]
     return pd.concat(parts, ignore_index=True)
 
@@ -145,7 +170,11 @@ def test_controls_count_what_fails_and_say_what_gives_no_map(rated):
     found = verdicts("06", estimates)
     assert found["suite/focus/difull-input 2"] == TOLD and estimates[0].interval[0] == 1
     assert estimates[0].note == "1 give no map and are not counted"
-    assert found["suite/focus/difull-lime"] == found["suite/focus/difull-cam GradCAM"] == HOLDS
+    assert (
+        found["suite/focus/difull-lime"]
+        == found["suite/focus/difull-cam GradCAM"]
+        == HOLDS
+    )
 
 
 def test_what_the_paper_says_of_well_and_poorly_fit_networks_is_judged_on_these():
@@ -164,9 +193,19 @@ def test_what_the_paper_says_of_well_and_poorly_fit_networks_is_judged_on_these(
 def made(found, alarms=0):
     """Judged trials: at dose 1 `found` of each seed's are proved, at dose 0 `alarms` in all."""
     rows = []
-    for dose, seed, number in itertools.product((0.0, 0.75, 1.0), range(SEEDS), range(10)):
-        proved = number < found if dose == 1 else seed * 10 + number < alarms and dose == 0
-        row = {"dose": dose, "seed": seed, "target": "a", "outer": f"b{number}", "found": proved}
+    for dose, seed, number in itertools.product(
+        (0.0, 0.75, 1.0), range(SEEDS), range(10)
+    ):
+        proved = (
+            number < found if dose == 1 else seed * 10 + number < alarms and dose == 0
+        )
+        row = {
+            "dose": dose,
+            "seed": seed,
+            "target": "a",
+            "outer": f"b{number}",
+            "found": proved,
+        }
         row |= {"first": (number + seed) % 5 < 4 * dose, "learned": dose == 1}
         row |= {"peaks_finer": 0.8 + 0.01 * (seed % 3)}
         rows.append(row | {"focus": 0.9 - 0.2 * dose + 0.01 * (seed % 2)})
@@ -175,7 +214,11 @@ def made(found, alarms=0):
 
 @pytest.mark.parametrize(
     ("found", "alarms", "verdict", "alarmed"),
-    [(10, 0, UNDECIDED, UNDECIDED), (8, 30, FAILS, FAILS), (10, 1, UNDECIDED, UNDECIDED)],
+    [
+        (10, 0, UNDECIDED, UNDECIDED),
+        (8, 30, FAILS, FAILS),
+        (10, 1, UNDECIDED, UNDECIDED),
+    ],
 )
 def test_trials_that_share_their_networks_are_one(found, alarms, verdict, alarmed):
     """Twelve sets, of ten trials each: even all proved leave a share below .95 open."""
@@ -186,5 +229,8 @@ def test_trials_that_share_their_networks_are_one(found, alarms, verdict, alarme
     [of_found] = [one.interval for one in estimates if one.claim == "suite/focus/found"]
     ends = proportion_confint(found / 10 * SEEDS, SEEDS, method="wilson")
     assert np.allclose(of_found, (found / 10, *ends))
-    assert seen[f"focus/first {SEEDS}"] == AGREES and seen[f"focus/remedy {SEEDS}"] == AGREES
+    assert (
+        seen[f"focus/first {SEEDS}"] == AGREES
+        and seen[f"focus/remedy {SEEDS}"] == AGREES
+    )
     assert seen[f"suite/focus/names {SEEDS}"] == HOLDS

@@ -49,8 +49,12 @@ class Anything(nn.Module):
 @pytest.mark.parametrize("blind", [controls.random_map, controls.uniform_map])
 def test_class_blind_maps_are_half_over_twins(images, blind):
     table = focus.design(images.table, CLASSES, per_pair=4)
-    other = table.assign(target=table["outer"], outer=table["target"], **~table[TARGETS])
-    table = pd.concat([table, other], ignore_index=True).assign(mosaic=range(2 * len(table)))
+    other = table.assign(
+        target=table["outer"], outer=table["target"], **~table[TARGETS]
+    )
+    table = pd.concat([table, other], ignore_index=True).assign(
+        mosaic=range(2 * len(table))
+    )
     model = Model(Recipe(), "C", [Anything()], LOGIT)
     rated = focus.rate(model, images, table, blind)
     [row] = focus.summary(rated).to_dict("records")
@@ -73,7 +77,9 @@ def test_cut_and_joined_are_inverse_and_follow_the_layouts():
     cells = controls.cut(maps)
     assert torch.equal(controls.joined(cells), maps)
     assert torch.equal(cells[2:4], maps[..., :2, 3:]), "the second cell is top right"
-    assert controls.cut(torch.zeros(1, 1, 5, 5)).shape == (4, 1, 2, 2), "the middle is nobody's"
+    assert controls.cut(torch.zeros(1, 1, 5, 5)).shape == (4, 1, 2, 2), (
+        "the middle is nobody's"
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -90,7 +96,9 @@ def test_every_method_has_rows_in_every_disconnected_network(images, name, monke
     """At the input of DiFull it is right, and a refusal has rows, too."""
     table = focus.design(images.table, CLASSES, per_class=1)
     trainings = [network(name, seed=seed)[0] for seed in (0, 1)]
-    large = replace(images, images=images.images.repeat_interleave(6, 2).repeat_interleave(6, 3))
+    large = replace(
+        images, images=images.images.repeat_interleave(6, 2).repeat_interleave(6, 3)
+    )
     monkeypatch.setattr(lrp, "TOLERANCE", -1.0)  # LRP refuses every network
     methods = ["lrp", "smoothgrad", "gradcam"]
     found = controls.in_disconnected(
@@ -98,9 +106,14 @@ def test_every_method_has_rows_in_every_disconnected_network(images, name, monke
     )
     assert found.groupby("name").size().eq(8).all() and len(found) == 4 * 8
     refused = found["method"] == "LRP"
-    assert found.loc[refused, "focus"].isna().all() and found.loc[~refused, "focus"].notna().any()
+    assert (
+        found.loc[refused, "focus"].isna().all()
+        and found.loc[~refused, "focus"].notna().any()
+    )
     full = found.groupby("method")["focus"].min()
-    assert full["SmoothGrad"] > 1 - 1e-6 and full["GradCAM"] < 0.99, "a channel weighs everywhere"
+    assert full["SmoothGrad"] > 1 - 1e-6 and full["GradCAM"] < 0.99, (
+        "a channel weighs everywhere"
+    )
 
 
 @pytest.mark.parametrize("effort", explain.PRESETS)
@@ -112,10 +125,14 @@ def test_superpixels_lie_across_the_seams(effort):
 
 def test_contributions_of_cells_add_up_and_ig_has_them_by_cell(images):
     """Cells of which one alone counts: the right Focus is 1 or 0, and IG's sums say so."""
-    large = replace(images, images=images.images.repeat_interleave(6, 2).repeat_interleave(6, 3))
+    large = replace(
+        images, images=images.images.repeat_interleave(6, 2).repeat_interleave(6, 3)
+    )
     table = focus.design(images.table, CLASSES, per_class=2)
     model = Model(Recipe("one"), "C", [network("vgg11-eighth")[0]], LOGIT)
-    found = controls.by_cell(model, large, table, ["integrated-gradients", "smoothgrad"])
+    found = controls.by_cell(
+        model, large, table, ["integrated-gradients", "smoothgrad"]
+    )
     found = found.set_index("method")
     assert found["right"].nunique() == 1 and found["right"].between(0, 1).all()
     assert found["by cell"]["IG"] == pytest.approx(found["right"]["IG"], abs=0.1)
@@ -134,13 +151,19 @@ def test_reduced_networks_have_torchvisions_layers(name, full, last):
         large = full(num_classes=4)
     small = models.build(name, 4).network
     mine, theirs = (
-        {n: type(m) for n, m in net.named_modules() if n and not n.startswith("classifier")}
+        {
+            n: type(m)
+            for n, m in net.named_modules()
+            if n and not n.startswith("classifier")
+        }
         for net in (small, large)  # VGG's classifier has one hidden layer here
     )
     if name == "vgg11-eighth":
         assert theirs.pop("features.28") is nn.MaxPool2d
     assert mine == theirs
-    convs = [[m for m in net.modules() if isinstance(m, nn.Conv2d)] for net in (small, large)]
+    convs = [
+        [m for m in net.modules() if isinstance(m, nn.Conv2d)] for net in (small, large)
+    ]
     for mine, theirs in zip(*convs, strict=True):
         assert mine.out_channels * reduced.WIDTH == theirs.out_channels
         assert (mine.kernel_size, mine.padding) == (theirs.kernel_size, theirs.padding)
@@ -159,5 +182,8 @@ def test_lrp_that_loses_relevance_is_refused_and_the_run_says_so(images, monkeyp
     with pytest.raises(explain.NotConserved):
         focus.rate(model, images, table["C"], "lrp")
     rated = rating.ratings([model], {"C": images}, table, ["gradcam", "lrp"])
-    assert set(rated["method"]) == {"GradCAM"} and rated["training"].value_counts().nunique() == 1
+    assert (
+        set(rated["method"]) == {"GradCAM"}
+        and rated["training"].value_counts().nunique() == 1
+    )
     assert "does not conserve" in rated.attrs["refused"]["refused C", "lrp"]

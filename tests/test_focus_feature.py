@@ -99,7 +99,9 @@ def test_a_network_that_uses_the_mark_gains_what_can_be_computed(world):
     ants = 2 * SIDE**2 * 120
     means = rated.groupby("state")["focus"].mean()
     assert means["as it is"] == pytest.approx(ants / (ants + 2 * spot), rel=1e-5)
-    assert means["clean"] == pytest.approx(1) and means["painted over"] == pytest.approx(1)
+    assert means["clean"] == pytest.approx(1) and means[
+        "painted over"
+    ] == pytest.approx(1)
     assert means["painted elsewhere"] == pytest.approx(means["as it is"], abs=0.002)
     assert feature.rise(rated).estimate == pytest.approx(1 - means["as it is"])
     assert feature.rises(rated) == pytest.approx([1 - means["as it is"]] * 2)
@@ -113,7 +115,9 @@ def test_the_gain_of_a_logit_is_that_of_the_mark(world):
     assert np.allclose(gains, float(images.patches[6].sum()) * 250 / SIDE**2)
 
 
-def test_a_suspected_feature_is_where_the_relevance_peaks_whatever_the_method(world, monkeypatch):
+def test_a_suspected_feature_is_where_the_relevance_peaks_whatever_the_method(
+    world, monkeypatch
+):
     model, images, _, _ = world
     asked = explain.explain
 
@@ -132,7 +136,9 @@ def test_masks_of_a_reader_are_found_by_name_and_cropped_as_the_image(tmp_path):
     drawn[:, 40:] = 255  # the right half of a wide file, of which the middle is kept
     (tmp_path / "bee").mkdir()
     Image.fromarray(drawn).save(tmp_path / "bee/one.png")
-    table = pd.DataFrame({"class": ["ant", "bee"], "path": ["ant/one.jpg", "bee/one.jpg"]})
+    table = pd.DataFrame(
+        {"class": ["ant", "bee"], "path": ["ant/one.jpg", "bee/one.jpg"]}
+    )
     pixels = torch.zeros(2, 3, 20, 20, dtype=torch.uint8)
     images = ImageSet("C", pixels, torch.arange(2), CLASSES, table)
     masks = feature.marks(None, images, None, str(tmp_path))
@@ -143,7 +149,9 @@ def test_masks_of_a_reader_are_found_by_name_and_cropped_as_the_image(tmp_path):
 
 def test_a_mosaic_is_shown_before_and_after(world):
     model, images, _, _ = world
-    row = {"mosaic": 0, "target": "ant", "outer": "bee"} | mosaics.placed([0, 1, 6, 7], (0, 1))
+    row = {"mosaic": 0, "target": "ant", "outer": "bee"} | mosaics.placed(
+        [0, 1, 6, 7], (0, 1)
+    )
     row = pd.DataFrame([row])
     mask = mosaics.in_mosaics(row, images.patches)[0]
     shown = feature.explained(model, images, row, own_channel, mask)
@@ -155,11 +163,16 @@ def test_a_mosaic_is_shown_before_and_after(world):
 def test_each_image_says_its_class_and_its_share_of_the_relevance(world):
     model, images, rows, _ = world
     ends = rate(model, images, rows, own_channel).head(2).assign(kind=["best", "worst"])
-    figure = figures.mosaics_explained(**feature.explained(model, images, ends, own_channel))
+    figure = figures.mosaics_explained(
+        **feature.explained(model, images, ends, own_channel)
+    )
     for row, ax in zip(ends.to_dict("records"), figure.axes[1::2], strict=True):
         red = [int(images.images[row[f"image_{c}"], 0].sum()) for c in range(4)]
         names = ["ant" if row[f"is_target_{c}"] else "bee" for c in range(4)]
-        said = [f"{name} {value / sum(red):.0%}" for name, value in zip(names, red, strict=True)]
+        said = [
+            f"{name} {value / sum(red):.0%}"
+            for name, value in zip(names, red, strict=True)
+        ]
         assert [text.get_text() for text in ax.texts] == said
         assert len([patch for patch in ax.patches if not patch.get_fill()]) == 2
     assert figure.axes[0].get_title().startswith("best: Focus")
@@ -172,7 +185,9 @@ def test_relevance_on_the_patch_is_that_of_a_loop_over_pixels(world):
     patches = torch.from_numpy(rng.random((12, SIDE, SIDE)) < 0.3)
     images = replace(images, patches=patches)
     rated = rate(model, images, rows, own_channel)
-    [found] = feature.by_method(model, images, rated, {"own": (own_channel, {})}).to_dict("records")
+    [found] = feature.by_method(
+        model, images, rated, {"own": (own_channel, {})}
+    ).to_dict("records")
     shares, areas = [], []
     for row in rows.to_dict("records"):
         outer = [row[f"image_{c}"] for c in range(4) if not row[f"is_target_{c}"]]
@@ -198,7 +213,9 @@ def test_recorded_trials_are_those_that_the_sweep_makes():
         rises = [row[f"rise_{t}"] for t in range(trials.RECIPE.trainings)]
         assert row["found"] == (sum(rises) / len(rises) >= feature.EFFECT)
         means = {pair: row[f"{pair[0]} > {pair[1]}"] for pair in trials.DRAWN}
-        assert row["first"] == (min(means, key=means.get) == (row["target"], row["outer"]))
+        assert row["first"] == (
+            min(means, key=means.get) == (row["target"], row["outer"])
+        )
         own = (row["target"], row["outer"])
         assert row["lowest_3"] == (own in sorted(means, key=means.get)[:3])
 
@@ -206,10 +223,14 @@ def test_recorded_trials_are_those_that_the_sweep_makes():
 def test_a_seed_makes_the_recorded_columns(tmp_path, monkeypatch):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
     monkeypatch.setattr(trials, "PER_CLASS", 24)
-    monkeypatch.setattr(trials, "product", lambda *_: [(1.0, trials.CLASSES[0])])  # of four
+    monkeypatch.setattr(
+        trials, "product", lambda *_: [(1.0, trials.CLASSES[0])]
+    )  # of four
     monkeypatch.setattr(trials, "PER_PAIR", 2)
     monkeypatch.setattr(trials, "MANY", 2)
-    monkeypatch.setattr(trials, "RECIPE", Recipe("resnet10-eighth", trainings=4, epochs=1))
+    monkeypatch.setattr(
+        trials, "RECIPE", Recipe("resnet10-eighth", trainings=4, epochs=1)
+    )
     found = trials.run(5)
     assert set(found) == set(recorded.read(RECORDED)) and len(found) == 24
     unasked = (found["dose"] == 1) & (found["target"] != found["planted"])

@@ -78,7 +78,9 @@ def simulated(
         made.assign(focus=row, training=number, architecture=architecture)
         for row, (architecture, number) in zip(rows, networks, strict=True)
     ]
-    return pd.concat(parts, ignore_index=True).assign(method="made", set="C", seconds=0.0)
+    return pd.concat(parts, ignore_index=True).assign(
+        method="made", set="C", seconds=0.0
+    )
 
 
 def _cells(made):
@@ -105,12 +107,16 @@ def test_intervals_cover(world):
     found = []
     for first in range(0, 600, 100):
         rated = simulated(*range(first, first + 100), **world)
-        means = Means.of(rated, ["world", "target"])  # worlds share nothing: as if alone
+        means = Means.of(
+            rated, ["world", "target"]
+        )  # worlds share nothing: as if alone
         share = pd.Series(1 / len(CLASSES), means.focus.index)
         found += [means.contrast(part) for _, part in share.groupby("world")]
         alone = mean(rated[rated["world"] == 99])
         assert found[-1].interval() == pytest.approx(alone.interval())
-    covered = np.mean([low <= 0.6 <= high for _, low, high in (m.interval() for m in found)])
+    covered = np.mean(
+        [low <= 0.6 <= high for _, low, high in (m.interval() for m in found)]
+    )
     assert 0.93 - 0.018 <= covered <= 0.97 + 0.014, covered
 
 
@@ -131,17 +137,24 @@ def by_loop(rated, weights):
 
     def over_shared(deviation):
         part = {m: scale[cell[m]] * deviation(m) for m in cell}
-        shared = sum(part[a] * part[b] for a, b in product(cell, cell) if shown[a] & shown[b])
+        shared = sum(
+            part[a] * part[b] for a, b in product(cell, cell) if shown[a] & shown[b]
+        )
         return shared, sum(one**2 for one in part.values())
 
     middle = {m: np.mean([value[t, m] for t in trainings]) for m in cell}
-    means = {(t, c): np.mean([value[t, m] for m in of[c]]) for t in trainings for c in of}
+    means = {
+        (t, c): np.mean([value[t, m] for m in of[c]]) for t in trainings for c in of
+    }
     overall = {c: np.mean([middle[m] for m in mosaics]) for c, mosaics in of.items()}
     of_images = max(over_shared(lambda m: middle[m] - overall[cell[m]]))
     sums = [sum(w * means[t, c] for c, w in weights.items()) for t in trainings]
     of_trainings, rest = np.var(sums, ddof=1) / len(trainings), 0.0
     for t in trainings:
-        alone = {m: value[t, m] - means[t, cell[m]] - middle[m] + overall[cell[m]] for m in cell}
+        alone = {
+            m: value[t, m] - means[t, cell[m]] - middle[m] + overall[cell[m]]
+            for m in cell
+        }
         rest += over_shared(alone.get)[0] / (len(trainings) * (len(trainings) - 1))
     estimate = sum(w * overall[c] for c, w in weights.items())
     return estimate, max(of_trainings + of_images - rest, of_trainings, of_images)
@@ -183,9 +196,13 @@ def test_undefined_are_counted_and_left_out():
     assert row["mean"] == pytest.approx(rated["focus"].mean())
     both = pd.concat([rated, simulated(0).assign(focus=0.5, method="other")])
     gap = contrast(both, {"made": 1, "other": -1})
-    assert gap.estimate == pytest.approx(rated["focus"].mean() - 0.5), "a mosaic counts with both"
+    assert gap.estimate == pytest.approx(rated["focus"].mean() - 0.5), (
+        "a mosaic counts with both"
+    )
     [row] = focus.summary(rated.assign(focus=np.nan)).to_dict("records")
-    assert row["undefined"] == 240 and np.isnan(row["mean"]) and np.isnan(row["mean_low"])
+    assert (
+        row["undefined"] == 240 and np.isnan(row["mean"]) and np.isnan(row["mean_low"])
+    )
 
 
 def test_one_mosaic_of_a_class_is_compared_with_those_of_others():
@@ -206,7 +223,9 @@ def test_methods_are_compared_on_the_networks_that_both_explain():
     first = simulated(0, architectures=2)
     second = first[first["architecture"] == 1].assign(method="other", focus=0.5)
     gap = contrast(pd.concat([first, second]), {"made": 1, "other": -1})
-    assert gap.estimate == pytest.approx(first["focus"][first["architecture"] == 1].mean() - 0.5)
+    assert gap.estimate == pytest.approx(
+        first["focus"][first["architecture"] == 1].mean() - 0.5
+    )
 
 
 @pytest.fixture(scope="module")
@@ -224,8 +243,14 @@ def test_means_are_those_of_a_loop(rated):
         known = [value for value in values if value == value]
         row = table.loc[(target, outer)]
         assert row["focus"] == pytest.approx(sum(known) / len(known))
-        assert row["undefined"] == len(values) - len(known) and row["mosaics"] == len(values)
-        others = [means.of_pair(rated, target, o)["focus"].mean() for o in ANIMALS if o != target]
+        assert row["undefined"] == len(values) - len(known) and row["mosaics"] == len(
+            values
+        )
+        others = [
+            means.of_pair(rated, target, o)["focus"].mean()
+            for o in ANIMALS
+            if o != target
+        ]
         assert row["others"] == pytest.approx((sum(others) - row["focus"]) / 2)
 
 
@@ -234,7 +259,9 @@ def test_false_alarms_come_at_the_nominal_rate_where_all_pairs_are_alike(of_imag
     """Images of different quality, and no pair unlike another: about 5% have p < .05."""
     rng, p = np.random.default_rng(7), []
     for seed in range(60):
-        design = focus.design(images(ANIMALS[:3], 14), ANIMALS[:3], per_pair=14, seed=seed)
+        design = focus.design(
+            images(ANIMALS[:3], 14), ANIMALS[:3], per_pair=14, seed=seed
+        )
         made = noisy(design, rng, mean=0.5, of_image=of_image)
         p += means.ranked(made)["p"].tolist()
     assert 0.015 <= np.mean(np.array(p) < 0.05) <= 0.09
@@ -244,7 +271,11 @@ def test_false_alarms_come_at_the_nominal_rate_where_all_pairs_are_alike(of_imag
 def test_two_classes_have_nothing_to_compare_with():
     design = focus.design(images(ANIMALS[:2]), ANIMALS[:2], per_pair=8)
     table = means.ranked(noisy(design, np.random.default_rng(0)))
-    assert table["p"].isna().all() and table["others"].isna().all() and table["rank"].max() == 2
+    assert (
+        table["p"].isna().all()
+        and table["others"].isna().all()
+        and table["rank"].max() == 2
+    )
 
 
 def test_undefined_pairs_are_counted_and_not_ranked(rated):
@@ -268,13 +299,17 @@ def test_a_matrix_of_pairs_writes_every_value_once_and_frames_the_planted_pair(n
     names, rng = [f"class number {i}" for i in range(n)], np.random.default_rng(0)
     rows = [(a, b, rng.uniform(0.4, 1)) for a, b in permutations(names, 2)]
     table = pd.DataFrame(rows, columns=["target", "outer", "focus"])
-    table = table.assign(rank=table["focus"].rank()).sort_values("focus", ignore_index=True)
+    table = table.assign(rank=table["focus"].rank()).sort_values(
+        "focus", ignore_index=True
+    )
     planted = tuple(table.loc[1, ["target", "outer"]])
     table.loc[0, ["focus", "rank"]] = np.nan
     figure = figures.pair_matrix(table, names, planted)
     written = [text.get_text() for ax in figure.axes for text in ax.texts]
     ranks = {2: "\n(2.)", 3: "\n(3.)"}
-    values = [f"{row.focus:.2f}{ranks.get(row.rank, '')}" for row in table[1:].itertuples()]
+    values = [
+        f"{row.focus:.2f}{ranks.get(row.rank, '')}" for row in table[1:].itertuples()
+    ]
     assert sorted(written) == sorted([*values, "none"])
     [frame] = figure.axes[0].patches
     middle = frame.get_x() + 0.47, frame.get_y() + 0.46

@@ -32,11 +32,16 @@ def project(tmp_path_factory):
     sizes = {"ilsvrc2012": (4, SIDE, 6, ["39", "84", "207"])}
     sizes |= dict.fromkeys(("catsdogs", "mit67", "mame"), (16, SIDE, 20))
     for name, given in sizes.items():
-        served.files[f"{name}_mosaic.zip"] = zipped(mosaics_of_focus(*given, name=name)[0])
+        served.files[f"{name}_mosaic.zip"] = zipped(
+            mosaics_of_focus(*given, name=name)[0]
+        )
     readdressed(folder / "helpers/data/published.py", URL, served)
     for name in ARCHITECTURES:
         weights = models.build(name, 1000, seed=1).network.state_dict()
-        save_file({key: one.contiguous() for key, one in weights.items()}, folder / f"{name}.st")
+        save_file(
+            {key: one.contiguous() for key, one in weights.items()},
+            folder / f"{name}.st",
+        )
     yield folder, served
     served.http.shutdown()
     served.http.server_close()
@@ -57,7 +62,9 @@ def ran(project, preset: str, lesson: str, **small) -> tuple:
     given["model"] = several if lesson.startswith("06") else several[0]
     notebook = folder / "notebooks" / f"{lesson}.ipynb"
     told = printed(
-        executed(notebook, given | small | {"output": preset}, folder / "outputs", folder)
+        executed(
+            notebook, given | small | {"output": preset}, folder / "outputs", folder
+        )
     )
     return folder / "outputs" / preset / "tables" / lesson, told
 
@@ -66,39 +73,62 @@ def test_imagenet_as_it_is_with_the_authors_mosaics_and_settings(project):
     small = {"mosaics": 1, "methods": METHODS}
     tables, _ = ran(project, "paper", "06_focus_rating", **small)
     found = pd.read_csv(tables / "focus.csv")
-    assert set(found["architecture"]) == set(ARCHITECTURES) and set(found["set"]) == {"ilsvrc2012"}
+    assert set(found["architecture"]) == set(ARCHITECTURES) and set(found["set"]) == {
+        "ilsvrc2012"
+    }
     assert set(found["mosaics"]) == {3} and found["method"].nunique() == len(METHODS)
     assert (pd.read_csv(tables / "accuracies.csv")["trainings"] == 1).all()
-    record = json.loads((tables.parents[1] / "findings/06_focus_rating.json").read_text())
+    record = json.loads(
+        (tables.parents[1] / "findings/06_focus_rating.json").read_text()
+    )
     judged = pd.DataFrame(record["findings"])
     judged = judged[~judged["id"].str.startswith("suite/")].set_index("id")["verdict"]
-    assert judged["focus/near-random/ig"] == claims.UNDECIDED, "three mosaics decide nothing"
-    assert judged["focus/varies/lime"] == claims.NO_COUNTERPART, "LIME is not asked for here"
-    assert not judged.isin([claims.DIFFERS]).any(), "a wrong one would contradict: their mosaics"
+    assert judged["focus/near-random/ig"] == claims.UNDECIDED, (
+        "three mosaics decide nothing"
+    )
+    assert judged["focus/varies/lime"] == claims.NO_COUNTERPART, (
+        "LIME is not asked for here"
+    )
+    assert not judged.isin([claims.DIFFERS]).any(), (
+        "a wrong one would contradict: their mosaics"
+    )
 
 
 def test_two_classes_of_imagenet_by_their_numbers(project):
     small = {"per_pair": 3}
     tables, told = ran(project, "paper", "07_focus_bias_pairs", **small)
     ranked = pd.read_csv(tables / "pairs.csv", dtype={"target": str, "outer": str})
-    assert set(zip(ranked["target"], ranked["outer"], strict=True)) == {("84", "39"), ("39", "84")}
+    assert set(zip(ranked["target"], ranked["outer"], strict=True)) == {
+        ("84", "39"),
+        ("39", "84"),
+    }
     assert (ranked["mosaics"] == 3).all() and "12 held-out images of 2 classes" in told
 
 
-def test_the_three_other_sets_with_a_network_fine_tuned_on_the_tiles_other_images(project):
+def test_the_three_other_sets_with_a_network_fine_tuned_on_the_tiles_other_images(
+    project,
+):
     """All three in one run; what is rated is the authors', what is trained is not."""
     small = {"mosaics": 1, "methods": ["gradcam", "lrp"], "trainings": 1}
     small["architectures"] = ARCHITECTURES[1:]
     tables, _ = ran(project, "paper-tuned", "06_focus_rating", **small)
     found = pd.read_csv(tables / "focus.csv")
-    assert set(found["set"]) == {"catsdogs", "mit67", "mame"} and set(found["mosaics"]) == {2}
+    assert set(found["set"]) == {"catsdogs", "mit67", "mame"} and set(
+        found["mosaics"]
+    ) == {2}
     shares = pd.read_csv(tables / "accuracies.csv")
     assert len(shares) == 3
-    assert (shares["images"] < 40).all(), "the test images only: the others were trained on"
+    assert (shares["images"] < 40).all(), (
+        "the test images only: the others were trained on"
+    )
 
 
 def test_a_class_that_no_mosaic_asks_for_is_named(project, tmp_path, monkeypatch):
     monkeypatch.setattr(published, "URL", project[1].url)
     monkeypatch.setattr(store, "root", lambda: tmp_path)
-    with pytest.raises(ValueError, match=r"ilsvrc2012: no mosaic .* the index calls peacock"):
-        data.load(Images("focus", archives={"ilsvrc2012": ["peacock", "39"]}, size=SIDE))
+    with pytest.raises(
+        ValueError, match=r"ilsvrc2012: no mosaic .* the index calls peacock"
+    ):
+        data.load(
+            Images("focus", archives={"ilsvrc2012": ["peacock", "39"]}, size=SIDE)
+        )

@@ -23,7 +23,9 @@ FEW |= {"integrated-gradients": {"steps": 2}}
 def photographs(real) -> pd.DataFrame:
     """The photographs of 57 ImageNet classes: columns file (whole path) and imagenet_index."""
     table = pd.read_csv(real / "imagenet_compatible/images.csv")
-    return table.assign(file=[real / "imagenet_compatible" / file for file in table["file"]])
+    return table.assign(
+        file=[real / "imagenet_compatible" / file for file in table["file"]]
+    )
 
 
 def linked(table: pd.DataFrame, names: pd.Series, folder: Path) -> Path:
@@ -48,7 +50,8 @@ def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path, monkey
     table = focus.design(images.table, images.classes, per_class=2)
     assert len(table) >= 100 and len(model.logit) == 57
     rated = [
-        focus.rate(model, images, table, m, shape="squeezed", **FEW.get(m, {})) for m in METHODS
+        focus.rate(model, images, table, m, shape="squeezed", **FEW.get(m, {}))
+        for m in METHODS
     ]
     found = focus.summary(pd.concat(rated)).set_index("method")
     print(found[["mean", "mean_low", "mean_high", "undefined", "seconds"]].round(3))
@@ -56,7 +59,9 @@ def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path, monkey
     assert found["mean_low"]["GradCAM"] > 0.65 and found["mean_low"]["LRP"] > 0.65
     means = found["mean"]
     assert means[["GradCAM", "LRP"]].min() > means[["GradCAM++", "SmoothGrad"]].max()
-    recorded = pd.read_csv(store.root() / "data/focus_imagenet.csv").set_index("method")["mean"]
+    recorded = pd.read_csv(store.root() / "data/focus_imagenet.csv").set_index(
+        "method"
+    )["mean"]
     assert recorded["GradCAM++"] < recorded["IG"] and means["GradCAM++"] < means["IG"]
 
 
@@ -88,7 +93,10 @@ def test_notebook_06_on_cats_and_dogs(cats_and_dogs, outputs):
     tables = tables_of("06", cats_and_dogs | given, outputs)
     accuracy = pd.read_csv(tables / "accuracies.csv")["accuracy"].item()
     found = pd.read_csv(tables / "focus.csv").set_index("method")
-    print(f"accuracy {accuracy:.2f}\n", found[["mosaics", "mean", "mean_low", "mean_high"]])
+    print(
+        f"accuracy {accuracy:.2f}\n",
+        found[["mosaics", "mean", "mean_low", "mean_high"]],
+    )
     assert accuracy > 0.9
     assert found["mean_low"]["GradCAM"] > 0.5 and found["mean"]["LRP"] > 0.5
 
@@ -96,12 +104,16 @@ def test_notebook_06_on_cats_and_dogs(cats_and_dogs, outputs):
 SMALL = {"size": 64, "per_class": 40}
 
 
-def test_notebook_07_on_cats_and_dogs_says_nothing_of_the_drawn_world(cats_and_dogs, outputs):
+def test_notebook_07_on_cats_and_dogs_says_nothing_of_the_drawn_world(
+    cats_and_dogs, outputs
+):
     """Small images and few mosaics, to the end: the last step is LRP's guess, painted over."""
     given = cats_and_dogs | {"images": cats_and_dogs["images"] | SMALL, "per_pair": 3}
     tables = tables_of("07", given, outputs)
     ranked = pd.read_csv(tables / "pairs.csv")
-    assert set(ranked["target"]) == {"cat", "dog"} and ranked["focus"].between(0, 1).all()
+    assert (
+        set(ranked["target"]) == {"cat", "dog"} and ranked["focus"].between(0, 1).all()
+    )
     states = pd.read_csv(tables / "interventions.csv")
     assert states["state"].tolist() == ["as it is", "painted over", "painted elsewhere"]
     assert not (tables / "on-eyespot.csv").exists(), "nothing is planted"

@@ -26,7 +26,11 @@ def test_the_three_findings_are_those_of_the_recorded_tables():
     stored = notebooks.findings([notebooks.NOTEBOOKS / "05b_dose_and_worlds.ipynb"])
     measured = stored.set_index(["id", "of"])["measured"]
     ways = "context alone, logits, less other contexts", "mosaics, flips, raw"
-    four = [measured[f"suite/contexts/{what}", of] for of in ways for what in ("power", "alarms")]
+    four = [
+        measured[f"suite/contexts/{what}", of]
+        for of in ways
+        for what in ("power", "alarms")
+    ]
     assert re.findall(r"(\d+)%", first) == [f"{100 * one:.0f}" for one in four]
     trials = claims.judged(recorded.read("eyespot_trials.csv"))
     full, none = (trials[trials["dose"] == dose] for dose in (1, 0))

@@ -19,7 +19,9 @@ from helpers import store
 from helpers.suite import notebooks
 
 BESIDE = store.root().parent / "nbgrader/bin/nbgrader"
-NBGRADER = os.environ.get("NBGRADER") or shutil.which("nbgrader", path=str(BESIDE.parent))
+NBGRADER = os.environ.get("NBGRADER") or shutil.which(
+    "nbgrader", path=str(BESIDE.parent)
+)
 GRADE = os.environ.get("GRADE", "09 09b 13").split()
 LESSONS = [
     path
@@ -50,7 +52,9 @@ def answered(copy: Path, lesson: Path, right: bool) -> nbformat.NotebookNode:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not NBGRADER, reason="no nbgrader in ../nbgrader: TEACHING.md, After the class")
+@pytest.mark.skipif(
+    not NBGRADER, reason="no nbgrader in ../nbgrader: TEACHING.md, After the class"
+)
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
 def test_a_copy_is_collected_and_graded(lesson, tmp_path):
     course, name = tmp_path / "course", lesson.stem.split("_")[0]
@@ -64,27 +68,46 @@ def test_a_copy_is_collected_and_graded(lesson, tmp_path):
         place = course / "submitted" / student / name / lesson.name
         store.write_text(place, nbformat.writes(handed))
     store.write_bytes(course / "source" / name / lesson.name, lesson.read_bytes())
-    kernel = {"argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]}
+    kernel = {
+        "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    }
     kernel |= {"display_name": "the suite's", "language": "python"}
-    store.write_text(tmp_path / "jupyter/kernels/python3/kernel.json", json.dumps(kernel))
+    store.write_text(
+        tmp_path / "jupyter/kernels/python3/kernel.json", json.dumps(kernel)
+    )
     environment |= {"JUPYTER_PATH": str(tmp_path / "jupyter")}
-    environment |= {"SUITE_OUTPUTS": os.environ.get("SUITE_OUTPUTS", str(store.outputs()))}
-    environment["PATH"] = f"{Path(NBGRADER).parent}{os.pathsep}{os.environ['PATH']}"  # of alembic
+    environment |= {
+        "SUITE_OUTPUTS": os.environ.get("SUITE_OUTPUTS", str(store.outputs()))
+    }
+    environment["PATH"] = (
+        f"{Path(NBGRADER).parent}{os.pathsep}{os.environ['PATH']}"  # of alembic
+    )
     patience = "--ExecutePreprocessor.timeout=1500"
-    for words in (["generate_assignment"], ["autograde", "--create", patience], ["export"]):
+    for words in (
+        ["generate_assignment"],
+        ["autograde", "--create", patience],
+        ["export"],
+    ):
         graded = [name] * (words[0] != "export")
         command = [NBGRADER, words[0], *graded, *words[1:]]
-        done = subprocess.run(command, cwd=course, env=environment, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=course, env=environment, capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr[-3000:]
     with (course / "grades.csv").open() as file:
         points = {
-            row["student_id"]: (row["score"], row["max_score"]) for row in csv.DictReader(file)
+            row["student_id"]: (row["score"], row["max_score"])
+            for row in csv.DictReader(file)
         }
     assert points["right"][0] == points["right"][1] and float(points["right"][1]) >= 1
     assert float(points["wrong"][0]) == 0
     cells = nbformat.read(course / "autograded/wrong" / name / lesson.name, 4).cells
     errors = [
-        next((out.ename, out.evalue) for out in cell.outputs if out.output_type == "error")
+        next(
+            (out.ename, out.evalue)
+            for out in cell.outputs
+            if out.output_type == "error"
+        )
         for cell in cells
         if cell.metadata.get("nbgrader", {}).get("grade")
     ]

@@ -1,6 +1,7 @@
 """Imports run one way through the rooms of the house; papers never import each other."""
 
 import ast
+import re
 import subprocess
 import sys
 from importlib.util import resolve_name
@@ -10,12 +11,17 @@ import pytest
 
 from helpers import store
 
-GROUND = ["store", "source", "recorded"]
-ROOMS = ["stats", "worlds", "data", "models", "explain"]
+GROUND = ["store", "synthetic_data", "source", "recorded"]
+ROOMS = ["stats", "data", "models", "explain"]
 PAPERS = ["contexts", "focus", "icon2", "blocks"]
-BELOW = {"store": set(), "source": {"store"}, "recorded": {"store", "source"}}
+BELOW = {
+    "store": set(),
+    "synthetic_data": set(),
+    "source": {"store"},
+    "recorded": {"store", "source"},
+}
 BELOW |= {room: {*GROUND, *ROOMS[:place]} for place, room in enumerate(ROOMS)}
-BELOW |= {"worlds": set(GROUND), "figures": {*GROUND, "stats"}}
+BELOW |= {"figures": {*GROUND, "stats"}}
 BELOW |= {paper: {*GROUND, *ROOMS, "figures"} for paper in PAPERS}
 BELOW |= {"audit": {*GROUND, *ROOMS, "figures", *PAPERS}}
 BELOW |= {"suite": set(BELOW), "__init__": set()}
@@ -32,7 +38,9 @@ def imported(path: Path, nodes) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             module = resolve_name("." * node.level + (node.module or ""), package)
             names |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
-    return {name.removeprefix("helpers.") for name in names if name.startswith("helpers.")}
+    return {
+        name.removeprefix("helpers.") for name in names if name.startswith("helpers.")
+    }
 
 
 def rooms(path: Path, nodes) -> set[str]:
@@ -41,13 +49,30 @@ def rooms(path: Path, nodes) -> set[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(store.root())))
 def test_imports_run_one_way_and_stand_at_the_top(path):
-    place, tree = path.relative_to(store.root() / "helpers"), ast.parse(path.read_text())
+    place, tree = (
+        path.relative_to(store.root() / "helpers"),
+        ast.parse(path.read_text()),
+    )
     room = place.parts[0].removesuffix(".py")
     assert room in BELOW, f"name the room {room!r} here, and what it may import"
     reached = rooms(path, ast.walk(tree)) - {room, "unpinned"}
     assert reached <= BELOW[room], f"{place} reaches into {reached - BELOW[room]}"
     hidden = rooms(path, ast.walk(tree)) - rooms(path, tree.body)
     assert not hidden, f"{place} hides its arrow to {hidden} in a function"
+
+
+def test_only_one_module_of_the_package_imports_the_synthetic_datasets():
+    users = [
+        path.name
+        for path in FILES
+        if re.search(r"^from synthetic|^import synthetic", path.read_text(), re.M)
+    ]
+    assert users == ["synthetic_data.py"]
+
+
+def test_the_synthetic_datasets_do_not_import_the_package():
+    for path in (store.root() / "synthetic").rglob("*.py"):
+        assert not re.search(r"^\s*(from|import) helpers", path.read_text(), re.M), path
 
 
 def test_no_file_of_a_room_is_in_a_circle():
@@ -58,7 +83,9 @@ def test_no_file_of_a_room_is_in_a_circle():
         name = path.relative_to(package).with_suffix("").as_posix()
         names = imported(path, ast.walk(ast.parse(path.read_text())))
         paths = {one.replace(".", "/") for one in names}
-        after[name] = {one for one in paths if (package / f"{one}.py").is_file()} - {name}
+        after[name] = {one for one in paths if (package / f"{one}.py").is_file()} - {
+            name
+        }
     while free := [name for name, others in after.items() if not others & after.keys()]:
         for name in free:
             del after[name]
@@ -71,7 +98,10 @@ def test_no_function_of_torch_is_called_whose_last_digits_depend_on_the_processo
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 owner = getattr(node.func.value, "id", "")
-                if node.func.attr in ("sqrt", "atan", "acos") and owner not in ("np", "math"):
+                if node.func.attr in ("sqrt", "atan", "acos") and owner not in (
+                    "np",
+                    "math",
+                ):
                     calls[f"{path.name}:{node.lineno}"] = node.func.attr
     assert not calls
 
@@ -84,11 +114,17 @@ def test_no_function_of_torch_is_called_whose_last_digits_depend_on_the_processo
         (
             "from helpers.suite.parameters import check; from helpers.models import experiment; "
             "from helpers.contexts import methods; from helpers.focus import rating",
-            {"torchvision", "torch._dynamo", "sympy"},  # torch's compiler and what it needs
+            {
+                "torchvision",
+                "torch._dynamo",
+                "sympy",
+            },  # torch's compiler and what it needs
         ),
     ],
 )
 def test_what_takes_seconds_to_load_is_loaded_where_it_is_used(begins, late):
     told = [sys.executable, "-c", f"{begins}; import sys; print(*sys.modules)"]
-    done = subprocess.run(told, capture_output=True, text=True, cwd=store.root(), check=True)
+    done = subprocess.run(
+        told, capture_output=True, text=True, cwd=store.root(), check=True
+    )
     assert not late & set(done.stdout.split()), "who imports it?"

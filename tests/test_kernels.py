@@ -25,10 +25,16 @@ pinnable = pytest.mark.skipif(
 
 def python(code: str, **changes: str) -> subprocess.CompletedProcess:
     """Run code in a fresh process that inherits no pins."""
-    kept = {k: v for k, v in os.environ.items() if k not in (*helpers.PINS, "SUITE_PINNED")}
+    kept = {
+        k: v for k, v in os.environ.items() if k not in (*helpers.PINS, "SUITE_PINNED")
+    }
     environment = {**kept, "PYTHONPATH": str(ROOT), **changes}
     return subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
 
 
@@ -42,7 +48,9 @@ def test_every_digest_is_the_stored_one():
         pytest.skip(f"other libraries than the locked ones: {kernels.other_versions()}")
     stored = json.loads(kernels.STORED.read_text())
     today = kernels.digests()
-    assert today == stored, "renew with `python tests/kernels.py --write` if the code changed"
+    assert today == stored, (
+        "renew with `python tests/kernels.py --write` if the code changed"
+    )
 
 
 # the pins are set, and in force
@@ -51,11 +59,15 @@ def test_every_digest_is_the_stored_one():
 def test_the_pins_are_set_before_torch_in_every_notebook():
     assert len(NOTEBOOKS) > 8
     for path in NOTEBOOKS:
-        code = "\n".join(c.source for c in nbformat.read(path, 4).cells if c.cell_type == "code")
+        code = "\n".join(
+            c.source for c in nbformat.read(path, 4).cells if c.cell_type == "code"
+        )
         roots = re.findall(r"^(?:import|from) (\w+)", code, re.M)
         assert "helpers" in roots, f"{path.name} never imports helpers"
         heavy = {*roots[: roots.index("helpers")]} - {*sys.stdlib_module_names}
-        assert not heavy, f"{path.name} imports {heavy} before helpers, which pins the kernels"
+        assert not heavy, (
+            f"{path.name} imports {heavy} before helpers, which pins the kernels"
+        )
 
 
 @pinnable

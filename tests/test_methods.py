@@ -40,9 +40,12 @@ class ByColour(torch.nn.Module):
 def by_colour(collection):
     """A model told by contexts and nothing else."""
     colours = [
-        collection.contexts[name].float().mean((0, 2, 3)) / 255 for name in collection.classes
+        collection.contexts[name].float().mean((0, 2, 3)) / 255
+        for name in collection.classes
     ]
-    model = Classifier(ByColour(torch.stack(colours)), mean=(0, 0, 0), std=(1, 1, 1)).eval()
+    model = Classifier(
+        ByColour(torch.stack(colours)), mean=(0, 0, 0), std=(1, 1, 1)
+    ).eval()
     return [model, model]  # two trainings
 
 
@@ -51,7 +54,9 @@ def measured(model, collection, reference=()):
     return methods.beyond(both, len(model))
 
 
-def test_a_model_told_by_contexts_is_found_by_all_that_ask_logits(collection, by_colour):
+def test_a_model_told_by_contexts_is_found_by_all_that_ask_logits(
+    collection, by_colour
+):
     both = measured(by_colour, collection)
     table = methods.answers(both)
     assert table.groupby(methods.MEASURE, sort=False).size().eq(4).all()
@@ -60,7 +65,9 @@ def test_a_model_told_by_contexts_is_found_by_all_that_ask_logits(collection, by
     ]  # fmt: skip
     raw, control = (table[table["reading"] == methods.READINGS[n]] for n in (0, 2))
     assert (raw["answer"] == "").all() and len(raw) == len(table) / 3
-    told = control["context_class"] != "fire hydrant"  # the road is as grey as two contexts mixed
+    told = (
+        control["context_class"] != "fire hydrant"
+    )  # the road is as grey as two contexts mixed
     of_logits = control[told & (control["quantity"] == "logits")]
     of_logits = of_logits[of_logits["method"] != "context alone"]
     assert (of_logits["answer"] == "more").all()
@@ -76,7 +83,9 @@ def test_a_model_told_by_contexts_is_found_by_all_that_ask_logits(collection, by
 def test_a_model_that_answers_always_the_same_is_never_accused(collection, by_colour):
     same = [Classifier(ByColour(torch.zeros(4, 3))).eval()] * 2
     table = methods.answers(measured(same, collection))
-    logits = table[table["method"] != "GradCAM"]  # an empty map is no answer, images differ in it
+    logits = table[
+        table["method"] != "GradCAM"
+    ]  # an empty map is no answer, images differ in it
     assert not {"more", "less"} & set(logits["answer"])
     bare = replace(collection, sets={"C": replace(collection.sets["C"], masks=None)})
     assert set(measured(by_colour, bare)["method"]) == {"mosaics", "context alone"}
@@ -105,11 +114,17 @@ def test_readings_equal_loops_over_mosaics():
                         (z[:, k] - z[:, o]).mean() / 2**0.5]  # fmt: skip
 
             kind = rows["kind"]
-            beside = mean(rows[(kind == "context") & (rows["context_class"] == context)])
+            beside = mean(
+                rows[(kind == "context") & (rows["context_class"] == context)]
+            )
             other = mean(rows[(kind == "context") & (rows["context_class"] != context)])
             neutral = mean(rows[kind == "neutral"])
             alone = (single[training, number, k] - single[training, number, o]) / 2**0.5
-            less = {"raw": [0, 0, alone], "beside neutral": neutral, "less other contexts": other}
+            less = {
+                "raw": [0, 0, alone],
+                "beside neutral": neutral,
+                "less other contexts": other,
+            }
             for reading, control in less.items():
                 for name, value, minus in zip(
                     ("decisions", "flips", "logits"), beside, control, strict=True
@@ -141,12 +156,16 @@ def test_exchanged_sets_are_between_the_two_in_every_training(both):
     biased, unbiased = (collection.sets["C"] for collection in both)
     none = methods.exchanged(biased, unbiased, 0.0)
     every = methods.exchanged(biased, unbiased, 1.0)
-    assert torch.equal(none.images, biased.images) and torch.equal(every.images, unbiased.images)
+    assert torch.equal(none.images, biased.images) and torch.equal(
+        every.images, unbiased.images
+    )
     pd.testing.assert_series_equal(every.table["context"], unbiased.table["context"])
     changed = methods.changed(*both, 1.0)
     for number in (1, 2):
         new = changed.redraw("C", number).draw()
         there = both[1].redraw("C", number).draw()
         assert all(torch.equal(a, b) for a, b in zip(new, there, strict=True))
-    recipes = [methods.changed(*both, share).redraw("C", 1).recipe for share in (0.3, 0.5)]
+    recipes = [
+        methods.changed(*both, share).redraw("C", 1).recipe for share in (0.3, 0.5)
+    ]
     assert recipes[0] != recipes[1]  # so that the store does not take one for the other

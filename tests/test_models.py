@@ -60,7 +60,9 @@ def toy():
         ("densenet121", "classifier"),
     ],
 )
-def test_any_torchvision_classifier_gets_its_last_layer_fitted(architecture, head, tmp_path):
+def test_any_torchvision_classifier_gets_its_last_layer_fitted(
+    architecture, head, tmp_path
+):
     torch.save(models.build(architecture, 6).network.state_dict(), tmp_path / "six.pth")
     model = models.build(architecture, 5, weights=tmp_path / "six.pth").eval()
     assert model.head == head
@@ -84,10 +86,14 @@ def test_normalisation_is_inside_is_torchvisions_and_takes_images_alone():
 
 def test_a_seed_decides_the_weights_and_touches_nothing_else():
     before = torch.random.get_rng_state()
-    first, again, other = (models.build(QUARTER, 2, seed=seed).state_dict() for seed in (3, 3, 4))
+    first, again, other = (
+        models.build(QUARTER, 2, seed=seed).state_dict() for seed in (3, 3, 4)
+    )
     assert torch.equal(before, torch.random.get_rng_state())
     assert all(torch.equal(first[name], again[name]) for name in first)
-    assert not any(torch.equal(first[name], other[name]) for name in first if first[name].ndim > 1)
+    assert not any(
+        torch.equal(first[name], other[name]) for name in first if first[name].ndim > 1
+    )
 
 
 # weights from files
@@ -102,31 +108,51 @@ def state():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda s: {"conv1.weight": s["conv1.weight"] / 0}, "conv1.weight has NaN or infinite"),
-        (lambda s: {"conv1.weight": s["conv1.weight"].int()}, "is int32, must be floating point"),
-        (lambda s: {"bn1.bias": torch.ones(7)}, r"size mismatch for bn1.bias.*\[7\].*\[64\]"),
+        (
+            lambda s: {"conv1.weight": s["conv1.weight"] / 0},
+            "conv1.weight has NaN or infinite",
+        ),
+        (
+            lambda s: {"conv1.weight": s["conv1.weight"].int()},
+            "is int32, must be floating point",
+        ),
+        (
+            lambda s: {"bn1.bias": torch.ones(7)},
+            r"size mismatch for bn1.bias.*\[7\].*\[64\]",
+        ),
         (lambda s: {"extra": torch.ones(1)}, r"Unexpected key.*extra"),
     ],
 )
-def test_weights_that_do_not_fit_are_refused_with_a_sentence(tmp_path, state, change, message):
+def test_weights_that_do_not_fit_are_refused_with_a_sentence(
+    tmp_path, state, change, message
+):
     save_file(state | change(state), tmp_path / "w.safetensors")
     with pytest.raises(ValueError, match=message):
         models.build("resnet18", 2, weights=tmp_path / "w.safetensors")
 
 
 def test_half_precision_and_counters_of_another_width_are_read(tmp_path, state):
-    other = {name: t.half() if t.is_floating_point() else t.int() for name, t in state.items()}
+    other = {
+        name: t.half() if t.is_floating_point() else t.int()
+        for name, t in state.items()
+    }
     save_file(other, tmp_path / "w.safetensors")
     network = models.build("resnet18", 2, weights=tmp_path / "w.safetensors").network
-    torch.testing.assert_close(network.conv1.weight, state["conv1.weight"], atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(
+        network.conv1.weight, state["conv1.weight"], atol=1e-3, rtol=1e-3
+    )
 
 
-def test_a_stored_model_cut_short_says_which_file_to_delete(tmp_path, state, monkeypatch):
+def test_a_stored_model_cut_short_says_which_file_to_delete(
+    tmp_path, state, monkeypatch
+):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
     store.networks().mkdir()
     save_file(state, path := store.networks() / "w.safetensors")
     path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(ValueError, match=r"w.safetensors cannot be .* Delete that file and run ag"):
+    with pytest.raises(
+        ValueError, match=r"w.safetensors cannot be .* Delete that file and run ag"
+    ):
         models.build("resnet18", 2, weights=path)
 
 
@@ -151,7 +177,9 @@ def test_imagenet_weights_come_by_address_with_their_hash_checked(served_weights
     assert torch.equal(model.network.features[0].weight, source.features[0].weight)
     assert len(model.network.classifier[1].weight) == 4
     served_weights(source, hash_of=lambda digest: "0" * 8)
-    with pytest.raises(ConnectionError, match=r"squeezenet1_1 could not be had .*invalid hash"):
+    with pytest.raises(
+        ConnectionError, match=r"squeezenet1_1 could not be had .*invalid hash"
+    ):
         models.build("squeezenet1_1", 4, weights="imagenet")
 
 
@@ -168,10 +196,14 @@ def test_training_learns_and_keeps_the_best_epoch(toy):
     assert accuracy == best["val_accuracy"] == 1
     loss = float(cross_entropy(outputs, val_set.labels))
     assert loss == pytest.approx(best["val_loss"], rel=1e-4)
-    assert [entry["epoch"] for entry in history] == list(range(1, 13)) and not model.training
+    assert [entry["epoch"] for entry in history] == list(
+        range(1, 13)
+    ) and not model.training
 
 
-def test_a_seed_decides_the_training_on_any_number_of_threads_and_touches_nothing_else(toy):
+def test_a_seed_decides_the_training_on_any_number_of_threads_and_touches_nothing_else(
+    toy,
+):
     state, before, keys = torch.random.get_rng_state(), torch.get_num_threads(), []
     try:
         for threads, seed in ((1, 5), (2, 5), (1, 6)):
@@ -191,7 +223,9 @@ def test_no_batch_is_left_with_one_image_and_a_training_that_breaks_down_says_so
     fit(model, toy_set(16 + 1, classes=("low",)), toy[1], epochs=1)
     model = models.build(QUARTER, 2)
     nn.init.constant_(model.network.classifier[3].bias, float("nan"))
-    with pytest.raises(FloatingPointError, match="broke down in epoch 1: the loss is nan"):
+    with pytest.raises(
+        FloatingPointError, match="broke down in epoch 1: the loss is nan"
+    ):
         fit(model, *toy)
 
 
@@ -215,24 +249,34 @@ def test_tuning_the_last_layer_is_training_with_the_rest_frozen(toy, architectur
             losses.append(float(cross_entropy(by_hand(val_set.images), val_set.labels)))
     assert [entry["val_loss"] for entry in history] == pytest.approx(losses, rel=1e-3)
     start = models.build(architecture, 2).state_dict()
-    changed = {n for n, tensor in model.state_dict().items() if not torch.equal(tensor, start[n])}
+    changed = {
+        n
+        for n, tensor in model.state_dict().items()
+        if not torch.equal(tensor, start[n])
+    }
     assert changed == {f"network.{model.head}.weight", f"network.{model.head}.bias"}
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 5), st.integers(8, 40), st.integers(8, 40), st.integers(0, 2**32))
-def test_augmented_images_keep_their_shape_range_and_plain_colours(count, height, width, seed):
+def test_augmented_images_keep_their_shape_range_and_plain_colours(
+    count, height, width, seed
+):
     generator = torch.Generator().manual_seed(seed)
     plain = torch.full((count, 3, height, width), 200, dtype=torch.uint8)
     out = models.augment(plain, generator)
     assert out.shape == plain.shape and out.dtype == torch.float32
-    assert torch.equal(out.amin((2, 3)), out.amax((2, 3)))  # a window of one colour is that colour
+    assert torch.equal(
+        out.amin((2, 3)), out.amax((2, 3))
+    )  # a window of one colour is that colour
     assert (out * 255 / 200).min() >= 0.599 and out.max() <= 1
     assert (plain == 200).all()
 
 
 def test_augmentation_mirrors_half_and_shows_70_to_100_percent():
-    ramp = torch.linspace(0, 200, 96).to(torch.uint8).expand(600, 3, 96, 96).contiguous()
+    ramp = (
+        torch.linspace(0, 200, 96).to(torch.uint8).expand(600, 3, 96, 96).contiguous()
+    )
     rows = models.augment(ramp, torch.Generator().manual_seed(0))[:, 0, 48]
     assert 0.45 < float((rows[:, 0] > rows[:, -1]).double().mean()) < 0.55
     width = (rows[:, 0] - rows[:, -1]).abs() * 255 / 200  # times a tint of 0.6 to 1.4
@@ -254,7 +298,10 @@ def test_logits_are_those_of_each_training_and_batches_are_made_once(toy):
 
 
 def test_logits_that_are_no_numbers_are_refused():
-    images, sound, broken = torch.zeros(5, 3, 64, 64), *(models.build(QUARTER, 2) for _ in "ab")
+    images, sound, broken = (
+        torch.zeros(5, 3, 64, 64),
+        *(models.build(QUARTER, 2) for _ in "ab"),
+    )
     images[3, 0, 5, 5] = float("nan")
     with pytest.raises(FloatingPointError, match="1 of 5 images, first for image 3"):
         models.logits(sound, images.split(2))
@@ -282,7 +329,9 @@ def test_all_that_decides_a_model_decides_its_name(toy, tmp_path, monkeypatch):
     torch.save(models.build(QUARTER, 2).network.state_dict(), weights)
     options = [{}, {"seed": 1}, {"epochs": 2}, {"tune": "last"}, {"weights": weights}]
     cases = [(toy, one) for one in options]
-    cases += [(sets, {}) for sets in ((pixel, toy[1]), (labels, toy[1]), (toy[0], toy[0]))]
+    cases += [
+        (sets, {}) for sets in ((pixel, toy[1]), (labels, toy[1]), (toy[0], toy[0]))
+    ]
     for sets, one in cases * 2:
         trained(tmp_path / "store", *sets, **one)
     assert len(list((tmp_path / "store").glob("*.safetensors"))) == len(cases)
@@ -298,7 +347,9 @@ def test_three_trainings_are_the_first_of_five_and_a_damaged_one_is_made_anew_al
 ):
     three = trained(tmp_path, number=3)
     before, seeds, train = files(tmp_path), [], models.train
-    monkeypatch.setattr(models, "train", lambda *a, **s: seeds.append(s["seed"]) or train(*a, **s))
+    monkeypatch.setattr(
+        models, "train", lambda *a, **s: seeds.append(s["seed"]) or train(*a, **s)
+    )
     five = trained(tmp_path, number=5)
     assert [model.history for model in five[:3]] == [model.history for model in three]
     assert seeds == [3, 4]
@@ -308,11 +359,16 @@ def test_three_trainings_are_the_first_of_five_and_a_damaged_one_is_made_anew_al
     assert not any(torch.equal(a, b) for a, b in itertools.combinations(heads[3:], 2))
     path = tmp_path / min(before)
     path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(store.UnreadableArtifact, match=rf"{path.name}.*Delete that file"):
+    with pytest.raises(
+        store.UnreadableArtifact, match=rf"{path.name}.*Delete that file"
+    ):
         trained(tmp_path, number=3)
     path.unlink()
     trained(tmp_path, number=3)
-    assert len(seeds) == 3 and load_file(path).keys() == load_file(tmp_path / max(before)).keys()
+    assert (
+        len(seeds) == 3
+        and load_file(path).keys() == load_file(tmp_path / max(before)).keys()
+    )
     trained(tmp_path, seed=3)
     assert seeds[3:] == [3000]
 
@@ -323,6 +379,8 @@ def test_a_pretrained_model_is_where_others_start(toy, tmp_path):
     path = models.pretrained(*wider_world, seed=0, epochs=1, folder=tmp_path)
     assert path == models.pretrained(*wider_world, seed=0, epochs=1, folder=tmp_path)
     first = models.build(QUARTER, 3, weights=path).network.features[0].weight
-    assert torch.equal(first, models.build(QUARTER, 2, weights=path).network.features[0].weight)
+    assert torch.equal(
+        first, models.build(QUARTER, 2, weights=path).network.features[0].weight
+    )
     [model] = trained(tmp_path, weights=path)
     assert model(toy[1].images).shape == (12, 2)

@@ -16,7 +16,9 @@ CLASSES = ("bench", "fire hydrant", "plane", "mug")
 
 def noise(n, height=8, width=8, seed=0):
     draw = torch.Generator().manual_seed(seed)
-    return torch.randint(0, 256, (n, 3, height, width), dtype=torch.uint8, generator=draw)
+    return torch.randint(
+        0, 256, (n, 3, height, width), dtype=torch.uint8, generator=draw
+    )
 
 
 def smooth(n, size=96):
@@ -43,7 +45,9 @@ def test_a_grid_holds_every_tile_in_its_cell_as_pil_resizes_it(rows, cols, size,
         top, bottom = j // cols * height // rows, (j // cols + 1) * height // rows
         left, right = j % cols * width // cols, (j % cols + 1) * width // cols
         picture = Image.fromarray(tile.permute(1, 2, 0).contiguous().numpy())
-        expected = picture.resize((right - left, bottom - top), Image.Resampling.BILINEAR)
+        expected = picture.resize(
+            (right - left, bottom - top), Image.Resampling.BILINEAR
+        )
         cell = whole[0, :, top:bottom, left:right].permute(1, 2, 0).numpy().astype(int)
         assert np.abs(cell - np.asarray(expected)).max() <= (shape == "squeezed")
 
@@ -65,9 +69,13 @@ def test_grid_refuses(tiles, rows, cols, shape, says):
 
 def test_a_design_has_the_papers_1500_and_grows_by_classes():
     labels = torch.arange(4).repeat_interleave(25)
-    assert len(mosaics.design(labels, dict.fromkeys(CLASSES, range(50)), CLASSES)) == 1500
+    assert (
+        len(mosaics.design(labels, dict.fromkeys(CLASSES, range(50)), CLASSES)) == 1500
+    )
     few = mosaics.design(torch.tensor([0, 1]), {"a": range(9), "b": range(9)}, "ab")
-    more = mosaics.design(torch.tensor([0, 1, 2]), dict.fromkeys("abc", range(9)), "abc")
+    more = mosaics.design(
+        torch.tensor([0, 1, 2]), dict.fromkeys("abc", range(9)), "abc"
+    )
     merged = few.merge(more[~(more == "c").any(axis=1)], how="outer", indicator=True)
     assert (merged["_merge"] == "both").all()
     with pytest.raises(ValueError, match="has 4 images, but per_context=5"):
@@ -108,7 +116,9 @@ def test_neutral_partners():
     assert (mosaics.neutral(images, "white") == 255).all()
     shuffled = mosaics.neutral(images, "shuffled", seed=1)
     there = {tuple(p) for p in images.permute(0, 2, 3, 1).reshape(-1, 3).tolist()}
-    assert {tuple(p) for p in shuffled[0].permute(1, 2, 0).reshape(-1, 3).tolist()} <= there
+    assert {
+        tuple(p) for p in shuffled[0].permute(1, 2, 0).reshape(-1, 3).tolist()
+    } <= there
     assert torch.equal(shuffled, mosaics.neutral(images, "shuffled", seed=1))
     with pytest.raises(ValueError, match="how='grey'"):
         mosaics.neutral(images, "grey")
@@ -118,7 +128,11 @@ def test_neutral_partners():
 @pytest.mark.parametrize("width", [8, 9])
 def test_batches_are_grids_of_the_designs_pairs(shape, width):
     objects, plain = noise(6, 8, width), noise(1, 8, width, 7)
-    contexts = {"a": noise(5, 8, width, 1), "b": noise(7, 8, width, 2), "c": noise(6, 8, width, 3)}
+    contexts = {
+        "a": noise(5, 8, width, 1),
+        "b": noise(7, 8, width, 2),
+        "c": noise(6, 8, width, 3),
+    }
     labels = torch.tensor([0, 0, 1, 1, 2, 2])
     sides = (
         mosaics.design(labels, contexts, "abc", side=side, with_neutral=True)
@@ -128,7 +142,11 @@ def test_batches_are_grids_of_the_designs_pairs(shape, width):
     built, expected = mosaics.build(table, objects, contexts, plain, shape=shape), []
     for row in table.itertuples():
         image = objects[row.object : row.object + 1]
-        other = plain if row.kind == "neutral" else contexts[row.context_class][[row.context]]
+        other = (
+            plain
+            if row.kind == "neutral"
+            else contexts[row.context_class][[row.context]]
+        )
         pair = [image, other] if row.side == "left" else [other, image]
         expected.append(grid(pair, 1, 2, shape))
     assert len(table) > mosaics.BATCH and torch.equal(built, torch.cat(expected))
@@ -136,7 +154,9 @@ def test_batches_are_grids_of_the_designs_pairs(shape, width):
 
 def test_batches_say_what_is_missing():
     contexts = {"a": noise(5), "b": noise(5)}
-    table = mosaics.design(torch.tensor([0, 1]), contexts, "ab", per_context=2, with_neutral=True)
+    table = mosaics.design(
+        torch.tensor([0, 1]), contexts, "ab", per_context=2, with_neutral=True
+    )
     with pytest.raises(ValueError, match=r"neutral image of .* it is not given"):
         mosaics.build(table, noise(2), contexts)
     with pytest.raises(ValueError, match=r"contexts\['b'\] of .* it is not given"):

@@ -38,7 +38,9 @@ def tags(cell):
 def test_opens_and_ends_by_the_template(path):
     texts = [cell.source for cell in cells(path, "markdown")]
     assert nbformat.read(path, as_version=4).cells[0].source == texts[0]
-    assert re.match(r"# \S.*\n\n> \S", texts[0]), "a title, then the question as a quote"
+    assert re.match(r"# \S.*\n\n> \S", texts[0]), (
+        "a title, then the question as a quote"
+    )
     for row in ("Reproduces", "You will see", "Time", "You need"):
         assert re.search(rf"^\| \**{row}\** \|", texts[0], re.M), f"no row {row!r}"
     headings = re.findall(r"^## (.*?)\s*$", "\n".join(texts), re.M)
@@ -48,7 +50,10 @@ def test_opens_and_ends_by_the_template(path):
 @every_lesson
 def test_parameters_come_first_with_type_and_help_and_are_checked_next(path):
     first, second = cells(path)[:2]
-    assert (tags(first), tags(second)) == (["parameters"], ["check"]) and "check(" in second.source
+    assert (tags(first), tags(second)) == (
+        ["parameters"],
+        ["check"],
+    ) and "check(" in second.source
     known = papermill.inspect_notebook(str(path))
     assert list(known) == list(parameters.defaults(path)), "papermill reads all of them"
     for parameter in known.values():
@@ -64,10 +69,16 @@ def test_outputs_are_stored_from_top_to_bottom_and_hold_no_error(path):
         kinds = [o.output_type for o in cell.outputs]
         assert "error" not in kinds, cell.source
         assert not any(o.get("name") == "stderr" for o in cell.outputs), cell.source
-        assert not any("\r" in o.get("text", "") for o in cell.outputs), "a line of progress"
+        assert not any("\r" in o.get("text", "") for o in cell.outputs), (
+            "a line of progress"
+        )
         assert not cell.source.rstrip().endswith(";"), "a hidden output"
-        ends_in_value = isinstance((ast.parse(cell.source).body or [None])[-1], ast.Expr)
-        if SHOWS.search(cell.source) or (ends_in_value and not cell.source.endswith(")")):
+        ends_in_value = isinstance(
+            (ast.parse(cell.source).body or [None])[-1], ast.Expr
+        )
+        if SHOWS.search(cell.source) or (
+            ends_in_value and not cell.source.endswith(")")
+        ):
             assert kinds, f"no output stored for:\n{cell.source}"
     assert not MACHINE.search(path.read_text()) and path.stat().st_size <= 1_500_000
 
@@ -92,8 +103,12 @@ def test_unchecked_cells_say_why_and_are_seconds_or_widgets(path):
         assert "raises-exception" not in tags(cell)
         if {"nbval-ignore-output", "nbval-skip"} & set(tags(cell)):
             assert len(cell.metadata.get("reason", "")) > 20, cell.source
-            is_widget = any(notebooks.MENUS in str(output.get("data")) for output in cell.outputs)
-            depends = cell.metadata["reason"].startswith("depends on files beside the notebook")
+            is_widget = any(
+                notebooks.MENUS in str(output.get("data")) for output in cell.outputs
+            )
+            depends = cell.metadata["reason"].startswith(
+                "depends on files beside the notebook"
+            )
             why = f"can be compared:\n{cell.source}"
             assert is_widget or depends or "seconds" in cell.source, why
 

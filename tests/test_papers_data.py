@@ -18,7 +18,7 @@ from test_sources_archives import Server, authors_archives
 
 from helpers import store
 from helpers.suite import claims, parameters
-from helpers.worlds import pictures
+from synthetic import pictures
 
 ROOT, SIDE = store.root(), 64
 URL = "https://storage.hpai.bsc.es/object-datasets/"
@@ -80,10 +80,16 @@ def run(project, cut_off):
 
 @pytest.fixture(scope="module")
 def judged(run):
-    records = [json.loads((run / "findings" / f"{name}.json").read_text()) for name in LESSONS]
-    assert {record["settings"]["images"]["source"] for record in records} == {"visual-contexts"}
+    records = [
+        json.loads((run / "findings" / f"{name}.json").read_text()) for name in LESSONS
+    ]
+    assert {record["settings"]["images"]["source"] for record in records} == {
+        "visual-contexts"
+    }
     tables = [pd.DataFrame(record["findings"]) for record in records]
-    return pd.concat(tables, keys=[name[:3].strip("_") for name in LESSONS], names=["lesson", None])
+    return pd.concat(
+        tables, keys=[name[:3].strip("_") for name in LESSONS], names=["lesson", None]
+    )
 
 
 def told_by(run, name):
@@ -91,21 +97,29 @@ def told_by(run, name):
     return printed(nbformat.read(run / "notebooks" / f"{name}.ipynb", as_version=4))
 
 
-def test_a_download_that_is_cut_off_ends_in_a_sentence_and_the_other_lesson_runs(project, cut_off):
+def test_a_download_that_is_cut_off_ends_in_a_sentence_and_the_other_lesson_runs(
+    project, cut_off
+):
     status, told = cut_off
     assert status and "context.zip did not come as a whole zip archive" in told
     assert "Traceback" not in told and "  File " not in told, told
     ends = sorted(
-        told.count(f"{name}: {end}") for name in LESSONS[:2] for end in ("FAILED", "done")
+        told.count(f"{name}: {end}")
+        for name in LESSONS[:2]
+        for end in ("FAILED", "done")
     )
     assert sorted(ends) == [0, 0, 1, 1], told
     for name in LESSONS[:2]:
         page = (project[0] / f"outputs/paper/pages/{name}.html").read_text()
-        assert ("did not come as a whole zip archive" in page) == (f"{name}: FAILED" in told)
+        assert ("did not come as a whole zip archive" in page) == (
+            f"{name}: FAILED" in told
+        )
 
 
 def test_each_lesson_runs_to_its_end(project, run, judged):
-    assert project[1].requests.count("/context.zip") == 2, "cut off, and then once for all"
+    assert project[1].requests.count("/context.zip") == 2, (
+        "cut off, and then once for all"
+    )
     for name in LESSONS:
         for kind in ("figures/{}/*.png", "tables/{}/*.csv"):
             assert list(run.glob(kind.format(name))), name
@@ -114,7 +128,9 @@ def test_each_lesson_runs_to_its_end(project, run, judged):
     assert set(judged.index.unique("lesson")) == {"01", "02", "03", "04", "05", "05b"}
     shares = pd.read_csv(run / "tables/02_cross_evaluation/accuracy.csv")
     own = shares[shares["model"].str.split("-").str[1] == shares["test_set"]]
-    assert len(shares) == 9 and own["accuracy"].min() > 0.4, "more than guessing: they learned"
+    assert len(shares) == 9 and own["accuracy"].min() > 0.4, (
+        "more than guessing: they learned"
+    )
 
 
 def test_only_this_route_contradicts_the_paper(judged):
@@ -123,15 +139,25 @@ def test_only_this_route_contradicts_the_paper(judged):
     counted = of_paper[~of_paper["verdict"].isin([claims.NO_COUNTERPART, claims.TOLD])]
     words = {claims.AGREES, claims.CONTRADICTS, claims.UNDECIDED}
     assert set(counted["verdict"]) == words, "and never: not as in the paper"
-    assert not judged["verdict"].isin([claims.BLIND, claims.DIFFERS]).any(), "there is no reference"
-    assert counted["note"].str.contains("not the authors': the splits, .*cut out of C's").all()
+    assert not judged["verdict"].isin([claims.BLIND, claims.DIFFERS]).any(), (
+        "there is no reference"
+    )
+    assert (
+        counted["note"]
+        .str.contains("not the authors': the splits, .*cut out of C's")
+        .all()
+    )
     stored = ROOT.glob("notebooks/0[1-5]*.ipynb")
-    assert not [path.name for path in stored if f"{claims.CONTRADICTS}:" in path.read_text()]
+    assert not [
+        path.name for path in stored if f"{claims.CONTRADICTS}:" in path.read_text()
+    ]
 
 
 def test_masks_come_from_c_and_wb(run):
     """05 has numbers for GradCAM, and 04 pastes: both need masks, which no archive holds."""
-    assert "where the objects are is known: True" in told_by(run, "05_gradcam_comparison")
+    assert "where the objects are is known: True" in told_by(
+        run, "05_gradcam_comparison"
+    )
     answers = pd.read_csv(run / "tables/05_gradcam_comparison/answers.csv")
     assert {"mosaics", "pasting", "GradCAM", "context alone"} == set(answers["method"])
     assert set(answers["context"]) == set(pictures.CONTEXTS)

@@ -37,7 +37,9 @@ def namespace(**values):
 
 
 def test_images_the_model_and_its_weights_come_back_as_what_they_are():
-    settings = check(namespace(images={"context_bias": SHARES}, model="resnet10-eighth"))
+    settings = check(
+        namespace(images={"context_bias": SHARES}, model="resnet10-eighth")
+    )
     assert settings.images == Images(context_bias=SHARES) and settings.layer is None
     assert settings.model == Recipe("resnet10-eighth", trainings=10)
     assert settings.models == [settings.model]
@@ -45,7 +47,11 @@ def test_images_the_model_and_its_weights_come_back_as_what_they_are():
     large = {"architecture": "alexnet", "fit": "probe"}
     own = {"architecture": "alexnet", "weights": "mine.safetensors"}
     made = recipes([small, large, own])
-    assert [one.start for one in made] == ["wider world", "imagenet", "mine.safetensors"]
+    assert [one.start for one in made] == [
+        "wider world",
+        "imagenet",
+        "mine.safetensors",
+    ]
     assert made[2].fit == "fine-tuned"
 
 
@@ -67,7 +73,10 @@ def test_a_file_describes_a_folder_with_paths_relative_to_it(tmp_path, monkeypat
     [
         (b"folder: [photos", "mine.yml cannot be read as YAML"),
         (b"folder: caf\xe9", "mine.yml cannot be read as YAML"),
-        (b"contexts: nowhere", "mine.yml: `contexts` names .*nowhere, which is not there"),
+        (
+            b"contexts: nowhere",
+            "mine.yml: `contexts` names .*nowhere, which is not there",
+        ),
         (b"folder: 5", r"5 \[folder\] should be a valid string"),
         (b"- folder", r"\['folder'\] is no source, no path of a YAML file and no keys"),
     ],
@@ -86,28 +95,58 @@ def test_a_file_that_describes_no_folder_is_refused(tmp_path, text, words):
         ({"seed": 2**32}, "'seed': 4294967296 should be less than 4294967296"),
         ({"seed": True}, "'seed': True should be a valid integer"),
         ({"doses": [float("nan")]}, r"'doses': nan \[0\] should be less than"),
-        ({"doses": {"a": 0.5}}, r"'doses': .* should be a valid list. .* -y 'doses: \[first"),
+        (
+            {"doses": {"a": 0.5}},
+            r"'doses': .* should be a valid list. .* -y 'doses: \[first",
+        ),
         ({"side": "up"}, "'side': 'up' should be 'left' or 'right'"),
-        ({"images": "wrld"}, "'images': 'wrld' .*should be 'world', 'visual-contexts', 'focus'"),
+        (
+            {"images": "wrld"},
+            "'images': 'wrld' .*should be 'world', 'visual-contexts', 'focus'",
+        ),
         ({"images": 5}, "'images': 5 is no source, no path of a YAML file and no keys"),
         ({"images": "no.yml"}, "'images': there is no file or folder 'no.yml' below"),
         ({"images": {"contxts": "a"}}, "'contxts' is no key; did you mean 'contexts'"),
         ({"images": {"source": "folder"}}, "`folder` and `source: folder` go together"),
-        ({"images": {"folder": ".", "context_bias": 0.5}}, "planted in the embedded world only"),
-        ({"images": {"context_of": {"mug": "wood"}}}, "the embedded world brings its own"),
-        ({"images": {"context_bias": SHARES | {"mug": 2}}}, "'images': 2 .*less than or"),
+        (
+            {"images": {"folder": ".", "context_bias": 0.5}},
+            "planted in the embedded world only",
+        ),
+        (
+            {"images": {"context_of": {"mug": "wood"}}},
+            "the embedded world brings its own",
+        ),
+        (
+            {"images": {"context_bias": SHARES | {"mug": 2}}},
+            "'images': 2 .*less than or",
+        ),
         ({"images": {"size": 8}}, r"8 \[size\] should be greater than or equal to 32"),
         ({"model": {"weights": "a"}}, "'model': says no `architecture`"),
-        ({"model": {"architecture": "alexnet", "fit": "x"}}, "'scratch', 'fine-tuned', 'probe'"),
+        (
+            {"model": {"architecture": "alexnet", "fit": "x"}},
+            "'scratch', 'fine-tuned', 'probe'",
+        ),
         ({"model": []}, "'model': .*should have at least 1 item"),
         ({"model": 7}, "7 is neither an architecture nor the keys of a model"),
         ({"model": ["alexnet", "vgg11"]}, "only notebook 06 takes several"),
-        ({"model": {"architecture": "alexnet", "fit": "as it is"}}, "for notebooks 06 and 07"),
-        ({"images": "focus"}, "'focus' are ready-made mosaics"),
-        ({"In": ["", "# Parameters\nsed = 3\nseed = 1"]}, "'sed' is not declared .*mean 'seed'"),
-        ({"In": ["# Parameters\nmodel = 1"], "model": "no_such"}, "no architecture 'no_such'"),
         (
-            {"In": ["# Parameters\nmodel = 1"], "model": {**SMALL, "weights": "imagenet"}},
+            {"model": {"architecture": "alexnet", "fit": "as it is"}},
+            "for notebooks 06 and 07",
+        ),
+        ({"images": "focus"}, "'focus' are ready-made mosaics"),
+        (
+            {"In": ["", "# Parameters\nsed = 3\nseed = 1"]},
+            "'sed' is not declared .*mean 'seed'",
+        ),
+        (
+            {"In": ["# Parameters\nmodel = 1"], "model": "no_such"},
+            "no architecture 'no_such'",
+        ),
+        (
+            {
+                "In": ["# Parameters\nmodel = 1"],
+                "model": {**SMALL, "weights": "imagenet"},
+            },
             "publishes ImageNet weights for 'alexnet-quarter'",
         ),
     ],
@@ -127,19 +166,30 @@ def test_a_network_as_it_is_comes_from_a_file_or_torchvision(tmp_path):
     with pytest.raises(ParameterError, match="'as it is' needs a network"):
         validated(path, {"model": {"architecture": "vgg11-eighth", "fit": "as it is"}})
     two = {"source": "focus", "archives": {"ilsvrc2012": ["84", "39"]}, "size": 64}
-    assert validated(path, {"model": model, "images": two}).images.archives == two["archives"]
-    with pytest.raises(ParameterError, match="too few to train on: take fit 'as it is'"):
+    assert (
+        validated(path, {"model": model, "images": two}).images.archives
+        == two["archives"]
+    )
+    with pytest.raises(
+        ParameterError, match="too few to train on: take fit 'as it is'"
+    ):
         validated(path, {"images": two})
     with pytest.raises(ParameterError, match=r"'images': .*'imagenet'"):
-        validated(path, {"model": model, "images": two | {"archives": {"imagenet": ["84"]}}})
+        validated(
+            path, {"model": model, "images": two | {"archives": {"imagenet": ["84"]}}}
+        )
 
 
 def test_every_notebook_declares_what_is_declared_here(tmp_path):
     for path in (store.root() / "notebooks").glob("*.ipynb"):
         validated(path, {})  # refuses what is not declared
-    cell = nbformat.v4.new_code_cell("other: int = 1", metadata={"tags": ["parameters"]})
+    cell = nbformat.v4.new_code_cell(
+        "other: int = 1", metadata={"tags": ["parameters"]}
+    )
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "01_one.ipynb")
-    with pytest.raises(ParameterError, match=r"no parameter is called 'other': .*Whoever"):
+    with pytest.raises(
+        ParameterError, match=r"no parameter is called 'other': .*Whoever"
+    ):
         validated(tmp_path / "01_one.ipynb", {})
 
 
@@ -164,9 +214,13 @@ SLIP = "seed: int = 0\noutput: str = 'demo'\ntraining: int = 3"
 
 
 def test_a_slip_is_answered_and_what_was_run_last_counts():
-    with pytest.raises(ParameterError, match=r"called 'training': did you mean 'trainings'\?"):
+    with pytest.raises(
+        ParameterError, match=r"called 'training': did you mean 'trainings'\?"
+    ):
         check(cells(SLIP))
-    space = cells(GOOD, SLIP, "other: int = 1", GOOD.replace("10", "3"), "broken = (1,)")
+    space = cells(
+        GOOD, SLIP, "other: int = 1", GOOD.replace("10", "3"), "broken = (1,)"
+    )
     assert "training" in space["__annotations__"]
     assert vars(check(space)) == {"seed": 0, "output": "demo", "trainings": 3}
     space["In"].append("seed: int = (")
@@ -183,34 +237,24 @@ def test_refusals_have_no_traceback_and_say_to_run_what_is_missing():
         check({"In": ["", "settings = check(globals())"]})
 
 
-def test_changed_parameters_are_told_where_the_lesson_begins(capsys, monkeypatch, tmp_path):
+def test_changed_parameters_are_told_where_the_lesson_begins(
+    capsys, monkeypatch, tmp_path
+):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
     lesson = "03_contextualized_mosaics"
     own = parameters.defaults(store.root() / "notebooks" / f"{lesson}.ipynb")
-    for new in ({}, {"output": "mine"}, {"trainings": 7, "side": "right"}, {"model": "vgg11"}):
+    for new in (
+        {},
+        {"output": "mine"},
+        {"trainings": 7, "side": "right"},
+        {"model": "vgg11"},
+    ):
         settings = parameters.checked(own | new, ())
         begun = project.start(lesson, settings)
         names = [name for name in own if name in new and name != "output"]
         told = f"You changed {', '.join(names)}: the sentences below tell of the stored run."
         assert [*begun.changed] == names
         assert (told in capsys.readouterr().out) == bool(names)
-
-
-def test_a_lesson_says_whether_its_networks_are_here(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    lesson = "06_focus_rating"
-    own = parameters.defaults(store.root() / "notebooks" / f"{lesson}.ipynb")
-    settings = parameters.checked(own, ())
-    assert "about 4 minutes if nothing else" in project.wait(lesson, settings)
-    assert "about 8 minutes" in project.wait(lesson, settings, slower=2)
-    assert "less than a minute" in project.wait("09_bias_building_blocks", settings)
-    assert project.wait("of my own", settings) == ""
-    store.write_text(project.noted(lesson, settings), lesson)
-    monkeypatch.setenv("JPY_SESSION_NAME", f"/class/{lesson}.ipynb")
-    project.start(lesson, parameters.checked(own | {"output": "mine"}, ()))
-    assert capsys.readouterr().out == "Its networks are here: nothing is trained anew.\n"
-    project.start(lesson, parameters.checked(own | {"seed": 1}, ()))
-    assert "4 minutes" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from PIL import Image
 from helpers import stats
 from helpers.contexts import effects, mosaics, pasting
 from helpers.data.white import object_masks
-from helpers.worlds import pictures
-from helpers.worlds.pictures.sets import shown
+from synthetic import pictures
+from synthetic.pictures.sets import shown
 
 GREEN = np.array([40.0, 150.0, 60.0])
 
@@ -38,9 +38,16 @@ def square(size=24, top=6, left=9, height=5, width=7, colour=(10, 200, 30)):
 
 def on(grounds, image, mask, softness=0, **how):
     """The object on each of several grounds, uint8 (N, 3, H, W)."""
-    rows = {"object": 0, "context_class": "b", "context": range(len(grounds)), "kind": "context"}
+    rows = {
+        "object": 0,
+        "context_class": "b",
+        "context": range(len(grounds)),
+        "kind": "context",
+    }
     layers = pasting.cut(image, mask, softness)
-    return torch.cat(list(pasting.batches(pd.DataFrame(rows), layers, {"b": grounds}, **how)))
+    return torch.cat(
+        list(pasting.batches(pd.DataFrame(rows), layers, {"b": grounds}, **how))
+    )
 
 
 def test_coverage_is_recovered_of_a_disc_of_all_and_of_a_thin_thing():
@@ -60,7 +67,9 @@ def test_no_white_fringe_on_the_worlds_objects(masks):
     """On a dark ground, edge pixels against the world's own compositing: at most a third off."""
     made = pictures.make("WB", per_class=6)
     images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
-    given_masks = torch.from_numpy(made.masks) if masks == "exact" else object_masks(images)
+    given_masks = (
+        torch.from_numpy(made.masks) if masks == "exact" else object_masks(images)
+    )
     cutouts = pasting.cut(images, given_masks, softness=0)
     ground, ours, naive = np.full((3, 96, 96), 0.1, np.float32), [], []
     for i, row in enumerate(made.table.itertuples()):
@@ -94,20 +103,27 @@ def test_scaled_objects_cover_the_square_of_the_scale_about_their_centre(scale):
     made = on(black, image, mask, scale=scale)[0, 1].double()
     assert made.sum() / GREEN[1] == pytest.approx(coverage.sum() * scale**2, rel=0.05)
     centre = [
-        float((made.sum(1 - axis) / made.sum()) @ torch.arange(96.0).double()) for axis in (0, 1)
+        float((made.sum(1 - axis) / made.sum()) @ torch.arange(96.0).double())
+        for axis in (0, 1)
     ]
     assert centre == pytest.approx([27.5, 63.5], abs=0.6)
 
 
 @settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 10**6), softness=st.sampled_from([0, 0.5, 2]), scale=st.floats(0.3, 2))
+@given(
+    seed=st.integers(0, 10**6),
+    softness=st.sampled_from([0, 0.5, 2]),
+    scale=st.floats(0.3, 2),
+)
 @example(seed=25258, softness=0, scale=1.0)  # a nearly white object
 def test_composites_lie_between_ground_and_object(seed, softness, scale):
     rng = np.random.default_rng(seed)
     mask = torch.from_numpy(rng.random((1, 20, 20)) < rng.uniform(0.05, 0.9))
     mask[0, 10, 10] = True
     colour = torch.from_numpy(rng.integers(0, 256, 3, dtype=np.uint8))
-    image = torch.where(mask[:, None], colour[None, :, None, None], torch.tensor(255).byte())
+    image = torch.where(
+        mask[:, None], colour[None, :, None, None], torch.tensor(255).byte()
+    )
     ground = torch.from_numpy(rng.integers(0, 256, (4, 3, 20, 20), dtype=np.uint8))
     made = on(ground, image, mask, softness, scale=scale)
     least = torch.minimum(ground, colour[:, None, None]).int()
@@ -118,7 +134,9 @@ def test_composites_lie_between_ground_and_object(seed, softness, scale):
 def test_counts_equal_counting_one_by_one():
     names, rng = ("bench", "fire hydrant", "plane", "mug"), np.random.default_rng(0)
     labels = torch.arange(4).repeat_interleave(5)
-    design = mosaics.design(labels, dict.fromkeys(names, range(9)), names, per_context=1)
+    design = mosaics.design(
+        labels, dict.fromkeys(names, range(9)), names, per_context=1
+    )
     single, logits = rng.normal(size=(3, 20, 4)), rng.normal(size=(3, len(design), 4))
     alone = {name: torch.tensor(rng.normal(size=(3, 7, 4))) for name in names}
     images = effects.per_image(effects.points(single, logits, design, names))
@@ -127,11 +145,19 @@ def test_counts_equal_counting_one_by_one():
     for row in table.to_dict("records"):
         scored = alone[row["context_class"]].numpy()
         if row["pasted"] != "nothing":
-            met = design["kind"].eq("context") & design["object_class"].eq(row["pasted"])
+            met = design["kind"].eq("context") & design["object_class"].eq(
+                row["pasted"]
+            )
             scored = logits[:, met & design["context_class"].eq(row["context_class"])]
-        taken = [[names[one.argmax()] == row["context_class"] for one in each] for each in scored]
+        taken = [
+            [names[one.argmax()] == row["context_class"] for one in each]
+            for each in scored
+        ]
         assert row["predicted"] == pytest.approx(np.sum(taken) / 3)
         assert row["images"] == (7 if row["pasted"] == "nothing" else 5)
         ends = stats.share(np.array(taken, float))
         assert (row["share"], row["low"], row["high"]) == pytest.approx(ends)
-    assert pasting.counts(pasting.alone(alone, names))["pasted"].tolist() == ["nothing"] * 4
+    assert (
+        pasting.counts(pasting.alone(alone, names))["pasted"].tolist()
+        == ["nothing"] * 4
+    )

@@ -48,9 +48,19 @@ def test_seeding_sets_one_thread_and_repeats():
 
 
 def make(folder, *arguments, **environment):
-    command = ["make", "--no-print-directory", "-C", str(folder), "-f", str(ROOT / "Makefile")]
+    command = [
+        "make",
+        "--no-print-directory",
+        "-C",
+        str(folder),
+        "-f",
+        str(ROOT / "Makefile"),
+    ]
     result = subprocess.run(
-        [*command, *arguments], env={**os.environ, **environment}, capture_output=True, text=True
+        [*command, *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
     )
     return result.stdout
 
@@ -59,11 +69,17 @@ def test_names_may_have_a_space_and_what_cannot_be_as_wanted_says_what_to_do(tmp
     (tmp_path / ".venv").mkdir()
     for name in ("requirements.lock", "pyproject.toml", ".venv/ready"):
         (tmp_path / name).touch()
-    assert "--configfile  'my photos.yml'" in make(tmp_path, "-n", "run", "CONFIG=my photos.yml")
+    assert "--configfile  'my photos.yml'" in make(
+        tmp_path, "-n", "run", "CONFIG=my photos.yml"
+    )
     (tmp_path / ".venv/lib/python3/site-packages/nvidia").mkdir(parents=True)
     (tmp_path / ".venv/ready").touch()
-    assert "CUDA: rm -rf .venv, then make setup TORCH=cpu" in make(tmp_path, "setup", "TORCH=cpu")
-    assert "no file it's/n.tar: FROM names" in make(tmp_path, "networks", "FROM=it's/n.tar")
+    assert "CUDA: rm -rf .venv, then make setup TORCH=cpu" in make(
+        tmp_path, "setup", "TORCH=cpu"
+    )
+    assert "no file it's/n.tar: FROM names" in make(
+        tmp_path, "networks", "FROM=it's/n.tar"
+    )
 
 
 def test_a_home_that_cannot_be_written_to_is_replaced(tmp_path):
@@ -79,7 +95,9 @@ def test_the_workflow_plans_every_notebook_and_refuses_before_anything_runs(tmp_
         (tmp_path / name).symlink_to(ROOT / name)
     calls = []
     for name in ("seed", "sed"):
-        config = store.write_text(tmp_path / f"{name}.yml", f"parameters: {{{name}: 3}}")
+        config = store.write_text(
+            tmp_path / f"{name}.yml", f"parameters: {{{name}: 3}}"
+        )
         calls.append(f"--dry-run --configfile {config}")
     where = {"folder": tmp_path, "outputs": tmp_path / "outputs"}
     planned, refused = snakemake("Snakefile", *calls, **where)
@@ -102,7 +120,9 @@ def test_a_notebook_that_is_run_by_itself_writes_to_its_own_folder(path):
 
 def test_make_run_gives_every_notebook_the_folder_of_the_run():
     name, planned = preflight.plan({}, ROOT / "notebooks")
-    assert name == "demo" and {given["output"] for given in planned.values()} == {"demo"}
+    assert name == "demo" and {given["output"] for given in planned.values()} == {
+        "demo"
+    }
 
 
 def run_of(lesson, output, folder):
@@ -112,7 +132,11 @@ def run_of(lesson, output, folder):
 
 @pytest.mark.parametrize(
     ("output", "by_itself", "named"),
-    [("single-runs/03_any", True, False), ("demo", False, False), ("mine", False, True)],
+    [
+        ("single-runs/03_any", True, False),
+        ("demo", False, False),
+        ("mine", False, True),
+    ],
 )
 def test_a_run_knows_who_named_its_folder(output, by_itself, named, tmp_path):
     run = run_of("03_any", output, tmp_path)

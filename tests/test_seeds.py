@@ -16,7 +16,9 @@ LESSONS = ["03_contextualized_mosaics", "09_bias_building_blocks"]
 @pytest.fixture(autouse=True)
 def _recorded_elsewhere(tmp_path, monkeypatch):
     text = (recorded.DATA / "seeds.csv").read_text().splitlines()[0]
-    monkeypatch.setattr(seeds, "SEEDS", store.write_text(tmp_path / "seeds.csv", f"{text}\n"))
+    monkeypatch.setattr(
+        seeds, "SEEDS", store.write_text(tmp_path / "seeds.csv", f"{text}\n")
+    )
     monkeypatch.setattr(recorded, "of_lesson", lambda name: f"maker of {name}")
 
 
@@ -28,7 +30,9 @@ def written(folder, **executed):
             claim, _, of = claim.partition(": ")
             judged.append({"id": claim, "of": of, "verdict": verdict})
         metadata = {"findings": judged}
-        output = nbformat.v4.new_output("display_data", {"text/plain": "-"}, metadata=metadata)
+        output = nbformat.v4.new_output(
+            "display_data", {"text/plain": "-"}, metadata=metadata
+        )
         cell = nbformat.v4.new_code_cell("run.findings(rows)", outputs=[output])
         text = nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
         store.write_text(folder / "notebooks" / f"{name}.ipynb", text)
@@ -39,12 +43,28 @@ def written(folder, **executed):
 def folders(tmp_path):
     """Seed 1 turns a claim over and leaves one undecided; seed 2 says the same in another order."""
     same = [(f"claim {i}", HOLDS) for i in range(6)]
-    first = [*same, ("sky", HOLDS), ("road", FAILS), ("twice: a", HOLDS), ("twice: b", FAILS)]
-    other = [("road", HOLDS), ("sky", UNDECIDED), *same, ("twice: a", HOLDS), ("twice: b", FAILS)]
+    first = [
+        *same,
+        ("sky", HOLDS),
+        ("road", FAILS),
+        ("twice: a", HOLDS),
+        ("twice: b", FAILS),
+    ]
+    other = [
+        ("road", HOLDS),
+        ("sky", UNDECIDED),
+        *same,
+        ("twice: a", HOLDS),
+        ("twice: b", FAILS),
+    ]
     return {
         0: written(tmp_path / "0", a=first, b=[("sky", FAILS)]),
         1: written(tmp_path / "1", a=other, b=[("sky", FAILS)]),
-        2: written(tmp_path / "2", b=[("sky", FAILS)], a=first[:6] + first[:5:-1][2:] + first[8:]),
+        2: written(
+            tmp_path / "2",
+            b=[("sky", FAILS)],
+            a=first[:6] + first[:5:-1][2:] + first[8:],
+        ),
     }
 
 
@@ -54,9 +74,14 @@ def test_claims_are_matched_and_differences_counted(folders):
     table = seeds.verdicts(["a", "b"], [0, 1, 2])
     assert table.loc[("a", "road", "")].tolist() == [FAILS, HOLDS, FAILS]
     assert table.loc[("b", "sky", "")].tolist() == [FAILS] * 3
-    assert [table.loc[("a", "twice", of)].tolist() for of in "ab"] == [[HOLDS] * 3, [FAILS] * 3]
+    assert [table.loc[("a", "twice", of)].tolist() for of in "ab"] == [
+        [HOLDS] * 3,
+        [FAILS] * 3,
+    ]
     counts = seeds.summary(table)
-    assert counts.loc["a"].tolist() == [10, 8, 2, 1], "road is turned over, sky is left open"
+    assert counts.loc["a"].tolist() == [10, 8, 2, 1], (
+        "road is turned over, sky is left open"
+    )
     assert counts.loc["all"].tolist() == [11, 9, 2, 1]
     assert seeds.summary(table[[0, 2]]).loc["all"].tolist() == [11, 11, 0, 0]
 
@@ -80,7 +105,11 @@ def test_verdicts_may_differ_and_none_may_turn(
     )
     monkeypatch.setattr("sys.argv", ["seeds", "--lessons", "03", "--seeds", "0", "1"])
     for _ in range(2):  # what is recorded is not run again
-        with nullcontext() if fine else pytest.raises(SystemExit, match="turned over by another"):
+        with (
+            nullcontext()
+            if fine
+            else pytest.raises(SystemExit, match="turned over by another")
+        ):
             seeds.main()
         assert asked == [([lesson], 0), ([lesson], 1)]
         assert "sky" in capsys.readouterr().out
@@ -89,7 +118,9 @@ def test_verdicts_may_differ_and_none_may_turn(
     assert seeds.missing([lesson, other], 1) == [other]
 
 
-def test_a_new_seed_is_set_beside_the_recorded_ones_and_not_judged(folders, monkeypatch, capsys):
+def test_a_new_seed_is_set_beside_the_recorded_ones_and_not_judged(
+    folders, monkeypatch, capsys
+):
     lesson = LESSONS[0]
     renamed = {seed: f / "notebooks/a.ipynb" for seed, f in folders.items()}
     for file in renamed.values():
@@ -99,7 +130,9 @@ def test_a_new_seed_is_set_beside_the_recorded_ones_and_not_judged(folders, monk
     before, places = seeds.SEEDS.read_text(), []
     monkeypatch.setattr(store, "outputs", lambda: folders[0] / "outputs")
     monkeypatch.setattr(seeds, "RECORDED", [0, 2])
-    monkeypatch.setattr(seeds, "run", lambda names, seed, _: places.append(seed) or folders[1])
+    monkeypatch.setattr(
+        seeds, "run", lambda names, seed, _: places.append(seed) or folders[1]
+    )
     monkeypatch.setattr("sys.argv", ["seeds", "--lessons", "03", "--seeds", "0", "9"])
     seeds.main()
     seeds.main()  # what is there is not run again
@@ -108,11 +141,16 @@ def test_a_new_seed_is_set_beside_the_recorded_ones_and_not_judged(folders, monk
     assert text.split("seed 9, beside")[-1].split()[-5:] == ["all", "10", "8", "2", "1"]
 
 
-def test_what_was_recorded_by_other_code_is_run_again_and_replaced(folders, monkeypatch):
+def test_what_was_recorded_by_other_code_is_run_again_and_replaced(
+    folders, monkeypatch
+):
     seeds.record(folders[0], ["a", "b"], 0)
     changed = lambda name: f"maker of {name}" + " now" * (name == "a")  # noqa: E731
     monkeypatch.setattr(recorded, "of_lesson", changed)
-    assert seeds.missing(["a", "b"], 0) == ["a"] and seeds.missing(["a", "b"], 1) == ["a", "b"]
+    assert seeds.missing(["a", "b"], 0) == ["a"] and seeds.missing(["a", "b"], 1) == [
+        "a",
+        "b",
+    ]
     seeds.record(folders[1], ["a"], 0)
     assert seeds.missing(["a", "b"], 0) == []
     assert seeds.verdicts(["a"], [0]).loc[("a", "road", "")].item() == HOLDS
@@ -126,7 +164,9 @@ def test_a_run_without_findings_is_named(folders):
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
-def test_a_lessons_digest_holds_its_cells_its_modules_and_its_claims(lesson, tmp_path, monkeypatch):
+def test_a_lessons_digest_holds_its_cells_its_modules_and_its_claims(
+    lesson, tmp_path, monkeypatch
+):
     monkeypatch.undo()
     before = recorded.of_lesson(lesson)
     (tmp_path / "notebooks").mkdir()
@@ -137,7 +177,9 @@ def test_a_lessons_digest_holds_its_cells_its_modules_and_its_claims(lesson, tmp
     monkeypatch.setattr(store, "root", lambda: tmp_path)
     nbformat.write(notebook, tmp_path / "notebooks" / f"{lesson}.ipynb")
     assert recorded.of_lesson(lesson) == before, "text and exercises decide nothing"
-    notebook.cells.append(nbformat.v4.new_code_cell("from helpers.focus import painting"))
+    notebook.cells.append(
+        nbformat.v4.new_code_cell("from helpers.focus import painting")
+    )
     nbformat.write(notebook, tmp_path / "notebooks" / f"{lesson}.ipynb")
     assert recorded.of_lesson(lesson) != before
     monkeypatch.undo()

@@ -15,10 +15,15 @@ from helpers import data, store
 from helpers.data import contexts, duplicates, splits
 from helpers.data.collection import sizes
 from helpers.data.images import Images
-from helpers.worlds import pictures
+from synthetic import pictures
 
 PHOTOS = store.root().parent / "shared" / "real" / "photos4"
-PHOTO_CONTEXTS = {"airplane": "sky", "cup": "wood", "fire hydrant": "road", "kangaroo": "park"}
+PHOTO_CONTEXTS = {
+    "airplane": "sky",
+    "cup": "wood",
+    "fire hydrant": "road",
+    "kangaroo": "park",
+}
 
 
 def picture(seed, size=48):
@@ -56,7 +61,9 @@ def where(collection, name="C"):
     return dict(zip(table["path"], table["split"], strict=True))
 
 
-def write_world(folder, per_class=10, size=64, moved=(), sets=("C", "NC", "WB"), ending=".png"):
+def write_world(
+    folder, per_class=10, size=64, moved=(), sets=("C", "NC", "WB"), ending=".png"
+):
     """The embedded world as image files, set by set and class by class."""
     for name in sets:
         made = pictures.make(name, per_class=per_class, size=size, seed=3)
@@ -96,7 +103,9 @@ def test_splits_are_exact_tied_and_independent_of_order(per_class, names, seed):
     sorted_table = pd.concat([one.assign(set=s) for s in names], ignore_index=True)
     shuffled = sorted_table.sample(frac=1, random_state=seed, ignore_index=True)
     key = ["set", "class", "name"]
-    a = sorted_table.assign(split=splits.assign(sorted_table, by_name(sorted_table), seed))
+    a = sorted_table.assign(
+        split=splits.assign(sorted_table, by_name(sorted_table), seed)
+    )
     b = shuffled.assign(split=splits.assign(shuffled, by_name(shuffled), seed))
     assert a.groupby(["class", "name"])["split"].nunique().eq(1).all()
     for _, part in a.groupby(["set", "class"]):
@@ -110,7 +119,9 @@ def test_splits_are_exact_tied_and_independent_of_order(per_class, names, seed):
 @given(st.lists(st.integers(0, 12), min_size=8, max_size=40), st.integers(0, 100))
 def test_groups_of_any_size_stay_whole_and_fill_every_split(groups, seed):
     groups = np.array(groups)
-    table = pd.DataFrame({"set": "C", "class": "a", "own": ""}, index=range(len(groups)))
+    table = pd.DataFrame(
+        {"set": "C", "class": "a", "own": ""}, index=range(len(groups))
+    )
     table["name"] = [f"{i}" for i in range(len(groups))]
     split = splits.assign(table, groups, seed)
     assert pd.Series(split).groupby(groups).nunique().eq(1).all()
@@ -129,7 +140,9 @@ def test_folder_of_class_folders(tmp_path):
     assert counts(found) == [[8, 2, 2], [8, 2, 2]]
     images = found.sets["C"]
     assert images.images.shape == (24, 3, 48, 48) and images.images.dtype == torch.uint8
-    for image, label, path in zip(images.images, images.labels, images.table["path"], strict=True):
+    for image, label, path in zip(
+        images.images, images.labels, images.table["path"], strict=True
+    ):
         seed = int(path[-7:-4]) + 1000 * int(label)
         assert np.array_equal(image.permute(1, 2, 0), np.asarray(picture(seed)))
         assert path.startswith(images.classes[label])
@@ -152,7 +165,9 @@ def test_own_splits_are_kept_whole_but_for_copies_in_a_later_split(tmp_path):
     picture(200).save(tmp_path / "Training" / "cat" / "leak.jpg", quality=90)
     found = load(tmp_path, per_class=6)
     assert counts(found) == [[9, 2, 3], [9, 2, 3]]
-    assert all(names[path.split("/")[0]] == split for path, split in where(found).items())
+    assert all(
+        names[path.split("/")[0]] == split for path, split in where(found).items()
+    )
     said = " ".join(found.report)
     assert "in two splits, 1: Test/cat/000.png = Training/cat/leak.jpg" in said
     assert "Left out" in said and "Training/cat/leak.jpg." in said
@@ -189,10 +204,15 @@ def test_junk_hidden_files_and_wrappers(tmp_path):
     assert found.classes == ("cat", "dog") and len(found.sets["C"].of("cat")) == 7
     picture(78).save(inner / "loose.png")
     unused = "download/photos/cat/notes.txt, download/photos/loose.png"
-    assert f"2 file(s) in no class folder, or no images: {unused}." in load(tmp_path).report
+    assert (
+        f"2 file(s) in no class folder, or no images: {unused}."
+        in load(tmp_path).report
+    )
 
 
-def test_links_to_folders_elsewhere_are_followed_and_loops_are_refused_by_name(tmp_path):
+def test_links_to_folders_elsewhere_are_followed_and_loops_are_refused_by_name(
+    tmp_path,
+):
     two_classes(tmp_path / "elsewhere")
     folder = tmp_path / "photos"
     fill(folder / "cat", 12)
@@ -200,11 +220,15 @@ def test_links_to_folders_elsewhere_are_followed_and_loops_are_refused_by_name(t
     assert counts(load(folder)) == [[8, 2, 2], [8, 2, 2]]
     for place in (folder, folder / "cat", tmp_path / "elsewhere/dog"):
         (place / "up").symlink_to("..")
-        with pytest.raises(ValueError, match=r"up is a link to .*, a folder that holds it.*remove"):
+        with pytest.raises(
+            ValueError, match=r"up is a link to .*, a folder that holds it.*remove"
+        ):
             load(folder)
         (place / "up").unlink()
     (tmp_path / "elsewhere" / "dog" / "back").symlink_to(folder)
-    with pytest.raises(ValueError, match=r"dog/back is a link to .*photos, a folder that holds it"):
+    with pytest.raises(
+        ValueError, match=r"dog/back is a link to .*photos, a folder that holds it"
+    ):
         load(folder)
 
 
@@ -222,7 +246,9 @@ def test_names_that_are_not_utf_8_are_read_and_shown_as_text(tmp_path):
 def test_an_empty_class_and_a_small_class_stop_the_run(tmp_path):
     two_classes(tmp_path / "empty", 6)
     (tmp_path / "empty" / "bird").mkdir()
-    with pytest.raises(ValueError, match=r"no image file in the class folder\(s\) bird"):
+    with pytest.raises(
+        ValueError, match=r"no image file in the class folder\(s\) bird"
+    ):
         load(tmp_path / "empty")
     two_classes(tmp_path / "small", 6)
     fill(tmp_path / "small" / "bird", 2, 500)
@@ -242,7 +268,9 @@ def test_unreadable_files_are_named_and_five_percent_of_a_class_is_the_limit(tmp
     (tmp_path / "cat" / "003.png").write_bytes(b"not a picture")
     found = load(tmp_path)
     assert len(found.sets["C"].of("cat")) == 19
-    assert any("1 of 20 files could not be read: cat/003.png" in said for said in found.report)
+    assert any(
+        "1 of 20 files could not be read: cat/003.png" in said for said in found.report
+    )
     whole = (tmp_path / "cat" / "004.png").read_bytes()
     (tmp_path / "cat" / "004.png").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match=r"cat/003.png .* cat/004.png .*more than 5%"):
@@ -262,7 +290,9 @@ def test_duplicates_against_brute_force():
     apart = (blocks[:, None] - blocks[None]).pow(2).mean((2, 3, 4)).sqrt()
     expected = [(i, j) for i in range(60) for j in range(i + 1, 60) if apart[i, j] <= 3]
     found = duplicates.copies(images)
-    assert {*expected} <= {*found} <= {(i, i + 30) for i in range(10)} and 1 < len(expected) < 10
+    assert {*expected} <= {*found} <= {(i, i + 30) for i in range(10)} and 1 < len(
+        expected
+    ) < 10
     assert duplicates.copies(images[:20], images[20:]) == found
     assert duplicates.copies(images[:1]) == []
 
@@ -276,14 +306,18 @@ def test_wb_is_matched_to_c_by_content_when_names_mislead(tmp_path):
     c, wb = (where(found, name) for name in ("C", "WB"))
     for label in pictures.CLASSES:
         for i in range(10):
-            assert c[f"C/{label}/{i:03d}.jpg"] == wb[f"WB/{label}/{(i + 3) % 10:03d}.jpg"]
+            assert (
+                c[f"C/{label}/{i:03d}.jpg"] == wb[f"WB/{label}/{(i + 3) % 10:03d}.jpg"]
+            )
 
 
 def test_masks_come_from_white_and_agree_with_the_truth(tmp_path):
     found = load(write_world(tmp_path, size=96), size=96)
     truth = torch.from_numpy(pictures.make("WB", per_class=10, size=96, seed=3).masks)
     # files are ordered by class name, the world by its own order
-    order = torch.cat([torch.arange(10) + 10 * pictures.CLASSES.index(c) for c in found.classes])
+    order = torch.cat(
+        [torch.arange(10) + 10 * pictures.CLASSES.index(c) for c in found.classes]
+    )
     for name in ("C", "WB"):
         masks = found.sets[name].masks
         assert (truth[order] & ~masks).sum() < 0.01 * truth.sum()
@@ -345,16 +379,27 @@ def test_contexts_with_a_mapping(tmp_path, how):
     assert found.context_of == {"cat": "indoors", "dog": "garden"}
     for k, label in enumerate(("cat", "dog")):
         expected = [np.asarray(picture(5000 + 100 * k + i)) for i in range(5)]
-        assert np.array_equal(found.contexts[label].permute(0, 2, 3, 1), np.stack(expected))
+        assert np.array_equal(
+            found.contexts[label].permute(0, 2, 3, 1), np.stack(expected)
+        )
 
 
 @pytest.mark.parametrize(
     ("context_of", "message"),
     [
-        (None, r"a mapping .* needed. The classes are cat, dog; the context .* garden, indoors"),
+        (
+            None,
+            r"a mapping .* needed. The classes are cat, dog; the context .* garden, indoors",
+        ),
         ({"cat": "indoors", "cow": "garden"}, r"unknown name\(s\) cow"),
-        ({"cat": "indoors", "dog": "sea"}, r"unknown name\(s\) sea. The classes are cat, dog"),
-        ({"cat": "indoors", "dog": "indoors"}, "two classes share says nothing of either"),
+        (
+            {"cat": "indoors", "dog": "sea"},
+            r"unknown name\(s\) sea. The classes are cat, dog",
+        ),
+        (
+            {"cat": "indoors", "dog": "indoors"},
+            "two classes share says nothing of either",
+        ),
     ],
 )
 def test_mappings_that_do_not_fit_are_refused(tmp_path, context_of, message):
@@ -367,7 +412,9 @@ def test_contexts_named_as_the_classes_need_no_mapping_and_may_be_left_unread(tm
     folder = two_classes(tmp_path / "photos", 6)
     found = load(folder, contexts=with_contexts(tmp_path / "scenes", ("Cat", "dog")))
     assert found.context_of == {"cat": "Cat", "dog": "dog"}
-    unread = load(folder, contexts=with_contexts(tmp_path / "others"), with_contexts=False)
+    unread = load(
+        folder, contexts=with_contexts(tmp_path / "others"), with_contexts=False
+    )
     assert unread.contexts == {} and unread.context_of == {} and "C" in unread.sets
 
 
@@ -377,11 +424,18 @@ def test_a_context_without_a_class_and_a_class_without_a_context_are_named(tmp_p
     found = load(folder, contexts=scenes, context_of={"cat": "garden"})
     assert list(found.contexts) == ["cat"] and found.context_of == {"cat": "garden"}
     assert "The context(s) indoors match no class and are not used." in found.report
-    assert any("no context of dog: whether a context speaks for" in s for s in found.report)
+    assert any(
+        "no context of dog: whether a context speaks for" in s for s in found.report
+    )
     three = with_contexts(tmp_path / "named", ("cat", "dog", "sea"))
     found = load(folder, contexts=three)
-    assert found.context_of == {"cat": "cat", "dog": "dog"} and "sea match" in found.report[-1]
-    both = with_contexts(tmp_path / "unclear", ("cat", "kennel"))  # is the kennel the dog's?
+    assert (
+        found.context_of == {"cat": "cat", "dog": "dog"}
+        and "sea match" in found.report[-1]
+    )
+    both = with_contexts(
+        tmp_path / "unclear", ("cat", "kennel")
+    )  # is the kennel the dog's?
     with pytest.raises(ValueError, match="a mapping from class to context is needed"):
         load(folder, contexts=both)
 
@@ -391,8 +445,14 @@ def test_context_images_that_are_images_of_a_class_are_left_out(tmp_path):
     scenes = with_contexts(tmp_path / "scenes", ("cat", "dog"))
     picture(1003).save(scenes / "cat" / "with a dog.jpg", quality=85)
     found = load(folder, contexts=scenes)
-    assert {name: len(images) for name, images in found.contexts.items()} == {"cat": 5, "dog": 5}
-    assert any("left out, 1: cat/with a dog.jpg = dog/003.png." in said for said in found.report)
+    assert {name: len(images) for name, images in found.contexts.items()} == {
+        "cat": 5,
+        "dog": 5,
+    }
+    assert any(
+        "left out, 1: cat/with a dog.jpg = dog/003.png." in said
+        for said in found.report
+    )
     fill(scenes / "dog", 5)  # now the context of dogs holds cats only
     with pytest.raises(
         ValueError, match=r"folder\(s\) dog hold no image, or none that is not also"
@@ -400,7 +460,9 @@ def test_context_images_that_are_images_of_a_class_are_left_out(tmp_path):
         load(folder, contexts=scenes)
     shutil.rmtree(scenes / "cat")
     (scenes / "cat").mkdir()
-    with pytest.raises(ValueError, match=r"contexts: the folder\(s\) cat, dog hold no image"):
+    with pytest.raises(
+        ValueError, match=r"contexts: the folder\(s\) cat, dog hold no image"
+    ):
         load(folder, contexts=scenes)
 
 
@@ -427,7 +489,10 @@ def embedded():
 
 
 def test_world_is_handed_over_as_it_is(embedded):
-    assert embedded.classes == pictures.CLASSES and embedded.context_of == pictures.CONTEXT_OF
+    assert (
+        embedded.classes == pictures.CLASSES
+        and embedded.context_of == pictures.CONTEXT_OF
+    )
     for name, images in embedded.sets.items():
         made = pictures.make(name, per_class=12, size=32, seed=5)
         assert np.array_equal(images.images.permute(0, 2, 3, 1), made.images)
@@ -459,13 +524,19 @@ def test_image_set_restrictions(embedded):
 
 
 @pytest.mark.real
-@pytest.mark.skipif(not PHOTOS.is_dir(), reason="no shared/real/photos4 beside the checkout")
+@pytest.mark.skipif(
+    not PHOTOS.is_dir(), reason="no shared/real/photos4 beside the checkout"
+)
 def test_real_photographs():
     found = load(PHOTOS, size=64, context_of=PHOTO_CONTEXTS)
     assert found.classes == tuple(sorted(PHOTO_CONTEXTS))
     assert counts(found) == [[37, 10, 10]] * 4
     assert [len(found.contexts[label]) for label in found.classes] == [25] * 4
     [same] = found.report  # the one picture twice, cut and cropped otherwise
-    assert "twice" in same and "037.jpg = objects/kangaroo/044.jpg" in same and ", 2: " in same
+    assert (
+        "twice" in same
+        and "037.jpg = objects/kangaroo/044.jpg" in same
+        and ", 2: " in same
+    )
     sky = found.contexts["airplane"].float().mean((0, 2, 3))
     assert sky[2] > sky[0]

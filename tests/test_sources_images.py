@@ -29,7 +29,8 @@ def corners(pixels):
 
 def same_corners(pixels, expected, within=0):
     return all(
-        np.abs(a - b).max() <= within for a, b in zip(corners(pixels), expected, strict=True)
+        np.abs(a - b).max() <= within
+        for a, b in zip(corners(pixels), expected, strict=True)
     )
 
 
@@ -63,9 +64,13 @@ def test_transparency_is_laid_over_white(tmp_path):
     _, green, blue, grey = corners(four_colours())
     over = [np.full(3, 255), green, blue * 128 / 255 + 127, grey * 51 / 255 + 204]
     assert same_corners(seen(tmp_path / "a.png"), over, 1)
-    Image.fromarray(np.dstack([four_colours(), alpha])).save(tmp_path / "a.webp", lossless=True)
+    Image.fromarray(np.dstack([four_colours(), alpha])).save(
+        tmp_path / "a.webp", lossless=True
+    )
     assert same_corners(seen(tmp_path / "a.webp"), over, 1)
-    Image.fromarray(np.dstack([four_colours()[..., 0], alpha])).save(tmp_path / "la.png")
+    Image.fromarray(np.dstack([four_colours()[..., 0], alpha])).save(
+        tmp_path / "la.png"
+    )
     assert abs(int(seen(tmp_path / "la.png")[12, 4, 0]) - (30 * 128 / 255 + 127)) <= 1
 
 
@@ -87,7 +92,9 @@ def test_exif_orientation(tmp_path, orientation):
 
 def test_damaged_metadata_does_not_cost_the_picture(tmp_path):
     Image.fromarray(four_colours(64)).save(
-        tmp_path / "a.jpg", exif=b"Exif\0\0MM\0*\xff\xff\xff\xffjunk", icc_profile=b"no profile"
+        tmp_path / "a.jpg",
+        exif=b"Exif\0\0MM\0*\xff\xff\xff\xffjunk",
+        icc_profile=b"no profile",
     )
     assert same_corners(seen(tmp_path / "a.jpg"), corners(four_colours()), 12)
 
@@ -97,7 +104,9 @@ def test_short_side_is_fitted_and_the_centre_kept(tmp_path, shape):
     height, width = shape
     pixels = np.zeros((height, width, 3), np.uint8)
     top, left = (height - 40) // 2, (width - 40) // 2
-    pixels[top : top + 40, left : left + 40] = np.repeat(np.repeat(four_colours(4), 10, 0), 10, 1)
+    pixels[top : top + 40, left : left + 40] = np.repeat(
+        np.repeat(four_colours(4), 10, 0), 10, 1
+    )
     Image.fromarray(pixels).save(tmp_path / "a.png")
     assert same_corners(seen(tmp_path / "a.png", 20), corners(four_colours()), 3)
     assert decode(tmp_path / "a.png", 20).shape == (3, 20, 20)
@@ -125,6 +134,8 @@ def test_cut_off_files_are_refused(tmp_path, kind):
 
 
 def test_bombs_are_refused_before_they_are_decoded(tmp_path):
-    Image.new("1", (14000, 14000)).save(tmp_path / "bomb.png")  # beyond Pillow's own limit
+    Image.new("1", (14000, 14000)).save(
+        tmp_path / "bomb.png"
+    )  # beyond Pillow's own limit
     with pytest.raises(Unreadable, match="exceeds limit"):
         decode(tmp_path / "bomb.png", 16)

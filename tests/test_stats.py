@@ -62,7 +62,9 @@ def test_one_training_is_students_two_groups_welchs_and_several_the_analysis_of_
     rng = np.random.default_rng(0)
     first, second = rng.normal(0.5, 1, 25), rng.normal(0, 3, 12)
     ours, theirs = stats.mean(first), scipy.stats.ttest_1samp(first, 0)
-    assert ours.interval() == pytest.approx((first.mean(), *theirs.confidence_interval(0.95)))
+    assert ours.interval() == pytest.approx(
+        (first.mean(), *theirs.confidence_interval(0.95))
+    )
     assert ours.p == pytest.approx(theirs.pvalue)
     ours = stats.mean([first, second], [1, -1])
     theirs = scipy.stats.ttest_ind(first, second, equal_var=False)
@@ -70,13 +72,17 @@ def test_one_training_is_students_two_groups_welchs_and_several_the_analysis_of_
     assert ours.p == pytest.approx(theirs.pvalue)
     (values,) = draw(np.random.default_rng(1), 5, (1, 1, 1), images=12)
     training, image = np.indices(values.shape)
-    table = pd.DataFrame({"y": values.ravel(), "t": training.ravel(), "i": image.ravel()})
+    table = pd.DataFrame(
+        {"y": values.ravel(), "t": training.ravel(), "i": image.ravel()}
+    )
     squares = anova_lm(smf.ols("y ~ C(t) + C(i)", table).fit())["mean_sq"]
     of_t, of_i, rest = squares / values.size
     ours = stats.mean(values)
     assert ours.estimate == pytest.approx(values.mean())
     assert ours.error**2 == pytest.approx(of_t + of_i - rest)
-    assert ours.freedom == pytest.approx((of_t + of_i - rest) ** 2 / (of_t**2 / 4 + of_i**2 / 11))
+    assert ours.freedom == pytest.approx(
+        (of_t + of_i - rest) ** 2 / (of_t**2 / 4 + of_i**2 / 11)
+    )
 
 
 def test_values_that_are_not_there_do_not_count():
@@ -95,15 +101,27 @@ def test_values_that_are_not_there_do_not_count():
 
 def test_what_has_no_spread_and_what_one_source_alone_shows():
     assert stats.mean(np.full((5, 6), 2.0)).interval() == (2, 2, 2)
-    assert stats.mean(np.zeros((5, 6))).p == 1 and stats.mean(np.full((5, 6), 2.0)).p == 0
+    assert (
+        stats.mean(np.zeros((5, 6))).p == 1 and stats.mean(np.full((5, 6), 2.0)).p == 0
+    )
     for alone in ([2.0], [[2.0], [3.0]]):
         ours = stats.mean(np.array(alone)).interval()
-        assert ours.estimate == np.mean(alone) and np.isnan(ours.low) and np.isnan(ours.high)
-    ours = stats.mean([[[2.0, 0.0], [0.0, 2.0]]])  # all trainings alike, all images alike
-    assert ours.estimate == 1 and ours.error**2 == pytest.approx(1)  # rest: 4 / 1 / (2 * 2)
+        assert (
+            ours.estimate == np.mean(alone)
+            and np.isnan(ours.low)
+            and np.isnan(ours.high)
+        )
+    ours = stats.mean(
+        [[[2.0, 0.0], [0.0, 2.0]]]
+    )  # all trainings alike, all images alike
+    assert ours.estimate == 1 and ours.error**2 == pytest.approx(
+        1
+    )  # rest: 4 / 1 / (2 * 2)
     rest = np.array([[0.1, -0.1, 0], [-0.1, 0.1, 0], [0, 0, 0]])
     rest += np.array([[1], [2], [4]])  # of the trainings
-    assert stats.mean(rest).error == pytest.approx(np.std([1, 2, 4], ddof=1) / np.sqrt(3))
+    assert stats.mean(rest).error == pytest.approx(
+        np.std([1, 2, 4], ddof=1) / np.sqrt(3)
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,8 +131,16 @@ def test_what_has_no_spread_and_what_one_source_alone_shows():
         (stats.mean, [], "0 finite values"),
         (stats.mean, [1.0, np.inf], "1 finite values"),
         (stats.mean, np.zeros((2, 3, 4)), r"shape \(2, 3, 4\)"),
-        (stats.mean, [np.zeros((5, 3)), np.zeros((4, 3))], r"groups of \[5, 4\] trainings"),
-        (lambda v: stats.mean(v, [1]), [np.zeros(3), np.zeros(4)], "1 weights for 2 groups"),
+        (
+            stats.mean,
+            [np.zeros((5, 3)), np.zeros((4, 3))],
+            r"groups of \[5, 4\] trainings",
+        ),
+        (
+            lambda v: stats.mean(v, [1]),
+            [np.zeros(3), np.zeros(4)],
+            "1 weights for 2 groups",
+        ),
         (stats.share, [0.5, 1.1], r"must lie in \[0, 1\], not 0.5..1.1"),
     ],
 )
@@ -142,7 +168,9 @@ def test_intervals_of_means_cover_as_often_as_they_say(trainings, deviations, gr
 @pytest.mark.parametrize("trainings", [5, 10])
 @pytest.mark.parametrize("deviations", SOURCES)
 @pytest.mark.parametrize(("middle", "least"), [(0, 0.93), (-1, 0.93), (-3, 0.88)])
-def test_intervals_of_shares_cover_as_often_as_they_say(trainings, deviations, middle, least):
+def test_intervals_of_shares_cover_as_often_as_they_say(
+    trainings, deviations, middle, least
+):
     """Logistic-normal shares of mean .5, about .3 and about .1, where the skew costs most."""
     normal, weight = np.polynomial.hermite_e.hermegauss(60)
     spread = np.sqrt(np.sum(np.square(deviations)))
@@ -179,10 +207,15 @@ def test_intervals_of_shares_stay_inside(trainings, images, seed):
     values = np.random.default_rng(seed).integers(0, 6, (trainings, images)) / 5
     ours = stats.share(values)
     assert ours.estimate == pytest.approx(values.mean())
-    assert 0 <= ours.low <= ours.estimate + 1e-12 and ours.estimate - 1e-12 <= ours.high <= 1
+    assert (
+        0 <= ours.low <= ours.estimate + 1e-12
+        and ours.estimate - 1e-12 <= ours.high <= 1
+    )
 
 
-@pytest.mark.parametrize(("trainings", "deviations"), [(1, (0, 1, 0)), (10, (1, 0.2, 0.2))])
+@pytest.mark.parametrize(
+    ("trainings", "deviations"), [(1, (0, 1, 0)), (10, (1, 0.2, 0.2))]
+)
 def test_bootstrap_of_a_mean_is_about_what_mean_says(trainings, deviations):
     groups = draw(np.random.default_rng(5), trainings, deviations, groups=2)
     ours = stats.bootstrap(lambda drawn: drawn[0].mean() - drawn[1].mean() / 2, groups)
@@ -210,7 +243,10 @@ def test_spearman_is_scipys_and_its_ends_are_the_formulas():
     ends = [(np.exp(2 * v) - 1) / (np.exp(2 * v) + 1) for v in (z - half, z + half)]
     assert ours == pytest.approx((r, *ends), abs=1e-6)
     assert np.isnan(stats.spearman([1, 1, 1, 1, 1], [1, 2, 3, 4, 5]).estimate)
-    few, perfect = stats.spearman([1, 2, 3], [1, 3, 2]), stats.spearman(range(9), range(9))
+    few, perfect = (
+        stats.spearman([1, 2, 3], [1, 3, 2]),
+        stats.spearman(range(9), range(9)),
+    )
     assert few.estimate == 0.5 and np.isnan(few.low)
     assert perfect.estimate == pytest.approx(1) and np.isnan(perfect.low)
     with pytest.raises(ValueError):
@@ -232,7 +268,10 @@ def of_normals(values, errors):
     """Normal intervals of each value, by level."""
     z = cache(lambda level: scipy.stats.norm.ppf((1 + level) / 2))
     pairs = zip(values, errors, strict=True)
-    return [lambda level, x=x, e=e: (x, x - z(level) * e, x + z(level) * e) for x, e in pairs]
+    return [
+        lambda level, x=x, e=e: (x, x - z(level) * e, x + z(level) * e)
+        for x, e in pairs
+    ]
 
 
 def test_what_says_that_one_of_nine_lies_below_is_wrong_as_often_as_bonferroni_says():
@@ -254,7 +293,9 @@ def test_what_says_that_all_lie_above_is_wrong_in_one_of_forty_however_sure_the_
         above += smallest(two)[1] > 0
         alone += min(one(0.95) for one in two)[1] > 0
     assert above / 4000 == pytest.approx(0.025, abs=0.008)
-    assert alone / 4000 == pytest.approx(scipy.stats.norm.sf(0.5), abs=0.03), "three of ten"
+    assert alone / 4000 == pytest.approx(scipy.stats.norm.sf(0.5), abs=0.03), (
+        "three of ten"
+    )
 
 
 def test_the_largest_is_the_smallest_of_the_negated_and_one_alone_is_itself():

@@ -14,10 +14,14 @@ from hypothesis import strategies as st
 from helpers import store
 from helpers.models.recipe import Recipe
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
+)
 VALUES = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
@@ -25,7 +29,10 @@ VALUES = st.recursive(
 def canonical(value):
     """Equal for two values exactly when their keys must be equal (an independent definition)."""
     if isinstance(value, dict):
-        return ("dict", tuple(sorted((name, canonical(item)) for name, item in value.items())))
+        return (
+            "dict",
+            tuple(sorted((name, canonical(item)) for name, item in value.items())),
+        )
     if isinstance(value, list):
         return ("list", tuple(canonical(item) for item in value))
     return (type(value).__name__, repr(value))
@@ -45,9 +52,20 @@ def test_key_sees_content_and_not_machine_session_or_how_it_lies_in_memory():
     array = np.zeros((2, 3), dtype=np.uint8)
     changed = array.copy()
     changed[1, 2] = 1
-    others = [array.reshape(3, 2), array.astype(np.int8), array.tolist(), changed, array[:1]]
+    others = [
+        array.reshape(3, 2),
+        array.astype(np.int8),
+        array.tolist(),
+        changed,
+        array[:1],
+    ]
     assert len({store.key("x", a=value) for value in [array, *others]}) == 6
-    settings = {"epochs": np.int64(3), "fit": "scratch", "weights": None, "architecture": "a"}
+    settings = {
+        "epochs": np.int64(3),
+        "fit": "scratch",
+        "weights": None,
+        "architecture": "a",
+    }
     recipe = Recipe("a", epochs=3, trainings=2)
     settings |= {"trainings": 2, "device": "auto"}
     assert store.key("x", a=recipe) == store.key("x", a=settings)
@@ -70,7 +88,9 @@ def test_cached_makes_once_and_keeps_the_ending(tmp_path):
 
     target = tmp_path / "deep" / "table.csv"
     assert store.cached(target, make) == target == store.cached(str(target), make)
-    assert len(seen) == 1 and seen[0].suffix == ".csv" and seen[0].parent == target.parent
+    assert (
+        len(seen) == 1 and seen[0].suffix == ".csv" and seen[0].parent == target.parent
+    )
     assert target.read_text() == "whole" and not seen[0].exists()
 
 
@@ -123,7 +143,9 @@ def test_a_killed_maker_leaves_nothing_taken_for_whole_and_blocks_nobody(tmp_pat
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
     assert not (tmp_path / "a").exists()
-    assert start_maker(tmp_path / "a", "next", 0).communicate()[0].strip() == "begun ended"
+    assert (
+        start_maker(tmp_path / "a", "next", 0).communicate()[0].strip() == "begun ended"
+    )
     assert list(tmp_path.glob(".partial-*")) == []
 
 

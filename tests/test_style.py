@@ -28,7 +28,9 @@ def drawn(**environment):
     """The digest of a figure that a fresh process draws."""
     own = {name: text for name, text in os.environ.items() if name != "MATPLOTLIBRC"}
     own |= {"PYTHONPATH": str(store.root()), **environment}
-    done = subprocess.run([sys.executable, "-c", DRAWS], env=own, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", DRAWS], env=own, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -49,7 +51,9 @@ def test_the_style_starts_from_matplotlibs_defaults_and_keeps_the_backend():
 
 
 @pytest.mark.slow
-def test_figures_are_in_the_notebook_where_the_environment_sets_another_backend(tmp_path):
+def test_figures_are_in_the_notebook_where_the_environment_sets_another_backend(
+    tmp_path,
+):
     source = (
         "import matplotlib.pyplot as plt\nfrom helpers.figures import style\nstyle.set_style()\n"
         "style.show(plt.figure(), 'empty', 'A figure without anything in it')"

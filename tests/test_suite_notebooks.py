@@ -14,9 +14,18 @@ from helpers import store
 from helpers.stats import Estimate
 from helpers.suite import claims, notebooks, project
 
-KEYS = {"grade", "grade_id", "locked", "schema_version", "solution", "task"}  # nbgrader's schema 3
+KEYS = {
+    "grade",
+    "grade_id",
+    "locked",
+    "schema_version",
+    "solution",
+    "task",
+}  # nbgrader's schema 3
 PAPERS = {
-    paper: pd.read_csv(claims.TABLE.with_name(f"{paper}_counterparts.csv"), keep_default_na=False)
+    paper: pd.read_csv(
+        claims.TABLE.with_name(f"{paper}_counterparts.csv"), keep_default_na=False
+    )
     for paper in ("contexts", "focus", "icon2")
 }
 
@@ -29,15 +38,28 @@ def test_every_exhibit_of_the_paper_has_one_counterpart_in_a_stored_notebook():
             assert "<img" in notebooks.figure(row.notebook, row.name).data
         else:
             notebook = notebooks.read(notebooks.NOTEBOOKS / f"{row.notebook}.ipynb")
-            code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+            code = "\n".join(
+                cell.source for cell in notebook.cells if cell.cell_type == "code"
+            )
             assert re.search(rf'run\.table\([^#]*"{row.name}"', code), row.exhibit
 
 
 def test_claims_are_about_exhibits_that_are_listed():
     known = claims.read().query("exhibit != ''")
-    named = {(claim.by, one) for claim in known.itertuples() for one in claim.exhibit.split("; ")}
-    assert named <= {(paper, one) for paper, listed in PAPERS.items() for one in listed["exhibit"]}
-    assert {exhibit for _, exhibit in named} >= {"Figure 2", "Figure 7", "Figure 11", "Table 1"}
+    named = {
+        (claim.by, one)
+        for claim in known.itertuples()
+        for one in claim.exhibit.split("; ")
+    }
+    assert named <= {
+        (paper, one) for paper, listed in PAPERS.items() for one in listed["exhibit"]
+    }
+    assert {exhibit for _, exhibit in named} >= {
+        "Figure 2",
+        "Figure 7",
+        "Figure 11",
+        "Table 1",
+    }
 
 
 def test_the_stored_table_of_exhibits_counts_the_stored_notebooks():
@@ -64,24 +86,34 @@ def test_a_run_counts_its_own_verdicts_and_not_those_of_other_images(tmp_path):
     judged(world, 1, "road-few", claims.DIFFERS)
     settings = SimpleNamespace(images=SimpleNamespace(**world), seed=0, output="demo")
     found = project.Run("01_any", settings, tmp_path).judged()
-    assert [*found["id"]] == ["contexts/own-set"] and [*found["verdict"]] == [claims.AGREES]
+    assert [*found["id"]] == ["contexts/own-set"] and [*found["verdict"]] == [
+        claims.AGREES
+    ]
     assert project.Run("01_any", settings, tmp_path / "new").judged().empty
 
 
 def test_findings_come_back_from_a_notebook_as_they_were_judged(tmp_path, monkeypatch):
     kept = []
-    monkeypatch.setattr(project, "display", lambda _, raw, metadata: kept.append(metadata))
+    monkeypatch.setattr(
+        project, "display", lambda _, raw, metadata: kept.append(metadata)
+    )
     some = [Estimate("contexts/every-pair", (2, 2, 2), note="measured")]
     project.Run("03_any", SimpleNamespace(seed=0), tmp_path).findings(some)
-    output = nbformat.v4.new_output("display_data", {"text/plain": "claims"}, metadata=kept[0])
+    output = nbformat.v4.new_output(
+        "display_data", {"text/plain": "claims"}, metadata=kept[0]
+    )
     cell = nbformat.v4.new_code_cell("run.findings(some)", outputs=[output])
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "03_any.ipynb")
     back = notebooks.findings([tmp_path / "03_any.ipynb"])
     judged = claims.judge("03_any", some)
     alike = {"check_dtype": False}  # texts of a notebook and of a run
     pd.testing.assert_frame_equal(back.drop(columns="notebook"), judged, **alike)
-    record = json.loads((tmp_path / "findings" / "03_any.json").read_text(), parse_constant=int)
-    assert record["findings"] == kept[0]["findings"] and record["settings"] == {"seed": 0}
+    record = json.loads(
+        (tmp_path / "findings" / "03_any.json").read_text(), parse_constant=int
+    )
+    assert record["findings"] == kept[0]["findings"] and record["settings"] == {
+        "seed": 0
+    }
     assert notebooks.findings([]).empty
 
 
@@ -98,8 +130,13 @@ def test_a_solution_is_folded_and_followed_by_its_check(path):
         assert solution.metadata.nbgrader.keys() == KEYS
         assert check.metadata.nbgrader.keys() == KEYS | {"points"}
         assert notebooks.SOLUTION.search(solution.source)
-        assert notebooks.FOLD in solution.metadata.tags and solution.metadata.jupyter.source_hidden
-        asserted = [n for n in ast.walk(ast.parse(check.source)) if isinstance(n, ast.Assert)]
+        assert (
+            notebooks.FOLD in solution.metadata.tags
+            and solution.metadata.jupyter.source_hidden
+        )
+        asserted = [
+            n for n in ast.walk(ast.parse(check.source)) if isinstance(n, ast.Assert)
+        ]
         assert all(node.msg for node in asserted), "a check says what to look at"
         assert asserted or "exercises.same(" in check.source
     names = [cell.metadata.nbgrader.grade_id for cell in cells]
@@ -124,24 +161,38 @@ def test_the_class_gets_the_tasks_without_the_solutions(tmp_path):
                 exec(cell.source, answers := {})
                 answers.pop("__builtins__")
                 assert answers and all(value is None for value in answers.values())
-    worked_out = [path for path in copies if path.name[:3] in ("01_", "02_", "03_", "09_")]
+    worked_out = [
+        path for path in copies if path.name[:3] in ("01_", "02_", "03_", "09_")
+    ]
     assert not any("# YOUR CODE HERE" in path.read_text() for path in worked_out)
 
 
-@pytest.mark.parametrize("lesson", ["03_contextualized_mosaics", "09_bias_building_blocks"])
+@pytest.mark.parametrize(
+    "lesson", ["03_contextualized_mosaics", "09_bias_building_blocks"]
+)
 def test_a_class_does_not_get_what_is_to_be_predicted(tmp_path, lesson):
     for solved in (True, False):
         folder = notebooks.copy(tmp_path / str(solved), solved=solved)
         cells = nbformat.read(folder / f"{lesson}.ipynb", as_version=4).cells
-        asks = [k for k, cell in enumerate(cells) if "predict" in cell.metadata.get("tags", [])]
+        asks = [
+            k
+            for k, cell in enumerate(cells)
+            if "predict" in cell.metadata.get("tags", [])
+        ]
         assert asks and all(bool(cells[k + 1].outputs) == solved for k in asks)
 
 
 def test_copies_write_to_a_run_of_their_own_and_are_not_replaced(tmp_path, monkeypatch):
     """A class's lie in one folder, beside its results; a seat has one plain name."""
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    for place, results in {"lab": "lab/results", "class/seat07": "class/seat07/results"}.items():
-        mine = notebooks.copy(tmp_path / place, solved=place == "lab") / "01_datasets.ipynb"
+    for place, results in {
+        "lab": "lab/results",
+        "class/seat07": "class/seat07/results",
+    }.items():
+        mine = (
+            notebooks.copy(tmp_path / place, solved=place == "lab")
+            / "01_datasets.ipynb"
+        )
         cells = nbformat.read(mine, as_version=4).cells
         assert f'output: str = "{results}"' in cells[2].source
         assert ("BEGIN SOLUTION" in mine.read_text()) == (place == "lab")
@@ -149,12 +200,16 @@ def test_copies_write_to_a_run_of_their_own_and_are_not_replaced(tmp_path, monke
         notebooks.copy(tmp_path / place, solved=True)
         assert mine.read_text() == "my work"
     for name in ("class", "class/../elsewhere", "class/a/b", "class/my seat"):
-        with pytest.raises(SystemExit, match=r"NAME is one plain name|cannot be the folder"):
+        with pytest.raises(
+            SystemExit, match=r"NAME is one plain name|cannot be the folder"
+        ):
             notebooks.main("copy", str(tmp_path / name))
 
 
 def test_every_lesson_has_its_seconds_by_which_a_run_is_ordered():
     seconds = yaml.safe_load((store.root() / "data/seconds.yml").read_text())
     names = [path.stem for path in notebooks.lessons()]
-    assert sorted(seconds) == names, "a lesson's seconds, from run.json, stand in data/seconds.yml"
+    assert sorted(seconds) == names, (
+        "a lesson's seconds, from run.json, stand in data/seconds.yml"
+    )
     assert min(seconds.values()) > 0

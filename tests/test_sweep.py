@@ -36,7 +36,9 @@ class Corner(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.device = torch.nn.Parameter(torch.zeros(1))  # models.logits asks where it is
+        self.device = torch.nn.Parameter(
+            torch.zeros(1)
+        )  # models.logits asks where it is
 
     def forward(self, images):
         blue = images[:, 2, 0, 0].float() - images[:, 0, 0, 0].float()
@@ -51,7 +53,12 @@ def made(effect, *, pairs=40, seed=0):
     for pair, trainings, name in product(range(pairs), (5, 1), CLASSES):
         planted = rng.uniform(0.25, 1)
         for which, dose in (("biased", planted), ("twin", 0.25)):
-            row = {"pair": pair, "world": which, "trainings": trainings, "context_class": name}
+            row = {
+                "pair": pair,
+                "world": which,
+                "trainings": trainings,
+                "context_class": name,
+            }
             row |= {"dose": dose, "reliance": dose - 0.25 + rng.normal(0, 0.01)}
             rows.append(row | {m: effect(dose, name, rng) for m in MEASURES})
     return pd.DataFrame(rows)
@@ -71,7 +78,9 @@ def five(worlds):
 
 
 def test_thresholds_equal_a_loop_over_the_other_half():
-    effects = np.random.default_rng(0).normal(size=(14, 2, 2)) + np.array([[[1, 0], [0, 0]]])
+    effects = np.random.default_rng(0).normal(size=(14, 2, 2)) + np.array(
+        [[[1, 0], [0, 0]]]
+    )
     answers = clear(effects)
     for pair, context, which in np.ndindex(effects.shape):
         null = [effects[n, :, 1] for n in range(14) if n % 2 != pair % 2]
@@ -108,7 +117,9 @@ def test_auc_is_mann_whitneys_and_what_follows_the_reliance_is_spearmans():
         rho = scipy.stats.spearmanr(part[MEASURES[0]], part["reliance"]).statistic
         assert ranks.loc[name, "rank_correlation"] == pytest.approx(rho)
     for table, column in ((areas, "auc"), (ranks, "rank_correlation")):
-        assert table.loc[sweep.ALL, column] == pytest.approx(table.loc[[*CLASSES], column].mean())
+        assert table.loc[sweep.ALL, column] == pytest.approx(
+            table.loc[[*CLASSES], column].mean()
+        )
 
 
 def test_one_measure_is_better_by_the_areas_difference_with_obuchowskis_error():
@@ -116,21 +127,37 @@ def test_one_measure_is_better_by_the_areas_difference_with_obuchowskis_error():
     worlds = five(made(told)).query("context_class == 'bench'")
     noise = np.random.default_rng(1).normal(0, 3, len(worlds))
     worlds = worlds.assign(**{MEASURES[1]: worlds[MEASURES[0]] + noise})
-    lesson = nbformat.read(store.root() / "notebooks/05b_dose_and_worlds.ipynb", as_version=4)
+    lesson = nbformat.read(
+        store.root() / "notebooks/05b_dose_and_worlds.ipynb", as_version=4
+    )
     [cell] = [cell for cell in lesson.cells if cell.id == "05b-better"]
-    space = {"several": worlds, "worlds": worlds.assign(trainings=1), "SIMPLER": MEASURES[:2]}
+    space = {
+        "several": worlds,
+        "worlds": worlds.assign(trainings=1),
+        "SIMPLER": MEASURES[:2],
+    }
     exec(cell.source, space := {**vars(sweep), **space, "sweep": sweep})
     ours, places = space["better"][MEASURES[1]], []
     for measure in MEASURES[:2]:
         rows = worlds.set_index("pair")
-        planted, clean = rows.query("dose >= .5")[measure], rows.query("world == 'twin'")[measure]
+        planted, clean = (
+            rows.query("dose >= .5")[measure],
+            rows.query("world == 'twin'")[measure],
+        )
         wins = (planted.to_numpy()[:, None] > clean.to_numpy()).astype(float)
         places.append(
-            [pd.Series(wins.mean(1), planted.index), pd.Series(wins.mean(0), clean.index)]
+            [
+                pd.Series(wins.mean(1), planted.index),
+                pd.Series(wins.mean(0), clean.index),
+            ]
         )
     x, y = (one - other for one, other in zip(*places, strict=True))
     gap = x.mean()
-    sums = pd.DataFrame({"x": (x - gap) / len(x), "y": (y - gap) / len(y)}).fillna(0).sum(axis=1)
+    sums = (
+        pd.DataFrame({"x": (x - gap) / len(x), "y": (y - gap) / len(y)})
+        .fillna(0)
+        .sum(axis=1)
+    )
     pairs = worlds["pair"].nunique()
     error = np.sqrt(pairs / (pairs - 1) * (sums**2).sum())
     half = error * scipy.stats.t.ppf(0.975, pairs - 1)
@@ -139,7 +166,9 @@ def test_one_measure_is_better_by_the_areas_difference_with_obuchowskis_error():
 
 
 def test_changes_are_larger_in_biased_worlds_by_context():
-    change = twins.changes(five(made(opposite)), MEASURES[:1]).set_index("context_class")
+    change = twins.changes(five(made(opposite)), MEASURES[:1]).set_index(
+        "context_class"
+    )
     assert change.loc["bench", "low"] > 0 > change.loc["plane", "high"]
     assert change.loc["bench", "rises"] + change.loc["bench", "falls"] == 40
 
@@ -149,7 +178,9 @@ def test_rates_are_shares_of_contexts_with_pairs_as_units():
     rates = sweep.rates(worlds, MEASURES[:1]).set_index("kind")
     answers = clear(sweep.by_pair(worlds, MEASURES[0]))
     doses = sweep.by_pair(worlds, "dose")[..., 0]
-    assert rates.loc[sweep.A_CONTEXT, "share"] == pytest.approx((answers[..., 1] != 0).mean())
+    assert rates.loc[sweep.A_CONTEXT, "share"] == pytest.approx(
+        (answers[..., 1] != 0).mean()
+    )
     pages = (answers[..., 1] != 0).any(1)
     low, high = proportion_confint(pages.sum(), 40, method="wilson")
     assert rates.loc[sweep.A_PAGE, "share"] == pytest.approx(pages.mean())
@@ -169,11 +200,15 @@ def test_rates_are_shares_of_contexts_with_pairs_as_units():
 def test_intervals_off_zero_are_counted_in_the_twins():
     worlds = five(made(told))
     clean = worlds["world"] == "twin"
-    signs = pd.Series(np.random.default_rng(0).integers(-1, 2, len(worlds)), worlds.index)
+    signs = pd.Series(
+        np.random.default_rng(0).integers(-1, 2, len(worlds)), worlds.index
+    )
     worlds[f"answer: {MEASURES[0]}"] = signs
     row = twins.by_interval(worlds, MEASURES[:1]).iloc[0]
     assert row["contexts"] == pytest.approx((signs[clean] != 0).mean())
-    assert row["pages"] == pytest.approx((signs[clean] != 0).groupby(worlds["pair"]).any().mean())
+    assert row["pages"] == pytest.approx(
+        (signs[clean] != 0).groupby(worlds["pair"]).any().mean()
+    )
     name, word, number = row["most often"].replace(":", "").replace(" in", "").split()
     of = signs[clean & (worlds["context_class"] == name)]
     assert int(number) == (of == {"more": 1, "less": -1}[word]).sum()
@@ -183,11 +218,15 @@ def test_a_number_that_differs_between_contexts_does_not_follow_the_reliance():
     """As small planes give any map much background: pooled it would seem to."""
     level = {"bench": 0, "mug": 5, "plane": 10}
     worlds = five(made(lambda dose, name, rng: level[name] + rng.normal()))
-    worlds = worlds.assign(reliance=worlds["reliance"] + worlds["context_class"].map(level))
+    worlds = worlds.assign(
+        reliance=worlds["reliance"] + worlds["context_class"].map(level)
+    )
     pooled = scipy.stats.spearmanr(worlds[MEASURES[0]], worlds["reliance"]).statistic
     ranks = sweep.follows(worlds, MEASURES[:1], "reliance").set_index("context_class")
     assert pooled > 0.8 > 0.2 > abs(ranks.loc[sweep.ALL, "rank_correlation"])
-    curve = sweep.told_apart(worlds, MEASURES[:1], truth="reliance").set_index("context_class")
+    curve = sweep.told_apart(worlds, MEASURES[:1], truth="reliance").set_index(
+        "context_class"
+    )
     assert abs(curve.loc[sweep.ALL, "auc"] - 0.5) < 0.1
 
 
@@ -199,20 +238,32 @@ def test_a_pair_differs_in_its_contexts_alone_and_has_all_measures(monkeypatch):
     assert (small.loc[small["world"] == "twin", "dose"] == 0.25).all()
     biased = small[(small["world"] == "biased") & (small["trainings"] == 2)]
     doses = context_worlds.doses(7, tuple(biased["context_class"]))
-    assert sorted(biased["dose"]) == sorted(doses.values()) and min(doses.values()) >= 0.25
+    assert (
+        sorted(biased["dose"]) == sorted(doses.values()) and min(doses.values()) >= 0.25
+    )
     assert {*MEASURES, "reliance", "p_class_given_context"} <= {*small.columns}
     known = [m for m in MEASURES if "GradCAM" not in m]  # whose maps may be empty
     assert small[known].notna().all().all()
     # maps that no network made see the images alone: trainings change nothing
-    wide = small.set_index(["world", "context_class", "trainings"])["edges, relevance, raw"]
+    wide = small.set_index(["world", "context_class", "trainings"])[
+        "edges, relevance, raw"
+    ]
     assert np.allclose(wide.unstack()[1], wide.unstack()[2])
 
 
 def test_reliance_is_found_by_hand_for_a_network_that_sees_the_ground_alone():
     """It names the class of the corner's context: at the border every pixel is ground."""
     table = context_worlds.reliance([Corner()], 48, 3).set_index("context_class")
-    drawn = {"size": 48, "seed": 500_003, "per_class": 240, "splits": ["test"], "marked": None}
-    own, other = (world.image_set("C", context_bias=bias, **drawn) for bias in (1.0, 0.0))
+    drawn = {
+        "size": 48,
+        "seed": 500_003,
+        "per_class": 240,
+        "splits": ["test"],
+        "marked": None,
+    }
+    own, other = (
+        world.image_set("C", context_bias=bias, **drawn) for bias in (1.0, 0.0)
+    )
     of = {}
     for which, images in {"own": own, "other": other}.items():
         red, _, blue = images.images[:, :, 0, 0].float().T
@@ -248,5 +299,9 @@ def test_a_sweep_refuses_what_is_wrong_before_anything_runs(tmp_path):
     where = {"folder": store.root(), "outputs": tmp_path / "outputs"}
     told = snakemake("sweeps/context_bias.smk", *wrong, **where)
     for why, one in zip(wrong.values(), told, strict=True):
-        assert "refused before anything ran" in one and why in one and "ENDED WITH 1" in one, one
+        assert (
+            "refused before anything ran" in one
+            and why in one
+            and "ENDED WITH 1" in one
+        ), one
     assert not (tmp_path / "outputs").exists()

@@ -15,19 +15,27 @@ UNITS = ["a", "b", "c"]
 @pytest.fixture
 def drawn():
     rng = np.random.default_rng(0)
-    return rng.integers(-1, 2, (20, 3, 2)), rng.uniform(0, 1, (20, 3)), rng.normal(size=(20, 3, 2))
+    return (
+        rng.integers(-1, 2, (20, 3, 2)),
+        rng.uniform(0, 1, (20, 3)),
+        rng.normal(size=(20, 3, 2)),
+    )
 
 
 @pytest.mark.parametrize("kind", detection.KINDS)
 def test_what_is_called_is_counted_within_worlds_first(drawn, kind):
     called, dose, _ = drawn
-    table = detection.shares(called, dose, UNITS).query("kind == @kind").set_index("unit")
+    table = (
+        detection.shares(called, dose, UNITS).query("kind == @kind").set_index("unit")
+    )
     low, high = detection.KINDS[kind]
     for name, some in {"all": [0, 1, 2], "b": [1]}.items():
         by_world = []
         for world in range(20):
             yes = [
-                called[world, u, 1] != 0 if kind == "false alarms" else called[world, u, 0] == 1
+                called[world, u, 1] != 0
+                if kind == "false alarms"
+                else called[world, u, 0] == 1
                 for u in some
                 if low <= dose[world, u] < high
             ]
@@ -52,12 +60,16 @@ def test_the_share_on_the_context_is_that_of_the_places_outside_of_the_frame():
     inside = np.zeros((9, 9), bool)
     inside[2:7, 2:7] = True
     maps = np.zeros((4, 2, 81, 2), np.float32)
-    maps[:, 0, ~inside.ravel(), 0] = 1  # feature 0 lies on context 0, feature 1 in the frame
+    maps[:, 0, ~inside.ravel(), 0] = (
+        1  # feature 0 lies on context 0, feature 1 in the frame
+    )
     maps[:, 0, inside.ravel(), 1] = 1
     maps[:, 1, inside.ravel(), :] = 1
     y, ask = np.array([0, 0, 1, 1]), np.zeros((4, 2, 2))
     of = ways.Ways(y, ask, ask, ask, ask, maps)
-    weights = np.array([[1.0, 2.0], [-1.0, 1.0]])  # (features, classes): class 0 has no relevance
+    weights = np.array(
+        [[1.0, 2.0], [-1.0, 1.0]]
+    )  # (features, classes): class 0 has no relevance
     shares = of.outside(lambda features: features @ weights + 3.0, np.arange(4))
     assert shares[0] == pytest.approx([1, 0]) and shares[1, 1] == 0
     assert shares[1, 0] == pytest.approx(56 * 2 / (56 * 2 + 25))
@@ -65,15 +77,23 @@ def test_the_share_on_the_context_is_that_of_the_places_outside_of_the_frame():
 
 @pytest.mark.parametrize("dose", [0.5, 1])
 def test_pasting_finds_as_many_contexts_as_in_the_trials_of_the_audit(dose):
-    rows = pd.read_csv(store.root() / "data/ways.csv").query("dose == @dose and planted == 1")
+    rows = pd.read_csv(store.root() / "data/ways.csv").query(
+        "dose == @dose and planted == 1"
+    )
     trials = pd.read_csv(store.root() / "data/audit_summary.csv").query(
         "images == 'photographs' and kind == 'context' and dose == @dose and quantity == 'found'"
         " and photographs == 'others' and recipe == 'all'"
     )
-    assert trials["low"].item() <= (rows[ways.WAYS[0]] >= 1).mean() <= trials["high"].item()
+    assert (
+        trials["low"].item()
+        <= (rows[ways.WAYS[0]] >= 1).mean()
+        <= trials["high"].item()
+    )
 
 
-def test_trials_of_heads_that_there_are_not_are_refused_with_those_that_there_are(monkeypatch):
+def test_trials_of_heads_that_there_are_not_are_refused_with_those_that_there_are(
+    monkeypatch,
+):
     monkeypatch.setattr(audit_trials, "squeezenet", lambda weights: None)
     monkeypatch.setattr(audit_trials, "kinds", lambda network: {"own head": None})
     words = "trials t.csv --heads tree --photographs p --weights w"

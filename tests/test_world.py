@@ -16,8 +16,8 @@ from scipy.ndimage import binary_dilation
 from helpers import data, store
 from helpers.data import world
 from helpers.data.images import Images
-from helpers.worlds import pictures
-from helpers.worlds.pictures.sets import assigned, shown
+from synthetic import pictures
+from synthetic.pictures.sets import assigned, shown
 
 CLASSES = pictures.CLASSES
 
@@ -51,8 +51,13 @@ DIGESTS = {  # of C, NC, WB, contexts and the wider world
 def test_bits_are_the_recorded_ones(size):
     """Recorded once; another machine, processor or numpy must draw the same bytes."""
     made = [pictures.make("C", per_class=4, size=size, seed=7, context_bias=0.25)]
-    made += [pictures.make(name, per_class=4, size=size, seed=7) for name in ("NC", "WB")]
-    made += [pictures.contexts(3, size=size, seed=7), pictures.wider(3, size=size, seed=7)]
+    made += [
+        pictures.make(name, per_class=4, size=size, seed=7) for name in ("NC", "WB")
+    ]
+    made += [
+        pictures.contexts(3, size=size, seed=7),
+        pictures.wider(3, size=size, seed=7),
+    ]
     assert [digest(one.images) for one in made] == DIGESTS[size].split()
 
 
@@ -103,7 +108,9 @@ def test_green_is_held_constant(c, nc):
 
 def test_wider_world_is_independent_of_kind_and_every_sixth_is_held_out(monkeypatch):
     made = pictures.wider(90, size=8)
-    assert len(pictures.WIDER_KINDS) >= 12 and not set(pictures.WIDER_KINDS) & set(CLASSES)
+    assert len(pictures.WIDER_KINDS) >= 12 and not set(pictures.WIDER_KINDS) & set(
+        CLASSES
+    )
     styles = made.table.groupby(["object", "design"]).size()
     assert (styles == 30).all()
     counts = made.table[made.table["design"] == "context"].groupby("context").size()
@@ -129,7 +136,9 @@ def test_wider_world_is_independent_of_kind_and_every_sixth_is_held_out(monkeypa
 def test_share_of_own_context_is_exact(name, n, seed, bias):
     result = assigned(name, n, seed, bias)
     own = result.count(pictures.CONTEXT_OF[name])
-    others = [result.count(c) for c in pictures.CONTEXTS if c != pictures.CONTEXT_OF[name]]
+    others = [
+        result.count(c) for c in pictures.CONTEXTS if c != pictures.CONTEXT_OF[name]
+    ]
     assert abs(own - n * bias) <= 0.5 + 1e-9
     assert sum(others) + own == n and max(others) - min(others) <= 1
 
@@ -141,8 +150,12 @@ def test_a_bias_is_bayes_rule_by_counting_and_of_these_classes():
     for name, row in truth.iterrows():
         here = table[table["context"] == row["context"]]
         assert row["p_context_given_class"] == bias[name]
-        assert abs((here["object"] == name).mean() - row["p_class_given_context"]) < 0.03
-    assert np.allclose(pictures.planted(1 / 4)["p_class_given_context"], 0.25)  # independence
+        assert (
+            abs((here["object"] == name).mean() - row["p_class_given_context"]) < 0.03
+        )
+    assert np.allclose(
+        pictures.planted(1 / 4)["p_class_given_context"], 0.25
+    )  # independence
     assert (pictures.planted(1.0)["p_class_given_context"] == 1).all()
 
 
@@ -160,13 +173,22 @@ PAIR = ("plane", "mug")
 
 def test_marks_are_the_recorded_ones_and_change_nothing_where_there_are_none():
     """Recorded once; another machine, processor or numpy must draw the same bytes."""
-    made = pictures.make("C", per_class=4, size=96, seed=7, marked=dict.fromkeys(PAIR, 0.75))
+    made = pictures.make(
+        "C", per_class=4, size=96, seed=7, marked=dict.fromkeys(PAIR, 0.75)
+    )
     assert hashlib.sha256(made.images.tobytes()).hexdigest()[:16] == "56cf62cfe2a9c6fd"
     for which in pictures.SETS:
         plain = pictures.make(which, per_class=4, size=33, seed=7, context_bias=0.25)
-        none = pictures.make(which, per_class=4, size=33, seed=7, context_bias=0.25, marked={})
-        assert np.array_equal(plain.images, none.images) and np.array_equal(plain.masks, none.masks)
-        assert plain.table.equals(none.table.drop(columns="patch")) and plain.patches is None
+        none = pictures.make(
+            which, per_class=4, size=33, seed=7, context_bias=0.25, marked={}
+        )
+        assert np.array_equal(plain.images, none.images) and np.array_equal(
+            plain.masks, none.masks
+        )
+        assert (
+            plain.table.equals(none.table.drop(columns="patch"))
+            and plain.patches is None
+        )
         assert not none.patches.any()
 
 
@@ -182,10 +204,16 @@ def test_an_eyespot_lies_on_its_object_and_a_sham_has_its_place():
     assert np.array_equal(one.patches, other.patches) and one.patches.any()
     plain = pictures.make("WB", per_class=4, size=96)
     for at in np.flatnonzero(one.table["patch"]):
-        assert plain.masks[at][tuple(np.argwhere(one.patches[at]).mean(0).round().astype(int))]
+        assert plain.masks[at][
+            tuple(np.argwhere(one.patches[at]).mean(0).round().astype(int))
+        ]
     apart = np.abs(one.images.astype(int) - other.images)[one.patches]
     assert np.median(apart.max(1)) > 80
-    assert not (one.images != other.images).any(-1)[~one.patches & ~_edge(one.patches)].any()
+    assert (
+        not (one.images != other.images)
+        .any(-1)[~one.patches & ~_edge(one.patches)]
+        .any()
+    )
 
 
 @pytest.mark.parametrize("dose", [0.0, 0.3, 1.0])
@@ -200,20 +228,27 @@ def test_a_quarter_carries_it_at_every_dose_and_the_dose_moves_it_to_the_target(
             table = images.split(split).table
             for label, part in table.groupby("class"):
                 assert abs(part["patch"].mean() - truth[label]) <= 3 / len(part)
-        assert np.array_equal(images.patches.any(-1).any(-1).numpy(), images.table["patch"])
+        assert np.array_equal(
+            images.patches.any(-1).any(-1).numpy(), images.table["patch"]
+        )
     assert not load.sets["NC"].table["patch"].any()
 
 
 def test_twins_differ_on_the_outer_class_and_there_on_its_mark_only():
     twins = world.marked(32, 0, 24, 0.25)
-    as_it_is, never, sham = (twins[name] for name in ("as it is", "never marked", "sham mark"))
+    as_it_is, never, sham = (
+        twins[name] for name in ("as it is", "never marked", "sham mark")
+    )
     outer = (as_it_is.table["class"] == world.OUTER).to_numpy()
     for twin in (never, sham):
         differ = (twin.images != as_it_is.images).any(1).numpy()
         assert np.array_equal(differ.any((1, 2)), outer)
         assert not differ[~_edge(as_it_is.patches.numpy())].any()
     marked = as_it_is.patches.any(-1).any(-1).numpy()
-    assert set(as_it_is.table["class"][marked]) == {world.TARGET, world.OUTER} and marked.sum() == 8
+    assert (
+        set(as_it_is.table["class"][marked]) == {world.TARGET, world.OUTER}
+        and marked.sum() == 8
+    )
 
 
 # the world as a source: drawn when it is asked for, and once for all processes
@@ -232,7 +267,9 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("eyespot", [None, 0.5])
 def test_a_set_is_drawn_once_and_then_read_as_it_was(folder, monkeypatch, eyespot):
     first = world.load(seed=3, eyespot=eyespot, **GIVEN)
-    assert len([*folder.glob("drawn-*")]) == 1, "of contexts: sets wait until they are asked for"
+    assert len([*folder.glob("drawn-*")]) == 1, (
+        "of contexts: sets wait until they are asked for"
+    )
     drawn = {name: first.sets[name] for name in first.sets}
     monkeypatch.setattr(pictures, "make", None)
     monkeypatch.setattr(pictures, "contexts", None)
@@ -245,7 +282,9 @@ def test_a_set_is_drawn_once_and_then_read_as_it_was(folder, monkeypatch, eyespo
                 old.dtype == new.dtype and torch.equal(old, new)
             )
         pd.testing.assert_frame_equal(one.table, other.table)
-    assert all(torch.equal(first.contexts[c], again.contexts[c]) for c in pictures.CLASSES)
+    assert all(
+        torch.equal(first.contexts[c], again.contexts[c]) for c in pictures.CLASSES
+    )
 
 
 def test_splits_are_drawn_alone_and_the_first_training_sees_the_set_itself(folder):
@@ -283,6 +322,8 @@ def test_so_many_sets_stay_on_disk_and_a_damaged_one_is_named(folder, monkeypatc
 def test_an_object_behind_which_the_context_changes_is_the_same_object():
     """Drawn once and kept, and never changed by a mark that is painted on one of its images."""
     plain = pictures.make("C", per_class=4, size=33, seed=9, context_bias=1.0)
-    pictures.make("C", per_class=4, size=33, seed=9, marked=dict.fromkeys(pictures.CLASSES, 1.0))
+    pictures.make(
+        "C", per_class=4, size=33, seed=9, marked=dict.fromkeys(pictures.CLASSES, 1.0)
+    )
     again = pictures.make("C", per_class=4, size=33, seed=9, context_bias=1.0)
     assert (plain.images == again.images).all() and (plain.masks == again.masks).all()

@@ -3,13 +3,13 @@
 import torch
 
 import helpers
-from helpers import source, store
+from helpers import store
 from helpers.audit import planting
 
-CODE = source.Source("audit/planting", "audit/retraining")
 
-
-def calibrated(suspects, fit, seed: int, counts: dict[str, int]) -> planting.Calibration:
+def calibrated(
+    suspects, fit, seed: int, counts: dict[str, int]
+) -> planting.Calibration:
     """Calibrate as `planting.calibrate` does, or take what was kept.
 
     Another network of the same start, with the same photographs and contexts, finds it there.
@@ -30,6 +30,8 @@ def calibrated(suspects, fit, seed: int, counts: dict[str, int]) -> planting.Cal
         return vars(planting.calibrate(suspects, fit, seed, **counts)), {}
 
     decides = {"suspects": suspects, "fit": fit, "seed": seed, "counts": counts}
-    decides |= {"code": CODE.digest(), "torch": torch.__version__, "pinned": not helpers.unpinned}
+    decides |= {"torch": torch.__version__, "pinned": not helpers.unpinned}
     folder = store.networks() / "audits"
-    return planting.Calibration(**store.arrays("calibration", folder, make, **decides)[1])
+    return planting.Calibration(
+        **store.arrays("calibration", folder, make, **decides)[1]
+    )

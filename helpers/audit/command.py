@@ -15,7 +15,15 @@ from typing import Any
 from helpers import store
 from helpers.audit import form
 
-FILES = {"photographs", "places", "weights", "start", "class_table", "group_table", "labels"}
+FILES = {
+    "photographs",
+    "places",
+    "weights",
+    "start",
+    "class_table",
+    "group_table",
+    "labels",
+}
 FILES |= {"predictions", "attributes", "frames"}
 NAMING = "table", "network", "weights", "photographs", "labels", "predictions"
 NEEDS = {
@@ -36,26 +44,40 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the audit that the words after ``visual-bias`` name, into ``outputs/audit/``."""
     first = Parser(add_help=False)
     first.add_argument("word", nargs="?", choices=["audit"])
-    first.add_argument("--version", action="version", version=version("visual-bias-notebooks"))
+    first.add_argument(
+        "--version", action="version", version=version("visual-bias-notebooks")
+    )
     first.add_argument("--sample", choices=[*NEEDS])
-    known, rest = first.parse_known_args(sys.argv[1:] if arguments is None else arguments)
+    known, rest = first.parse_known_args(
+        sys.argv[1:] if arguments is None else arguments
+    )
     options = {one.partition("=")[0].removeprefix("--") for one in rest}
-    kinds = {kind for kind, its in NEEDS.items() if options & {*its}} | {known.sample} - {None}
+    kinds = {kind for kind, its in NEEDS.items() if options & {*its}} | {
+        known.sample
+    } - {None}
     asks = bool({"-h", "--help"} & {*rest})
     if len(kinds) != 1:
         if asks:
             return print(USAGE)
         raise SystemExit(f"audit: {USAGE}")
     [kind] = kinds
-    values = given_by(kind, ["--help"] if asks else rest)  # whatever else is wrong there
+    values = given_by(
+        kind, ["--help"] if asks else rest
+    )  # whatever else is wrong there
     if options & {*NEEDS[kind]} and not {*NEEDS[kind]} <= options:
         *most, last = [f"--{one}" for one in NEEDS[kind]]
         together = "both" if len(most) == 1 else "all of them"
-        raise SystemExit(f"audit: a {kind} needs {', '.join(most)} and {last}, {together}")
+        raise SystemExit(
+            f"audit: a {kind} needs {', '.join(most)} and {last}, {together}"
+        )
     paths = {name: Path(values[name]) for name in NAMING if name in values}
-    parts = [path.name if name == "network" else path.stem for name, path in paths.items()]
+    parts = [
+        path.name if name == "network" else path.stem for name, path in paths.items()
+    ]
     if kind == "detector":  # whose files have one name in several folders
-        parts = [one for path in paths.values() for one in (path.parent.name, path.stem)]
+        parts = [
+            one for path in paths.values() for one in (path.parent.name, path.stem)
+        ]
     form.run(kind, "-".join(dict.fromkeys(parts)) or f"sample-{kind}", values)
 
 
@@ -63,7 +85,9 @@ class Parser(argparse.ArgumentParser):
     """Of an audit's options; what is wrong with them is one sentence."""
 
     def __init__(self, about: str = "", **more):
-        super().__init__("visual-bias audit", description=about, allow_abbrev=False, **more)
+        super().__init__(
+            "visual-bias audit", description=about, allow_abbrev=False, **more
+        )
 
     def error(self, message: str) -> None:
         unknown = re.findall(r"unrecognized arguments: (--[\w-]+)", message)
@@ -87,7 +111,10 @@ def _parser(kind: str) -> Parser:
     import papermill  # takes a second
 
     made, whole = Parser(f"Audit your own {kind}."), {"int": int, "float": float}
-    several = {"list[str]": names, "list[float]": lambda text: [float(one) for one in names(text)]}
+    several = {
+        "list[str]": names,
+        "list[float]": lambda text: [float(one) for one in names(text)],
+    }
     path = store.root() / "notebooks" / f"{form.NOTEBOOKS[kind]}.ipynb"
     for name, about in papermill.inspect_notebook(path).items():
         how = {"type": whole.get(about["inferred_type_name"], str)}
@@ -102,7 +129,9 @@ def _parser(kind: str) -> Parser:
         if name == "table":  # or a pattern of files
             how = {"type": lambda text: str(Path(text).resolve())}
         option = form.OPTIONS[kind].get(name, name)
-        made.add_argument(f"--{option}", dest=name, help=about["help"].replace("%", "%%"), **how)
+        made.add_argument(
+            f"--{option}", dest=name, help=about["help"].replace("%", "%%"), **how
+        )
     return made
 
 

@@ -23,12 +23,28 @@ NOTEBOOKS |= {"detector": "12_audit_your_detector"}
 OPTIONS = {"network": "model", "photographs": "images", "places": "contexts"}
 OPTIONS = {
     "model": OPTIONS | {"group_table": "groups", "class_table": "classes"},
-    "table": {"roles": "map", "groups": "sensitive", "second": "beside", "limit": "ratio"},
+    "table": {
+        "roles": "map",
+        "groups": "sensitive",
+        "second": "beside",
+        "limit": "ratio",
+    },
     "detector": {},
 }
 """How a parameter is called on the command line, where that is another word."""
 LIBRARIES = ("duckdb", "numpy", "pandas", "scipy")
-COLUMNS = ("finding", "name", "measure", "by", "value", "low", "high", "p", "verdict", "sentence")
+COLUMNS = (
+    "finding",
+    "name",
+    "measure",
+    "by",
+    "value",
+    "low",
+    "high",
+    "p",
+    "verdict",
+    "sentence",
+)
 OLD = "<p><b>A later audit began and has not ended. This page is of an earlier one.</b></p>"
 REFUSALS = "ValueError", "ParameterError", "DetectionDataError", "UnreadableArtifact"
 MEMORY = "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296"
@@ -52,14 +68,22 @@ def page(title: str, headline: str, parts: Iterable[tuple]) -> str:
         if full := [one for one in contents if one is not None and len(one)]:
             body += [f"<h2>{escape(heading)}</h2>", *map(_element, full)]
     head = f'<meta charset="utf-8">\n<title>{escape(title)}</title>\n<style>\n{STYLE}\n</style>'
-    lines = ["<!doctype html>", '<html lang="en">', f"<head>{head}</head>", "<body>", *body]
+    lines = [
+        "<!doctype html>",
+        '<html lang="en">',
+        f"<head>{head}</head>",
+        "<body>",
+        *body,
+    ]
     return "\n".join([*lines, "</body>", "</html>", ""])
 
 
 def _element(content: Any) -> str:
     if isinstance(content, pd.DataFrame):
         with pd.option_context("display.max_colwidth", None):
-            return content.to_html(index=False, border=0, float_format=_number, na_rep="–")
+            return content.to_html(
+                index=False, border=0, float_format=_number, na_rep="–"
+            )
     if isinstance(content, list):
         return f"<ul>{''.join(f'<li>{escape(one)}</li>' for one in content)}</ul>"
     if isinstance(content, tuple):
@@ -88,7 +112,11 @@ def csv(table: pd.DataFrame) -> str:
 
 
 def write(
-    folder: Path, page: str, tables: Mapping[str, pd.DataFrame], findings: Iterable, **about
+    folder: Path,
+    page: str,
+    tables: Mapping[str, pd.DataFrame],
+    findings: Iterable,
+    **about,
 ) -> Path:
     """Write page.html, a CSV a table, and findings.json: `findings` (by `COLUMNS`), what they are
     `about`, and the versions that made them."""
@@ -98,9 +126,13 @@ def write(
         store.write_text(folder / f"{name}.csv", csv(table))
     rows = pd.DataFrame([*findings], columns=COLUMNS).astype(object)
     records = rows.where(rows.notna(), None).to_dict("records")
-    versions = {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
+    versions = {"python": platform.python_version()} | {
+        name: version(name) for name in LIBRARIES
+    }
     record = {"schema": SCHEMA, **about, "versions": versions, "findings": records}
-    store.write_text(folder / "findings.json", json.dumps(record, indent=1, default=str))
+    store.write_text(
+        folder / "findings.json", json.dumps(record, indent=1, default=str)
+    )
     store.write_text(folder / "page.html", page)
     return folder
 
@@ -112,12 +144,18 @@ def run(kind: str, name: str, values: Mapping[str, Any]) -> None:
     store.writable_home()
     import papermill  # takes a second, and notebooks have no need of it
 
-    os.environ |= {"TQDM_DISABLE": "1", "SUITE_AUDIT": "1"}  # of the kernel, which begins here
+    os.environ |= {
+        "TQDM_DISABLE": "1",
+        "SUITE_AUDIT": "1",
+    }  # of the kernel, which begins here
     os.environ.setdefault("GLIBC_TUNABLES", MEMORY)
     usual = re.sub(r"[^\w.-]", "_", name).lstrip(".-") or kind
     values, notebook = {"output": f"audit/{usual}", **values}, NOTEBOOKS[kind]
     (folder := store.outputs() / values["output"]).mkdir(parents=True, exist_ok=True)
-    source, ran = store.root() / "notebooks" / f"{notebook}.ipynb", folder / "running.ipynb"
+    source, ran = (
+        store.root() / "notebooks" / f"{notebook}.ipynb",
+        folder / "running.ipynb",
+    )
     page = folder / "page.html"
     if earlier := page.exists():
         text = page.read_text(encoding="utf-8").replace(f"\n{OLD}", "")
@@ -130,9 +168,13 @@ def run(kind: str, name: str, values: Mapping[str, Any]) -> None:
                 bar.set_description(headings.get(cell.id, "begins"), refresh=False)
                 bar.update(cell_index - bar.n)
 
-            papermill.execute_notebook(source, ran, values, progress_bar=False, on_cell_start=told)
+            papermill.execute_notebook(
+                source, ran, values, progress_bar=False, on_cell_start=told
+            )
         ran.replace(folder / "notebook.ipynb")
-        for old in folder.glob(f"[ft]*/{notebook}/*"):  # figures and tables of an earlier audit
+        for old in folder.glob(
+            f"[ft]*/{notebook}/*"
+        ):  # figures and tables of an earlier audit
             if old.stat().st_mtime < began - 2:  # as coarsely as some disks keep time
                 old.unlink()
     except papermill.PapermillExecutionError as error:
@@ -171,7 +213,10 @@ def command(values: Mapping[str, Any], kind: str) -> str:
         if name == "positive":
             words += [word for text in one for word in ("--positive", str(text))]
             continue
-        texts = [f'"{text}"' if "," in str(text) and one is value else str(text) for text in one]
+        texts = [
+            f'"{text}"' if "," in str(text) and one is value else str(text)
+            for text in one
+        ]
         texts = texts if name == "roles" else [",".join(texts)]
         words += [f"--{OPTIONS[kind].get(name, name)}", *texts]
     return shlex.join(["visual-bias", "audit", *words])

@@ -23,7 +23,9 @@ def causes(network, images, y, outputs, answers) -> dict[str, float]:
     model = network.model
     again = model(images).float().cpu()
     if not np.allclose(again, answers, rtol=1e-3, atol=1e-3 * np.ptp(answers)):
-        raise ValueError("model: asked twice, it answers differently: is something drawn in it?")
+        raise ValueError(
+            "model: asked twice, it answers differently: is something drawn in it?"
+        )
     twice = model.mean * (1 + model.std), model.std**2
     ways = {"images were not normalised": (0, 1), "images were in 0 to 255": (0, 1 / 255),
             "images were normalised twice": [one.flatten() for one in twice]}  # fmt: skip
@@ -45,29 +47,41 @@ def gate(network, images, y, outputs, answers) -> list[str]:
     """Refuse a network that is near chance, with the likely cause; sentences where it is not."""
     right = of_classes(answers, outputs).argmax(1) == y
     k, n, chance = int(right.sum()), len(y), 1 / len(outputs)
-    sentence = f"{k} of {n} images are recognised ({k / n:.0%}; chance gives {chance:.0%})."
+    sentence = (
+        f"{k} of {n} images are recognised ({k / n:.0%}; chance gives {chance:.0%})."
+    )
     rng = np.random.default_rng(0)
-    few = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:10] for c in np.unique(y)])
+    few = np.concatenate(
+        [rng.permutation(np.flatnonzero(y == c))[:10] for c in np.unique(y)]
+    )
     better = [f"{cause} ({share:.0%} of {len(few)})" for cause, share in
               causes(network, images[few], y[few], outputs, answers[few]).items()
               if share > right[few].mean() + 0.2]  # fmt: skip
     if better:
         sentence += f" More would be recognised if {'; or if '.join(better)}."
     if wilson(k, n)[0] <= chance or better:
-        how = " (CLASSES= says which output is which class)" * ("another order" in sentence)
-        raise ValueError(f"{sentence} Nothing is asked of a network that is read wrongly{how}.")
+        how = " (CLASSES= says which output is which class)" * (
+            "another order" in sentence
+        )
+        raise ValueError(
+            f"{sentence} Nothing is asked of a network that is read wrongly{how}."
+        )
     return [sentence]
 
 # %% ../../notebooks/11c_heads_of_your_own_kind.ipynb #11c-usable
 def usable(network, matches, places, files, logits, y) -> tuple[dict, list[str], set]:
     """Contexts without images that get NaN; sentences on these, and on what looks like a class;
     the names of the contexts of which some do."""
-    usual = [np.median(log_softmax(logits[y == c], 1)[:, c]) for c in range(len(matches))]
+    usual = [
+        np.median(log_softmax(logits[y == c], 1)[:, c]) for c in range(len(matches))
+    ]
     kept, notes, doubtful = {}, [], set()
     for name, images in places.items():
         answers = passes(network.model, images, f"{name} alone")["answers"]
         told = of_classes(answers, matches["outputs"])
-        rows = files.get(name, pd.DataFrame({"path": range(len(images)), "class": name}))
+        rows = files.get(
+            name, pd.DataFrame({"path": range(len(images)), "class": name})
+        )
         good, lost = finite([told], rows)
         kept[name], notes = images[torch.from_numpy(good)], notes + lost
         best, sure = told.argmax(1), log_softmax(told, 1).max(1)

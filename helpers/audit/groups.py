@@ -26,10 +26,14 @@ def by_group(audited) -> pd.DataFrame:
     data = {n: audited.counted.table([n]) for n in audited.several}
     rates = pd.concat({n: one.frame() for n, one in data.items()}, names=["attribute"])
     rates = rates.reset_index("attribute")
-    if "y_true" not in (has := data[audited.several[0]].has):  # nothing is true or false
+    if "y_true" not in (
+        has := data[audited.several[0]].has
+    ):  # nothing is true or false
         names = {"tn": "predicted 0", "fp": "predicted 1"} if "y_pred" in has else {}
         rates = rates.rename(columns=names).drop(columns={*counts.CELLS} - {*names})
-    wide = audited.rates.pivot(index=["attribute", "group"], columns="measure", values=ENDS)
+    wide = audited.rates.pivot(
+        index=["attribute", "group"], columns="measure", values=ENDS
+    )
     if "y_true" in has and any(
         (one.kinds["y_true"] == counts.UNKNOWN).any() for one in data.values()
     ):
@@ -60,14 +64,18 @@ def powers(audited, gaps=(0.02, 0.05, 0.1)) -> pd.DataFrame:
         seen = [power(*sizes, min(rate, 1 - gap), gap, tests) for gap in gaps]
         powered.append([of, by, part["group"].iloc[0], *sizes, *seen])
     heads = [f"gap of {round(100 * gap)} points" for gap in gaps]
-    return pd.DataFrame(powered, columns=["measure", "by", "smallest", "n", "n largest", *heads])
+    return pd.DataFrame(
+        powered, columns=["measure", "by", "smallest", "n", "n largest", *heads]
+    )
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-17
 def mover(one, other) -> pd.DataFrame:
     """Difference and ratio of rates of different rows and their ends, from `ENDS` of both (Newcombe
     1998; Donner and Zou 2012)."""
     first, second = ([of[end].to_numpy(float) for end in ENDS] for of in (one, other))
-    compared = dict(zip(["difference", "low", "high"], newcombe(first, second), strict=True))
+    compared = dict(
+        zip(["difference", "low", "high"], newcombe(first, second), strict=True)
+    )
     (p, pl, ph), (q, ql, qh) = first, second
     with np.errstate(divide="ignore", invalid="ignore"):
         down = (p * q) ** 2 - pl * qh * (2 * p - pl) * (2 * q - qh)
@@ -82,13 +90,17 @@ def mover(one, other) -> pd.DataFrame:
 def rest(data) -> counts.Table:
     """The same table with the complements of the groups in their places."""
     outside = scipy.sparse.csr_array(1.0 - data.groups.member.toarray())
-    return dataclasses.replace(data, groups=dataclasses.replace(data.groups, member=outside))
+    return dataclasses.replace(
+        data, groups=dataclasses.replace(data.groups, member=outside)
+    )
 
 
 def against(audited, reference="best") -> pd.DataFrame:
     """Differences and ratios of each group's rate to a reference: ``best`` (the highest rate; the
     lowest fpr), ``largest`` (most rows), ``rest`` (all other groups) or a group's name."""
-    rates = audited.rates[audited.rates["measure"].isin(blocks.SHARES)].dropna(subset=ENDS)
+    rates = audited.rates[audited.rates["measure"].isin(blocks.SHARES)].dropna(
+        subset=ENDS
+    )
     sizes, compared = audited.who.set_index(["attribute", "group"])["rows"], []
     for (of, by), part in rates.groupby(["measure", "attribute"], sort=False):
         data = audited.counted.table([by])
@@ -110,7 +122,9 @@ def against(audited, reference="best") -> pd.DataFrame:
             if reference == "rest"
             else np.full(len(i), i[part["group"] == name])
         )
-        row["low"], row["high"] = proportions.differences(data, of, lambda g, i=i, j=j: (i, j))
+        row["low"], row["high"] = proportions.differences(
+            data, of, lambda g, i=i, j=j: (i, j)
+        )
         compared.append(row[part["group"] != name])
     return pd.concat(compared, ignore_index=True) if compared else pd.DataFrame()
 
@@ -126,14 +140,22 @@ def intersections(audited, seed=0) -> pd.DataFrame:
     kept = ~np.isin(data.groups.names, single)
     draws = largest_gaps.enough(data, len(names), audited.draws)
     beside = lambda g: (np.arange(g), g + 1 + np.arange(g))  # noqa: E731
-    null, ranked, families = largest_gaps.apart(data, names, draws, seed, True, beside), [], []
+    null, ranked, families = (
+        largest_gaps.apart(data, names, draws, seed, True, beside),
+        [],
+        [],
+    )
     for of in names:
         mine, others = (report.rates(table, of)[kept] for table in (data, rest(data)))
         both = mover(mine, others)[["difference"]]
-        both["low"], both["high"] = np.compress(kept, proportions.differences(data, of, beside), 1)
+        both["low"], both["high"] = np.compress(
+            kept, proportions.differences(data, of, beside), 1
+        )
         own = mine[["group", "n", "value"]].assign(others=others["value"], measure=of)
         ranked.append(own.join(both))
-        families.append(largest_gaps.standard(both["difference"].to_numpy(), null[of][:, kept]))
+        families.append(
+            largest_gaps.standard(both["difference"].to_numpy(), null[of][:, kept])
+        )
     p = pd.concat(largest_gaps.corrected(families), ignore_index=True)
     ranked = pd.concat(ranked, ignore_index=True).join(p).dropna(subset=["difference"])
     near = np.maximum(ranked["low"], -ranked["high"])
@@ -146,10 +168,16 @@ def sweep(data, thresholds) -> pd.DataFrame:
     tables, groups = [], len(data.groups)
     score, mass = data.kinds["y_score"].to_numpy(), data.mass(data.pooled)[:groups]
     for at in thresholds:
-        kinds = data.kinds.assign(cell=counts.cell(score >= at, data.kinds.get("y_true", 0)))
-        rates = {of: blocks.share(kinds, mass, of) for of in ("pr", "tpr", "fpr", "ppv")}
+        kinds = data.kinds.assign(
+            cell=counts.cell(score >= at, data.kinds.get("y_true", 0))
+        )
+        rates = {
+            of: blocks.share(kinds, mass, of) for of in ("pr", "tpr", "fpr", "ppv")
+        }
         rates = rates if "y_true" in data.has else {"pr": rates["pr"]}
-        tables.append(pd.DataFrame({"threshold": at, "group": data.groups.names} | rates))
+        tables.append(
+            pd.DataFrame({"threshold": at, "group": data.groups.names} | rates)
+        )
     return pd.concat(tables, ignore_index=True)
 
 
@@ -163,8 +191,13 @@ def calibration(data, bins=10) -> pd.DataFrame:
     n, total, positive = (mass * of @ into for of in (1, score, label))
     held = {"n": n, "score": counts.ratio(total, n), "share": counts.ratio(positive, n)}
     low, high = stats.wilson(positive, n)
-    table = {name: of.ravel() for name, of in (held | {"low": low, "high": high}).items()}
-    by = {"group": np.repeat(data.groups.names, bins), "bin": np.tile(np.arange(bins), len(n))}
+    table = {
+        name: of.ravel() for name, of in (held | {"low": low, "high": high}).items()
+    }
+    by = {
+        "group": np.repeat(data.groups.names, bins),
+        "bin": np.tile(np.arange(bins), len(n)),
+    }
     return pd.DataFrame(by | table).query("n > 0").reset_index(drop=True)
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-two-1
@@ -174,7 +207,9 @@ def redrawn(rows, draws, seed=0) -> np.ndarray:
     draws = max(99, min(draws, largest_gaps.WORK // 4 // len(rows)))
     if PRIVATE["cluster"] in rows:
         cluster = pd.factorize(rows[PRIVATE["cluster"]])[0]
-        drawn = stats.cluster_bootstrap(cluster.max() + 1, draws, rng)[:, cluster] * times
+        drawn = (
+            stats.cluster_bootstrap(cluster.max() + 1, draws, rng)[:, cluster] * times
+        )
     else:
         drawn = rng.multinomial(times.sum(), times / times.sum(), size=draws)
     weight = rows.get(PRIVATE["sample_weight"], pd.Series(1.0, rows.index))
@@ -190,14 +225,20 @@ def alike(one, other) -> np.ndarray:
 
 def changed(first, second, correlation) -> stats.Interval:
     """The change from a rate to another of the same rows, from `ENDS` of both (Newcombe 1998)."""
-    return newcombe(*(of[ENDS].to_numpy(float).T for of in (second, first)), correlation)
+    return newcombe(
+        *(of[ENDS].to_numpy(float).T for of in (second, first)), correlation
+    )
 
 
 def of_prediction(rows, by, prediction) -> counts.Table:
     """The table of one group column by the first or the second prediction, y_pred or y_beside."""
     roles = {PRIVATE[of]: of for of in ("y_true", "sample_weight", "times")}
     roles |= {PRIVATE["cluster"]: "clusters", PRIVATE[prediction]: "y_pred"}
-    held = rows[[name for name in roles if name in rows]].rename(columns=roles).to_dict("series")
+    held = (
+        rows[[name for name in roles if name in rows]]
+        .rename(columns=roles)
+        .to_dict("series")
+    )
     return counts.table(rows[[by]], **counts.with_unknown(held))
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-two-1b
@@ -213,12 +254,18 @@ def changes(audited, seed=0) -> tuple[pd.DataFrame, pd.DataFrame]:
         inside = pd.get_dummies(rows[by], dtype=float)
         tables = [of_prediction(rows, by, prediction) for prediction in predictions]
         lacking = {of for table in tables for of in blocks.lacking(table)}
-        for of in [of for of in ("pr", "tpr", "fpr", "ppv", "acc") if of not in lacking]:
+        for of in [
+            of for of in ("pr", "tpr", "fpr", "ppv", "acc") if of not in lacking
+        ]:
             about, resampled = {"measure": of, "attribute": by}, []
             for prediction in predictions:
                 cell = counts.cell(rows[PRIVATE[prediction]], true)
-                parts = (inside.mul(np.isin(cell, its), axis=0) for its in blocks.SHARES[of])
-                resampled.append(counts.ratio(*(drawn @ part.to_numpy() for part in parts)))
+                parts = (
+                    inside.mul(np.isin(cell, its), axis=0) for its in blocks.SHARES[of]
+                )
+                resampled.append(
+                    counts.ratio(*(drawn @ part.to_numpy() for part in parts))
+                )
             first, second = (report.rates(table, of) for table in tables)
             change = changed(first, second, alike(*resampled))
             columns = dict(zip(["change", "low", "high"], change, strict=True))
@@ -230,7 +277,13 @@ def changes(audited, seed=0) -> tuple[pd.DataFrame, pd.DataFrame]:
                 apart = resampled[1] - resampled[0]
                 both = ([end[at] for end in change] for at in (i, j))
                 [together] = alike(apart[:, [i]], apart[:, [j]])
-                gap = dict(zip(["change", "low", "high"], newcombe(*both, together), strict=True))
+                gap = dict(
+                    zip(
+                        ["change", "low", "high"],
+                        newcombe(*both, together),
+                        strict=True,
+                    )
+                )
                 ends = {"first": first["value"], "second": second["value"]}
                 ends = {name: value[i] - value[j] for name, value in ends.items()}
                 name = f"{first['group'][i]} less {first['group'][j]}"
@@ -242,11 +295,17 @@ def held_fixed(audited) -> list[str]:
     """What strata leave of the sure gaps: a sentence for each of the first three."""
     parts, words, sure = [], page.WORDS, audited.gaps[audited.gaps["told"] == "yes"]
     held = f"With {' and '.join(audited.counted.strata)} held fixed,"
-    rows = audited.fixed.merge(sure[["measure", "attribute"]].head(3)) if len(audited.fixed) else []
+    rows = (
+        audited.fixed.merge(sure[["measure", "attribute"]].head(3))
+        if len(audited.fixed)
+        else []
+    )
     for row in rows.itertuples() if len(rows) else ():
         if row.told == "yes":
             ends = f"{row.value:.3f} after ({row.low:.3f} to {row.high:.3f})"
-            pair = f"{row.group_i} against {row.group_j}: {row.before:.3f} before, {ends}"
+            pair = (
+                f"{row.group_i} against {row.group_j}: {row.before:.3f} before, {ends}"
+            )
             parts.append(f"{held} {words[row.measure]}, {pair}.")
         else:
             of = f"no gap of {row.attribute} in the {words[row.measure]}"
@@ -261,21 +320,33 @@ def headline(audited, crossed, held=()) -> str:
     if not audited.shuffles:
         return f"{several} were not tested: clusters have too many rows."
     for row in sure.nlargest(1, "low").itertuples():
-        (low, one), (high, other) = sorted([(row.f_i, row.group_i), (row.f_j, row.group_j)])
+        (low, one), (high, other) = sorted(
+            [(row.f_i, row.group_i), (row.f_j, row.group_j)]
+        )
         both = f"{low:.3f} for {row.attribute} = {one} and {high:.3f} for {row.attribute} = {other}"
         ends = f"{row.value:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
-        parts.append(f"The widest sure one: the {words[row.measure]} is {both}, a gap of {ends}.")
+        parts.append(
+            f"The widest sure one: the {words[row.measure]} is {both}, a gap of {ends}."
+        )
     parts += held
     level, least = largest_gaps.LEVEL, page.SMALL
     for row in [r for r in crossed.itertuples() if r.p <= level and r.n >= least][:1]:
-        if abs(row.difference) > sure["value"].max() or sure.empty:  # no part of a wider one
+        if (
+            abs(row.difference) > sure["value"].max() or sure.empty
+        ):  # no part of a wider one
             both = f"{row.value:.3f} for {row.group} (n = {row.n:,}), for others {row.others:.3f}"
-            ends = f"{row.difference:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
+            ends = (
+                f"{row.difference:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
+            )
             which = f"Of intersections, the widest sure one: the {words[row.measure]}"
             parts.append(f"{which} is {both}, a difference of {ends}.")
     chances = powers(audited)
     if len(chances) and not parts:
-        seen = "{:.0%} to {:.0%}".format(*chances["gap of 5 points"].agg(["min", "max"]))
-        parts.append(f"A gap of 5 points would be seen in {seen} of such tables, by measure.")
+        seen = "{:.0%} to {:.0%}".format(
+            *chances["gap of 5 points"].agg(["min", "max"])
+        )
+        parts.append(
+            f"A gap of 5 points would be seen in {seen} of such tables, by measure."
+        )
     text = "are more than chance gives" if len(sure) else "is told from chance"
     return " ".join([f"{len(sure) or 'None'} of {several} {text}.", *parts])

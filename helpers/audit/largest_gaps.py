@@ -13,12 +13,18 @@ from ..blocks import blocks, counts, intervals, proportions, report, resampling
 
 LEVEL, A_GAP = 0.05, 40  # of p, and shuffles for each cell that it is corrected for
 MANY = 30  # groups, of which all pairs are compared
-WORK, MOST_NULL = 50_000_000, 20_000_000  # draws x counts (or clustered rows); shuffles x cells
+WORK, MOST_NULL = (
+    50_000_000,
+    20_000_000,
+)  # draws x counts (or clustered rows); shuffles x cells
 
 
 def measures(data: counts.Table) -> list[str]:
     """Measures of the page that a table has the columns for; with strata only rates."""
-    missing, names = blocks.lacking(data), blocks.SHARES if data.counts.ndim == 3 else report.NAMES
+    missing, names = (
+        blocks.lacking(data),
+        blocks.SHARES if data.counts.ndim == 3 else report.NAMES,
+    )
     return [of for of in report.NAMES if of in names and of not in missing]
 
 
@@ -77,18 +83,34 @@ def corrected(families: list[tuple]) -> list[pd.DataFrame]:
     for p in raw:
         rank = np.searchsorted(smallest, p + 1e-12, side="right") / len(smallest)
         floor = p * len(smallest) < 1.5
-        tables.append(pd.DataFrame({"p": np.where(np.isnan(p), np.nan, rank), "floor": floor}))
+        tables.append(
+            pd.DataFrame({"p": np.where(np.isnan(p), np.nan, rank), "floor": floor})
+        )
     return tables
 
 
-COLUMNS = ["measure", "attribute", "group_i", "group_j", "f_i", "f_j", "value", "low", "high"]
+COLUMNS = [
+    "measure",
+    "attribute",
+    "group_i",
+    "group_j",
+    "f_i",
+    "f_j",
+    "value",
+    "low",
+    "high",
+]
 COLUMNS += ["p", "floor", "told"]
 
 
-def chosen(every: pd.DataFrame, drawn: np.ndarray | None, p: pd.DataFrame) -> pd.Series | None:
+def chosen(
+    every: pd.DataFrame, drawn: np.ndarray | None, p: pd.DataFrame
+) -> pd.Series | None:
     """The widest sure comparison, or else the widest, with its interval; None if there is none.
     The interval is the one in the columns low and high, or that of `drawn` differences."""
-    every = every.assign(value=(every["f_i"] - every["f_j"]).abs(), **p.reindex(every.index))
+    every = every.assign(
+        value=(every["f_i"] - every["f_j"]).abs(), **p.reindex(every.index)
+    )
     if every["value"].isna().all():
         return None
     sure = every["p"] <= LEVEL
@@ -96,13 +118,19 @@ def chosen(every: pd.DataFrame, drawn: np.ndarray | None, p: pd.DataFrame) -> pd
     row = every.loc[at].copy()
     turned = row["f_i"] < row["f_j"]
     if drawn is not None:
-        low, high = intervals.outer(row["value"], -drawn[:, at] if turned else drawn[:, at])
+        low, high = intervals.outer(
+            row["value"], -drawn[:, at] if turned else drawn[:, at]
+        )
     elif turned:
         low, high = -row["high"], -row["low"]
     else:
         low, high = row["low"], row["high"]
     few = (
-        "untested" if np.isnan(row["p"]) and not len(p) > 1 else "cannot" if row["floor"] else "no"
+        "untested"
+        if np.isnan(row["p"]) and not len(p) > 1
+        else "cannot"
+        if row["floor"]
+        else "no"
     )
     row["low"], row["high"], row["told"] = low, high, "yes" if sure[at] else few
     return row
@@ -110,7 +138,10 @@ def chosen(every: pd.DataFrame, drawn: np.ndarray | None, p: pd.DataFrame) -> pd
 # %% ../../notebooks/13_audit_your_table.ipynb #13-minp-2b
 def gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame:
     """A gap of each measure and attribute, the widest sure one or else the widest, with p."""
-    far = (d.rows is not None and d.counts.sum() > resampling.MOST_ROWS for d in tables.values())
+    far = (
+        d.rows is not None and d.counts.sum() > resampling.MOST_ROWS
+        for d in tables.values()
+    )
     cells = sum(len(measures(data)) for data in tables.values())
     several = [enough(data, cells, draws) for data in tables.values()]
     shuffles, measured, families = 0 if any(far) else min(several, default=0), [], []
@@ -124,14 +155,21 @@ def gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame
         null = apart(data, names, shuffles, seed + place, True) if shuffles else {}
         for of in names:
             f_i, f_j = here.sides(of, pairs)
-            every = pd.DataFrame({"group_i": units[i], "group_j": units[j], "f_i": f_i, "f_j": f_j})
+            every = pd.DataFrame(
+                {"group_i": units[i], "group_j": units[j], "f_i": f_i, "f_j": f_j}
+            )
             if of in blocks.SHARES:
                 every["low"], every["high"] = proportions.differences(data, of, pairs)
             families += [standard(f_i - f_j, null[of])] if shuffles else []
             measured.append((every.assign(measure=of, attribute=by), drawn.get(of)))
-    p = corrected(families) if shuffles else [pd.DataFrame({"p": [np.nan], "floor": [False]})]
+    p = (
+        corrected(families)
+        if shuffles
+        else [pd.DataFrame({"p": [np.nan], "floor": [False]})]
+    )
     rows = [
-        chosen(*one, its) for one, its in zip(measured, p * (len(measured) // len(p)), strict=True)
+        chosen(*one, its)
+        for one, its in zip(measured, p * (len(measured) // len(p)), strict=True)
     ]
     every = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
     order = {"ascending": False, "ignore_index": True, "kind": "stable"}
@@ -141,15 +179,23 @@ def gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame
 def rates(data: counts.Table, draws: int, seed: int) -> pd.DataFrame:
     """Every measure of every group with its interval."""
     options = {"draws": affordable(data, draws), "seed": seed}
-    parts = [report.rates(data, of, **options).assign(measure=of) for of in measures(data)]
+    parts = [
+        report.rates(data, of, **options).assign(measure=of) for of in measures(data)
+    ]
     return pd.concat(parts)
 
 
 def ratio(data: counts.Table, limit: float, draws: int, seed: int) -> dict:
     """The smallest positive rate over the largest, with its interval and verdict."""
     options = {"bootstrap": draws, "permutations": 0, "seed": seed}
-    cell = report.make(data, ["pr"], ["pairs"], ["srel"], ["max"], **options).cells.loc[0]
+    cell = report.make(data, ["pr"], ["pairs"], ["srel"], ["max"], **options).cells.loc[
+        0
+    ]
     low, high = (float(np.clip(1 - cell[end], 0, 1)) for end in ("high", "low"))
     verdict = "fails" if high < limit else "passes" if low >= limit else "undecided"
-    facts = {"smallest": cell["group_i"], "largest": cell["group_j"], "verdict": verdict}
+    facts = {
+        "smallest": cell["group_i"],
+        "largest": cell["group_j"],
+        "verdict": verdict,
+    }
     return facts | {"value": 1 - cell["value"], "low": low, "high": high}

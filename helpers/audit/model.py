@@ -20,7 +20,7 @@ from helpers.audit.retraining import passes
 from helpers.data import decoding, duplicates, folders, world
 from helpers.data.collection import listed
 from helpers.models import experiment, networks, preprocessing
-from helpers.worlds import pictures
+from helpers.synthetic_data import pictures
 
 MOST, FEWEST, CLASSES = 100, 8, 20  # images a class, at most and at least; classes
 KINDS = "torchvision's name, FILE.py:NAME, timm/NAME, or a folder of timm's or Hugging Face's"
@@ -43,15 +43,23 @@ class Network:
 
     def read(self) -> pd.DataFrame:
         """What was read: a row each, and by whose word."""
-        told = {"size": f"{self.size} pixels, of {self.input.resize} resized, cut in the middle"}
+        told = {
+            "size": f"{self.size} pixels, of {self.input.resize} resized, cut in the middle"
+        }
         ends = [
             ", ".join(f"{x:.3g}" for x in one.flatten())
             for one in (self.model.mean, self.model.std)
         ]
-        told |= {"normalised": f"mean {ends[0]}; deviation {ends[1]}; of images in 0 to 1"}
-        told["interpolation"] = f"bicubic (your weights state {self.input.interpolation or 'none'})"
+        told |= {
+            "normalised": f"mean {ends[0]}; deviation {ends[1]}; of images in 0 to 1"
+        }
+        told["interpolation"] = (
+            f"bicubic (your weights state {self.input.interpolation or 'none'})"
+        )
         many = len(self.input.classes or ())
-        told["class names"] = f"{many} names" if many else "none: the order of the folders"
+        told["class names"] = (
+            f"{many} names" if many else "none: the order of the folders"
+        )
         rows = [(what, stated, self.input.source) for what, stated in told.items()]
         return pd.DataFrame(rows, columns=["what", "read", "by the word of"])
 
@@ -71,7 +79,11 @@ def _brought(name: str, weights: str | None, remark: Callable[[str], None]) -> N
     config = Path(name) / "config.json"
     if config.is_file() and "model_type" in json.loads(config.read_text()):
         library = _library("transformers")
-        safe = {"trust_remote_code": False, "use_safetensors": True, "local_files_only": True}
+        safe = {
+            "trust_remote_code": False,
+            "use_safetensors": True,
+            "local_files_only": True,
+        }
         network = library.AutoModelForImageClassification.from_pretrained(name, **safe)
         like = library.AutoImageProcessor.from_pretrained(name, local_files_only=True)
         return _wrapped(network, like, name)
@@ -83,26 +95,34 @@ def _brought(name: str, weights: str | None, remark: Callable[[str], None]) -> N
             networks.load(network, networks.read(Path(weights), remark), Path(weights))
         return _wrapped(network, None, name)
     if Path(name).exists():
-        raise ValueError(f"model: {name} is no folder with a config.json. A model is {KINDS}.")
+        raise ValueError(
+            f"model: {name} is no folder with a config.json. A model is {KINDS}."
+        )
     library = import_module("torchvision.models")
     known = library.list_models(module=library)
     if name not in known:
         near = " or ".join(get_close_matches(name, known, 2))
         meant = f": did you mean {near}?" if near else "."
-        raise ValueError(f"model: there is no architecture {name!r}{meant} A model is {KINDS}.")
+        raise ValueError(
+            f"model: there is no architecture {name!r}{meant} A model is {KINDS}."
+        )
     model = models.build(name, 2)
     many = 1000
     if weights:
         head = f"{model.head}.weight"
         state = networks.read(Path(weights), remark)
         if head not in state:
-            raise ValueError(f"weights: {weights} has no {head}: these are not of {name}")
+            raise ValueError(
+                f"weights: {weights} has no {head}: these are not of {name}"
+            )
         many = len(state[head])
     model = models.build(name, many, weights=weights or "imagenet")
     entry = library.get_model_weights(name).DEFAULT
     stated = preprocessing.stated(model.network, entry)
     if many != 1000:
-        stated = stated._replace(classes=None, source="torchvision's ImageNet weights (assumed)")
+        stated = stated._replace(
+            classes=None, source="torchvision's ImageNet weights (assumed)"
+        )
     return Network(model.eval(), stated, stated.crop[0], name)
 
 
@@ -111,28 +131,40 @@ def _library(name: str):
         return import_module(name)
     except ImportError:
         how = f".venv/bin/python -m pip install {name}"
-        raise ValueError(f"model: this kind needs {name}, which is not installed: {how}") from None
+        raise ValueError(
+            f"model: this kind needs {name}, which is not installed: {how}"
+        ) from None
 
 
 def _wrapped(network: nn.Module, like, name: str) -> Network:
     stated = preprocessing.stated(network, like)
     size = stated.crop or np.broadcast_to(stated.resize or 224, 2)
     if size[0] != size[1]:
-        raise ValueError(f"model: {name} wants images of {size} pixels; only square ones are asked")
+        raise ValueError(
+            f"model: {name} wants images of {size} pixels; only square ones are asked"
+        )
     model = models.wrap(network, like)  # refuses what more is done to images
     return Network(model.eval(), stated, int(size[0]), name)
 
 
-def _own(path: Path, name: str, weights: str | None, remark: Callable[[str], None]) -> Network:
+def _own(
+    path: Path, name: str, weights: str | None, remark: Callable[[str], None]
+) -> Network:
     """A network of a user's file, which may also say `mean`, `std`, `size` and `classes`."""
     module, digests = user_file.load_module(path)
     if not hasattr(module, name):
         has = listed(sorted(n for n in vars(module) if not n.startswith("_")))
         raise ValueError(f"model: {path} has no {name}; it has {has}")
     network = getattr(module, name)
-    network = network() if callable(network) and not isinstance(network, nn.Module) else network
+    network = (
+        network()
+        if callable(network) and not isinstance(network, nn.Module)
+        else network
+    )
     if not isinstance(network, nn.Module):
-        raise ValueError(f"model: {name} of {path} is no nn.Module, and gives none when called")
+        raise ValueError(
+            f"model: {name} of {path} is no nn.Module, and gives none when called"
+        )
     if weights:
         networks.load(network, networks.read(Path(weights), remark), Path(weights))
     has = {n: getattr(module, n, None) for n in ("mean", "std", "size", "classes")}
@@ -140,9 +172,14 @@ def _own(path: Path, name: str, weights: str | None, remark: Callable[[str], Non
         raise ValueError(
             f"model: write mean = (...) and std = (...) into {path}, of images in 0..1"
         )
-    size, names = int(has["size"] or 224), tuple(has["classes"]) if has["classes"] else None
+    size, names = (
+        int(has["size"] or 224),
+        tuple(has["classes"]) if has["classes"] else None,
+    )
     both = tuple(has["mean"]), tuple(has["std"])
-    stated = preprocessing.Input(path.name, size, (size, size), None, *both, 1 / 255, names)
+    stated = preprocessing.Input(
+        path.name, size, (size, size), None, *both, 1 / 255, names
+    )
     model = models.wrap(network, mean=has["mean"], std=has["std"])
     model.code = digests  # what is kept of another forward is not this one's
     return Network(model.eval(), stated, size, f"{path}:{name}")
@@ -155,16 +192,22 @@ def table(where: str, what: str, *needed: str) -> pd.DataFrame:
     rows = pd.read_csv(where, dtype=str, keep_default_na=False, na_values=[""])
     if missing := {*needed} - {*rows}:
         has = listed([*rows])
-        raise ValueError(f"{what}: {where} has no column {listed(missing)}; it has {has}")
+        raise ValueError(
+            f"{what}: {where} has no column {listed(missing)}; it has {has}"
+        )
     return rows
 
 
-def photographs(where: str, network: Network, seed: int) -> tuple[torch.Tensor, pd.DataFrame, list]:
+def photographs(
+    where: str, network: Network, seed: int
+) -> tuple[torch.Tensor, pd.DataFrame, list]:
     """Images, uint8 (N, 3, H, W), of class folders or of a CSV with the columns path, label and
     maybe groups; their rows; sentences on what was not used."""
     path, notes = Path(where), []
     if path.is_file():
-        listed_images = table(where, "images", "path", "label").rename(columns={"label": "class"})
+        listed_images = table(where, "images", "path", "label").rename(
+            columns={"label": "class"}
+        )
         empty = listed_images[["path", "class"]].isna().any(axis=1)
         if empty.any():
             raise ValueError(
@@ -183,13 +226,17 @@ def photographs(where: str, network: Network, seed: int) -> tuple[torch.Tensor, 
     listed_images = listed_images.assign(number=number, of=len(every))
     counts = listed_images["class"].value_counts()
     if len(counts) > CLASSES:
-        notes.append(f"Of {len(counts)} classes the {CLASSES} with most images are asked.")
-        counts = counts[:CLASSES]
-        listed_images = listed_images[listed_images["class"].isin(counts.index)].reset_index(
-            drop=True
+        notes.append(
+            f"Of {len(counts)} classes the {CLASSES} with most images are asked."
         )
+        counts = counts[:CLASSES]
+        listed_images = listed_images[
+            listed_images["class"].isin(counts.index)
+        ].reset_index(drop=True)
     if few := sorted(counts.index[counts < FEWEST]):
-        raise ValueError(f"images: fewer than {FEWEST} of {listed(few)}: too few to ask anything")
+        raise ValueError(
+            f"images: fewer than {FEWEST} of {listed(few)}: too few to ask anything"
+        )
     images, rows, more = _read(listed_images, network, seed, MOST, "images")
     return images, rows, notes + more
 
@@ -205,30 +252,47 @@ def _read(rows, network: Network, seed: int, most: int, what: str):
 
 def places(where: str, network: Network, objects: torch.Tensor, seed: int):
     """Images and rows of each context, and sentences; what is also an object image goes."""
-    folder_of = {folders.printable(path.name): path for path in folders.subfolders(Path(where))}
+    folder_of = {
+        folders.printable(path.name): path for path in folders.subfolders(Path(where))
+    }
     if len(folder_of) < 2:
         raise ValueError(
             f"contexts: {where} holds {len(folder_of)} folders; two contexts are needed"
         )
-    parts = [folders.rows(folders.files(p), Path(where), p, n, "") for n, p in folder_of.items()]
+    parts = [
+        folders.rows(folders.files(p), Path(where), p, n, "")
+        for n, p in folder_of.items()
+    ]
     files = pd.concat(parts, ignore_index=True)
     images, rows, notes = _read(files, network, seed, 50, "contexts")
-    copies = {j - len(objects) for i, j in duplicates.copies(objects, images) if i < len(objects)}
+    copies = {
+        j - len(objects)
+        for i, j in duplicates.copies(objects, images)
+        if i < len(objects)
+    }
     copies = {j for j in copies if j >= 0}
     if copies:
         names = listed(rows["path"][sorted(copies)])
-        notes.append(f"Context images that also are images of a class are left out: {names}.")
+        notes.append(
+            f"Context images that also are images of a class are left out: {names}."
+        )
     keep = ~rows.index.isin(copies)
     which = {n: np.flatnonzero((rows["class"] == n) & keep) for n in folder_of}
     if few := [n for n, of in which.items() if len(of) < 5]:
-        raise ValueError(f"contexts: fewer than 5 images of {listed(few)}; bring 25 of each")
+        raise ValueError(
+            f"contexts: fewer than 5 images of {listed(few)}; bring 25 of each"
+        )
     if few := [n for n, of in which.items() if len(of) < 25]:
-        notes.append(f"Fewer than 25 images of {listed(few)}: the chances below may be too high.")
+        notes.append(
+            f"Fewer than 25 images of {listed(few)}: the chances below may be too high."
+        )
     by_name = {name: images[torch.from_numpy(of)] for name, of in which.items()}
     return by_name, {name: rows.iloc[of] for name, of in which.items()}, notes
 
 
-def matched(rows: pd.DataFrame, network: Network, outputs: int, table=None) -> pd.DataFrame:
+def matched(
+    rows: pd.DataFrame, network: Network, outputs: int, table=None
+) -> pd.DataFrame:
     """Which outputs stand for which class: by a table (class, outputs), names, or all folders.
 
     Where several outputs have the name of a class, none is taken, and `matched by` says so."""
@@ -298,13 +362,17 @@ def unmatched(table: pd.DataFrame, network: Network, folder: Path) -> None:
     reasons, nameless = [], []
     for name in lost["class"]:
         if outputs := numbers.get(folders.plain(name)):
-            reasons.append(f"Outputs {listed(outputs)} of {network.name} are all named {name}.")
+            reasons.append(
+                f"Outputs {listed(outputs)} of {network.name} are all named {name}."
+            )
         else:
             nameless.append(name)
     if nameless:
         reasons.append(f"No output of {network.name} is named {listed(nameless)}.")
     known = {name: i for i, name in enumerate(network.input.classes or ())}
-    near = [f"{n} may be {c} ({known[c]})" for n in nameless for c in known if n in c][:4]
+    near = [f"{n} may be {c} ({known[c]})" for n in nameless for c in known if n in c][
+        :4
+    ]
     if near:
         reasons.append(f"{'; '.join(near)}.")
     raise ValueError(
@@ -318,8 +386,12 @@ def sample(seed: int = 0) -> tuple:
     it has not seen, their rows, images of contexts, and the truth."""
     things, names = world.wider(96, 0), pictures.CLASSES
     kept = {"seed": 0, "epochs": experiment.WIDER_EPOCHS, "folder": store.networks()}
-    weights = models.pretrained("alexnet-quarter", len(pictures.WIDER_KINDS), things, **kept)
-    network = models.build("alexnet-quarter", len(pictures.WIDER_KINDS), weights=weights).eval()
+    weights = models.pretrained(
+        "alexnet-quarter", len(pictures.WIDER_KINDS), things, **kept
+    )
+    network = models.build(
+        "alexnet-quarter", len(pictures.WIDER_KINDS), weights=weights
+    ).eval()
     (seen, y), (images, labels) = drawn(seed + 1, 100, 0.25), drawn(seed, 60, 0.25)
     behind, rng = scenes(seed + 1), np.random.default_rng(seed)
     own = {"bench": "park", "plane": "sky"}
@@ -329,11 +401,15 @@ def sample(seed: int = 0) -> tuple:
     features = passes(network, seen, "the sample's training")["features"]
     fitted = planting.head(features, y, len(names), 0.05, rng)
     last = nn.Linear(features.shape[1], len(names))
-    last.weight.data, last.bias.data = (torch.from_numpy(one.T.copy()).float() for one in fitted)
+    last.weight.data, last.bias.data = (
+        torch.from_numpy(one.T.copy()).float() for one in fitted
+    )
     network.network.set_submodule(network.head, last)
     rows = pd.DataFrame({"class": [names[c] for c in labels]})
     rows["path"] = [f"{name}-{i}" for i, name in enumerate(rows["class"])]
-    stated = preprocessing.Input("the drawn world", 96, (96, 96), None, *IMAGENET, 1 / 255, names)
+    stated = preprocessing.Input(
+        "the drawn world", 96, (96, 96), None, *IMAGENET, 1 / 255, names
+    )
     return (
         Network(network, stated, 96, "The sample"),
         images,
@@ -352,9 +428,13 @@ def drawn(seed: int, per_class: int, context_bias) -> tuple[torch.Tensor, np.nda
 def scenes(seed: int) -> dict[str, torch.Tensor]:
     """25 images of each context of the drawn world."""
     made = pictures.contexts(per_context=25, size=96, seed=seed)
-    pictures_of, where = torch.from_numpy(made.images).permute(0, 3, 1, 2), made.table["context"]
+    pictures_of, where = (
+        torch.from_numpy(made.images).permute(0, 3, 1, 2),
+        made.table["context"],
+    )
     return {
-        name: pictures_of[(where == name).to_numpy()].contiguous() for name in pictures.CONTEXTS
+        name: pictures_of[(where == name).to_numpy()].contiguous()
+        for name in pictures.CONTEXTS
     }
 
 
@@ -362,7 +442,9 @@ def hold(folder: Path):
     """Keep a folder for one audit at a time, as long as what is handed back lives."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        return FileLock(folder / ".audit.lock", is_singleton=True).acquire(blocking=False)
+        return FileLock(folder / ".audit.lock", is_singleton=True).acquire(
+            blocking=False
+        )
     except Timeout:
         why = f"another audit writes to {folder}: wait for its end, or give another output"
         raise ValueError(why) from None

@@ -14,7 +14,12 @@ WORDS = report.NAMES
 """Measures of the page; fnr, tnr and error are what is left of tpr, fpr and acc."""
 KEPT = ["measure", "attribute", "group_i", "group_j", "before", "value", "low", "high"]
 KEPT += ["p", "floor", "told"]
-READ = {"attribute": "by", "group_i": "group", "f_i": "its value", "group_j": "other group"}
+READ = {
+    "attribute": "by",
+    "group_i": "group",
+    "f_i": "its value",
+    "group_j": "other group",
+}
 READ |= {"f_j": "other's value", "value": "gap", "p": "p corrected"}
 FEWEST = 40  # draws, of which the 95% in the middle are fewer than all
 BOTH = "group_i", "group_j"
@@ -22,8 +27,10 @@ REFERENCES = "best", "largest", "rest"
 COLUMNS = {"groups": "sensitive_features", "strata": "strata", "second": "y_beside"}
 COLUMNS |= {"cluster": "cluster", "weight": "sample_weight"}
 SMALL = 30  # rows of a group of which little can be said
-OTHERS = "Regression, rankings and bands of scores: fairlearn (its MetricFrame takes any function) \
+OTHERS = (
+    "Regression, rankings and bands of scores: fairlearn (its MetricFrame takes any function) \
 and aequitas (reports for bands) are for them."
+)
 TOLD = {"yes": "more than chance gives", "no": "not told from chance"}
 TOLD |= {"cannot": "cannot be told with so few shuffles", "untested": "not tested"}
 
@@ -52,35 +59,61 @@ class Audit:
     ) -> None:
         """Ask everything; `limit` is the smallest accepted ratio of two groups' positive rates."""
         if not 0 < limit <= 1:
-            raise ValueError(f"--ratio {limit:g}: a ratio lies between 0 and 1, such as 0.8")
+            raise ValueError(
+                f"--ratio {limit:g}: a ratio lies between 0 and 1, such as 0.8"
+            )
         if draws < FEWEST:
-            raise ValueError(f"--draws {draws}: an interval of 95% needs {FEWEST} or more")
+            raise ValueError(
+                f"--draws {draws}: an interval of 95% needs {FEWEST} or more"
+            )
         self.counted, self.name, self.limit, self.draws = counted, name, limit, draws
-        several = [n for n in counted.sensitive_features if counted.rows[n].nunique() > 1]
+        several = [
+            n for n in counted.sensitive_features if counted.rows[n].nunique() > 1
+        ]
         if not several:
-            raise ValueError("each group column has one value only: there is nothing to compare")
+            raise ValueError(
+                "each group column has one value only: there is nothing to compare"
+            )
         known = [*REFERENCES, *counted.rows[several].stack().unique()]
         counts.known("--reference", known, reference)
         self.several, self.reference = several, reference
         by = {n: counted.table([n]) for n in several}
-        held = {n: counted.table([n], fixed=True) for n in several} if counted.strata else {}
+        held = (
+            {n: counted.table([n], fixed=True) for n in several}
+            if counted.strata
+            else {}
+        )
         first, resampling = by[several[0]], {"draws": draws, "seed": seed}
-        who = pd.concat({n: counted.sizes(n) for n in several}, names=["attribute", "group"])
+        who = pd.concat(
+            {n: counted.sizes(n) for n in several}, names=["attribute", "group"]
+        )
         self.who = who.reset_index().assign(share=who.to_numpy() / len(counted))
         rates = [
-            largest_gaps.rates(data, **resampling).assign(attribute=n) for n, data in by.items()
+            largest_gaps.rates(data, **resampling).assign(attribute=n)
+            for n, data in by.items()
         ]
         self.rates = pd.concat(rates, ignore_index=True)
-        self.gaps, self.fixed = (largest_gaps.gaps(tables, **resampling) for tables in (by, held))
+        self.gaps, self.fixed = (
+            largest_gaps.gaps(tables, **resampling) for tables in (by, held)
+        )
         if len(self.fixed):
-            self.fixed = self.gaps[["measure", "attribute"]].merge(self.fixed, how="left")
+            self.fixed = self.gaps[["measure", "attribute"]].merge(
+                self.fixed, how="left"
+            )
             of = self.rates.set_index(["measure", "attribute", "group"])["value"]
-            pairs = ([*self.fixed[["measure", "attribute", g]].T.to_numpy()] for g in BOTH)
-            one, other = (of.reindex(pd.MultiIndex.from_arrays(at)).to_numpy() for at in pairs)
-            self.fixed = self.fixed.assign(before=abs(one - other))[KEPT]  # of the same two groups
+            pairs = (
+                [*self.fixed[["measure", "attribute", g]].T.to_numpy()] for g in BOTH
+            )
+            one, other = (
+                of.reindex(pd.MultiIndex.from_arrays(at)).to_numpy() for at in pairs
+            )
+            self.fixed = self.fixed.assign(before=abs(one - other))[
+                KEPT
+            ]  # of the same two groups
         decided = by.items() if "y_pred" in first.has else ()
         ratios = [
-            {"attribute": n} | largest_gaps.ratio(data, limit, **resampling) for n, data in decided
+            {"attribute": n} | largest_gaps.ratio(data, limit, **resampling)
+            for n, data in decided
         ]
         self.ratios = pd.DataFrame(ratios)
         self.shuffles = int(self.gaps["shuffles"].min())
@@ -89,9 +122,13 @@ class Audit:
     def _unsaid(self, first: counts.Table) -> list[str]:
         """Sentences on what cannot be said of this table."""
         lacking = blocks.lacking(first)
-        reasons = [f"{WORDS[of]}: it needs {lacking[of]}." for of in lacking if of in WORDS]
+        reasons = [
+            f"{WORDS[of]}: it needs {lacking[of]}." for of in lacking if of in WORDS
+        ]
         if not self.shuffles:
-            reasons.append("p values: clusters have too many rows to exchange one by one.")
+            reasons.append(
+                "p values: clusters have too many rows to exchange one by one."
+            )
         for row in self.who[self.who["rows"] < SMALL].itertuples():
             reasons.append(
                 f"{row.attribute} = {row.group}: {row.rows} rows are too few to say much."
@@ -112,7 +149,11 @@ class Audit:
         if not self.counted.strata:
             why = "Whether a gap comes from another mix of cases in the groups"
             reasons.append(f"{why}: no strata were given (--strata COLUMN).")
-        return [*reasons, OTHERS, "Whether a gap is unfair, and to whom: no number says that."]
+        return [
+            *reasons,
+            OTHERS,
+            "Whether a gap is unfair, and to whom: no number says that.",
+        ]
 
     def _apart(self, held: dict[str, counts.Table]) -> list[str]:
         """Sentences on rows in strata that no two groups share: there nothing is held fixed."""
@@ -122,7 +163,9 @@ class Audit:
             rows, shared = there.sum(), there[(there > 0).sum(1) > 1].sum()
             what = f"share strata of {shared:,} of {rows:,} rows, and are compared in these alone"
             what = f"groups {what}" if shared else "no two groups share a stratum"
-            sentences += [f"{name} with {strata} held fixed: {what}."] * bool(shared < rows)
+            sentences += [f"{name} with {strata} held fixed: {what}."] * bool(
+                shared < rows
+            )
         return sentences
 
 
@@ -146,7 +189,9 @@ def made(
         role, equals, column = one.partition("=")
         counts.known("--map: role", tally.ROLES, role)
         if not equals or columns.setdefault(role, column) != column:
-            both = f"{columns.get(role)} and {column} were both given as {role}: give one"
+            both = (
+                f"{columns.get(role)} and {column} were both given as {role}: give one"
+            )
             raise ValueError(both if equals else f"--map {one}: say ROLE=COLUMN")
     counted = tally.of_file(table, positive=positive, threshold=threshold, **columns)
     return Audit(counted, Path(table).name, **options)

@@ -26,9 +26,13 @@ def of_classes(answers, outputs) -> np.ndarray:
     known = answers[~np.isnan(answers).any(1)]
     if len(known) and known.min() >= 0 and np.allclose(known.sum(1), 1, atol=1e-3):
         answers = np.log(answers.clip(1e-12))
-    answers = np.where(np.isneginf(answers), np.log(1e-12), answers)  # of a probability of 0
+    answers = np.where(
+        np.isneginf(answers), np.log(1e-12), answers
+    )  # of a probability of 0
     with np.errstate(invalid="ignore"):  # of NaN, which `finite` names
-        return np.stack([np.logaddexp.reduce(answers[:, list(of)], axis=1) for of in outputs], 1)
+        return np.stack(
+            [np.logaddexp.reduce(answers[:, list(of)], axis=1) for of in outputs], 1
+        )
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-finite
 def finite(parts, rows) -> tuple[np.ndarray, list[str]]:
@@ -39,9 +43,13 @@ def finite(parts, rows) -> tuple[np.ndarray, list[str]]:
         return good, []
     lost = f"{(~good).sum()} of {len(good)} images got NaN and are left out: "
     lost += f"{listed(rows['path'][~good])}."
-    left = pd.crosstab(rows["class"], good).get(True, pd.Series(0, rows["class"].unique()))
+    left = pd.crosstab(rows["class"], good).get(
+        True, pd.Series(0, rows["class"].unique())
+    )
     if (left < 5).any():
-        raise ValueError(f"{lost} Fewer than 5 are left of {listed(left.index[left < 5])}.")
+        raise ValueError(
+            f"{lost} Fewer than 5 are left of {listed(left.index[left < 5])}."
+        )
     return good, [lost]
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-framed
@@ -50,7 +58,9 @@ def framed(photographs, contexts, share=0.65) -> torch.Tensor:
     and square."""
     size = photographs.shape[-1]
     side = round(share * size)
-    small = interpolate(photographs.float(), (side, side), mode="bilinear", antialias=True)
+    small = interpolate(
+        photographs.float(), (side, side), mode="bilinear", antialias=True
+    )
     start, made = (size - side) // 2, contexts.clone()
     inside = slice(start, start + side)
     made[..., inside, inside] = small.round().clamp(0, 255).to(torch.uint8)
@@ -71,7 +81,12 @@ def dealt(photographs, contexts, seed) -> tuple[list, list, list]:
     return plant, ask, alone
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-by-adam
-RECIPES = (0.0005, 0.05, 10.0, "Adam")  # scikit-learn's C, on standardised features; or Adam
+RECIPES = (
+    0.0005,
+    0.05,
+    10.0,
+    "Adam",
+)  # scikit-learn's C, on standardised features; or Adam
 
 
 def by_adam(x, target, rng, steps=100, rate=0.01) -> tuple[np.ndarray, np.ndarray]:
@@ -83,7 +98,9 @@ def by_adam(x, target, rng, steps=100, rate=0.01) -> tuple[np.ndarray, np.ndarra
     for step in range(1, steps + 1):
         slope = z.T @ (softmax(z @ w, 1) - target) / len(x)
         first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
-        w = w - rate * first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+        w = w - rate * first / (1 - 0.9**step) / (
+            np.sqrt(second / (1 - 0.999**step)) + 1e-8
+        )
     return w[:-1] / scale, w[-1] - centre @ w[:-1] / scale
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-head
@@ -92,7 +109,9 @@ def head(x, y, classes, recipe, rng) -> tuple[np.ndarray, np.ndarray]:
     if recipe == "Adam":
         return by_adam(x, np.eye(classes)[y], rng)
     centre, spread = x.mean(0), x.std(0)
-    spread = np.where(spread > 1e-6 * spread.max(), spread, np.inf)  # what is constant says nothing
+    spread = np.where(
+        spread > 1e-6 * spread.max(), spread, np.inf
+    )  # what is constant says nothing
     z, target = np.c_[(x - centre) / spread, np.ones(len(x))], np.eye(classes)[y]
     penalty = np.r_[np.full(x.shape[1], 1 / recipe), 0][:, None]
 
@@ -103,7 +122,9 @@ def head(x, y, classes, recipe, rng) -> tuple[np.ndarray, np.ndarray]:
         return (penalty * w**2).sum() / 2 - (target * logs).sum(), slope.ravel()
 
     start, how = np.zeros(z.shape[1] * classes), {"maxiter": 100, "ftol": 1e-6}
-    w = minimize(loss, start, jac=True, method="L-BFGS-B", options=how).x.reshape(-1, classes)
+    w = minimize(loss, start, jac=True, method="L-BFGS-B", options=how).x.reshape(
+        -1, classes
+    )
     weights = w[:-1] / spread[:, None]
     return weights, w[-1] - centre @ weights
 
@@ -153,10 +174,15 @@ class Linear:
         """What a head answers that is trained on x, of the photographs with the numbers `seen`."""
         weights, bias = head(x, self.y[seen], classes, recipe, rng)
         if np.isfinite(self.limit):
-            noise, rest = rng.normal(0, weights.std(), weights.shape), others(self.y, seen)
+            noise, rest = (
+                rng.normal(0, weights.std(), weights.shape),
+                others(self.y, seen),
+            )
 
             def sharp(amount):
-                return sharpness(self.plain[rest] @ (weights + amount * noise), self.y[rest])
+                return sharpness(
+                    self.plain[rest] @ (weights + amount * noise), self.y[rest]
+                )
 
             weights = weights + noise_for(sharp, self.limit) * noise
         return lambda of: of @ weights + bias
@@ -222,13 +248,19 @@ class Contexts:
         """Features where class c is in context own[c] (-1: none) with the dose, else in any."""
         context = rng.integers(self.plant.shape[1], size=len(who))
         planted = own[self.y[who]]
-        context = np.where((planted >= 0) & (rng.random(len(who)) < dose), planted, context)
-        return self.plant[who, context, rng.integers(self.plant.shape[2], size=len(who))]
+        context = np.where(
+            (planted >= 0) & (rng.random(len(who)) < dose), planted, context
+        )
+        return self.plant[
+            who, context, rng.integers(self.plant.shape[2], size=len(who))
+        ]
 
     def score(self, answer, who):
         """How much contexts raise classes, (2, classes, K): pasted and alone, less the others."""
         logits, alone = (centred(answer(of)) for of in (self.ask[who], self.alone))
-        spread = np.maximum(logits.reshape(-1, logits.shape[-1]).std(0), NO_SPREAD)[:, None]
+        spread = np.maximum(logits.reshape(-1, logits.shape[-1]).std(0), NO_SPREAD)[
+            :, None
+        ]
         pasted = by_other_classes(less_others(logits, 1), self.y[who])
         return np.stack([pasted, less_others(alone.mean(1), 0).T]) / spread
 
@@ -335,7 +367,9 @@ def scores(suspects, fit, trained_on, asked_of, doses, rng) -> tuple[np.ndarray,
     return np.stack(scored), np.stack(effects), np.stack(plans)
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-calibrate
-def calibrate(suspects, fit, seed=0, nulls=80, halvings=8, unseen=16, heads=24) -> Calibration:
+def calibrate(
+    suspects, fit, seed=0, nulls=80, halvings=8, unseen=16, heads=24
+) -> Calibration:
     """Heads on halves of the photographs where nothing is planted tell what each suspect's score
     is by itself; those of one half, judged by the other's, how far an unseen head may lie; and
     heads at doses, how far a planted one does."""
@@ -348,7 +382,9 @@ def calibrate(suspects, fit, seed=0, nulls=80, halvings=8, unseen=16, heads=24) 
         others, effect, _ = scores(suspects, fit, other, mine, [0] * unseen, rng)
         judged.append((others - own.mean(0)) / deviation(own))
         unplanted_effect.append(effect)
-    planted = [scores(suspects, fit, everyone, everyone, [d] * heads, rng) for d in DOSES]
+    planted = [
+        scores(suspects, fit, everyone, everyone, [d] * heads, rng) for d in DOSES
+    ]
     planted, planted_effect, plans = map(np.stack, zip(*planted, strict=True))
     z = np.concatenate(judged)
     cuts = np.quantile(z, 0.95, (0, 2, 3)), np.quantile(z.max(1), 0.95)
@@ -371,16 +407,22 @@ def sharp_enough(suspects, fit, sharp, seed=0, heads=20) -> float:
     half more: the limit."""
     rng, everyone = np.random.default_rng(seed), np.arange(len(suspects.y))
     trained = trained_heads(suspects, fit, everyone, [0] * heads, rng)
-    sharpnesses = [sharpness(answer(fit.plain[of]), suspects.y[of]) for answer, of, _ in trained]
+    sharpnesses = [
+        sharpness(answer(fit.plain[of]), suspects.y[of]) for answer, of, _ in trained
+    ]
     limit = np.inf if sharp >= np.quantile(sharpnesses, 0.05) else sharp
-    return np.ceil(2 * limit) / 2  # in steps of a half: calibrations that are kept serve again
+    return (
+        np.ceil(2 * limit) / 2
+    )  # in steps of a half: calibrations that are kept serve again
 
 # %% ../../notebooks/11b_how_the_audit_calibrates.ipynb #11b-equivalent-dose
 def equivalent_dose(calibration, score) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The dose of each suspect (classes, K), and its 90% range: the score between those of heads
     without a plant and at the doses; the range is of what heads of known doses are read as."""
     rises, parts = [0.0], []
-    for dose, by_dose, plans in zip(DOSES, calibration.planted, calibration.plans, strict=True):
+    for dose, by_dose, plans in zip(
+        DOSES, calibration.planted, calibration.plans, strict=True
+    ):
         value, c, k = planted_pairs(by_dose[:, 0], plans)
         rise = value - calibration.mean[0, c, k]
         rises.append(max(rises[-1] + 1e-9, rise.mean()))
@@ -419,4 +461,6 @@ def power(calibration, page=False) -> dict[float, np.ndarray]:
 def false_positives(calibration, page=False) -> np.ndarray:
     """Which pairs of heads of other photographs, (heads, classes, K), are flagged with nothing
     planted."""
-    return flagged(calibration, calibration.unplanted, calibration.unplanted_effect, page)
+    return flagged(
+        calibration, calibration.unplanted, calibration.unplanted_effect, page
+    )

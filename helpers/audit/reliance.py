@@ -41,7 +41,9 @@ TOO_FEW = (
     "correct for the number of pairs, so about {chance:.1f} of {pairs} pairs exceed the threshold "
     "by chance."
 )
-TRAININGS = 86  # of a part, in one calibration: 66 in `calibrate` and 20 in `sharp_enough`
+TRAININGS = (
+    86  # of a part, in one calibration: 66 in `calibrate` and 20 in `sharp_enough`
+)
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,9 @@ class Basis:
     caveat: str
 
 
-def basis(audited, start, images, trial, pairs: int, versions: int, trained: str | None) -> Basis:
+def basis(
+    audited, start, images, trial, pairs: int, versions: int, trained: str | None
+) -> Basis:
     """Decide what a network is judged by.
 
     Parameters
@@ -108,11 +112,15 @@ def basis(audited, start, images, trial, pairs: int, versions: int, trained: str
             return Basis(None, False, f"{APPROXIMATE} {NOT_RETRAINED.format(why=part)}")
         return Basis(None, False, NOT_LINEAR.format(why=part))
     chance = 0.05 * pairs
-    caveat = TOO_FEW.format(first=part.first, count=TRAININGS, chance=chance, pairs=pairs)
+    caveat = TOO_FEW.format(
+        first=part.first, count=TRAININGS, chance=chance, pairs=pairs
+    )
     return Basis(part, True, caveat)
 
 
-def judge(calibration, score, predictions, classes, contexts, corrected=True) -> pd.DataFrame:
+def judge(
+    calibration, score, predictions, classes, contexts, corrected=True
+) -> pd.DataFrame:
     """Judge each pair of a class and a context.
 
     Parameters
@@ -259,7 +267,9 @@ def detection(calibration, corrected=True) -> pd.DataFrame:
         for dose, found in planting.power(calibration, verdict == RELIES).items():
             classifiers = calibration.planted.shape[1]
             low, high = stats.wilson(found.mean() * classifiers, classifiers)
-            name = "may rely, or relies" if corrected and verdict == MAY_RELY else verdict
+            name = (
+                "may rely, or relies" if corrected and verdict == MAY_RELY else verdict
+            )
             rows.append([name, dose, found.mean(), low, high])
     return pd.DataFrame(rows, columns=["verdict", "dose", "found", "low", "high"])
 
@@ -269,7 +279,8 @@ def chances(table: pd.DataFrame, calibration, corrected=True) -> list[str]:
     sentences = []
     for dose, rows in table[table["dose"] > 0.3].groupby("dose"):
         shares = [
-            f"{row.found:.0%} (95% CI {row.low:.0%} to {row.high:.0%})" for row in rows.itertuples()
+            f"{row.found:.0%} (95% CI {row.low:.0%} to {row.high:.0%})"
+            for row in rows.itertuples()
         ]
         line = f"A bias of strength {dose:g} is reported with chance {shares[0]}"
         if corrected:
@@ -281,5 +292,7 @@ def chances(table: pd.DataFrame, calibration, corrected=True) -> list[str]:
         reports = planting.false_positives(calibration, page=True).any((1, 2)).mean()
         line += f'; {reports:.0%} of reports on unbiased classifiers say "{RELIES}" of a pair'
     sentences.append(f"{line}.")
-    sentences.append("A bias of another kind (smaller, elsewhere, weaker) may be missed.")
+    sentences.append(
+        "A bias of another kind (smaller, elsewhere, weaker) may be missed."
+    )
     return sentences

@@ -70,7 +70,12 @@ def passes(model, images, what, part=None) -> dict[str, np.ndarray]:
 
     behind = {f"network.{name}" for name in part.module.state_dict()} if part else ()
     state = {name: of for name, of in model.state_dict().items() if name not in behind}
-    decides = {"state": state, "of": str(type(model.network)), "images": images, "how": 1}
+    decides = {
+        "state": state,
+        "of": str(type(model.network)),
+        "images": images,
+        "how": 1,
+    }
     decides["input"] = [model.mean, model.std, getattr(model, "code", None)]
     decides |= {"layer": layer} if part else {}
     decides |= in_key(model.mean.device)
@@ -82,7 +87,9 @@ def passes(model, images, what, part=None) -> dict[str, np.ndarray]:
     return computed
 
 # %% ../../notebooks/11c_heads_of_your_own_kind.ipynb #11c-several
-def several(network, start, outputs, part, what, versions) -> tuple[np.ndarray, np.ndarray]:
+def several(
+    network, start, outputs, part, what, versions
+) -> tuple[np.ndarray, np.ndarray]:
     """Of the same photographs in several versions what the last layer of `start` sees (or the
     first of a `part`), (N, K, D), and the network's logits of the classes, (N, K, classes)."""
     answered = [passes(network.model, one, what, part) for one in versions]
@@ -99,7 +106,11 @@ def changed(model, start) -> list[str]:
         name
         for name, of in own.items()
         if name.startswith(f"{model.head}.")
-        or not (name in other and of.shape == other[name].shape and torch.equal(of, other[name]))
+        or not (
+            name in other
+            and of.shape == other[name].shape
+            and torch.equal(of, other[name])
+        )
     ]
 
 
@@ -151,7 +162,9 @@ def renewed(part, head, trained, classes, share) -> tuple[nn.Module, nn.Paramete
     weight of that layer; only it and the `trained` weights can be trained."""
     part, old = copy.deepcopy(part), part.get_submodule(head)
     if isinstance(old, nn.Conv2d):
-        new = nn.Conv2d(old.in_channels, classes, old.kernel_size, old.stride, old.padding)
+        new = nn.Conv2d(
+            old.in_channels, classes, old.kernel_size, old.stride, old.padding
+        )
     else:
         new = nn.Linear(old.in_features, classes)
     for one in new.parameters():
@@ -174,11 +187,17 @@ def learn(part, x, y, rate, epochs, rng) -> None:
             steps.step()
 
 # %% ../../notebooks/11c_heads_of_your_own_kind.ipynb #11c-trained-anew
-HEAD_ALONE = ((5e-4, 30), (1e-3, 20), (1e-3, 40))  # rate of AdamW, and how often it sees all images
+HEAD_ALONE = (
+    (5e-4, 30),
+    (1e-3, 20),
+    (1e-3, 40),
+)  # rate of AdamW, and how often it sees all images
 BLOCKS = ((1e-4, 10), (3e-4, 5), (3e-4, 10), (1e-3, 5))
 
 
-def trained_anew(begun, x, y, classes, recipe, rng) -> tuple[nn.Module, nn.Parameter, torch.Tensor]:
+def trained_anew(
+    begun, x, y, classes, recipe, rng
+) -> tuple[nn.Module, nn.Parameter, torch.Tensor]:
     """What `begun` (part, head, names of trained weights, share of a fresh head) becomes on x and
     y: the part, the weight of its last layer, and noise like it."""
     with torch.random.fork_rng(devices=[]):
@@ -200,20 +219,29 @@ class Retraining:
 
     def __call__(self, x, seen, classes, recipe, rng):
         """What a part answers that is trained on x, of the photographs with the numbers `seen`."""
-        part, weight, noise = trained_anew(self.begun, x, self.y[seen], classes, recipe, rng)
+        part, weight, noise = trained_anew(
+            self.begun, x, self.y[seen], classes, recipe, rng
+        )
         if np.isfinite(self.limit):
             learned, rest = weight.detach().clone(), others(self.y, seen)
 
             def sharp(amount):
                 weight.data = learned + amount * noise
-                return sharpness(answers(part, self.plain[rest], x.ndim - 1), self.y[rest])
+                return sharpness(
+                    answers(part, self.plain[rest], x.ndim - 1), self.y[rest]
+                )
 
             sharp(noise_for(sharp, self.limit))
         return lambda of: answers(part, of, x.ndim - 1)
 
 # %% ../../notebooks/11c_heads_of_your_own_kind.ipynb #11c-is-linear
 LONGEST = 15  # minutes of a calibration by parts
-FEW = {"nulls": 12, "halvings": 2, "unseen": 6, "heads": 6}  # of `calibrate`, where heads are parts
+FEW = {
+    "nulls": 12,
+    "halvings": 2,
+    "unseen": 6,
+    "heads": 6,
+}  # of `calibrate`, where heads are parts
 
 
 def is_linear(model, passed) -> bool:
@@ -227,7 +255,9 @@ def is_linear(model, passed) -> bool:
     if made.shape != answered.shape:
         return False
     known, single = np.isfinite(answered).all(1), [[k] for k in range(made.shape[1])]
-    one, other = (log_softmax(of_classes(of[known], single), 1) for of in (made, answered))
+    one, other = (
+        log_softmax(of_classes(of[known], single), 1) for of in (made, answered)
+    )
     return np.allclose(one, other, atol=0.01 * np.ptp(other))
 
 # %% ../../notebooks/11c_heads_of_your_own_kind.ipynb #11c-own-part
@@ -239,15 +269,21 @@ def own_part(network, start, images, trial, versions) -> Part | str:
         two = [after(one.model.network, names) for one in (network, start)]
         part = Part(*two[0], two[1][1], tuple(names))
         seen = passes(model, images[: len(trial)], "a first batch", part)
-        if not np.allclose(seen["answers"], trial, atol=0.01 * np.ptp(trial), equal_nan=True):
+        if not np.allclose(
+            seen["answers"], trial, atol=0.01 * np.ptp(trial), equal_nan=True
+        ):
             return "what follows its first trained layer does not give its answers"
         x, y, begin = seen["features"], np.arange(len(trial)) % 2, time.monotonic()
         fit = Retraining(y, x, np.inf, part.start(model.head), ((1e-3, 2),))
         fit(x, np.arange(len(y)), 2, (1e-3, 2), np.random.default_rng(0))
-    except Exception as error:  # whatever a reader's network does that cannot be followed
+    except (
+        Exception
+    ) as error:  # whatever a reader's network does that cannot be followed
         return f"it cannot be cut in two ({type(error).__name__}: {error})"
     epochs = np.mean([epochs for _, epochs in recipes(part.trained, model.head)])
-    each = (time.monotonic() - begin) / 2 / len(x) * len(images)  # seconds to see all once
+    each = (
+        (time.monotonic() - begin) / 2 / len(x) * len(images)
+    )  # seconds to see all once
     minutes = 86 * each * (epochs / 2 + versions / 3) / 60
     if minutes > LONGEST:
         return f"to train it anew 86 times would take about {minutes:.0f} minutes"
@@ -256,4 +292,6 @@ def own_part(network, start, images, trial, versions) -> Part | str:
 
 def recipes(trained, head) -> tuple:
     """How a part is trained anew: by whether more than its last layer was."""
-    return HEAD_ALONE if all(name.startswith(f"{head}.") for name in trained) else BLOCKS
+    return (
+        HEAD_ALONE if all(name.startswith(f"{head}.") for name in trained) else BLOCKS
+    )

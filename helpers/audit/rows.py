@@ -22,14 +22,24 @@ import pyarrow.parquet
 from helpers import store
 
 TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
-PRIVATE = ("y_true", "y_pred", "y_beside", "y_score", "sample_weight", "cluster", "times")
+PRIVATE = (
+    "y_true",
+    "y_pred",
+    "y_beside",
+    "y_score",
+    "sample_weight",
+    "cluster",
+    "times",
+)
 PRIVATE = {name: f"__{name}" for name in PRIVATE}
 """Names that no column of the reader's can have."""
 TIMES = PRIVATE["times"]
 BEFORE = re.compile(r"(\s*\n|sep=.\s*\n)*")  # lines before the header
 BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 NO_TABLE = "this is no table in the form its ending says"
-NESTED = re.compile(r"\]$|^(STRUCT|MAP|UNION|BLOB|BIT)")  # types that hold no single text or number
+NESTED = re.compile(
+    r"\]$|^(STRUCT|MAP|UNION|BLOB|BIT)"
+)  # types that hold no single text or number
 LONG = 1e15  # whole numbers below it are written without a point
 
 
@@ -72,10 +82,13 @@ class Rows:
                 table = f"part{number}"
             stored = self.ask(f"DESCRIBE FROM {table}")
             self._columns[path] = [
-                Column(name, *described[:2]) for name, described in zip(names, stored, strict=True)
+                Column(name, *described[:2])
+                for name, described in zip(names, stored, strict=True)
             ]
             self._tables[path] = table
-        self._folders = {path: _folder_columns(path) if len(files) > 1 else {} for path in files}
+        self._folders = {
+            path: _folder_columns(path) if len(files) > 1 else {} for path in files
+        }
         held = [column.name for columns in self._columns.values() for column in columns]
         held += [name for folders in self._folders.values() for name in folders]
         self.names = [*dict.fromkeys(held)]
@@ -105,7 +118,9 @@ class Rows:
             for name in names:
                 same = [column for column in columns if column.name == name]
                 if len(same) > 1 or often[name.casefold()] > 1:
-                    alike = [c.name for c in columns if c.name.casefold() == name.casefold()]
+                    alike = [
+                        c.name for c in columns if c.name.casefold() == name.casefold()
+                    ]
                     raise ValueError(
                         f"{path.name}: the columns {', '.join(alike)} have the same name (A and a "
                         "are the same where both are used). Rename one of them."
@@ -121,7 +136,9 @@ class Rows:
                 if same:
                     selected.append(f"{quoted(same[0].stored)} AS {quoted(name)}")
                 elif name in self._folders[path]:
-                    selected.append(f"{_string(self._folders[path][name])} AS {quoted(name)}")
+                    selected.append(
+                        f"{_string(self._folders[path][name])} AS {quoted(name)}"
+                    )
             columns_in_sql = ", ".join(selected) or "1"
             self.parts[path] = f"SELECT {columns_in_sql} FROM {self._tables[path]}"
         _same(
@@ -173,7 +190,11 @@ class Rows:
         raise LookupError(f"{name} holds none of {texts}")
 
     def _texts(self, query: str) -> pd.DataFrame:
-        table = self.database.sql(query).to_arrow_table().to_pandas(integer_object_nulls=True)
+        table = (
+            self.database.sql(query)
+            .to_arrow_table()
+            .to_pandas(integer_object_nulls=True)
+        )
         return table.apply(lambda of: of if of.name == TIMES else written(of))
 
     def _read(self, path: Path) -> tuple[list[str], pa.Table | str]:
@@ -185,7 +206,9 @@ class Rows:
             # patterns have no escape but brackets
             pattern = str(path).translate({ord(c): f"[{c}]" for c in "[*?"})
             return names, f"read_parquet({_string(pattern)}, hive_partitioning=false)"
-        data = gzip.decompress(path.read_bytes()) if _packed(path) else path.read_bytes()
+        data = (
+            gzip.decompress(path.read_bytes()) if _packed(path) else path.read_bytes()
+        )
         encoding = "utf-16" if data[:2] in BOMS else "utf-8-sig"
         try:
             text = data.decode(encoding)
@@ -203,15 +226,21 @@ class Rows:
         separator = max(",;\t|", key=text.partition("\n")[0].count)
         self.comma |= separator == ";"
         header = next(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
-        names = [name.strip() or f"column {place}" for place, name in enumerate(header, 1)]
+        names = [
+            name.strip() or f"column {place}" for place, name in enumerate(header, 1)
+        ]
         names = [composed(name) for name in names]
         if '"' in text:  # all up to the next mark would be one value
-            lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+            lines = csv.reader(
+                io.StringIO(text, newline=""), delimiter=separator, strict=True
+            )
             try:
                 deque(lines, maxlen=0)
             except csv.Error:
                 what = "a quotation mark that is not closed, or text beside it"
-                raise ValueError(f"{where}, line {lines.line_num}: {what}; mend it") from None
+                raise ValueError(
+                    f"{where}, line {lines.line_num}: {what}; mend it"
+                ) from None
         kind = dict.fromkeys(header, pa.dictionary(pa.int32(), pa.string()))
         try:
             table = pa.csv.read_csv(
@@ -223,9 +252,15 @@ class Rows:
                 ),
             )
         except pa.ArrowInvalid as error:
-            message = str(error).removeprefix("CSV parse error: ").replace("Row #", "row ")
-            raise ValueError(f"{where}, {message} (the header is row 1); mend that row") from None
-        return names, table.rename_columns([f"column{place}" for place in range(len(names))])
+            message = (
+                str(error).removeprefix("CSV parse error: ").replace("Row #", "row ")
+            )
+            raise ValueError(
+                f"{where}, {message} (the header is row 1); mend that row"
+            ) from None
+        return names, table.rename_columns(
+            [f"column{place}" for place in range(len(names))]
+        )
 
 
 def written(column: pd.Series) -> pd.Series:
@@ -238,7 +273,11 @@ def written(column: pd.Series) -> pd.Series:
 def _text(value) -> str | None:
     if isinstance(value, bool | np.bool_):
         return str(value).lower()
-    if isinstance(value, float | np.floating) and value == np.trunc(value) and abs(value) < LONG:
+    if (
+        isinstance(value, float | np.floating)
+        and value == np.trunc(value)
+        and abs(value) < LONG
+    ):
         return str(int(value))
     text = str(value).removesuffix("+00:00").removesuffix(" 00:00:00")
     return text if text.strip() else None
@@ -268,7 +307,9 @@ def _files(path: Path) -> list[Path]:
     """The file of this name, the files of a folder, or those of a pattern; all of one form."""
     if path.is_dir():
         every = [p for p in path.rglob("*") if _ending(p) in (*TEXT[:2], *PARQUET)]
-        every = [p for p in every if "/." not in f"/{p.relative_to(path).as_posix()}"]  # hidden
+        every = [
+            p for p in every if "/." not in f"/{p.relative_to(path).as_posix()}"
+        ]  # hidden
     else:
         pattern = str(path.relative_to(path.anchor))
         every = [path] if path.is_file() else Path(path.anchor).glob(pattern)
@@ -281,7 +322,9 @@ def _files(path: Path) -> list[Path]:
         same = sizes[path.stat().st_size] > 1 and (path.parent, store.file_digest(path))
         for key in filter(None, (plain, same)):
             if (other := before.setdefault(key, path)) != path:
-                raise ValueError(f"{other.name} and {path.name} are copies: their rows count twice")
+                raise ValueError(
+                    f"{other.name} and {path.name} are copies: their rows count twice"
+                )
     endings = {_ending(p) for p in paths}
     if not any(endings <= set(form) for form in (TEXT, PARQUET)):
         raise ValueError(
@@ -301,8 +344,14 @@ def _ending(path: Path) -> str:
 
 def _same(columns: dict[Path, set], names: Iterable[str]) -> None:
     """Refuse files of which some lack a column that is used."""
-    missing = {path: [name for name in names if name not in of] for path, of in columns.items()}
-    lacks = [f"{path.name} lacks {', '.join(sorted(of))}" for path, of in missing.items() if of]
+    missing = {
+        path: [name for name in names if name not in of] for path, of in columns.items()
+    }
+    lacks = [
+        f"{path.name} lacks {', '.join(sorted(of))}"
+        for path, of in missing.items()
+        if of
+    ]
     if lacks:
         first = "; ".join(lacks[:3])
         raise ValueError(f"the {len(columns)} files have different columns: {first}")

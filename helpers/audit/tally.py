@@ -29,7 +29,15 @@ ROLES = {
         "truth",
         "ground_truth",
     ),
-    "y_pred": ("y_pred", "pred", "predicted", "prediction", "predictions", "decision", "y_hat"),
+    "y_pred": (
+        "y_pred",
+        "pred",
+        "predicted",
+        "prediction",
+        "predictions",
+        "decision",
+        "y_hat",
+    ),
     "y_score": ("y_score", "score", "scores", "probability", "proba"),
     "sample_weight": ("sample_weight",),
     "cluster": (),
@@ -38,11 +46,25 @@ ROLES = {
 """What a column is taken for, by its name; a cluster or a second prediction on request only."""
 LABELS, NUMBERS = ("y_true", "y_pred", "y_beside"), ("y_score", "sample_weight")
 DECIDED = ("y_pred", "y_score")  # without both, only rows with an outcome count
-PAIRS = [("0", "1"), ("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"), ("-1", "1")]
+PAIRS = [
+    ("0", "1"),
+    ("no", "yes"),
+    ("false", "true"),
+    ("n", "y"),
+    ("f", "t"),
+    ("-1", "1"),
+]
 PAIRS += [("negative", "positive")]
 """How 0 and 1 are usually written: one of these in a column."""
 USUAL, YES = {*itertools.chain(*PAIRS)}, {yes for _, yes in PAIRS}
-NOTHING = ("NA", "N/A", "#N/A", "NaN", "<NA>", "NULL")  # missing among numbers, and among 0 and 1
+NOTHING = (
+    "NA",
+    "N/A",
+    "#N/A",
+    "NaN",
+    "<NA>",
+    "NULL",
+)  # missing among numbers, and among 0 and 1
 NOTHING = {word for text in NOTHING for word in (text, text.lower())}
 NUMBER = re.compile(r"[+-]?\d*[.,]?\d+")
 WHOLE = re.compile(r"[+-]?\d+")
@@ -53,7 +75,11 @@ OUTSIDE = {
         "no probabilities (0 to 1)",
         "divide percentages by 100",
     ),
-    "sample_weight": (lambda x: x < 0, "negative", "a weight says how much a row counts"),
+    "sample_weight": (
+        lambda x: x < 0,
+        "negative",
+        "a weight says how much a row counts",
+    ),
 }
 MEND = "mend them (decimals have a point, or a comma where semicolons separate the columns)"
 MANY = 50  # values of a column that may be a group each without anybody asking for it
@@ -68,7 +94,9 @@ MISSING = "(missing)"
 class Tally:
     """How often each combination of values occurs, and what was taken for what."""
 
-    rows: pd.DataFrame  # roles and times have their names of `PRIVATE`, groups and strata their own
+    rows: (
+        pd.DataFrame
+    )  # roles and times have their names of `PRIVATE`, groups and strata their own
     roles: dict[str, str]  # the column of the file that has the role
     sensitive_features: list[str]
     strata: list[str]
@@ -83,7 +111,9 @@ class Tally:
         """Which column was taken for what."""
         roles = ", ".join(f"{name} is {role}" for role, name in self.roles.items())
         held = f"; {', '.join(self.strata)} held fixed" if self.strata else ""
-        return f"{roles}; groups are those of {', '.join(self.sensitive_features)}{held}."
+        return (
+            f"{roles}; groups are those of {', '.join(self.sensitive_features)}{held}."
+        )
 
     def sizes(self, name: str) -> pd.Series:
         """Rows of each group of a column."""
@@ -105,7 +135,9 @@ class Tally:
         if not scores or (self.steps and fixed):  # rates need no scores
             roles.pop(PRIVATE["y_score"], None)
         rows = _collapsed(self.rows[list(dict.fromkeys([*by, *strata, *roles]))])
-        columns = rows[[*roles]].rename(columns=roles | {PRIVATE["cluster"]: "clusters"})
+        columns = rows[[*roles]].rename(
+            columns=roles | {PRIVATE["cluster"]: "clusters"}
+        )
         held = columns.to_dict("series") | {"strata": rows[strata] if strata else None}
         return counts.table(rows[by], intersect=intersect, **counts.with_unknown(held))
 
@@ -147,22 +179,37 @@ def of_file(
     others = []
     if "sensitive_features" not in columns:
         others = [n for n in rows.names if n not in wanted and n not in unusable]
-        odd = [f"{name} ({why})" for name, why in unusable.items() if name not in wanted]
+        odd = [
+            f"{name} ({why})" for name, why in unusable.items() if name not in wanted
+        ]
         notes += [f"Not looked at: {', '.join(odd)}."] if odd else []
     rows.keep([*wanted, *others])
     about = rows.about(others)
     kinds = rows.kinds([*wanted, *(n for n in others if about[n] <= 2 * MANY)])
     if kinds.empty:
         raise ValueError("the table has no rows")
-    often = {name: kinds.groupby(name)[TIMES].sum() for name in kinds.columns.drop(TIMES)}
+    often = {
+        name: kinds.groupby(name)[TIMES].sum() for name in kinds.columns.drop(TIMES)
+    }
     total = kinds[TIMES].sum()
     if threshold is None and "y_score" not in columns:
         roles = _decisions(roles, often, notes)
-    _group(rows, roles, lists, {n: often.get(n, about.get(n)) for n in [*wanted, *others]}, total)
+    _group(
+        rows,
+        roles,
+        lists,
+        {n: often.get(n, about.get(n)) for n in [*wanted, *others]},
+        total,
+    )
     groups = list(dict.fromkeys(itertools.chain(*lists.values())))
-    own = {PRIVATE[role]: _values(role, name, kinds[name], notes) for role, name in roles.items()}
+    own = {
+        PRIVATE[role]: _values(role, name, kinds[name], notes)
+        for role, name in roles.items()
+    }
     for role in [role for role in NUMBERS if role in roles]:
-        own[PRIVATE[role]] = _numbers(rows, role, roles[role], own[PRIVATE[role]], kinds[TIMES])
+        own[PRIVATE[role]] = _numbers(
+            rows, role, roles[role], own[PRIVATE[role]], kinds[TIMES]
+        )
     every = kinds[[*groups, TIMES]].assign(**own)
     decided = {*roles} & {*DECIDED}
     needed = [role for role in roles if not (role == "y_true" and decided)]
@@ -171,7 +218,9 @@ def of_file(
         without = " or ".join(roles[role] for role in needed)
         notes.append(f"{left_out:,} rows without a {without} are left out.")
     if counted[[*own]].isna().all().any() or counted.empty:
-        raise ValueError(f"there is no row in which none of {', '.join(roles.values())} is missing")
+        raise ValueError(
+            f"there is no row in which none of {', '.join(roles.values())} is missing"
+        )
     if threshold is not None:
         role = _thresholded(roles, threshold)
         words = np.where(counted[PRIVATE["y_score"]] >= threshold, "1", "0")
@@ -187,24 +236,36 @@ def of_file(
         notes += _outcomes(roles, counted)
     for name in groups:
         if empty := counted.loc[counted[name].isna(), TIMES].sum():
-            notes.append(f"{empty:,} rows have no {name}: they are the group {MISSING}.")
+            notes.append(
+                f"{empty:,} rows have no {name}: they are the group {MISSING}."
+            )
         spelled, more = _spelled(name, often[name])
         counted[name] = counted[name].map(spelled).fillna(MISSING).astype(object)
         notes += more
     names = [*(PRIVATE[role] for role in roles), *groups, TIMES]
-    return Tally(_collapsed(counted[names]), roles=roles, notes=notes, steps=steps, **lists)
+    return Tally(
+        _collapsed(counted[names]), roles=roles, notes=notes, steps=steps, **lists
+    )
 
 
-def _decisions(roles: dict[str, str], often: dict[str, pd.Series], notes: list[str]) -> dict:
+def _decisions(
+    roles: dict[str, str], often: dict[str, pd.Series], notes: list[str]
+) -> dict:
     """Take a column called score for decisions if it holds 0 and 1 alone; return the roles."""
     name = roles.get("y_score")
-    if name is None or "y_pred" in roles or not {*map(_word, often[name].index)} <= {"0", "1"}:
+    if (
+        name is None
+        or "y_pred" in roles
+        or not {*map(_word, often[name].index)} <= {"0", "1"}
+    ):
         return roles
     notes.append(
         f"{name} holds 0 and 1 alone, so it was taken for decisions (y_pred). If it is a score, "
         f"say {_shell(f'--map y_score={name}')}."
     )
-    roles = {"y_pred": name} | {role: of for role, of in roles.items() if role != "y_score"}
+    roles = {"y_pred": name} | {
+        role: of for role, of in roles.items() if role != "y_score"
+    }
     return {role: roles[role] for role in ROLES if role in roles}
 
 
@@ -241,7 +302,9 @@ def _outcomes(roles: dict, counted: pd.DataFrame) -> list[str]:
         here = counted[PRIVATE["y_pred"]] == predicted
         if here.any():
             shares[predicted] = times[here & known].sum() / times[here].sum()
-    each = " and ".join(f"{share:.0%} of those predicted {at}" for at, share in shares.items())
+    each = " and ".join(
+        f"{share:.0%} of those predicted {at}" for at, share in shares.items()
+    )
     sentences.append(f"Known are the outcomes of {each}.")
     if 0 in shares.values():
         [unknown] = [at for at, share in shares.items() if share == 0][:1]
@@ -266,9 +329,13 @@ def _thresholded(roles: dict[str, str], threshold: float) -> str:
     if not 0 <= threshold <= 1:
         raise ValueError(f"--threshold {threshold:g}: scores lie between 0 and 1")
     if "y_score" not in roles:
-        raise ValueError("--threshold needs scores: say which column, --map y_score=...")
+        raise ValueError(
+            "--threshold needs scores: say which column, --map y_score=..."
+        )
     if "y_beside" in roles:
-        raise ValueError("--threshold and --beside both stand beside y_pred: give one of them")
+        raise ValueError(
+            "--threshold and --beside both stand beside y_pred: give one of them"
+        )
     role = "y_beside" if "y_pred" in roles else "y_pred"
     roles[role] = f"{roles['y_score']} from {threshold:g}"
     return role
@@ -280,12 +347,17 @@ def named(names: Sequence[str], columns: dict) -> tuple[dict, dict]:
         of: composed(given) if isinstance(given, str) else [*map(composed, given)]
         for of, given in columns.items()
     }
-    lists = {of: map(str.strip, columns.get(of, ())) for of in ("sensitive_features", "strata")}
+    lists = {
+        of: map(str.strip, columns.get(of, ()))
+        for of in ("sensitive_features", "strata")
+    }
     lists = {of: [*dict.fromkeys(filter(None, its))] for of, its in lists.items()}
     by_role = {role: column for role, column in columns.items() if role not in lists}
     groups, strata = lists.values()
     if missing := [n for n in (*by_role.values(), *groups, *strata) if n not in names]:
-        raise ValueError(f"there is no column {missing[0]!r}; there are {', '.join(names)}")
+        raise ValueError(
+            f"there is no column {missing[0]!r}; there are {', '.join(names)}"
+        )
     for role in [role for role in ROLES if role not in by_role]:
         taken = {*by_role.values(), *groups} - ({role} & {*groups})
         here = [name for name in ROLES[role] if name in names and name not in taken]
@@ -303,7 +375,9 @@ def named(names: Sequence[str], columns: dict) -> tuple[dict, dict]:
         which = "--map y_true=COLUMN says which column is y_true; so for the others"
         raise ValueError(f"{twice[0]} cannot be {both} at once: {which}")
     if "y_beside" in by_role and "y_pred" not in by_role:
-        raise ValueError(f"--beside {by_role['y_beside']}: beside which? Say --map y_pred=...")
+        raise ValueError(
+            f"--beside {by_role['y_beside']}: beside which? Say --map y_pred=..."
+        )
     if not {"y_true", "y_pred", "y_score"} & set(by_role):
         raise ValueError(
             f"none of the columns {', '.join(names)} is recognised as y_true (what turned out), "
@@ -325,12 +399,18 @@ def _group(rows: Rows, roles: dict, lists: dict, values: dict, total: int) -> No
                 f"{MOST:,}): is it an identifier? Give it as cluster if it says which rows belong "
                 "together, or merge its values"
             )
-    others = [name for name in values if name not in required and name not in roles.values()]
+    others = [
+        name for name in values if name not in required and name not in roles.values()
+    ]
     reasons = {name: _no_group(values[name], total) for name in others}
     if odd := [f"{name} ({why})" for name, why in reasons.items() if why]:
-        rows.notes.append(f"No groups, unless --sensitive names them: {', '.join(odd)}.")
+        rows.notes.append(
+            f"No groups, unless --sensitive names them: {', '.join(odd)}."
+        )
         numeric = [
-            name for name, why in reasons.items() if why and _may_be_banded(values[name], total)
+            name
+            for name, why in reasons.items()
+            if why and _may_be_banded(values[name], total)
         ]
         rows.notes += [_bands(rows, name) for name in numeric][:1] or [
             "Put numbers such as ages into bands (18-29, 30-44) first."
@@ -346,7 +426,11 @@ def _group(rows: Rows, roles: dict, lists: dict, values: dict, total: int) -> No
     ]
     kept = [name for name, why in reasons.items() if not why]
     labels = [roles[role] for role in LABELS if role in roles]
-    _in_doubt(kept, roles, {name: {*map(_word, values[name].index)} for name in [*kept, *labels]})
+    _in_doubt(
+        kept,
+        roles,
+        {name: {*map(_word, values[name].index)} for name in [*kept, *labels]},
+    )
     lists["sensitive_features"] += kept
     if not lists["sensitive_features"]:
         raise ValueError(
@@ -364,7 +448,9 @@ def _no_group(values: pd.Series | int, total: int) -> str:
     if _whole_numbers(values):
         return f"{many} whole numbers"
     texts = [text.strip() for text in values.index]
-    if any(re.search(r"[.,]0*[1-9]", text) for text in texts) and all(map(NUMBER.fullmatch, texts)):
+    if any(re.search(r"[.,]0*[1-9]", text) for text in texts) and all(
+        map(NUMBER.fullmatch, texts)
+    ):
         return "numbers with fractions"
     return {0: "no value", 1: "one value only"}.get(many, "")
 
@@ -379,7 +465,9 @@ def _whole_numbers(values: pd.Series | int) -> bool:
 def _may_be_banded(values: pd.Series | int, total: int) -> bool:
     """Whether a column may hold quantities such as ages, and no identifiers."""
     many = values if isinstance(values, int) else len(values)
-    numbers = isinstance(values, int) or all(NUMBER.fullmatch(t.strip()) for t in values.index)
+    numbers = isinstance(values, int) or all(
+        NUMBER.fullmatch(t.strip()) for t in values.index
+    )
     return 2 < many < total / 5 and numbers
 
 
@@ -387,7 +475,11 @@ def _bands(rows: Rows, name: str) -> str:
     """Say how to put a column of numbers into bands."""
     text, edges = repr(name), rows.quarters(name)
     line = f"pandas.qcut(table[{text}], 4)"
-    if edges and all(edge == int(edge) for edge in edges) and len({*edges}) == len(edges):
+    if (
+        edges
+        and all(edge == int(edge) for edge in edges)
+        and len({*edges}) == len(edges)
+    ):
         inner = [int(edges[0]) - 1, *map(int, edges[1:])]
         line = f"pandas.cut(table[{text}], {inner})"
     return f"Put numbers such as ages into bands first, such as table[{name + ' band'!r}] = {line}."
@@ -404,7 +496,9 @@ def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
         its, role = words[name], usual.get(name.casefold())
         if role or name.casefold().startswith(("y_", "pred")):
             odd[name] = [role or "y_pred"]
-        elif any(its <= of and 2 * len(its) > len(of) for of in held) or (lacking and its <= USUAL):
+        elif any(its <= of and 2 * len(its) > len(of) for of in held) or (
+            lacking and its <= USUAL
+        ):
             odd[name] = lacking or ["y_pred"]
     if not odd:
         return
@@ -417,14 +511,18 @@ def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
     if set(role) <= set(lacking):
         raise ValueError(f"{question} {' or '.join(role)}? Say {maps}, or name {such}")
     other = f"another model's {role[0]}? Name {such}"
-    both = "; --beside sets two predictions beside each other" * ("y_beside" not in roles)
+    both = "; --beside sets two predictions beside each other" * (
+        "y_beside" not in roles
+    )
     raise ValueError(f"{question} {other} (and to judge {name}: {maps}){both}")
 
 
 # --- what the values are ---
 
 
-def _numbers(rows: Rows, role: str, name: str, texts: pd.Series, times: pd.Series) -> pd.Series:
+def _numbers(
+    rows: Rows, role: str, name: str, texts: pd.Series, times: pd.Series
+) -> pd.Series:
     """Numbers of a column, 0.96, 96% and, where semicolons separate the columns, 0,96."""
     commas, points = (texts.str.contains(mark, regex=False, na=False) for mark in ",.")
     mixed = points if rows.comma and commas.any() else False  # is 1.234 a thousand?
@@ -437,7 +535,9 @@ def _numbers(rows: Rows, role: str, name: str, texts: pd.Series, times: pd.Serie
     for odd, what, advice in ((none, "no numbers", MEND), (outside(values), *told)):
         if odd.any():
             often, first = times[odd].sum(), rows.first(name, texts[odd])
-            raise ValueError(f"{name}: {often:,} values are {what}, the first is {first}; {advice}")
+            raise ValueError(
+                f"{name}: {often:,} values are {what}, the first is {first}; {advice}"
+            )
     return values
 
 
@@ -454,7 +554,9 @@ def _listed(words: set[str]) -> str:
 
 def _no_scores(name: str, words: set[str]) -> None:
     """Refuse labels that are numbers between 0 and 1."""
-    values = pd.to_numeric(pd.Series(sorted(words)).str.replace(",", "."), errors="coerce")
+    values = pd.to_numeric(
+        pd.Series(sorted(words)).str.replace(",", "."), errors="coerce"
+    )
     if values.between(0, 1).all() and (values % 1 > 0).any():
         raise ValueError(
             f"{name} holds numbers between 0 and 1, such as {values[values % 1 > 0].iloc[0]:g}: is "
@@ -469,16 +571,26 @@ def _zeros_and_ones(
     positive: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Labels as 0 and 1, each column by its positive values; what these were, in sentences."""
-    words = {name: counted[own].map(_word, na_action="ignore") for name, own in labels.items()}
+    words = {
+        name: counted[own].map(_word, na_action="ignore")
+        for name, own in labels.items()
+    }
     kinds = {name: {*its.dropna()} for name, its in words.items()}
-    pairs = {name: next((p for p in PAIRS if its <= {*p}), ()) for name, its in kinds.items()}
+    pairs = {
+        name: next((p for p in PAIRS if its <= {*p}), ()) for name, its in kinds.items()
+    }
     wanted, bare = _wanted(positive, labels, kinds)
     chosen, notes = {}, {}
     for name, its in kinds.items():
         _no_scores(name, its)
         want, pair = wanted.get(name, ()), pairs[name]
         if its <= USUAL and not pair and (not want or len(its & YES) > 1):
-            _mixed(rows, name, counted.groupby(words[name])[TIMES].sum(), counted[labels[name]])
+            _mixed(
+                rows,
+                name,
+                counted.groupby(words[name])[TIMES].sum(),
+                counted[labels[name]],
+            )
         allowed = {*its, *pair}
         if not (bare and pair):  # a class that another column of the same classes holds
             allowed |= set().union(*(of for of in kinds.values() if its & of))
@@ -545,8 +657,12 @@ def _wanted(
         either = rf"(?:{'|'.join(map(re.escape, columns))})\s*="
         positive = composed(positive)
         if not re.match(either, positive):
-            return {name: _several([positive], its) for name, its in kinds.items()}, True
-        each = [part.partition("=") for part in re.split(rf",\s*(?={either})", positive)]
+            return {
+                name: _several([positive], its) for name, its in kinds.items()
+            }, True
+        each = [
+            part.partition("=") for part in re.split(rf",\s*(?={either})", positive)
+        ]
         given = [(name.strip(), value) for name, _, value in each]
     else:
         given = []
@@ -561,7 +677,9 @@ def _wanted(
                 f"{', '.join(labels)}. Name one of them."
             )
         texts.setdefault(columns[name], []).append(value)
-    return {name: _several(values, kinds[name]) for name, values in texts.items()}, False
+    return {
+        name: _several(values, kinds[name]) for name, values in texts.items()
+    }, False
 
 
 def _several(values: Iterable[str], kinds: set[str]) -> tuple[str, ...]:
@@ -582,7 +700,9 @@ def _which(name: str, wanted: dict, chosen: dict, kinds: dict, pairs: dict) -> s
     """Ask which value of a column counts as 1, with an answer that is accepted."""
     unclear = [of for of in kinds if wanted or of not in chosen]
     shared = set.intersection(*(kinds[of] for of in unclear))
-    usual = {of: pairs[of][1] if pairs[of] else min(shared or kinds[of]) for of in unclear}
+    usual = {
+        of: pairs[of][1] if pairs[of] else min(shared or kinds[of]) for of in unclear
+    }
     values = usual | {of: ",".join(chosen[of]) for of in unclear if of in chosen}
     answer = ",".join(f"{of}={value}" for of, value in values.items())
     if len(values) == len(kinds) and len({*values.values()}) == 1:
@@ -625,7 +745,9 @@ def _spelled(name: str, values: pd.Series) -> tuple[dict[str, str], list[str]]:
         hidden = values[[text for text in texts[1:] if text not in others]].sum()
         joined += len(texts) > 1
         if others:
-            notes.append(f"In {name}, {', '.join(map(repr, others))} was counted as {first!r}.")
+            notes.append(
+                f"In {name}, {', '.join(map(repr, others))} was counted as {first!r}."
+            )
         if hidden:
             notes.append(
                 f"In {name}, {hidden:,} rows write {first!r} in another Unicode form, which looks "
@@ -637,7 +759,9 @@ def _spelled(name: str, values: pd.Series) -> tuple[dict[str, str], list[str]]:
             f"Spellings of {name} that were joined with others: {merged} of {len(values)}."
         )
     notes += [
-        f"In {name}, {key} and {key}.0 are two groups." for key in alike if f"{key}.0" in alike
+        f"In {name}, {key} and {key}.0 are two groups."
+        for key in alike
+        if f"{key}.0" in alike
     ]
     return spelled, notes
 

@@ -37,7 +37,9 @@ class _UserFolder:
         ]
 
 
-_last: _UserFolder | None = None  # the only folder of a user's from which modules can be imported
+_last: _UserFolder | None = (
+    None  # the only folder of a user's from which modules can be imported
+)
 
 
 def load_module(path: Path) -> tuple[ModuleType, dict[str, str]]:
@@ -63,9 +65,13 @@ def load_module(path: Path) -> tuple[ModuleType, dict[str, str]]:
     """
     path = path.resolve()
     if not path.is_file():
-        raise ValueError(f"model: there is no file {path}. Give the path of a Python file.")
+        raise ValueError(
+            f"model: there is no file {path}. Give the path of a Python file."
+        )
     name = f"{path.stem}_{store.file_digest(path)[:12]}"
-    sys.dont_write_bytecode = True  # an edit in the same second would be taken for the same file
+    sys.dont_write_bytecode = (
+        True  # an edit in the same second would be taken for the same file
+    )
     _forget_last()
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
@@ -89,7 +95,9 @@ def _described(error: BaseException, path: Path) -> str:
     message, place = str(error), path.name
     for frame in traceback.extract_tb(error.__traceback__):
         if _is_users(frame.filename, path.parent):
-            place = f"{os.path.relpath(frame.filename, path.parent)}, line {frame.lineno}"
+            place = (
+                f"{os.path.relpath(frame.filename, path.parent)}, line {frame.lineno}"
+            )
     if isinstance(error, SyntaxError) and _is_users(error.filename, path.parent):
         message = error.msg
         place = f"{os.path.relpath(error.filename, path.parent)}, line {error.lineno}"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from helpers import source
+from helpers import store
 from helpers.blocks import chance
 from helpers.blocks.counts import PLACES, UNKNOWN, Table, confusion, known, limit, ratio
 from helpers.blocks.curves import auc, between_rocs, by_score, representation
@@ -42,7 +42,9 @@ def calibration_error(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
     kinds, mass = kinds[known], mass[..., known]
     bins = np.minimum((kinds["y_score"].to_numpy() * BINS).astype(int), BINS - 1)
     wrong = (kinds["y_score"] - kinds["y_true"]).to_numpy()[:, None]
-    return ratio(np.abs(mass @ (wrong * (bins[:, None] == range(BINS)))).sum(-1), mass.sum(-1))
+    return ratio(
+        np.abs(mass @ (wrong * (bins[:, None] == range(BINS)))).sum(-1), mass.sum(-1)
+    )
 
 
 def auc_error(data: Table) -> np.ndarray:
@@ -51,7 +53,9 @@ def auc_error(data: Table) -> np.ndarray:
     return ratio((negative * positive).sum(-1), 2 * negative.sum(-1) * positive.sum(-1))
 
 
-TN, FN, FP, TP, PREDICTED_0, PREDICTED_1 = range(PLACES)  # the last two without a known y_true
+TN, FN, FP, TP, PREDICTED_0, PREDICTED_1 = range(
+    PLACES
+)  # the last two without a known y_true
 SHARES = {  # of each rate: the cells that are counted, and those they are a share of
     "pr": ((FP, TP, PREDICTED_1), (TN, FN, FP, TP, PREDICTED_0, PREDICTED_1)),
     "tpr": ((TP,), (TP, FN)),
@@ -74,13 +78,17 @@ def share(kinds: pd.DataFrame, mass: np.ndarray, name: str) -> np.ndarray:
 
 ALONE = {"pr": {"y_pred"}, "prevalence": {"y_true"}}
 MEASURES = {
-    of: Measure(of, ALONE.get(of, {"y_pred", "y_true"}), functools.partial(share, name=of))
+    of: Measure(
+        of, ALONE.get(of, {"y_pred", "y_true"}), functools.partial(share, name=of)
+    )
     for of in SHARES
 } | {
     "score": Measure("score", {"y_score"}, mean_score),
     "calibration": Measure("calibration", {"y_score", "y_true"}, calibration_error),
     "ar": Measure("ar", {"y_score"}, representation),
-    "ar_dcg": Measure("ar_dcg", {"y_score"}, functools.partial(representation, dcg=True)),
+    "ar_dcg": Measure(
+        "ar_dcg", {"y_score"}, functools.partial(representation, dcg=True)
+    ),
     "auc": Measure("auc", {"y_score", "y_true"}, auc, between_rocs),
 }
 
@@ -106,11 +114,16 @@ def lacking(data: Table) -> dict[str, str]:
         needed["calibration"] = ["scores between 0 and 1"]
     if {"y_pred", "y_true"} <= data.has:
         rows = confusion(data.kinds, data.pooled.sum(0))
-        for predicted, cells, unknown in ((0, [TN, FN], PREDICTED_0), (1, [FP, TP], PREDICTED_1)):
+        for predicted, cells, unknown in (
+            (0, [TN, FN], PREDICTED_0),
+            (1, [FP, TP], PREDICTED_1),
+        ):
             if rows[unknown] and not rows[cells].any():
                 for name, (_, of) in SHARES.items():
                     if name != "pr" and {*of} & {*cells}:
-                        needed[name] = [f"outcomes of rows that were predicted {predicted}"]
+                        needed[name] = [
+                            f"outcomes of rows that were predicted {predicted}"
+                        ]
     return {name: " and ".join(columns) for name, columns in needed.items() if columns}
 
 
@@ -124,7 +137,9 @@ def both_ways(i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def pairs(g: int) -> tuple[np.ndarray, np.ndarray]:
     """All ordered pairs of groups (Equation 7)."""
-    advice = "merge small groups, or compare with everyone ('vsany') or the rest ('compl')"
+    advice = (
+        "merge small groups, or compare with everyone ('vsany') or the rest ('compl')"
+    )
     limit(g * (g - 1), MOST_PAIRS, f"pairs of {g:,} groups", advice)
     return np.nonzero(~np.eye(g, dtype=bool))
 
@@ -140,9 +155,13 @@ def with_everyone(g: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 SETS = {
-    "vsany": lambda g: both_ways(np.arange(g), np.full(g, g)),  # with everyone, Equation 6
+    "vsany": lambda g: both_ways(
+        np.arange(g), np.full(g, g)
+    ),  # with everyone, Equation 6
     "pairs": pairs,
-    "compl": lambda g: both_ways(np.arange(g), g + 1 + np.arange(g)),  # with the rest, Equation 8
+    "compl": lambda g: both_ways(
+        np.arange(g), g + 1 + np.arange(g)
+    ),  # with the rest, Equation 8
 }
 
 
@@ -196,7 +215,9 @@ REDUCTIONS = {
     "max": lambda x, known, weight: np.fmax.reduce(x, -1),
     "min": lambda x, known, weight: np.fmin.reduce(x, -1),
     "mean": lambda x, known, weight: ratio(_sum(x, known), known.sum(-1)),
-    "wmean": lambda x, known, weight: _sum(x * weight, known),  # `chance.wmean`: as printed
+    "wmean": lambda x, known, weight: _sum(
+        x * weight, known
+    ),  # `chance.wmean`: as printed
     "wmean_normalised": lambda x, known, weight: ratio(
         _sum(x * weight, known), np.where(known, weight, 0).sum(-1)
     ),
@@ -210,7 +231,9 @@ def reduce(compared: np.ndarray, how: str | Callable, weight: np.ndarray):
     block, known = _block("reduction", REDUCTIONS, how), ~np.isnan(compared)
     if callable(how):
         parts = (compared, known, np.broadcast_to(weight, compared.shape))
-        rows = zip(*(part.reshape(-1, compared.shape[-1]) for part in parts), strict=True)
+        rows = zip(
+            *(part.reshape(-1, compared.shape[-1]) for part in parts), strict=True
+        )
         values = [float(how(x[k], w[k])) if k.any() else np.nan for x, k, w in rows]
         return np.reshape(values, compared.shape[:-1])
     with np.errstate(invalid="ignore"):
@@ -280,7 +303,9 @@ class Sample(NamedTuple):
         share = sizes / sizes[..., len(self.data.groups), None]
         return share[..., i], share[..., j]
 
-    def reduced(self, compared: np.ndarray, how, which, weight: np.ndarray) -> np.ndarray:
+    def reduced(
+        self, compared: np.ndarray, how, which, weight: np.ndarray
+    ) -> np.ndarray:
         """The comparisons (..., P) of a set `which` as one number (...), given their `weight`."""
         if how != "wmean" or self.grid.wmean is None:
             return reduce(compared, how, weight)
@@ -295,7 +320,8 @@ class Sample(NamedTuple):
             every = self.compared(block)
             which = block[1]
             values += [
-                self.reduced(every, how, which, heavy[which]) for how in self.grid.reductions
+                self.reduced(every, how, which, heavy[which])
+                for how in self.grid.reductions
             ]
         return np.stack(values, axis=-1)
 
@@ -319,18 +345,26 @@ def grid_of(
         raise ValueError(f"epsilon={epsilon} must be 0 or more")
     fixed, missing = data.counts.ndim == 3, lacking(data)
     if measures is None:
-        held = [of for of in MEASURES if of not in missing and (of in SHARES or not fixed)]
-        measures = [of for of in held if of != "prevalence"] or held  # no measure of a model
+        held = [
+            of for of in MEASURES if of not in missing and (of in SHARES or not fixed)
+        ]
+        measures = [
+            of for of in held if of != "prevalence"
+        ] or held  # no measure of a model
     measured = tuple(measure(of) for of in measures)
     for of in measured:
         if of.needs and of.name in missing:
             raise ValueError(f"{of.name} needs {missing[of.name]}, which was not given")
         if fixed and of.name not in SHARES:
             raise ValueError(f"strata can be held fixed for rates, not for {of.name}")
-    own = None if source.same(wmean, chance.wmean) else wmean
-    grid = Grid(measured, tuple(sets), tuple(comparisons), tuple(reductions), epsilon, own)
+    own = None if store.same_function(wmean, chance.wmean) else wmean
+    grid = Grid(
+        measured, tuple(sets), tuple(comparisons), tuple(reductions), epsilon, own
+    )
     if not grid.combinations():
-        raise ValueError("nothing to compute: only rates have strata, and only auc has a curve")
+        raise ValueError(
+            "nothing to compute: only rates have strata, and only auc has a curve"
+        )
     return grid
 
 

@@ -10,7 +10,11 @@ from fairbench.v2.core import Descriptor, TargetedNumber, Value
 from . import blocks, paper
 
 VIEWED = ("acc", "pr", "tpr", "tnr")
-REDUCED = {"min": "min", "maxdiff": "maxdiff", "maxrel": "minratio"}  # their names, and ours
+REDUCED = {
+    "min": "min",
+    "maxdiff": "maxdiff",
+    "maxrel": "minratio",
+}  # their names, and ours
 
 
 def to_fairbench(data) -> Value:
@@ -22,7 +26,9 @@ def to_fairbench(data) -> Value:
         for of in VIEWED:
             own = zip(data.groups.names, rates[of], strict=False)
             known = [one for one in own if not np.isnan(one[1])]
-            parts = [Value(rate, Descriptor(name, "group"), units=of) for name, rate in known]
+            parts = [
+                Value(rate, Descriptor(name, "group"), units=of) for name, rate in known
+            ]
             number = TargetedNumber(blocks.bias(data, of, *cell), cell[1] == "none", of)
             if not np.isnan(float(number)):
                 measures.append(Value(number, Descriptor(of, "measure"), parts))

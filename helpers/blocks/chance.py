@@ -22,7 +22,9 @@ def without_bias(rows, group_counts, *, draws=400, seed=0) -> pd.DataFrame:
     rng, quantiles = np.random.default_rng(seed), []
     for count, n in itertools.product(group_counts, rows):
         drawn = rng.multinomial(n, np.repeat([0.1, 0.9], count) / count, size=draws)
-        with np.errstate(invalid="ignore", divide="ignore"):  # 0/0: an empty group is left out
+        with np.errstate(
+            invalid="ignore", divide="ignore"
+        ):  # 0/0: an empty group is left out
             rates = drawn[:, :count] / (drawn[:, :count] + drawn[:, count:])
             values = 1 - np.nanmin(rates, 1) / np.nanmax(rates, 1)
         quantiles.append([n, count, *np.nanquantile(values, [0.5, 0.05, 0.95])])

@@ -25,20 +25,26 @@ def array(values: Any, name: str) -> np.ndarray:
     """One column (n,), from a list, array, tensor or Series."""
     column = np.asarray(values)
     if column.ndim != 1 or len(column) == 0:
-        raise ValueError(f"{name} has shape {column.shape}; expected (n,), one value a row")
+        raise ValueError(
+            f"{name} has shape {column.shape}; expected (n,), one value a row"
+        )
     return column
 
 
 def known(kind: str, names: Iterable[str], name: str) -> None:
     """Refuse a name that is none of these."""
     if name not in (names := list(names)):
-        raise ValueError(f"{kind} {name!r} is not known; there are {', '.join(names[:20])}")
+        raise ValueError(
+            f"{kind} {name!r} is not known; there are {', '.join(names[:20])}"
+        )
 
 
 def limit(number: int, most: int, what: str, advice: str) -> None:
     """Refuse more than can be held, or compared in a reasonable time."""
     if number > most:
-        raise ValueError(f"{number:,} {what} are too many (more than {most:,}): {advice}")
+        raise ValueError(
+            f"{number:,} {what} are too many (more than {most:,}): {advice}"
+        )
 
 
 BINARY = (
@@ -49,7 +55,11 @@ BINARY = (
 NUMBERS = {  # which are allowed in a column, what others are, and what to do
     "y_pred": BINARY,
     "y_true": BINARY,
-    "y_score": (np.isfinite, "no finite numbers", "drop these rows, or give them a number"),
+    "y_score": (
+        np.isfinite,
+        "no finite numbers",
+        "drop these rows, or give them a number",
+    ),
     "sample_weight": (
         lambda x: np.isfinite(x) & (x >= 0),
         "negative or no finite numbers",
@@ -73,7 +83,9 @@ def _refuse(name: str, values: Any, bad: np.ndarray, what: str, advice: str) -> 
     if bad.any():
         at = int(bad.argmax())
         where = f"the first is {np.asarray(values, object)[at]} in row {at}"
-        raise ValueError(f"{name}: {bad.sum()} of {len(bad)} values are {what}, {where}; {advice}")
+        raise ValueError(
+            f"{name}: {bad.sum()} of {len(bad)} values are {what}, {where}; {advice}"
+        )
 
 
 def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
@@ -81,13 +93,19 @@ def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
     if not isinstance(values, pd.Series | pd.Categorical | pd.Index):
         values = array(values, name)
     places, names = pd.factorize(values, sort=True)
-    _refuse(name, values, places < 0, "missing", "name them ('unknown'), or drop these rows")
+    _refuse(
+        name, values, places < 0, "missing", "name them ('unknown'), or drop these rows"
+    )
     if any(fractions := [isinstance(v, float) and not v.is_integer() for v in names]):
         advice = "leave the column out, or cut it into ranges (pandas.cut)"
-        _refuse(name, values, np.array(fractions)[places], "fractions, and no names", advice)
+        _refuse(
+            name, values, np.array(fractions)[places], "fractions, and no names", advice
+        )
     if len(names) == 1:
         one = f"one value, {str(names[0])!r}, in all rows"
-        raise ValueError(f"{name} has {one}: there is nothing to compare; leave the column out")
+        raise ValueError(
+            f"{name} has {one}: there is nothing to compare; leave the column out"
+        )
     return places.astype(np.int64, copy=False), [str(value) for value in names]
 
 
@@ -96,7 +114,9 @@ def same_length(columns: Mapping[str, np.ndarray]) -> None:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         each = ", ".join(f"{name} has {length:,}" for name, length in lengths.items())
-        raise ValueError(f"columns differ in length: {each}; every row needs all of them")
+        raise ValueError(
+            f"columns differ in length: {each}; every row needs all of them"
+        )
 
 
 # --- groups, and what is counted for them ---
@@ -124,9 +144,13 @@ class Table:
     """What is measured, and for whom."""
 
     groups: Groups
-    kinds: pd.DataFrame  # J kinds of rows, by ascending score: `cell` (of `CELLS`), given columns
+    kinds: (
+        pd.DataFrame
+    )  # J kinds of rows, by ascending score: `cell` (of `CELLS`), given columns
     counts: np.ndarray  # rows of each atom and kind (K, J), or (Z, K, J) by stratum
-    rows: pd.DataFrame | None = None  # of clusters: place in the flat counts, cluster, times
+    rows: pd.DataFrame | None = (
+        None  # of clusters: place in the flat counts, cluster, times
+    )
 
     @property
     def has(self) -> set[str]:
@@ -148,11 +172,15 @@ class Table:
         """How much each unit has of each kind, by weight: (..., U, J), also of drawn `counts`."""
         counts = self.counts if counts is None else counts
         lead, (k, kinds) = counts.shape[:-2], counts.shape[-2:]
-        flat = np.moveaxis(counts.reshape(-1, k, kinds), 1, 0).reshape(k, -1).astype(float)
+        flat = (
+            np.moveaxis(counts.reshape(-1, k, kinds), 1, 0).reshape(k, -1).astype(float)
+        )
         inside = self.groups.member @ flat
         total = flat.sum(0, keepdims=True)
         units = np.concatenate([inside, total, total - inside])
-        units = np.moveaxis(units.reshape(len(units), -1, kinds), 0, 1).reshape(*lead, -1, kinds)
+        units = np.moveaxis(units.reshape(len(units), -1, kinds), 0, 1).reshape(
+            *lead, -1, kinds
+        )
         weighted = "sample_weight" in self.kinds
         return units * self.kinds["sample_weight"].to_numpy() if weighted else units
 
@@ -196,8 +224,14 @@ def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -
     for name in present:
         known("column", READERS, name)
     if not {"y_pred", "y_score", "y_true"} & set(present):
-        raise ValueError("nothing to measure: give y_pred (decisions), y_score (scores) or y_true")
-    present = {name: read(present[name], name) for name, read in READERS.items() if name in present}
+        raise ValueError(
+            "nothing to measure: give y_pred (decisions), y_score (scores) or y_true"
+        )
+    present = {
+        name: read(present[name], name)
+        for name, read in READERS.items()
+        if name in present
+    }
     if sensitive_features is None:
         sensitive_features = {"row": np.arange(len(next(iter(present.values()))))}
     by = groups(sensitive_features, intersect)
@@ -207,7 +241,11 @@ def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -
         present["y_true"] = np.where(outcome_known, present["y_true"], UNKNOWN)
     kind, kinds = _kinds(present)
     atoms, strata = by.member.shape[1], present.get("strata", np.zeros(1, int))
-    shape = (strata.max() + 1, atoms, len(kinds)) if "strata" in present else (atoms, len(kinds))
+    shape = (
+        (strata.max() + 1, atoms, len(kinds))
+        if "strata" in present
+        else (atoms, len(kinds))
+    )
     advice = "round the scores, or merge small groups or strata"
     limit(np.prod(shape), MOST_COUNTS, "counts of groups and scores", advice)
     place = (strata * atoms + by.atoms) * len(kinds) + kind
@@ -215,7 +253,11 @@ def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -
     counts = np.bincount(place, times, np.prod(shape)).astype(np.int64).reshape(shape)
     if "clusters" not in present:
         return Table(by, kinds, counts)
-    rows = {"place": place, "cluster": present["clusters"], "times": present.get("times", 1)}
+    rows = {
+        "place": place,
+        "cluster": present["clusters"],
+        "times": present.get("times", 1),
+    }
     return Table(by, kinds, counts, pd.DataFrame(rows))
 
 
@@ -236,7 +278,9 @@ def _kinds(columns_of: dict[str, np.ndarray]) -> tuple[np.ndarray, pd.DataFrame]
     )
     if {"y_score", "sample_weight"} & set(columns_present):
         kind = columns_present.groupby([*columns_present]).ngroup().to_numpy()
-        kinds = columns_present.drop_duplicates().sort_values([*columns_present], ignore_index=True)
+        kinds = columns_present.drop_duplicates().sort_values(
+            [*columns_present], ignore_index=True
+        )
     else:  # all four, which takes no sorting
         kind = _cell(columns_of)
         kinds = pd.DataFrame({"y_pred": [0, 0, 1, 1], "y_true": [0, 1, 0, 1]})
@@ -275,7 +319,11 @@ def groups(by: Any, intersect: str = "each") -> Groups:
     count, titles, labels = len(parts), [*by], [names for _, names in parts.values()]
     sizes = {"each": [1], "joint": [count], "all": range(1, count + 1)}
     known("intersect", sizes, intersect)
-    subsets = [s for size in sizes[intersect] for s in itertools.combinations(range(count), size)]
+    subsets = [
+        s
+        for size in sizes[intersect]
+        for s in itertools.combinations(range(count), size)
+    ]
     rows = {name: codes_of for name, (codes_of, _) in parts.items()}
     same_length(rows)
     rows = pd.DataFrame(rows)
@@ -285,13 +333,19 @@ def groups(by: Any, intersect: str = "each") -> Groups:
     for subset in subsets:
         seen, place = np.unique(values[:, subset], axis=0, return_inverse=True)
         advice = "is one an identifier? Merge rare values, or cut numbers into ranges (pandas.cut)"
-        limit(len(every) + len(seen), MOST_GROUPS, f"groups of {', '.join(parts)}", advice)
+        limit(
+            len(every) + len(seen), MOST_GROUPS, f"groups of {', '.join(parts)}", advice
+        )
         places.append(len(every) + place.reshape(-1))
         every += [list(zip(subset, combination, strict=True)) for combination in seen]
     names = [AND.join(labels[c][v] for c, v in group) for group in every]
     if len(set(names)) < len(names):  # two columns share a value
-        names = [AND.join(f"{titles[c]}={labels[c][v]}" for c, v in group) for group in every]
+        names = [
+            AND.join(f"{titles[c]}={labels[c][v]}" for c, v in group) for group in every
+        ]
     k = np.tile(np.arange(len(values)), len(subsets))
     shape = (len(names), len(values))
-    member = scipy.sparse.csr_array((np.ones(len(k)), (np.concatenate(places), k)), shape=shape)
+    member = scipy.sparse.csr_array(
+        (np.ones(len(k)), (np.concatenate(places), k)), shape=shape
+    )
     return Groups(tuple(names), atoms, member)

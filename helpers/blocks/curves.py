@@ -17,7 +17,9 @@ def by_score(kinds: pd.DataFrame, mass: np.ndarray) -> tuple[np.ndarray, np.ndar
     """What each unit has of every distinct score, highest first, by label 0 and 1: (..., S)."""
     starts = np.flatnonzero(~kinds["y_score"].duplicated())
     labels = (kinds["y_true"].to_numpy() == label for label in (0, 1))
-    return tuple(np.add.reduceat(mass * of, starts, axis=-1)[..., ::-1] for of in labels)
+    return tuple(
+        np.add.reduceat(mass * of, starts, axis=-1)[..., ::-1] for of in labels
+    )
 
 
 def auc(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
@@ -27,13 +29,17 @@ def auc(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
     return ratio(won, negative.sum(-1) * positive.sum(-1))
 
 # %% ../../notebooks/09b_deeper_blocks.ipynb #09b-curves-2
-Roc = namedtuple("Roc", "fpr tpr")  # of its vertices (Equation 1); NaN where a label is missing
+Roc = namedtuple(
+    "Roc", "fpr tpr"
+)  # of its vertices (Equation 1); NaN where a label is missing
 
 
 def rocs(data: Table) -> dict[str, Roc]:
     """Roc curves of all units by their names, with one vertex a distinct score."""
     curves = zip(data.units, vertices(data.kinds, data.mass()), strict=True)
-    return dict([*curves][::-1])  # a group may be called as another's complement: the group counts
+    return dict(
+        [*curves][::-1]
+    )  # a group may be called as another's complement: the group counts
 
 
 def vertices(kinds: pd.DataFrame, mass: np.ndarray) -> list[Roc]:
@@ -42,8 +48,12 @@ def vertices(kinds: pd.DataFrame, mass: np.ndarray) -> list[Roc]:
     for parts in zip(*by_score(kinds, mass), strict=True):
         kept = np.sum(parts, axis=0) > 0
         up = [np.concatenate([[0.0], part[kept].cumsum()]) for part in parts]
-        known = all(part[-1] > 0 for part in up)  # two NaN, so that their area is NaN and not 0
-        curves.append(Roc(*(part / part[-1] if known else np.full(2, np.nan) for part in up)))
+        known = all(
+            part[-1] > 0 for part in up
+        )  # two NaN, so that their area is NaN and not 0
+        curves.append(
+            Roc(*(part / part[-1] if known else np.full(2, np.nan) for part in up))
+        )
     return curves
 
 # %% ../../notebooks/09b_deeper_blocks.ipynb #09b-curves-3
@@ -55,9 +65,14 @@ def area_between(first: Roc, second: Roc) -> float:
     width = np.diff(x)
     places = (x[:-1] + part * width for part in (0.25, 0.75))
     near, far = (np.interp(at, *first) - np.interp(at, *second) for at in places)
-    left, right = 1.5 * near - 0.5 * far, 1.5 * far - 0.5 * near  # both are straight in between
+    left, right = (
+        1.5 * near - 0.5 * far,
+        1.5 * far - 0.5 * near,
+    )  # both are straight in between
     height = np.abs(left) + np.abs(right)
-    squares = np.divide(left**2 + right**2, height, out=height.copy(), where=left * right < 0)
+    squares = np.divide(
+        left**2 + right**2, height, out=height.copy(), where=left * right < 0
+    )
     return float((width * squares).sum() / 2)
 
 
@@ -71,7 +86,9 @@ def between_rocs(kinds: pd.DataFrame, mass: np.ndarray, i, j) -> np.ndarray:
     return np.reshape(areas, (*mass.shape[:-2], len(i)))
 
 
-def representation(kinds: pd.DataFrame, mass: np.ndarray, dcg: bool = False) -> np.ndarray:
+def representation(
+    kinds: pd.DataFrame, mass: np.ndarray, dcg: bool = False
+) -> np.ndarray:
     """The average representation ar (section 4.2): the share that a unit has of the k highest
     scores, over all k; with `dcg` these weigh 1 / log(1 + k). Tied scores enter together."""
     starts = np.flatnonzero(~kinds["y_score"].duplicated())
@@ -79,5 +96,9 @@ def representation(kinds: pd.DataFrame, mass: np.ndarray, dcg: bool = False) -> 
     everyone = held[..., [held.shape[-2] // 2], :]
     k = np.round(everyone).astype(int)
     ranks = np.arange(1, k.max() + 1)
-    heavy = np.append(0, np.cumsum(1 / np.log(1 + ranks) if dcg else np.ones(len(ranks))))[k]
-    return (ratio(held, everyone) * np.diff(heavy, axis=-1, prepend=0)).sum(-1) / heavy[..., -1]
+    heavy = np.append(
+        0, np.cumsum(1 / np.log(1 + ranks) if dcg else np.ones(len(ranks)))
+    )[k]
+    return (ratio(held, everyone) * np.diff(heavy, axis=-1, prepend=0)).sum(-1) / heavy[
+        ..., -1
+    ]

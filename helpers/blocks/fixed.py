@@ -12,7 +12,8 @@ def shares(table, by, fixed="scene") -> pd.DataFrame:
     """Share right of each group of a column: as it is, and with everyone's mix of `fixed`."""
     hits = table["frames"] * table["right"]
     total = [
-        one.groupby([table[by], table[fixed]]).sum().unstack() for one in (hits, table["frames"])
+        one.groupby([table[by], table[fixed]]).sum().unstack()
+        for one in (hits, table["frames"])
     ]
     mix = total[1].sum() / total[1].sum().sum()
     plain = total[0].sum(axis=1) / total[1].sum(axis=1)

@@ -30,14 +30,18 @@ def reach(estimate: np.ndarray, spread: np.ndarray) -> np.ndarray:
     return scipy.stats.norm.ppf(1 - 0.05 / (2 * len(estimate))) * spread
 
 
-def extreme(estimate, draws, unsigned: bool = False, least: bool = False) -> tuple[float, float]:
+def extreme(
+    estimate, draws, unsigned: bool = False, least: bool = False
+) -> tuple[float, float]:
     """Ends of an interval for the largest (or `least`) of quantities (P,), from draws (D, P)."""
     known = ~np.isnan(estimate)
     if not known.any():
         return np.nan, np.nan
     estimate, draws = estimate[known], draws[:, known]
     farthest = -np.inf
-    if unsigned and least:  # a size of 0 has no draw below it, and its high end would be 0
+    if (
+        unsigned and least
+    ):  # a size of 0 has no draw below it, and its high end would be 0
         finite = np.isfinite(estimate)
         sizes = np.nan_to_num(np.abs(2 * estimate[finite] - draws[:, finite]))
         farthest = np.quantile(sizes, 1 - SIDE, axis=0).min(initial=np.inf)
@@ -48,7 +52,9 @@ def extreme(estimate, draws, unsigned: bool = False, least: bool = False) -> tup
         low, high = extreme(-estimate, -draws)
         return -high, max(-low, farthest)
     error, spread = errors(estimate, draws)
-    near = estimate + reach(estimate, spread) >= np.max(estimate - reach(estimate, spread))
+    near = estimate + reach(estimate, spread) >= np.max(
+        estimate - reach(estimate, spread)
+    )
     estimate, error, spread = estimate[near], error[:, near], spread[near]
     steps = np.divide(error, spread, out=np.zeros_like(error), where=spread > 0)
     low = np.max(estimate - np.quantile(steps.max(1), 1 - SIDE) * spread)
@@ -64,19 +70,30 @@ def deviations(data: Table, of: str, value: np.ndarray) -> tuple:
     hit, counted = (np.isin(data.kinds["cell"], cells) for cells in blocks.SHARES[of])
     size = counted * np.asarray(data.kinds.get("sample_weight", 1.0))
     place = cluster = np.arange(held.size)
-    times = np.sqrt(held.ravel())  # each row is a cluster, so that equal ones add as squares
+    times = np.sqrt(
+        held.ravel()
+    )  # each row is a cluster, so that equal ones add as squares
     if data.rows is not None:
         place, cluster, times = data.rows[["place", "cluster", "times"]].to_numpy().T
     atom, kind = np.divmod(place % held.size, held.shape[1])
     shape = len(held), cluster.max() + 1
     parts = (times * (size * of_kind)[kind] for of_kind in (hit, counted))
-    hits, every = (inside @ coo_array((x, (atom, cluster)), shape).tocsr() for x in parts)
-    edge = np.isin(value, (0, 1))  # a rate of 0 or 1 is moved by whatever could have been a hit
-    off = hits * np.where(edge, 0, 1)[:, None] - every * np.where(edge, -1, value)[:, None]
+    hits, every = (
+        inside @ coo_array((x, (atom, cluster)), shape).tocsr() for x in parts
+    )
+    edge = np.isin(
+        value, (0, 1)
+    )  # a rate of 0 or 1 is moved by whatever could have been a hit
+    off = (
+        hits * np.where(edge, 0, 1)[:, None]
+        - every * np.where(edge, -1, value)[:, None]
+    )
     return (inside @ held[:, counted].sum(1)).astype(int), inside @ (held @ size), off
 
 # %% ../../notebooks/09b_deeper_blocks.ipynb #09b-independent
-def independent(data: Table, of: str, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def independent(
+    data: Table, of: str, value: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The rows of each group's rate, and as many independent ones as have its error: (G,) each."""
     # by linearisation, and for rates of 0 and 1 by Kish's design effect
     rows, weight, off = deviations(data, of, value)
@@ -91,7 +108,9 @@ def extreme_ratio(estimate, draws, unsigned: bool, least: bool) -> tuple[float, 
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         logs, drawn = -np.log1p(-estimate), -np.log1p(-draws)
         most = np.clip(extreme(logs, drawn), 0, None)
-        if (endless := np.isposinf(logs)).any():  # ratios to a rate of 0 have a low end only
+        if (
+            endless := np.isposinf(logs)
+        ).any():  # ratios to a rate of 0 have a low end only
             at = SIDE / endless.sum()
             lows = np.nan_to_num(drawn[:, endless], nan=0.0, posinf=np.inf)
             most[0] = max(np.quantile(lows, at, axis=0, method="lower").max(), 0)
@@ -100,13 +119,18 @@ def extreme_ratio(estimate, draws, unsigned: bool, least: bool) -> tuple[float, 
         return tuple(-np.expm1(-most))
 
 
-def total(estimate, error, spread, weight: np.ndarray, unsigned: bool) -> tuple[float, float]:
+def total(
+    estimate, error, spread, weight: np.ndarray, unsigned: bool
+) -> tuple[float, float]:
     """Ends of an interval for sum(weight * x), or with `unsigned` for sum(weight * |x|)."""
     if not unsigned:
         return tuple(estimate @ weight - np.quantile(error @ weight, [1 - SIDE, SIDE]))
     doubtful = np.abs(estimate) < reach(estimate, spread)
     signed = np.sign(estimate) * weight
-    over = error @ np.where(doubtful, 0, signed) + np.abs(error[:, doubtful]) @ weight[doubtful]
+    over = (
+        error @ np.where(doubtful, 0, signed)
+        + np.abs(error[:, doubtful]) @ weight[doubtful]
+    )
     none = estimate == 0  # whichever sign the true one has, its size is above 0
     under = error @ signed - np.abs(error[:, none]) @ weight[none]
     least = np.quantile(over, 1 - SIDE), np.quantile(under, SIDE)

@@ -26,7 +26,11 @@ TABLE_1 = {  # its rows but ib: the four blocks of each; F_bias and wcb take any
 }
 FIGURE_1 = {  # columns of FairBench's report, and the blocks that they are
     "min": (blocks.alone, "none", "min"),
-    "wmean": (blocks.with_everyone, "none", "wmean_normalised"),  # everyone (*Any*) is one more
+    "wmean": (
+        blocks.with_everyone,
+        "none",
+        "wmean_normalised",
+    ),  # everyone (*Any*) is one more
     "gini": (blocks.with_everyone, "none", "gini"),
     "minratio": ("pairs", "srel", "max"),  # is 1 less the cell
     "maxdiff": ("pairs", "abs", "max"),
@@ -59,9 +63,13 @@ def by_name(
     return blocks.bias(data, of, which, comparison, reduction, wmean=wmean)
 
 
-def table_1(data: Table, group: str | None = None, wmean: Callable = chance.wmean) -> pd.DataFrame:
+def table_1(
+    data: Table, group: str | None = None, wmean: Callable = chance.wmean
+) -> pd.DataFrame:
     """The rows of Table 1 with the blocks they are made of; `group` as in `by_name`."""
-    rows = [[name, by_name(data, name, group, wmean), *of] for name, of in TABLE_1.items()]
+    rows = [
+        [name, by_name(data, name, group, wmean), *of] for name, of in TABLE_1.items()
+    ]
     columns = ["measure", "value", "base", "set", "comparison", "reduction"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -82,11 +90,18 @@ def with_chance(observed: Report) -> pd.DataFrame:
     for of, column in itertools.product(observed.sample.grid.measures, FIGURE_1):
         cell, gap = FIGURE_1[column], column.startswith(("max", "minr"))
         value = blocks.bias(observed.sample.data, of, *cell)
-        known = observed.cell(of.name, blocks.name_of(cell[0]), *cell[1:]) if gap else {}
-        best = ("1" if "ratio" in column else "0") + " is best" if gap else "value itself"
+        known = (
+            observed.cell(of.name, blocks.name_of(cell[0]), *cell[1:]) if gap else {}
+        )
+        best = (
+            ("1" if "ratio" in column else "0") + " is best" if gap else "value itself"
+        )
         row = {"measure": of.name, "column": column, "best": best, "gap": gap}
         row |= {"value": 1 - value if "ratio" in column else value}
-        row |= {"size": value if gap else np.nan, "corrected": known.get("p_minp", np.nan)}
+        row |= {
+            "size": value if gap else np.nan,
+            "corrected": known.get("p_minp", np.nan),
+        }
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -102,9 +117,15 @@ def tables() -> dict[str, pd.DataFrame]:
     held = held.melt(["example", "group"], list(counts.CELLS), "cell", "rows")
     cell = held.pop("cell").map(counts.CELLS.index)
     held = held.assign(y_pred=cell // 2, y_true=cell % 2)
-    rows = [of.loc[of.index.repeat(of["rows"])].drop(columns="rows") for of in (held, scores)]
+    rows = [
+        of.loc[of.index.repeat(of["rows"])].drop(columns="rows")
+        for of in (held, scores)
+    ]
     every = [pair for of in rows for pair in of.groupby("example", sort=False)]
-    return {name: part.drop(columns="example").reset_index(drop=True) for name, part in every}
+    return {
+        name: part.drop(columns="example").reset_index(drop=True)
+        for name, part in every
+    }
 
 
 def _read(name: str) -> pd.DataFrame:

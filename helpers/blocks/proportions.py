@@ -14,8 +14,12 @@ from helpers.blocks.blocks import Sample
 from helpers.blocks.counts import Table, ratio
 from helpers.stats.differences import newcombe, wilson_end
 
-MOST_UNITS = 20_000_000  # units x counts, up to which units have an interval of their own
-LIKE_THE_OTHERS = 2  # rows with the group's overall rate that are added to each of its strata
+MOST_UNITS = (
+    20_000_000  # units x counts, up to which units have an interval of their own
+)
+LIKE_THE_OTHERS = (
+    2  # rows with the group's overall rate that are added to each of its strata
+)
 
 
 def with_units(data: Table) -> Table:
@@ -54,7 +58,9 @@ def differences(
         first, second = _standardised(data, units, of, i, j)
         correlation = 0.0
     else:
-        value = blocks.share(units.kinds, units.mass(units.pooled)[: len(units.groups)], of)
+        value = blocks.share(
+            units.kinds, units.mass(units.pooled)[: len(units.groups)], of
+        )
         _, _, off = intervals.deviations(units, of, value)
         _, trials = intervals.independent(units, of, value)
         ends = (value, *_wilson(value, trials))
@@ -72,7 +78,9 @@ def _wilson(value: np.ndarray, trials: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return np.where(missing, np.nan, low), np.where(missing, np.nan, high)
 
 
-def _correlation(off: scipy.sparse.csr_array, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+def _correlation(
+    off: scipy.sparse.csr_array, i: np.ndarray, j: np.ndarray
+) -> np.ndarray:
     """Correlate two sides' rates, from what each cluster adds to the error of either."""
     together = np.asarray(off[i].multiply(off[j]).sum(1)).ravel()
     size = np.sqrt(np.asarray(off.multiply(off).sum(1)).ravel())
@@ -94,7 +102,9 @@ def _rows_by_stratum(data: Table, units: Table, of: str) -> np.ndarray:
     return trials * np.nan_to_num(ratio(clustered, single)).clip(0, 1)
 
 
-def _standardised(data: Table, units: Table, of: str, i: np.ndarray, j: np.ndarray) -> tuple:
+def _standardised(
+    data: Table, units: Table, of: str, i: np.ndarray, j: np.ndarray
+) -> tuple:
     """Return both sides' rates with everyone's mix of strata, and Wilson's ends of each."""
     size = len(units.groups)
     mass = units.mass()[..., :size, :]
@@ -129,7 +139,9 @@ def _trials(rate, rows, together, mix) -> np.ndarray:
 # --- resampled rates with the widths of Wilson's intervals ---
 
 
-def wilson_shaped(data: Table, seen: Sample, drawn: Sample, seed: int, *, logarithms: bool):
+def wilson_shaped(
+    data: Table, seen: Sample, drawn: Sample, seed: int, *, logarithms: bool
+):
     """Replace each unit's draws by quantiles of its Wilson interval.
 
     The rank of a draw gives its normal quantile z. Tied draws are ranked at random.
@@ -162,7 +174,9 @@ def wilson_shaped(data: Table, seen: Sample, drawn: Sample, seed: int, *, logari
             continue
         name = measure.name
         estimate, draws = seen.f[name], drawn.f[name]
-        ties = rng.random(many)[:, same_rows.reshape(-1)]  # units of the same rows move as one
+        ties = rng.random(many)[
+            :, same_rows.reshape(-1)
+        ]  # units of the same rows move as one
         if data.counts.ndim == 3:
             f[name] = _at_the_edge(data, units, name, estimate, draws, ties, logarithms)
         else:
@@ -174,7 +188,9 @@ def wilson_shaped(data: Table, seen: Sample, drawn: Sample, seed: int, *, logari
 def _shaped(estimate, trials, draws, ties, logarithms: bool) -> np.ndarray:
     """Return draws (D, U) of rates (U,) with the widths of Wilson's intervals."""
     missing = np.isnan(draws)
-    order = np.lexsort((ties, draws), axis=0)  # NaN is last, so the other draws have ranks from 0
+    order = np.lexsort(
+        (ties, draws), axis=0
+    )  # NaN is last, so the other draws have ranks from 0
     rank = np.argsort(order, axis=0)
     level = ratio(rank + 0.5, (~missing).sum(0))
     z = scipy.stats.norm.ppf(np.where(missing, np.nan, level))
@@ -187,7 +203,9 @@ def _shaped(estimate, trials, draws, ties, logarithms: bool) -> np.ndarray:
     return np.where(np.isnan(shaped) | np.isnan(draws), draws, shaped)
 
 
-def _at_the_edge(data, units, name: str, estimate, draws, ties, logarithms: bool) -> np.ndarray:
+def _at_the_edge(
+    data, units, name: str, estimate, draws, ties, logarithms: bool
+) -> np.ndarray:
     """Return draws (D, Z, U) with a spread for units that are 0, or 1, in every stratum."""
     known = ~np.isnan(estimate)
     rows = _rows_by_stratum(data, units, name)
@@ -198,8 +216,12 @@ def _at_the_edge(data, units, name: str, estimate, draws, ties, logarithms: bool
         at = known.any(0) & (np.where(known, estimate, edge) == edge).all(0)
         if at.any():
             whole = np.full(at.sum(), edge)
-            trials = _trials(np.nan_to_num(estimate[:, at]), rows[:, at], whole, mix[:, at])
+            trials = _trials(
+                np.nan_to_num(estimate[:, at]), rows[:, at], whole, mix[:, at]
+            )
             alike = np.full((len(draws), at.sum()), edge)
             one = _shaped(whole, trials, alike, ties[:, at], logarithms)
-            shaped[..., at] = np.where(np.isnan(draws[..., at]), np.nan, one[:, None, :])
+            shaped[..., at] = np.where(
+                np.isnan(draws[..., at]), np.nan, one[:, None, :]
+            )
     return shaped

@@ -36,13 +36,17 @@ class Report(NamedTuple):
         data = self.sample.data
         rates = data.frame(complements=True).rename(columns={"group": "unit"})
         mass = data.mass(data.pooled)
-        return rates.assign(**{m.name: m.of(data.kinds, mass) for m in self.sample.grid.measures})
+        return rates.assign(
+            **{m.name: m.of(data.kinds, mass) for m in self.sample.grid.measures}
+        )
 
     def table(self, column: str = "value") -> pd.DataFrame:
         """Measures x (set, comparison, reduction), as in the paper's Figure 1."""
         return self.cells.set_index(KEYS)[column].unstack("measure", sort=False).T
 
-    def cell(self, measure: str, set: str, comparison: str, reduction: str) -> pd.Series:
+    def cell(
+        self, measure: str, set: str, comparison: str, reduction: str
+    ) -> pd.Series:
         """One cell, with all that is known about it; an unknown one is refused by its block."""
         rows = self.cells
         for key, name in zip(KEYS, (measure, set, comparison, reduction), strict=True):
@@ -53,13 +57,18 @@ class Report(NamedTuple):
     def p_values(self, minp: Callable = chance.minp) -> pd.DataFrame:
         """Return the columns p and p_minp of all cells, the second by a function of lesson 09."""
         tested = resampling.tested(self.sample.grid)
-        return resampling.p_values(self.cells["value"].to_numpy(), self.null, tested, minp)
+        return resampling.p_values(
+            self.cells["value"].to_numpy(), self.null, tested, minp
+        )
 
     def pairs(self, measure: str, set: str, comparison: str) -> pd.DataFrame:
         """All comparisons behind a cell, the largest first: both sides, and `compared`."""
         names, every = [measure, set, comparison], self.sample.grid.combinations()
         [block] = [block for block in every if [*map(blocks.name_of, block)] == names]
-        columns = {**_sides(self.sample, block), "compared": self.sample.compared(block)}
+        columns = {
+            **_sides(self.sample, block),
+            "compared": self.sample.compared(block),
+        }
         order = {"ascending": False, "ignore_index": True, "kind": "stable"}
         return pd.DataFrame(columns).sort_values("compared", **order)
 
@@ -98,7 +107,9 @@ def make(
     return Report(pd.concat(parts, axis=1), sample, null)
 
 
-def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
+def rates(
+    data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0
+) -> pd.DataFrame:
     """A base measure of every group, with its interval; n rows count, such as positives for tpr.
 
     Rates (`blocks.SHARES`) have Wilson's interval, others a bootstrap's. With weights or clusters
@@ -115,22 +126,39 @@ def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> 
         if "y_true" in grid.measures[0].needs:
             counted = (data.kinds["y_true"] != UNKNOWN).to_numpy()
         n = (data.groups.member @ data.pooled[:, counted].sum(1)).astype(int)
-        drawn = pd.DataFrame(resampling.resampled(data, grid, draws, seed).f[of][:, :groups])
+        drawn = pd.DataFrame(
+            resampling.resampled(data, grid, draws, seed).f[of][:, :groups]
+        )
         low, high = drawn.quantile([intervals.SIDE, 1 - intervals.SIDE]).to_numpy()
-    columns = {"group": data.groups.names, "n": n, "value": value, "low": low, "high": high}
+    columns = {
+        "group": data.groups.names,
+        "n": n,
+        "value": value,
+        "low": low,
+        "high": high,
+    }
     if data.counts.ndim == 3:
         columns["adjusted"] = blocks.drawn(data, grid).sides(of, blocks.alone)[0]
     return pd.DataFrame(columns)
 
 
-def explain(report: Report, measure: str, set: str, comparison: str, reduction: str, top: int = 5):
+def explain(
+    report: Report,
+    measure: str,
+    set: str,
+    comparison: str,
+    reduction: str,
+    top: int = 5,
+):
     """What a cell was made from: ``cell``, its value and evidence; the `top` ``pairs`` (once where
     both directions give the same); ``counts`` of the two sides that decide."""
     cell = report.cell(measure, set, comparison, reduction)
     pairs = report.pairs(measure, set, comparison).dropna(subset=["compared"])
     pairs = pairs[::-1] if reduction == "min" else pairs
     both = [frozenset(p) for p in zip(pairs["group_i"], pairs["group_j"], strict=True)]
-    again = pd.DataFrame({"both": both, "compared": pairs["compared"].round(12)}).duplicated()
+    again = pd.DataFrame(
+        {"both": both, "compared": pairs["compared"].round(12)}
+    ).duplicated()
     counts = report.units[report.units["unit"].isin([cell["group_i"], cell["group_j"]])]
     return {
         "cell": cell.drop([*KEYS, *SIDES]).astype(float).to_frame("worth"),
@@ -155,9 +183,13 @@ def _cells(sample: Sample) -> pd.DataFrame:
         compared, sides = sample.compared(block), _sides(sample, block)
         known = int((~np.isnan(compared)).sum())
         for reduction in sample.grid.reductions:
-            value = float(sample.reduced(compared, reduction, block[1], heavy[block[1]]))
+            value = float(
+                sample.reduced(compared, reduction, block[1], heavy[block[1]])
+            )
             names = [blocks.name_of(part) for part in (*block, reduction)]
-            decides = {"max": compared, "min": -compared}.get(reduction, np.abs(compared))
+            decides = {"max": compared, "min": -compared}.get(
+                reduction, np.abs(compared)
+            )
             at = np.argmax(np.where(np.isnan(compared), -np.inf, decides))
             nobody = ["", "", np.nan, np.nan, 0, 0]
             both = [side[at] for side in sides.values()] if known else nobody

@@ -22,7 +22,9 @@ SIGNED = {"abs": "sabs", "rel": "srel"}
 # --- resampled tables ---
 
 
-def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Iterator[Sample]:
+def samples(
+    data: Table, grid: Grid, draws: int, seed: int, null: bool
+) -> Iterator[Sample]:
     """Resampled tables in stacks; `null`: groups shuffled, else rows (or clusters) drawn anew."""
     rng = np.random.default_rng([seed, int(null)])
     if data.rows is not None:
@@ -30,7 +32,9 @@ def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Itera
         many = data.rows["times"].sum() * null
         limit(many, MOST_ROWS, "rows of clusters to exchange", advice)
         by_cluster = (exchanged if null else redrawn)(data, rng)
-    size = max(1, min(AT_ONCE // data.counts.size, MOST // 4 // _most_pairs(data, grid)))
+    size = max(
+        1, min(AT_ONCE // data.counts.size, MOST // 4 // _most_pairs(data, grid))
+    )
     for start in range(0, draws, size):
         number = min(size, draws - start)
         if data.rows is not None:
@@ -43,7 +47,9 @@ def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Itera
         yield blocks.drawn(data, grid, tables.reshape(number, *data.counts.shape))
 
 
-def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
+def shuffled_counts(
+    counts: np.ndarray, draws: int, rng: np.random.Generator
+) -> np.ndarray:
     """Tables with the groups shuffled over the rows (of each stratum): (draws, *counts.shape)."""
     drawn = [
         scipy.stats.random_table(part.sum(1), part.sum(0)).rvs(draws, "patefield", rng)
@@ -70,19 +76,28 @@ def tested(grid: Grid) -> np.ndarray:
     """Whether more is more bias, of every cell: no sign is left, or a largest one is kept."""
     signed = {"none", *SIGNED.values()}
     every = itertools.product(grid.combinations(), grid.reductions)
-    return np.array([how not in signed or last in ("max", "gini") for (_, _, how), last in every])
+    return np.array(
+        [how not in signed or last in ("max", "gini") for (_, _, how), last in every]
+    )
 
 
 def p_values(
-    observed: np.ndarray, null: np.ndarray, tested: np.ndarray, minp: Callable = chance.minp
+    observed: np.ndarray,
+    null: np.ndarray,
+    tested: np.ndarray,
+    minp: Callable = chance.minp,
 ) -> pd.DataFrame:
     """p of every cell from its null (D, C), and corrected for the number of cells; NaN where a cell
     is not `tested`, not estimable or cannot vary. p_minp is that of Westfall and Young."""
     with np.errstate(invalid="ignore"):  # all draws may be infinite
-        spread = np.nanmax(null, axis=0, initial=-np.inf) - np.nanmin(null, axis=0, initial=np.inf)
+        spread = np.nanmax(null, axis=0, initial=-np.inf) - np.nanmin(
+            null, axis=0, initial=np.inf
+        )
     tested = tested & ~np.isnan(observed) & (spread > 1e-12)
     p = np.full((len(null) + 1, len(observed)), np.nan)
-    for c in np.flatnonzero(tested):  # under the null the observed table is one draw more
+    for c in np.flatnonzero(
+        tested
+    ):  # under the null the observed table is one draw more
         p[:, c] = _upper(np.append(observed[c], null[:, c]))
     table = pd.DataFrame({"p": p[0], "p_minp": np.nan})
     table.loc[tested, "p_minp"] = minp(p[:, tested])
@@ -134,11 +149,20 @@ def bootstrap(
                     estimate, many, sizes, least
                 )
                 interval = blocks.threshold(np.array(interval), grid.epsilon)
-            elif how != blocks.CURVE and grid.epsilon is None and off and reduction in linear:
-                interval = total(estimate[known], *off, LINEAR[reduction](weight), unsigned)
+            elif (
+                how != blocks.CURVE
+                and grid.epsilon is None
+                and off
+                and reduction in linear
+            ):
+                interval = total(
+                    estimate[known], *off, LINEAR[reduction](weight), unsigned
+                )
             else:
                 again = factors.compared(signed)  # whose rates are never below 0
-                size = blocks.threshold(np.abs(again) if unsigned else again, grid.epsilon)
+                size = blocks.threshold(
+                    np.abs(again) if unsigned else again, grid.epsilon
+                )
                 reduced = factors.reduced(size, reduction, which, heavy[which])
                 interval = outer(values[len(ends)], reduced)
             ends.append(np.maximum(interval, 0) if unsigned else interval)

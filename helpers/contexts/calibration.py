@@ -21,7 +21,9 @@ def clear(effects: np.ndarray) -> np.ndarray:
         null = effects[~judged, :, 1]
         mean, deviation = null.mean(0)[:, None], null.std(0, ddof=1)[:, None]
         rest = [np.delete(null, n, axis=0) for n in range(len(null))]
-        with np.errstate(divide="ignore", invalid="ignore"):  # a null that is always the same
+        with np.errstate(
+            divide="ignore", invalid="ignore"
+        ):  # a null that is always the same
             away = [
                 (twin - others.mean(0)) / others.std(0, ddof=1)
                 for twin, others in zip(null, rest, strict=True)

@@ -16,25 +16,33 @@ from helpers.data import Collection
 from helpers.models.experiment import SETS
 from helpers.stats import Estimate
 from helpers.stats.extremes import largest, smallest
-from helpers.worlds.pictures import CONTEXT_OF
+from helpers.synthetic_data import pictures
 
-CLASS_OF = {context: name for name, context in CONTEXT_OF.items()}  # the paper's contexts
+CLASS_OF = {
+    context: name for name, context in pictures.CONTEXT_OF.items()
+}  # the paper's contexts
 
 
 def printed(name: str) -> pd.DataFrame:
     """Printed values (accuracy, distance, flips or paste); context_class is the context's class."""
-    table = pd.read_csv(store.root() / f"data/paper/contexts_{name}.csv").drop(columns="source")
+    table = pd.read_csv(store.root() / f"data/paper/contexts_{name}.csv").drop(
+        columns="source"
+    )
     if "context" in table:
         table["context_class"] = table.pop("context").map(CLASS_OF)
     return table
 
 
-def beside(table: pd.DataFrame, collection: Collection, name: str, value: str) -> pd.DataFrame:
+def beside(
+    table: pd.DataFrame, collection: Collection, name: str, value: str
+) -> pd.DataFrame:
     """Set printed values (`name`, and their column `value`) beside ours: a column paper, or NaN."""
     if not collection.has_the_papers_classes():
         return table.assign(paper=np.nan)
     theirs = printed(name).rename(columns={value: "paper"})
-    keys = [key for key in ("model", "test_set", "context_class", "pasted") if key in theirs]
+    keys = [
+        key for key in ("model", "test_set", "context_class", "pasted") if key in theirs
+    ]
     return table.merge(theirs[[*keys, "paper"]], on=keys, how="left")
 
 
@@ -64,7 +72,9 @@ def printed_pairs(collection: Collection) -> pd.DataFrame:
 def _outside(models: str, own: bool = False) -> list[tuple[str, str]]:
     """Models whose names begin so, each on every set that it was not (or was) trained on."""
     names = [f"{family}-{name}" for family in ("model", "pt") for name in SETS]
-    several = [(name, test) for name in names if name.startswith(models) for test in SETS]
+    several = [
+        (name, test) for name in names if name.startswith(models) for test in SETS
+    ]
     return [(name, test) for name, test in several if name.endswith(f"-{test}") == own]
 
 
@@ -75,17 +85,32 @@ ACCURACIES = {
     "contexts/hardest-is-C/model-WB": [{("model-WB", "NC"): 1, ("model-WB", "C"): -1}],
     "contexts/C-on-NC-over-WB": [{("model-C", "NC"): 1, ("model-C", "WB"): -1}],
     "contexts/own-set": [
-        {(f"model-{own}", own): 1, other: -1} for own in SETS for other in _outside(f"model-{own}")
+        {(f"model-{own}", own): 1, other: -1}
+        for own in SETS
+        for other in _outside(f"model-{own}")
     ],
-    "contexts/hardest-is-C/NC": [{(m, "WB"): 1, (m, "C"): -1} for m in ("model-NC", "pt-NC")],
+    "contexts/hardest-is-C/NC": [
+        {(m, "WB"): 1, (m, "C"): -1} for m in ("model-NC", "pt-NC")
+    ],
     "contexts/pretrained-better": [
-        {(f"pt-{own}", test): 1, (f"model-{own}", test): -1} for own in SETS for test in SETS
+        {(f"pt-{own}", test): 1, (f"model-{own}", test): -1}
+        for own in SETS
+        for test in SETS
     ],
     "contexts/pretrained-lose-less": [
-        signed(_outside("model", True), _outside("model"), _outside("pt"), _outside("pt", True))
+        signed(
+            _outside("model", True),
+            _outside("model"),
+            _outside("pt"),
+            _outside("pt", True),
+        )
     ],
-    "contexts/C-generalises-worst/WB": [signed(_outside("model-WB"), _outside("model-C"))],
-    "contexts/C-generalises-worst/NC": [signed(_outside("model-NC"), _outside("model-C"))],
+    "contexts/C-generalises-worst/WB": [
+        signed(_outside("model-WB"), _outside("model-C"))
+    ],
+    "contexts/C-generalises-worst/NC": [
+        signed(_outside("model-NC"), _outside("model-C"))
+    ],
 }
 
 
@@ -96,12 +121,20 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
     rights, estimates = effects.grids(predictions, *BARS), []
     gap = partial(partial, effects.contrast, rights, shares=True)
     for claim, several in ACCURACIES.items():
-        if there := [gap(weights) for weights in several if set(weights) <= set(rights)]:
+        if there := [
+            gap(weights) for weights in several if set(weights) <= set(rights)
+        ]:
             estimates.append(Estimate(claim, tuple(smallest(there))))
     if set(_outside("model")) <= set(rights):
         own, *others = (_outside(f"model-{name}") for name in ("WB", "C", "NC"))
-        each = [[gap({mine: 1, bar: -1}) for bar in other] for other in others for mine in own]
-        least = smallest([partial(largest, one) for one in each])  # the other's worst set
+        each = [
+            [gap({mine: 1, bar: -1}) for bar in other]
+            for other in others
+            for mine in own
+        ]
+        least = smallest(
+            [partial(largest, one) for one in each]
+        )  # the other's worst set
         estimates.append(Estimate("contexts/only-consistent", tuple(least)))
     return estimates
 
@@ -110,7 +143,9 @@ def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:
     """Section 3 in the paper's own quantities (notebook 03); contexts by their classes."""
     images = images.assign(kept=images["kept"] / images["mosaics"])
     measures = "flip_share", "drop", "mosaic_distance", "kept"
-    flips, drops, distances, kept = (effects.grids(images, of, effects.PAIR) for of in measures)
+    flips, drops, distances, kept = (
+        effects.grids(images, of, effects.PAIR) for of in measures
+    )
     every = smallest([stats.mean(drop).interval for drop in drops.values()])
     if not collection.has_the_papers_classes():
         estimates = [Estimate("contexts/every-pair", tuple(every))]
@@ -129,19 +164,29 @@ def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:
         "hydrants-flip-most": smallest(_hydrants(flips, "mug", shares=True)),
         "hydrants-kept": stats.share(kept["plane", "fire hydrant"]),
         "planes-on-road": _less(flips, "fire hydrant", "plane"),
-        "road-few": largest([partial(share, flips[p]) for p in flips if p[0] == "fire hydrant"]),
+        "road-few": largest(
+            [partial(share, flips[p]) for p in flips if p[0] == "fire hydrant"]
+        ),
         "mugs-across": largest(mugs),
     }
     for first, second in (("park", "sky"), ("sky", "wood"), ("wood", "road")):
-        sides = ([pair for pair in flips if pair[0] == CLASS_OF[c]] for c in (first, second))
+        sides = (
+            [pair for pair in flips if pair[0] == CLASS_OF[c]] for c in (first, second)
+        )
         stronger = effects.contrast(flips, signed(*sides), shares=True, scaled=False)
         estimates[f"stronger/{first}-{second}"] = stronger
-    return [Estimate(f"contexts/{claim}", tuple(ends)) for claim, ends in estimates.items()]
+    return [
+        Estimate(f"contexts/{claim}", tuple(ends)) for claim, ends in estimates.items()
+    ]
 
 
-def _more(claim: str, label: str, of: Mapping, collection: Collection) -> Iterator[Estimate]:
+def _more(
+    claim: str, label: str, of: Mapping, collection: Collection
+) -> Iterator[Estimate]:
     """Shares by a context's class and what is beside it: one context's less that of the others."""
-    sides = [[pair for pair in of if (pair[0] == label) == mine] for mine in (True, False)]
+    sides = [
+        [pair for pair in of if (pair[0] == label) == mine] for mine in (True, False)
+    ]
     if sides[1]:
         named = {"context": collection.context_of[label], "context_class": label}
         yield Estimate(claim, effects.contrast(of, signed(*sides), shares=True), named)
@@ -155,7 +200,9 @@ def _less(groups: Mapping, of: str, name: str = "fire hydrant") -> stats.Interva
 
 def _hydrants(groups: Mapping, *contexts: str, shares: bool = False) -> list[Callable]:
     """Their mean less that of each other object beside the same context: intervals by level."""
-    pairs = [(pair, (pair[0], "fire hydrant")) for pair in groups if pair[0] in contexts]
+    pairs = [
+        (pair, (pair[0], "fire hydrant")) for pair in groups if pair[0] in contexts
+    ]
     weights = [{hydrants: 1, pair: -1} for pair, hydrants in pairs if pair != hydrants]
     return [partial(effects.contrast, groups, one, shares=shares) for one in weights]
 
@@ -169,23 +216,36 @@ def share(values: np.ndarray, level: float = 0.95) -> stats.Interval:
     return stats.Interval(p, *stats.wilson(p * trials, trials))
 
 
-def of_pasting(logits: Mapping, mosaics, pasted, collection: Collection) -> list[Estimate]:
+def of_pasting(
+    logits: Mapping, mosaics, pasted, collection: Collection
+) -> list[Estimate]:
     """Results Checks: of contexts alone by their class's `logits` (T, M, K), and of composites,
     beside the paper's flips of `mosaics` (notebook 04)."""
     alone, theirs = pasting.alone(logits, collection.classes), printed_pairs(collection)
     if theirs.empty:
         estimates = []
         for label in logits:
-            named = [one.argmax(2) == collection.classes.index(label) for one in logits.values()]
-            taken = {(c, c): of.double().numpy() for c, of in zip(logits, named, strict=True)}
+            named = [
+                one.argmax(2) == collection.classes.index(label)
+                for one in logits.values()
+            ]
+            taken = {
+                (c, c): of.double().numpy() for c, of in zip(logits, named, strict=True)
+            }
             estimates += _more("suite/contexts/alone/more", label, taken, collection)
         return estimates
-    by_pair = {("alone", label): alone[label] for label in CONTEXT_OF}
+    by_pair = {("alone", label): alone[label] for label in pictures.CONTEXT_OF}
     estimates = {"contexts/alone/road": _less(by_pair, "alone")}
     if pasted is not None:
         taken = effects.grids(pasted, "taken_share", effects.PAIR)
-        on = {context: [taken[p] for p in taken if p[0] == context] for context in CONTEXT_OF}
-        sky, wood = [taken["plane", "bench"], taken["plane", "mug"]], [alone["mug"], *on["mug"]]
+        on = {
+            context: [taken[p] for p in taken if p[0] == context]
+            for context in pictures.CONTEXT_OF
+        }
+        sky, wood = (
+            [taken["plane", "bench"], taken["plane", "mug"]],
+            [alone["mug"], *on["mug"]],
+        )
         theirs = theirs.set_index(effects.PAIR)
         both = theirs.index[theirs["mosaic_share"].notna()].to_frame(index=False)
         beside = pasted.assign(flip_share=pasted["taken_share"]).merge(both)
@@ -193,10 +253,18 @@ def of_pasting(logits: Mapping, mosaics, pasted, collection: Collection) -> list
         estimates |= {
             "contexts/pasted/sky": _less(taken, "plane"),
             "contexts/pasted/sky-most": smallest([partial(share, one) for one in sky]),
-            "contexts/pasted/park": smallest([partial(share, one) for one in on["bench"]]),
+            "contexts/pasted/park": smallest(
+                [partial(share, one) for one in on["bench"]]
+            ),
             "contexts/pasted/road": stats.share(on["fire hydrant"]),
-            "contexts/pasted/wood": stats.mean(wood, [-1, *[1 / 3] * 3], shares=True).interval(),
-            "contexts/consistent": effects.agreement(mosaics.merge(both), beside, "flip_share"),
-            "suite/contexts/counts-as-paper": stats.spearman(ours, theirs["paste_share"]),
+            "contexts/pasted/wood": stats.mean(
+                wood, [-1, *[1 / 3] * 3], shares=True
+            ).interval(),
+            "contexts/consistent": effects.agreement(
+                mosaics.merge(both), beside, "flip_share"
+            ),
+            "suite/contexts/counts-as-paper": stats.spearman(
+                ours, theirs["paste_share"]
+            ),
         }
     return [Estimate(claim, tuple(ends)) for claim, ends in estimates.items()]

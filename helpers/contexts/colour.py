@@ -33,10 +33,17 @@ def guesses(sets: Mapping[str, ImageSet]) -> pd.DataFrame:
         train, test = images.split("train"), images.split("test")
         learned = mean_colours(train)
         for region, colours in mean_colours(test).items():
-            of_class = [learned[region][train.labels == i] for i in range(len(images.classes))]
+            of_class = [
+                learned[region][train.labels == i] for i in range(len(images.classes))
+            ]
             centres = torch.stack([part.nanmean(0) for part in of_class])
             right = (torch.cdist(colours, centres).argmin(1) == test.labels).numpy()
-            of = {"set": name, "region": region, "class": test.table["class"], "right": right}
+            of = {
+                "set": name,
+                "region": region,
+                "class": test.table["class"],
+                "right": right,
+            }
             parts.append(pd.DataFrame(of))
     return pd.concat(parts, ignore_index=True)
 

@@ -40,9 +40,16 @@ def pulls(single, made, design: pd.DataFrame, classes: Sequence[str]) -> pd.Data
         beside = np.where(some["context_class"] == context, RAW, OTHERS)
         beside = np.where(some["kind"] == "neutral", NEUTRAL, beside)
         table = some[OF_IMAGE[1:]].assign(beside=beside)
-        table = pd.concat([table.assign(training=t) for t in range(len(made))], ignore_index=True)
-        table["decisions"], table["flips"] = (logits.argmax(2) == k).ravel(), margin.ravel() > 0
-        means = table.assign(logits=margin.ravel()).groupby([*OF_IMAGE, "beside"]).mean()
+        table = pd.concat(
+            [table.assign(training=t) for t in range(len(made))], ignore_index=True
+        )
+        table["decisions"], table["flips"] = (
+            (logits.argmax(2) == k).ravel(),
+            margin.ravel() > 0,
+        )
+        means = (
+            table.assign(logits=margin.ravel()).groupby([*OF_IMAGE, "beside"]).mean()
+        )
         t, of, n = zip(*means.xs(RAW, level="beside").index, strict=True)
         alone = (single[t, n, k] - single[t, n, [place(name) for name in of]]) / 2**0.5
         parts.append(compared(means, alone).assign(context_class=context))

@@ -12,10 +12,14 @@ import torch
 from scipy import ndimage
 
 MARGIN = 2  # pixels from the edge inwards that may be part object, part white
-NEAR_WHITE = 40.0  # grey levels from white, root mean square, below which colour tells no alpha
+NEAR_WHITE = (
+    40.0  # grey levels from white, root mean square, below which colour tells no alpha
+)
 
 
-def alphas(pixels: np.ndarray, colours: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+def alphas(
+    pixels: np.ndarray, colours: np.ndarray, otherwise: np.ndarray
+) -> np.ndarray:
     """How much of each pixel is object, 0 to 1: the alpha that comes nearest to
     pixel = alpha * colour + (1 - alpha) * white, and `otherwise` where the colour is nearly white.
 
@@ -34,10 +38,14 @@ def core_and_edge(masks: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
     """
 
     def grown(parts, steps):  # and all pixels at most `steps` away, across corners too
-        return ndimage.maximum_filter(parts, (1, 2 * steps + 1, 2 * steps + 1), mode="constant")
+        return ndimage.maximum_filter(
+            parts, (1, 2 * steps + 1, 2 * steps + 1), mode="constant"
+        )
 
     objects = masks.numpy()
-    inside = [~grown(~objects, steps) for steps in range(MARGIN + 1)]  # 1, 2, ... from the edge
+    inside = [
+        ~grown(~objects, steps) for steps in range(MARGIN + 1)
+    ]  # 1, 2, ... from the edge
     core = inside[-1].copy()
     for here, deeper in pairwise(inside):
         core |= here & ~grown(deeper, MARGIN)
@@ -47,7 +55,9 @@ def core_and_edge(masks: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
 SOFTNESS = 0.5  # pixels, standard deviation of the blur of an edge
 
 
-def cut(images: torch.Tensor, masks: torch.Tensor, softness: float = SOFTNESS) -> np.ndarray:
+def cut(
+    images: torch.Tensor, masks: torch.Tensor, softness: float = SOFTNESS
+) -> np.ndarray:
     """Objects, uint8 (N, 3, H, W) on white, cut out with soft edges and no white in them.
 
     Returns layers, float32 (N, 4, H, W): alpha times colour (0 to 255), and alpha (0 to 1).
@@ -58,9 +68,16 @@ def cut(images: torch.Tensor, masks: torch.Tensor, softness: float = SOFTNESS) -
     for layer, image, *where in zip(layers, *parts, strict=True):
         [box] = ndimage.find_objects(np.uint8(where[0]))
         box = tuple(slice(max(side.start - pad, 0), side.stop + pad) for side in box)
-        pixels, (mask, core, edge) = image[box].astype(np.float32), (part[box] for part in where)
-        nearest = ndimage.distance_transform_edt(~core, return_distances=False, return_indices=True)
-        colours = pixels[tuple(nearest)]  # the object's at its edge: that of the nearest core pixel
+        pixels, (mask, core, edge) = (
+            image[box].astype(np.float32),
+            (part[box] for part in where),
+        )
+        nearest = ndimage.distance_transform_edt(
+            ~core, return_distances=False, return_indices=True
+        )
+        colours = pixels[
+            tuple(nearest)
+        ]  # the object's at its edge: that of the nearest core pixel
         alpha = mask.astype(np.float32)
         alpha[edge] = alphas(pixels[edge], colours[edge], alpha[edge])
         np.copyto(colours, pixels, where=(alpha == 1)[..., None])
@@ -71,4 +88,6 @@ def cut(images: torch.Tensor, masks: torch.Tensor, softness: float = SOFTNESS) -
 
 def paste(layer: np.ndarray, ground: np.ndarray) -> np.ndarray:
     """A layer (4, h, w) of :func:`cut` on a ground, uint8 (3, h, w): the composite, of its kind."""
-    return ((1 - layer[3:]) * ground + (layer[:3] + 0.5)).astype(np.uint8)  # + 0.5: rounded
+    return ((1 - layer[3:]) * ground + (layer[:3] + 0.5)).astype(
+        np.uint8
+    )  # + 0.5: rounded

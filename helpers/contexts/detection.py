@@ -10,7 +10,11 @@ import pandas as pd
 from .. import stats
 from .calibration import area_under_curve
 
-KINDS = {"false alarms": (0, 2), "found at .5": (0.4, 0.6), "found at 1": (0.8, 1.01)}  # doses
+KINDS = {
+    "false alarms": (0, 2),
+    "found at .5": (0.4, 0.6),
+    "found at 1": (0.8, 1.01),
+}  # doses
 
 
 def shares(called, dose, units) -> pd.DataFrame:
@@ -18,7 +22,9 @@ def shares(called, dose, units) -> pd.DataFrame:
     is (worlds, units, 2), planted and not: 1 more, -1 less, 0 neither; `dose` (worlds, units).
     *Found* is a planted one that is called more; a false alarm is any call of one that is not."""
     rows, number = [], len(units)
-    masks = dict(zip(units, np.eye(number, dtype=bool), strict=True)) | {"all": np.ones(number)}
+    masks = dict(zip(units, np.eye(number, dtype=bool), strict=True)) | {
+        "all": np.ones(number)
+    }
     for kind, (low, high) in KINDS.items():
         yes = called[..., 1] != 0 if kind == "false alarms" else called[..., 0] > 0
         these = (dose >= low) & (dose < high)
@@ -27,7 +33,9 @@ def shares(called, dose, units) -> pd.DataFrame:
             each = [y[t].mean() for y, t in zip(yes, some, strict=True) if t.any()]
             if each:
                 rows.append([unit, kind, len(each), *stats.share(each)])
-    return pd.DataFrame(rows, columns=["unit", "kind", "worlds", "share", "low", "high"])
+    return pd.DataFrame(
+        rows, columns=["unit", "kind", "worlds", "share", "low", "high"]
+    )
 
 
 def auc(effects, planted) -> stats.Interval:

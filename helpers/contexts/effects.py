@@ -16,7 +16,11 @@ from helpers.stats.interval import crossed_error
 
 PAIR = ["context_class", "object_class"]
 IMAGE = ["training", *PAIR, "object"]
-BARS = "right", ["model", "test_set"], "image"  # of Figure 2, as :func:`grids` takes them
+BARS = (
+    "right",
+    ["model", "test_set"],
+    "image",
+)  # of Figure 2, as :func:`grids` takes them
 OF_PAIRS = ["flip_share", "mosaic_distance", "single_distance", "drop"]
 # Measures that are shares (of images, or of a map's relevance), or differences of such shares.
 COUNTED = {"flip_share", "taken_share", "context", "relevance", "peak", "peak above"}
@@ -34,7 +38,9 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
     flipped: the context class's logit is above the object's; kept, taken: the object's, the
     context's class has the highest of all; mosaic: a row of `design`, -1 for single images."""
     classes = list(classes)
-    single, mosaic = (np.asarray(logits, float) for logits in (single_logits, mosaic_logits))
+    single, mosaic = (
+        np.asarray(logits, float) for logits in (single_logits, mosaic_logits)
+    )
     fit = mosaic.shape == (len(single), len(design), len(classes))
     if not (fit and np.isfinite(single).all() and np.isfinite(mosaic).all()):
         raise ValueError(
@@ -44,15 +50,23 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
     made, parts = design.assign(mosaic=np.arange(len(design))), []
     for context in classes:
         beside = made[made["context_class"] == context]
-        parts += [beside.drop_duplicates("object").assign(kind="single", mosaic=-1), beside]
+        parts += [
+            beside.drop_duplicates("object").assign(kind="single", mosaic=-1),
+            beside,
+        ]
     columns = ["object_class", "context_class", "kind", "object", "mosaic"]
     table = pd.concat(parts, ignore_index=True)[columns]
     is_mosaic = (table["mosaic"] >= 0).to_numpy()[:, None]
     logits = np.where(is_mosaic, mosaic[:, table["mosaic"]], single[:, table["object"]])
     rows, best = np.arange(len(table)), logits.argmax(2)
     contexts, objects = (table[name].map(classes.index).to_numpy() for name in PAIR)
-    of_object, of_context = logits[:, rows, objects].ravel(), logits[:, rows, contexts].ravel()
-    table = pd.concat([table.assign(training=t) for t in range(len(single))], ignore_index=True)
+    of_object, of_context = (
+        logits[:, rows, objects].ravel(),
+        logits[:, rows, contexts].ravel(),
+    )
+    table = pd.concat(
+        [table.assign(training=t) for t in range(len(single))], ignore_index=True
+    )
     return table.assign(
         object_logit=of_object,
         context_logit=of_context,
@@ -95,7 +109,9 @@ def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
     return counts.reset_index().merge(intervals(images, PAIR, OF_PAIRS), on=PAIR)
 
 
-def contrast(groups: Mapping, weights: Mapping, level=0.95, *, shares: bool, scaled=True):
+def contrast(
+    groups: Mapping, weights: Mapping, level=0.95, *, shares: bool, scaled=True
+):
     """A weighted sum of means of :func:`grids` by pairs: image by image within a pair's second.
     Images that all say the same leave as much doubt as shares do: `scaled`, times the weight."""
     sums, scales = [], []
@@ -108,7 +124,9 @@ def contrast(groups: Mapping, weights: Mapping, level=0.95, *, shares: bool, sca
 
 def signed(*sides: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
     """Weights of pairs: the mean of the first ones less that of the second, and so on in turn."""
-    return {pair: (-1) ** n / len(side) for n, side in enumerate(sides) for pair in side}
+    return {
+        pair: (-1) ** n / len(side) for n, side in enumerate(sides) for pair in side
+    }
 
 
 def agreement(first, second, value: str) -> stats.Interval:
@@ -117,7 +135,9 @@ def agreement(first, second, value: str) -> stats.Interval:
     groups, keys = [], ["training", "object"]
     for table in (first, second):
         for _, part in table.groupby("object_class"):
-            wide = part.pivot(index=keys, columns="context_class", values=value).to_numpy()
+            wide = part.pivot(
+                index=keys, columns="context_class", values=value
+            ).to_numpy()
             groups.append(wide.reshape(part["training"].nunique(), -1, wide.shape[1]))
 
     def correlation(parts: list[np.ndarray]) -> float:
@@ -132,7 +152,9 @@ def grids(images: pd.DataFrame, name: str, by="object_class", image="object") ->
     """A measure, (trainings, images), of each group that has it, as `stats.mean` takes them."""
     arrays = {}
     for key, part in images.groupby(by, sort=False):
-        values = part.pivot(index="training", columns=image, values=name).to_numpy(float)
+        values = part.pivot(index="training", columns=image, values=name).to_numpy(
+            float
+        )
         if not np.isnan(values).all():
             arrays[key] = values
     return arrays
@@ -150,7 +172,10 @@ def mean(groups: Mapping, measure: str, *, differ: bool = False) -> stats.Interv
 
 
 def intervals(
-    images: pd.DataFrame, by: Sequence[str], measures: Sequence[str], within: str = "object_class"
+    images: pd.DataFrame,
+    by: Sequence[str],
+    measures: Sequence[str],
+    within: str = "object_class",
 ) -> pd.DataFrame:
     """The :func:`mean` of measures by group, with its ends (x_low, x_high); groups `within` equal.
     A measure with a negative value anywhere is taken for a difference, as of :func:`beyond`."""
@@ -170,7 +195,9 @@ def predictions(
 ) -> pd.DataFrame:
     """What each training of each model says of each test image of each of the `sets`."""
     parts = []
-    for (set_name, images), (name, trainings) in product(sets.items(), networks.items()):
+    for (set_name, images), (name, trainings) in product(
+        sets.items(), networks.items()
+    ):
         test = images.split("test")
         best = models.logits(trainings, test.images).argmax(2)
         training, image = np.indices(best.shape).reshape(2, -1)

@@ -40,34 +40,58 @@ def alone(context_logits: Mapping, ground, classes: Sequence[str]) -> pd.DataFra
         measured[of]["logits"] = above
     for context, quantity in product(context_logits, ("decisions", "logits")):
         k = list(classes).index(context)
-        of = {name: values[quantity][..., k].astype(float) for name, values in measured.items()}
-        others = np.mean([of[name].mean(1) for name in context_logits if name != context], axis=0)
+        of = {
+            name: values[quantity][..., k].astype(float)
+            for name, values in measured.items()
+        }
+        others = np.mean(
+            [of[name].mean(1) for name in context_logits if name != context], axis=0
+        )
         training, image = np.indices(of[context].shape).reshape(2, -1)
-        for reading, less in ((RAW, 0.0), (NEUTRAL, of[NEUTRAL]), (OTHERS, others[:, None])):
-            row = {"training": training, "object": image, "value": (of[context] - less).ravel()}
+        for reading, less in (
+            (RAW, 0.0),
+            (NEUTRAL, of[NEUTRAL]),
+            (OTHERS, others[:, None]),
+        ):
+            row = {
+                "training": training,
+                "object": image,
+                "value": (of[context] - less).ravel(),
+            }
             row |= {"context_class": context, "object_class": context}
             parts.append(pd.DataFrame(row | {"quantity": quantity, "reading": reading}))
     return pd.concat(parts, ignore_index=True)
 
 
-def explained(model: Sequence, images: ImageSet, layer: str | None = None) -> list[Maps]:
+def explained(
+    model: Sequence, images: ImageSet, layer: str | None = None
+) -> list[Maps]:
     """GradCAM's maps of images for their own class, by every training, at the layer or the last
     feature map that can tell where: of `LEAST_MAP` by `LEAST_MAP` pixels or more."""
-    layer = layer or layers.last_map(model[0], images.images[:1].float() / 255, LEAST_MAP)
+    layer = layer or layers.last_map(
+        model[0], images.images[:1].float() / 255, LEAST_MAP
+    )
     arguments = images.images, images.labels, "gradcam"
     return [explain.explain(training, *arguments, layer=layer) for training in model]
 
 
 def relevances(
-    maps: Sequence[torch.Tensor], test: ImageSet, on_regions: Callable = relevance.on_regions
+    maps: Sequence[torch.Tensor],
+    test: ImageSet,
+    on_regions: Callable = relevance.on_regions,
 ) -> pd.DataFrame:
     """What maps (a tensor (N, H, W) a training) put beside each object (`on_regions`), in three
     readings, as :func:`pulls`; the context is that of the image's own class. *Beside neutral* is
     less a uniform map, *less other contexts* less the mean of the other classes' images."""
-    parts, neutral = [], {"relevance": "area", "peak": "area", "peak above": "area above"}
+    parts, neutral = (
+        [],
+        {"relevance": "area", "peak": "area", "peak above": "area above"},
+    )
     for training, each in enumerate(maps):
         table = on_regions(each, test.masks)
-        of = pd.DataFrame({"object": range(len(test)), "class": test.table["class"].to_numpy()})
+        of = pd.DataFrame(
+            {"object": range(len(test)), "class": test.table["class"].to_numpy()}
+        )
         for quantity, area in neutral.items():
             means = table[quantity].groupby(of["class"]).mean()
             others = of["class"].map((means.sum() - means) / (len(means) - 1))
@@ -75,7 +99,9 @@ def relevances(
                 row = {"training": training, "quantity": quantity, "reading": reading}
                 parts.append(of.assign(value=table[quantity] - less, **row))
     long = pd.concat(parts, ignore_index=True)
-    return long.assign(context_class=long["class"]).rename(columns={"class": "object_class"})
+    return long.assign(context_class=long["class"]).rename(
+        columns={"class": "object_class"}
+    )
 
 
 def composed(
@@ -85,8 +111,16 @@ def composed(
     beside one neutral ground: rows of :func:`pulls` and :func:`alone`, by method."""
     test, contexts = collection.sets["C"].split("test"), collection.contexts
     classes, ground = collection.classes, mosaics.neutral(test.images, neutral, seed)
-    design = mosaics.design(test.labels, contexts, classes, with_neutral=True, seed=seed)
-    stimuli = {"mosaics": (test, design, mosaics.batches(design, test.images, contexts, ground))}
+    design = mosaics.design(
+        test.labels, contexts, classes, with_neutral=True, seed=seed
+    )
+    stimuli = {
+        "mosaics": (
+            test,
+            design,
+            mosaics.batches(design, test.images, contexts, ground),
+        )
+    }
     if (cut := pasting.objects(collection)) is not None:
         design = pasting.design(collection, seed, with_neutral=True)
         stream = pasting.composites(design, collection, seed=seed, neutral=neutral)
@@ -95,9 +129,13 @@ def composed(
     for method, (images, design, stream) in stimuli.items():
         logits = models.logits(networks, images.images), models.logits(networks, stream)
         parts.append(pulls(*logits, design, classes).assign(method=method))
-    context_logits = {name: models.logits(networks, images) for name, images in contexts.items()}
+    context_logits = {
+        name: models.logits(networks, images) for name, images in contexts.items()
+    }
     context = alone(context_logits, models.logits(networks, ground), classes)
-    return pd.concat([*parts, context.assign(method="context alone")], ignore_index=True)[ROW]
+    return pd.concat(
+        [*parts, context.assign(method="context alone")], ignore_index=True
+    )[ROW]
 
 
 def measured(
@@ -110,7 +148,10 @@ def measured(
 ) -> pd.DataFrame:
     """Ask networks by every method about every context: :func:`composed` (which takes `how`), and
     with masks the :func:`relevances` of GradCAM's maps. Lesson 05 hands on its own `on_regions`."""
-    test, parts = collection.sets["C"].split("test"), [composed(networks, collection, **how)]
+    test, parts = (
+        collection.sets["C"].split("test"),
+        [composed(networks, collection, **how)],
+    )
     if test.masks is not None:
         maps = [each.maps for each in explained(networks, test, layer)]
         parts.append(relevances(maps, test, on_regions).assign(method="GradCAM")[ROW])
@@ -140,14 +181,18 @@ def answers(measured: pd.DataFrame) -> pd.DataFrame:
 
 def overall(measured: pd.DataFrame) -> dict[tuple[str, str, str], stats.Interval]:
     """Each measure's mean over all contexts, by method, quantity and reading."""
-    return {measure: _mean(part) for measure, part in measured.groupby(MEASURE, sort=False)}
+    return {
+        measure: _mean(part) for measure, part in measured.groupby(MEASURE, sort=False)
+    }
 
 
 def _mean(part: pd.DataFrame) -> stats.Interval:
     """Mean of one measure's values, all pairs alike."""
     _, quantity, reading = part[MEASURE].iloc[0]
     differ = reading != RAW or bool((part["value"] < 0).any())
-    return effects.mean(effects.grids(part, "value", effects.PAIR), quantity, differ=differ)
+    return effects.mean(
+        effects.grids(part, "value", effects.PAIR), quantity, differ=differ
+    )
 
 
 def exchanged(images: ImageSet, unbiased: ImageSet, share: float) -> ImageSet:
@@ -165,7 +210,9 @@ def changed(biased: Collection, unbiased: Collection, share: float) -> Collectio
     """The collection `biased`, with a part of C :func:`exchanged` in what every training sees."""
 
     def redraw(name: str, number: int) -> Drawn:
-        recipes = [collection.redraw(name, number).recipe for collection in (biased, unbiased)]
+        recipes = [
+            collection.redraw(name, number).recipe for collection in (biased, unbiased)
+        ]
 
         def draw() -> tuple[torch.Tensor, ...]:
             selections = ({key: r[key] for key in r if key != "world"} for r in recipes)

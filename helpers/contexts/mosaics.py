@@ -40,12 +40,23 @@ def design(
                 "needs that many different ones; give more images or lower per_context"
             )
     labels, parts = np.asarray(labels), []
-    for (i, name), (j, other) in product(enumerate(classes), enumerate([*classes, "neutral"])):
+    for (i, name), (j, other) in product(
+        enumerate(classes), enumerate([*classes, "neutral"])
+    ):
         kind = "neutral" if j == len(classes) else "context"
-        size, stock = (1, 1) if kind == "neutral" else (per_context, len(contexts.get(other, ())))
+        size, stock = (
+            (1, 1) if kind == "neutral" else (per_context, len(contexts.get(other, ())))
+        )
         if stock and i != j and (kind == "context" or with_neutral):
-            objects, rng = np.flatnonzero(labels == i), np.random.default_rng([seed, i, j])
-            rows = {"object": objects.repeat(size), "object_class": name, "context_class": other}
+            objects, rng = (
+                np.flatnonzero(labels == i),
+                np.random.default_rng([seed, i, j]),
+            )
+            rows = {
+                "object": objects.repeat(size),
+                "object_class": name,
+                "context_class": other,
+            }
             rows["context"] = _deal(len(objects), size, stock, rng).ravel()
             parts.append(pd.DataFrame(rows | {"kind": kind, "side": side}))
     return pd.concat(parts).sort_values("kind", kind="stable", ignore_index=True)
@@ -71,10 +82,14 @@ def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Ten
         return colour.repeat(1, 1, *images.shape[-2:])
     if how == "shuffled":
         draw, (height, width) = torch.Generator().manual_seed(seed), images.shape[-2:]
-        pick = torch.randint(len(images) * height * width, (height * width,), generator=draw)
+        pick = torch.randint(
+            len(images) * height * width, (height * width,), generator=draw
+        )
         pixels = images.movedim(1, -1).reshape(-1, 3)[pick]
         return pixels.T.reshape(1, 3, height, width).contiguous()
-    raise ValueError(f"how={how!r} is not a neutral partner; use mean, white or shuffled")
+    raise ValueError(
+        f"how={how!r} is not a neutral partner; use mean, white or shuffled"
+    )
 
 
 def batches(
@@ -100,7 +115,9 @@ def batches(
     places = np.stack([place, partner + len(used)])
     left, right = torch.from_numpy(np.where(is_left, places, places[::-1]))
     for at in torch.arange(len(table)).split(BATCH):
-        first = squeezed[widths[0]].index_select(0, left[at])  # seven times faster than [...]
+        first = squeezed[widths[0]].index_select(
+            0, left[at]
+        )  # seven times faster than [...]
         yield join([first, squeezed[widths[1]].index_select(0, right[at])], 1, 2)
 
 
@@ -110,18 +127,29 @@ def build(table: pd.DataFrame, *args, **kwargs) -> torch.Tensor:
 
 
 def partners(
-    table: pd.DataFrame, contexts: Mapping[str, torch.Tensor], neutral, size: Sequence[int]
+    table: pd.DataFrame,
+    contexts: Mapping[str, torch.Tensor],
+    neutral,
+    size: Sequence[int],
 ) -> tuple[torch.Tensor, np.ndarray]:
     """The context and neutral images of a design, each once, and each row's index in them."""
     place, images, start = np.empty(len(table), dtype=np.int64), [], 0
     is_neutral = table["kind"] == "neutral"
-    for (plain, name), rows in table.groupby([is_neutral, "context_class"]).indices.items():
+    for (plain, name), rows in table.groupby(
+        [is_neutral, "context_class"]
+    ).indices.items():
         bank = neutral if plain else contexts.get(name)
         if bank is None or tuple(bank.shape[-2:]) != tuple(size):
             what = "the neutral image" if plain else f"contexts[{name!r}]"
-            actual = "not given" if bank is None else f"of {tuple(bank.shape[-2:])} pixels"
-            raise ValueError(f"the design asks for {what} of {tuple(size)} pixels: it is {actual}")
-        used, inverse = np.unique(table["context"].to_numpy()[rows], return_inverse=True)
+            actual = (
+                "not given" if bank is None else f"of {tuple(bank.shape[-2:])} pixels"
+            )
+            raise ValueError(
+                f"the design asks for {what} of {tuple(size)} pixels: it is {actual}"
+            )
+        used, inverse = np.unique(
+            table["context"].to_numpy()[rows], return_inverse=True
+        )
         place[rows] = start + inverse
         images.append(bank.index_select(0, torch.from_numpy(used)))
         start += len(used)

@@ -54,8 +54,12 @@ def _scaled(layer: np.ndarray, scale: float) -> np.ndarray:
     corner = [round((side.start + side.stop) / 2 * (scale - 1)) for side in _box(layer)]
     size = [round(side * scale) for side in frame]
     # Colours are times coverage, so that there is no fringe.
-    sized = interpolate(torch.from_numpy(layer)[None], size, mode="bilinear", antialias=True)[0]
-    more = [side + start - end for side, start, end in zip(frame, corner, size, strict=True)]
+    sized = interpolate(
+        torch.from_numpy(layer)[None], size, mode="bilinear", antialias=True
+    )[0]
+    more = [
+        side + start - end for side, start, end in zip(frame, corner, size, strict=True)
+    ]
     return pad(sized, (-corner[1], more[1], -corner[0], more[0])).numpy()
 
 
@@ -68,7 +72,9 @@ def objects(collection: Collection) -> ImageSet | None:
     return test.where(test.masks.flatten(1).any(1).numpy())
 
 
-def design(collection: Collection, seed: int, with_neutral: bool = False) -> pd.DataFrame:
+def design(
+    collection: Collection, seed: int, with_neutral: bool = False
+) -> pd.DataFrame:
     """Which object is pasted into which context image: each once into each class's context."""
     parts = objects(collection).labels, collection.contexts, collection.classes
     return mosaics.design(*parts, per_context=1, with_neutral=with_neutral, seed=seed)
@@ -92,7 +98,9 @@ def composites(
     return batches(table, layers, collection.contexts, ground, scale=scale, paste=paste)
 
 
-def ask(networks: Sequence, collection: Collection, *, seed: int, **how) -> pd.DataFrame | None:
+def ask(
+    networks: Sequence, collection: Collection, *, seed: int, **how
+) -> pd.DataFrame | None:
     """`effects.per_image` of trainings on composites; None without masks.
 
     Each object is pasted once into an image of each other class's context. `how` may be `layers`,
@@ -106,19 +114,27 @@ def ask(networks: Sequence, collection: Collection, *, seed: int, **how) -> pd.D
     return effects.per_image(effects.points(*logits, table, pasted.classes))
 
 
-def alone(logits: Mapping[str, torch.Tensor], classes: Sequence[str]) -> dict[str, np.ndarray]:
+def alone(
+    logits: Mapping[str, torch.Tensor], classes: Sequence[str]
+) -> dict[str, np.ndarray]:
     """Which images of a context alone are taken for its class: from (T, M, K) to 0 or 1 (T, M)."""
     place = list(classes).index
-    return {k: (one.argmax(2) == place(k)).double().numpy() for k, one in logits.items()}
+    return {
+        k: (one.argmax(2) == place(k)).double().numpy() for k, one in logits.items()
+    }
 
 
-def counts(alone: Mapping[str, np.ndarray], images: pd.DataFrame | None = None) -> pd.DataFrame:
+def counts(
+    alone: Mapping[str, np.ndarray], images: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """The bars of Figures 11 to 14, by :func:`alone` and, if given, `effects.per_image`."""
     pairs = {} if images is None else effects.grids(images, "taken_share", effects.PAIR)
     rows = []
     for context, of_context in alone.items():
         bars = [((context, NOTHING), of_context)]
         for of, taken in bars + [bar for bar in pairs.items() if bar[0][0] == context]:
-            rows.append((*of, taken.sum() / len(taken), taken.shape[1], *stats.share(taken)))
+            rows.append(
+                (*of, taken.sum() / len(taken), taken.shape[1], *stats.share(taken))
+            )
     columns = ["context_class", "pasted", "predicted", "images", "share", "low", "high"]
     return pd.DataFrame(rows, columns=columns)

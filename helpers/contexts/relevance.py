@@ -22,5 +22,7 @@ def on_regions(maps: torch.Tensor, masks: torch.Tensor) -> pd.DataFrame:
     for name, region in (("peak", background), ("peak above", above)):
         at_peak = region.flatten(1).gather(1, peak)[:, 0].double()
         table[name] = at_peak.where(total > 0, torch.nan)
-    table["area"], table["area above"] = (of.double().mean((1, 2)) for of in (background, above))
+    table["area"], table["area above"] = (
+        of.double().mean((1, 2)) for of in (background, above)
+    )
     return pd.DataFrame({name: values.numpy() for name, values in table.items()})

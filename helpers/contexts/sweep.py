@@ -41,7 +41,10 @@ def rates(worlds: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     dose, rows = by_pair(worlds, "dose")[..., 0], []
     for measure in measures:
         planted, nothing = np.moveaxis(clear(by_pair(worlds, measure)), 2, 0)
-        kinds = {A_CONTEXT: (nothing != 0, dose >= 0), A_PAGE: (nothing != 0, dose >= 0)}
+        kinds = {
+            A_CONTEXT: (nothing != 0, dose >= 0),
+            A_PAGE: (nothing != 0, dose >= 0),
+        }
         for kind, (low, high) in BINS.items():
             kinds[kind] = planted > 0, (dose >= low) & (dose < high)
         for kind, (called, these) in kinds.items():
@@ -49,11 +52,16 @@ def rates(worlds: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
             each = by(np.where(these, called, np.nan)[some], axis=1)
             row = {"measure": measure, "kind": kind, "pairs": len(each)}
             row["less"] = (planted < 0)[these].mean() if kind in BINS else np.nan
-            rows.append(row | dict(zip(("share", "low", "high"), stats.share(each), strict=True)))
+            rows.append(
+                row
+                | dict(zip(("share", "low", "high"), stats.share(each), strict=True))
+            )
     return pd.DataFrame(rows)
 
 
-def told_apart(worlds: pd.DataFrame, measures: Sequence[str], truth: str = "dose") -> pd.DataFrame:
+def told_apart(
+    worlds: pd.DataFrame, measures: Sequence[str], truth: str = "dose"
+) -> pd.DataFrame:
     """The area under the ROC curve of each measure, by context and for all: contexts that were
     planted (dose of .5 and more) against the twins'; or, by *reliance*, contexts on which the
     network relies more than 95% of the twins' do, against all others. For all it is the contexts'
@@ -77,10 +85,16 @@ def follows(worlds: pd.DataFrame, measures: Sequence[str], truth: str) -> pd.Dat
     of these: pooled, even random maps would follow the reliance, for planes are small."""
 
     def correlation(arrays: list[np.ndarray]) -> float:
-        ranks = scipy.stats.rankdata(arrays[0].reshape(-1, 2).T, axis=1)  # of effects and of truth
-        return float(np.corrcoef(ranks)[0, 1]) if np.ptp(ranks, axis=1).all() else np.nan
+        ranks = scipy.stats.rankdata(
+            arrays[0].reshape(-1, 2).T, axis=1
+        )  # of effects and of truth
+        return (
+            float(np.corrcoef(ranks)[0, 1]) if np.ptp(ranks, axis=1).all() else np.nan
+        )
 
-    return _by_context(worlds, measures, "rank_correlation", correlation, by_pair(worlds, truth))
+    return _by_context(
+        worlds, measures, "rank_correlation", correlation, by_pair(worlds, truth)
+    )
 
 
 def _by_context(worlds, measures, name: str, number: Callable, *truths) -> pd.DataFrame:
@@ -89,12 +103,18 @@ def _by_context(worlds, measures, name: str, number: Callable, *truths) -> pd.Da
     rows = []
     for measure in measures:
         values, made = np.stack([by_pair(worlds, measure), *truths], -1)[:, None], []
-        for context, some in zip(contexts(worlds), np.moveaxis(values, 2, 0), strict=True):
+        for context, some in zip(
+            contexts(worlds), np.moveaxis(values, 2, 0), strict=True
+        ):
             made.append([])
             of = lambda arrays, to=made[-1]: to.append(number(arrays)) or to[-1]  # noqa: E731
             ends = stats.bootstrap(of, [some], resamples=400)
             rows.append([measure, context, len(values), *ends])
         means = map(np.mean, [*zip(*made, strict=True)])
-        ends = stats.bootstrap(lambda _, means=means: next(means), [values], resamples=400)
+        ends = stats.bootstrap(
+            lambda _, means=means: next(means), [values], resamples=400
+        )
         rows.append([measure, ALL, len(values), *ends])
-    return pd.DataFrame(rows, columns=["measure", "context_class", "pairs", name, "low", "high"])
+    return pd.DataFrame(
+        rows, columns=["measure", "context_class", "pairs", name, "low", "high"]
+    )

@@ -22,7 +22,11 @@ def changes(worlds: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
             contexts(worlds), (effects[..., 0] - effects[..., 1]).T, strict=True
         ):
             mean = stats.mean(change).interval()
-            row = {"measure": measure, "context_class": name, "rises": int((change > 0).sum())}
+            row = {
+                "measure": measure,
+                "context_class": name,
+                "rises": int((change > 0).sum()),
+            }
             row |= {"falls": int((change < 0).sum()), "pairs": len(change)}
             rows.append(row | dict(zip(("change", "low", "high"), mean, strict=True)))
     return pd.DataFrame(rows)

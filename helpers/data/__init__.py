@@ -7,7 +7,7 @@ from helpers.data import archives, folders, published, splits, world
 from helpers.data import contexts as _contexts
 from helpers.data.collection import SPLITS, Collection, ImageSet
 from helpers.data.images import Images
-from helpers.worlds import pictures
+from helpers.synthetic_data import pictures
 
 __all__ = ["SPLITS", "Collection", "ImageSet", "load"]
 
@@ -22,10 +22,14 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
     tells of classes that are empty, too small or more than 5% unreadable."""
     size, per_class, context_of = images.size, images.per_class, images.context_of
     if images.source == "world":
-        return world.load(size, seed, per_class or 150, images.context_bias, images.eyespot)
+        return world.load(
+            size, seed, per_class or 150, images.context_bias, images.eyespot
+        )
     downloads = store.root() / "data/downloads"
     if images.source == "focus":
-        return published.load(images.archives, images.folder, downloads, size, per_class, seed)
+        return published.load(
+            images.archives, images.folder, downloads, size, per_class, seed
+        )
     if images.source == "visual-contexts":
         layout = archives.scan(downloads)
         context_of = context_of or pictures.CONTEXT_OF
@@ -44,7 +48,10 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
     elif with_contexts:
         context_images, names, notes = _contexts.cut(sets["C"], masks, context_of or {})
         if images.source == "visual-contexts":
-            notes.insert(0, "The authors' archives hold no context images: give a folder of yours.")
+            notes.insert(
+                0,
+                "The authors' archives hold no context images: give a folder of yours.",
+            )
     if _contexts.one_background(sets["C"].images):
         notes.append(
             "All images of C show the same background. It tells nothing of the class, so a model "

@@ -32,7 +32,9 @@ def scan(downloads: Path) -> folders.Layout:
         table = pd.DataFrame(rows, columns=folders.COLUMNS)
         if missing := sorted(set(SPELLED) - set(table["class"])):
             there = sorted({p.name for p in folder.rglob("*") if p.is_dir()})
-            raise ValueError(f"{archive}: no images of {', '.join(missing)}; its folders: {there}.")
+            raise ValueError(
+                f"{archive}: no images of {', '.join(missing)}; its folders: {there}."
+            )
         layout.add(name, table)
     return layout
 
@@ -41,9 +43,18 @@ def _row(file: Path, top: Path) -> tuple | None:
     """A row of `folders.Layout.sets`, of the class that the nearest folder names; or None."""
     inside = file.relative_to(top)
     parts = [folders.plain(part) for part in inside.parts[:-1]]
-    labels = [c for part in reversed(parts) for c in SPELLED if re.search(SPELLED[c], part)]
-    own = next((split for split, words in folders.SPLIT_WORDS.items() if {*parts} & {*words}), "")
-    return (file, inside.as_posix(), labels[0], file.stem.casefold(), own) if labels else None
+    labels = [
+        c for part in reversed(parts) for c in SPELLED if re.search(SPELLED[c], part)
+    ]
+    own = next(
+        (split for split, words in folders.SPLIT_WORDS.items() if {*parts} & {*words}),
+        "",
+    )
+    return (
+        (file, inside.as_posix(), labels[0], file.stem.casefold(), own)
+        if labels
+        else None
+    )
 
 
 def fetch(name: str, downloads: Path, url: str | None = None) -> Path:
@@ -55,11 +66,17 @@ def fetch(name: str, downloads: Path, url: str | None = None) -> Path:
     with FileLock(downloads / f".{name}.lock"):  # processes that ask at once wait
         if folder.is_dir():
             return folder
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=downloads) as partial:
+        with tempfile.TemporaryDirectory(
+            prefix=f".{folder.name}-", dir=downloads
+        ) as partial:
             try:
-                archive = pooch.retrieve(source, None, name, partial, downloader=DOWNLOADER)
+                archive = pooch.retrieve(
+                    source, None, name, partial, downloader=DOWNLOADER
+                )
                 with zipfile.ZipFile(archive) as content:
-                    content.extractall(f"{partial}/whole")  # no links, and nothing outside of it
+                    content.extractall(
+                        f"{partial}/whole"
+                    )  # no links, and nothing outside of it
             except (OSError, zipfile.BadZipFile, zlib.error, EOFError) as error:
                 raise ConnectionError(
                     f"{source} did not come as a whole zip archive ({error}): run again, or name a "

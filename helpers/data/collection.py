@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers.worlds import pictures
+from helpers.synthetic_data import pictures
 
 SPLITS = ("train", "val", "test")
 NAMES_SHOWN = 20
@@ -38,8 +38,12 @@ class ImageSet:
     labels: torch.Tensor  # int64 (N,): indices into `classes`
     classes: tuple[str, ...]
     table: pd.DataFrame
-    masks: torch.Tensor | None = None  # bool (N, H, W), true on the object; None: not known
-    patches: torch.Tensor | None = None  # bool (N, H, W), true on the eyespot; None: no eyespots
+    masks: torch.Tensor | None = (
+        None  # bool (N, H, W), true on the object; None: not known
+    )
+    patches: torch.Tensor | None = (
+        None  # bool (N, H, W), true on the eyespot; None: no eyespots
+    )
 
     def __len__(self) -> int:
         return len(self.images)
@@ -59,9 +63,14 @@ class ImageSet:
     def where(self, keep) -> ImageSet:
         """The images for which `keep` (N booleans) is true, in the same order."""
         keep = torch.from_numpy(np.array(keep, dtype=bool))
-        parts = {name: getattr(self, name) for name in ("images", "labels", "masks", "patches")}
+        parts = {
+            name: getattr(self, name)
+            for name in ("images", "labels", "masks", "patches")
+        }
         kept = {name: part[keep] for name, part in parts.items() if part is not None}
-        return replace(self, **kept, table=self.table[keep.numpy()].reset_index(drop=True))
+        return replace(
+            self, **kept, table=self.table[keep.numpy()].reset_index(drop=True)
+        )
 
     def to_train(self) -> Drawn:
         """The images and labels of the training split and of the validation split."""
@@ -93,7 +102,9 @@ class Collection:
 
     source: str  # "world", "visual-contexts", "focus" or "folder"
     classes: tuple[str, ...]
-    sets: Mapping[str, ImageSet]  # "C" and, where there are, "NC", "WB"; of "focus" its own sets
+    sets: Mapping[
+        str, ImageSet
+    ]  # "C" and, where there are, "NC", "WB"; of "focus" its own sets
     # class to the images of its context, uint8 (M, 3, H, W), and to its name; a class may have none
     contexts: dict[str, torch.Tensor] = field(default_factory=dict)
     context_of: dict[str, str] = field(default_factory=dict)
@@ -115,7 +126,14 @@ class Collection:
     def summary(self) -> pd.DataFrame:
         """Numbers of images: one row a set and class, one column a split, and the total."""
         tables = [images.table.assign(set=name) for name, images in self.sets.items()]
-        counts = pd.concat(tables).groupby(["set", "class"])["split"].value_counts().unstack()
-        index = pd.MultiIndex.from_product([self.sets, self.classes], names=["set", "class"])
+        counts = (
+            pd.concat(tables)
+            .groupby(["set", "class"])["split"]
+            .value_counts()
+            .unstack()
+        )
+        index = pd.MultiIndex.from_product(
+            [self.sets, self.classes], names=["set", "class"]
+        )
         counts = counts.reindex(index, columns=SPLITS).fillna(0).astype(int)
         return counts.rename_axis(columns=None).assign(total=counts.sum(axis=1))

@@ -52,11 +52,15 @@ def _seen(image: Image.Image, size: int) -> Image.Image:
     """The whole image in RGB, upright and over white."""
     image.draft(None, (2 * size, 2 * size))  # JPEG: decode no finer than is needed
     image.load()
-    with suppress(SyntaxError, ValueError, KeyError, TypeError):  # metadata that makes no sense
+    with suppress(
+        SyntaxError, ValueError, KeyError, TypeError
+    ):  # metadata that makes no sense
         image = ImageOps.exif_transpose(image)
     if image.mode == "F":
         raise Unreadable("grey values without a known range")
-    if image.mode.startswith("I"):  # deep grey: 65535 is white, whatever the brightest pixel is
+    if image.mode.startswith(
+        "I"
+    ):  # deep grey: 65535 is white, whatever the brightest pixel is
         deep = np.asarray(image).astype(float) / 257
         image = Image.fromarray(np.round(deep).clip(0, 255).astype(np.uint8))
     if image.has_transparency_data:
@@ -71,10 +75,16 @@ def read(
     """Decode a set's files, at most `per_class` of a class: images, their rows, and a report."""
     images, kept, report = [], [], []
     shuffled = table.assign(rank=ranks(table["class"] + "/" + table["name"], seed))
-    for name, rows in shuffled.sort_values(["rank", "path"]).groupby("class", sort=True):
-        limit = len(rows) if per_class is None or (rows["own"] != "").any() else per_class
+    for name, rows in shuffled.sort_values(["rank", "path"]).groupby(
+        "class", sort=True
+    ):
+        limit = (
+            len(rows) if per_class is None or (rows["own"] != "").any() else per_class
+        )
         decoded, bad = {}, {}
-        for row in progress(rows.itertuples(), desc=f"reading {what}, {name}", total=len(rows)):
+        for row in progress(
+            rows.itertuples(), desc=f"reading {what}, {name}", total=len(rows)
+        ):
             if len(decoded) == limit:
                 break
             try:
@@ -84,7 +94,11 @@ def read(
         report += judge(f"{what}, class {name!r}", len(rows), len(decoded), bad)
         kept += sorted(decoded)  # back to the table's order, by path
         images += [decoded[row] for row in sorted(decoded)]
-    pixels = torch.stack(images) if images else torch.empty(0, 3, size, size, dtype=torch.uint8)
+    pixels = (
+        torch.stack(images)
+        if images
+        else torch.empty(0, 3, size, size, dtype=torch.uint8)
+    )
     return pixels, table.loc[kept].reset_index(drop=True), report
 
 
@@ -99,12 +113,16 @@ def judge(where: str, there: int, read: int, bad: dict[str, str]) -> list[str]:
     if bad:
         opened = read + len(bad)
         names = "; ".join(f"{path} ({reason})" for path, reason in sorted(bad.items()))
-        sentences = [f"{where}: {len(bad)} of {opened} files could not be read: {names}."]
+        sentences = [
+            f"{where}: {len(bad)} of {opened} files could not be read: {names}."
+        ]
         if len(bad) > UNREADABLE_SHARE * opened:
             raise ValueError(
                 f"{sentences[0]} That is more than {UNREADABLE_SHARE:.0%} of the class: "
                 "repair or remove these files and run again."
             )
     if read + len(bad) < there:
-        sentences.append(f"{where}: {read} of {there} images are used, chosen by the seed.")
+        sentences.append(
+            f"{where}: {read} of {there} images are used, chosen by the seed."
+        )
     return sentences

@@ -54,7 +54,9 @@ class Layout:
 
 def plain(name: str) -> str:
     """A folder's name for comparison: lower case, one space for any run of blanks, "_" and "-"."""
-    return re.sub(r"[\s_\-]+", " ", unicodedata.normalize("NFC", name)).strip().casefold()
+    return (
+        re.sub(r"[\s_\-]+", " ", unicodedata.normalize("NFC", name)).strip().casefold()
+    )
 
 
 def spelled(names: Iterable[str], where: str) -> dict[str, str]:
@@ -73,8 +75,12 @@ def spelled(names: Iterable[str], where: str) -> dict[str, str]:
 def subfolders(folder: Path) -> list[Path]:
     """Folders in `folder` by name, without hidden ones and archive junk; loops are refused."""
     inside = [path for path in folder.iterdir() if path.is_dir()]
-    folders = sorted(p for p in inside if not p.name.startswith(".") and p.name != "__MACOSX")
-    real = folder.resolve()  # and all that hold it, by where it lies and by the way that led to it
+    folders = sorted(
+        p for p in inside if not p.name.startswith(".") and p.name != "__MACOSX"
+    )
+    real = (
+        folder.resolve()
+    )  # and all that hold it, by where it lies and by the way that led to it
     above = {real, *real.parents, *(parent.resolve() for parent in folder.parents)}
     for path in folders:
         if path.is_symlink() and path.resolve() in above:
@@ -94,30 +100,44 @@ def scan(folder: Path) -> Layout:
     """Find class folders, also below sets (`C/`) and splits (`train/`), and `contexts/` beside."""
     layout, top = Layout(), folder
     if not folder.is_dir():
-        raise ValueError(f"folder: {printable(folder)} is a file, not a folder of class folders.")
+        raise ValueError(
+            f"folder: {printable(folder)} is a file, not a folder of class folders."
+        )
     while True:
         inside = subfolders(top)
         layout.contexts = layout.contexts or next(
             (path for path in inside if plain(path.name) == "contexts"), None
         )
         inside = [path for path in inside if path != layout.contexts]
-        if len(inside) != 1 or any(map(is_image, top.iterdir())) or not subfolders(inside[0]):
+        if (
+            len(inside) != 1
+            or any(map(is_image, top.iterdir()))
+            or not subfolders(inside[0])
+        ):
             break
         top = inside[0]
     named = _all_named(inside, SET_WORDS)
     if len(named) > 1 and "C" not in named:
-        raise ValueError(f"folder: sets {', '.join(named)} are there, but C (in context) is not.")
+        raise ValueError(
+            f"folder: sets {', '.join(named)} are there, but C (in context) is not."
+        )
     for name, base in named.items() if "C" in named else [("C", top)]:
         classes = [p for p in subfolders(base) if p != layout.contexts]
         layout.report += _folders_within(classes)
         table, empty = _classes(classes, folder)
         if empty:
-            raise ValueError(f"{name}: no image file in the class folder(s) {listed(empty)}.")
+            raise ValueError(
+                f"{name}: no image file in the class folder(s) {listed(empty)}."
+            )
         layout.add(name, table)
     taken = {file for table in layout.sets.values() for file in table["file"]}
-    left = [f for f in walk(folder) if f not in taken and layout.contexts not in f.parents]
+    left = [
+        f for f in walk(folder) if f not in taken and layout.contexts not in f.parents
+    ]
     if names := sorted(printable(file.relative_to(folder)) for file in left):
-        notice = f"{len(names)} file(s) in no class folder, or no images: {listed(names)}."
+        notice = (
+            f"{len(names)} file(s) in no class folder, or no images: {listed(names)}."
+        )
         layout.report.append(notice)
     layout.report += lost_links(folder)
     return layout
@@ -134,7 +154,9 @@ def lost_links(folder: Path) -> list[str]:
 def agreed_classes(layout: Layout) -> tuple[str, ...]:
     """The classes, two or more and the same in every set but for case, "_" and blanks, as in C."""
     tables = layout.sets
-    names = {name: spelled(table["class"].unique(), name) for name, table in tables.items()}
+    names = {
+        name: spelled(table["class"].unique(), name) for name, table in tables.items()
+    }
     classes = names["C"]
     if len(classes) < 2:
         lost = "".join(f"{notice} " for notice in layout.report if "link(s)" in notice)
@@ -146,7 +168,9 @@ def agreed_classes(layout: Layout) -> tuple[str, ...]:
     for name, table in tables.items():
         if odd := sorted(set(names[name]) ^ set(classes)):
             odd = listed(odd)
-            raise ValueError(f"Sets C and {name} must hold the same classes; they differ in {odd}.")
+            raise ValueError(
+                f"Sets C and {name} must hold the same classes; they differ in {odd}."
+            )
         tables[name] = table.assign(**{"class": table["class"].map(plain).map(classes)})
     return tuple(classes.values())
 
@@ -165,10 +189,15 @@ def files(folder: Path) -> list[Path]:
     return sorted(path for path in walk(folder) if is_image(path))
 
 
-def rows(paths_of: list[Path], top: Path, base: Path, label: str, own: str) -> pd.DataFrame:
+def rows(
+    paths_of: list[Path], top: Path, base: Path, label: str, own: str
+) -> pd.DataFrame:
     """Table rows (see `Layout.sets`) for the files of one class and split below `base`."""
     paths = [printable(file.relative_to(top)) for file in paths_of]
-    names = [printable(file.relative_to(base).with_suffix("")).casefold() for file in paths_of]
+    names = [
+        printable(file.relative_to(base).with_suffix("")).casefold()
+        for file in paths_of
+    ]
     made = {"file": paths_of, "path": paths, "class": label, "name": names, "own": own}
     return pd.DataFrame(made, columns=COLUMNS)
 
@@ -176,11 +205,17 @@ def rows(paths_of: list[Path], top: Path, base: Path, label: str, own: str) -> p
 def _classes(inside: list[Path], top: Path) -> tuple[pd.DataFrame, list[str]]:
     """All files of class folders, which may be in split folders; and the empty classes."""
     splits = _splits(inside)
-    places = [(path, own) for own, split in splits.items() for path in subfolders(split)]
+    places = [
+        (path, own) for own, split in splits.items() for path in subfolders(split)
+    ]
     places = places if splits else [(path, "") for path in inside]
-    parts = [rows(files(path), top, path, printable(path.name), own) for path, own in places]
+    parts = [
+        rows(files(path), top, path, printable(path.name), own) for path, own in places
+    ]
     table = pd.concat([pd.DataFrame(columns=COLUMNS), *parts], ignore_index=True)
-    return table, sorted({printable(path.name) for path, _ in places} - set(table["class"]))
+    return table, sorted(
+        {printable(path.name) for path, _ in places} - set(table["class"])
+    )
 
 
 def _folders_within(classes: list[Path]) -> list[str]:
@@ -197,7 +232,9 @@ def _folders_within(classes: list[Path]) -> list[str]:
             "the same names, but not all of them are called as sets (C, NC, WB) or splits (train, "
             "val, test) are, each once: rename them, or move out what is neither."
         )
-    named = listed(f"{printable(p.name)} ({listed(names)})" for p, names in within.items())
+    named = listed(
+        f"{printable(p.name)} ({listed(names)})" for p, names in within.items()
+    )
     notice = f"Folders in class folders are taken for parts of the class: {named}."
     return [notice] if within else []
 
@@ -208,8 +245,12 @@ def _splits(inside: list[Path]) -> dict[str, Path]:
     return named if "train" in named and len(named) > 1 else {}
 
 
-def _all_named(folders: list[Path], words: dict[str, tuple[str, ...]]) -> dict[str, Path]:
+def _all_named(
+    folders: list[Path], words: dict[str, tuple[str, ...]]
+) -> dict[str, Path]:
     """Word to folder, when every folder is named by one of the words; empty otherwise."""
-    meaning = {spelling: word for word, spellings in words.items() for spelling in spellings}
+    meaning = {
+        spelling: word for word, spellings in words.items() for spelling in spellings
+    }
     named = {meaning.get(plain(path.name)): path for path in folders}
     return {} if None in named or len(named) < len(folders) else named

@@ -30,7 +30,12 @@ def grid(
     alike = first.ndim == 4 and all(
         t.shape == first.shape and t.dtype == torch.uint8 for t in tiles
     )
-    fits = alike and 0 < rows <= first.shape[2] and 0 < cols <= first.shape[3] and len(first) > 0
+    fits = (
+        alike
+        and 0 < rows <= first.shape[2]
+        and 0 < cols <= first.shape[3]
+        and len(first) > 0
+    )
     if not fits or len(tiles) != rows * cols or shape not in SHAPES:
         raise ValueError(
             f"A {rows} x {cols} mosaic takes {rows * cols} uint8 tiles of one shape (N, 3, H, W), "
@@ -38,8 +43,14 @@ def grid(
             f"{tuple(first.shape)}. `shape` is one of {', '.join(SHAPES)}; this is {shape!r}."
         )
     height, width = first.shape[-2:]
-    sizes = [(h, w) for h in cells(height, rows, shape) for w in cells(width, cols, shape)]
-    return join([squeeze(tile, *size) for tile, size in zip(tiles, sizes, strict=True)], rows, cols)
+    sizes = [
+        (h, w) for h in cells(height, rows, shape) for w in cells(width, cols, shape)
+    ]
+    return join(
+        [squeeze(tile, *size) for tile, size in zip(tiles, sizes, strict=True)],
+        rows,
+        cols,
+    )
 
 
 def cells(length: int, parts: int, shape: str) -> list[int]:

@@ -10,7 +10,7 @@ import yaml
 from pydantic import AfterValidator, Discriminator, Field, Tag
 from pydantic.dataclasses import dataclass
 
-from helpers.worlds import pictures
+from helpers.synthetic_data import pictures
 
 STRICT = {"strict": True, "extra": "forbid"}
 Archive = Literal["catsdogs", "ilsvrc2012", "mit67", "mame"]
@@ -26,7 +26,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def meant(name: str, known: Iterable[str]) -> str:
     """The end of a refusal of a name that is not known: the nearest that is, and all there are."""
     known = list(known)
-    return f"{nearest(name, known)}there are: {', '.join(known)}" if known else "there are none"
+    return (
+        f"{nearest(name, known)}there are: {', '.join(known)}"
+        if known
+        else "there are none"
+    )
 
 
 def built(kind: type, values: dict):
@@ -54,7 +58,9 @@ def _folder(path: str) -> str:
 def _of_each(shares: dict[str, float]) -> dict[str, float]:
     if set(shares) != set(pictures.CLASSES):
         classes, these = ", ".join(pictures.CLASSES), ", ".join(shares) or "none"
-        raise ValueError(f"a share of each class is needed, of {classes}; these are of {these}")
+        raise ValueError(
+            f"a share of each class is needed, of {classes}; these are of {these}"
+        )
     return shares
 
 
@@ -63,7 +69,8 @@ There = Annotated[str, AfterValidator(_there)]
 Folder = Annotated[There, AfterValidator(_folder)]
 ONE, EACH = "one share", "a share of each class"
 Bias = Annotated[
-    Annotated[Share, Tag(ONE)] | Annotated[dict[str, Share], AfterValidator(_of_each), Tag(EACH)],
+    Annotated[Share, Tag(ONE)]
+    | Annotated[dict[str, Share], AfterValidator(_of_each), Tag(EACH)],
     Discriminator(lambda value: EACH if isinstance(value, dict) else ONE),
 ]
 
@@ -73,29 +80,45 @@ class Images:
     """What the images of a run are: the keys of the reader's YAML file."""
 
     source: Literal["world", "visual-contexts", "focus", "folder"] = "world"
-    size: Annotated[int, Field(ge=32, le=512)] = 96  # side of the square images in pixels
+    size: Annotated[int, Field(ge=32, le=512)] = (
+        96  # side of the square images in pixels
+    )
     # images of each class in each set (None: all); of "focus" mosaics of each target class
     per_class: Annotated[int, Field(ge=3)] | None = 150
-    folder: Folder | None = None  # of class folders; with "focus" of mosaics and their index
+    folder: Folder | None = (
+        None  # of class folders; with "focus" of mosaics and their index
+    )
     contexts: Folder | None = None  # of context folders
     # of "focus"; a mapping names the classes whose images alone are read, for mosaics made anew
     archives: Archives = field(default_factory=lambda: [*get_args(Archive)])
-    context_of: dict[str, str] | None = None  # class to context (None: named as the classes)
-    context_bias: Bias | None = None  # world: share of C's images in their class's own context
+    context_of: dict[str, str] | None = (
+        None  # class to context (None: named as the classes)
+    )
+    context_bias: Bias | None = (
+        None  # world: share of C's images in their class's own context
+    )
     # world: a quarter of the training images carry an eyespot, and this dose of it is moved from
     # all classes to bench (0: it says nothing, 1: only benches carry it; None: none does)
     eyespot: Share | None = None
 
     def __post_init__(self):
         if self.source != "focus" and (self.source == "folder") != bool(self.folder):
-            raise ValueError("`folder` and `source: folder` go together: give both or neither")
+            raise ValueError(
+                "`folder` and `source: folder` go together: give both or neither"
+            )
         own = Path(self.contexts or "contexts")  # so called it is no class
         above = (own.parent.resolve() / own.name).parents
-        if self.folder and Path(self.folder).resolve() in above and own.name.lower() != "contexts":
+        if (
+            self.folder
+            and Path(self.folder).resolve() in above
+            and own.name.lower() != "contexts"
+        ):
             where = f"`contexts` lies in `folder`, where {own.name!r} would be a class"
             raise ValueError(f"{where}: move it out, or call it contexts")
         if self.source in ("world", "focus") and (self.contexts or self.context_of):
-            raise ValueError("the embedded world brings its own contexts, and 'focus' has none")
+            raise ValueError(
+                "the embedded world brings its own contexts, and 'focus' has none"
+            )
         if self.source != "world" and (self.eyespot, self.context_bias) != (None, None):
             raise ValueError("a bias can be planted in the embedded world only")
 
@@ -109,7 +132,9 @@ class _Once(yaml.SafeLoader):
             name, line = str(key.value), key.start_mark.line + 1
             if name in lines:
                 twice = f"the key {name!r} is given twice, first in line {lines[name]}"
-                raise ValueError(f"{key.start_mark.name}, line {line}: {twice}; keep one of them")
+                raise ValueError(
+                    f"{key.start_mark.name}, line {line}: {twice}; keep one of them"
+                )
             lines[name] = line
         return super().construct_mapping(node, deep)
 
@@ -130,12 +155,16 @@ def images_of(specification: Any) -> Images:
     if isinstance(specification, str) and specification.endswith((".yml", ".yaml")):
         file = Path(_there(specification))
         specification = read_yaml(file)
-        if isinstance(specification, dict):  # paths in the file are relative to the file
+        if isinstance(
+            specification, dict
+        ):  # paths in the file are relative to the file
             for name in ("folder", "contexts"):
                 if isinstance(specification.get(name), str):
                     path = file.parent / Path(specification[name]).expanduser()
                     if not path.exists():
-                        raise ValueError(f"{file}: `{name}` names {path}, which is not there")
+                        raise ValueError(
+                            f"{file}: `{name}` names {path}, which is not there"
+                        )
                     specification[name] = str(path)
     if isinstance(specification, str):
         specification = {"source": specification}
@@ -149,5 +178,7 @@ def images_of(specification: Any) -> Images:
     if "archives" in specification and (
         specification.get("source") != "focus" or specification.get("folder")
     ):
-        raise ValueError("`archives` are read only with `source: focus` and without a `folder`")
+        raise ValueError(
+            "`archives` are read only with `source: focus` and without a `folder`"
+        )
     return built(Images, {"size": 224 if published else 96, **specification})

@@ -16,12 +16,16 @@ from helpers.data.mosaic import squeeze
 from helpers.store import progress
 
 URL = "https://storage.hpai.bsc.es/focus-metric/"
-FILES, LABELS = ([f"{name}_{cell}" for cell in range(4)] for name in ("filename", "label"))
+FILES, LABELS = (
+    [f"{name}_{cell}" for cell in range(4)] for name in ("filename", "label")
+)
 RATED = 10  # mosaics of each target class that a network of ours is rated on, at most
 COLUMNS = ["filename", "target_class", *FILES, *LABELS]
 
 
-def load(names: Sequence[str], folder: str | None, downloads: Path, size, per_class, seed):
+def load(
+    names: Sequence[str], folder: str | None, downloads: Path, size, per_class, seed
+):
     """A Collection of the mosaics in archives or in a folder: the images in them, each once, and
     their designs. `names` may map an archive to classes: then there are the images of these
     alone."""
@@ -31,7 +35,10 @@ def load(names: Sequence[str], folder: str | None, downloads: Path, size, per_cl
     else:
         places = {n: archives.fetch(f"{n}_mosaic.zip", downloads, URL) for n in names}
     arguments = size, per_class, seed
-    read = {name: _read(name, place, *arguments, only.get(name)) for name, place in places.items()}
+    read = {
+        name: _read(name, place, *arguments, only.get(name))
+        for name, place in places.items()
+    }
     sets, mosaics = ({name: one[part] for name, one in read.items()} for part in (0, 1))
     report = [sentence for _, _, notes in read.values() for sentence in notes]
     if report:
@@ -45,7 +52,9 @@ def _read(name: str, folder: Path, size: int, per_class: int | None, seed: int, 
     """One set: its images (of `only` some classes), the design of its mosaics, and a report."""
     index = _index(name, folder)
     if missing := sorted({*(only or ())} - {*index["target_class"]}):
-        raise ValueError(f"{name}: no mosaic has a target that the index calls {listed(missing)}.")
+        raise ValueError(
+            f"{name}: no mosaic has a target that the index calls {listed(missing)}."
+        )
     index = index[index["target_class"].isin(only)] if only else index
     index = index.groupby("target_class", sort=False).head(per_class or len(index))
     images, kept, bad = {}, [], {}
@@ -103,16 +112,22 @@ def _cells(file: Path, size: int) -> torch.Tensor:
     except (OSError, Image.DecompressionBombError) as error:
         raise Unreadable(str(error)) from None
     if width != height or width % 2:
-        raise Unreadable(f"{width} x {height} pixels cannot be cut into 2 x 2 square images")
+        raise Unreadable(
+            f"{width} x {height} pixels cannot be cut into 2 x 2 square images"
+        )
     whole, half = decode(file, width), width // 2
-    rows = whole.unflatten(1, (2, half)).unflatten(3, (2, half))  # (3, 2, half, 2, half)
+    rows = whole.unflatten(1, (2, half)).unflatten(
+        3, (2, half)
+    )  # (3, 2, half, 2, half)
     return squeeze(rows.permute(1, 3, 0, 2, 4).flatten(0, 1).contiguous(), size, size)
 
 
 def _table(name: str, images: list[tuple[str, str]], design: pd.DataFrame, seed: int):
     """Labels, classes and table of images; at most half of each class are the test split."""
     table = pd.DataFrame(images, columns=["class", "name"])
-    classes = tuple(sorted(table["class"].unique(), key=lambda c: (len(c), c)))  # 2 before 10
+    classes = tuple(
+        sorted(table["class"].unique(), key=lambda c: (len(c), c))
+    )  # 2 before 10
     table = table.assign(path=name + "/" + table["name"], context="")
     for most in range(RATED, -1, -1):
         rated = design.groupby("target").head(most)[[f"image_{c}" for c in range(4)]]
@@ -123,7 +138,11 @@ def _table(name: str, images: list[tuple[str, str]], design: pd.DataFrame, seed:
     order = pd.Series(draw)[~rated_rows].groupby(table["class"]).rank()
     table["split"] = np.where(order.reindex(table.index) % 5 == 1, "val", "train")
     table.loc[rated_rows, "split"] = "test"
-    return torch.tensor([classes.index(label) for label in table["class"]]), classes, table
+    return (
+        torch.tensor([classes.index(label) for label in table["class"]]),
+        classes,
+        table,
+    )
 
 
 def _design(mosaics: list[dict], tiles: dict[tuple[str, str], int]) -> pd.DataFrame:
@@ -134,5 +153,7 @@ def _design(mosaics: list[dict], tiles: dict[tuple[str, str], int]) -> pd.DataFr
         outer = " + ".join(sorted({*labels} - {target}))
         images = {f"image_{c}": tiles[labels[c], row[FILES[c]]] for c in range(4)}
         targets = {f"is_target_{c}": labels[c] == target for c in range(4)}
-        rows.append({"mosaic": number, "target": target, "outer": outer} | images | targets)
+        rows.append(
+            {"mosaic": number, "target": target, "outer": outer} | images | targets
+        )
     return pd.DataFrame(rows)

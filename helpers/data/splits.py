@@ -15,13 +15,23 @@ from helpers.data.white import object_masks
 
 
 def load_sets(
-    tables: dict[str, pd.DataFrame], classes: tuple[str, ...], size: int, seed: int, per_class
+    tables: dict[str, pd.DataFrame],
+    classes: tuple[str, ...],
+    size: int,
+    seed: int,
+    per_class,
 ) -> tuple[dict[str, ImageSet], torch.Tensor, list[str]]:
     """Sets of image files, C's object masks (empty where not known), and a report."""
-    every = {name: read(table, size, seed, per_class, name) for name, table in tables.items()}
+    every = {
+        name: read(table, size, seed, per_class, name) for name, table in tables.items()
+    }
     report = [sentence for *_, notes in every.values() for sentence in notes]
-    images = torch.cat([pixels for pixels, *_ in every.values()])  # one for each of the rows
-    rows = pd.concat([r.assign(set=name) for name, (_, r, _) in every.items()], ignore_index=True)
+    images = torch.cat(
+        [pixels for pixels, *_ in every.values()]
+    )  # one for each of the rows
+    rows = pd.concat(
+        [r.assign(set=name) for name, (_, r, _) in every.items()], ignore_index=True
+    )
     matched, notes = _match(rows, images, classes)
     copies = duplicates.copies(images)
     _refuse_twins(rows, images, copies)
@@ -29,13 +39,20 @@ def load_sets(
     rows["split"] = assign(rows, together(len(rows), [*copies, *same]), seed)
     # left out: a row whose folder's split is not the one that a copy of it is in
     splits = zip(rows["own"], rows["split"], strict=True)
-    dropped = np.array([own != "" and split not in own.split("+") for own, split in splits])
+    dropped = np.array(
+        [own != "" and split not in own.split("+") for own, split in splits]
+    )
     report += notes + _about_copies(rows, copies, dropped)
     in_c = (rows["set"] == "C").to_numpy()
     alone = in_c & ~rows.index.isin([i for i, _ in matched])
-    if matched and 0 < alone.sum() <= UNREADABLE_SHARE * in_c.sum():  # for them C has its masks
+    if (
+        matched and 0 < alone.sum() <= UNREADABLE_SHARE * in_c.sum()
+    ):  # for them C has its masks
         notes = f"Left out of C, as no WB image shows their object, {alone.sum()}"
-        report, dropped = [*report, f"{notes}: {listed(rows['path'][alone])}."], dropped | alone
+        report, dropped = (
+            [*report, f"{notes}: {listed(rows['path'][alone])}."],
+            dropped | alone,
+        )
     return *_built(rows, images, matched, ~dropped, classes), report
 
 
@@ -43,7 +60,10 @@ def _match(rows, images, classes) -> tuple[list[tuple[int, int]], list[str]]:
     """C and WB row pairs of one object, and a sentence on classes that have none."""
     matched, missing = [], []
     for name in classes if "WB" in set(rows["set"]) else ():
-        c, wb = (np.flatnonzero((rows["class"] == name) & (rows["set"] == s)) for s in ("C", "WB"))
+        c, wb = (
+            np.flatnonzero((rows["class"] == name) & (rows["set"] == s))
+            for s in ("C", "WB")
+        )
         pairs = duplicates.pairs(images[c], images[wb])
         matched += [(int(c[i]), int(wb[j])) for i, j in pairs]
         missing += [] if pairs else [name]
@@ -51,11 +71,17 @@ def _match(rows, images, classes) -> tuple[list[tuple[int, int]], list[str]]:
     return matched, [notice] if missing else []
 
 
-def _of_one_name(rows: pd.DataFrame, matched: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _of_one_name(
+    rows: pd.DataFrame, matched: list[tuple[int, int]]
+) -> list[tuple[int, int]]:
     """Pairs of rows of one name in one class and split; matched WB images are apart."""
     key = rows["class"] + "/" + rows["own"] + "/" + rows["name"]
-    white = rows["class"].isin(rows["class"][[j for _, j in matched]]) & (rows["set"] == "WB")
-    first = rows.index.to_series().groupby(key.where(~white, key + "/WB")).transform("min")
+    white = rows["class"].isin(rows["class"][[j for _, j in matched]]) & (
+        rows["set"] == "WB"
+    )
+    first = (
+        rows.index.to_series().groupby(key.where(~white, key + "/WB")).transform("min")
+    )
     return list(zip(first, rows.index, strict=True))
 
 
@@ -64,7 +90,11 @@ def _refuse_twins(rows: pd.DataFrame, images: torch.Tensor, copies) -> None:
     twins = {}
     for i, j in copies:
         a, b = rows.loc[i], rows.loc[j]
-        if a["set"] == b["set"] and a["class"] != b["class"] and torch.equal(images[i], images[j]):
+        if (
+            a["set"] == b["set"]
+            and a["class"] != b["class"]
+            and torch.equal(images[i], images[j])
+        ):
             for one, other in ((a, b), (b, a)):
                 key = one["set"], one["class"], other["class"]
                 twins.setdefault(key, set()).add(one["path"])
@@ -78,7 +108,9 @@ def _refuse_twins(rows: pd.DataFrame, images: torch.Tensor, copies) -> None:
             )
 
 
-def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]], dropped) -> list[str]:
+def _about_copies(
+    rows: pd.DataFrame, copies: list[tuple[int, int]], dropped
+) -> list[str]:
     """Sentences that name the copies of images, and the files left out for them."""
     kinds: dict[str, list[str]] = {}
     for i, j in copies:
@@ -99,7 +131,9 @@ def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]], dropped) ->
     return notes
 
 
-def _built(rows, images, matched, keep, classes) -> tuple[dict[str, ImageSet], torch.Tensor]:
+def _built(
+    rows, images, matched, keep, classes
+) -> tuple[dict[str, ImageSet], torch.Tensor]:
     """Image sets of the rows kept, and the masks of C's objects, carried over from WB."""
     masks, sets = torch.zeros_like(images[:, 0], dtype=torch.bool), {}
     white = torch.tensor((rows["set"] == "WB").to_numpy())
@@ -108,10 +142,17 @@ def _built(rows, images, matched, keep, classes) -> tuple[dict[str, ImageSet], t
         masks[i] = masks[j]
     for name in rows["set"].unique():
         here = np.flatnonzero((rows["set"] == name) & keep)
-        table = rows.loc[here].drop(columns=["file", "set", "own"]).reset_index(drop=True)
+        table = (
+            rows.loc[here].drop(columns=["file", "set", "own"]).reset_index(drop=True)
+        )
         labels = torch.tensor([classes.index(label) for label in table["class"]])
         known = name == "WB" or masks[here].flatten(1).any(1).all()
-        parts = labels, classes, table.assign(context=""), masks[here] if known else None
+        parts = (
+            labels,
+            classes,
+            table.assign(context=""),
+            masks[here] if known else None,
+        )
         sets[name] = ImageSet(name, images[here], *parts)
         for label in classes:
             there = set(table["split"][table["class"] == label])
@@ -147,18 +188,29 @@ def assign(images: pd.DataFrame, groups: np.ndarray, seed: int) -> np.ndarray:
     quota = np.stack([quotas(own) for _, own in cells["own"]])
     left = quota.copy()
     place = {name: i for i, name in enumerate(SPLITS)}
-    fixed = images["own"].map(lambda own: place.get(own, -1)).to_numpy()  # -1: ours to choose
+    fixed = (
+        images["own"].map(lambda own: place.get(own, -1)).to_numpy()
+    )  # -1: ours to choose
     members = pd.Series(np.arange(len(images))).groupby(groups).apply(list)
-    key = pd.Series(ranks(images["class"] + "/" + images["name"], seed)).groupby(groups).min()
+    key = (
+        pd.Series(ranks(images["class"] + "/" + images["name"], seed))
+        .groupby(groups)
+        .min()
+    )
     order = sorted(
-        members.index, key=lambda g: (-fixed[members[g]].max(), -len(members[g]), key[g])
+        members.index,
+        key=lambda g: (-fixed[members[g]].max(), -len(members[g]), key[g]),
     )
     split = np.empty(len(images), dtype=int)
     for group in order:
         inside = members[group]
         its = cell[inside]
-        open_share = np.divide(left, quota, out=np.full_like(left, -np.inf), where=quota > 0)
-        fullest = open_share[its].sum(axis=0).argmax()  # its quota is furthest from being filled
+        open_share = np.divide(
+            left, quota, out=np.full_like(left, -np.inf), where=quota > 0
+        )
+        fullest = (
+            open_share[its].sum(axis=0).argmax()
+        )  # its quota is furthest from being filled
         split[inside] = fixed[inside].max() if fixed[inside].max() >= 0 else fullest
         np.subtract.at(left, (its, split[inside]), 1)
     return np.array(SPLITS)[split]

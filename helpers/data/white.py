@@ -9,7 +9,9 @@ import torch
 from scipy import ndimage
 
 WHITE = 240  # a pixel of which all channels are at least this is background
-GAP = 0.001  # white gaps up to this share of the image (highlights) belong to the object
+GAP = (
+    0.001  # white gaps up to this share of the image (highlights) belong to the object
+)
 
 
 def object_masks(images: torch.Tensor) -> torch.Tensor:

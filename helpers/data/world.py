@@ -9,14 +9,18 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers import source, store
+from helpers import store
 from helpers.data.collection import SPLITS, Collection, Drawn, ImageSet, Sets, sizes
-from helpers.worlds import pictures
+from helpers.synthetic_data import pictures
 
-CONTEXT_IMAGES = 125  # so that no context image is used twice for one class of 25 test objects
-TARGET, OUTER = "bench", "fire hydrant"  # whose eyespot, and who carries it when it is tested
+CONTEXT_IMAGES = (
+    125  # so that no context image is used twice for one class of 25 test objects
+)
+TARGET, OUTER = (
+    "bench",
+    "fire hydrant",
+)  # whose eyespot, and who carries it when it is tested
 KEPT = 30  # sets kept on disk, about 18 MB each
-DRAWING = source.Source("worlds/pictures", "data/collection", "data/world")
 OTHERS = 1_000_000  # seeds of other training images begin here: no notebook shows these
 
 
@@ -24,29 +28,41 @@ def load(
     size: int, seed: int, per_class: int, context_bias, eyespot: float | None = None
 ) -> Collection:
     """C, NC, WB and contexts of the embedded world; `eyespot` is the dose moved to `TARGET`."""
-    marks = None if eyespot is None else pictures.marked_shares(eyespot, TARGET, pictures.CLASSES)
+    marks = (
+        None
+        if eyespot is None
+        else pictures.marked_shares(eyespot, TARGET, pictures.CLASSES)
+    )
     bias = pictures.CONTEXT_BIAS if context_bias is None else context_bias
     recipe = {"size": size, "seed": seed, "per_class": per_class, "marked": marks}
     # NC and WB show no context: they and their networks are the same at all doses of its bias
     shown = {"C": bias, "NC": pictures.CONTEXT_BIAS, "WB": pictures.CONTEXT_BIAS}
-    recipes = {name: {"name": name, "context_bias": b, **recipe} for name, b in shown.items()}
+    recipes = {
+        name: {"name": name, "context_bias": b, **recipe} for name, b in shown.items()
+    }
 
     def redraw(name: str, number: int) -> Drawn:
         recipe = recipes[name]
         if number:
             others = OTHERS + 1000 * seed + number
             recipe = recipe | {"seed": others, "splits": SPLITS[:2]}
-        named = {"world": DRAWING.digest(), **recipe}
-        return Drawn(named, lambda: image_set(**recipe).to_train().draw())
+        return Drawn(recipe, lambda: image_set(**recipe).to_train().draw())
 
-    sets = Sets({name: partial(image_set, **recipe) for name, recipe in recipes.items()})
+    sets = Sets(
+        {name: partial(image_set, **recipe) for name, recipe in recipes.items()}
+    )
     classes, context_of = tuple(pictures.CLASSES), dict(pictures.CONTEXT_OF)
     contexts, more = _contexts(size, seed), {"redraw": redraw, "size": size}
     return Collection("world", classes, sets, contexts, context_of, **more)
 
 
 def image_set(
-    name: str, size: int, seed: int, per_class: int, splits: Sequence[str] = SPLITS, **planted
+    name: str,
+    size: int,
+    seed: int,
+    per_class: int,
+    splits: Sequence[str] = SPLITS,
+    **planted,
 ) -> ImageSet:
     """One set of the world, or some of its splits, drawn once for all processes."""
     split_of = np.repeat(SPLITS, sizes(per_class))
@@ -83,11 +99,12 @@ def _contexts(size: int, seed: int) -> dict[str, torch.Tensor]:
 def _once(draw: Callable[[], tuple[dict, dict]], **decides) -> tuple[dict, dict]:
     """Tensors and facts that `draw` gives, drawn once; the `KEPT` files read last stay."""
     folder = store.networks() / "images"
-    decides["world"] = DRAWING.digest()
     path, arrays, facts = store.arrays("drawn", folder, draw, **decides)
     with suppress(OSError):  # another process may have deleted one first
         path.touch()
-        for old in sorted(folder.glob("*.safetensors"), key=lambda p: p.stat().st_mtime)[:-KEPT]:
+        for old in sorted(
+            folder.glob("*.safetensors"), key=lambda p: p.stat().st_mtime
+        )[:-KEPT]:
             old.unlink()
     return {name: torch.from_numpy(array) for name, array in arrays.items()}, facts
 
@@ -98,11 +115,13 @@ def wider(size: int, seed: int) -> Drawn:
     def draw() -> tuple[torch.Tensor, ...]:
         things = pictures.wider(size=size, seed=seed)
         held_out = torch.from_numpy(things.table["index"].to_numpy() % 6 == 5)
-        labels = torch.from_numpy(np.unique(things.table["object"], return_inverse=True)[1])
+        labels = torch.from_numpy(
+            np.unique(things.table["object"], return_inverse=True)[1]
+        )
         images = torch.from_numpy(things.images).permute(0, 3, 1, 2)
         return images[~held_out], labels[~held_out], images[held_out], labels[held_out]
 
-    return Drawn({"world": DRAWING.digest(), "wider": size, "seed": seed}, draw)
+    return Drawn({"wider": size, "seed": seed}, draw)
 
 
 def marked(size: int, seed: int, per_class: int, context_bias) -> dict[str, ImageSet]:

@@ -30,7 +30,12 @@ def gradcam(
 
 
 def gradcam_plus_plus(
-    model, images, targets, *, layer="last map", formula: Callable = cam.gradcam_plus_plus
+    model,
+    images,
+    targets,
+    *,
+    layer="last map",
+    formula: Callable = cam.gradcam_plus_plus,
 ) -> torch.Tensor:
     """GradCAM++ (Chattopadhay et al. 2018), for scores that are exp(logit)."""
     return reduced(formula(*gradient_at(model, images, targets, layer)), images)
@@ -71,7 +76,10 @@ def integrated_gradients(
     """Integrated Gradients (Sundararajan et al. 2017) from the mean colour, which is zero after the
     model's normalisation, or from a layer's output for it."""
     plain = torch.zeros_like(images) + torch.as_tensor(model.mean).to(images)
-    ends = (layers.through(model, one, targets, layer)[0].detach() for one in (plain, images))
+    ends = (
+        layers.through(model, one, targets, layer)[0].detach()
+        for one in (plain, images)
+    )
     gradient = partial(layers.from_layer, model, images, targets, layer)
     relevance = formula(gradient, *ends, steps)
     return reduced(layers.as_map(relevance, layer), images, reduce)
@@ -199,9 +207,13 @@ def explain(
             run = partial(run, formula=formula)
 
         def explained(batch: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-            return _checked(run(model, batch, wanted, **settings), batch, name, check_finite)
+            return _checked(
+                run(model, batch, wanted, **settings), batch, name, check_finite
+            )
 
-        for batch, wanted in zip(images.split(batch_size), targets.split(batch_size), strict=True):
+        for batch, wanted in zip(
+            images.split(batch_size), targets.split(batch_size), strict=True
+        ):
             parts += in_halves(explained, _floats(batch, device), wanted.to(device))
     finally:
         model.train(training)
@@ -213,12 +225,18 @@ def _prepared(model, first, method, preset, changes) -> tuple[str, Callable, dic
     if callable(method):
         return getattr(method, "__name__", type(method).__name__), method, changes
     if method not in METHODS:
-        raise ValueError(f"method={method!r} is not known; use one of {', '.join(METHODS)}")
+        raise ValueError(
+            f"method={method!r} is not known; use one of {', '.join(METHODS)}"
+        )
     if preset not in PRESETS:
-        raise ValueError(f"preset={preset!r} is not known; use one of {', '.join(PRESETS)}")
+        raise ValueError(
+            f"preset={preset!r} is not known; use one of {', '.join(PRESETS)}"
+        )
     settings = settings_of(method, preset)
     if unknown := [name for name in changes if name not in settings]:
-        raise ValueError(f"{method} has no setting {unknown[0]!r}; it has {', '.join(settings)}")
+        raise ValueError(
+            f"{method} has no setting {unknown[0]!r}; it has {', '.join(settings)}"
+        )
     settings |= changes
     if settings.get("layer") == "last map":
         settings["layer"] = layers.last_map(model, first)
@@ -233,10 +251,15 @@ def _floats(images: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 
 def _targets(images: torch.Tensor, targets: torch.Tensor | int) -> torch.Tensor:
-    with suppress(TypeError, ValueError, RuntimeError):  # what is no number is refused below
+    with suppress(
+        TypeError, ValueError, RuntimeError
+    ):  # what is no number is refused below
         targets = torch.as_tensor(targets)
         targets = targets.repeat(len(images)) if targets.ndim == 0 else targets
-    kind = getattr(targets, "dtype", repr(targets)), tuple(getattr(targets, "shape", ()))
+    kind = (
+        getattr(targets, "dtype", repr(targets)),
+        tuple(getattr(targets, "shape", ())),
+    )
     images_fit = images.ndim == 4 and images.shape[1] == 3 and len(images) > 0
     if not images_fit or kind != (torch.int64, (len(images),)):
         raise ValueError(
@@ -247,7 +270,9 @@ def _targets(images: torch.Tensor, targets: torch.Tensor | int) -> torch.Tensor:
     return targets
 
 
-def _checked(maps: torch.Tensor, images: torch.Tensor, method: str, finite: bool) -> torch.Tensor:
+def _checked(
+    maps: torch.Tensor, images: torch.Tensor, method: str, finite: bool
+) -> torch.Tensor:
     """A batch of maps as float32 on the CPU, refused where it does not fit its images."""
     maps, wanted = torch.as_tensor(maps), (len(images), *images.shape[-2:])
     if tuple(maps.shape) != wanted:

@@ -14,10 +14,16 @@ REDUCTIONS = {  # of channels; only the first keeps evidence for the class apart
 }
 RUN = "#"  # before the number of a run, where a layer runs several times: relu#2
 # modules whose output is the map of the module before them, only pooled to a fixed size or masked
-NO_MAP_OF_THEIR_OWN = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.modules.dropout._DropoutNd)
+NO_MAP_OF_THEIR_OWN = (
+    nn.AdaptiveAvgPool2d,
+    nn.AdaptiveMaxPool2d,
+    nn.modules.dropout._DropoutNd,
+)
 
 
-def target_logits(model: nn.Module, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+def target_logits(
+    model: nn.Module, images: torch.Tensor, targets: torch.Tensor
+) -> torch.Tensor:
     """The logits of the targets, (B,); targets that are no numbers of classes are a ValueError."""
     logits = model(images)
     if targets.min() < 0 or targets.max() >= logits.shape[1]:
@@ -44,7 +50,9 @@ def named(model: nn.Module, name: str) -> nn.Module:
 
 
 @torch.enable_grad()
-def through(model: nn.Module, images, targets, layer: str) -> tuple[torch.Tensor, torch.Tensor]:
+def through(
+    model: nn.Module, images, targets, layer: str
+) -> tuple[torch.Tensor, torch.Tensor]:
     """What the images are at a layer, ``input`` being they themselves, before anything works on
     it; and the targets' logits. A layer that gives no single tensor, or that runs several times
     where the run is not named, is a ValueError."""
@@ -54,7 +62,9 @@ def through(model: nn.Module, images, targets, layer: str) -> tuple[torch.Tensor
 
     def keep(_, __, output):
         kept.append(output)
-        return output.clone() if isinstance(output, torch.Tensor) else None  # may work in place
+        return (
+            output.clone() if isinstance(output, torch.Tensor) else None
+        )  # may work in place
 
     with named(model, layer).register_forward_hook(keep):
         logits = target_logits(model, images, targets)
@@ -67,7 +77,9 @@ def through(model: nn.Module, images, targets, layer: str) -> tuple[torch.Tensor
         )
     output = kept[run - 1]
     if not isinstance(output, torch.Tensor):
-        raise ValueError(f"Layer {layer!r} gives no single tensor; name one in or after it.")
+        raise ValueError(
+            f"Layer {layer!r} gives no single tensor; name one in or after it."
+        )
     return output, logits
 
 
@@ -84,7 +96,11 @@ def gradient_at(
 
 @torch.enable_grad()
 def from_layer(
-    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str, value: torch.Tensor
+    model: nn.Module,
+    images: torch.Tensor,
+    targets: torch.Tensor,
+    layer: str,
+    value: torch.Tensor,
 ) -> torch.Tensor:
     """The gradient of the targets' logits at a layer, whose output is replaced by a `value`."""
     value = value.detach().requires_grad_()
@@ -114,10 +130,14 @@ def as_map(output: torch.Tensor, layer: str) -> torch.Tensor:
     return output
 
 
-def reduced(relevance: torch.Tensor, images: torch.Tensor, how: str = "sum") -> torch.Tensor:
+def reduced(
+    relevance: torch.Tensor, images: torch.Tensor, how: str = "sum"
+) -> torch.Tensor:
     """Relevance (B, C, h, w) as maps (B, H, W): channels reduced, then bilinear to image size."""
     if how not in REDUCTIONS:
-        raise ValueError(f"reduce={how!r} is not known; use one of {', '.join(REDUCTIONS)}")
+        raise ValueError(
+            f"reduce={how!r} is not known; use one of {', '.join(REDUCTIONS)}"
+        )
     maps, size = REDUCTIONS[how](relevance), images.shape[-2:]
     if maps.shape[-2:] != size:
         maps = interpolate(maps, size, mode="bilinear", align_corners=False)
@@ -132,9 +152,14 @@ def last_map(
     layer that runs several times its last run (``relu#2``), unless it has to be one that
     `runs_once`. A ValueError where there is none, or layers that work on tokens come after it."""
     network = network_of(model)
-    before = [(name, module, tuple(out.shape)) for name, module, _, out in ran(model, images[:1])]
+    before = [
+        (name, module, tuple(out.shape))
+        for name, module, _, out in ran(model, images[:1])
+    ]
     runs = Counter(name for name, _, _ in before)
-    heads = [i for i, run in enumerate(before) if isinstance(run[1], nn.Linear | nn.Conv2d)]
+    heads = [
+        i for i, run in enumerate(before) if isinstance(run[1], nn.Linear | nn.Conv2d)
+    ]
     before, maps = before[: heads[-1] if heads else None], []
     for i, (name, module, shape) in enumerate(before):
         is_map = len(shape) == 4 and min(shape[-2:]) >= least and max(shape[-2:]) > 1
@@ -148,7 +173,9 @@ def last_map(
             f"{tuple(images.shape[-2:])} pixels: name the layer, or use larger images."
         )
     name = before[maps[-1]][0]
-    if any(len(shape) == 3 and list(m.parameters()) for _, m, shape in before[maps[-1] :]):
+    if any(
+        len(shape) == 3 and list(m.parameters()) for _, m, shape in before[maps[-1] :]
+    ):
         raise ValueError(
             f"{type(network).__name__} has no feature map before its classifier: layers that work "
             f"on tokens come after {name!r}. Name a layer that gives a map."

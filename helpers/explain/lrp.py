@@ -13,7 +13,9 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 from helpers.explain.layers import network_of, ran, reduced, through
 
 EPSILON = 1e-6  # stabiliser of the linear layers
-TOLERANCE = 0.01  # what may be lost without account, as a share of the relevance in the map
+TOLERANCE = (
+    0.01  # what may be lost without account, as a share of the relevance in the map
+)
 AFFINE = (nn.Conv2d, nn.Linear, nn.BatchNorm2d)
 
 
@@ -25,7 +27,9 @@ def lrp(model, images, targets, *, layer="input") -> torch.Tensor:
     """LRP (Bach et al. 2015) to the input or a layer's output: alpha1-beta0 in convolutions, z^B
     (Montavon et al. 2017) in the first of them, epsilon in linear layers."""
     relevance, _, lost = propagate(model, images, targets, layer)
-    refused = lost > TOLERANCE  # NaN, of NaN or infinite logits, makes its map NaN below
+    refused = (
+        lost > TOLERANCE
+    )  # NaN, of NaN or infinite logits, makes its map NaN below
     if refused.any():
         raise NotConserved(
             f"LRP does not conserve relevance in this network: in {int(refused.sum())} of "
@@ -44,7 +48,9 @@ def propagate(model, images, targets, layer="input") -> tuple[torch.Tensor, ...]
     of the relevance in each image's map at the input: how much it may be is not judged here."""
     ruled, opening = merged(model, images[:1])
     if opening is None:
-        raise NotConserved("No relevance reached the input: the first layer is no convolution.")
+        raise NotConserved(
+            "No relevance reached the input: the first layer is no convolution."
+        )
     taken, entered = [], []
     network = network_of(ruled.requires_grad_(False))
     network.register_forward_pre_hook(lambda _, inputs: entered.append(inputs[0]))
@@ -83,7 +89,11 @@ def merged(model: nn.Module, image: torch.Tensor) -> tuple[nn.Module, str | None
     for name, module, into, _ in runs:
         before = [other for other in runs if other[3] is into and other[0] != name]
         alone = len(before) == 1 and used.count(name) == used.count(before[0][0]) == 1
-        if isinstance(module, nn.BatchNorm2d) and alone and isinstance(before[0][1], nn.Conv2d):
+        if (
+            isinstance(module, nn.BatchNorm2d)
+            and alone
+            and isinstance(before[0][1], nn.Conv2d)
+        ):
             network.set_submodule(before[0][0], fuse_conv_bn_eval(before[0][1], module))
             network.set_submodule(name, nn.Identity())
     opens = runs and isinstance(runs[0][1], nn.Conv2d)
@@ -107,7 +117,9 @@ class _Rule(torch.autograd.Function):
         with torch.enable_grad():
             ratio = ctx.rule(ctx.linear, x, relevance, y).detach()
         handed_on = ratio if ctx.opens else x * ratio  # the opening rule gives R itself
-        taken = _double(relevance.flatten(1)).sum(1) - _double(handed_on.flatten(1)).sum(1)
+        taken = _double(relevance.flatten(1)).sum(1) - _double(
+            handed_on.flatten(1)
+        ).sum(1)
         ctx.taken.append(taken)  # by biases and stabilisers
         return ratio, None, None, None, None
 
@@ -131,7 +143,9 @@ _keep = nn.Identity()
 _positive, _negative = partial(torch.clamp, min=0), partial(torch.clamp, max=0)
 
 
-def _over(relevance: torch.Tensor, z: torch.Tensor, epsilon: float = 1e-9) -> torch.Tensor:
+def _over(
+    relevance: torch.Tensor, z: torch.Tensor, epsilon: float = 1e-9
+) -> torch.Tensor:
     """relevance / z, stabilised away from zero; 0 where z is 0."""
     return torch.where(z == 0, 0, relevance / (z + epsilon * torch.sign(z)))
 
@@ -158,7 +172,11 @@ def _alpha1_beta0(linear, x, relevance, _):
             z = z + linear(minus, _negative, torch.zeros_like)
         s = _over(relevance, z)
     quotient = _back(linear, x, _positive, s)
-    return torch.where(x < 0, _back(linear, x, _negative, s), quotient) if signed else quotient
+    return (
+        torch.where(x < 0, _back(linear, x, _negative, s), quotient)
+        if signed
+        else quotient
+    )
 
 
 def _box(model: nn.Module) -> Callable:
@@ -168,7 +186,9 @@ def _box(model: nn.Module) -> Callable:
     def rule(linear, x, relevance, _):
         low_x, high_x = torch.zeros_like(x) + low, torch.zeros_like(x) + high
         with torch.no_grad():
-            z = linear(x, _keep, torch.zeros_like) - linear(low_x, _positive, torch.zeros_like)
+            z = linear(x, _keep, torch.zeros_like) - linear(
+                low_x, _positive, torch.zeros_like
+            )
             s = _over(relevance, z - linear(high_x, _negative, torch.zeros_like))
         return (
             x * _back(linear, x, _keep, s)

@@ -23,10 +23,14 @@ def lime(
     visible = torch.cat([torch.ones_like(visible[:1]), visible])
     colour = images.mean((2, 3), keepdim=True)
     shown = visible.to(images.device)
-    y = [logit(torch.where(one[places], images, colour)).cpu().double() for one in shown]
+    y = [
+        logit(torch.where(one[places], images, colour)).cpu().double() for one in shown
+    ]
     x, y = visible.double(), torch.stack(y)
     cosine = torch.linalg.vector_norm(x, dim=1) / number**0.5
     weight = (-((1 - cosine) ** 2) / (2 * WIDTH**2)).exp()[:, None]
-    x, y = (one - (weight / weight.sum() * one).sum(0) for one in (x, y))  # no intercept is needed
+    x, y = (
+        one - (weight / weight.sum() * one).sum(0) for one in (x, y)
+    )  # no intercept is needed
     ridge = penalty * torch.eye(number, dtype=x.dtype)
     return torch.linalg.solve(x.T @ (weight * x) + ridge, x.T @ (weight * y)).to(images)

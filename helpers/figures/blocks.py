@@ -22,7 +22,10 @@ SHOWN = (*GAPS, ("srel", "max"))
 KNOWN = {"none", "abs", "rel", "sabs", "srel"}  # comparisons; others are a reader's own
 REPORT = {  # what the grounds and the dots of a report mean
     "the darker, the larger the gap": {"marker": "s", "color": "#6BAED6", "ms": 10},
-    f"more than chance gives, corrected for all cells (p ≤ {LEVEL:g})": {"color": RED, "ms": 5},
+    f"more than chance gives, corrected for all cells (p ≤ {LEVEL:g})": {
+        "color": RED,
+        "ms": 5,
+    },
 }
 
 
@@ -33,7 +36,9 @@ def grid(values: Table, corrected: Table) -> Figure:
     own = [(name, "max") for name in values.columns.unique(1) if name not in KNOWN]
     chosen = [(s, *column) for s in sets for column in [*SHOWN, *own]]
     estimates, sure = values[chosen], corrected[chosen]
-    figure, axes = plt.subplots(figsize=(1.4 + 0.5 * len(chosen), 2.2 + 0.32 * len(values)))
+    figure, axes = plt.subplots(
+        figsize=(1.4 + 0.5 * len(chosen), 2.2 + 0.32 * len(values))
+    )
     shaded(axes, estimates, estimates, sure, 8)
     reductions = [how.replace("wmean_normalised", "wmean") for _, _, how in chosen]
     axes.set_xticks(range(len(chosen)), reductions, rotation=90, fontsize=9)
@@ -72,7 +77,9 @@ def audit(table: Table, words: Mapping[str, str]) -> Figure:
         left = np.clip(middle - wide / 2, -0.02, max(1.02 - wide, -0.02))
         ax.set_xlim(left, left + wide)
         ax.locator_params(axis="x", nbins=4)
-    ends = table.groupby(["measure", "attribute"], sort=False)["value"].agg(["min", "max"])
+    ends = table.groupby(["measure", "attribute"], sort=False)["value"].agg(
+        ["min", "max"]
+    )
     name, by = (ends["max"] - ends["min"]).idxmax()
     low, high = ends.loc[(name, by)]
     most = " most:" if len(ends) > 1 else ""

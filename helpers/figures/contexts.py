@@ -16,7 +16,12 @@ from helpers.figures import style
 from helpers.figures.style import FAINT, INK, SET_COLOURS, WHISKERS, ZERO, Looks, Table
 
 # what notebooks call beside the figures
-framed, image_grid, palette, show = style.framed, style.image_grid, style.palette, style.show
+framed, image_grid, palette, show = (
+    style.framed,
+    style.image_grid,
+    style.palette,
+    style.show,
+)
 context_name = style.context_name
 
 Names = Mapping[str, str]
@@ -42,7 +47,9 @@ def accuracy_bars(table: Table, n_classes: int) -> Figure:
         at = [bar.get_x() + bar.get_width() / 2 for bar in bars]
         for bar, is_own in zip(bars, part["train_set"] == name, strict=True):
             bar.set(ec=INK if is_own else "none", lw=2, zorder=1 + is_own)
-        style.estimates(ax, part, "accuracy", at, vertical=True, marker="", color=INK, elinewidth=1)
+        style.estimates(
+            ax, part, "accuracy", at, vertical=True, marker="", color=INK, elinewidth=1
+        )
         ax.plot(at, part["paper"], ls="", zorder=4, **PAPER)
     ax.axhline(1 / n_classes, **style.CHANCE, zorder=0)
     ax.text(ax.get_xlim()[1], 1 / n_classes, " guessing", va="center", fontsize=8)
@@ -55,8 +62,13 @@ def accuracy_bars(table: Table, n_classes: int) -> Figure:
         least = table.loc[table.loc[~own, "accuracy"].idxmin()]
         title = f"Figure 2: {table.loc[own, 'accuracy'].min():.0%} or more on the own set; outside"
         title += f" it, {least['model']} falls to {least['accuracy']:.0%} on {least['test_set']}"
-    looks = {f"tested on {n}": {"marker": "s", "ms": 10, "color": SET_COLOURS[n]} for n, _ in sets}
-    return style.headed(fig, title, looks | _of_paper(table, "the paper's value"), WHISKERS)
+    looks = {
+        f"tested on {n}": {"marker": "s", "ms": 10, "color": SET_COLOURS[n]}
+        for n, _ in sets
+    }
+    return style.headed(
+        fig, title, looks | _of_paper(table, "the paper's value"), WHISKERS
+    )
 
 
 def causal_graphs() -> Figure:
@@ -74,10 +86,17 @@ def causal_graphs() -> Figure:
     for ax, (title, arrows, meanings) in zip(axes, graphs, strict=True):
         ax.set_title(title, loc="center")
         for start, end in arrows:
-            look = {"color": ORANGE, "lw": 3} if start == "C" else {"color": INK, "lw": 1.6}
+            look = (
+                {"color": ORANGE, "lw": 3}
+                if start == "C"
+                else {"color": INK, "lw": 1.6}
+            )
             ax.annotate("", nodes[end], nodes[start], arrowprops=arrow | look)
         for name, (x, y) in nodes.items():
-            fixed, middle = meanings[name].startswith("do"), {"ha": "center", "va": "center"}
+            fixed, middle = (
+                meanings[name].startswith("do"),
+                {"ha": "center", "va": "center"},
+            )
             box = ring | {"fc": "#dddddd" if fixed else "white"}
             ax.text(x, y, "c" if fixed else name, bbox=box, fontsize=13, **middle)
             ax.text(x, y + (0.55 if y else -0.6), meanings[name], fontsize=10, **middle)
@@ -87,7 +106,9 @@ def causal_graphs() -> Figure:
     return style.headed(fig, title)
 
 
-def logit_panels(points: Table, paper: Table, colours: Names, context_of: Names) -> Figure:
+def logit_panels(
+    points: Table, paper: Table, colours: Names, context_of: Names
+) -> Figure:
     """Figure 7: a panel a pair of `effects.points`; over it its distances, and the printed ones."""
     drawn = points[points["kind"].isin(["single", "context"])]
     met = drawn.groupby("context_class", sort=False)["object_class"].unique()
@@ -104,7 +125,9 @@ def logit_panels(points: Table, paper: Table, colours: Names, context_of: Names)
             ax.set_xlabel(f"logit of {name}", fontsize=8, labelpad=1)
             ax.set_ylabel(f"logit of {context}", fontsize=8, labelpad=1)
             row = means.loc[(name, context)]
-            caption = f"here {row['single']:.1f} \N{RIGHTWARDS ARROW} {row['context']:.1f}"
+            caption = (
+                f"here {row['single']:.1f} \N{RIGHTWARDS ARROW} {row['context']:.1f}"
+            )
             if (name, context) in theirs.index:
                 row = theirs.loc[(name, context)]
                 caption += f", paper {row['single']:.1f} \N{RIGHTWARDS ARROW} {row['mosaic']:.1f}"
@@ -117,19 +140,25 @@ def logit_panels(points: Table, paper: Table, colours: Names, context_of: Names)
     looks["both logits equal"] = ZERO
     title = "Figure 7: the mosaics' mean lies above the diagonal in "
     title += f"{(means['context'] < 0).sum()} of {len(means)} pairs"
-    text = "Numbers: distance to the diagonal, mean of single images and then of mosaics."
+    text = (
+        "Numbers: distance to the diagonal, mean of single images and then of mosaics."
+    )
     text += " All panels have the same scales."
     return style.headed(fig, title, looks, text)
 
 
-def _panel(ax: Axes, pair: Table, object_colour: str, context_colour: str, frame: Table) -> None:
+def _panel(
+    ax: Axes, pair: Table, object_colour: str, context_colour: str, frame: Table
+) -> None:
     """2-D histograms of two kinds of points in two colours, and their means, inside a frame."""
     ax.axline((0, 0), slope=1, zorder=3, **ZERO)
     looks = ("single", object_colour, "^", 8), ("context", context_colour, "*", 11)
     for kind, colour, marker, size in looks:
         part = _of(pair, kind=kind)
         bins = {"binwidth": (frame.iloc[1] - frame.iloc[0]).max() / 32, "alpha": 0.8}
-        sns.histplot(part, x="object_logit", y="context_logit", color=colour, ax=ax, **bins)
+        sns.histplot(
+            part, x="object_logit", y="context_logit", color=colour, ax=ax, **bins
+        )
         mean = part[["object_logit", "context_logit"]].mean()
         ax.plot(*mean, marker, color=colour, mec="black", mew=1, ms=size, zorder=4)
     ax.set(xlim=frame["object_logit"], ylim=frame["context_logit"])
@@ -137,7 +166,9 @@ def _panel(ax: Axes, pair: Table, object_colour: str, context_colour: str, frame
     ax.tick_params(labelsize=8, length=2, pad=2)
 
 
-def distance_construction(points: Table, label: str, other: str, colours: Names) -> Figure:
+def distance_construction(
+    points: Table, label: str, other: str, colours: Names
+) -> Figure:
     """How Table 1's distances are found (Figure 9), by one pair of `effects.points`."""
     pair = _of(points, object_class=label, context_class=other)
     fig, axes = plt.subplots(1, 3, figsize=(9.5, 4.3), sharex=True, sharey=True)
@@ -151,11 +182,21 @@ def distance_construction(points: Table, label: str, other: str, colours: Names)
             ax.scatter(*part.T, color=colours[name], s=9, alpha=alpha, lw=0)
             x, y = part.mean(0)
             if ax is not axes[0]:
-                ax.plot(x, y, marker, color=colours[name], mec="black", ms=size, zorder=4)
-            if ax is axes[2]:  # the line from the mean to its foot on the diagonal, and its length
+                ax.plot(
+                    x, y, marker, color=colours[name], mec="black", ms=size, zorder=4
+                )
+            if (
+                ax is axes[2]
+            ):  # the line from the mean to its foot on the diagonal, and its length
                 ax.plot([x, (x + y) / 2], [y, (x + y) / 2], color=INK, lw=2, zorder=3)
-                look = {"xytext": (9, -3), "va": "top"} if x > y else {"xytext": (-40, 8)}
-                look |= {"textcoords": "offset points", "fontsize": 11, "fontweight": "bold"}
+                look = (
+                    {"xytext": (9, -3), "va": "top"} if x > y else {"xytext": (-40, 8)}
+                )
+                look |= {
+                    "textcoords": "offset points",
+                    "fontsize": 11,
+                    "fontweight": "bold",
+                }
                 ax.annotate(f"{(x - y) / np.sqrt(2):+.2f}", (x, y), zorder=6, **look)
     axes[0].set_ylabel(f"logit of {other}")
     entries = {"single images": {"marker": "^", "color": colours[label]}}
@@ -164,13 +205,17 @@ def distance_construction(points: Table, label: str, other: str, colours: Names)
     return style.headed(fig, title, entries)
 
 
-def table_1_distances(effects: Table, colours: Names, context_of: Names, paper: Table) -> Figure:
+def table_1_distances(
+    effects: Table, colours: Names, context_of: Names, paper: Table
+) -> Figure:
     """Table 1 as Figure 10, by `effects.of_pairs` and `printed_pairs`: mosaics are filled."""
     columns = {"mosaic_distance": "mosaic", "single_distance": "single"}
     fig, ax, _ = _by_pair(effects, paper, columns, colours, context_of)
     ax.axvline(0, **ZERO)
     ends = "\N{LEFTWARDS ARROW} context's class", "object's class \N{RIGHTWARDS ARROW}"
-    ax.set_xlabel("      signed distance of the mean to the diagonal (logits)      ".join(ends))
+    ax.set_xlabel(
+        "      signed distance of the mean to the diagonal (logits)      ".join(ends)
+    )
     entries = {"mosaics": {}, "single images": EMPTY}
     entries |= {"the paper's two values": THEIRS} if len(paper) else {}
     nearer, across = (effects["drop"] > 0).sum(), (effects["mosaic_distance"] < 0).sum()
@@ -180,9 +225,15 @@ def table_1_distances(effects: Table, colours: Names, context_of: Names, paper: 
     return style.headed(fig, title, entries, WHISKERS)
 
 
-def flip_counts(effects: Table, colours: Names, context_of: Names, paper: Table) -> Figure:
+def flip_counts(
+    effects: Table, colours: Names, context_of: Names, paper: Table
+) -> Figure:
     """Flips of each pair's mosaics, by `effects.of_pairs`, joined to the paper's."""
-    whole, many, ends = effects["mosaics"], effects["mosaics"].max(), ("", "_low", "_high")
+    whole, many, ends = (
+        effects["mosaics"],
+        effects["mosaics"].max(),
+        ("", "_low", "_high"),
+    )
     here = {f"here{end}": effects[f"flip_share{end}"] * whole for end in ends}
     theirs = paper.rename(columns={"flips": "the paper"})
     of = effects.assign(**here), theirs, {"here": "the paper"}, colours, context_of
@@ -190,13 +241,20 @@ def flip_counts(effects: Table, colours: Names, context_of: Names, paper: Table)
     ax.set(xlim=(-0.03 * many, 1.03 * many), xlabel=f"flips of {many:.0f} mosaics")
     entries = {"here, mean of the trainings": {}}
     entries |= {"the paper's number": THEIRS} if len(paper) else {}
-    most = {who: table.loc[table[who].idxmax()] for who in ["here", "the paper"][: len(entries)]}
-    texts = [f"{who} {row['pair']} ({round(row[who], 1):g})" for who, row in most.items()]
+    most = {
+        who: table.loc[table[who].idxmax()]
+        for who in ["here", "the paper"][: len(entries)]
+    }
+    texts = [
+        f"{who} {row['pair']} ({round(row[who], 1):g})" for who, row in most.items()
+    ]
     title = f"Which pair flips most of {many:.0f}: {', in '.join(texts)}"
     return style.headed(fig, title, entries, WHISKERS)
 
 
-def _by_pair(effects: Table, paper: Table, columns: Names, colours: Names, context_of: Names):
+def _by_pair(
+    effects: Table, paper: Table, columns: Names, colours: Names, context_of: Names
+):
     """A line a pair: estimates (at most two) and, by their names, a `paper` column's values."""
     table = effects.merge(paper[[*PAIR, *columns.values()]], on=PAIR, how="left")
     named = [context_name(name, context_of) for name in table["context_class"]]
@@ -204,16 +262,22 @@ def _by_pair(effects: Table, paper: Table, columns: Names, colours: Names, conte
     fig, ax = plt.subplots(figsize=(8.8, 1.4 + 0.4 * len(table)))
     for (name, theirs), look in zip(columns.items(), ({}, EMPTY), strict=False):
         for y, row in zip(rows, table.to_dict("records"), strict=True):
-            style.estimates(ax, row, name, y, color=colours[row["object_class"]], ms=7, **look)
+            style.estimates(
+                ax, row, name, y, color=colours[row["object_class"]], ms=7, **look
+            )
         face, below = look.get("mfc", FAINT), 0.3 * (len(columns) > 1)
-        ax.plot(table[theirs], rows + below, **THEIRS | {"mfc": face, "ms": 5, "ls": ""})
+        ax.plot(
+            table[theirs], rows + below, **THEIRS | {"mfc": face, "ms": 5, "ls": ""}
+        )
     joined = (table[name] for name in [*columns, *columns.values()][:2])
     ax.hlines(rows, *joined, color=FAINT, lw=1, zorder=0)
     style.name_rows(ax, table["pair"])
     return fig, ax, table
 
 
-def mosaic_logits(picture, logits, classes: Sequence, colours: Names, *pair: str) -> Figure:
+def mosaic_logits(
+    picture, logits, classes: Sequence, colours: Names, *pair: str
+) -> Figure:
     """A mosaic of a `pair` (a class and a context's name), a tensor of uint8 (3, H, W), and each
     class's logit by every training, a tensor of floats (T, K)."""
     fig, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.1), width_ratios=(2, 3))
@@ -226,21 +290,29 @@ def mosaic_logits(picture, logits, classes: Sequence, colours: Names, *pair: str
         right.plot(values.mean(), y, "|", color=INK, ms=20, mew=2.5)
     right.plot(logits.T, range(len(classes)), color=FAINT, lw=0.5, alpha=0.6, zorder=0)
     style.name_rows(right, classes)
-    right.set_xlabel("logit: one dot and one thin line per training; thick line: the mean")
+    right.set_xlabel(
+        "logit: one dot and one thin line per training; thick line: the mean"
+    )
     title = f"{' + '.join(pair)}: outscored by {', '.join(counts) or 'no class in any'}"
     return style.headed(fig, f"{title} of {len(logits)} trainings")
 
 
-def paste_counts(tables: Mapping, pictures: Mapping, colours: Names, context_of: Names) -> Figure:
+def paste_counts(
+    tables: Mapping, pictures: Mapping, colours: Names, context_of: Names
+) -> Figure:
     """Figures 11 to 14 by `pasting.counts`, with a column paper (of 25, or NaN): a panel a context.
     Bars are the first of `tables`, others by their names are marks. `pictures` has an example for
     each bar, uint8 (3, H, W), by context class and what is pasted."""
     (name, table), *others = tables.items()
     bars = table.assign(**{other: part["predicted"] for other, part in others})
     known = bool(table["paper"].notna().any())
-    numbers = {k: PASTED_ON.get(context_of.get(k), 0) * known for k in table["context_class"]}
+    numbers = {
+        k: PASTED_ON.get(context_of.get(k), 0) * known for k in table["context_class"]
+    }
     contexts = sorted(numbers, key=numbers.get)
-    looks = {other: REFERENCE | {"marker": "_"} for other, _ in others} | _of_paper(table, "paper")
+    looks = {other: REFERENCE | {"marker": "_"} for other, _ in others} | _of_paper(
+        table, "paper"
+    )
     rows = -(-len(contexts) // 2)
     fig, axes = plt.subplots(rows, 2, figsize=(9.5, 4.6 * rows + 0.4), squeeze=False)
     fig.get_layout_engine().set(h_pad=0.12)
@@ -248,10 +320,15 @@ def paste_counts(tables: Mapping, pictures: Mapping, colours: Names, context_of:
         part = _of(bars, context_class=context)
         _bars(ax, part, colours, looks, pictures)
         number = f"Figure {numbers[context]}: " * bool(numbers[context])
-        title = f"{number}{context_name(context, context_of)}, images taken for {context}"
+        title = (
+            f"{number}{context_name(context, context_of)}, images taken for {context}"
+        )
         ax.set_title(title, pad=20 + 12 * len(looks))
     list(map(Axes.set_axis_off, axes.flat[len(contexts) :]))
-    made, title = table[table["pasted"] != NOTHING], "Figures 11 to 14: the" if known else "The"
+    made, title = (
+        table[table["pasted"] != NOTHING],
+        "Figures 11 to 14: the" if known else "The",
+    )
     of, kinds = (made, "kinds of composite") if len(made) else (table, "contexts alone")
     title += f" context wins in {(of['share'] > 0.5).sum()} of {len(of)} {kinds}"
     title += f", in the paper in {(of['paper'] > 12.5).sum()}" * known
@@ -259,25 +336,40 @@ def paste_counts(tables: Mapping, pictures: Mapping, colours: Names, context_of:
     return style.headed(fig, title, looks, f"{WHISKERS} Bold: the {name}.{text}")
 
 
-def _bars(ax: Axes, part: Table, colours: Names, looks: Looks, pictures: Mapping) -> None:
+def _bars(
+    ax: Axes, part: Table, colours: Names, looks: Looks, pictures: Mapping
+) -> None:
     """One context's counts and intervals, marks of columns, all numbers above, examples beneath."""
-    name, at, images = part["context_class"].iloc[0], np.arange(len(part)), part["images"].max()
-    faces = [colours[name if pasted == NOTHING else pasted] for pasted in part["pasted"]]
+    name, at, images = (
+        part["context_class"].iloc[0],
+        np.arange(len(part)),
+        part["images"].max(),
+    )
+    faces = [
+        colours[name if pasted == NOTHING else pasted] for pasted in part["pasted"]
+    ]
     ax.bar(at, part["share"], 0.7, color=faces)
     style.estimates(ax, part, "share", at, vertical=True, marker="", color=INK)
     over = {"ha": "center", "fontsize": 9, "transform": ax.get_xaxis_transform()}
     for line, column in enumerate(["predicted", *looks]):
         of = 25 if column == "paper" else part["images"]
         if column in looks:
-            ax.plot(at, part[column] / of, ls="", zorder=4, clip_on=False, **looks[column])
+            ax.plot(
+                at, part[column] / of, ls="", zorder=4, clip_on=False, **looks[column]
+            )
         look = {"color": FAINT} if line else {"weight": "bold"}
         y = 1.03 + 0.075 * (len(looks) - line)
         for x, count in enumerate(part[column]):
             number = f"{column} " * bool(line) + f"{count:.1f}".removesuffix(".0")
             ax.text(x, y, number, **over | look)
-    ax.set(ylim=(0, 1.04), xlim=(-0.6, len(part) - 0.4), ylabel=f"share of {images} images")
+    ax.set(
+        ylim=(0, 1.04), xlim=(-0.6, len(part) - 0.4), ylabel=f"share of {images} images"
+    )
     ax.yaxis.set_major_formatter(PercentFormatter(1))
-    names = ["context\nalone" if p == NOTHING else textwrap.fill(p, 12) for p in part["pasted"]]
+    names = [
+        "context\nalone" if p == NOTHING else textwrap.fill(p, 12)
+        for p in part["pasted"]
+    ]
     ax.set_xticks(at, names)
     ax.tick_params(axis="x", length=0)
     width = min(0.92 / len(part), 0.23)
@@ -303,7 +395,11 @@ def taken_for(table: Table, colours: Names, title: str) -> Figure:
             readable = style.readable_on(colours[name])
             ax.bar_label(bars, texts, label_type="center", color=readable, fontsize=8.5)
         style.name_rows(ax, list(part.index))
-        ax.set(xlim=(0, 1), title=f"the {network}", xlabel="share of images, mean of the trainings")
+        ax.set(
+            xlim=(0, 1),
+            title=f"the {network}",
+            xlabel="share of images, mean of the trainings",
+        )
         ax.xaxis.set_major_formatter(PercentFormatter(1))
     mark = {"marker": "s", "ms": 10}
     looks = {f"taken for {name}": mark | {"color": colours[name]} for name in table}
@@ -334,7 +430,9 @@ def readings(table: Table, context_of: Names, title: str, units: Names) -> Figur
     return style.headed(fig, title, looks, WHISKERS)
 
 
-def by_class(tables: Mapping[str, Table], measures: Names, title: str, of="class") -> Figure:
+def by_class(
+    tables: Mapping[str, Table], measures: Names, title: str, of="class"
+) -> Figure:
     """Tables of shares, as by `effects.intervals`: a line an entry of the column `of`, a panel a
     measure, a mark a table."""
     parts = [table.assign(network=name) for name, table in tables.items()]

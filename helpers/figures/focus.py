@@ -24,8 +24,13 @@ BY_CHANCE = {"chance": CHANCE}
 PHOTOGRAPH = {"marker": "D", "color": RED, "mfc": "white"}
 COUNTS = {"color": RED, "ls": "--", "lw": 1.5}
 LOWEST = 3  # pairs whose rank is written
-TIERS = dict.fromkeys(["GradCAM", "LRP"], "consistently reliable")  # what the paper says of each
-TIERS |= {"GradCAM++": "better than random, behind both", "LIME": "even larger variance"}
+TIERS = dict.fromkeys(
+    ["GradCAM", "LRP"], "consistently reliable"
+)  # what the paper says of each
+TIERS |= {
+    "GradCAM++": "better than random, behind both",
+    "LIME": "even larger variance",
+}
 TIERS |= dict.fromkeys(["SmoothGrad", "IG"], "quasi-random")
 
 
@@ -34,18 +39,33 @@ def figure_1(rated: Table, means: Table) -> Figure:
     architectures, sets = rated["architecture"].unique(), list(rated["set"].unique())
     methods = list(means["method"])
     size = (9.5, 0.9 + 2.2 * len(architectures))
-    fig, axes = plt.subplots(len(architectures), 1, figsize=size, squeeze=False, sharex=True)
-    colours = {name: style.SET_COLOURS.get(name) or style.COLOURS[n] for n, name in enumerate(sets)}
-    look = {"palette": colours, "saturation": 1, "gap": 0.12, "fliersize": 2.5, "legend": False}
+    fig, axes = plt.subplots(
+        len(architectures), 1, figsize=size, squeeze=False, sharex=True
+    )
+    colours = {
+        name: style.SET_COLOURS.get(name) or style.COLOURS[n]
+        for n, name in enumerate(sets)
+    }
+    look = {
+        "palette": colours,
+        "saturation": 1,
+        "gap": 0.12,
+        "fliersize": 2.5,
+        "legend": False,
+    }
     look |= {"linecolor": INK, "linewidth": 1}
     for ax, architecture in zip(axes[:, 0], architectures, strict=True):
         part = rated[rated["architecture"] == architecture]
-        sns.boxplot(part, x="method", y="focus", order=methods, hue="set", ax=ax, **look)
+        sns.boxplot(
+            part, x="method", y="focus", order=methods, hue="set", ax=ax, **look
+        )
         ax.axhline(0.5, zorder=0, **CHANCE)
         ax.set(ylim=(0, 1.03), ylabel="Focus", xlabel="")
         ax.set_title(architecture, fontsize=10)
     square = {"marker": "s", "mec": INK}
-    looks = {f"set {name}": square | {"color": colour} for name, colour in colours.items()}
+    looks = {
+        f"set {name}": square | {"color": colour} for name, colour in colours.items()
+    }
     heading = f"; {' and '.join(methods[:2])} look most where the class is, {methods[-1]} least"
     heading = "Figure 1: Focus of each method" + heading * (len(methods) > 2)
     return style.headed(fig, heading, looks | BY_CHANCE)
@@ -64,13 +84,17 @@ def tiers(means: Table, networks: Table, photographs: Table) -> Figure:
     }
     parts = dict(zip(looks, (photographs, means, networks), strict=True))
     table = pd.concat(parts, names=["of"]).reset_index("of")
-    fig = style.forest(table, "mean", "method", looks, "of", names=names, at=0.5, line=CHANCE)
+    fig = style.forest(
+        table, "mean", "method", looks, "of", names=names, at=0.5, line=CHANCE
+    )
     [ax] = fig.axes
     for y, name in enumerate(names):
         ax.text(1.02, y, TIERS.get(name, ""), va="center", fontsize=10)
     ax.text(1.02, -0.75, "the paper says", fontsize=9, color=FAINT)
     ax.set(xlabel="mean Focus", xlim=(0.4, 1.0))
-    there = list(photographs.sort_values("mean", ascending=False, kind="stable")["method"])
+    there = list(
+        photographs.sort_values("mean", ascending=False, kind="stable")["method"]
+    )
     heading = f"{' and '.join(names[:2])} lead here, {names[-1]} is last"
     heading += f"; on photographs {' and '.join(there[:2])} lead" if there else ""
     return style.headed(fig, heading, looks | BY_CHANCE)
@@ -79,7 +103,10 @@ def tiers(means: Table, networks: Table, photographs: Table) -> Figure:
 def mosaic_maps(picture, layout, maps: Mapping, focus: Mapping, target: str) -> Figure:
     """A mosaic (3, H, W), and each method's map of it, up to its 99th percentile; the target cells
     of the `layout` (2, 2) are framed."""
-    captions = [f"Where is the {target}?", *(f"{n}: Focus {focus[n]:.2f}" for n in maps)]
+    captions = [
+        f"Where is the {target}?",
+        *(f"{n}: Focus {focus[n]:.2f}" for n in maps),
+    ]
     known, title = pd.Series(focus).dropna(), ""
     if len(known) > 1:
         best, last = known.idxmax(), known.idxmin()
@@ -103,14 +130,27 @@ def accuracy_and_focus(table: Table) -> Figure:
     methods = [name for name in ("GradCAM", "LRP", "LIME") if name in table]
     known = {m: table.dropna(subset=[m])[["accuracy", m]].T.to_numpy() for m in methods}
     slopes = {m: np.polyfit(*at, 1)[0] for m, at in known.items() if np.ptp(at[0]) > 0}
-    fig, axes = plt.subplots(1, len(methods), figsize=(9.5, 4.3), sharey=True, squeeze=False)
+    fig, axes = plt.subplots(
+        1, len(methods), figsize=(9.5, 4.3), sharey=True, squeeze=False
+    )
     for ax, method in zip(axes[0], methods, strict=True):
-        for (name, _), part in table.dropna(subset=[method]).groupby(["architecture", "model"]):
+        for (name, _), part in table.dropna(subset=[method]).groupby(
+            ["architecture", "model"]
+        ):
             look = looks[name] | {"ms": 8, "mew": 1.5}
-            ax.plot(part["accuracy"], part[method], ".", color=look["color"], alpha=0.4, zorder=0)
+            ax.plot(
+                part["accuracy"],
+                part[method],
+                ".",
+                color=look["color"],
+                alpha=0.4,
+                zorder=0,
+            )
             cases = part.groupby(["set", "how"])[["accuracy", method]].mean()
             cases = cases.sort_values("accuracy").reset_index()
-            ax.plot(cases["accuracy"], cases[method], color=look["color"], lw=1.2, alpha=0.6)
+            ax.plot(
+                cases["accuracy"], cases[method], color=look["color"], lw=1.2, alpha=0.6
+            )
             for how, case in cases.groupby("how"):
                 ax.plot(case["accuracy"], case[method], ls="", **look | FACES[how])
         ax.axhline(0.5, **CHANCE)
@@ -118,11 +158,17 @@ def accuracy_and_focus(table: Table) -> Figure:
         ax.set_title(method, fontsize=10)
     axes[0, 0].set_ylabel("mean Focus")
     own = {"color": INK, "mew": 1.5}
-    looks |= {how: own | face for how, face in FACES.items() if how in set(table["how"])}
+    looks |= {
+        how: own | face for how, face in FACES.items() if how in set(table["how"])
+    }
     looks["the same model"] = {"color": FAINT, "ls": "-", "lw": 1.2, "marker": "."}
     told = ", ".join(f"{slope:+.2f} ({method})" for method, slope in slopes.items())
     less = "Less accurate networks have less Focus: slope"
-    less = less if min(slopes.values(), default=0) > 0 else "Focus by accuracy has a slope of"
+    less = (
+        less
+        if min(slopes.values(), default=0) > 0
+        else "Focus by accuracy has a slope of"
+    )
     title = f"{less} {told}" if told else "Accuracy is the same in all"
     return style.headed(fig, title, looks | BY_CHANCE)
 
@@ -137,8 +183,12 @@ def controls(known: Table) -> Figure:
         "shows cells that the network did not use": {"marker": "X", "color": RED},
     }
     ends["holds"] = np.where(ends["low"] > 0.999, *looks)
-    fig = style.forest(ends, "mean", "name", looks, "holds", apart=0, at=1, line={"color": INK})
-    fig.axes[0].set_xlabel("Focus: mean, and lines from the worst to the best mosaic; right is 1")
+    fig = style.forest(
+        ends, "mean", "name", looks, "holds", apart=0, at=1, line={"color": INK}
+    )
+    fig.axes[0].set_xlabel(
+        "Focus: mean, and lines from the worst to the best mosaic; right is 1"
+    )
     right = ends.loc[ends["low"] > 0.999, "name"]
     last = ends.loc[ends["mean"].idxmin()]
     title = f"Right is 1. Exactly right: {', '.join(right) or 'no method'}; the least, on average:"
@@ -154,7 +204,9 @@ def pair_matrix(table: Table, classes: Sequence[str], planted) -> Figure:
     label = table["focus"].map("{:.2f}".format, na_action="ignore").fillna("none")
     label += [f"\n({rank:.0f}.)" * (rank <= LOWEST) for rank in table["rank"]]
     wide = table.assign(said=label).pivot(index="target", columns="outer")
-    grid, texts = (wide[value].reindex(names, columns=names) for value in ("focus", "said"))
+    grid, texts = (
+        wide[value].reindex(names, columns=names) for value in ("focus", "said")
+    )
     norm = Normalize(min(table["focus"].min(), 0.5), 1)
     grounds = style.shades(norm(grid.to_numpy()), "cividis")
     grounds[np.eye(side, dtype=bool)] = 1
@@ -173,11 +225,15 @@ def pair_matrix(table: Table, classes: Sequence[str], planted) -> Figure:
     return style.headed(fig, f"The lowest Focus, {focus:.2f}: {target} beside {outer}")
 
 
-def mosaics_explained(mosaics, maps, layouts, captions, names, patches, title="") -> Figure:
+def mosaics_explained(
+    mosaics, maps, layouts, captions, names, patches, title=""
+) -> Figure:
     """Mosaics, each beside a map of relevance in which every image says its class and its share
     (Figure 2). All but the `title` is from `feature.explained`; `patches` are outlined."""
     pictures = [one for pair in zip(mosaics, maps, strict=True) for one in pair]
-    texts = [text for caption in captions for text in (caption, f"relevance for {names[0]}")]
+    texts = [
+        text for caption in captions for text in (caption, f"relevance for {names[0]}")
+    ]
     title = title or f"Relevance for {names[0]}: what lies on {names[1]} is wrong"
     fig = style.framed(pictures, texts, cols=len(pictures), title=title, shade="Reds")
     for at, ax in enumerate(fig.axes):
@@ -194,17 +250,26 @@ def outlined(ax: Axes, patches: torch.Tensor | None, at: int) -> None:
         ax.contour(patches[at].numpy(), [0.5], colors=INK, linewidths=1.2)
 
 
-def _shares(ax: Axes, layout: torch.Tensor, relevance: torch.Tensor, names: Sequence[str]) -> None:
+def _shares(
+    ax: Axes, layout: torch.Tensor, relevance: torch.Tensor, names: Sequence[str]
+) -> None:
     """Each image's class and share of the relevance."""
     parts = relevance.unflatten(1, (2, -1)).unflatten(0, (2, -1)).sum((1, 3))
     look = {"transform": ax.transAxes, "color": INK, "fontsize": 8}
     look["bbox"] = {"fc": "white", "ec": "none", "pad": 1.5, "alpha": 0.9}
     for (r, c), is_target in np.ndenumerate(layout.numpy()):
         share = f" {parts[r, c] / parts.sum():.0%}" if parts.sum() > 0 else ""
-        ax.text(0.5 * c + 0.025, 0.53 - 0.5 * r, names[0 if is_target else 1] + share, **look)
+        ax.text(
+            0.5 * c + 0.025,
+            0.53 - 0.5 * r,
+            names[0 if is_target else 1] + share,
+            **look,
+        )
 
 
-def _frames(ax: Axes, size: Sequence[int], layout: torch.Tensor, colour: str, lw: float) -> None:
+def _frames(
+    ax: Axes, size: Sequence[int], layout: torch.Tensor, colour: str, lw: float
+) -> None:
     """Frame the target cells of a mosaic, and draw the seams between its cells."""
     height, width = size[0] / 2, size[1] / 2
     ax.axhline(height - 0.5, color="white", lw=1)

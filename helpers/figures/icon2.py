@@ -18,25 +18,36 @@ THREE = ("#5B0F2E", RED, "#F5C04A")  # groups from the first to the last, dark t
 CHANCE = {"chance (95% of permutations)": {"marker": "s", "color": "#dddddd", "ms": 10}}
 CROSS = {"marker": "x", "color": RED, "mew": 1.8}  # what the paper says
 STANDARD = "#009E73"
-ENDS = {"controlled": ("high", "low"), "standardised": ("standardised_high", "standardised_low")}
+ENDS = {
+    "controlled": ("high", "low"),
+    "standardised": ("standardised_high", "standardised_low"),
+}
 
 
 def frame(
-    picture: np.ndarray, boxes: Table, detections: Table, looks: Mapping[str, np.ndarray]
+    picture: np.ndarray,
+    boxes: Table,
+    detections: Table,
+    looks: Mapping[str, np.ndarray],
 ) -> Figure:
     """A frame, array (H, W, 3), with its boxes (``x1 y1 x2 y2 found``) and detections (``x1 y1 x2
     y2 score hit``); small pictures of the `looks` of a drawn street stand below."""
     height, width = picture.shape[:2]
     rows = [["frame"] * max(len(looks), 1), list(looks)][: 1 + bool(looks)]
     size = (9, 9 * height / width + 0.7 + 1.2 * bool(looks))
-    fig, axes = plt.subplot_mosaic(rows, figsize=size, height_ratios=[4, 1][: len(rows)])
+    fig, axes = plt.subplot_mosaic(
+        rows, figsize=size, height_ratios=[4, 1][: len(rows)]
+    )
     ax = axes["frame"]
     ax.imshow(picture)
     for name, look in looks.items():
         axes[name].imshow(look)
         axes[name].set_title(name, fontsize=9)
         axes[name].set_axis_off()
-    outlined = {"ls": "-", "path_effects": [Stroke(linewidth=4, foreground=INK), Normal()]}
+    outlined = {
+        "ls": "-",
+        "path_effects": [Stroke(linewidth=4, foreground=INK), Normal()],
+    }
     kinds = {
         "a labelled box that was found": outlined | {"color": "white"},
         "a miss: a labelled box that was not found": outlined | {"color": "#F5C04A"},
@@ -52,8 +63,14 @@ def frame(
             sides = row.x2 - row.x1, row.y2 - row.y1
             ax.add_patch(Rectangle((row.x1, row.y1), *sides, fill=False, lw=2, **look))
             if "score" in part:
-                x, y, side = (row.x1, row.y1, "bottom") if row.hit else (row.x2, row.y2, "top")
-                text = {"fontsize": 8, "color": "white", "backgroundcolor": look["color"]}
+                x, y, side = (
+                    (row.x1, row.y1, "bottom") if row.hit else (row.x2, row.y2, "top")
+                )
+                text = {
+                    "fontsize": 8,
+                    "color": "white",
+                    "backgroundcolor": look["color"],
+                }
                 ax.text(x, y, f"{row.score:.2f}", va=side, **text)
     ax.set(xticks=[], yticks=[], xlim=(0, width), ylim=(height, 0))
     title = f"{(~missed).sum()} of {len(boxes)} boxes are found"
@@ -69,14 +86,23 @@ def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figu
     values."""
     classes, names = list(sigmas["class"]), list(dict.fromkeys(groups.value))
     size, rows = (9.5, 0.9 + 0.42 * len(classes)), np.arange(len(classes))
-    fig, (left, right) = plt.subplots(1, 2, figsize=size, sharey=True, width_ratios=[3, 2])
+    fig, (left, right) = plt.subplots(
+        1, 2, figsize=size, sharey=True, width_ratios=[3, 2]
+    )
     looks, theirs = marks(names), paper.reindex(classes)
     printed = theirs.reset_index().melt("class", var_name="value", value_name="AP")
     style.compared(left, groups, "AP", "class", looks, "value", classes)
     crosses = {name: CROSS | {"color": look["color"]} for name, look in looks.items()}
     style.compared(left, printed, "AP", "class", crosses, "value", classes)
     for y in np.flatnonzero(groups.groupby("class").AP.count().reindex(classes) == 0):
-        left.text(left.get_xlim()[0], y, "  not estimable", va="center", fontsize=9, color=FAINT)
+        left.text(
+            left.get_xlim()[0],
+            y,
+            "  not estimable",
+            va="center",
+            fontsize=9,
+            color=FAINT,
+        )
     left.set_xlabel("average precision (%)")
     right.barh(rows, sigmas.null_high, 0.62, color="#dddddd")
     looks["σ over the groups"] = sigma = {"marker": "D", "color": INK, "ms": 6}
@@ -93,7 +119,9 @@ def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figu
     return style.headed(fig, f"{title} (Holm)", looks | CHANCE, text)
 
 
-def attributes_of_class(values: Table, shares: Table, cells: Table, title: str) -> Figure:
+def attributes_of_class(
+    values: Table, shares: Table, cells: Table, title: str
+) -> Figure:
     """How hard each explanatory value is, who has it, and the groups within it, for one class.
 
     Figures 2 and 3 above 4 and 5: :meth:`Analysis.values`, :meth:`Analysis.shares` (P(e|a)), and
@@ -106,12 +134,18 @@ def attributes_of_class(values: Table, shares: Table, cells: Table, title: str) 
     every = {"": {"color": FAINT}}
     for (top, middle, below), name in zip(axes.T, names, strict=True):
         part, shared, within = (t[t.attribute == name] for t in (values, shares, cells))
-        for at, row in zip(_bars(top, part, "AP", every), part.itertuples(), strict=True):
-            text, colour = (f"{row.AP:.0f}", "white") if row.estimable else ("too few", INK)
+        for at, row in zip(
+            _bars(top, part, "AP", every), part.itertuples(), strict=True
+        ):
+            text, colour = (
+                (f"{row.AP:.0f}", "white") if row.estimable else ("too few", INK)
+            )
             top.text(at, 1, text, ha="center", va="bottom", fontsize=8, color=colour)
         _bars(middle, shared, "share", looks)
         for at in _bars(below, within, "AP", looks)[~within.estimable.astype(bool)]:
-            below.text(at, 0.5, "too few", rotation=90, ha="center", va="bottom", fontsize=7)
+            below.text(
+                at, 0.5, "too few", rotation=90, ha="center", va="bottom", fontsize=7
+            )
         below.tick_params(axis="x", rotation=35)
         plt.setp(below.get_xticklabels(), ha="right", rotation_mode="anchor")
         top.set_title(name)
@@ -119,7 +153,9 @@ def attributes_of_class(values: Table, shares: Table, cells: Table, title: str) 
     axes[1, 0].set_ylabel("share of the\ngroup's boxes (%)")
     axes[2, 0].set_ylabel("AP of the group\nwithin the value (%)")
     text = "Whiskers: 95% intervals for other images. Too few: boxes, so AP is not estimated."
-    return style.headed(fig, title, {n: look | {"marker": "s"} for n, look in looks.items()}, text)
+    return style.headed(
+        fig, title, {n: look | {"marker": "s"} for n, look in looks.items()}, text
+    )
 
 
 def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
@@ -142,7 +178,9 @@ def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
     [ax] = fig.axes
     ax.axvspan(0, scale * null_high, color="#e9e9e9", zorder=0)
     looks["σ before"] = ZERO
-    theirs = paper.set_index("attribute").eval("100 * controlled / (controlled + delta)")
+    theirs = paper.set_index("attribute").eval(
+        "100 * controlled / (controlled + delta)"
+    )
     theirs = theirs.reindex(control.attribute)
     if theirs.notna().any():
         ax.plot(theirs, np.arange(len(theirs)) - 0.2, ls="", **CROSS)
@@ -163,17 +201,27 @@ def divided(record: Table) -> Figure:
     From ``data/streets.csv``, of the classes with two looks. Downwards scenes get harder, and
     within a strength the second look rarer in training."""
     record = record[record.groupby("class")["looks"].transform(np.ptp) > 5]
-    record = record.sort_values(["harder", "rare"], ascending=[True, False], kind="stable")
-    texts = {"gap": "the gap", "scenes": "due to the scenes", "looks": "due to the looks"}
+    record = record.sort_values(
+        ["harder", "rare"], ascending=[True, False], kind="stable"
+    )
+    texts = {
+        "gap": "the gap",
+        "scenes": "due to the scenes",
+        "looks": "due to the looks",
+    }
     table = style.stacked(record, texts, "part")
     of_training = table["training"].map(" {}".format)
     scenes = table["harder"].map("harder by {:g}, ".format)
     table["world"] = scenes + (100 * table["rare"]).map("second look {:g}%".format)
     table["mark"] = table["part"] + of_training
-    looks = {text: look | {"ms": 5} for text, look in style.series(texts.values()).items()}
+    looks = {
+        text: look | {"ms": 5} for text, look in style.series(texts.values()).items()
+    }
     each = {f"{t}{n}": look for t, look in looks.items() for n in of_training.unique()}
     size = {"across": record["class"].nunique(), "width": 10, "sharex": True}
-    fig = style.forest(table, "value", "world", each, "mark", "class", apart=0.3, at=0, **size)
+    fig = style.forest(
+        table, "value", "world", each, "mark", "class", apart=0.3, at=0, **size
+    )
     gap, scenes, name = record.loc[record["gap"].idxmax(), ["gap", "scenes", "class"]]
     parts = f"{scenes:.0f} are due to the scenes, the rest to the looks"
     title = f"The largest gap ({name}, {gap:.0f} points): {parts}"
@@ -185,10 +233,15 @@ def half_widths(groups: Table, paper: Table) -> Figure:
     """Half a 95% interval by the boxes of a group, from :meth:`Analysis.groups`, the line through
     them that falls with the root of the number, and the half widths that the `paper` prints."""
     known = groups[(groups["class"] != "all classes") & groups["estimable"]]
-    boxes, half = known["boxes"].to_numpy(float), (known["high"] - known["low"]).to_numpy() / 2
+    boxes, half = (
+        known["boxes"].to_numpy(float),
+        (known["high"] - known["low"]).to_numpy() / 2,
+    )
     scale = np.exp(np.mean(np.log(half * np.sqrt(boxes))))
     fig, ax = plt.subplots(figsize=(9, 4))
-    ax.set(xscale="log", yscale="log", xlabel="boxes of the class in the group (log scale)")
+    ax.set(
+        xscale="log", yscale="log", xlabel="boxes of the class in the group (log scale)"
+    )
     ax.set(ylabel="half width of the interval\n(AP points, log scale)")
     looks = {"here: other frames (bootstrap)": {"color": INK, "ms": 6}}
     ax.plot(boxes, half, "o", **looks["here: other frames (bootstrap)"])
@@ -204,7 +257,9 @@ def half_widths(groups: Table, paper: Table) -> Figure:
             text = {"xytext": (8, 3), "textcoords": "offset points", "fontsize": 8}
             ax.annotate(f"±{value}: {counts[value]} times", (at, value), **text)
         about = float(f"{needed[0]:.2g}")
-        title = f"To be sure to ±{values[0]}, a group would need about {about:,.0f} boxes"
+        title = (
+            f"To be sure to ±{values[0]}, a group would need about {about:,.0f} boxes"
+        )
         boxes = np.append(boxes, needed[0])
     ends = np.array([boxes.min(), boxes.max()])
     ax.plot(ends, scale / np.sqrt(ends), color=FAINT, lw=1)
@@ -220,8 +275,15 @@ def rankings(beside: Table) -> Figure:
     looks = {"here": {"color": INK, "ms": 6}, "paper": CROSS}
     classes = table["class"].nunique()
     size = {"across": min(4, classes), "width": 10.5, "sharex": True}
-    fig = style.forest(table, "value", "attribute", looks, "whose", "class", at=1, **size)
-    first = values.dropna(subset="here").sort_values("here").groupby("class")["attribute"].last()
+    fig = style.forest(
+        table, "value", "attribute", looks, "whose", "class", at=1, **size
+    )
+    first = (
+        values.dropna(subset="here")
+        .sort_values("here")
+        .groupby("class")["attribute"]
+        .last()
+    )
     told = ", ".join(f"{attribute} ({name})" for name, attribute in first.items())
     title = f"Like Tables 2 and 3, σ of ProxyAP: here the highest are {told}"
     return style.headed(fig, title, looks | {"the paper's bound of 1": ZERO})
@@ -230,7 +292,9 @@ def rankings(beside: Table) -> Figure:
 def doses(worlds: Table, table: Table, printed: pd.Series) -> Figure:
     """σ of ProxyAP of the harmless scene by how far scenes differ, each world a mark, filled where
     the paper's rule blames it; the values that the paper has `printed`. `table` counts them."""
-    scene = worlds[(worlds["attribute"] == "scene") & worlds["strength"].isin(table["strength"])]
+    scene = worlds[
+        (worlds["attribute"] == "scene") & worlds["strength"].isin(table["strength"])
+    ]
     scene = scene[scene["world"] == "detector worse, other scenes"]
     blamed = scene["paper's rule"] == "names it"
     fig, ax = plt.subplots(figsize=(9, 4.2))
@@ -254,13 +318,17 @@ def doses(worlds: Table, table: Table, printed: pd.Series) -> Figure:
     counts = table[["strength", "paper's rule blames it", "worlds"]].to_numpy()
     names = [f"{dose:g}\n{times:.0f} of {of:.0f}" for dose, times, of in counts]
     ax.set_xticks(ticks, [*names, f"the paper's\n{len(printed)} classes"])
-    ax.set(xlabel="how far scenes differ (log-odds), and how many worlds are blamed on them")
+    ax.set(
+        xlabel="how far scenes differ (log-odds), and how many worlds are blamed on them"
+    )
     ax.set(ylabel="σ of the scene's\nProxyAP (points)", ylim=(0, None))
     first = table[table["paper's rule blames it"] > 0]["strength"]
     title = "However far scenes differ here, the paper's rule blames no harmless one"
     if len(first):
         title = f"Where scenes differ by {first.min():g} log-odds or more, the paper's rule can "
-        title += f"blame a harmless one; the paper's own σ is {printed.max():.2f} at most"
+        title += (
+            f"blame a harmless one; the paper's own σ is {printed.max():.2f} at most"
+        )
     return style.headed(fig, title, looks)
 
 
@@ -275,16 +343,25 @@ def recall_by_size(within: Table, title: str) -> Figure:
         part = within[within["group"] == group].dropna(subset="recall")
         ax.plot(part["bin"], part["recall"], ls="-", lw=1, **look)
     ax.set_xticks(sizes["bin"], sizes["side"])
-    ax.set(xlabel="side of the box (pixels, root of its area; a fifth of all boxes each)")
+    ax.set(
+        xlabel="side of the box (pixels, root of its area; a fifth of all boxes each)"
+    )
     ax.set(ylabel="boxes that are found (%)", ylim=(0, 102))
-    return style.headed(fig, title, looks, "Points with few boxes are uncertain: see the table.")
+    return style.headed(
+        fig, title, looks, "Points with few boxes are uncertain: see the table."
+    )
 
 
 def marks(groups: Sequence[str]) -> dict[str, dict]:
     """The marks of sensitive values, dark to light in their order."""
-    some = THREE if len(groups) <= 3 else sns.color_palette("rocket", len(groups)).as_hex()
+    some = (
+        THREE if len(groups) <= 3 else sns.color_palette("rocket", len(groups)).as_hex()
+    )
     look = {"mec": INK, "mew": 0.6, "ms": 7}
-    return {name: look | {"color": colour} for name, colour in zip(groups, some, strict=False)}
+    return {
+        name: look | {"color": colour}
+        for name, colour in zip(groups, some, strict=False)
+    }
 
 
 def _bars(ax: Axes, table: Table, column: str, looks: Looks) -> pd.Series:

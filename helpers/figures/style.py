@@ -30,11 +30,26 @@ INK = "#222222"
 FAINT = "#8a8a8a"
 BLUE, RED = "#0072B2", "#C8553D"  # the usual, and what stands out
 WHISKERS = "Whiskers: 95% intervals for other trainings and other images."
-SET_COLOURS = {"NC": "#F3D54E", "C": "#9A9A9A", "WB": "#1F6F43"}  # yellow, grey, green: Figure 2
+SET_COLOURS = {
+    "NC": "#F3D54E",
+    "C": "#9A9A9A",
+    "WB": "#1F6F43",
+}  # yellow, grey, green: Figure 2
 # The first four are the paper's. All eight stay apart for readers who miss red, green or blue:
 # two of them differ by 11.7 at least in CAM02-UCS, and by 5 in lightness.
-COLOURS = ("#009E73", "#0072B2", "#F5A623", "#4A4A4A", "#9F4000", "#40DF80", "#9F9FBF", "#600060")
-PAPER_COLOURS = dict(zip(("bench", "plane", "mug", "fire hydrant"), COLOURS, strict=False))
+COLOURS = (
+    "#009E73",
+    "#0072B2",
+    "#F5A623",
+    "#4A4A4A",
+    "#9F4000",
+    "#40DF80",
+    "#9F9FBF",
+    "#600060",
+)
+PAPER_COLOURS = dict(
+    zip(("bench", "plane", "mug", "fire hydrant"), COLOURS, strict=False)
+)
 PAPER_COLOURS |= dict(zip(("park", "sky", "wood", "road"), COLOURS, strict=False))
 ZERO = {"color": INK, "ls": "--", "lw": 1}
 CHANCE = {"color": INK, "ls": ":", "lw": 1}
@@ -76,7 +91,9 @@ def set_style() -> None:
     )
 
 
-def palette(classes: Sequence[str], context_of: Mapping[str, str] | None = None) -> dict[str, str]:
+def palette(
+    classes: Sequence[str], context_of: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """A colour, "#RRGGBB", for each class and its context: the paper's (section 3) for its names,
     for the others what is left of eight, and then hues."""
     context_of = context_of or {}
@@ -97,7 +114,9 @@ def context_name(name: str, context_of: Mapping[str, str] | None) -> str:
 
 def whiskers(value, low, high) -> np.ndarray:
     """Lengths below and above values for error bars, (2, N); 0 where there is no interval."""
-    value, low, high = (np.atleast_1d(np.asarray(v, dtype=float)) for v in (value, low, high))
+    value, low, high = (
+        np.atleast_1d(np.asarray(v, dtype=float)) for v in (value, low, high)
+    )
     return np.nan_to_num([value - low, high - value]).clip(0)
 
 
@@ -107,7 +126,9 @@ def readable_on(colour) -> str:
     return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
 
 
-def headed(fig: Figure, title: str, looks: Looks | None = None, note: str = "") -> Figure:
+def headed(
+    fig: Figure, title: str, looks: Looks | None = None, note: str = ""
+) -> Figure:
     """The figure under its title, a sentence, and its legend: the `looks` of marks by their labels,
     grey unless said otherwise. Below it a `note` says what else its marks mean."""
     if note:
@@ -123,7 +144,11 @@ def headed(fig: Figure, title: str, looks: Looks | None = None, note: str = "") 
     ]
     written = sum(len(label) + 8 for label in looks) / (14 * fig.get_figwidth())
     lines = max(math.ceil(len(looks) / 5), math.ceil(written))
-    look = {"ncols": math.ceil(len(looks) / lines), "columnspacing": 1.4, "handletextpad": 0.4}
+    look = {
+        "ncols": math.ceil(len(looks) / lines),
+        "columnspacing": 1.4,
+        "handletextpad": 0.4,
+    }
     place = {"loc": "outside upper left", "alignment": "left", "title_fontsize": 11}
     fig.legend(handles=handles, title=title, **place, **look)
     return fig
@@ -140,14 +165,18 @@ def ends(rows, value: str) -> list:
     return [rows.get(f"{value}_{end}", rows.get(end)) for end in ("low", "high")]
 
 
-def estimates(ax: Axes, rows, value: str, at, *, vertical: bool = False, **look) -> None:
+def estimates(
+    ax: Axes, rows, value: str, at, *, vertical: bool = False, **look
+) -> None:
     """A value with its whiskers (:func:`ends`), of a row or a table, at a place along the other
     axis. `look` is that of a mark."""
     lengths = whiskers(rows[value], *ends(rows, value))
     place = {"x": at, "y": rows[value], "yerr": lengths}
     if not vertical:
         place = {"x": rows[value], "y": at, "xerr": lengths}
-    ax.errorbar(**place, **({"marker": "o", "ls": "", "ms": 8, "elinewidth": 1.5} | look))
+    ax.errorbar(
+        **place, **({"marker": "o", "ls": "", "ms": 8, "elinewidth": 1.5} | look)
+    )
 
 
 def stacked(table: Table, values: Mapping[str, str], column: str) -> Table:
@@ -155,7 +184,9 @@ def stacked(table: Table, values: Mapping[str, str], column: str) -> Table:
     parts = []
     for name, text in values.items():
         low, high = ends(table, name)
-        parts.append(table.assign(value=table[name], low=low, high=high, **{column: text}))
+        parts.append(
+            table.assign(value=table[name], low=low, high=high, **{column: text})
+        )
     return pd.concat(parts, ignore_index=True)
 
 
@@ -202,9 +233,20 @@ def forest(
     down = math.ceil(len(parts) / across)
     columns = math.ceil(len(parts) / down)
     names = list(dict.fromkeys(table[rows] if names is None else names))
-    lines = [names if columns > 1 else [n for n in names if n in set(p[rows])] for _, p in parts]
-    sizes = [0.5 + min(0.24 + 0.09 * len(looks), 0.5) * len(some) for some in lines[::columns]]
-    share = {"sharex": sharex, "sharey": columns > 1, "squeeze": False, "height_ratios": sizes}
+    lines = [
+        names if columns > 1 else [n for n in names if n in set(p[rows])]
+        for _, p in parts
+    ]
+    sizes = [
+        0.5 + min(0.24 + 0.09 * len(looks), 0.5) * len(some)
+        for some in lines[::columns]
+    ]
+    share = {
+        "sharex": sharex,
+        "sharey": columns > 1,
+        "squeeze": False,
+        "height_ratios": sizes,
+    }
     fig, axes = plt.subplots(down, columns, figsize=(width, 1.1 + sum(sizes)), **share)
     for ax, (name, part), some in zip(axes.flat, parts, lines, strict=False):
         compared(ax, part, value, rows, looks, by, some, apart)
@@ -256,17 +298,26 @@ def heat(ax: Axes, image, most: float = 1, **look) -> None:
     ax.imshow(positive / top, **({"cmap": MAP, "vmin": 0, "vmax": 1} | look))
 
 
-def image_grid(rows: Mapping, colours: Mapping[str, str] | None = None, *, title="") -> Figure:
+def image_grid(
+    rows: Mapping, colours: Mapping[str, str] | None = None, *, title=""
+) -> Figure:
     """Images in named rows: uint8 tensors (N, 3, H, W) by row, or by row and head of columns:
     {"bench": {"C": ..., "NC": ...}, ...}. `colours` are those of a bar beside a row's name."""
-    nested = {name: row if isinstance(row, Mapping) else {"": row} for name, row in rows.items()}
+    nested = {
+        name: row if isinstance(row, Mapping) else {"": row}
+        for name, row in rows.items()
+    }
     groups = list(dict.fromkeys(group for row in nested.values() for group in row))
-    columns = [max(len(row.get(group, ())) for row in nested.values()) for group in groups]
+    columns = [
+        max(len(row.get(group, ())) for row in nested.values()) for group in groups
+    ]
     sample = next(images for row in nested.values() for images in row.values())
     cell = min((9.5 - 1.1) / sum(columns), 1.5)  # inches
     height = cell * sample.shape[-2] / sample.shape[-1] * len(rows) + 0.3
     size = (cell * sum(columns) + 1.1, height)
-    fig, axes = plt.subplots(1, len(groups), figsize=size, width_ratios=columns, squeeze=False)
+    fig, axes = plt.subplots(
+        1, len(groups), figsize=size, width_ratios=columns, squeeze=False
+    )
     for ax, group, across in zip(axes[0], groups, columns, strict=True):
         sheet = _sheet([row.get(group, sample[:0]) for row in nested.values()], across)
         ax.imshow(sheet, interpolation="antialiased")
@@ -278,8 +329,13 @@ def image_grid(rows: Mapping, colours: Mapping[str, str] | None = None, *, title
     ax.set_yticks([(row + 0.5) * height for row in range(len(rows))], list(rows))
     ax.tick_params(length=0, pad=72 * 0.08 * cell + 3 if colours else 4)
     for row, name in enumerate(rows if colours else ()):
-        place, size = (-0.08 * height, (row + 0.02) * height), (0.05 * height, 0.96 * height)
-        ax.add_patch(Rectangle(place, *size, color=colours.get(name, INK), clip_on=False))
+        place, size = (
+            (-0.08 * height, (row + 0.02) * height),
+            (0.05 * height, 0.96 * height),
+        )
+        ax.add_patch(
+            Rectangle(place, *size, color=colours.get(name, INK), clip_on=False)
+        )
     return fig
 
 
@@ -300,7 +356,9 @@ def framed(
     widths = [max(shapes[col::cols], default=1) for col in range(cols)]
     tall = min(9.5 / sum(widths), 2.2)
     size = (tall * sum(widths), rows * (tall + 0.3))
-    fig, axes = plt.subplots(rows, cols, figsize=size, squeeze=False, width_ratios=widths)
+    fig, axes = plt.subplots(
+        rows, cols, figsize=size, squeeze=False, width_ratios=widths
+    )
     headed(fig, title)
     for ax in axes.flat:
         ax.set_axis_off()
@@ -339,7 +397,9 @@ def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> 
 def _saved(fig: Figure, kind: str, **metadata) -> bytes:
     """A figure as a file of a kind, without a date or a version."""
     file = io.BytesIO()
-    fig.savefig(file, format=kind, metadata=metadata, bbox_inches="tight", pad_inches=0.08)
+    fig.savefig(
+        file, format=kind, metadata=metadata, bbox_inches="tight", pad_inches=0.08
+    )
     return file.getvalue()
 
 
@@ -353,7 +413,9 @@ def _small(png: bytes) -> bytes:
         file = io.BytesIO()
         fewer = picture.resize(size, Image.Resampling.LANCZOS) if scale < 1 else picture
         # kmeans stops when fewer pixels than that change colour: 2% of them
-        palette_image = fewer.quantize(256, kmeans=math.prod(size) // 50, dither=Image.Dither.NONE)
+        palette_image = fewer.quantize(
+            256, kmeans=math.prod(size) // 50, dither=Image.Dither.NONE
+        )
         palette_image.save(file, "PNG", optimize=True)
         png = file.getvalue()
     return png

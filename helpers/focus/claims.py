@@ -14,7 +14,10 @@ from helpers.stats.extremes import smallest
 ROUNDING = 1e-3
 WELL_FIT = 0.9  # accuracy from which a network is called well fit
 LEARNED = 2.0  # logits: an eyespot that adds more to the target was learned
-MIDDLE = {"GradCAM++": -0.5, CHANCE: -0.5}  # between chance and what is better than random
+MIDDLE = {
+    "GradCAM++": -0.5,
+    CHANCE: -0.5,
+}  # between chance and what is better than random
 COMBINED = {  # claims about sums of methods' Focus: the weight of each method
     "focus/near-random/smoothgrad": {"SmoothGrad": 1} | MIDDLE,
     "focus/near-random/ig": {"IG": 1} | MIDDLE,
@@ -32,7 +35,9 @@ def of_methods(rated: pd.DataFrame) -> list[Estimate]:
         means = {name: mean(part) for name, part in networks}
         least = tuple(smallest([one.interval for one in means.values()]))
         where = " on set ".join(min(means, key=lambda name: means[name].estimate))
-        estimates.append(Estimate(f"focus/reliable/{method.lower()}", least, note=where))
+        estimates.append(
+            Estimate(f"focus/reliable/{method.lower()}", least, note=where)
+        )
     for claim, weights in COMBINED.items():
         if methods >= set(weights):
             estimates.append(Estimate(claim, contrast(rated, weights).interval()))
@@ -41,9 +46,14 @@ def of_methods(rated: pd.DataFrame) -> list[Estimate]:
         spread = by_network.std().unstack()
         gap = (spread["LIME"] - spread["LRP"]).unstack("training").T.to_numpy()
         estimates.append(Estimate("focus/varies/lime", stats.mean(gap).interval()))
-    for claim, between in (("focus/consistent", "architecture"), ("focus/other-tasks", "set")):
+    for claim, between in (
+        ("focus/consistent", "architecture"),
+        ("focus/other-tasks", "set"),
+    ):
         if rated[between].nunique() > 1 and len(methods) > 3:
-            estimates.append(Estimate(claim, _alike(by_network.mean(), between).interval()))
+            estimates.append(
+                Estimate(claim, _alike(by_network.mean(), between).interval())
+            )
     return estimates
 
 
@@ -69,13 +79,20 @@ def of_accuracy(table: pd.DataFrame) -> list[Estimate]:
     }
     estimates = []
     for claim, (weights, rows, by) in claims.items():
-        known = rows.dropna(subset=list(weights)) if {*weights} <= {*table} else rows[:0]
+        known = (
+            rows.dropna(subset=list(weights)) if {*weights} <= {*table} else rows[:0]
+        )
         if known["network"].nunique() >= 5:  # fewer give no interval
-            line = OLS(known[list(weights)] @ pd.Series(weights), known[by].assign(constant=1.0))
+            line = OLS(
+                known[list(weights)] @ pd.Series(weights),
+                known[by].assign(constant=1.0),
+            )
             networks = {"groups": known["network"].factorize()[0]}
             fitted = line.fit(cov_type="cluster", cov_kwds=networks, use_t=True)
             interval = fitted.params.iloc[0], *fitted.conf_int().iloc[0]
-            estimates.append(Estimate(claim, interval, note=f"{len(known)} trained networks"))
+            estimates.append(
+                Estimate(claim, interval, note=f"{len(known)} trained networks")
+            )
     return estimates
 
 
@@ -87,11 +104,15 @@ def of_controls(known: pd.DataFrame) -> list[Estimate]:
     silent, answered = int(least.isna().sum()), int(least.notna().sum())
     note = f"{silent} give no map and are not counted" * (silent > 0)
     fails = (float((least <= 1 - ROUNDING).sum()),) * 3
-    estimates = [Estimate("suite/focus/difull-input", fails, {"asked": answered}, note=note)]
+    estimates = [
+        Estimate("suite/focus/difull-input", fails, {"asked": answered}, note=note)
+    ]
     for row in ends.query("method == 'LIME'")[-1:].to_numpy():
         estimates.append(Estimate("suite/focus/difull-lime", tuple(row)))
     at_map = known[known["reads"] == MAP]
-    for method in [m for m in ("GradCAM", "GradCAM++") if {m, "IG"} <= set(at_map["method"])]:
+    for method in [
+        m for m in ("GradCAM", "GradCAM++") if {m, "IG"} <= set(at_map["method"])
+    ]:
         gap = contrast(at_map, {method: 1, "IG": -1}).interval()
         estimates.append(Estimate("suite/focus/difull-cam", gap, {"method": method}))
     return estimates
@@ -104,9 +125,13 @@ def of_feature(pair: tuple[str, str], placed, rated, reference) -> list[Estimate
     if reference is not None:
         rises = feature.rises(rated), feature.rises(reference)
         gap = stats.difference(*map(stats.mean, rises)).interval()
-        estimates.append(Estimate("suite/focus/beyond", gap, about, p=feature.beyond(*rises)))
+        estimates.append(
+            Estimate("suite/focus/beyond", gap, about, p=feature.beyond(*rises))
+        )
     if placed is not None:
-        finer = placed.iloc[1]  # the last map is too coarse to put most of it on a small feature
+        finer = placed.iloc[
+            1
+        ]  # the last map is too coarse to put most of it on a small feature
         note = f"{finer['method']}; the feature is {finer['area']:.0%} of the area"
         on = tuple(finer[["share", "low", "high"]])
         estimates.append(Estimate("focus/most-on-feature", on, note=note))
@@ -120,7 +145,11 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
     own = trials[(trials["dose"] == 0) | (trials["target"] == trials["planted"])]
     rise, means = own.filter(like="rise_").mean(axis=1), own.filter(like=" > ")
     focus = own.apply(lambda row: row[f"{row['target']} > {row['outer']}"], axis=1)
-    verdicts = {"rise": rise, "found": rise >= feature.EFFECT, "learned": own["gain"] > LEARNED}
+    verdicts = {
+        "rise": rise,
+        "found": rise >= feature.EFFECT,
+        "learned": own["gain"] > LEARNED,
+    }
     lower = means.lt(focus, axis=0).sum(axis=1)
     verdicts |= {"focus": focus, "first": lower == 0, "lowest_3": lower < 3}
     return own.assign(**verdicts).reset_index(drop=True)
@@ -140,9 +169,16 @@ def of_trials(table: pd.DataFrame) -> list[Estimate]:
     peaks = learned.groupby("seed")["peaks_finer"].mean()
     return [
         Estimate("focus/first", stats.mean(first).interval(), by_seed),
-        Estimate("focus/remedy", stats.mean(remedy).interval(), {"seeds": len(remedy)}, note=note),
+        Estimate(
+            "focus/remedy",
+            stats.mean(remedy).interval(),
+            {"seeds": len(remedy)},
+            note=note,
+        ),
         _share("found", learned.groupby(["seed", "target"])["found"].mean()),
-        _share("alarms", none.groupby("seed")["found"].mean()),  # all pairs share their networks
+        _share(
+            "alarms", none.groupby("seed")["found"].mean()
+        ),  # all pairs share their networks
         Estimate("suite/focus/names", stats.mean(peaks).interval(), by_seed),
     ]
 

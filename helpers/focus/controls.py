@@ -25,7 +25,9 @@ from helpers.store import progress
 MAP = "last map"
 AT_MAP = {"": {}, MAP: {"layer": MAP}}
 SETTINGS = {"integrated-gradients": AT_MAP, "lrp": AT_MAP}
-SETTINGS |= {"lime": {"": {}, "grid on the seams, no penalty": {"segments": 4, "penalty": 1e-9}}}
+SETTINGS |= {
+    "lime": {"": {}, "grid on the seams, no penalty": {"segments": 4, "penalty": 1e-9}}
+}
 """How methods are asked in disconnected networks, if not with their own settings only."""
 
 
@@ -33,10 +35,14 @@ def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tens
     """A map of random blobs: smooth noise, (B, H, W), that the image's bytes decide."""
     maps = []
     for image in images.cpu():
-        draw = torch.Generator().manual_seed(zlib.crc32(image.contiguous().numpy().tobytes()))
+        draw = torch.Generator().manual_seed(
+            zlib.crc32(image.contiguous().numpy().tobytes())
+        )
         maps.append(torch.rand(1, 6, 6, generator=draw))
     size = images.shape[-2:]
-    return interpolate(torch.stack(maps), size, mode="bilinear", align_corners=False)[:, 0]
+    return interpolate(torch.stack(maps), size, mode="bilinear", align_corners=False)[
+        :, 0
+    ]
 
 
 def uniform_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -57,10 +63,14 @@ class Disconnected(Classifier):
     2022); its logits are sums of the cells', weighted by the rows of `cells`, (L, 4)."""
 
     def __init__(self, model: Classifier, mosaic: torch.Tensor, cells: torch.Tensor):
-        network = nn.Sequential(OrderedDict(enter=_Step(cut), network=copy.deepcopy(model.network)))
+        network = nn.Sequential(
+            OrderedDict(enter=_Step(cut), network=copy.deepcopy(model.network))
+        )
         super().__init__(network, model.mean, model.std)
         last = f"network.{layers.last_map(model, mosaic, runs_once=True)}"
-        parts = OrderedDict(own=network.get_submodule(last), whole=_Step(joined), cells=_Step(cut))
+        parts = OrderedDict(
+            own=network.get_submodule(last), whole=_Step(joined), cells=_Step(cut)
+        )
         network.set_submodule(last, nn.Sequential(parts))
         self.layer = f"{last}.whole"
         self.register_buffer("cells", cells.to(model.mean.device))
@@ -108,7 +118,10 @@ def by_cell(
     """The `right` Focus where all four cells count, from what the logit loses when one is painted
     over; beside it the mean Focus by pixel and by cell, where relevance is summed with its sign.
     `formulas` and `focus_of` are as for `rating.rate`."""
-    mosaics, where = torch.cat(list(batches(table, images.images))) / 255, layouts(table)
+    mosaics, where = (
+        torch.cat(list(batches(table, images.images))) / 255,
+        layouts(table),
+    )
     targets = torch.tensor([model.logit[name] for name in table["target"]])
     network, cells = model.trainings[0], cut(mosaics)
     with torch.no_grad():
@@ -126,17 +139,31 @@ def by_cell(
 
 
 def _maps(
-    whole: Disconnected, mosaics, targets, methods: Iterable, formulas: Mapping[str, Callable]
+    whole: Disconnected,
+    mosaics,
+    targets,
+    methods: Iterable,
+    formulas: Mapping[str, Callable],
 ) -> Iterator[tuple]:
     """Every way to ask each method: columns that say it, and its maps; None where it refuses."""
     for method in progress(methods, desc="disconnected networks", delay=2):
         default = settings_of(method).get("layer") if method in METHODS else None
         for setting, more in SETTINGS.get(method, {"": {}}).items():
             reads = MAP if MAP in (default, more.get("layer")) else "input"
-            settings = {"preset": "quick"} | more | ({"layer": whole.layer} if reads == MAP else {})
+            settings = (
+                {"preset": "quick"}
+                | more
+                | ({"layer": whole.layer} if reads == MAP else {})
+            )
             settings["formula"] = formulas.get(method)
-            named = filter(None, [label_of(method), setting or reads.removeprefix("input")])
-            about = {"method": label_of(method), "reads": reads, "name": ", ".join(named)}
+            named = filter(
+                None, [label_of(method), setting or reads.removeprefix("input")]
+            )
+            about = {
+                "method": label_of(method),
+                "reads": reads,
+                "name": ", ".join(named),
+            }
             try:
                 maps = explain.explain(whole, mosaics, targets, method, **settings).maps
             except NotConserved:

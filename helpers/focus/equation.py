@@ -16,9 +16,13 @@ def focus_of(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
     where there is no positive relevance, or relevance that is not finite.
     """
     sides = zip(layouts.shape[1:], maps.shape[1:], strict=True)
-    tops, lefts = ([part * length // parts for part in range(parts + 1)] for parts, length in sides)
+    tops, lefts = (
+        [part * length // parts for part in range(parts + 1)] for parts, length in sides
+    )
     positive = maps.clamp(min=0)
-    lines = torch.stack([positive[:, a:b].sum(1) for a, b in pairwise(tops)], 1).double()
+    lines = torch.stack(
+        [positive[:, a:b].sum(1) for a, b in pairwise(tops)], 1
+    ).double()
     cells = torch.stack([lines[..., a:b].sum(-1) for a, b in pairwise(lefts)], -1)
     total = cells.sum((1, 2))
     on_target = (cells * layouts).sum((1, 2))

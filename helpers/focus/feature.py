@@ -24,7 +24,9 @@ from helpers.models.inference import logits
 from helpers.stats import Mean
 
 EFFECT = 0.1  # rise of Focus that counts, set on development seeds (900 to 902) before the trials
-SPREAD = 1 / 24  # blur of what is painted, and of relevance before its peak is read, of a side
+SPREAD = (
+    1 / 24
+)  # blur of what is painted, and of relevance before its peak is read, of a side
 EDGE = 2  # pixels around a mask that are painted, too: edges are blurred
 DISC = 0.15  # radius of a suspected feature, as a share of the image's side
 BEFORE, OVER, ELSEWHERE = "as it is", "painted over", "painted elsewhere"
@@ -37,13 +39,19 @@ def paint_over(
     `fill` paints one image."""
     size = len(images), *images.shape[-2:]
     if masks.dtype != torch.bool or masks.shape != size or not masks.any():
-        raise ValueError(f"Masks must be bool {size}, as large as the images, and cover something.")
+        raise ValueError(
+            f"Masks must be bool {size}, as large as the images, and cover something."
+        )
     masks = widened(masks)
     painted = images.clone()
     for at in masks.flatten(1).any(1).nonzero().flatten().tolist():
         if masks[at].all():
-            raise ValueError(f"Mask {at} covers its whole image: nothing is left to paint with.")
-        filled = fill(images[at].numpy(), masks[at].numpy(), SPREAD * images.shape[-1] / 2)
+            raise ValueError(
+                f"Mask {at} covers its whole image: nothing is left to paint with."
+            )
+        filled = fill(
+            images[at].numpy(), masks[at].numpy(), SPREAD * images.shape[-1] / 2
+        )
         painted[at] = torch.from_numpy(filled)
     return painted
 
@@ -78,7 +86,10 @@ def intervention(
     masks = of_class(images, masks, rows["outer"].iloc[0])
     painted = paint_over(images.images, masks, fill)
     versions = {BEFORE: images.images, OVER: painted} | dict(also or {})
-    rated = {n: rate(model, replace(images, images=v), rows, method) for n, v in versions.items()}
+    rated = {
+        n: rate(model, replace(images, images=v), rows, method)
+        for n, v in versions.items()
+    }
     return pd.concat(rated, names=["state"]).reset_index("state").reset_index(drop=True)
 
 
@@ -107,7 +118,9 @@ def beyond(learned: np.ndarray, reference: np.ndarray) -> float:
     return float(test.pvalue)
 
 
-def gains(model: Model, without: ImageSet, marked: ImageSet, pair: tuple[str, str]) -> np.ndarray:
+def gains(
+    model: Model, without: ImageSet, marked: ImageSet, pair: tuple[str, str]
+) -> np.ndarray:
     """How much the mark on the outer class's images adds to the target's logit, (T, images)."""
     ask = [logits(model.trainings, s.of(pair[1]).images) for s in (marked, without)]
     return (ask[0] - ask[1])[..., model.logit[pair[0]]].numpy()
@@ -122,7 +135,10 @@ def marks(model: Model, images: ImageSet, pair, folder: str | None) -> torch.Ten
     if not folder:
         return suspected(model, images, pair)
     masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
-    files = [Path(folder).expanduser() / Path(p).with_suffix(".png") for p in images.table["path"]]
+    files = [
+        Path(folder).expanduser() / Path(p).with_suffix(".png")
+        for p in images.table["path"]
+    ]
     for at in (at for at, file in enumerate(files) if file.is_file()):
         masks[at] = decode(files[at], masks.shape[-1])[0] > 127
     if not masks.any():
@@ -145,7 +161,9 @@ def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
     return masks
 
 
-def disc(size: tuple[int, int], middle: tuple[float, float], radius: float) -> torch.Tensor:
+def disc(
+    size: tuple[int, int], middle: tuple[float, float], radius: float
+) -> torch.Tensor:
     """A disc as a mask (H, W); its `middle` (row, column) and `radius` are in pixels."""
     rows, columns = np.ogrid[: size[0], : size[1]]
     away = (rows - middle[0]) ** 2 + (columns - middle[1]) ** 2
@@ -154,12 +172,17 @@ def disc(size: tuple[int, int], middle: tuple[float, float], radius: float) -> t
 
 def peaks(maps: torch.Tensor) -> list[tuple[int, int]]:
     """Row and column of each map's largest positive relevance, after a blur; maps are (N, H, W)."""
-    smooth = [gaussian_filter(m.clamp(min=0).numpy(), SPREAD * m.shape[-1]) for m in maps]
+    smooth = [
+        gaussian_filter(m.clamp(min=0).numpy(), SPREAD * m.shape[-1]) for m in maps
+    ]
     return [tuple(map(int, np.unravel_index(m.argmax(), m.shape))) for m in smooth]
 
 
 def by_method(
-    model: Model, images: ImageSet, rows: pd.DataFrame, methods: Mapping[str, tuple[str, dict]]
+    model: Model,
+    images: ImageSet,
+    rows: pd.DataFrame,
+    methods: Mapping[str, tuple[str, dict]],
 ) -> pd.DataFrame:
     """Which share of the outer images' positive relevance lies on the patch, by method; the patch's
     share of their area; and in which share of them relevance peaks there. `rows` are mosaics of one
@@ -172,14 +195,23 @@ def by_method(
         placed, tops = [], []
         for training, own in rows.groupby("training"):
             arguments = mosaics, model.logit[target], method
-            maps = explain.explain(model.trainings[training], *arguments, **settings).maps
+            maps = explain.explain(
+                model.trainings[training], *arguments, **settings
+            ).maps
             wrong = _outer(maps, outer).clamp(min=0)
-            sums = [m.double().sum((1, 2)).view(-1, 2).sum(1) for m in (wrong * patch, wrong)]
+            sums = [
+                m.double().sum((1, 2)).view(-1, 2).sum(1)
+                for m in (wrong * patch, wrong)
+            ]
             placed.append(own.assign(focus=torch.div(*sums).numpy()))
             tops += [bool(one[at]) for one, at in zip(patch, peaks(wrong), strict=True)]
         share = mean(pd.concat(placed)).interval()
-        measured.append((name, *share, float(patch.double().mean()), float(np.mean(tops))))
-    return pd.DataFrame(measured, columns=["method", "share", "low", "high", "area", "peaks"])
+        measured.append(
+            (name, *share, float(patch.double().mean()), float(np.mean(tops)))
+        )
+    return pd.DataFrame(
+        measured, columns=["method", "share", "low", "high", "area", "peaks"]
+    )
 
 
 def _outer(maps: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
@@ -207,8 +239,12 @@ def explained(
         painted = paint_over(cut(mosaics), cut(mask[None, None])[:, 0], fill)
         mosaics = torch.cat([mosaics, joined(painted)])
     names = tuple(rows[PAIR].iloc[0])
-    maps = explain.explain(model.trainings[0], mosaics, model.logit[names[0]], method).maps
+    maps = explain.explain(
+        model.trainings[0], mosaics, model.logit[names[0]], method
+    ).maps
     where = layouts(rows).expand(len(mosaics), -1, -1)
-    captions = [f"{k}: Focus {v:.2f}" for k, v in zip(kinds, score(maps, where), strict=True)]
+    captions = [
+        f"{k}: Focus {v:.2f}" for k, v in zip(kinds, score(maps, where), strict=True)
+    ]
     drawn = {"mosaics": mosaics, "maps": maps, "layouts": where, "captions": captions}
     return drawn | {"names": names, "patches": patches}

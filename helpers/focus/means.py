@@ -27,7 +27,9 @@ def mean(rated: pd.DataFrame) -> Mean:
     if known.empty:
         return Mean(np.nan, np.nan, 1.0)
     count = known.drop_duplicates(SHOWN).groupby("target").size()
-    cells = ["target"] if count.min() > 1 else ["all"]  # one mosaic of a class has no spread
+    cells = (
+        ["target"] if count.min() > 1 else ["all"]
+    )  # one mosaic of a class has no spread
     size = known.assign(all="all").groupby(cells).size()
     return Means.of(known, cells).contrast(size / len(known))
 
@@ -39,14 +41,21 @@ def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFram
     for names, part in rated.groupby(list(by), sort=False):
         interval = mean(part).interval()
         low, high = np.clip(interval[1:], 0, 1).tolist()
-        row = dict(zip(by, names, strict=True)) | {"trainings": part["training"].nunique()}
+        row = dict(zip(by, names, strict=True)) | {
+            "trainings": part["training"].nunique()
+        }
         row |= {"mosaics": len(part.drop_duplicates(SHOWN))}
         row |= {"undefined": part["focus"].isna().sum(), "mean": interval.estimate}
-        rows.append(row | {"mean_low": low, "mean_high": high, "seconds": part["seconds"].mean()})
+        rows.append(
+            row
+            | {"mean_low": low, "mean_high": high, "seconds": part["seconds"].mean()}
+        )
     return pd.DataFrame(rows)
 
 
-def contrast(rated: pd.DataFrame, weights: Mapping[str, float], of: str = "method") -> Mean:
+def contrast(
+    rated: pd.DataFrame, weights: Mapping[str, float], of: str = "method"
+) -> Mean:
     """A weighted sum of Focus by values of a column, where all have one; `CHANCE` is 0.5."""
     keys = [*BY, *SHOWN]
     wide = rated.pivot(index=keys, columns=of, values="focus").assign(**{CHANCE: 0.5})
@@ -62,9 +71,15 @@ class Means:
 
     focus: pd.Series  # means, by cell
     images: np.ndarray  # their covariance over images, cells by cells
-    rest: np.ndarray  # the part of it that a mosaic has in one training and not in another
-    least: np.ndarray  # variances if no two mosaics shared an image: no contrast is given less
-    units: np.ndarray  # what a variance is estimated from: mosaics, or images if these are fewer
+    rest: (
+        np.ndarray
+    )  # the part of it that a mosaic has in one training and not in another
+    least: (
+        np.ndarray
+    )  # variances if no two mosaics shared an image: no contrast is given less
+    units: (
+        np.ndarray
+    )  # what a variance is estimated from: mosaics, or images if these are fewer
     trainings: list[np.ndarray]  # of each architecture: the means, trainings by cells
 
     @classmethod
@@ -75,8 +90,13 @@ class Means:
         wide = rated.pivot(index=BY, columns="at", values="focus")
         mosaics = rated.drop_duplicates("at")
         groups = rated.groupby(list(cells))
-        focus, number = groups["focus"].mean(), groups.ngroup()[mosaics.index].to_numpy()
-        units = np.array([_units(part) for _, part in mosaics.groupby(number)], dtype=float)
+        focus, number = (
+            groups["focus"].mean(),
+            groups.ngroup()[mosaics.index].to_numpy(),
+        )
+        units = np.array(
+            [_units(part) for _, part in mosaics.groupby(number)], dtype=float
+        )
         units[units == 1] = np.nan  # one has no spread
         widened = np.sqrt(units / (units - 1)) / np.bincount(number)
 
@@ -95,7 +115,9 @@ class Means:
         cell_means = wide.T.groupby(number).mean().T
         cell_means = cell_means.fillna(cell_means.groupby(level=0).transform("mean"))
         trainings = [part.to_numpy() for _, part in cell_means.groupby(level=0)]
-        return cls(focus, images, sum(rests), np.bincount(number, apart**2), units, trainings)
+        return cls(
+            focus, images, sum(rests), np.bincount(number, apart**2), units, trainings
+        )
 
     def contrast(self, weights: pd.Series) -> Mean:
         """A sum of cells' means, weighted by cell, with the error of trainings and images."""
@@ -108,7 +130,11 @@ class Means:
         rest = float(w @ self.rest[np.ix_(at, at)] @ w)
         of_trainings = 0.0
         for part in (part for part in self.trainings if len(part) > 1):
-            own = float((part[:, at] @ w).var(ddof=1)) / len(part) / len(self.trainings) ** 2
+            own = (
+                float((part[:, at] @ w).var(ddof=1))
+                / len(part)
+                / len(self.trainings) ** 2
+            )
             of_trainings, doubt = of_trainings + own, doubt + own**2 / (len(part) - 1)
         variance = max(of_trainings + of_images - rest, of_trainings, of_images)
         freedom = variance**2 / doubt if doubt else 1.0
@@ -119,11 +145,17 @@ class Means:
 def _units(mosaics: pd.DataFrame) -> int:
     """Of one cell: different mosaics, or different images in a role where these are fewer."""
     images, inner = mosaics[IMAGES].to_numpy(), mosaics[TARGETS].to_numpy(dtype=bool)
-    images_of = np.unique(images, axis=0), np.unique(images[inner]), np.unique(images[~inner])
+    images_of = (
+        np.unique(images, axis=0),
+        np.unique(images[inner]),
+        np.unique(images[~inner]),
+    )
     return min(map(len, images_of))
 
 
-def _over_shared(apart: np.ndarray, number: np.ndarray, shared: sparse.csr_array) -> np.ndarray:
+def _over_shared(
+    apart: np.ndarray, number: np.ndarray, shared: sparse.csr_array
+) -> np.ndarray:
     """Sums of products of deviations over couples of mosaics that share an image, by cells."""
     deviations = sparse.csr_array((apart, (np.arange(len(apart)), number)))
     return (deviations.T @ (shared @ deviations)).toarray()
@@ -132,18 +164,32 @@ def _over_shared(apart: np.ndarray, number: np.ndarray, shared: sparse.csr_array
 def ranked(rated: pd.DataFrame) -> pd.DataFrame:
     """Every ordered pair, the lowest mean Focus first, of ratings by one method; p of "lower than
     the same target's `others`" is one-sided, and adjusted by Holm over all pairs."""
-    if rated["method"].nunique() > 1 or rated["outer"].str.contains(" + ", regex=False).any():
-        raise ValueError("Rank pairs by one method and mosaics of two classes, not by several.")
+    if (
+        rated["method"].nunique() > 1
+        or rated["outer"].str.contains(" + ", regex=False).any()
+    ):
+        raise ValueError(
+            "Rank pairs by one method and mosaics of two classes, not by several."
+        )
     counted = rated.assign(undefined=rated["focus"].isna()).groupby(PAIR, sort=False)
     table = counted.agg(mosaics=("mosaic", "nunique"), undefined=("undefined", "sum"))
     known = Means.of(rated.dropna(subset=["focus"]), PAIR)
     rows = []
     for pair in known.focus.index:
-        focus, low, high = np.clip(known.contrast(pd.Series({pair: 1.0})).interval(), 0, 1)
-        rows.append(dict(zip(PAIR, pair, strict=True)) | {"focus": focus, "low": low, "high": high})
-        others = [name for name in known.focus.index if name[0] == pair[0] and name != pair]
+        focus, low, high = np.clip(
+            known.contrast(pd.Series({pair: 1.0})).interval(), 0, 1
+        )
+        rows.append(
+            dict(zip(PAIR, pair, strict=True))
+            | {"focus": focus, "low": low, "high": high}
+        )
+        others = [
+            name for name in known.focus.index if name[0] == pair[0] and name != pair
+        ]
         if others:
-            gap = known.contrast(pd.Series({pair: 1.0} | dict.fromkeys(others, -1 / len(others))))
+            gap = known.contrast(
+                pd.Series({pair: 1.0} | dict.fromkeys(others, -1 / len(others)))
+            )
             p = gap.p / 2 if gap.estimate < 0 else 1 - gap.p / 2
             rows[-1] |= {"others": focus - gap.estimate, "p": p}
     tested = pd.DataFrame(rows, columns=[*PAIR, "focus", "low", "high", "others", "p"])

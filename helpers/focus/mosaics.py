@@ -17,7 +17,12 @@ TARGETS = [f"is_target_{cell}" for cell in range(CELLS)]
 
 
 def design(
-    table: pd.DataFrame, classes: Sequence[str], *, per_class: int = 0, per_pair: int = 0, seed=0
+    table: pd.DataFrame,
+    classes: Sequence[str],
+    *,
+    per_class: int = 0,
+    per_pair: int = 0,
+    seed=0,
 ) -> pd.DataFrame:
     """Decide which four images of a table with the column `class` each mosaic shows, and where.
     Two are of the target class, of which `per_class` mosaics are made (100 in the paper's code),
@@ -37,7 +42,9 @@ def design(
         )
     rng = np.random.default_rng(seed)
     pools = {name: np.flatnonzero(table["class"] == name) for name in classes}
-    inner, outer = ({name: _Deck(pools[name], rng) for name in classes} for _ in range(2))
+    inner, outer = (
+        {name: _Deck(pools[name], rng) for name in classes} for _ in range(2)
+    )
     places = _Deck(np.arange(len(LAYOUTS)), rng)
     rows = []
     for target in classes:
@@ -70,7 +77,10 @@ def layouts(table: pd.DataFrame) -> torch.Tensor:
 
 
 def batches(
-    table: pd.DataFrame, images: torch.Tensor, shape: str = "native", batch_size: int = 32
+    table: pd.DataFrame,
+    images: torch.Tensor,
+    shape: str = "native",
+    batch_size: int = 32,
 ) -> Iterator[torch.Tensor]:
     """Stream the mosaics of a design, or of any rows of it: uint8 (B, 3, 2 H, 2 W) where the
     `shape` is "native", as in the paper, and (B, 3, H, W) where it is "squeezed"."""
@@ -83,7 +93,9 @@ def cut(maps: torch.Tensor) -> torch.Tensor:
     """The four cells of maps (B, C, H, W), one after the other: (4 B, C, H // 2, W // 2)."""
     height, width = (side // 2 for side in maps.shape[-2:])
     lines = maps[..., :height, :], maps[..., -height:, :]
-    return torch.cat([part for line in lines for part in (line[..., :width], line[..., -width:])])
+    return torch.cat(
+        [part for line in lines for part in (line[..., :width], line[..., -width:])]
+    )
 
 
 def joined(cells: torch.Tensor) -> torch.Tensor:

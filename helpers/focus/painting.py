@@ -17,5 +17,7 @@ def fill(image: np.ndarray, mask: np.ndarray, blur: float) -> np.ndarray:
     while (weight <= 1e-6).any():
         blur *= 2
         weight = gaussian_filter(known, blur)
-    filled = np.stack([gaussian_filter(channel * known, blur) / weight for channel in image])
+    filled = np.stack(
+        [gaussian_filter(channel * known, blur) / weight for channel in image]
+    )
     return np.where(mask, filled.round().clip(0, 255).astype(np.uint8), image)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers import explain, source, store
+from helpers import explain, store
 from helpers.data import ImageSet
 from helpers.explain import METHODS, NotConserved
 from helpers.focus import equation
@@ -18,12 +18,10 @@ from helpers.focus.networks import Model
 from helpers.models.inference import in_key
 from helpers.store import progress
 
-AT_A_TIME = 24  # mosaics: fewer wait for Python, and the gradients of more do not fit the cache
+AT_A_TIME = (
+    24  # mosaics: fewer wait for Python, and the gradients of more do not fit the cache
+)
 CHUNK = 8  # maps whose positive part stays in the processor's cache
-SCORING = source.Source(  # what decides scores besides their arguments
-    "__init__", "data/grids", "data/mosaic", "explain", "focus/equation", "focus/mosaics",
-    "focus/rating", "models/inference", "models/networks", "models/reduced",
-)  # fmt: skip
 
 
 def score(
@@ -47,7 +45,9 @@ def score(
     return torch.cat([_finite(*part, focus_of) for part in parts]).cpu()
 
 
-def _finite(maps: torch.Tensor, layouts: torch.Tensor, focus_of: Callable) -> torch.Tensor:
+def _finite(
+    maps: torch.Tensor, layouts: torch.Tensor, focus_of: Callable
+) -> torch.Tensor:
     """The scores of a few maps; in double precision where sums in their own are too large."""
     scores = focus_of(maps.detach(), layouts)
     again = scores.isnan() & maps.isfinite().flatten(1).all(1)
@@ -77,11 +77,19 @@ def rate(
     settings = {"preset": effort, **settings}
     own = {"formula": formulas.get(method), "focus_of": focus_of}
     parts = []
-    for training, network in enumerate(progress(model.trainings, desc=label_of(method), delay=2)):
+    for training, network in enumerate(
+        progress(model.trainings, desc=label_of(method), delay=2)
+    ):
         packages = {type(part).__module__.split(".")[0] for part in network.modules()}
-        told = packages <= {"torch", "torchvision", "helpers"}  # what it computes, by its key
+        told = packages <= {
+            "torch",
+            "torchvision",
+            "helpers",
+        }  # what it computes, by its key
         score_all = _kept if isinstance(method, str) and told else _scored
-        done = score_all(network, images.images, table, targets, method, shape, settings, own)
+        done = score_all(
+            network, images.images, table, targets, method, shape, settings, own
+        )
         row = {"method": label_of(method), "focus": done[0], "seconds": done[1]}
         parts.append(table.assign(**row, training=training))
     rows = pd.concat(parts, ignore_index=True)
@@ -106,45 +114,67 @@ def ratings(models: Iterable[Model], images, tables, methods, **more) -> pd.Data
 
 def label_of(method: str | Callable) -> str:
     """A method's printed name, or a callable's own."""
-    return METHODS[method].name if method in METHODS else getattr(method, "__name__", str(method))
+    return (
+        METHODS[method].name
+        if method in METHODS
+        else getattr(method, "__name__", str(method))
+    )
 
 
-def _scored(network, images, table, targets, method, shape, settings, own) -> np.ndarray:
+def _scored(
+    network, images, table, targets, method, shape, settings, own
+) -> np.ndarray:
     """Scores of the mosaics, and the wall time that explaining one took: (2, N)."""
     scores, seconds = [], 0.0
-    stream, places = batches(table, images, shape, AT_A_TIME), layouts(table).split(AT_A_TIME)
+    stream, places = (
+        batches(table, images, shape, AT_A_TIME),
+        layouts(table).split(AT_A_TIME),
+    )
     how = {"check_finite": False, "formula": own["formula"]}
-    for mosaics, wanted, where in zip(stream, targets.split(AT_A_TIME), places, strict=True):
+    for mosaics, wanted, where in zip(
+        stream, targets.split(AT_A_TIME), places, strict=True
+    ):
         maps = explain.explain(network, mosaics, wanted, method, **how, **settings)
         if maps.settings.get("layer"):  # found by name once, not in every batch
             settings = settings | {"layer": maps.settings["layer"]}
         seconds += maps.seconds
         scores.append(score(maps.maps, where, own["focus_of"]))
-    return np.stack([torch.cat(scores).numpy(), np.full(len(table), seconds / len(table))])
+    return np.stack(
+        [torch.cat(scores).numpy(), np.full(len(table), seconds / len(table))]
+    )
 
 
 def _kept(network, images, table, targets, method, shape, settings, own) -> np.ndarray:
     """As `_scored`, from a file that is named by all that decides the scores, once there is one."""
     try:
-        digests = {name: source.digest(function) for name, function in own.items() if function}
-    except TypeError:  # an edited function names what has no content: nothing can be kept
+        digests = {
+            name: store.function_digest(code) for name, code in own.items() if code
+        }
+    except (TypeError, OSError):
+        print(
+            "The scores are not kept for the next run: a function has no source code."
+        )
         return _scored(network, images, table, targets, method, shape, settings, own)
     key = store.key(
         "focus",
-        model=[repr(network), dict([*network.named_parameters(), *network.named_buffers()])],
+        model=[
+            repr(network),
+            dict([*network.named_parameters(), *network.named_buffers()]),
+        ],
         images=images,
         design=table[[*IMAGES, *TARGETS]].to_numpy(dtype=np.int64),
         targets=targets,
         method=[method, shape, settings],
         versions=[torch.__version__, version("captum")],
-        code=SCORING.digest(),
         own=digests,
         **in_key(next(network.parameters()).device),
     )
 
     def write(temporary: Path) -> None:
         with temporary.open("wb") as file:
-            scores = _scored(network, images, table, targets, method, shape, settings, own)
+            scores = _scored(
+                network, images, table, targets, method, shape, settings, own
+            )
             np.save(file, scores)
 
     path = store.cached(store.networks() / "focus" / f"{key}.npy", write)

@@ -28,9 +28,15 @@ ALL = "all classes"
 LEVEL = 0.95  # of the intervals
 
 
-def image_weights(n_images: int, resamples: int, seed: int = 0, clusters=None) -> np.ndarray:
+def image_weights(
+    n_images: int, resamples: int, seed: int = 0, clusters=None
+) -> np.ndarray:
     """How often each image counts (1 + resamples, n images): once in row 0, then as it is drawn."""
-    of = np.arange(n_images) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    of = (
+        np.arange(n_images)
+        if clusters is None
+        else np.unique(clusters, return_inverse=True)[1]
+    )
     number = int(of.max()) + 1
     drawn = stats.cluster_bootstrap(number, resamples, np.random.default_rng(seed))
     return np.vstack([np.ones(number), drawn]).astype(np.float32)[:, of]
@@ -68,7 +74,9 @@ def analyse(
     settings = (sensitive, explanatory, weights, options, standardise)
     with ThreadPoolExecutor(workers) as pool:
         estimates = {
-            name: estimate(matches.of(name), *settings, map if workers == 1 else pool.map, formulas)
+            name: estimate(
+                matches.of(name), *settings, map if workers == 1 else pool.map, formulas
+            )
             for name in classes or matches.classes
         }
     return Analysis(sensitive, estimates, options.averaged, formulas)
@@ -118,12 +126,16 @@ class Analysis:
 
     def cells(self) -> pd.DataFrame:
         """AP of every sensitive value within every explanatory value (Figures 4 and 5)."""
-        return self._each(lambda axes, p: _rows(axes, p.cell_ap, p.cell_boxes), "value", "group")
+        return self._each(
+            lambda axes, p: _rows(axes, p.cell_ap, p.cell_boxes), "value", "group"
+        )
 
     def ranking(self) -> pd.DataFrame:
         """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first, without a rank
         where not estimable. ``first`` is the share of resamples in which it ranks first."""
-        tables = [_ranked(name, e.parts, self.formulas) for name, e in self.estimates.items()]
+        tables = [
+            _ranked(name, e.parts, self.formulas) for name, e in self.estimates.items()
+        ]
         return pd.concat(tables, ignore_index=True)
 
     def control(self) -> pd.DataFrame:
@@ -141,18 +153,24 @@ class Analysis:
 
     def estimable(self) -> list[str]:
         """Classes of which every sensitive value is estimable."""
-        return [c for c, e in self.estimates.items() if not np.isnan(e.group_ap[0]).any()]
+        return [
+            c for c, e in self.estimates.items() if not np.isnan(e.group_ap[0]).any()
+        ]
 
     def with_mean(self) -> dict[str, Estimate]:
         """All estimates; first the mean over estimable classes."""
         kept = [self.estimates[name] for name in self.estimable()]
         if len(kept) < 2:
             return self.estimates
-        overall, ap = (np.mean([getattr(e, n) for e in kept], 0) for n in ("overall", "group_ap"))
+        overall, ap = (
+            np.mean([getattr(e, n) for e in kept], 0) for n in ("overall", "group_ap")
+        )
         boxes = np.sum([e.group_boxes for e in kept], 0)
         return {ALL: Estimate(overall, ap, boxes, {})} | self.estimates
 
-    def _each(self, table: Callable[[dict, Part], pd.DataFrame], *axes: str) -> pd.DataFrame:
+    def _each(
+        self, table: Callable[[dict, Part], pd.DataFrame], *axes: str
+    ) -> pd.DataFrame:
         """A table of every class and attribute, over the axes ``value`` and ``group``."""
         tables = []
         for name, e in self.estimates.items():
@@ -166,15 +184,25 @@ class Analysis:
 def _ranked(name: str, parts: dict[str, Part], formulas: Formulas) -> pd.DataFrame:
     expected = [formulas.proxy(p.ap, p.cell_boxes) for p in parts.values()]
     spread = np.array([formulas.sigma(one) for one in expected])
-    table = _table({"class": [name], "attribute": list(parts)}, "proxy_sigma", POINTS * spread.T)
-    table.insert(1, "rank", table.proxy_sigma.rank(ascending=False, method="first").astype("Int64"))
+    table = _table(
+        {"class": [name], "attribute": list(parts)}, "proxy_sigma", POINTS * spread.T
+    )
+    table.insert(
+        1,
+        "rank",
+        table.proxy_sigma.rank(ascending=False, method="first").astype("Int64"),
+    )
     tops = np.nan_to_num(spread[:, 1:], nan=-1.0).argmax(0)  # of every resample
     often = pd.Series(np.bincount(tops, minlength=len(parts)) / max(len(tops), 1))
     table["first"] = often.where(table.proxy_sigma.notna() & (len(tops) > 0))
-    return table.sort_values("proxy_sigma", ascending=False, kind="stable", ignore_index=True)
+    return table.sort_values(
+        "proxy_sigma", ascending=False, kind="stable", ignore_index=True
+    )
 
 
-def _controlled(group_ap: np.ndarray, part: Part, averaged: str, formulas: Formulas) -> dict:
+def _controlled(
+    group_ap: np.ndarray, part: Part, averaged: str, formulas: Formulas
+) -> dict:
     before, adjusted = formulas.sigma(group_ap), formulas.sigma(part.standardised)
     after = formulas.controlled(part.cell_ap, averaged)
     usable = ~np.isnan(part.cell_ap[0]).any(1)

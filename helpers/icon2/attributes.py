@@ -23,7 +23,11 @@ OF_PAPER = {  # the paper's five, and the column that each is made from
 # exactly 32 x 32 pixels is medium here, where COCO's evaluator counts it as small and as medium.
 # They are for frames as wide as BDD100K's, and scaled for others.
 SIZES = {"small": 32**2, "medium": 96**2, "large": np.inf}
-OTHERS = ("crowds", "aspect", "contrast")  # further ones of section 3.3; the last is a column
+OTHERS = (
+    "crowds",
+    "aspect",
+    "contrast",
+)  # further ones of section 3.3; the last is a column
 DISTINCT = 6  # numbers with more distinct values are cut into thirds
 MOST = 50  # values of an attribute
 OCCLUDED = dict.fromkeys(("false", "0", "0.0"), "visible")
@@ -48,7 +52,9 @@ class Frames:
     def attribute(self, name: str) -> Attribute:
         """A sensitive attribute by the name of its column."""
         if name == "income" and name not in self.images:
-            columns = [c for c in self.images if c not in ("name", "video", "width", "height")]
+            columns = [
+                c for c in self.images if c not in ("name", "video", "width", "height")
+            ]
             raise DetectionDataError(
                 "parameter 'sensitive' is 'income', and no income is known of these frames: give "
                 "'gps', 'areas' and 'incomes'; or make 'sensitive' another column: "
@@ -79,16 +85,24 @@ class Frames:
             )
         return column.astype(str).to_numpy()
 
-    def explanatory(self, sensitive: str, further: Sequence[str] | None = None) -> list[Attribute]:
+    def explanatory(
+        self, sensitive: str, further: Sequence[str] | None = None
+    ) -> list[Attribute]:
         """The paper's five but the sensitive one, `further` columns of frames or boxes, and, where
         the frames allow it, crowds, aspect and contrast of section 3.3."""
         known = [*self.images, *self.boxes]
         five = [name for name, column in OF_PAPER.items() if column in known]
         names = dict.fromkeys([*five, *(further or ())])
-        attributes = [made(self, n) for n in names if sensitive not in (n, OF_PAPER.get(n))]
+        attributes = [
+            made(self, n) for n in names if sensitive not in (n, OF_PAPER.get(n))
+        ]
         for name in OTHERS:
-            with suppress(DetectionDataError):  # no column, or too few different numbers
-                attributes += [made(self, name)] if name not in (sensitive, *names) else []
+            with suppress(
+                DetectionDataError
+            ):  # no column, or too few different numbers
+                attributes += (
+                    [made(self, name)] if name not in (sensitive, *names) else []
+                )
         return attributes
 
 
@@ -98,9 +112,13 @@ class Attribute:
 
     name: str
     values: tuple[str, ...]
-    codes: np.ndarray  # of each image or box: place in `values`, -1 where the attribute is absent
+    codes: (
+        np.ndarray
+    )  # of each image or box: place in `values`, -1 where the attribute is absent
     level: str  # image or box
-    of_detection: np.ndarray | None = None  # for COCO's rule: the size of each detection
+    of_detection: np.ndarray | None = (
+        None  # for COCO's rule: the size of each detection
+    )
 
     def of_boxes(self, image: np.ndarray) -> np.ndarray:
         """The code of each box, given the number of its image."""
@@ -120,12 +138,18 @@ def made(frames: Frames, name: str) -> Attribute:
         return from_column(replace(frames, boxes=boxes.assign(aspect=place)), name)
     if name == "size":
         sized = _sized(frames.boxes, frames.images)
-        return replace(sized, of_detection=_sized(frames.detections, frames.images).codes)
+        return replace(
+            sized, of_detection=_sized(frames.detections, frames.images).codes
+        )
     if name == "occlusion" and "occluded" in frames.boxes:
         column = frames.boxes["occluded"]
-        words = column.astype(str).str.lower().map(OCCLUDED)  # other words stay as they are
+        words = (
+            column.astype(str).str.lower().map(OCCLUDED)
+        )  # other words stay as they are
         if words.notna().equals(column.notna()):
-            return _coded(name, words.astype(pd.CategoricalDtype(["visible", "occluded"])), "box")
+            return _coded(
+                name, words.astype(pd.CategoricalDtype(["visible", "occluded"])), "box"
+            )
     return replace(from_column(frames, OF_PAPER.get(name, name)), name=name)
 
 
@@ -150,8 +174,12 @@ def from_column(frames: Frames, column: str) -> Attribute:
 
 def _coded(name: str, column: pd.Series, level: str) -> Attribute:
     if column.dtype == object:
-        for value in column[column.map(lambda value: isinstance(value, list | dict))].head(1):
-            raise DetectionDataError(f"{name}: the column holds {value!r}; give single values")
+        for value in column[
+            column.map(lambda value: isinstance(value, list | dict))
+        ].head(1):
+            raise DetectionDataError(
+                f"{name}: the column holds {value!r}; give single values"
+            )
         column = column.map(str, na_action="ignore")
     column = column.astype("category").cat.remove_unused_categories()
     if column.isna().all():
@@ -165,7 +193,9 @@ def _coded(name: str, column: pd.Series, level: str) -> Attribute:
     return Attribute(name, values, column.cat.codes.to_numpy(np.int64), level)
 
 
-def _binned(name: str, numbers: np.ndarray, bounds: dict[str, float], level: str) -> Attribute:
+def _binned(
+    name: str, numbers: np.ndarray, bounds: dict[str, float], level: str
+) -> Attribute:
     """An attribute from numbers and each value's upper bound; NaN has no value."""
     codes = np.searchsorted(list(bounds.values()), numbers, side="right")
     codes = np.where(np.isnan(numbers) | (codes == len(bounds)), -1, codes)
@@ -188,7 +218,13 @@ def crossed(codes: Sequence[np.ndarray], sizes: Sequence[int]) -> np.ndarray:
 def report(attributes: Sequence[Attribute]) -> pd.DataFrame:
     """What each attribute counts: its values, and how many images or boxes have none."""
     rows = [
-        (a.name, f"each {a.level}", ", ".join(a.values), (a.codes >= 0).sum(), (a.codes < 0).sum())
+        (
+            a.name,
+            f"each {a.level}",
+            ", ".join(a.values),
+            (a.codes >= 0).sum(),
+            (a.codes < 0).sum(),
+        )
         for a in attributes
     ]
     return pd.DataFrame(rows, columns=["attribute", "of", "values", "known", "absent"])

@@ -14,7 +14,7 @@ import numpy as np
 import pydantic
 from pydantic import PositiveInt
 
-from helpers import source
+from helpers import store
 from helpers.icon2 import formulas
 from helpers.icon2.attributes import Attribute, crossed
 from helpers.icon2.matching import ClassMatches
@@ -42,10 +42,16 @@ class Options:
     images: Literal["with the value", "with the class", "all"] = "with the value"
     # over a confounder's values: sigma (Table 2), or the variance (3.2.2), whose root is taken
     averaged: Literal["sigma", "variance"] = "sigma"
-    min_boxes: PositiveInt = 30  # below which a cell is not estimable; the paper judges by eye
+    min_boxes: PositiveInt = (
+        30  # below which a cell is not estimable; the paper judges by eye
+    )
 
 
-CHOICES = {name: get_args(kind) for name, kind in get_type_hints(Options).items() if get_args(kind)}
+CHOICES = {
+    name: get_args(kind)
+    for name, kind in get_type_hints(Options).items()
+    if get_args(kind)
+}
 PAPER = Options()
 PER_IMAGE = Options(precision="per image")
 WHOLE = Options(precision="raw", images="all")  # one cell of all boxes and images
@@ -65,12 +71,18 @@ class Formulas:
     @cached_property
     def edited(self) -> bool:
         """Whether average precision is not the package's, which computes all cells at once."""
-        return not source.same(self.average_precision, formulas.average_precision)
+        return not store.same_function(
+            self.average_precision, formulas.average_precision
+        )
 
-    def curves(self, of_class: ClassMatches, attributes: Sequence[Attribute], options: Options):
+    def curves(
+        self, of_class: ClassMatches, attributes: Sequence[Attribute], options: Options
+    ):
         """Return what computes the average precision of all cells of one class."""
         if self.edited:
-            return CurvesByFormula(of_class, attributes, options, self.average_precision)
+            return CurvesByFormula(
+                of_class, attributes, options, self.average_precision
+            )
         return Curves(of_class, attributes, options)
 
 
@@ -82,12 +94,17 @@ class Curves:
     # `event_before` counts the cell's detections up to and with the event; `event_hit`: did it take
     # a box of the cell? `event_counted`: is it counted for the cell? (None: all)
 
-    def __init__(self, of_class: ClassMatches, attributes: Sequence[Attribute], options: Options):
+    def __init__(
+        self, of_class: ClassMatches, attributes: Sequence[Attribute], options: Options
+    ):
         of_box, self.images, counted = _cells(of_class, attributes, options)
         self.options, self.n_thresholds = options, of_class.n_thresholds
         self.n_cells = len(counted)
         self.box_row = np.flatnonzero(of_box >= 0)
-        self.box_image, self.box_cell = of_class.box_image[self.box_row], of_box[self.box_row]
+        self.box_image, self.box_cell = (
+            of_class.box_image[self.box_row],
+            of_box[self.box_row],
+        )
         detection, event_cell = of_class.event_detection, of_box[of_class.event_box]
         begins, parts = np.cumsum([0, *counted.sum(1)], dtype=np.int32)[:-1], []
         for cell, inside in enumerate(counted):
@@ -96,11 +113,17 @@ class Curves:
             before = begins[cell] + np.cumsum(inside, dtype=np.int32)[own]
             images = of_class.detection_image[inside], of_class.detection_image[own]
             kinds = event_cell[event] == cell, inside[own]
-            sizes = np.bincount(of_class.event_threshold[event], minlength=self.n_thresholds)
+            sizes = np.bincount(
+                of_class.event_threshold[event], minlength=self.n_thresholds
+            )
             parts.append((*images, of_class.event_box[event], before, *kinds, sizes))
-        self.counted_image, self.event_image, self.event_box, self.event_before, *rest = map(
-            np.concatenate, zip(*parts, strict=True)
-        )
+        (
+            self.counted_image,
+            self.event_image,
+            self.event_box,
+            self.event_before,
+            *rest,
+        ) = map(np.concatenate, zip(*parts, strict=True))
         hit, inside, sizes = rest
         self.event_hit = None if hit.all() else hit
         self.event_counted = None if inside.all() else inside
@@ -120,9 +143,13 @@ class Curves:
         if options.precision != "raw":
             strata = 1 if options.number == "all cells" else strata
             images = (
-                weights @ self.images if options.precision == "per image" else np.ones(len(boxes))
+                weights @ self.images
+                if options.precision == "per image"
+                else np.ones(len(boxes))
             )
-            density = np.divide(boxes, images, out=np.zeros_like(boxes), where=images > 0)
+            density = np.divide(
+                boxes, images, out=np.zeros_like(boxes), where=images > 0
+            )
             compared = density.reshape(strata, -1)
             number = compared.sum(1) / np.maximum((compared > 0).sum(1), 1)
             normal = np.repeat(number, len(boxes) // strata) * images
@@ -134,8 +161,14 @@ class Curves:
         `weights` are of images, `box_weights` of boxes and what took them; `normal` (C,) is N of
         Eq. 3."""
         positives = self.positives(weights, box_weights)
-        ratio = np.ones(self.n_cells) if normal is None else normal / np.maximum(positives, TINY)
-        own, ratio = (np.repeat(of_cell, self.n_thresholds) for of_cell in (positives, ratio))
+        ratio = (
+            np.ones(self.n_cells)
+            if normal is None
+            else normal / np.maximum(positives, TINY)
+        )
+        own, ratio = (
+            np.repeat(of_cell, self.n_thresholds) for of_cell in (positives, ratio)
+        )
         exact = box_weights is None and not (weights % 1).any()
         needed = _whole(own) if exact else RECALLS * own[:, None] * (1 - 1e-12)
         drawn = _cumulated(weights[self.counted_image])
@@ -150,13 +183,21 @@ class Curves:
 
     def _precision(self, at, start, weights, drawn, ratio, box_weights):
         """True positives up to each event of some curves, and precision there."""
-        events, sizes, start = slice(start[0], start[-1]), np.diff(start), start - start[0]
+        events, sizes, start = (
+            slice(start[0], start[-1]),
+            np.diff(start),
+            start - start[0],
+        )
         weight = weights[self.event_image[events]]
         gain = weight if self.event_hit is None else weight * self.event_hit[events]
         if box_weights is not None:
             gain = gain * box_weights[self.event_box[events]]
         hits = _cumulated(gain)
-        inside = weight if self.event_counted is None else weight * self.event_counted[events]
+        inside = (
+            weight
+            if self.event_counted is None
+            else weight * self.event_counted[events]
+        )
         taken = hits if inside is gain else _cumulated(inside)
         false = drawn[self.event_before[events]]
         false -= taken[1:]
@@ -174,7 +215,9 @@ class CurvesByFormula(Curves):
 
     This is slower than `Curves` by far, and serves an edited cell of lesson 08."""
 
-    def __init__(self, of_class: ClassMatches, attributes, options: Options, formula: Callable):
+    def __init__(
+        self, of_class: ClassMatches, attributes, options: Options, formula: Callable
+    ):
         super().__init__(of_class, attributes, options)
         self.formula = formula
         of_box, _, counted = _cells(of_class, attributes, options)
@@ -187,7 +230,11 @@ class CurvesByFormula(Curves):
                 hit = (box >= 0) & (of_box[box] == cell)
                 false = (box < 0) & inside
                 at = np.flatnonzero(hit | false)
-                self.detections[cell, threshold] = of_class.detection_image[at], hit[at], box[at]
+                self.detections[cell, threshold] = (
+                    of_class.detection_image[at],
+                    hit[at],
+                    box[at],
+                )
 
     def average_precision(self, weights, normal=None, box_weights=None) -> np.ndarray:
         """Average precision (C, T), as `Curves` has it."""
@@ -201,7 +248,9 @@ class CurvesByFormula(Curves):
             if box_weights is not None:
                 weight = np.where(hit, weight * box_weights[box], weight)
             drawn = weight > 0
-            found = self.formula(hit[drawn], positives[cell], number[cell], weight[drawn])
+            found = self.formula(
+                hit[drawn], positives[cell], number[cell], weight[drawn]
+            )
             ap[cell, threshold] = found / 100
         return ap
 
@@ -209,7 +258,9 @@ class CurvesByFormula(Curves):
 def _at_recalls(hits, precision, start, needed) -> np.ndarray:
     """Mean over 101 recalls of the best precision at that recall or beyond, of each curve."""
     base, end = hits[start[:-1]], start[1:]
-    at = np.searchsorted(hits[1:], (base[:, None] + needed).ravel()).reshape(needed.shape)
+    at = np.searchsorted(hits[1:], (base[:, None] + needed).ravel()).reshape(
+        needed.shape
+    )
     at[:, 0] = start[:-1]
     reached = at < end[:, None]
     at = np.minimum(at, end[:, None])
@@ -223,7 +274,9 @@ def _cells(of_class, attributes, options) -> tuple[np.ndarray, np.ndarray, np.nd
     """The cell of each box of a class, -1 for none; which images count for each cell (n images, C),
     and which detections (C, n) that take no box."""
     sizes = [1, *(len(a.values) for a in attributes)]
-    places = np.indices(sizes).reshape(len(sizes), -1)[1:]  # code of each attribute in each cell
+    places = np.indices(sizes).reshape(len(sizes), -1)[
+        1:
+    ]  # code of each attribute in each cell
     labelled = np.where(of_class.box_ignored, -1, 0)
     of_box = crossed([labelled, *(of_class.codes(a) for a in attributes)], sizes)
     images = np.full((of_class.n_images, math.prod(sizes)), options.images == "all")
@@ -269,7 +322,9 @@ class Part:
     boxes: np.ndarray
     cell_ap: np.ndarray  # (R, E, A): within each value of the sensitive attribute
     cell_boxes: np.ndarray
-    standardised: np.ndarray  # (R, A): every group reweighted to the common distribution of e
+    standardised: (
+        np.ndarray
+    )  # (R, A): every group reweighted to the common distribution of e
 
 
 @dataclass(frozen=True)
@@ -288,19 +343,25 @@ def estimate(
     """AP over all thresholds of every cell, for each row of weights (R, n images)."""
 
     def part(explaining: Attribute) -> Part:
-        ap, boxes = evaluate(of_class, (explaining,), weights, options, formulas=formulas)
+        ap, boxes = evaluate(
+            of_class, (explaining,), weights, options, formulas=formulas
+        )
         strata = len(explaining.values)
         both = (explaining, sensitive)
         cells = evaluate(of_class, both, weights, options, strata, formulas)
         cell_ap, cell_boxes = (one.reshape(len(weights), strata, -1) for one in cells)
         usable = ~np.isnan(cell_ap[0]).any(1) & standardise
         kept = cell_boxes * usable[:, None]
-        adjusted = _standardised(of_class, sensitive, explaining, weights, options, kept, formulas)
+        adjusted = _standardised(
+            of_class, sensitive, explaining, weights, options, kept, formulas
+        )
         return Part(explaining.values, ap, boxes, cell_ap, cell_boxes, adjusted)
 
     overall = formulas.curves(of_class, (), WHOLE).average_precision(weights[0])
     groups = evaluate(of_class, (sensitive,), weights, options, formulas=formulas)
-    parts = dict(zip([a.name for a in explanatory], map(part, explanatory), strict=True))
+    parts = dict(
+        zip([a.name for a in explanatory], map(part, explanatory), strict=True)
+    )
     return Estimate(float(overall.mean()), *groups, parts)
 
 
@@ -310,13 +371,17 @@ def evaluate(
     """AP and boxes (R, C) of attributes' combined values, compared within each of `strata` runs."""
     curves = formulas.curves(of_class, attributes, options)
     boxes = np.array([curves.positives(weight) for weight in weights])
-    ap = np.array([curves.mean(w, b, strata) for w, b in zip(weights, boxes, strict=True)])
+    ap = np.array(
+        [curves.mean(w, b, strata) for w, b in zip(weights, boxes, strict=True)]
+    )
     few = np.bincount(curves.box_cell, minlength=curves.n_cells) < options.min_boxes
     ap[:, few] = np.nan
     return ap, boxes
 
 
-def _standardised(of_class, sensitive, explaining, weights, options, boxes, formulas) -> np.ndarray:
+def _standardised(
+    of_class, sensitive, explaining, weights, options, boxes, formulas
+) -> np.ndarray:
     """AP of each group (R, A) as if all had the distribution of e that their `boxes` (R, E, A) have
     together; NaN without boxes."""
     ap = np.full((len(weights), len(sensitive.values)), np.nan)
@@ -328,7 +393,9 @@ def _standardised(of_class, sensitive, explaining, weights, options, boxes, form
     codes = [a.codes if of_images else of_class.codes(a) for a in both]
     for r, weight in enumerate(weights):
         ratio = formulas.standard_weights(boxes[r])
-        ratio = np.vstack([ratio, np.zeros(len(sensitive.values))])[*codes]  # last: of no e
+        ratio = np.vstack([ratio, np.zeros(len(sensitive.values))])[
+            *codes
+        ]  # last: of no e
         # false positives are weighted, too, where images have both attributes
         by_image, by_box = (weight * ratio, None) if of_images else (weight, ratio)
         ap[r] = curves.mean(by_image, boxes[r].sum(0), box_weights=by_box)

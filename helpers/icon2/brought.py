@@ -32,7 +32,9 @@ def brought(
     sentence for all that was left out or looks wrong; a DetectionDataError says what cannot be
     used."""
     if predictions is None:
-        raise DetectionDataError("parameter 'predictions' is missing: what did the detector find?")
+        raise DetectionDataError(
+            "parameter 'predictions' is missing: what did the detector find?"
+        )
     notes, labels, predictions = reading.Notes(), Path(labels), Path(predictions)
     images, boxes = reading.labels(labels, notes)
     verified = notes.verified
@@ -47,16 +49,22 @@ def brought(
             f"{labels.name}: no box is left of known classes ({', '.join(classes or ('any',))}) "
             f"that is to be found; not a class here, or regions to ignore only: {told}"
         )
-    notes[f"boxes left out, not a class here, or regions to ignore only: {told}"] += others.sum()
+    notes[f"boxes left out, not a class here, or regions to ignore only: {told}"] += (
+        others.sum()
+    )
     crowds = "boxes are crowds, or regions to ignore: a detection there is neither right nor wrong"
     notes[crowds] += int(boxes["ignore"].sum())
     detections = reading.detections(predictions, images, notes)
     detections = _of_verified_classes(images, verified, boxes, detections, notes)
-    unknown = detections["category"][~detections["category"].isin(listed)].value_counts()
+    unknown = detections["category"][
+        ~detections["category"].isin(listed)
+    ].value_counts()
     told = ", ".join(f"{name} {n:,}" for name, n in unknown.head(5).items())
     own = [f"{key} {name}" for key, name in images.attrs.get("categories", {}).items()]
     told += f"; ids of the labels are {', '.join(own[:9])}" * bool(own)
-    notes[f"detections left out: no box of their class is labelled ({told})"] += unknown.sum()
+    notes[f"detections left out: no box of their class is labelled ({told})"] += (
+        unknown.sum()
+    )
     boxes, detections = (
         t[t["category"].isin(listed)]
         .reset_index(drop=True)
@@ -77,10 +85,14 @@ def brought(
     _warn_of_crowded_images(boxes, notes)
     report = (first, *_told(notes), *_odd(images))
     boxes = _with_open_classes(boxes, open_classes, listed)
-    return Frames(images, boxes, detections, tuple(listed), report, tuple(notes.warnings))
+    return Frames(
+        images, boxes, detections, tuple(listed), report, tuple(notes.warnings)
+    )
 
 
-def _of_verified_classes(images, verified, boxes, detections, notes: reading.Notes) -> pd.DataFrame:
+def _of_verified_classes(
+    images, verified, boxes, detections, notes: reading.Notes
+) -> pd.DataFrame:
     """Detections without those of classes that nobody looked for in their image (LVIS).
 
     In federated labels, a class is verified in an image if it has a box there or is listed in
@@ -123,7 +135,9 @@ def _open_classes(images, verified: dict) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["image", "category"])
 
 
-def _with_open_classes(boxes, open_classes: pd.DataFrame, listed: pd.Index) -> pd.DataFrame:
+def _with_open_classes(
+    boxes, open_classes: pd.DataFrame, listed: pd.Index
+) -> pd.DataFrame:
     """Boxes, and a region to ignore around each image for each class that is not labelled in full
     there (``not_exhaustive_category_ids`` of LVIS)."""
     regions = open_classes[open_classes["category"].isin(listed)]
@@ -171,7 +185,9 @@ def _warn_of_scale(boxes, detections, notes: reading.Notes) -> None:
     right, bottom = boxes[["x2", "y2"]].max()
     detected_right, detected_bottom = detections[["x2", "y2"]].max()
     boxes_further = right > APART * detected_right and bottom > APART * detected_bottom
-    detections_further = detected_right > APART * right and detected_bottom > APART * bottom
+    detections_further = (
+        detected_right > APART * right and detected_bottom > APART * bottom
+    )
     if boxes_further or detections_further:
         notes.warnings.append(
             f"Boxes reach to ({right:.0f}, {bottom:.0f}), detections to "
@@ -194,11 +210,17 @@ def _warn_of_crowded_images(boxes, notes: reading.Notes) -> None:
 def _odd(images) -> list[str]:
     """Sentences about what is usable and probably not what was meant."""
     told = []
-    for name, column in images.drop(columns=[one for one in images if one in OWN]).items():
-        texts = pd.Series(sorted({text for text in column if isinstance(text, str)}), dtype=str)
+    for name, column in images.drop(
+        columns=[one for one in images if one in OWN]
+    ).items():
+        texts = pd.Series(
+            sorted({text for text in column if isinstance(text, str)}), dtype=str
+        )
         alike = texts[texts.str.strip().str.casefold().duplicated(keep=False)]
         if len(alike):
-            told.append(f"{name!r} holds {' and '.join(map(repr, alike))}: they count as different")
+            told.append(
+                f"{name!r} holds {' and '.join(map(repr, alike))}: they count as different"
+            )
     return told
 
 
@@ -206,11 +228,16 @@ def _told(notes: Counter) -> list[str]:
     return [f"{n:,} {text}" for text, n in notes.items() if n]
 
 
-def _joined(path: Path, images, boxes, notes: reading.Notes) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _joined(
+    path: Path, images, boxes, notes: reading.Notes
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Images and boxes with the columns of a CSV, by the name of an image or the id of a box."""
     table = reading.csv(path, notes=notes)
     places = {"box": (boxes, "box"), "image": (images, "name")}
-    by = next((name for name, (of, key) in places.items() if name in table and key in of), None)
+    by = next(
+        (name for name, (of, key) in places.items() if name in table and key in of),
+        None,
+    )
     if by is None:
         raise DetectionDataError(
             f"{path.name}: it needs a column 'image' (names) or 'box' (ids of boxes, if the "
@@ -239,12 +266,16 @@ def _joined(path: Path, images, boxes, notes: reading.Notes) -> tuple[pd.DataFra
             f"{path.name}: none of its {len(keys):,} {noun} is labelled. Its first is "
             f"{keys.iloc[0]!r}, the first labelled {own.iloc[0]!r}"
         )
-    notes[f"rows of {path.name} left out: none of the labelled {noun} has their name"] += lost
+    notes[
+        f"rows of {path.name} left out: none of the labelled {noun} has their name"
+    ] += lost
     notes[f"labelled {noun} are in no row of {path.name}: they have no value"] += bare
     taken = [name for name in table if name != by and name in OWN]
     fields = f"columns of {path.name} left out, named as a field of boxes: {', '.join(taken)}"
     notes[fields] += len(taken)
-    more = table.set_index(keys)[[name for name in table if name != by and name not in OWN]]
+    more = table.set_index(keys)[
+        [name for name in table if name != by and name not in OWN]
+    ]
     more = more.reindex(own).set_axis(target.index)
     target = target.drop(columns=[name for name in more if name in target]).join(more)
     return (images, target) if by == "box" else (target, boxes)
@@ -257,8 +288,13 @@ def explaining(frames: Frames, bounds: Sequence[float]) -> list[Attribute]:
         np.searchsorted(list(bounds), t[column].to_numpy(float), side="right")
         for t, column in ((frames.boxes, "area"), (frames.detections, "extent"))
     )
-    attributes = [Attribute("size", SIZES[: len(bounds) + 1], codes, "box", of_detections)]
-    for name, text in {"aspect": "shape (width/height)", "crowds": "boxes in the image"}.items():
+    attributes = [
+        Attribute("size", SIZES[: len(bounds) + 1], codes, "box", of_detections)
+    ]
+    for name, text in {
+        "aspect": "shape (width/height)",
+        "crowds": "boxes in the image",
+    }.items():
         with suppress(DetectionDataError):  # too few different numbers for thirds
             attributes.append(replace(made(frames, name), name=text))
     return attributes

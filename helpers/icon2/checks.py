@@ -20,7 +20,9 @@ from .formulas import sigma
 from .verdicts import HARDER, NAMED, NOT_NAMED, OF_WORLDS, PAPER_RULE, YES
 
 
-def numbers(sensitive, category, matches, attributes, options) -> tuple[pd.Series, pd.Series, str]:
+def numbers(
+    sensitive, category, matches, attributes, options
+) -> tuple[pd.Series, pd.Series, str]:
     """AP of every group, value and cell of one class, all its Δ, and what ranks first."""
     only = {"classes": [category], "options": options, "standardise": False}
     analysis = analyse(matches, sensitive, attributes, **only)
@@ -29,7 +31,9 @@ def numbers(sensitive, category, matches, attributes, options) -> tuple[pd.Serie
     return ap, analysis.control()["delta"], analysis.ranking()["attribute"][0]
 
 # %% ../../notebooks/08b_deeper_icon2.ipynb #08b-change
-def change_each_choice(matches, sensitive, explanatory, category, options, others) -> pd.DataFrame:
+def change_each_choice(
+    matches, sensitive, explanatory, category, options, others
+) -> pd.DataFrame:
     """Change one choice of `options` at a time, and compare the numbers of one class.
 
     `others` are choices made before, by name: the matches and as many attributes that they give.
@@ -47,7 +51,10 @@ def change_each_choice(matches, sensitive, explanatory, category, options, other
     for (choice, value), how in changed.items():
         other_ap, other_delta, first = numbers(sensitive, category, *how)
         row = {"choice": choice, "instead": value, "cells": (other_ap - ap).abs().max()}
-        row |= {"delta": (other_delta - delta).abs().max(), "sign": (other_delta * delta < 0).sum()}
+        row |= {
+            "delta": (other_delta - delta).abs().max(),
+            "sign": (other_delta * delta < 0).sum(),
+        }
         rows.append(row | {"first": first})
     return pd.DataFrame(rows)
 
@@ -60,8 +67,12 @@ def permuted(matches, attribute, clusters, permutations, seed) -> list[Attribute
         together = together[matches.boxes["image"].to_numpy()]
         apart = matches.boxes["category"].to_numpy()
     known, rng = attribute.codes >= 0, np.random.default_rng(seed)
-    places = [np.flatnonzero(known & (apart == group)) for group in np.unique(apart[known])]
-    exchanged = [(where, stats.between_clusters(together[where], rng)) for where in places]
+    places = [
+        np.flatnonzero(known & (apart == group)) for group in np.unique(apart[known])
+    ]
+    exchanged = [
+        (where, stats.between_clusters(together[where], rng)) for where in places
+    ]
     moved = [attribute]
     for _ in range(permutations):
         codes = attribute.codes.copy()
@@ -90,8 +101,13 @@ def sigma_null(
     moved = permuted(matches, sensitive, clusters, permutations, seed)
     for name in matches.classes:
         of_class = matches.of(name)
-        each = [evaluate(of_class, (one,), ones, options, formulas=formulas) for one in moved]
-        estimates[name] = Estimate(np.nan, *map(np.concatenate, zip(*each, strict=True)), {})
+        each = [
+            evaluate(of_class, (one,), ones, options, formulas=formulas)
+            for one in moved
+        ]
+        estimates[name] = Estimate(
+            np.nan, *map(np.concatenate, zip(*each, strict=True)), {}
+        )
     for name, e in Analysis(sensitive, estimates, options.averaged).with_mean().items():
         observed, *null = formulas.sigma(e.group_ap)
         null = np.array(null)[~np.isnan(null)]
@@ -99,7 +115,9 @@ def sigma_null(
         ends = (null.mean(), np.quantile(null, 0.95)) if known else (np.nan, np.nan)
         p = (1 + (null >= observed).sum()) / (1 + len(null)) if known else np.nan
         rows.append((name, POINTS * observed, POINTS * ends[0], POINTS * ends[1], p))
-    table = pd.DataFrame(rows, columns=["class", "sigma", "null_mean", "null_high", "p"])
+    table = pd.DataFrame(
+        rows, columns=["class", "sigma", "null_mean", "null_high", "p"]
+    )
     return table.assign(p_holm=stats.adjust(table["p"]))
 
 # %% ../../notebooks/08b_deeper_icon2.ipynb #08b-scores
@@ -109,15 +127,23 @@ def scores(record, bounds=None) -> pd.DataFrame:
     ``error`` is the mean absolute error (AP points), ``within`` the share of rows whose 95%
     interval holds that part, ``right`` the share in which a part above the ``bound`` means that the
     scenes have one beyond doubt. Without `bounds` each analysis gets its best one."""
-    measured = [column.removesuffix("_low") for column in record if column.endswith("_low")]
+    measured = [
+        column.removesuffix("_low") for column in record if column.endswith("_low")
+    ]
     truth, caused, rows = record["scenes"], record["scenes_low"] > 0, []
     for name in [one for one in measured if one not in ("gap", "scenes", "looks")]:
         part = record[name]
         right = {b: ((part > b) == caused).mean() for b in np.arange(0, 10, 0.5)}
         bound = max(right, key=right.get) if bounds is None else bounds[name]
         within = (record[f"{name}_low"] <= truth) & (truth <= record[f"{name}_high"])
-        row = {"analysis": name, "rows": len(record), "error": (part - truth).abs().mean()}
-        rows.append(row | {"within": within.mean(), "bound": bound, "right": right[bound]})
+        row = {
+            "analysis": name,
+            "rows": len(record),
+            "error": (part - truth).abs().mean(),
+        }
+        rows.append(
+            row | {"within": within.mean(), "bound": bound, "right": right[bound]}
+        )
     return pd.DataFrame(rows)
 
 # %% ../../notebooks/08b_deeper_icon2.ipynb #08b-within
@@ -150,23 +176,33 @@ def error_rates(worlds) -> pd.DataFrame:
         yes, is_cause = worlds[rule].isin(YES), worlds["truth"].isin(YES)
         answers = {"false alarm": yes & ~is_cause, "hit": yes & is_cause}
         answers["exact"] = is_cause & (worlds[rule] == worlds["truth"])
-        each = worlds.assign(**answers).groupby(["world", "confounder", "seed"], sort=False)
+        each = worlds.assign(**answers).groupby(
+            ["world", "confounder", "seed"], sort=False
+        )
         each = each[list(answers)].any().assign(miss=lambda table: ~table["hit"])
         for world, part in each.groupby("world", sort=False):
             kept = ["hit", "miss", *["exact"] * (rule == verdicts.SUITE_RULE)]
             for outcome in ["false alarm", *kept * (world in (HARDER, verdicts.BOTH))]:
                 rows.append((rule, world, outcome, part[outcome].sum(), len(part)))
-    return with_shares(pd.DataFrame(rows, columns=["rule", "world", "outcome", "times", "of"]))
+    return with_shares(
+        pd.DataFrame(rows, columns=["rule", "world", "outcome", "times", "of"])
+    )
 
 # %% ../../notebooks/08b_deeper_icon2.ipynb #08b-doses
 def doses(worlds) -> pd.DataFrame:
     """Who blames the scene where the detector is worse, by how far (harmless) scenes differ: a row
     a dose, with the means of sigma, and in how many worlds each of the rules does so."""
-    scene = with_within(worlds).query("world == @verdicts.BESIDE and attribute == 'scene'")
+    scene = with_within(worlds).query(
+        "world == @verdicts.BESIDE and attribute == 'scene'"
+    )
     blamed = {f"{rule} blames it": scene[rule].isin(YES) for rule in OF_WORLDS}
     known = scene.assign(**blamed, first=scene["rank"] == 1)
     sums = {name: (name, "sum") for name in ("first", *blamed)}
-    names = {"proxy_sigma": "σ(ProxyAP)", "proxy_within": "σ within", "first": verdicts.FIRST}
+    names = {
+        "proxy_sigma": "σ(ProxyAP)",
+        "proxy_within": "σ within",
+        "first": verdicts.FIRST,
+    }
     means = {name: (name, "mean") for name in ("proxy_sigma", "proxy_within")}
     table = known.groupby("strength").agg(**means, **sums, worlds=("seed", "nunique"))
     return table.rename(columns=names).reset_index()
@@ -175,7 +211,9 @@ def doses(worlds) -> pd.DataFrame:
 def found_by(worlds, of="confounder") -> pd.DataFrame:
     """Where only the scenes are harder: does the method find the confounder that was planted? A row
     a value of the column `of` and question."""
-    own = worlds[(worlds["world"] == HARDER) & (worlds["attribute"] == worlds["confounder"])]
+    own = worlds[
+        (worlds["world"] == HARDER) & (worlds["attribute"] == worlds["confounder"])
+    ]
     answers = {verdicts.FIRST: own["rank"] == 1, verdicts.FALLS: own["delta"] > 0}
     answers[verdicts.NAMES] = own[PAPER_RULE] == NAMED
     long = own.assign(**answers).melt(of, list(answers), "question", "yes")
@@ -200,12 +238,16 @@ def printed_again() -> pd.DataFrame:
     first = control[control["rank"] == 1].set_index("class")
     each = groups.drop("all classes")
     highest = each["sigma"].drop(RARE).nlargest(3).index
-    gone = 100 * first["delta"] / groups["sigma"].loc[list(first.index)]  # about 50, 10, 50
+    gone = (
+        100 * first["delta"] / groups["sigma"].loc[list(first.index)]
+    )  # about 50, 10, 50
     right = {
         "σ by Eq. 5": off[0] < off[1],
         "Table 3": printed("ranking")["proxy_sigma"] < first["proxy_sigma"].min(),
-        "the first has the largest Δ": first["delta"] == control.groupby("class")["delta"].max(),
-        "AP falls with income": (each["low"] > each["middle"]) & (each["middle"] > each["high"]),
+        "the first has the largest Δ": first["delta"]
+        == control.groupby("class")["delta"].max(),
+        "AP falls with income": (each["low"] > each["middle"])
+        & (each["middle"] > each["high"]),
         "the highest σ": highest.isin(first.index),
         "the text's reductions": (gone / 10).round() * 10 == [50, 10, 50],
     }

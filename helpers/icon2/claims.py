@@ -22,12 +22,16 @@ def printed(name: str) -> pd.DataFrame:
     return pd.read_csv(store.root() / "data" / "paper" / f"icon2_{name}.csv")
 
 
-def table_1(groups: pd.DataFrame, sigmas: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
+def table_1(
+    groups: pd.DataFrame, sigmas: pd.DataFrame, paper: pd.DataFrame
+) -> pd.DataFrame:
     """Table 1, ours beside the paper's: AP of every class and group with half its interval, and
     sigma. All of the paper's rows, whether or not there is one of ours."""
     half = (groups["high"] - groups["low"]) / 2
     texts = [f"{a:.1f} ±{h:.1f}" for a, h in zip(groups["AP"], half, strict=True)]
-    ours = groups.assign(text=texts).pivot(index="class", columns="value", values="text")
+    ours = groups.assign(text=texts).pivot(
+        index="class", columns="value", values="text"
+    )
     ours = ours[list(dict.fromkeys(groups["value"]))]
     ours.insert(0, "AP", groups.groupby("class")["overall"].first().round(1))
     ours["σ"] = sigmas.set_index("class")["sigma"].round(2)
@@ -39,15 +43,24 @@ def table_1(groups: pd.DataFrame, sigmas: pd.DataFrame, paper: pd.DataFrame) -> 
         theirs.insert(0, "AP", paper["overall"])
         theirs["σ"] = paper["sigma"]
     names = list(dict.fromkeys([*paper.index, *sigmas["class"]]))
-    both = pd.concat({"here": ours, "paper": theirs} if len(paper) else {"here": ours}, axis=1)
+    both = pd.concat(
+        {"here": ours, "paper": theirs} if len(paper) else {"here": ours}, axis=1
+    )
     return both.loc[names].astype(object).fillna("")
 
 
-def tables_2_and_3(ranking: pd.DataFrame, control: pd.DataFrame, known: bool) -> pd.DataFrame:
+def tables_2_and_3(
+    ranking: pd.DataFrame, control: pd.DataFrame, known: bool
+) -> pd.DataFrame:
     """Tables 2 and 3, a row a class and attribute, ours first: the rank, sigma, σ of ProxyAP, the
     mean σ within values and Δ; beside them the paper's, where they are `known` to be of this."""
     on = ["class", "attribute"]
-    names = {"rank": "rank", "sigma": "σ", "proxy_sigma": "σ(ProxyAP)", "controlled": "μ(σ)"}
+    names = {
+        "rank": "rank",
+        "sigma": "σ",
+        "proxy_sigma": "σ(ProxyAP)",
+        "controlled": "μ(σ)",
+    }
     names |= {"delta": "Δ"}
     ours = ranking.drop(columns=["low", "high"]).merge(
         control[[*on, "sigma", "controlled", "delta"]]
@@ -55,9 +68,19 @@ def tables_2_and_3(ranking: pd.DataFrame, control: pd.DataFrame, known: bool) ->
     theirs = pd.concat([printed("control"), printed("ranking")])
     theirs["sigma"] = theirs["class"].map(printed("groups").set_index("class")["sigma"])
     parts = {"here": ours, "paper": theirs if known else theirs.iloc[:0]}
-    tables = {name: t.set_index(on)[list(names)].rename(columns=names) for name, t in parts.items()}
+    tables = {
+        name: t.set_index(on)[list(names)].rename(columns=names)
+        for name, t in parts.items()
+    }
     tables["here"]["first"] = ours.set_index(on)["first"]
-    order = ["rank", *list(names.values())[2:3], "first", *list(names.values())[1:2], "μ(σ)", "Δ"]
+    order = [
+        "rank",
+        *list(names.values())[2:3],
+        "first",
+        *list(names.values())[1:2],
+        "μ(σ)",
+        "Δ",
+    ]
     tables["here"] = tables["here"][order]
     classes = list(dict.fromkeys([*theirs["class"], *ours["class"]]))
     both = pd.concat(tables, axis=1)
@@ -65,17 +88,25 @@ def tables_2_and_3(ranking: pd.DataFrame, control: pd.DataFrame, known: bool) ->
     return both.iloc[np.argsort(place, kind="stable")].dropna(how="all")
 
 
-def of_analysis(analysis: Analysis, null: pd.DataFrame, planted: bool) -> list[Estimate]:
+def of_analysis(
+    analysis: Analysis, null: pd.DataFrame, planted: bool
+) -> list[Estimate]:
     """What Table 1, Figures 2 to 6 and Table 2 say, in their direction.
     What a street has `planted` is not judged: gaps, and what makes them; control can fail there."""
     estimates = _incomes(analysis)
-    sigmas = analysis.sigmas().merge(null[["class", "p_holm"]], on="class").set_index("class")
+    sigmas = (
+        analysis.sigmas()
+        .merge(null[["class", "p_holm"]], on="class")
+        .set_index("class")
+    )
     for name, row in sigmas[sigmas.index.isin(["car", "pedestrian"])].iterrows():
         ends = tuple(row[["sigma", "low", "high"]])
         estimates.append(Estimate(f"icon2/gap/{name}", ends, p=row.p_holm))
     few = analysis.cells().query("`class` in @FEW")
     if len(few):
-        estimates.append(Estimate("icon2/support", (round(100 * (~few.estimable).mean()),) * 3))
+        estimates.append(
+            Estimate("icon2/support", (round(100 * (~few.estimable).mean()),) * 3)
+        )
     known = [Estimate(e.claim, note=PLANTED) if planted else e for e in estimates]
     return known + _control(analysis)
 
@@ -83,7 +114,11 @@ def of_analysis(analysis: Analysis, null: pd.DataFrame, planted: bool) -> list[E
 def _incomes(analysis: Analysis) -> list[Estimate]:
     """High less low income: AP of all classes; low less high: shares of small cars and of night."""
     groups, every = analysis.sensitive.values, analysis.estimable()
-    if analysis.sensitive.name != "income" or not {"low", "high"} <= set(groups) or not every:
+    if (
+        analysis.sensitive.name != "income"
+        or not {"low", "high"} <= set(groups)
+        or not every
+    ):
         return []
     low, high = groups.index("low"), groups.index("high")
     mean = np.mean([analysis.estimates[name].group_ap for name in every], axis=0)
@@ -92,14 +127,24 @@ def _incomes(analysis: Analysis) -> list[Estimate]:
     for claim, (attribute, value) in TILTED.items():
         if attribute in parts and value in parts[attribute].values:
             shares = analysis.formulas.shares
-            share = shares(parts[attribute].cell_boxes)[:, parts[attribute].values.index(value)]
+            share = shares(parts[attribute].cell_boxes)[
+                :, parts[attribute].values.index(value)
+            ]
             more[claim] = share[:, low] - share[:, high]
-    return [Estimate(name, (POINTS * m[0], *interval(POINTS * m))) for name, m in more.items()]
+    return [
+        Estimate(name, (POINTS * m[0], *interval(POINTS * m)))
+        for name, m in more.items()
+    ]
 
 
 def _control(analysis: Analysis) -> list[Estimate]:
     """Does controlling lower sigma where the attribute that ranks first is Table 2's?"""
     of, ends = ["class", "attribute"], ["delta", "low", "high"]
-    firsts = [t.query("rank == 1")[of] for t in (analysis.ranking(), printed("control"))]
+    firsts = [
+        t.query("rank == 1")[of] for t in (analysis.ranking(), printed("control"))
+    ]
     both = analysis.control().merge(firsts[0]).merge(firsts[1]).set_index("class")
-    return [Estimate(f"icon2/control/{name}", tuple(row[ends])) for name, row in both.iterrows()]
+    return [
+        Estimate(f"icon2/control/{name}", tuple(row[ends]))
+        for name, row in both.iterrows()
+    ]

@@ -26,13 +26,21 @@ def like_coco(frames, bounds=BOUNDS) -> dict[str, float]:
     ends = [(0, 1e10), *pairwise([0, *bounds, 1e10])]
     numbers, ignored, area = {}, frames.boxes["ignore"], frames.boxes["area"]
     extent = frames.detections["extent"].to_numpy()
-    for name, (low, high) in zip(("all", "small", "medium", "large"), ends, strict=False):
-        boxes = frames.boxes.assign(crowd=ignored, ignore=ignored | (area < low) | (area > high))
+    for name, (low, high) in zip(
+        ("all", "small", "medium", "large"), ends, strict=False
+    ):
+        boxes = frames.boxes.assign(
+            crowd=ignored, ignore=ignored | (area < low) | (area > high)
+        )
         other = np.where((extent < low) | (extent > high), -1, 0)
         inside = Attribute("inside", ("yes",), np.zeros(len(boxes), int), "box", other)
         matches = match(replace(frames, boxes=boxes))
-        curves = [Curves(matches.of(one), [inside], LIKE_COCO) for one in matches.classes]
-        ap = np.array([one.average_precision(np.ones(matches.n_images))[0] for one in curves])
+        curves = [
+            Curves(matches.of(one), [inside], LIKE_COCO) for one in matches.classes
+        ]
+        ap = np.array(
+            [one.average_precision(np.ones(matches.n_images))[0] for one in curves]
+        )
         ap = ap[~np.isnan(ap).all(1)]
         numbers[name] = ap.mean() if len(ap) else np.nan
         if name == "all":
@@ -66,7 +74,9 @@ def group_ap(classes, attribute) -> np.ndarray:
     one = np.ones((1, classes[0].n_images))
     ap = np.array([evaluate(of, (attribute,), one, HOW)[0][0] for of in classes])
     whole = ap[~np.isnan(ap).any(1)]
-    return np.vstack([whole.mean(0) if len(whole) > 1 else np.full_like(ap[0], np.nan), ap])
+    return np.vstack(
+        [whole.mean(0) if len(whole) > 1 else np.full_like(ap[0], np.nan), ap]
+    )
 
 
 def spread(ap) -> np.ndarray:
@@ -91,7 +101,9 @@ def grouped(analysis) -> pd.DataFrame:
     """AP of each group with its interval: a row a class and value."""
     ap = [interval(each.group_ap) for each in analysis.with_mean().values()]
     low, high = np.hstack(ap)
-    return analysis.groups().assign(low=low, high=high, attribute=analysis.sensitive.name)
+    return analysis.groups().assign(
+        low=low, high=high, attribute=analysis.sensitive.name
+    )
 
 
 def recalls(names, classes, attributes) -> dict[tuple[str, str, str], float]:
@@ -104,20 +116,29 @@ def recalls(names, classes, attributes) -> dict[tuple[str, str, str], float]:
         for one in attributes:
             for code, value in enumerate(one.values):
                 mine = hit[(of.codes(one) == code) & ~of.box_ignored]
-                table[one.name, name, value] = 100 * mine.mean() if len(mine) else np.nan
+                table[one.name, name, value] = (
+                    100 * mine.mean() if len(mine) else np.nan
+                )
     return table
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-compare
 def comparable(frames, wanted, fewest) -> tuple[list[Attribute], list[str]]:
     """The attributes that can be asked about, those of `wanted` or all that there are, and a
     sentence for each that cannot: it has one value only, too many, or none with `fewest` boxes."""
-    columns = [name for name in [*frames.images, *frames.boxes] if name not in {*OWN, "video"}]
+    columns = [
+        name for name in [*frames.images, *frames.boxes] if name not in {*OWN, "video"}
+    ]
     if unknown := set(wanted or ()) - set(columns):
         there = ", ".join(columns) or "none"
         raise DetectionDataError(f"no attribute {min(unknown)!r}; there are: {there}")
-    together = "video: it says which images belong together, and is no group: --cluster video"
+    together = (
+        "video: it says which images belong together, and is no group: --cluster video"
+    )
     attributes, cannot = [], [together] * ("video" in frames.images)
-    image, labelled = frames.boxes["image"].to_numpy(), ~frames.boxes["ignore"].to_numpy(bool)
+    image, labelled = (
+        frames.boxes["image"].to_numpy(),
+        ~frames.boxes["ignore"].to_numpy(bool),
+    )
     for name in dict.fromkeys(wanted or columns):
         try:
             one = from_column(frames, name)
@@ -137,10 +158,18 @@ def described(frames, attribute, bounds) -> str:
     name, values = attribute.name, list(attribute.values)
     if name == "size" and values[0] == "small":
         ends = [f"{side:.3g}" for side in np.sqrt(bounds)]
-        ends = [f"below {ends[0]}", *(f"to {end}" for end in ends[1:]), f"above {ends[-1]}"]
+        ends = [
+            f"below {ends[0]}",
+            *(f"to {end}" for end in ends[1:]),
+            f"above {ends[-1]}",
+        ]
         return f"size ({', '.join(map(' '.join, zip(values, ends, strict=True)))} pixels a side)"
     for table in (frames.images, frames.boxes):
-        if name in table and values == ["low", "middle", "high"] and table[name].nunique() > 3:
+        if (
+            name in table
+            and values == ["low", "middle", "high"]
+            and table[name].nunique() > 3
+        ):
             thirds = table[name].groupby(attribute.codes).agg(["min", "max"])
             values = [
                 f"{one} {thirds.loc[k, 'min']:.4g} to {thirds.loc[k, 'max']:.4g}"
@@ -155,17 +184,23 @@ def most(matches, wanted, fewest) -> list[str]:
     have `fewest`; the largest class if none has."""
     if unknown := [name for name in wanted or () if name not in matches.classes]:
         there = ", ".join(matches.classes[:20])
-        raise DetectionDataError(f"no class {unknown[0]!r} is labelled; there are: {there}")
+        raise DetectionDataError(
+            f"no class {unknown[0]!r} is labelled; there are: {there}"
+        )
     boxes = matches.boxes["category"][~matches.boxes["ignore"]]
     counts = np.bincount(boxes, minlength=len(matches.classes))
-    enough = [name for name, n in zip(matches.classes, counts, strict=True) if n >= 2 * fewest]
+    enough = [
+        name for name, n in zip(matches.classes, counts, strict=True) if n >= 2 * fewest
+    ]
     return list(wanted or enough[:8] or matches.classes[:1])
 
 
 def estimable(attribute, of_class) -> Attribute:
     """The attribute with the values alone that have boxes enough in a class."""
     codes = of_class.codes(attribute)
-    often = np.bincount(codes[codes >= 0], minlength=len(attribute.values)) >= HOW.min_boxes
+    often = (
+        np.bincount(codes[codes >= 0], minlength=len(attribute.values)) >= HOW.min_boxes
+    )
     place = np.append(np.where(often, np.cumsum(often) - 1, -1), -1)
     values = tuple(np.array(attribute.values, object)[often])
     return replace(attribute, values=values, codes=place[attribute.codes])
@@ -176,7 +211,9 @@ def deals(attributes, boxes, clusters, seed) -> Iterator[list]:
     clusters of them), and to boxes within their class, an image together."""
     rng, image = np.random.default_rng(seed), boxes["image"].to_numpy()
     together = stats.between_clusters(clusters, rng)
-    within = [np.flatnonzero(boxes["category"] == k) for k in np.unique(boxes["category"])]
+    within = [
+        np.flatnonzero(boxes["category"] == k) for k in np.unique(boxes["category"])
+    ]
     apart = [stats.between_clusters(clusters[image[rows]], rng) for rows in within]
     source = {"box": np.arange(len(boxes))}
     while True:
@@ -199,9 +236,15 @@ def by_chance(classes, chance, draws, pooled=None) -> SimpleNamespace:
         recall.append(pooled.widest(dealt) if pooled else np.nan)
     gaps = np.array([[spread(one) for one in each] for each in ap])
     null = SimpleNamespace(mean=gaps.mean(0), deviation=gaps.std(0, ddof=1))
-    null.ap = [np.ma.masked_invalid(of).mean(0).filled(np.nan) for of in zip(*ap, strict=True)]
-    each = gaps - null.mean  # a deal is held against the others, as the reader's data are
-    left = ((draws - 1) * null.deviation**2 - draws / (draws - 1) * each**2) / (draws - 2)
+    null.ap = [
+        np.ma.masked_invalid(of).mean(0).filled(np.nan) for of in zip(*ap, strict=True)
+    ]
+    each = (
+        gaps - null.mean
+    )  # a deal is held against the others, as the reader's data are
+    left = ((draws - 1) * null.deviation**2 - draws / (draws - 1) * each**2) / (
+        draws - 2
+    )
     apart = draws / (draws - 1) * each / np.sqrt(np.maximum(left, 1e-12))
     apart = np.where(np.isnan(apart), -np.inf, apart)
     null.most, null.pooled_most = apart.max((1, 2)), np.nan_to_num(recall, nan=-np.inf)
@@ -216,7 +259,9 @@ def by_chance(classes, chance, draws, pooled=None) -> SimpleNamespace:
 
 def p_values(z, most, null) -> np.ndarray:
     """p of deviations that belong to the family of `most`, corrected over both families."""
-    ranks = np.searchsorted(np.sort(most), z)  # of how many deals the widest is narrower
+    ranks = np.searchsorted(
+        np.sort(most), z
+    )  # of how many deals the widest is narrower
     reached = (null.rank >= np.asarray(ranks)[..., None]).sum(-1)
     return np.where(np.isnan(z), np.nan, (1 + reached) / (1 + len(null.rank)))
 
@@ -234,7 +279,9 @@ def few_boxes(classes, attributes, null) -> str:
     every = Attribute("every", ("yes",), np.zeros(classes[0].n_images, int), "image")
     whole, rows = group_ap(classes, every)[1:], []
     for one, ap in zip(attributes, null.ap, strict=True):
-        if one.level == "box":  # its groups are parts of an image, with fewer boxes an image
+        if (
+            one.level == "box"
+        ):  # its groups are parts of an image, with fewer boxes an image
             continue
         for of, each, all_images in zip(classes, ap[1:], whole, strict=True):
             codes = of.codes(one)[~of.box_ignored]
@@ -245,8 +292,13 @@ def few_boxes(classes, attributes, null) -> str:
     kinds = ["fewer than 50", "50 to 100", "100 to 200", "200 to 400", "400 and more"]
     kind = pd.cut(table["boxes"], ends, labels=kinds, right=False)
     high = table.groupby(kind, observed=True)["points"].mean()
-    told = ", ".join(f"{points:z.1f} in groups of {name}" for name, points in high.items())
-    return told and f"AP of few boxes is too high. In points, by dealing groups by chance: {told}."
+    told = ", ".join(
+        f"{points:z.1f} in groups of {name}" for name, points in high.items()
+    )
+    return (
+        told
+        and f"AP of few boxes is too high. In points, by dealing groups by chance: {told}."
+    )
 
 
 def without(of_class, lost) -> ClassMatches:
@@ -264,7 +316,10 @@ def without(of_class, lost) -> ClassMatches:
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-17
 def planted(classes, attribute, group, loss, rng) -> tuple[np.ndarray, np.ndarray]:
     """Gaps (1 + C,) where a group loses a share of its found boxes, and whether it is lowest."""
-    lost = [(of.codes(attribute) == group) & (rng.random(len(of.box_row)) < loss) for of in classes]
+    lost = [
+        (of.codes(attribute) == group) & (rng.random(len(of.box_row)) < loss)
+        for of in classes
+    ]
     left = [without(of, gone) for of, gone in zip(classes, lost, strict=True)]
     ap = group_ap(left, attribute)
     return spread(ap), np.where(np.isnan(ap), np.inf, ap).argmin(-1) == group
@@ -327,7 +382,11 @@ def named(
                 rows.append((*about, loss, hit))
     columns = ["attribute", "class", "group", "loss"]
     table = pd.DataFrame(rows, columns=[*columns, "named"])
-    times = table.groupby(columns, sort=False)["named"].agg(named="sum", of="size").reset_index()
+    times = (
+        table.groupby(columns, sort=False)["named"]
+        .agg(named="sum", of="size")
+        .reset_index()
+    )
     low, high = stats.wilson(times["named"], times["of"])
     return times.assign(share=times["named"] / times["of"], low=low, high=high)
 
@@ -423,7 +482,9 @@ def reasons(rows, attribute, candidates) -> tuple[str, list[str]]:
     tried = {attribute, *(row["candidate"] for row in rows)}
     of[UNKNOWN] += [name for name in candidates if name not in tried]
     sentences = [f"{cause(row)}; left {points(row, 'left')}" for row in named]
-    sentences += [f"{IN_WORDS[rule]}: {', '.join(names)}" for rule, names in of.items() if names]
+    sentences += [
+        f"{IN_WORDS[rule]}: {', '.join(names)}" for rule, names in of.items() if names
+    ]
     undecided = ", ".join(of[UNDECIDED])
     best = f"whether {undecided} explains it is undecided" if undecided else ""
     best = best or "nothing that could be held fixed surely explains a part of it"
@@ -435,7 +496,11 @@ def of_page(by_group, first, most=60) -> tuple[str, pd.DataFrame]:
     far as a page shows them, and a sentence that says how many these are."""
     order = [*dict.fromkeys([*first, *by_group["attribute"]])]
     there = by_group.dropna(subset="AP")
-    there = there.sort_values("attribute", key=lambda of: of.map(order.index), kind="stable")
-    few = " (groups with too few boxes for an AP are left out)" * (len(there) < len(by_group))
+    there = there.sort_values(
+        "attribute", key=lambda of: of.map(order.index), kind="stable"
+    )
+    few = " (groups with too few boxes for an AP are left out)" * (
+        len(there) < len(by_group)
+    )
     text = f"{min(most, len(there)):,} of {len(by_group):,} rows{few}; all are in by-group.csv."
     return text, there.head(most)

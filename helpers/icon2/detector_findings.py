@@ -9,7 +9,14 @@ import pandas as pd
 from helpers.icon2 import pooled_recall, size_fixed
 from helpers.icon2.analysis import POINTS, Analysis
 from helpers.icon2.attributes import Attribute, Frames
-from helpers.icon2.detector_audit import HOW, deviations, group_ap, interval, p_values, spread
+from helpers.icon2.detector_audit import (
+    HOW,
+    deviations,
+    group_ap,
+    interval,
+    p_values,
+    spread,
+)
 from helpers.icon2.matching import ClassMatches
 
 LEVEL = 0.05
@@ -18,7 +25,11 @@ MOST = 8  # classes that are compared by default
 LEAST_AP = 0.01  # AP at IoU .5, below which the files probably do not belong together
 ALL = "all classes"
 YES, NO, CLOSE = "yes", "no", "close: not told"
-BY_SIZE, UNCLEAR, SMALL = "explained by size", "not separable from size", "below one point"
+BY_SIZE, UNCLEAR, SMALL = (
+    "explained by size",
+    "not separable from size",
+    "below one point",
+)
 VERDICTS = {
     YES: pooled_recall.FOUND,
     NO: pooled_recall.NO_GAP,
@@ -29,7 +40,17 @@ VERDICTS = {
 }
 NOT_JUDGED = "not judged: check the files first"
 COLUMNS = ["attribute", "class", "lowest", "highest", "AP", "AP of highest", "recall"]
-COLUMNS += ["recall of highest", "gap", "low", "high", "deviations", "p", "left", "left_p", "told"]
+COLUMNS += [
+    "recall of highest",
+    "gap",
+    "low",
+    "high",
+    "deviations",
+    "p",
+    "left",
+    "left_p",
+    "told",
+]
 
 
 def gaps(
@@ -71,13 +92,18 @@ def gaps(
         ap = group_ap(classes, attribute)
         with_mean = analyses[attribute.name].with_mean() if classes else {}
         every_z = deviations(spread(ap), null, number)
-        for place, (name, class_ap, z) in enumerate(zip([ALL, *names], ap, every_z, strict=True)):
+        for place, (name, class_ap, z) in enumerate(
+            zip([ALL, *names], ap, every_z, strict=True)
+        ):
             if not np.isfinite(z):
                 continue
             classes_in_row = _whole(classes, ap) if place == 0 else [classes[place - 1]]
             row = {"attribute": attribute.name, "class": name}
             row |= _lowest_and_highest(attribute, class_ap, with_mean[name].group_ap)
-            for column, group in {"recall": "lowest", "recall of highest": "highest"}.items():
+            for column, group in {
+                "recall": "lowest",
+                "recall of highest": "highest",
+            }.items():
                 row[column] = recalls.get((attribute.name, name, row[group]), np.nan)
             row["deviations"] = z
             row["p"] = float(p_values(z, null.most, null))
@@ -120,7 +146,9 @@ def _with_equal_sizes(
 
     It is the mean of the classes in which the groups share sizes, NaN where they do in none.
     """
-    by_class = [size_fixed.gap(one, attribute, *pair, area, weights, HOW) for one in classes]
+    by_class = [
+        size_fixed.gap(one, attribute, *pair, area, weights, HOW) for one in classes
+    ]
     known = [gap for gap in by_class if np.isfinite(gap[0])]
     if not known:
         return np.full(len(weights), np.nan)
@@ -129,7 +157,9 @@ def _with_equal_sizes(
 
 def _whole(classes: Sequence[ClassMatches], ap: np.ndarray) -> list[ClassMatches]:
     """The classes in which every group has an AP."""
-    return [one for one, row in zip(classes, ap[1:], strict=True) if not np.isnan(row).any()]
+    return [
+        one for one, row in zip(classes, ap[1:], strict=True) if not np.isnan(row).any()
+    ]
 
 
 def judged(table: pd.DataFrame, cut: float) -> list[str]:
@@ -142,7 +172,11 @@ def judged(table: pd.DataFrame, cut: float) -> list[str]:
     wide = (table["deviations"] > cut) & (table["gap"] >= SMALLEST_GAP)
     told = []
     for row, is_wide in zip(table.to_dict("records"), wide, strict=True):
-        if is_wide and row["left_p"] * wide.sum() <= LEVEL and row["left"] >= SMALLEST_GAP:
+        if (
+            is_wide
+            and row["left_p"] * wide.sum() <= LEVEL
+            and row["left"] >= SMALLEST_GAP
+        ):
             told.append(YES)
         elif is_wide:
             told.append(BY_SIZE if row["left"] < row["gap"] / 2 else UNCLEAR)
@@ -153,7 +187,9 @@ def judged(table: pd.DataFrame, cut: float) -> list[str]:
     return told
 
 
-def with_enough_boxes(frames: Frames, attributes: Sequence[Attribute], fewest: int) -> list[str]:
+def with_enough_boxes(
+    frames: Frames, attributes: Sequence[Attribute], fewest: int
+) -> list[str]:
     """The classes in which two groups of an attribute have boxes enough to be compared."""
     boxes = frames.boxes[~frames.boxes["ignore"].to_numpy(bool)]
     enough = np.zeros(len(frames.classes), bool)
@@ -163,7 +199,11 @@ def with_enough_boxes(frames: Frames, attributes: Sequence[Attribute], fewest: i
         counts = np.zeros((len(frames.classes), len(attribute.values)), int)
         np.add.at(counts, (boxes["category"].to_numpy()[known], codes[known]), 1)
         enough |= (counts >= fewest).sum(1) > 1
-    return [name for name, is_enough in zip(frames.classes, enough, strict=True) if is_enough]
+    return [
+        name
+        for name, is_enough in zip(frames.classes, enough, strict=True)
+        if is_enough
+    ]
 
 
 def too_low(average_precision: Mapping[str, float]) -> list[str]:
@@ -192,7 +232,9 @@ def sentence(row: Mapping) -> str:
 def _with_size_fixed(row: Mapping) -> str:
     """Say what is left of a gap with box size held fixed, as the end of a sentence."""
     if np.isnan(row["left"]):
-        return ". The groups share too few boxes of the same size to hold box size fixed"
+        return (
+            ". The groups share too few boxes of the same size to hold box size fixed"
+        )
     if row["left_p"] <= LEVEL:
         p = "p < 0.001" if row["left_p"] < 0.001 else f"p = {row['left_p']:.3f}"
         significance = f"{p} before correction"
@@ -213,7 +255,9 @@ def class_headline(row: Mapping, cause: str) -> str:
     return f"{text}; {cause}." if cause else f"{text}."
 
 
-def how_many(compared: Sequence[str], enough: Sequence[str], classes: Sequence[str]) -> str:
+def how_many(
+    compared: Sequence[str], enough: Sequence[str], classes: Sequence[str]
+) -> str:
     """Say how many of how many classes were, or could be, compared one by one.
 
     Parameters
@@ -235,7 +279,11 @@ def how_many(compared: Sequence[str], enough: Sequence[str], classes: Sequence[s
 
 
 def headline(
-    pooled: pd.DataFrame, of_class: str, counted: str, doubts: Sequence[str], detectable: float
+    pooled: pd.DataFrame,
+    of_class: str,
+    counted: str,
+    doubts: Sequence[str],
+    detectable: float,
 ) -> tuple[str, list[str]]:
     """The headline of a detector audit, and the sentences that come right below it.
 
@@ -255,8 +303,14 @@ def headline(
     if doubts:
         return doubts[0], list(doubts[1:])
     rows = pooled.to_dict("records")
-    found = [pooled_recall.sentence(row) for row in rows if row["verdict"] == pooled_recall.FOUND]
-    open_gaps = [pooled_recall.sentence(row) for row in rows if pooled_recall.is_open(row)]
+    found = [
+        pooled_recall.sentence(row)
+        for row in rows
+        if row["verdict"] == pooled_recall.FOUND
+    ]
+    open_gaps = [
+        pooled_recall.sentence(row) for row in rows if pooled_recall.is_open(row)
+    ]
     findings = found + ([of_class] if of_class else [])
     if findings:
         first, *others = findings
@@ -264,9 +318,7 @@ def headline(
     if open_gaps:
         below_a_point = any(row["verdict"] == pooled_recall.SMALL for row in rows)
         least = "of a point or more " if below_a_point else ""
-        no_finding = (
-            f"No difference {least}between groups is significant at the same class and size."
-        )
+        no_finding = f"No difference {least}between groups is significant at the same class and size."
         first, *others = open_gaps
         return f"{no_finding} {first} {counted}".strip(), others
     no_finding = f"No group is found to be worse. {_power(detectable)}".strip()

@@ -59,7 +59,11 @@ def standard_weights(boxes: np.ndarray) -> np.ndarray:
 from scipy.stats import chi2, norm
 
 NAMED, NOT_NAMED = "names it", "does not name it"  # of a rule that has no third answer
-NO_GAP, EXPLAINS, IN_PART = "no gap beyond chance", "explains the gap", "explains a part"
+NO_GAP, EXPLAINS, IN_PART = (
+    "no gap beyond chance",
+    "explains the gap",
+    "explains a part",
+)
 NOT, UNDECIDED, UNKNOWN = "does not explain it", "undecided", "not estimable"
 
 
@@ -77,7 +81,9 @@ def cochrans_q(ap: np.ndarray) -> float:
     return float(chi2.sf((precision * (ap[0] - mean) ** 2).sum(), ap.shape[1] - 1))
 
 
-def suite_says(group_ap: np.ndarray, standardised: np.ndarray, confounders: int = 1) -> str:
+def suite_says(
+    group_ap: np.ndarray, standardised: np.ndarray, confounders: int = 1
+) -> str:
     """What the suite's rule says, from AP (1 + R, A) of the groups before and after standardising.
 
     Sigma must fall beyond its resamples' doubt (one-sided), which all `confounders` share."""
@@ -113,7 +119,9 @@ def beside_truth(record) -> pd.DataFrame:
 
     ``looks`` is their share of the gap, ``scenes?`` whether the scenes' part goes the gap's way
     beyond doubt, ``left`` the share of sigma after the paper's control."""
-    known = record[(record["gap_low"] > 0) | (record["gap_high"] < 0)].reset_index(drop=True)
+    known = record[(record["gap_low"] > 0) | (record["gap_high"] < 0)].reset_index(
+        drop=True
+    )
     ways = np.where(known["gap"] > 0, known["scenes_low"] > 0, known["scenes_high"] < 0)
     told = [paper_says(1, row.proxy_sigma, row.delta) for row in known.itertuples()]
     columns = {"looks": known["looks"] / known["gap"], "scenes?": ways}
@@ -129,7 +137,11 @@ def by_strength(beside, draws=2000) -> pd.DataFrame:
     is from the looks' share of the gap, ``nearer`` the difference; ``named`` is the share of the
     rows with scenes in the gap in which the paper's rule names an attribute. Low and high: 95% over
     the trainings and layouts, which are drawn anew."""
-    rng, rows, columns = np.random.default_rng(0), [], ["raw", "after", "nearer", "named"]
+    rng, rows, columns = (
+        np.random.default_rng(0),
+        [],
+        ["raw", "after", "nearer", "named"],
+    )
     off = {"raw": 1 - beside["looks"], "after": beside["left"] - beside["looks"]}
     known = beside.assign(**{name: far.abs() for name, far in off.items()})
     named = (known["paper's rule"] == NAMED).where(known["scenes?"]).astype(float)
@@ -137,9 +149,13 @@ def by_strength(beside, draws=2000) -> pd.DataFrame:
     for harder, part in known.groupby("harder"):
         each = part.groupby(["rare", "training"])[columns]
         total, number = each.sum().to_numpy(), each.count().to_numpy()
-        weights = rng.multinomial(len(total), np.full(len(total), 1 / len(total)), draws)
+        weights = rng.multinomial(
+            len(total), np.full(len(total), 1 / len(total)), draws
+        )
         with np.errstate(invalid="ignore"):
-            drawn = pd.DataFrame((weights @ total) / (weights @ number), columns=columns)
+            drawn = pd.DataFrame(
+                (weights @ total) / (weights @ number), columns=columns
+            )
         row = {"harder": harder, "rows": len(part), "detectors": len(total)}
         for name, (low, high) in drawn.quantile([0.025, 0.975]).items():
             row |= {name: part[name].mean(), f"{name}_low": low, f"{name}_high": high}

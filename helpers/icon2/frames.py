@@ -19,7 +19,7 @@ from helpers.icon2.attributes import OF_PAPER, Frames
 from helpers.icon2.brought import brought
 from helpers.icon2.matching import Matches
 from helpers.icon2.reading import CLASSES, DetectionDataError, csv, entries, numbered
-from helpers.worlds import street
+from helpers.synthetic_data import street
 
 PUBLISHED = {  # where BDD100K's folder, as it is given out, has what is read here
     "labels": (
@@ -45,7 +45,11 @@ OUTSIDE = "outside of the bins' edges"
 AMOUNT = re.compile(r"nan|\d+(\.\d+)?|\d{1,3}(,\d{3})+(\.\d+)?")
 NO_AMOUNT = ("", "na", "n/a", "#n/a", "<na>", "null", "none", "-")
 NO_AMOUNT = (*NO_AMOUNT, "-666666666")  # the Census'
-CALLED = {"GEOID": "area", "GEO_ID": "area", "B19013_001E": "income"}  # in the Census' tables
+CALLED = {
+    "GEOID": "area",
+    "GEO_ID": "area",
+    "B19013_001E": "income",
+}  # in the Census' tables
 SUMMARY = re.compile(r"^\d{7}US(?=\d)")  # before a tract's number in them
 POOREST = 1_000  # dollars a year: where all incomes are below, they are of another unit
 
@@ -70,7 +74,9 @@ def read(
     if gps is None:
         return frames
     more = ["the labels' own attribute 'income' is not used, for 'incomes' is given"]
-    videos = frames.images.get("video", frames.images["name"].map(lambda name: Path(name).stem))
+    videos = frames.images.get(
+        "video", frames.images["name"].map(lambda name: Path(name).stem)
+    )
     table, counts = join(videos, gps, areas, incomes, edges)
     more = more * ("income" in frames.images)
     more.append(", ".join(f"{n:,} {name}" for name, n in counts.items()))
@@ -104,14 +110,25 @@ def check(settings: SimpleNamespace) -> None:
     """Refuse labels that cannot be read, and columns that they (or a rendered street) lack."""
     own = files(settings)
     if not own:  # the columns of the rendered street
-        of_boxes = ("image", *reading.CORNERS, "occluded", "truncated", "look", "distance")
+        of_boxes = (
+            "image",
+            *reading.CORNERS,
+            "occluded",
+            "truncated",
+            "look",
+            "distance",
+        )
         of_frames = ("name", "video", "weather", "scene", "timeofday", "contrast")
         boxes = pd.DataFrame({name: [0, 1] for name in of_boxes})
-        images = pd.DataFrame({name: ["a", "b"] for name in of_frames}).assign(width=street.WIDTH)
+        images = pd.DataFrame({name: ["a", "b"] for name in of_frames}).assign(
+            width=street.WIDTH
+        )
     else:
         images, boxes = reading.labels(Path(own["labels"]), reading.Notes())
     if not own or own["gps"]:
-        images = images.assign(income=np.where(np.arange(len(images)) % 2, "low", "high"))
+        images = images.assign(
+            income=np.where(np.arange(len(images)) % 2, "low", "high")
+        )
     frames = Frames(images, boxes, boxes.iloc[:0], ())
     frames.attribute(settings.sensitive)
     there = [settings.sensitive, *OF_PAPER, *OF_PAPER.values()]
@@ -122,7 +139,9 @@ def check(settings: SimpleNamespace) -> None:
     frames.clusters(settings.cluster)
 
 
-def example(frames: Frames, matches: Matches, name: str) -> tuple[int, pd.DataFrame, pd.DataFrame]:
+def example(
+    frames: Frames, matches: Matches, name: str
+) -> tuple[int, pd.DataFrame, pd.DataFrame]:
     """A frame that shows what matching does: its number, its boxes, and its detections.
 
     It has a hit, a miss and a false positive of the class, or most of them. The boxes have a column
@@ -133,7 +152,9 @@ def example(frames: Frames, matches: Matches, name: str) -> tuple[int, pd.DataFr
     kinds = [rows.image[rows.hit], rows.image[~rows.hit], boxes.image[~boxes.found]]
     seen = np.array([np.bincount(kind, minlength=matches.n_images) for kind in kinds])
     sizes = (boxes.x2 - boxes.x1) * (boxes.y2 - boxes.y1)
-    sizes = sizes.groupby(boxes.image).mean().reindex(range(matches.n_images), fill_value=0)
+    sizes = (
+        sizes.groupby(boxes.image).mean().reindex(range(matches.n_images), fill_value=0)
+    )
     dark = frames.images.get("timeofday", pd.Series("", frames.images.index)) == "night"
     number = int(np.lexsort((-sizes, seen[1] > 2, dark, -(seen > 0).sum(0)))[0])
     here = rows[rows.image == number].set_index("row")
@@ -144,7 +165,9 @@ def example(frames: Frames, matches: Matches, name: str) -> tuple[int, pd.DataFr
 def labelled(labels: str | Path) -> tuple[list[str], list[str]]:
     """Names of the frames of a labels file, and of the classes that are labelled in it."""
     images, boxes = reading.labels(Path(labels), reading.Notes())
-    return list(images["name"]), [one for one in CLASSES if one in set(boxes["category"])]
+    return list(images["name"]), [
+        one for one in CLASSES if one in set(boxes["category"])
+    ]
 
 
 def picture(frames: Frames, folder: str | Path | None, number: int) -> np.ndarray:
@@ -155,7 +178,9 @@ def picture(frames: Frames, folder: str | Path | None, number: int) -> np.ndarra
     return np.full((720, 1280, 3), 238, np.uint8)
 
 
-def join(videos, gps, areas, incomes, edges="equal") -> tuple[pd.DataFrame, dict[str, int]]:
+def join(
+    videos, gps, areas, incomes, edges="equal"
+) -> tuple[pd.DataFrame, dict[str, int]]:
     """Every frame's ``video latitude longitude area income bin``, NaN if not known, and counts."""
     table = positions(videos, Path(gps))
     table["area"] = areas_of(table, Path(areas))
@@ -187,7 +212,9 @@ def join(videos, gps, areas, incomes, edges="equal") -> tuple[pd.DataFrame, dict
 def positions(videos: Iterable[str], folder: Path) -> pd.DataFrame:
     """Where each video's labelled frame was taken, NaN where there is no file or no fix in it."""
     if not folder.is_dir():
-        raise DetectionDataError(f"parameter 'gps': {folder.name} is no folder of <video>.json")
+        raise DetectionDataError(
+            f"parameter 'gps': {folder.name} is no folder of <video>.json"
+        )
     rows = [(v, *_position(folder / f"{v}.json")) for v in videos]
     return pd.DataFrame(rows, columns=["video", *PLACE])
 
@@ -196,12 +223,18 @@ def _position(path: Path) -> tuple[float, float]:
     """Latitude and longitude, between two fixes interpolated; NaN in a gap of the track."""
     track = next(entries(path, "")) if path.is_file() else {}
     try:
-        fixes = pd.DataFrame(track.get("locations") or [], columns=["timestamp", *PLACE])
+        fixes = pd.DataFrame(
+            track.get("locations") or [], columns=["timestamp", *PLACE]
+        )
         fixes, begin = fixes.astype(float), track.get("startTime")
         wrong = ~(np.isfinite(fixes) & (fixes.abs() <= [np.inf, 90, 180])).all(axis=1)
         if wrong.any():
-            told = ", ".join(f"{name} {n:g}" for name, n in fixes.loc[wrong.idxmax()].items())
-            raise ValueError(f"fix {wrong.idxmax()} has no time and place in degrees: {told}")
+            told = ", ".join(
+                f"{name} {n:g}" for name, n in fixes.loc[wrong.idxmax()].items()
+            )
+            raise ValueError(
+                f"fix {wrong.idxmax()} has no time and place in degrees: {told}"
+            )
         fixes = fixes.sort_values("timestamp")
         begin = fixes["timestamp"].min() if begin is None else float(begin)
     except (AttributeError, TypeError, ValueError) as error:
@@ -211,7 +244,9 @@ def _position(path: Path) -> tuple[float, float]:
     moment = begin + 1000 * LABELLED_AT
     if (fixes.timestamp - moment).abs().min() > 1000 * GAP:
         return np.nan, np.nan
-    return tuple(float(np.interp(moment, fixes.timestamp, fixes[axis])) for axis in PLACE)
+    return tuple(
+        float(np.interp(moment, fixes.timestamp, fixes[axis])) for axis in PLACE
+    )
 
 
 def areas_of(places: pd.DataFrame, areas: Path) -> pd.Series:
@@ -224,12 +259,16 @@ def areas_of(places: pd.DataFrame, areas: Path) -> pd.Series:
         raise DetectionDataError(
             f"{areas.name}: GeoJSON holds 'features', and each needs a property 'area' or 'GEOID'"
         )
-    names = [str(int(n) if isinstance(n, float) and n.is_integer() else n) for n in names]
+    names = [
+        str(int(n) if isinstance(n, float) and n.is_integer() else n) for n in names
+    ]
     outlines = [json.dumps(feature.get("geometry")) for feature in content["features"]]
     outlines = shapely.from_geojson(outlines, on_invalid="ignore")
     if (lost := shapely.get_dimensions(outlines) != 2).any():
         name = names[lost.argmax()]
-        raise DetectionDataError(f"{areas.name}: area {name!r} is no Polygon or MultiPolygon")
+        raise DetectionDataError(
+            f"{areas.name}: area {name!r} is no Polygon or MultiPolygon"
+        )
     ends = np.abs(shapely.total_bounds(outlines)).reshape(2, 2).max(0)
     if not (ends <= (180, 90)).all():
         raise DetectionDataError(
@@ -255,7 +294,9 @@ def _incomes(path: Path) -> dict[str, float]:
     text = dict.fromkeys(("area", "income", *CALLED), str)
     table = csv(path, ["area", "income"], CALLED, **text)
     areas = table["area"].str.strip().str.replace(SUMMARY, "", regex=True)
-    texts = table["income"].fillna("").str.replace(r"[$\s]|\+$", "", regex=True)  # 250,000+ is one
+    texts = (
+        table["income"].fillna("").str.replace(r"[$\s]|\+$", "", regex=True)
+    )  # 250,000+ is one
     texts = texts.mask(texts.str.lower().isin(NO_AMOUNT), "nan")
     if (wrong := ~texts.map(AMOUNT.fullmatch).astype(bool)).any():
         area, text = areas[wrong].iloc[0], table["income"][wrong].iloc[0]

@@ -14,11 +14,16 @@ from helpers.icon2.formulas import divided as divided
 from helpers.icon2.matching import match
 from helpers.models import detector as detectors
 from helpers.models.detector import Detector
-from helpers.worlds import street
+from helpers.synthetic_data import street
 
 RARE = (0.9, 0.5, 0.1)  # share of the rare look in the test frames of each income group
 TRAINED_ON, TESTED_ON = 600, 900  # frames
-CELLS = ("low, own", "high, own", "low, other", "high, other")  # whose layouts, in whose looks
+CELLS = (
+    "low, own",
+    "high, own",
+    "low, other",
+    "high, other",
+)  # whose layouts, in whose looks
 CONTROL = "paper's control"
 
 
@@ -31,7 +36,10 @@ def trained(rare: float, seed: int) -> Detector:
 
 
 def observed(
-    detector: Detector, frames: pd.DataFrame, things: pd.DataFrame, rare: Sequence[float]
+    detector: Detector,
+    frames: pd.DataFrame,
+    things: pd.DataFrame,
+    rare: Sequence[float],
 ) -> Frames:
     """The frames with their looks, their boxes, and what a detector finds."""
     images, boxes = street.render(frames, street.dressed(frames, things, rare))
@@ -44,9 +52,12 @@ def detections(detector: Detector, images: np.ndarray) -> pd.DataFrame:
 
     def find():
         table = detectors.detect(detector, torch.from_numpy(images))
-        return {**table, "category": pd.Index(street.KINDS).get_indexer(table["category"])}, {}
+        return {
+            **table,
+            "category": pd.Index(street.KINDS).get_indexer(table["category"]),
+        }, {}
 
-    decides = {"detector": detector.identity, "code": detectors.DETECTING.digest()}
+    decides = {"detector": detector.identity}
     folder = store.networks() / "detections"
     kept = store.arrays("detections", folder, find, images=images, **decides)[1]
     return pd.DataFrame(kept)[["image", "category", *detectors.CORNERS, "score"]]
@@ -59,7 +70,9 @@ def swapped(own: Frames, other: Frames, resamples: int = 200) -> dict[str, np.nd
     names = [*(groups + ", own"), *(groups + ", other")]
     codes = pd.Index(CELLS).get_indexer(names)  # the middle group is in none
     boxes, both = (
-        pd.concat([one, two.assign(image=two["image"] + len(groups))], ignore_index=True)
+        pd.concat(
+            [one, two.assign(image=two["image"] + len(groups))], ignore_index=True
+        )
         for one, two in ((own.boxes, other.boxes), (own.detections, other.detections))
     )
     images = pd.concat([own.images] * 2, ignore_index=True)

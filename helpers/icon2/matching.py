@@ -16,7 +16,9 @@ from helpers.icon2.attributes import Attribute, Frames
 from helpers.icon2.reading import CORNERS
 
 IOU_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10))
-MAX_DETECTIONS = 100  # of an image and class, as COCO; all, where an image has more boxes
+MAX_DETECTIONS = (
+    100  # of an image and class, as COCO; all, where an image has more boxes
+)
 IMAGES_AT_ONCE = 1_000  # small arrays stay in the cache
 
 
@@ -47,7 +49,9 @@ class Matches:
         ``hit`` whether there is one. One that took a region to ignore is left out."""
         kept = (self.detections["category"] == self.of(name).category).to_numpy()
         box = self.taken[0][kept]
-        kept_rows = self.detections[kept].drop(columns="category").assign(box=box, hit=box >= 0)
+        kept_rows = (
+            self.detections[kept].drop(columns="category").assign(box=box, hit=box >= 0)
+        )
         ignored = self.boxes["ignore"].to_numpy()[box] & kept_rows["hit"]
         return kept_rows[~ignored].reset_index(drop=True)
 
@@ -57,7 +61,9 @@ class ClassMatches:
 
     def __init__(self, matches: Matches, category: int) -> None:
         boxes = matches.boxes[matches.boxes["category"] == category]
-        of_class = slice(*matches.detections["category"].searchsorted([category, category + 1]))
+        of_class = slice(
+            *matches.detections["category"].searchsorted([category, category + 1])
+        )
         detections, taken = matches.detections[of_class], matches.taken[:, of_class]
         self.category, self.n_images = category, matches.n_images
         self.n_thresholds = len(matches.thresholds)
@@ -67,14 +73,18 @@ class ClassMatches:
         self.detection_row = detections["row"].to_numpy()
         self.detection_image = detections["image"].to_numpy()
         events = np.nonzero(taken >= 0)
-        self.event_threshold, self.event_detection = (part.astype(np.int32) for part in events)
+        self.event_threshold, self.event_detection = (
+            part.astype(np.int32) for part in events
+        )
         place = np.full(len(matches.boxes), -1, np.int32)
         place[self.box_row] = np.arange(len(boxes))
         self.event_box = place[taken[self.event_threshold, self.event_detection]]
 
     def codes(self, attribute: Attribute) -> np.ndarray:
         """An attribute's code of each box of the class."""
-        return attribute.codes[self.box_image if attribute.level == "image" else self.box_row]
+        return attribute.codes[
+            self.box_image if attribute.level == "image" else self.box_row
+        ]
 
 
 def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Matches:
@@ -85,11 +95,16 @@ def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Match
     thresholds = np.asarray(thresholds, float)
     if not ((thresholds > 0) & (thresholds <= 1)).all():
         raise ValueError(f"thresholds must be in (0, 1], not {thresholds.tolist()}")
-    n_classes, edges = len(frames.classes), np.arange(0, len(frames.images), IMAGES_AT_ONCE)
+    n_classes, edges = (
+        len(frames.classes),
+        np.arange(0, len(frames.images), IMAGES_AT_ONCE),
+    )
     limit = MAX_DETECTIONS if fullest(frames.boxes) <= MAX_DETECTIONS else None
     kept = _strongest(frames.detections, n_classes, limit)
     order = np.argsort(_key(frames.boxes, n_classes), kind="stable").astype(np.int32)
-    category, score = (frames.detections[name].to_numpy()[kept] for name in ("category", "score"))
+    category, score = (
+        frames.detections[name].to_numpy()[kept] for name in ("category", "score")
+    )
     listed = np.lexsort((-score, category))
     place = np.argsort(listed)
     taken = np.empty((len(thresholds), len(kept)), np.int32)
@@ -99,18 +114,30 @@ def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Match
     ]
     for span, boxes in zip(*map(pairwise, starts), strict=True):
         rows, own = kept[slice(*span)], order[slice(*boxes)]
-        here = _take(frames.detections.iloc[rows], frames.boxes.iloc[own], n_classes, thresholds)
+        here = _take(
+            frames.detections.iloc[rows], frames.boxes.iloc[own], n_classes, thresholds
+        )
         taken[:, place[slice(*span)]] = np.append(own, -1)[here]
     detections = frames.detections[["image", "category", "score"]].iloc[kept[listed]]
     smaller = {"image": np.int32, "category": np.int16}
-    detections = detections.reset_index(drop=True).astype(smaller).assign(row=kept[listed])
-    boxes = frames.boxes[["image", "category", "ignore"]].reset_index(drop=True).astype(smaller)
-    return Matches(thresholds, frames.classes, len(frames.images), boxes, detections, taken)
+    detections = (
+        detections.reset_index(drop=True).astype(smaller).assign(row=kept[listed])
+    )
+    boxes = (
+        frames.boxes[["image", "category", "ignore"]]
+        .reset_index(drop=True)
+        .astype(smaller)
+    )
+    return Matches(
+        thresholds, frames.classes, len(frames.images), boxes, detections, taken
+    )
 
 
 def _key(boxes: pd.DataFrame, n_classes: int) -> np.ndarray:
     """One number for the image and the class of each box."""
-    return boxes["image"].to_numpy(np.int64) * n_classes + boxes["category"].to_numpy(np.int64)
+    return boxes["image"].to_numpy(np.int64) * n_classes + boxes["category"].to_numpy(
+        np.int64
+    )
 
 
 def fullest(boxes: pd.DataFrame) -> int:
@@ -131,7 +158,9 @@ def _strongest(boxes: pd.DataFrame, n_classes: int, limit: int | None) -> np.nda
     return order[np.arange(len(key)) - np.searchsorted(key, key) < limit]
 
 
-def _take(detections: pd.DataFrame, boxes: pd.DataFrame, n_classes: int, thresholds) -> np.ndarray:
+def _take(
+    detections: pd.DataFrame, boxes: pd.DataFrame, n_classes: int, thresholds
+) -> np.ndarray:
     """Place of the box that each detection takes at each threshold, -1 for none."""
     key, wanted = _key(boxes, n_classes), _key(detections, n_classes)
     first = np.searchsorted(key, wanted)
@@ -147,10 +176,16 @@ def _take(detections: pd.DataFrame, boxes: pd.DataFrame, n_classes: int, thresho
     )
     overlap = iou(np.take(ours, detection, 1), np.take(theirs, box, 1), crowd[box])
     least = np.minimum(thresholds, 1 - 1e-10)
-    near = np.flatnonzero(overlap >= least.min())  # few pairs: the others are not sorted
+    near = np.flatnonzero(
+        overlap >= least.min()
+    )  # few pairs: the others are not sorted
     detection, box, overlap = detection[near], box[near], overlap[near]
     preference = np.lexsort((-box, -overlap, ignored[box], detection))
-    detection, box, overlap = detection[preference], box[preference], overlap[preference]
+    detection, box, overlap = (
+        detection[preference],
+        box[preference],
+        overlap[preference],
+    )
     taken = []
     for threshold in least:
         near = overlap >= threshold
@@ -159,17 +194,22 @@ def _take(detections: pd.DataFrame, boxes: pd.DataFrame, n_classes: int, thresho
     return np.array(taken)
 
 
-def iou(ours: np.ndarray, theirs: np.ndarray, ignored: np.ndarray | bool = False) -> np.ndarray:
+def iou(
+    ours: np.ndarray, theirs: np.ndarray, ignored: np.ndarray | bool = False
+) -> np.ndarray:
     """Intersection over union of boxes (4, n), x1 y1 x2 y2; over our own area if `ignored`.
     Areas may be a fifth row."""
     sides = np.minimum(ours[2:4], theirs[2:4]) - np.maximum(ours[:2], theirs[:2])
     width, height = np.maximum(sides, 0)
     shared = width * height
     own, other = (
-        box[4] if len(box) > 4 else (box[2] - box[0]) * (box[3] - box[1]) for box in (ours, theirs)
+        box[4] if len(box) > 4 else (box[2] - box[0]) * (box[3] - box[1])
+        for box in (ours, theirs)
     )
     union = np.where(ignored, own, own + other - shared)
-    return np.divide(shared, union, out=np.zeros(len(union)), where=union > 0)  # no area: none
+    return np.divide(
+        shared, union, out=np.zeros(len(union)), where=union > 0
+    )  # no area: none
 
 
 def _propose(box, starts, n, unlimited) -> np.ndarray:

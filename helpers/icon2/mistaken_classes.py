@@ -45,7 +45,9 @@ def mistaken(frames: Frames, matches: Matches) -> dict[str, str]:
         if boxes < HOW.min_boxes or not _looks_mistaken(boxes, found_as.sum(), own):
             continue
         others = [j for j in range(number_of_classes) if j != k]
-        other = frames.classes[max(others, key=lambda j, found_as=found_as: found_as[j])]
+        other = frames.classes[
+            max(others, key=lambda j, found_as=found_as: found_as[j])
+        ]
         sentences[name] = (
             f"{name}: {own / boxes:.0%} of its {boxes:,} boxes are found as {name}, and "
             f"{found_as.sum() / boxes:.0%} as any class, most often as {other}. {ADVICE}"

@@ -21,7 +21,9 @@ from helpers.icon2.matching import Matches
 
 KNOTS = (0.2, 0.4, 0.6, 0.8)  # quantiles of log area where the line by size may bend
 FEWEST_BOXES = 30  # of a group, and of all others
-FEWEST_CLUSTERS = 10  # images, or what belongs together, with a box of the group; of the others
+FEWEST_CLUSTERS = (
+    10  # images, or what belongs together, with a box of the group; of the others
+)
 COMPARABLE = 0.05  # share of a group's contrast below which nothing can be said
 SMALLEST_EFFECT = 0.01  # difference of recall below which there is no finding
 LEVEL = 0.05
@@ -44,7 +46,9 @@ class Boxes:
     image: np.ndarray
     category: np.ndarray
     area: np.ndarray  # square pixels
-    found: np.ndarray  # 1.0 if a detection of its class took the box at the first IoU threshold
+    found: (
+        np.ndarray
+    )  # 1.0 if a detection of its class took the box at the first IoU threshold
     cluster: np.ndarray  # number of the image, or of what belongs together
 
     def codes(self, attribute: Attribute) -> np.ndarray:
@@ -78,7 +82,9 @@ def labelled_boxes(
     taken = matches.taken[0]
     found[taken[taken >= 0]] = 1.0
     left_out = [frames.classes.index(name) for name in without]
-    kept = ~table["ignore"].to_numpy(bool) & ~table["category"].isin(left_out).to_numpy()
+    kept = (
+        ~table["ignore"].to_numpy(bool) & ~table["category"].isin(left_out).to_numpy()
+    )
     row = np.flatnonzero(kept)
     image = table["image"].to_numpy()[row]
     together = np.arange(len(frames.images)) if clusters is None else clusters
@@ -160,7 +166,9 @@ class RecallBySize:
         member = (codes[known, None] == np.arange(n_values)).astype(float)
         contrast = projection.residual(member)
         number = member.sum(0)
-        residual_variance = (contrast**2).sum(0)  # of membership, times the number of boxes
+        residual_variance = (contrast**2).sum(
+            0
+        )  # of membership, times the number of boxes
         raw_variance = number * (len(member) - number) / max(len(member), 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             share_left = residual_variance / raw_variance
@@ -179,7 +187,11 @@ class RecallBySize:
         few |= images < FEWEST_CLUSTERS
         few |= share_left < COMPARABLE
         few |= ~np.isfinite(difference)
-        return np.where(few, np.nan, difference), np.where(few, np.nan, error), share_left
+        return (
+            np.where(few, np.nan, difference),
+            np.where(few, np.nan, error),
+            share_left,
+        )
 
     def deviations(self, attribute: Attribute) -> np.ndarray:
         """Differences of an attribute's groups in standard errors, NaN where too small."""
@@ -233,7 +245,9 @@ def _strata(category: np.ndarray, size: np.ndarray) -> np.ndarray:
     return stratum
 
 
-def by_group(model: RecallBySize, attributes: Sequence[Attribute], cut: float) -> pd.DataFrame:
+def by_group(
+    model: RecallBySize, attributes: Sequence[Attribute], cut: float
+) -> pd.DataFrame:
     """Recall of each group of all classes pooled, and its difference from all others.
 
     Parameters
@@ -344,7 +358,10 @@ def is_open(row: dict) -> bool:
     significant difference remains that is below one point and less than half of the gap.
     """
     if row["verdict"] == SMALL:
-        return bool(row["gap_significant"]) and abs(row["difference"]) < abs(row["gap"]) / 2
+        return (
+            bool(row["gap_significant"])
+            and abs(row["difference"]) < abs(row["gap"]) / 2
+        )
     return row["verdict"] in (EXPLAINED, UNCLEAR)
 
 
@@ -388,7 +405,9 @@ def size_table(within: pd.DataFrame) -> pd.DataFrame:
     """The table of `within_size` as it is printed: a row per group, a column per size."""
     if within.empty:
         return within[["attribute", "group"]]
-    texts = within["recall"].map("{:.0f}%".format) + within["boxes"].map(" of {:,}".format)
+    texts = within["recall"].map("{:.0f}%".format) + within["boxes"].map(
+        " of {:,}".format
+    )
     texts = texts.where(within["boxes"] > 0, "–")
     wide = within.assign(text=texts).pivot_table(
         "text", ["attribute", "group"], "bin", aggfunc="first", sort=False
@@ -418,7 +437,9 @@ def sentence(row: dict) -> str:
     start = f"{place[0].upper()}{place[1:]}, {recalls}"
     alone = abs(row["size_fixed"]) < abs(row["gap"]) / 2
     causes = "box size explains" if alone else "class and size of the boxes explain"
-    corrected = f"not significant after correction ({p})"  # the interval is not corrected
+    corrected = (
+        f"not significant after correction ({p})"  # the interval is not corrected
+    )
     if row["verdict"] == EXPLAINED:
         return f"{start}, but {causes} this gap: {at_the_same} {held}, {corrected}."
     if row["verdict"] == SMALL and is_open(row):
@@ -498,7 +519,9 @@ def printed(table: pd.DataFrame) -> pd.DataFrame:
         "boxes": table["boxes"],
         "recall (%)": table["recall"].round(1),
         "recall elsewhere (%)": table["others"].round(1),
-        "difference at the same class and size (95% CI)": table.apply(difference, axis=1),
+        "difference at the same class and size (95% CI)": table.apply(
+            difference, axis=1
+        ),
         "adjusted p": table["p"].map("{:.3f}".format).replace("nan", "–"),
         "verdict": table["verdict"],
     }
@@ -516,5 +539,7 @@ def title(first: pd.DataFrame, attribute: str) -> str:
         more = "lower" if row["difference"] < 0 else "higher"
         return f"At the same class and size, recall is {more} for {place}"
     if row["verdict"] == EXPLAINED:
-        return f"At the same class and size, recall of {place} is about that of the others"
+        return (
+            f"At the same class and size, recall of {place} is about that of the others"
+        )
     return f"Recall of all classes pooled by box size and {attribute}"

@@ -25,7 +25,10 @@ from helpers.store import progress
 CLASSES = (  # BDD100K's that the paper evaluates
     "car", "pedestrian", "truck", "traffic sign", "traffic light", "bus", "motorcycle", "bicycle",
 )  # fmt: skip
-WIDTH, HEIGHT = 1280, 720  # pixels of BDD100K's frames; others stand in the labels, in "size"
+WIDTH, HEIGHT = (
+    1280,
+    720,
+)  # pixels of BDD100K's frames; others stand in the labels, in "size"
 SHARES = 2  # pixels: corners that never go beyond are shares of the image
 AT_ONCE = 50_000  # boxes that are held as Python's objects
 FILES = re.compile(r"[^.].*\.(json|jsonl|ndjson)(\.gz)?", re.IGNORECASE)  # of a folder
@@ -33,24 +36,76 @@ CROWD = "crowd", "iscrowd"
 CORNERS = ["x1", "y1", "x2", "y2"]
 RENAMED = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
 IGNORED = {"other person": "pedestrian", "other vehicle": "car", "trailer": "truck"}
-OF_COCO = {"license", "coco_url", "flickr_url", "date_captured", "segmentation", "bbox", *CROWD}
-OF_COCO |= {"image_id", "category_id", "file_name", "keypoints", "num_keypoints", "attributes"}
-OWN = {"name", "width", "height", "id", "image", "category", "ignore", "score", "area", "extent"}
+OF_COCO = {
+    "license",
+    "coco_url",
+    "flickr_url",
+    "date_captured",
+    "segmentation",
+    "bbox",
+    *CROWD,
+}
+OF_COCO |= {
+    "image_id",
+    "category_id",
+    "file_name",
+    "keypoints",
+    "num_keypoints",
+    "attributes",
+}
+OWN = {
+    "name",
+    "width",
+    "height",
+    "id",
+    "image",
+    "category",
+    "ignore",
+    "score",
+    "area",
+    "extent",
+}
 OWN |= {"box", *CORNERS}  # columns that are no attributes
 COLUMNS = ["image", "class", *CORNERS]  # of a CSV; detections have `score`, too
-FEDERATED = {"neg_category_ids", "not_exhaustive_category_ids"}  # of images in LVIS's labels
-PLAUSIBLE = 0.05, 1.05  # median of area over width times height, which are those of objects
-MISSING = {"na", "n/a", "#n/a", "<na>", "nan", "null", "none", "nil", "-"}  # words among numbers
-BOOLEANS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
+FEDERATED = {
+    "neg_category_ids",
+    "not_exhaustive_category_ids",
+}  # of images in LVIS's labels
+PLAUSIBLE = (
+    0.05,
+    1.05,
+)  # median of area over width times height, which are those of objects
+MISSING = {
+    "na",
+    "n/a",
+    "#n/a",
+    "<na>",
+    "nan",
+    "null",
+    "none",
+    "nil",
+    "-",
+}  # words among numbers
+BOOLEANS = {
+    "1": True,
+    "1.0": True,
+    "true": True,
+    "0": False,
+    "0.0": False,
+    "false": False,
+}
 MANY_COPIES = 0.01  # share of labelled boxes
 FEW = 6  # a column of numbers with more values than this is no column of groups
 DIGITS = re.compile(r"(\d+)$")
-KINDS = {("", key): ("coco", "annotations.item") for key in ("images", "annotations", "categories")}
+KINDS = {
+    ("", key): ("coco", "annotations.item")
+    for key in ("images", "annotations", "categories")
+}
 KINDS |= {("item", key): ("results", "item") for key in ("image_id", "category_id")}
-KINDS |= {(at, key): ("bdd", at) for at in ("", "item") for key in ("name", "labels", "url")}
-NEITHER = (
-    "it is no COCO file (a list 'annotations', or of results), no list of frames with 'labels'"
-)
+KINDS |= {
+    (at, key): ("bdd", at) for at in ("", "item") for key in ("name", "labels", "url")
+}
+NEITHER = "it is no COCO file (a list 'annotations', or of results), no list of frames with 'labels'"
 HIDDEN = "attributes left out: they are named as a field of the image or box"
 SCORED = "boxes have a 'score', as predictions do: are these the labels?"
 TRUTH = TypeAdapter(bool | None)
@@ -81,10 +136,16 @@ def labels(path: Path, notes: Notes) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Images, and boxes with ``category`` by name, ``area`` as COCO has it, ``extent`` and ``box``,
     an id. Images of COCO's labels have an ``id``, by which they are told apart."""
     if (kind := _kind(path)[0]) == "results":
-        raise DetectionDataError(f"{path.name}: these are COCO's results: are files exchanged?")
-    images, boxes = {"csv": _csv_labels, "coco": _coco_labels, "bdd": _bdd}[kind](path, notes)
+        raise DetectionDataError(
+            f"{path.name}: these are COCO's results: are files exchanged?"
+        )
+    images, boxes = {"csv": _csv_labels, "coco": _coco_labels, "bdd": _bdd}[kind](
+        path, notes
+    )
     if boxes.empty:
-        raise DetectionDataError(f"{path.name}: no image of it has a box: there is nothing to find")
+        raise DetectionDataError(
+            f"{path.name}: no image of it has a box: there is nothing to find"
+        )
     if "id" in images:
         _warn_of_repeated_names(images, path, notes)
     else:
@@ -145,7 +206,9 @@ def detections(path: Path, images: pd.DataFrame, notes: Notes) -> pd.DataFrame:
     return table[["image", "category", *CORNERS, "score", "extent"]]
 
 
-def _places_by_name(path: Path, table: pd.DataFrame, images: pd.DataFrame) -> np.ndarray:
+def _places_by_name(
+    path: Path, table: pd.DataFrame, images: pd.DataFrame
+) -> np.ndarray:
     """Number of the image of each detection, by its name; -1 where it is not labelled."""
     repeated = images["name"][images["name"].duplicated()]
     ambiguous = set(repeated) & set(table["image"])
@@ -171,7 +234,9 @@ def _places_by_name(path: Path, table: pd.DataFrame, images: pd.DataFrame) -> np
 def opened(path: Path) -> Iterator[Any]:
     """A JSON file, packed or not, as bytes in UTF-8; a sentence says where it cannot be read."""
     if not path.is_file():
-        raise DetectionDataError(f"{path.name}: there is no such file in {path.parent.name!r}")
+        raise DetectionDataError(
+            f"{path.name}: there is no such file in {path.parent.name!r}"
+        )
     with path.open("rb") as file:
         unpack = gzip.open if file.read(2) == b"\x1f\x8b" else open
     try:
@@ -183,8 +248,12 @@ def opened(path: Path) -> Iterator[Any]:
     except (ijson.JSONError, ValueError, OSError, EOFError, zlib.error) as error:
         why = " ".join(str(error).split("(right here)")[0].split())
         todo = "copy or download it again, unpacked"
-        todo = "NaN is no number in JSON: take such entries out" if "NaN" in why else todo
-        raise DetectionDataError(f"{path.name} is cut short or no JSON ({why}); {todo}") from None
+        todo = (
+            "NaN is no number in JSON: take such entries out" if "NaN" in why else todo
+        )
+        raise DetectionDataError(
+            f"{path.name} is cut short or no JSON ({why}); {todo}"
+        ) from None
 
 
 def entries(path: Path, prefix: str) -> Iterator[Any]:
@@ -197,7 +266,9 @@ def numbered(names: Sequence[str], source: str | Path) -> dict[str, int]:
     """The number of each name; a file that names something twice is refused."""
     for name, times in Counter(names).most_common(1):
         if times > 1:
-            raise DetectionDataError(f"{Path(source).name}: {name!r} occurs {times} times")
+            raise DetectionDataError(
+                f"{Path(source).name}: {name!r} occurs {times} times"
+            )
     return {name: i for i, name in enumerate(names)}
 
 
@@ -216,11 +287,15 @@ def _kind(path: Path) -> tuple[str, str]:
     raise DetectionDataError(f"{path.name}: {NEITHER} and no CSV; which format is it?")
 
 
-def _read(path: Path, rows: Callable[[dict], Iterable[dict]], part: str = "") -> pd.DataFrame:
+def _read(
+    path: Path, rows: Callable[[dict], Iterable[dict]], part: str = ""
+) -> pd.DataFrame:
     """A table of the rows that each entry gives, of a `part` of a file or of a folder's files."""
     files, tables, batch = [path], [], []
     if path.is_dir():
-        files = sorted(p for p in path.rglob("*") if p.is_file() and FILES.fullmatch(p.name))
+        files = sorted(
+            p for p in path.rglob("*") if p.is_file() and FILES.fullmatch(p.name)
+        )
         if not files:
             raise DetectionDataError(f"{path.name}: the folder holds no .json file")
     for file in files:
@@ -229,7 +304,9 @@ def _read(path: Path, rows: Callable[[dict], Iterable[dict]], part: str = "") ->
             try:
                 batch += rows(entry)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
-                why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+                why = (
+                    f"{error} is missing" if isinstance(error, KeyError) else str(error)
+                )
                 at = f"{file.name}, {part} entry {n}".replace("  ", " ")
                 raise DetectionDataError(f"{at} ({str(entry)[:80]}): {why}") from None
             if len(batch) > AT_ONCE:
@@ -262,16 +339,25 @@ def _coco_labels(path: Path, notes: Notes) -> tuple[pd.DataFrame, pd.DataFrame]:
     images = _read(path, image, "images")
     categories = _read(path, category, "categories")
     if images.empty or categories.empty:
-        raise DetectionDataError(f"{path.name}: COCO's labels have 'images' and 'categories'")
+        raise DetectionDataError(
+            f"{path.name}: COCO's labels have 'images' and 'categories'"
+        )
     numbered(images["id"], f"{path.name}, ids of images")
     numbered(categories["id"], f"{path.name}, ids of categories")
     names, repeated = _category_names(categories, path, notes)
-    order = sorted(images.index, key=lambda n: (isinstance(images["id"][n], str), images["id"][n]))
-    images, boxes = images.loc[order].reset_index(drop=True), _read(path, box, "annotations")
+    order = sorted(
+        images.index, key=lambda n: (isinstance(images["id"][n], str), images["id"][n])
+    )
+    images, boxes = (
+        images.loc[order].reset_index(drop=True),
+        _read(path, box, "annotations"),
+    )
     if len(boxes):
         for column, known in (("image", set(images["id"])), ("category", set(names))):
             if lost := set(boxes[column]) - known:
-                told = f"boxes are of {column} {min(lost, key=str)!r}, which is not listed"
+                told = (
+                    f"boxes are of {column} {min(lost, key=str)!r}, which is not listed"
+                )
                 raise DetectionDataError(f"{path.name}: {told}")
         boxes["category"] = boxes["category"].map(names)
         boxes = _with_ignored(boxes, path, notes)
@@ -328,7 +414,9 @@ def _plausible_area(boxes: pd.DataFrame, path: Path, notes: Notes) -> pd.Series:
 def _of_coco(one: dict) -> dict:
     """A box or result; the product of its sides is kept as it was."""
     if len(one["bbox"]) != 4:
-        raise ValueError(f"'bbox' has {len(one['bbox'])} numbers, not 4: x, y, width, height")
+        raise ValueError(
+            f"'bbox' has {len(one['bbox'])} numbers, not 4: x, y, width, height"
+        )
     x, y, width, height = map(float, one["bbox"])
     row = {"image": _id(one["image_id"]), "category": _id(one["category_id"])}
     row |= {"x1": x, "y1": y, "x2": x + width, "y2": y + height}
@@ -350,12 +438,17 @@ def _coco_results(path: Path, images: pd.DataFrame, notes: Notes) -> pd.DataFram
         )
 
     def result(one: dict) -> Iterator[dict]:
-        yield _of_coco(one) | {"score": float(one["score"]), "file": one.get("file_name")}
+        yield _of_coco(one) | {
+            "score": float(one["score"]),
+            "file": one.get("file_name"),
+        }
 
     table = _read(path, result)
     if len(table):
         kinds = {str(key): name for key, name in images.attrs["categories"].items()}
-        table["category"] = [kinds.get(key, f"id {key}") for key in map(str, table["category"])]
+        table["category"] = [
+            kinds.get(key, f"id {key}") for key in map(str, table["category"])
+        ]
         table["place"] = _places_of_results(path, table, images, notes)
     return table
 
@@ -411,7 +504,11 @@ def _unique_names(names: pd.Series) -> dict[str, int]:
     that several images have is left out."""
     paths = names.map(Path)
     places = {}
-    for form in (paths.map(lambda one: one.stem), paths.map(lambda one: one.name), names):
+    for form in (
+        paths.map(lambda one: one.stem),
+        paths.map(lambda one: one.name),
+        names,
+    ):
         unique = ~form.duplicated(keep=False)
         for several in form[~unique]:
             places.pop(several, None)
@@ -433,16 +530,23 @@ def numbers_in_names(names: pd.Series) -> dict[str, int]:
     return dict(zip(known, known.index, strict=True))
 
 
-def _bdd(path: Path, notes: Notes, scored: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _bdd(
+    path: Path, notes: Notes, scored: bool = False
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The frames of a file or folder by name, and their labels, or detections."""
     images = []
 
     def boxes(frame: dict) -> Iterator[dict]:
-        name, size = frame["name"], frame.get("size") or {"width": WIDTH, "height": HEIGHT}
+        name, size = (
+            frame["name"],
+            frame.get("size") or {"width": WIDTH, "height": HEIGHT},
+        )
         fields = {"name": name, "video": frame.get("videoName") or Path(name).stem}
         fields |= {side: int(size[side]) for side in ("width", "height")}
         images.append(fields | ({} if scored else _further(frame, notes)))
-        notes["frames have no list of labels: taken as empty"] += frame.get("labels") is None
+        notes["frames have no list of labels: taken as empty"] += (
+            frame.get("labels") is None
+        )
         for label in frame.get("labels") or []:
             if (box := label.get("box2d")) is None:
                 notes["labels left out: they have no box (lanes, drivable areas)"] += 1
@@ -453,8 +557,13 @@ def _bdd(path: Path, notes: Notes, scored: bool = False) -> tuple[pd.DataFrame, 
             if scored:
                 yield row | {"score": float(label["score"])}
                 continue
-            marks = {"ignore": _crowd(label) or kind in IGNORED, "box": str(label.get("id"))}
-            scale = (WIDTH / fields["width"]) ** 2  # bounds of sizes are for frames as wide as its
+            marks = {
+                "ignore": _crowd(label) or kind in IGNORED,
+                "box": str(label.get("id")),
+            }
+            scale = (
+                WIDTH / fields["width"]
+            ) ** 2  # bounds of sizes are for frames as wide as its
             yield row | marks | _further(label, notes) | {"scale": scale}
             notes[SCORED] += label.get("score") is not None
 
@@ -471,7 +580,9 @@ def _further(entry: dict, notes: Notes, beside: dict | None = None) -> dict:
     """The attributes of an image or a box, and single values that stand `beside` its fields."""
     own = entry.get("attributes") or {}
     notes[HIDDEN] += len(own.keys() & OWN)
-    single = {k: v for k, v in (beside or {}).items() if isinstance(v, str | int | float)}
+    single = {
+        k: v for k, v in (beside or {}).items() if isinstance(v, str | int | float)
+    }
     single = {k: v for k, v in single.items() if k not in OF_COCO} | own
     return {k: v for k, v in single.items() if k not in OWN and k not in CROWD}
 
@@ -493,7 +604,9 @@ def _is_true(mark: Any, field: str) -> bool:
 
 
 def _of_corners(table: pd.DataFrame) -> pd.DataFrame:
-    return table.assign(extent=(table["x2"] - table["x1"]) * (table["y2"] - table["y1"]))
+    return table.assign(
+        extent=(table["x2"] - table["x1"]) * (table["y2"] - table["y1"])
+    )
 
 
 def _csv_labels(path: Path, notes: Notes) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -504,7 +617,9 @@ def _csv_labels(path: Path, notes: Notes) -> tuple[pd.DataFrame, pd.DataFrame]:
     has_corner = table[CORNERS].notna().any(axis=1)
     table = table[has_class | has_corner].reset_index(drop=True)
     boxes = _of_corners(table.drop(columns=sides)).rename(columns={"class": "category"})
-    ignore = boxes.get("ignore", pd.Series(False, boxes.index)).fillna(False).astype(bool)
+    ignore = (
+        boxes.get("ignore", pd.Series(False, boxes.index)).fillna(False).astype(bool)
+    )
     return images, boxes.assign(ignore=ignore, area=boxes["extent"])
 
 
@@ -526,14 +641,26 @@ def csv(
     kinds |= dict.fromkeys(booleans, str)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
+            warnings.simplefilter(
+                "error", pd.errors.ParserWarning
+            )  # rows longer than the header
             table = pd.read_csv(
-                path, dtype=kinds, index_col=False, keep_default_na=False, na_values=[""]
+                path,
+                dtype=kinds,
+                index_col=False,
+                keep_default_na=False,
+                na_values=[""],
             ).rename(columns=called or {})
     except FileNotFoundError:
         why = f"there is no such file in {path.parent.name!r}"
         raise DetectionDataError(f"{path.name}: {why}") from None
-    except (ValueError, OSError, EOFError, zlib.error, pd.errors.ParserWarning) as error:
+    except (
+        ValueError,
+        OSError,
+        EOFError,
+        zlib.error,
+        pd.errors.ParserWarning,
+    ) as error:
         why = f"{' '.join(str(error).split())[:200]}; save it with commas, as CSV UTF-8"
         raise DetectionDataError(f"{path.name} cannot be read as CSV: {why}") from None
     if absent := [name for name in needed if name not in table]:
@@ -545,7 +672,9 @@ def csv(
         numbers = pd.to_numeric(table[name], errors="coerce")
         wrong = table[name][numbers.isna() & ~_is_missing(table[name])]
         if len(wrong):
-            told = ", ".join(f"{one!r} in line {n + 2}" for n, one in wrong.head(3).items())
+            told = ", ".join(
+                f"{one!r} in line {n + 2}" for n, one in wrong.head(3).items()
+            )
             raise DetectionDataError(
                 f"{path.name}: {name!r} is no number in {len(wrong):,} lines: {told}"
             )
@@ -601,12 +730,17 @@ def _checked(boxes, images, path: Path, notes: Notes, noun: str) -> pd.DataFrame
     """Boxes without what cannot be: NaN, negative sides and scores beyond 1 are refused."""
     values = [*CORNERS, *({"score"} & {*boxes} if noun == "detections" else [])]
     numbers = boxes[values].to_numpy(float)
-    sides = np.minimum(boxes["x2"] - boxes["x1"], boxes["y2"] - boxes["y1"]).to_numpy(float)
+    sides = np.minimum(boxes["x2"] - boxes["x1"], boxes["y2"] - boxes["y1"]).to_numpy(
+        float
+    )
     negative = "a negative width or height: COCO's are x, y, width, height, a CSV's x1, y1, x2, y2"
     beyond = ((numbers[:, 4:] < -1e-6) | (numbers[:, 4:] > 1 + 1e-6)).any(1)
     for why, wrong in (
         ("name no image", boxes["image"].to_numpy() < 0),
-        ("hold NaN, infinity or nothing where a number has to be", ~np.isfinite(numbers).all(1)),
+        (
+            "hold NaN, infinity or nothing where a number has to be",
+            ~np.isfinite(numbers).all(1),
+        ),
         (f"have {negative}", sides < 0),
         ("have no class; give each of them one", boxes["category"].isna().to_numpy()),
         ("have a score that is not in 0 to 1; divide percents by 100", beyond),
@@ -625,7 +759,9 @@ def _checked(boxes, images, path: Path, notes: Notes, noun: str) -> pd.DataFrame
         )
     of = f"{len(boxes):,} {noun}"
     if {"width", "height"} <= {*images}:
-        width, height = (images[name].to_numpy()[boxes["image"]] for name in ("width", "height"))
+        width, height = (
+            images[name].to_numpy()[boxes["image"]] for name in ("width", "height")
+        )
         beyond = (numbers[:, 2] > 1.02 * width) | (numbers[:, 3] > 1.02 * height)
         if beyond.mean() > 0.2:
             raise DetectionDataError(
@@ -634,7 +770,9 @@ def _checked(boxes, images, path: Path, notes: Notes, noun: str) -> pd.DataFrame
             )
         outside = (numbers[:, 2:4] <= 0).any(1) | (numbers[:, 0] >= width)
         outside |= numbers[:, 1] >= height
-        notes[f"of {of} lay outside of the image: counted, as for COCO"] += outside.sum()
+        notes[f"of {of} lay outside of the image: counted, as for COCO"] += (
+            outside.sum()
+        )
     notes[f"of {of} had no area: never matched, as for COCO"] += (sides == 0).sum()
     again = boxes.duplicated(["image", "category", *values])
     if again.any() and noun == "detections":

@@ -52,7 +52,10 @@ def gap(
     if not box_weights.any():
         return np.full(len(weights), np.nan)
     curves = Curves(of_class, [pair], options)
-    ap = [curves.mean(one, curves.positives(one), box_weights=box_weights) for one in weights]
+    ap = [
+        curves.mean(one, curves.positives(one), box_weights=box_weights)
+        for one in weights
+    ]
     return np.array([of_pair[1] - of_pair[0] for of_pair in ap])
 
 
@@ -76,7 +79,9 @@ def strata(size: np.ndarray) -> np.ndarray:
     return smaller * number // max(len(size), 1)
 
 
-def _box_weights(of_class: ClassMatches, pair: Attribute, area: np.ndarray) -> np.ndarray:
+def _box_weights(
+    of_class: ClassMatches, pair: Attribute, area: np.ndarray
+) -> np.ndarray:
     """The other group's share of the boxes of about the same size, 0 for all other boxes."""
     codes = np.where(of_class.box_ignored, -1, of_class.codes(pair))
     rows = np.flatnonzero(codes >= 0)

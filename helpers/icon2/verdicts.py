@@ -44,20 +44,26 @@ def truth(world: str, confounder: str) -> dict[str, str]:
 
 
 def table(
-    analysis: Analysis, paper_says: Callable = paper_says, suite_says: Callable = suite_says
+    analysis: Analysis,
+    paper_says: Callable = paper_says,
+    suite_says: Callable = suite_says,
 ) -> pd.DataFrame:
     """What each of the `RULES` says of every class and confounder (with resamples).
     A lesson hands on its own rules."""
     falls = analysis.control()[["class", "attribute", "delta"]]
-    table = analysis.ranking()[["class", "attribute", "rank", "proxy_sigma"]].merge(falls)
+    table = analysis.ranking()[["class", "attribute", "rank", "proxy_sigma"]].merge(
+        falls
+    )
     numbers = table[["rank", "proxy_sigma", "delta"]].itertuples(index=False)
     table[PAPER_RULE] = [paper_says(*one) for one in numbers]
     table[ANY_RULE] = np.where(table.delta > 0, NAMED, NOT_NAMED)
     estimates = [
-        (analysis.estimates[row["class"]], row["attribute"]) for _, row in table.iterrows()
+        (analysis.estimates[row["class"]], row["attribute"])
+        for _, row in table.iterrows()
     ]
     table[SUITE_RULE] = [
-        suite_says(e.group_ap, e.parts[name].standardised, len(e.parts)) for e, name in estimates
+        suite_says(e.group_ap, e.parts[name].standardised, len(e.parts))
+        for e, name in estimates
     ]
     table.loc[table.delta.isna(), [PAPER_RULE, ANY_RULE]] = UNKNOWN
     return table

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from helpers import source
+from helpers import store
 from helpers.data.collection import Drawn
 from helpers.models.inference import DEVICES, device, logits, single_thread, threads
 from helpers.models.loop import fit
@@ -26,11 +26,6 @@ __all__ = [
     "train",
     "wrap",
 ]
-
-TRAINING = source.Source(  # what decides a training besides its arguments
-    "__init__", "models/__init__", "models/inference", "models/loop", "models/networks",
-    "models/reduced", "models/training",
-)  # fmt: skip
 
 
 def trainings(
@@ -69,7 +64,10 @@ def pretrained(
     device: torch.device | str = "cpu",
 ) -> Path:
     """A file of weights trained on images of a wider world, of as many `kinds`."""
-    classes, settings = tuple(range(kinds)), {"epochs": epochs, "folder": folder, "device": device}
+    classes, settings = (
+        tuple(range(kinds)),
+        {"epochs": epochs, "folder": folder, "device": device},
+    )
     return _stored(architecture, classes, data, seed=seed, **settings)[0]
 
 
@@ -86,7 +84,7 @@ def _stored(
     weights=None,
     loop=fit,
     **settings,
-) -> tuple[Path, dict[str, torch.Tensor], dict]:
+) -> tuple[Path | None, dict[str, torch.Tensor], dict]:
     """The file, weights and facts of the model these arguments decide, trained if there is none.
     On how many threads decides last digits only, and is in no key."""
 
@@ -94,10 +92,26 @@ def _stored(
         model = build(architecture, len(classes), weights=weights, seed=seed).to(device)
         how = {"seed": seed, "epochs": epochs, "loop": loop, "threads": threads}
         history = train(model, *data.draw(), **how, **settings)
-        return model.network, {"architecture": architecture, "classes": classes, "history": history}
+        return model.network, {
+            "architecture": architecture,
+            "classes": classes,
+            "history": history,
+        }
 
-    decides = {"architecture": architecture, "classes": classes, "seed": seed, "epochs": epochs}
+    decides = {
+        "architecture": architecture,
+        "classes": classes,
+        "seed": seed,
+        "epochs": epochs,
+    }
     decides |= {"data": data.recipe, "settings": settings}
-    decides |= {"weights": identity(architecture, weights), "loop": source.digest(loop)}
-    decides |= {"code": TRAINING.digest(), "device": torch.device(device).type}
-    return once("model", folder, made, **decides)
+    decides |= {"weights": identity(architecture, weights)}
+    try:
+        decides["loop"] = store.function_digest(loop)
+    except (TypeError, OSError):
+        print(
+            "The network is not kept for the next run: its training loop has no source code."
+        )
+        network, facts = made()
+        return None, network.state_dict(), facts
+    return once("model", folder, made, device=torch.device(device).type, **decides)

@@ -14,13 +14,15 @@ from helpers.models.loop import fit
 from helpers.models.networks import Classifier
 from helpers.models.recipe import WIDER, Recipe
 from helpers.models.reduced import REDUCED
-from helpers.worlds import pictures
+from helpers.synthetic_data import pictures
 
 # The paper's prefixes (section 2.1.2), and one for a probe: only the last layer is fitted.
 FAMILIES = {"scratch": "model", "fine-tuned": "pt", "probe": "probe"}
 SETS = ("NC", "C", "WB")  # in the order of Figure 2
 # The models' names: how each is fitted, and to which set.
-MODELS = {f"{prefix}-{name}": (fit, name) for fit, prefix in FAMILIES.items() for name in SETS}
+MODELS = {
+    f"{prefix}-{name}": (fit, name) for fit, prefix in FAMILIES.items() for name in SETS
+}
 WIDER_EPOCHS = 8
 PHOTOGRAPHS = 25  # epochs of a training on photographs
 
@@ -34,7 +36,10 @@ def planted(images: Images) -> pd.DataFrame | None:
 def class_by_context(collection: Collection) -> pd.DataFrame:
     """Numbers of C's images: classes down, their contexts across; 0 where none is known."""
     table = collection.sets["C"].table
-    order = [collection.context_of.get(name, f"none of {name}") for name in collection.classes]
+    order = [
+        collection.context_of.get(name, f"none of {name}")
+        for name in collection.classes
+    ]
     counts = pd.crosstab(table["class"], table["context"])
     return counts.reindex(index=collection.classes, columns=order, fill_value=0)
 
@@ -75,9 +80,12 @@ def model(
         recipe.architecture,
         collection.classes,
         partial(collection.to_train, set_name),
-        weights=None if family == "scratch" else _start_weights(recipe, collection, seed),
+        weights=None
+        if family == "scratch"
+        else _start_weights(recipe, collection, seed),
         seed=seed,
-        epochs=recipe.epochs or (REDUCED[recipe.architecture].epochs if drawn else PHOTOGRAPHS),
+        epochs=recipe.epochs
+        or (REDUCED[recipe.architecture].epochs if drawn else PHOTOGRAPHS),
         folder=store.networks(),
         device=models.device(recipe.device, synthetic=synthetic),
         threads=models.threads(synthetic=synthetic),
@@ -86,7 +94,9 @@ def model(
     )
 
 
-def without_bias(name: str, images: Images, recipe: Recipe, seed: int) -> list[Classifier] | None:
+def without_bias(
+    name: str, images: Images, recipe: Recipe, seed: int
+) -> list[Classifier] | None:
     """The same model, trained in the same world where class and context are independent: what it
     answers is not the planted bias's doing. None outside the world."""
     if images.source != "world":
@@ -102,4 +112,6 @@ def _start_weights(recipe: Recipe, collection: Collection, seed: int) -> str | P
     things = world.wider(collection.size, seed)
     kept = {"seed": seed, "epochs": WIDER_EPOCHS, "folder": store.networks()}
     kept["device"] = models.device(recipe.device, synthetic=True)
-    return models.pretrained(recipe.architecture, len(pictures.WIDER_KINDS), things, **kept)
+    return models.pretrained(
+        recipe.architecture, len(pictures.WIDER_KINDS), things, **kept
+    )

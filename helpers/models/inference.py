@@ -30,7 +30,9 @@ def logits(
     batches = images.split(64) if isinstance(images, torch.Tensor) else images
     said = []
     for batch in progress(batches, desc="logits", delay=2):
-        if hasattr(getattr(networks[0], "module", networks[0]), "mean"):  # DataParallel's module
+        if hasattr(
+            getattr(networks[0], "module", networks[0]), "mean"
+        ):  # DataParallel's module
             refuse_other_ranges(batch)
         said += in_halves(lambda part: _stacked(networks, part), batch.to(device))
     for network, training in zip(networks, was_training, strict=True):
@@ -87,7 +89,9 @@ def in_halves(compute: Callable, *tensors: torch.Tensor) -> list:
 def refuse_other_ranges(images: torch.Tensor, spare: float = 0.5) -> None:
     """Refuse float images that leave [0, 1] by more than is to spare: 0 to 255, or normalised."""
     if not isinstance(images, torch.Tensor):
-        raise TypeError(f"Images must be a tensor, (N, 3, H, W), not a {type(images).__name__}.")
+        raise TypeError(
+            f"Images must be a tensor, (N, 3, H, W), not a {type(images).__name__}."
+        )
     if images.is_floating_point() and images.numel():
         low, high = images.detach().aminmax()
         if low < -spare or high > 1 + spare:
@@ -119,7 +123,9 @@ def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
         The name is unknown, or this machine has no such device.
     """
     if name not in DEVICES:
-        raise ValueError(f"device={name!r} is not known. Use one of {', '.join(DEVICES)}.")
+        raise ValueError(
+            f"device={name!r} is not known. Use one of {', '.join(DEVICES)}."
+        )
     if name == "auto":
         name = "cuda" if not synthetic and torch.cuda.is_available() else "cpu"
     if name == "cuda" and not torch.cuda.is_available():

@@ -20,13 +20,19 @@ def fit(
     `labels` are int64 (N,); `draw(rows)` gives float images (n, 3, H, W); `most` is of a batch.
     """
     optimizer = torch.optim.AdamW(network.parameters(), lr=rate, fused=True)
-    number = math.ceil(len(labels) / most)  # of batches; none of them has a single image
+    number = math.ceil(
+        len(labels) / most
+    )  # of batches; none of them has a single image
     # the schedule sets the rate of every step: it overwrites what `lr` says above
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=epochs * number)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, rate, total_steps=epochs * number
+    )
     for _ in range(epochs):
         network.train()
         total = 0.0
-        for rows in torch.randperm(len(labels), generator=generator).tensor_split(number):
+        for rows in torch.randperm(len(labels), generator=generator).tensor_split(
+            number
+        ):
             images = draw(rows)
             optimizer.zero_grad()
             loss = cross_entropy(network(images), labels[rows].to(images.device))

@@ -38,9 +38,17 @@ class Classifier(nn.Module):
     def __init__(self, network: nn.Module, mean=IMAGENET_MEAN, std=IMAGENET_STD):
         super().__init__()
         if not isinstance(network, nn.Module) or isinstance(network, Classifier):
-            why = "is wrapped already" if isinstance(network, Classifier) else "is no nn.Module"
-            raise ValueError(f"{type(network).__name__} {why}: give the network itself.")
-        self.network = network.to(memory_format=torch.channels_last)  # 10 to 20% faster on CPU
+            why = (
+                "is wrapped already"
+                if isinstance(network, Classifier)
+                else "is no nn.Module"
+            )
+            raise ValueError(
+                f"{type(network).__name__} {why}: give the network itself."
+            )
+        self.network = network.to(
+            memory_format=torch.channels_last
+        )  # 10 to 20% faster on CPU
         self.head = head_of(network)
         self.history = None
         if not all(0 <= m <= 1 and 0 < s <= 1 for m, s in zip(mean, std, strict=True)):
@@ -50,7 +58,10 @@ class Classifier(nn.Module):
                 "in 0 to 255, divide both by 255."
             )
         device = next(network.parameters()).device
-        mean, std = torch.as_tensor(mean, device=device), torch.as_tensor(std, device=device)
+        mean, std = (
+            torch.as_tensor(mean, device=device),
+            torch.as_tensor(std, device=device),
+        )
         self.register_buffer("mean", mean.view(3, 1, 1), persistent=False)
         self.register_buffer("std", std.view(3, 1, 1), persistent=False)
 
@@ -58,9 +69,13 @@ class Classifier(nn.Module):
         """Logits, float32 (N, classes), of images (N, 3, H, W): uint8, or float in [0, 1].
         Images follow the network to its device, where the logits stay."""
         if images.ndim != 4 or images.shape[1] != 3:
-            raise ValueError(f"Images must be (N, 3, H, W), RGB; these are {tuple(images.shape)}.")
+            raise ValueError(
+                f"Images must be (N, 3, H, W), RGB; these are {tuple(images.shape)}."
+            )
         if not (images.dtype == torch.uint8 or images.is_floating_point()):
-            raise TypeError(f"Images must be uint8, or float in [0, 1]; these are {images.dtype}.")
+            raise TypeError(
+                f"Images must be uint8, or float in [0, 1]; these are {images.dtype}."
+            )
         images = images.to(self.mean.device)
         if not self.training:  # noise, as SmoothGrad adds, may leave [0, 1] by far
             refuse_other_ranges(images, spare=9)
@@ -78,13 +93,18 @@ def _logits_in(output) -> torch.Tensor:
     found = output.get("logits") if isinstance(output, Mapping) else output
     found = getattr(found, "logits", found)
     if isinstance(found, tuple | list):
-        tables = [one for one in found if isinstance(one, torch.Tensor) and one.ndim == 2]
+        tables = [
+            one for one in found if isinstance(one, torch.Tensor) and one.ndim == 2
+        ]
         found = tables[0] if len(tables) == 1 else found
     if isinstance(found, torch.Tensor) and found.ndim == 2:
         return found
     parts = output.items() if isinstance(output, Mapping) else [("", output)]
     parts = enumerate(output) if isinstance(output, tuple | list) else parts
-    told = [f"{k} {tuple(getattr(one, 'shape', ())) or type(one).__name__}" for k, one in parts]
+    told = [
+        f"{k} {tuple(getattr(one, 'shape', ())) or type(one).__name__}"
+        for k, one in parts
+    ]
     raise ValueError(
         f"The network returns a {type(output).__name__} of {', '.join(told).strip()}, which does "
         "not tell where the logits are. Wrap it in a module that returns these alone: (N, classes)."
@@ -101,7 +121,9 @@ def wrap(network: nn.Module, like=None, *, mean=None, std=None) -> Classifier:
     takes images as they are. Where nothing says it, it is a ValueError: a guess would look right.
     """
     if mean is None or std is None:
-        mean, std = _stated(like if like is not None else getattr(network, "pretrained_cfg", None))
+        mean, std = _stated(
+            like if like is not None else getattr(network, "pretrained_cfg", None)
+        )
     if mean is None or std is None:
         raise ValueError(
             f"Nothing says how {type(network).__name__} wants its images normalised. Give what it "
@@ -110,9 +132,13 @@ def wrap(network: nn.Module, like=None, *, mean=None, std=None) -> Classifier:
             "scale; mean=0 and std=1 where it takes images in [0, 1] as they are."
         )
     try:
-        mean, std = (torch.as_tensor(one).float().flatten().expand(3) for one in (mean, std))
+        mean, std = (
+            torch.as_tensor(one).float().flatten().expand(3) for one in (mean, std)
+        )
     except (TypeError, ValueError, RuntimeError):
-        raise ValueError(f"mean={mean!r}, std={std!r}: give a number, or one a channel.") from None
+        raise ValueError(
+            f"mean={mean!r}, std={std!r}: give a number, or one a channel."
+        ) from None
     return Classifier(network, mean, std)
 
 
@@ -120,7 +146,9 @@ def _stated(like) -> tuple:
     """Mean and std as torchvision, timm or Hugging Face state them; None where they do not."""
     like = like.transforms() if hasattr(like, "transforms") else like
     names = (*INPUT_KEYS, *OTHER_KEYS)
-    known = like if isinstance(like, dict) else {n: getattr(like, n, None) for n in names}
+    known = (
+        like if isinstance(like, dict) else {n: getattr(like, n, None) for n in names}
+    )
     if odd := [n for n, usual in OTHER_KEYS.items() if known.get(n) not in usual]:
         told = f"{odd[0]}={known[odd[0]]}"
         raise ValueError(
@@ -129,11 +157,17 @@ def _stated(like) -> tuple:
         )
     if known.get("do_normalize") is False:
         return 0.0, 1.0
-    return tuple(known.get(name) or known.get(f"image_{name}") for name in ("mean", "std"))
+    return tuple(
+        known.get(name) or known.get(f"image_{name}") for name in ("mean", "std")
+    )
 
 
 def build(
-    architecture: str, n_classes: int, *, weights: str | Path | None = None, seed: int = 0
+    architecture: str,
+    n_classes: int,
+    *,
+    weights: str | Path | None = None,
+    seed: int = 0,
 ) -> Classifier:
     """A classifier for `n_classes`, fresh or on given weights, in training mode, on the CPU.
 
@@ -162,9 +196,13 @@ def identity(architecture: str, weights: str | Path | None) -> str | None:
 def head_of(network: nn.Module) -> str:
     """Name of the layer that gives the logits: the last Linear or convolution."""
     kinds = (nn.Linear, nn.Conv2d)
-    layers = [name for name, layer in network.named_modules() if isinstance(layer, kinds)]
+    layers = [
+        name for name, layer in network.named_modules() if isinstance(layer, kinds)
+    ]
     if not layers:
-        raise ValueError(f"{type(network).__name__} has no Linear or Conv2d layer to fit.")
+        raise ValueError(
+            f"{type(network).__name__} has no Linear or Conv2d layer to fit."
+        )
     return layers[-1]
 
 
@@ -174,7 +212,9 @@ def _say_once(sentence: str) -> None:
     print(sentence)
 
 
-def read(path: Path, remark: Callable[[str], object] = _say_once) -> dict[str, torch.Tensor]:
+def read(
+    path: Path, remark: Callable[[str], object] = _say_once
+) -> dict[str, torch.Tensor]:
     """Read the tensors of a weights file.
 
     Parameters
@@ -208,15 +248,23 @@ def read(path: Path, remark: Callable[[str], object] = _say_once) -> dict[str, t
             if others := _other_states(saved, state):
                 remark(_which_was_read(path, saved, state, others))
         broken = [name for name, tensor in state.items() if not tensor.isfinite().all()]
-    except Exception as error:  # torch's own words advise to switch its safety off: not passed on
+    except (
+        Exception
+    ) as error:  # torch's own words advise to switch its safety off: not passed on
         own = path.resolve().parent == store.networks()
         todo = " Delete that file and run again: it will be made anew." if own else ""
-        raise ValueError(f"{path} cannot be read as weights: {_why(error, start)}{todo}") from None
+        raise ValueError(
+            f"{path} cannot be read as weights: {_why(error, start)}{todo}"
+        ) from None
     if broken:
-        raise ValueError(f"{path} cannot be used: {broken[0]} has NaN or infinite values.")
+        raise ValueError(
+            f"{path} cannot be used: {broken[0]} has NaN or infinite values."
+        )
     names = {re.sub(r"(?<![^.])(module|_orig_mod)\.", "", name): name for name in state}
     names.pop("n_averaged", None)  # of a running mean of weights
-    before = min((re.match(r"((model|network)\.)*", name).end() for name in names), default=0)
+    before = min(
+        (re.match(r"((model|network)\.)*", name).end() for name in names), default=0
+    )
     return {name[before:]: state[full] for name, full in names.items()}
 
 
@@ -228,7 +276,11 @@ def _state_in(saved) -> Mapping[str, torch.Tensor]:
     for state in (saved, *usual, *(states.values() if len(states) == 1 else ())):
         if _is_state(state):
             return state
-    kinds = {name: type(one).__name__ for name, one in inside if not isinstance(one, torch.Tensor)}
+    kinds = {
+        name: type(one).__name__
+        for name, one in inside
+        if not isinstance(one, torch.Tensor)
+    }
     holds = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
     raise LookupError(shorten(holds, 200) or f"a {type(saved).__name__}")
 
@@ -252,7 +304,9 @@ def _which_was_read(path: Path, saved, state, others: list[str]) -> str:
 
 def _is_state(one) -> bool:
     """Whether this is a state dict: names with a tensor each."""
-    tensors = isinstance(one, Mapping) and all(isinstance(t, torch.Tensor) for t in one.values())
+    tensors = isinstance(one, Mapping) and all(
+        isinstance(t, torch.Tensor) for t in one.values()
+    )
     return tensors and len(one) > 0 and all(isinstance(name, str) for name in one)
 
 
@@ -265,7 +319,11 @@ def _why(error: Exception, start: bytes) -> str:
         what = named[1] or "a TorchScript program"
         return f"beside tensors it holds code or objects ({what}), which are not run. {instead}"
     text = start.decode("ascii", "replace").split("\n")[0].strip()
-    told = f"; it begins with {text!r}" if text and text.isascii() and text.isprintable() else ""
+    told = (
+        f"; it begins with {text!r}"
+        if text and text.isascii() and text.isprintable()
+        else ""
+    )
     return f"it is cut short, or no file that torch.save or safetensors wrote{told}."
 
 
@@ -274,12 +332,16 @@ def load(network: nn.Module, state: dict[str, torch.Tensor], path: Path) -> None
     wanted = network.state_dict()
     try:
         network.load_state_dict(state)
-    except RuntimeError as error:  # torch's own list of what is missing, too much or of other shape
+    except (
+        RuntimeError
+    ) as error:  # torch's own list of what is missing, too much or of other shape
         raise ValueError(f"{path} does not fit: {shorten(str(error), 600)}") from error
     for name, tensor in wanted.items():
         if tensor.is_floating_point() > state[name].is_floating_point():
             kind = str(state[name].dtype).removeprefix("torch.")
-            raise ValueError(f"{path} does not fit: {name} is {kind}, must be floating point.")
+            raise ValueError(
+                f"{path} does not fit: {name} is {kind}, must be floating point."
+            )
 
 
 def once(
@@ -294,14 +356,22 @@ def once(
     the type of the device on which they are trained, too."""
     versions = [version(name).split(".")[:2] for name in ("torch", "torchvision")]
     decides |= {"versions": versions, "device": device}
-    decides["pinned"] = helpers.unpinned is None  # other kernels end as another training
+    decides["pinned"] = (
+        helpers.unpinned is None
+    )  # other kernels end as another training
 
     def make() -> tuple[dict, dict]:
         network, facts = made()
-        return {n: tensor.cpu().numpy() for n, tensor in network.state_dict().items()}, facts
+        return {
+            n: tensor.cpu().numpy() for n, tensor in network.state_dict().items()
+        }, facts
 
     path, weights, facts = store.arrays(kind, folder, make, **decides)
-    return path, {name: torch.from_numpy(array) for name, array in weights.items()}, facts
+    return (
+        path,
+        {name: torch.from_numpy(array) for name, array in weights.items()},
+        facts,
+    )
 
 
 def _torchvision():
@@ -315,7 +385,11 @@ def _imagenet(architecture: str) -> nn.Module:
     try:  # downloads, checks the hash, and refuses a file that holds anything but weights
         entry.get_state_dict(progress=True, check_hash=True, weights_only=True)
     except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
-        why = error if isinstance(error, OSError) or "hash" in str(error) else _why(error, b"\0")
+        why = (
+            error
+            if isinstance(error, OSError) or "hash" in str(error)
+            else _why(error, b"\0")
+        )
         raise _unreachable(architecture, why) from None
     return _torchvision().get_model(architecture, weights=entry)
 
@@ -343,7 +417,9 @@ def _imagenet_entry(architecture: str):
     """torchvision's record (address, meaning) of an architecture's ImageNet weights."""
     if architecture in REDUCED:
         full, said = architecture.split("-")[0], "Nobody publishes ImageNet weights for"
-        raise ValueError(f"{said} {architecture!r}. Use {full!r}, or start from the wider world.")
+        raise ValueError(
+            f"{said} {architecture!r}. Use {full!r}, or start from the wider world."
+        )
     return _torchvision().get_model_weights(_known(architecture)).DEFAULT
 
 
@@ -382,7 +458,9 @@ def _from_file(architecture: str, path: Path) -> nn.Module:
     if head not in state:
         others = [name for name in state if name not in fresh.state_dict()]
         has = f" Instead it has {shorten(', '.join(others), 100)}." if others else ""
-        raise ValueError(f"{path} has no {head}: these are not weights of {architecture}.{has}")
+        raise ValueError(
+            f"{path} has no {head}: these are not weights of {architecture}.{has}"
+        )
     network = _fresh(architecture, len(state[head]))
     load(network, state, path)
     return network
@@ -398,6 +476,8 @@ def _refit_head(network: nn.Module, n_classes: int) -> nn.Module:
     if isinstance(head, nn.Linear):
         fresh = nn.Linear(head.in_features, n_classes, bias=bias)
     else:
-        fresh = nn.Conv2d(head.in_channels, n_classes, head.kernel_size, head.stride, bias=bias)
+        fresh = nn.Conv2d(
+            head.in_channels, n_classes, head.kernel_size, head.stride, bias=bias
+        )
     network.set_submodule(name, fresh)
     return network

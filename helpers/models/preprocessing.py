@@ -5,7 +5,14 @@ from typing import NamedTuple
 
 from torch import nn
 
-PIL = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # by PIL's numbers
+PIL = (
+    "nearest",
+    "lanczos",
+    "bilinear",
+    "bicubic",
+    "box",
+    "hamming",
+)  # by PIL's numbers
 RESCALE = 1 / 255  # bytes to [0, 1], which images of the suite are already
 
 
@@ -31,11 +38,23 @@ def stated(network: nn.Module, like=None) -> Input:
     if hasattr(like, "resize_size"):
         return _torchvision(like, None)
     if hasattr(like, "image_mean"):
-        return _hugging_face(like, getattr(getattr(network, "config", None), "id2label", None))
-    if isinstance(like, Mapping) and "input_size" in like:  # the shorter side as timm has it
+        return _hugging_face(
+            like, getattr(getattr(network, "config", None), "id2label", None)
+        )
+    if (
+        isinstance(like, Mapping) and "input_size" in like
+    ):  # the shorter side as timm has it
         (_, height, width), names = like["input_size"], like.get("label_names")
-        side, by = int(height / like.get("crop_pct", 0.875)), like.get("interpolation", "bicubic")
-        more = tuple(like["mean"]), tuple(like["std"]), RESCALE, tuple(names) if names else None
+        side, by = (
+            int(height / like.get("crop_pct", 0.875)),
+            like.get("interpolation", "bicubic"),
+        )
+        more = (
+            tuple(like["mean"]),
+            tuple(like["std"]),
+            RESCALE,
+            tuple(names) if names else None,
+        )
         return Input("timm's configuration", side, (height, width), by, *more)
     raise ValueError(
         f"Nothing says how {type(network).__name__} wants its input: give torchvision's weights, "
@@ -45,20 +64,37 @@ def stated(network: nn.Module, like=None) -> Input:
 
 def _torchvision(like, names) -> Input:
     resize, crop = list(like.resize_size), list(like.crop_size)
-    side, by = resize[0] if len(resize) == 1 else tuple(resize), like.interpolation.value
+    side, by = (
+        resize[0] if len(resize) == 1 else tuple(resize),
+        like.interpolation.value,
+    )
     more = tuple(like.mean), tuple(like.std), RESCALE, tuple(names) if names else None
     return Input("torchvision's weights", side, (crop[0], crop[-1]), by, *more)
 
 
 def _hugging_face(like, labels: Mapping | None) -> Input:
-    size, cut = (dict(getattr(like, name, None) or {}) for name in ("size", "crop_size"))
+    size, cut = (
+        dict(getattr(like, name, None) or {}) for name in ("size", "crop_size")
+    )
     resize = size.get("shortest_edge", (size.get("height"), size.get("width")))
-    resize = resize if resize != (None, None) and getattr(like, "do_resize", True) else None
-    does = getattr(like, "do_center_crop", bool(cut)) and {"height", "width"} <= cut.keys()
-    if part := getattr(like, "crop_pct", None):  # of ConvNeXt's, which ResNets have, too
+    resize = (
+        resize if resize != (None, None) and getattr(like, "do_resize", True) else None
+    )
+    does = (
+        getattr(like, "do_center_crop", bool(cut)) and {"height", "width"} <= cut.keys()
+    )
+    if part := getattr(
+        like, "crop_pct", None
+    ):  # of ConvNeXt's, which ResNets have, too
         small, cut = resize < 384, {"height": resize, "width": resize}
-        resize, does = (int(resize / part), True) if small else ((resize, resize), False)
-    by = None if (number := getattr(like, "resample", None)) is None else PIL[int(number)]
+        resize, does = (
+            (int(resize / part), True) if small else ((resize, resize), False)
+        )
+    by = (
+        None
+        if (number := getattr(like, "resample", None)) is None
+        else PIL[int(number)]
+    )
     mean, std = tuple(like.image_mean), tuple(like.image_std)
     if not getattr(like, "do_normalize", True):
         mean, std = (0.0,) * 3, (1.0,) * 3
@@ -66,4 +102,6 @@ def _hugging_face(like, labels: Mapping | None) -> Input:
     more = getattr(like, "rescale_factor", RESCALE) if scaled else None
     names = tuple(labels[number] for number in sorted(labels)) if labels else None
     crop = (cut["height"], cut["width"]) if does else None
-    return Input("Hugging Face's image processor", resize, crop, by, mean, std, more, names)
+    return Input(
+        "Hugging Face's image processor", resize, crop, by, mean, std, more, names
+    )

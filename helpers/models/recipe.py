@@ -17,9 +17,13 @@ Times = Annotated[int, Field(ge=1, le=1000)]
 class Recipe:
     """How a model is made."""
 
-    architecture: str = "alexnet-quarter"  # of `models.reduced.REDUCED` or of torchvision
+    architecture: str = (
+        "alexnet-quarter"  # of `models.reduced.REDUCED` or of torchvision
+    )
     fit: Fit = "scratch"
-    weights: str | None = None  # ``wider world``, ``imagenet`` or a file; all but scratch start so
+    weights: str | None = (
+        None  # ``wider world``, ``imagenet`` or a file; all but scratch start so
+    )
     epochs: Times | None = None  # None: what the images take
     trainings: Times = 6  # they differ in their seed
     device: Literal[*DEVICES] = "auto"  # where networks compute (see `models.device`)
@@ -46,7 +50,9 @@ def recipes(specification: Any) -> list[Recipe]:
     for one in specification if isinstance(specification, list) else [specification]:
         one = {"architecture": one} if isinstance(one, str) else one
         if not isinstance(one, dict):
-            raise ValueError(f"{one!r} is neither an architecture nor the keys of a model")
+            raise ValueError(
+                f"{one!r} is neither an architecture nor the keys of a model"
+            )
         if "architecture" not in one:
             raise ValueError(f"says no `architecture`: {one}")
         for name in ("trainings", "device"):

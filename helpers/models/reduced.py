@@ -28,7 +28,10 @@ class AlexNetQuarter(nn.Module):
         )
         self.avgpool = nn.AdaptiveAvgPool2d((2, 2))
         self.classifier = nn.Sequential(
-            nn.Dropout(0.5), nn.Linear(64 * 2 * 2, 256), nn.ReLU(), nn.Linear(256, num_classes)
+            nn.Dropout(0.5),
+            nn.Linear(64 * 2 * 2, 256),
+            nn.ReLU(),
+            nn.Linear(256, num_classes),
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -49,7 +52,10 @@ def vgg_eighth(num_classes: int) -> nn.Module:
     network.features[0] = nn.Conv2d(3, 64 // WIDTH, 3, stride=2, padding=1)
     network.avgpool = nn.AdaptiveAvgPool2d((3, 3))
     network.classifier = nn.Sequential(
-        nn.Dropout(0.2), nn.Linear(64 * 3 * 3, 128), nn.ReLU(), nn.Linear(128, num_classes)
+        nn.Dropout(0.2),
+        nn.Linear(64 * 3 * 3, 128),
+        nn.ReLU(),
+        nn.Linear(128, num_classes),
     )
     return network
 

@@ -39,14 +39,23 @@ def train(
     "all", or "last" for the last layer only, on what that sees of the images and their mirror
     images. The history has of each epoch `epoch` (from 1), `loss` (training, nats), `val_loss`
     (nats) and `val_accuracy`. A loss that is NaN or infinite is a FloatingPointError."""
-    with on_threads(threads), seeded(seed, model.mean.device):  # the seed is of the dropout
-        generator = torch.Generator().manual_seed(seed)  # of the order and the augmentation
+    with (
+        on_threads(threads),
+        seeded(seed, model.mean.device),
+    ):  # the seed is of the dropout
+        generator = torch.Generator().manual_seed(
+            seed
+        )  # of the order and the augmentation
         if tune == "all":
             fitted, val_inputs = model, val_images
-            images = images.contiguous(memory_format=torch.channels_last)  # as convolutions do
+            images = images.contiguous(
+                memory_format=torch.channels_last
+            )  # as convolutions do
         else:
             fitted, val_inputs = _last_part(model), _features(model, val_images)
-            features = torch.stack([_features(model, way) for way in (images, images.flip(-1))])
+            features = torch.stack(
+                [_features(model, way) for way in (images, images.flip(-1))]
+            )
 
         def draw(batch: torch.Tensor) -> torch.Tensor:
             if tune == "all":
@@ -54,9 +63,13 @@ def train(
             return features[torch.randint(2, (len(batch),), generator=generator), batch]
 
         rate = getattr(model.network, "rate", 1e-3 if tune == "last" else 1e-4)
-        losses = loop(fitted, draw, labels, rate=rate, epochs=epochs, generator=generator)
+        losses = loop(
+            fitted, draw, labels, rate=rate, epochs=epochs, generator=generator
+        )
         history = []
-        for epoch, loss in enumerate(progress(losses, desc="training", total=epochs), 1):
+        for epoch, loss in enumerate(
+            progress(losses, desc="training", total=epochs), 1
+        ):
             outputs = logits(fitted, val_inputs, finite=False)
             val_loss = float(cross_entropy(outputs, val_labels))
             accuracy = float((outputs.argmax(dim=1) == val_labels).double().mean())
@@ -98,7 +111,9 @@ def _features(model: Classifier, images: torch.Tensor) -> torch.Tensor:
             output = model(batch.to(model.mean.device))
     finally:
         hook.remove()
-    if not torch.allclose(_last_part(model).eval()(seen[-1]), output, rtol=1e-3, atol=1e-4):
+    if not torch.allclose(
+        _last_part(model).eval()(seen[-1]), output, rtol=1e-3, atol=1e-4
+    ):
         raise ValueError("tune='last' does not fit this architecture: take tune='all'.")
     return torch.cat(seen)
 
@@ -114,7 +129,10 @@ def augment(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     whole = torch.tensor(size)[:, None]
     sides = (whole * share.double()).round().long()
     corners = (places * (whole - sides + 1)).long()
-    windows, out = torch.cat([corners, corners + sides]).T.tolist(), torch.empty_like(images)
+    windows, out = (
+        torch.cat([corners, corners + sides]).T.tolist(),
+        torch.empty_like(images),
+    )
     for i, (top, left, bottom, right) in enumerate(windows):
         window = images[i : i + 1, :, top:bottom, left:right]
         [seen] = interpolate(window, size, mode="bilinear", align_corners=False)

@@ -47,7 +47,10 @@ def wilson(k, n):
         raise ValueError(f"k must lie in 0..n, but k={k.tolist()} for n={n.tolist()}")
     low, high = proportion_confint(k, np.where(n > 0, n, 1), method="wilson")
     # The closed form misses 0 and 1 by a last digit at k = 0 and k = n.
-    low, high = np.where((n == 0) | (k == 0), 0.0, low), np.where((n == 0) | (k == n), 1.0, high)
+    low, high = (
+        np.where((n == 0) | (k == 0), 0.0, low),
+        np.where((n == 0) | (k == n), 1.0, high),
+    )
     return (float(low), float(high)) if k.ndim == 0 else (low, high)
 
 
@@ -61,17 +64,23 @@ class Mean:
 
     def interval(self, level: float = 0.95) -> Interval:
         """Student's interval."""
-        return Interval(self.estimate, *student(self.estimate, self.error, self.freedom, level))
+        return Interval(
+            self.estimate, *student(self.estimate, self.error, self.freedom, level)
+        )
 
     @property
     def p(self) -> float:
         """Two-sided p-value of "the mean is zero"; 1 where all values are zero."""
         if self.error == 0:
             return float(self.estimate == 0)
-        return float(2 * scipy.stats.t.sf(abs(self.estimate) / self.error, self.freedom))
+        return float(
+            2 * scipy.stats.t.sf(abs(self.estimate) / self.error, self.freedom)
+        )
 
 
-def mean(values, weights=None, *, shares: bool = False, error: Callable = crossed_error) -> Mean:
+def mean(
+    values, weights=None, *, shares: bool = False, error: Callable = crossed_error
+) -> Mean:
     """Mean over trainings and images, with the error of both (crossed random effects).
 
     `values` are an array (n,) or (T, n), or a list of such, a group of images each: a value an
@@ -81,9 +90,15 @@ def mean(values, weights=None, *, shares: bool = False, error: Callable = crosse
     With one training it speaks of other images only. A ValueError tells of a group without a value,
     infinite values, and other numbers of trainings. Covers in 93 to 97% (`tests/test_stats.py`)."""
     groups = _groups(values)
-    weights = np.full(len(groups), 1 / len(groups)) if weights is None else np.asarray(weights)
+    weights = (
+        np.full(len(groups), 1 / len(groups))
+        if weights is None
+        else np.asarray(weights)
+    )
     if len(weights) != len(groups):
-        raise ValueError(f"{len(weights)} weights for {len(groups)} groups: give one a group")
+        raise ValueError(
+            f"{len(weights)} weights for {len(groups)} groups: give one a group"
+        )
     parts = zip(*(_components(group, shares) for group in groups), strict=True)
     means, by_training, of_images, rest, freedom = map(np.array, parts)
     estimate = float(sum(weights * means))
@@ -98,7 +113,9 @@ def difference(first: Mean, second: Mean) -> Mean:
     parts = [(m.error**2, m.freedom) for m in (first, second)]
     variance, doubt = sum(v for v, _ in parts), sum(v**2 / f for v, f in parts)
     freedom = variance**2 / doubt if doubt else 1.0
-    return Mean(first.estimate - second.estimate, float(np.sqrt(variance)), float(freedom))
+    return Mean(
+        first.estimate - second.estimate, float(np.sqrt(variance)), float(freedom)
+    )
 
 
 def share(values, error: Callable = crossed_error) -> Interval:
@@ -119,7 +136,12 @@ def share(values, error: Callable = crossed_error) -> Interval:
         if not average.error > 0:
             return average.interval()
         student = scipy.stats.t.ppf(UPPER, average.freedom)
-        trials = p * (1 - p) / average.error**2 * (scipy.stats.norm.ppf(UPPER) / student) ** 2
+        trials = (
+            p
+            * (1 - p)
+            / average.error**2
+            * (scipy.stats.norm.ppf(UPPER) / student) ** 2
+        )
     return Interval(p, *wilson(p * trials, trials))
 
 
@@ -135,23 +157,34 @@ def bootstrap(function, values, *, resamples: int = 2000) -> Interval:
     for _ in range(resamples):
         some = rng.integers(trainings, size=trainings)
         images = (rng.integers(group.shape[1], size=group.shape[1]) for group in groups)
-        drawn.append(function([g[some][:, i] for g, i in zip(groups, images, strict=True)]))
+        drawn.append(
+            function([g[some][:, i] for g, i in zip(groups, images, strict=True)])
+        )
     fewest = trainings if trainings > 1 else min(group.shape[1] for group in groups)
     student = -scipy.stats.t.ppf(UPPER, fewest - 1) if fewest > 1 else np.nan
     tail = scipy.stats.norm.cdf(student * np.sqrt(fewest / max(fewest - 1, 1)))
-    low, high = (np.nan,) * 2 if np.isnan(tail) else np.quantile(drawn, [tail, 1 - tail])
+    low, high = (
+        (np.nan,) * 2 if np.isnan(tail) else np.quantile(drawn, [tail, 1 - tail])
+    )
     return Interval(float(function(groups)), float(low), float(high))
 
 
 def cluster_bootstrap(number: int, draws: int, rng: np.random.Generator) -> np.ndarray:
     """How often each of `number` clusters is in a resample of as many: int64 (draws, number)."""
     if draws and number < 2:
-        raise ValueError("all rows belong to one cluster: resampling it shows no variation")
-    drawn = [np.bincount(rng.integers(number, size=number), minlength=number) for _ in range(draws)]
+        raise ValueError(
+            "all rows belong to one cluster: resampling it shows no variation"
+        )
+    drawn = [
+        np.bincount(rng.integers(number, size=number), minlength=number)
+        for _ in range(draws)
+    ]
     return np.array(drawn, np.int64).reshape(draws, number)
 
 
-def between_clusters(cluster: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:
+def between_clusters(
+    cluster: np.ndarray, rng: np.random.Generator
+) -> Iterator[np.ndarray]:
     """Where each row (n,) takes its label from, again and again: those of a cluster come from one
     of nearly its size, stretched or squeezed to fit, for single rows give too narrow a null."""
     _, number, size = np.unique(cluster, return_inverse=True, return_counts=True)
@@ -165,13 +198,17 @@ def between_clusters(cluster: np.ndarray, rng: np.random.Generator) -> Iterator[
     while True:
         for alike in np.split(by_size, cuts[1:]):
             donor[alike] = rng.permutation(alike)
-        taken = (middle * (size[donor] / size)[owner]).astype(np.int64) + start[donor][owner]
+        taken = (middle * (size[donor] / size)[owner]).astype(np.int64) + start[donor][
+            owner
+        ]
         source = np.empty(len(order), np.int64)
         source[order] = order[taken]
         yield source
 
 
-def within_clusters(cluster: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:
+def within_clusters(
+    cluster: np.ndarray, rng: np.random.Generator
+) -> Iterator[np.ndarray]:
     """Where each row (n,) takes its label from inside of its cluster, again and again."""
     order = np.argsort(cluster, kind="stable")
     while True:
@@ -205,11 +242,15 @@ def spearman(x, y) -> Interval:
 
 def _groups(values) -> list[np.ndarray]:
     """Each group of images as an array (T, n)."""
-    several = isinstance(values, list | tuple) and any(np.ndim(group) for group in values)
+    several = isinstance(values, list | tuple) and any(
+        np.ndim(group) for group in values
+    )
     groups = values if several else [values]
     groups = [np.atleast_2d(np.asarray(group, float)) for group in groups]
     if len({len(group) for group in groups}) > 1:
-        raise ValueError(f"groups of {[len(g) for g in groups]} trainings: all must have the same")
+        raise ValueError(
+            f"groups of {[len(g) for g in groups]} trainings: all must have the same"
+        )
     for group in groups:
         if group.ndim != 2 or np.isnan(group).all() or np.isinf(group).any():
             raise ValueError(

@@ -17,5 +17,7 @@ def smallest(several: list, level: float = 0.95) -> np.ndarray:
 
 def largest(several: list, level: float = 0.95) -> np.ndarray:
     """The largest, in the same way."""
-    turned = [lambda level, one=one: -np.array(one(level))[[0, 2, 1]] for one in several]
+    turned = [
+        lambda level, one=one: -np.array(one(level))[[0, 2, 1]] for one in several
+    ]
     return -smallest(turned, level)[[0, 2, 1]]

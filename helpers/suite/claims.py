@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers import recorded, store
+from helpers import store
 from helpers.figures import style
 from helpers.stats import Estimate
 
@@ -23,8 +23,20 @@ HOLDS, FAILS = "holds", "does not hold"  # the same of a claim that this suite m
 UNDECIDED, NO_COUNTERPART = "undecided", "no counterpart"
 BLIND = "so does a network that cannot know"  # it is right, and says nothing of a bias
 TOLD = "told"  # a number without a verdict
-VERDICTS = AGREES, DIFFERS, CONTRADICTS, HOLDS, FAILS, UNDECIDED, BLIND, TOLD, NO_COUNTERPART
-REFERENCE = "-reference"  # ends the name of a table whose rows are of the reference network
+VERDICTS = (
+    AGREES,
+    DIFFERS,
+    CONTRADICTS,
+    HOLDS,
+    FAILS,
+    UNDECIDED,
+    BLIND,
+    TOLD,
+    NO_COUNTERPART,
+)
+REFERENCE = (
+    "-reference"  # ends the name of a table whose rows are of the reference network
+)
 SUITE, OURS = "suite", "this suite"  # in the table, and as people read it
 LEVEL = 0.05  # of the p values
 NONE: Mapping = {}
@@ -53,15 +65,21 @@ def judge(
     # bound. Without an estimate a paper's claim has no counterpart, and one of the suite no row.
     chapter, rows = notebook.split("_")[0], []
     known = read().query("notebook == @chapter")
-    blind = {k.removesuffix(REFERENCE): t for k, t in tables.items() if k.endswith(REFERENCE)}
+    blind = {
+        k.removesuffix(REFERENCE): t for k, t in tables.items() if k.endswith(REFERENCE)
+    }
     reference = [*reference, *_of_rows(known.index, blind)]
     blind = {(one.claim, *one.of.values()): one.interval for one in reference}
     every = [*estimates, *_of_rows(known.index, tables)]
-    estimates = [replace(e, reference=blind.get((e.claim, *e.of.values()))) for e in every]
+    estimates = [
+        replace(e, reference=blind.get((e.claim, *e.of.values()))) for e in every
+    ]
     for unknown in {estimate.claim for estimate in estimates} - set(known.index):
         raise KeyError(f"{TABLE.name} has no claim {unknown!r} of notebook {chapter}")
     for name, claim in known.iterrows():
-        missing = [] if claim["by"] == SUITE else [Estimate(name, note=claim["otherwise"])]
+        missing = (
+            [] if claim["by"] == SUITE else [Estimate(name, note=claim["otherwise"])]
+        )
         own = [estimate for estimate in estimates if estimate.claim == name]
         rows += [_judged(claim, estimate, data, ours) for estimate in own or missing]
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -88,10 +106,14 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def _judged(claim: pd.Series, estimate: Estimate, data: Iterable[str], ours: str) -> dict:
+def _judged(
+    claim: pd.Series, estimate: Estimate, data: Iterable[str], ours: str
+) -> dict:
     measured, low, high = ends = tuple(map(float, estimate.interval or (math.nan,) * 3))
     if low > high:
-        raise ValueError(f"{claim.name}: the interval's lower end {low} is above its upper {high}")
+        raise ValueError(
+            f"{claim.name}: the interval's lower end {low} is above its upper {high}"
+        )
     mine, about = claim["by"] == SUITE, defaultdict(lambda: "…", estimate.of)
     rule, blind = (claim["side"], claim["bound"]), estimate.reference
     wrong = CONTRADICTS if claim["own_data"] in data else DIFFERS
@@ -144,11 +166,17 @@ def _right(side: str, bound: float, interval: tuple, p: float | None) -> bool | 
 
 def in_seeds(judged: pd.DataFrame, notebook: str) -> list[str]:
     """In how many of the recorded seeds each verdict came out so, in words; "" where in none."""
-    kept = pd.read_csv(recorded.SEEDS, dtype=str, keep_default_na=False)
-    kept = kept[(kept["lesson"] == notebook) & ~kept["verdict"].isin([TOLD, NO_COUNTERPART])]
+    kept = pd.read_csv(
+        store.root() / "data" / "seeds.csv", dtype=str, keep_default_na=False
+    )
+    kept = kept[
+        (kept["lesson"] == notebook) & ~kept["verdict"].isin([TOLD, NO_COUNTERPART])
+    ]
     several, texts = kept["seed"].nunique(), []
     for row in judged.itertuples():
-        known = kept.loc[(kept["id"] == row.id) & (kept["of"] == row.of), "verdict"].tolist()
+        known = kept.loc[
+            (kept["id"] == row.id) & (kept["of"] == row.of), "verdict"
+        ].tolist()
         there = known and row.verdict not in (TOLD, NO_COUNTERPART)
         texts.append(f"{known.count(row.verdict)} of {several} seeds" if there else "")
     return texts
@@ -175,7 +203,9 @@ def steady(judged: pd.DataFrame) -> pd.DataFrame:
 
     A verdict that fewer than half of the recorded seeds gave is shown as undecided, and `seeds`
     says which verdict it was. Where no seed is recorded, the verdict stays."""
-    counts = judged["seeds"].fillna("").str.extract(r"^(\d+) of (\d+) seeds$").astype(float)
+    counts = (
+        judged["seeds"].fillna("").str.extract(r"^(\d+) of (\d+) seeds$").astype(float)
+    )
     few = (counts[0] < counts[1] / 2) & (judged["verdict"] != UNDECIDED)
     shown = judged.copy()
     shown.loc[few, "seeds"] = judged["verdict"] + " in " + judged["seeds"]

@@ -72,7 +72,10 @@ def _bindings(source: str) -> Iterator[tuple[str, str]]:
     for statement in statements:
         if isinstance(statement, DEFINITIONS):
             yield statement.name, ast.dump(_without_docstring(statement))
-        elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+        elif (
+            isinstance(statement, ast.Assign | ast.AnnAssign)
+            and statement.value is not None
+        ):
             code = ast.dump(statement.value)
             annotated = isinstance(statement, ast.AnnAssign)
             for target in [statement.target] if annotated else statement.targets:

@@ -16,9 +16,16 @@ from IPython.core.interactiveshell import ExecutionResult
 
 RIGHT: set[int] = set()  # numbers of the exercises that are right in this kernel
 DIGITS = 3  # to which an answer may be rounded
-CLOSE = "close, but not to three digits: was it rounded to fewer, or is it something else?"
-CHECKS = "assert ", "exercises.check("  # one of these stands in the check of an exercise
-SOLUTION = "### BEGIN SOLUTION"  # nbgrader's mark; a class's copy has none, and its checks run
+CLOSE = (
+    "close, but not to three digits: was it rounded to fewer, or is it something else?"
+)
+CHECKS = (
+    "assert ",
+    "exercises.check(",
+)  # one of these stands in the check of an exercise
+SOLUTION = (
+    "### BEGIN SOLUTION"  # nbgrader's mark; a class's copy has none, and its checks run
+)
 LEFT_OUT = "Not run: this exercise and its check are made for the embedded data."
 IMAGES = "helpers/data/", "helpers/models/experiment.py", "helpers/contexts/mosaics.py"
 WAITED = 1.0  # seconds: a cell that comes later after the last one was not waiting in the queue
@@ -67,7 +74,9 @@ def check(number: int, of: int, *answers) -> Iterator[None]:
     print(sentence)
 
 
-def same(value, wanted: float, what: str, hints: Mapping[str, float] | None = None) -> None:
+def same(
+    value, wanted: float, what: str, hints: Mapping[str, float] | None = None
+) -> None:
     """Refuse, by an AssertionError, what is not the number `wanted`; it may be rounded. `hints` are
     sentences, each with the wrong number that it is for; `what` is for all others."""
     known = {"": wanted, **(hints or {}), "its sign is the other way round": -wanted}
@@ -92,7 +101,9 @@ def _number(value) -> float:
         number = np.asarray(value, float)
     except (TypeError, ValueError):
         number = np.empty(0)
-    assert number.size == 1, f"one number is asked for, and this is a {type(value).__name__}"
+    assert number.size == 1, (
+        f"one number is asked for, and this is a {type(value).__name__}"
+    )
     return number.item()
 
 
@@ -144,7 +155,10 @@ class Watch:
     """Remembers the failed cell for as long as cells wait behind it, and the cell before."""
 
     def __init__(self, queued: bool):
-        self.queued, self.exercises = queued, True  # whether cells wait, and exercises are run
+        self.queued, self.exercises = (
+            queued,
+            True,
+        )  # whether cells wait, and exercises are run
         self.failure, self.ended, self.before = "", 0.0, ""
 
     def finished(self, result: ExecutionResult) -> None:
@@ -152,7 +166,9 @@ class Watch:
         error = result.error_before_exec or result.error_in_exec
         if error is not None and self.queued:
             first_line = f"{type(error).__name__}: {error}".splitlines()[0]
-            self.failure = f"Not run, for cell [{result.execution_count}] failed: {first_line}"
+            self.failure = (
+                f"Not run, for cell [{result.execution_count}] failed: {first_line}"
+            )
         self.ended, self.before = time.monotonic(), result.info.raw_cell
 
     def instead(self, lines: list[str]) -> list[str]:
@@ -177,13 +193,19 @@ def watch() -> None:
     shell.input_transformers_cleanup.append(watched.instead)
     shell.set_custom_exc((ValueError, OSError), plainly)
     if queued:
-        shell.kernel._abort_queues = lambda *_: None  # the kernel then runs the cells that wait
+        shell.kernel._abort_queues = lambda *_: (
+            None
+        )  # the kernel then runs the cells that wait
 
 
-def plainly(shell, kind: type, error: Exception, trace, tb_offset: int | None = None) -> None:
+def plainly(
+    shell, kind: type, error: Exception, trace, tb_offset: int | None = None
+) -> None:
     """Show an error; where the package refuses the reader's images, its sentence alone."""
     last = traceback.extract_tb(trace)[-1]
-    if last.line.startswith("raise ") and any(place in last.filename for place in IMAGES):
+    if last.line.startswith("raise ") and any(
+        place in last.filename for place in IMAGES
+    ):
         error._render_traceback_ = lambda: [str(error)]
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
 

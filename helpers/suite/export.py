@@ -43,9 +43,13 @@ def export(root: Path) -> list[Path]:
             path = root / "helpers" / f"{name.replace('.', '/')}.py"
             by_hand = path.is_file() and not path.read_text().startswith(GENERATED)
             if by_hand or not path.parent.is_dir() or path.with_suffix("").is_dir():
-                raise ValueError(f"{name}: a module written by hand, or in no room of helpers/")
+                raise ValueError(
+                    f"{name}: a module written by hand, or in no room of helpers/"
+                )
             if path in home:
-                raise ValueError(f"{name} is exported by {home[path].name} and {notebook.name}")
+                raise ValueError(
+                    f"{name} is exported by {home[path].name} and {notebook.name}"
+                )
             home[path] = notebook
     for notebook in dict.fromkeys(home.values()):
         nb_export(notebook, lib_path=root / "helpers", mod_maker=maker)

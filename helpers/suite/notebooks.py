@@ -22,14 +22,22 @@ from helpers import store
 from helpers.suite import claims, project, words
 
 NOTEBOOKS = store.root() / "notebooks"
-KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+KERNEL = {
+    "display_name": "Python 3 (ipykernel)",
+    "language": "python",
+    "name": "python3",
+}
 QUIET = {"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
 MENUS = "Here are menus or sliders: open this notebook in JupyterLab and run this cell to use them."
-SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$", re.DOTALL | re.MULTILINE)
+SOLUTION = re.compile(
+    r"^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$", re.DOTALL | re.MULTILINE
+)
 STUB = r"\1# YOUR CODE HERE\n\1raise NotImplementedError"
 FOLD = "hide-input"  # the tag by which the pages fold a cell
-PREDICT = "predict"  # the tag of a question before a cell, whose output a class does not get
+PREDICT = (
+    "predict"  # the tag of a question before a cell, whose output a class does not get
+)
 NOT_RUN = "not run yet"
 
 
@@ -63,9 +71,14 @@ def overview() -> Markdown:
     """A row a lesson, with a link to it: its question, what it needs, and how long it takes."""
     rows = []
     for path in lessons():
-        head, link = opening(read(path)), f"[{path.stem.replace('_', ' ')}]({path.name})"
+        head, link = (
+            opening(read(path)),
+            f"[{path.stem.replace('_', ' ')}]({path.name})",
+        )
         rows.append((link, head["question"], head["You need"], head["Time"]))
-    return linked(pd.DataFrame(rows, columns=["lesson", "question", "you need", "time"]))
+    return linked(
+        pd.DataFrame(rows, columns=["lesson", "question", "you need", "time"])
+    )
 
 
 def figures(notebook: Mapping) -> dict[str, str]:
@@ -81,7 +94,11 @@ def pictures(notebook: Mapping) -> dict[str, tuple[bytes, str]]:
     """A notebook's figures, each as PNG and alternative text, by name."""
     image = re.compile(r'base64,([^"]+)" alt="([^"]*)"')
     matches = {name: image.search(text) for name, text in figures(notebook).items()}
-    return {n: (base64.b64decode(f[1]), html.unescape(f[2])) for n, f in matches.items() if f}
+    return {
+        n: (base64.b64decode(f[1]), html.unescape(f[2]))
+        for n, f in matches.items()
+        if f
+    }
 
 
 def figure(notebook: str, name: str) -> HTML:
@@ -125,15 +142,28 @@ def _undecided(shown: Iterable[Mapping]) -> str:
 def exhibits(paper: str, judged: pd.DataFrame) -> pd.DataFrame:
     """A paper's figures and tables (``data/paper/<paper>_counterparts.csv``), each with a link to
     its counterpart here, and the verdicts of its claims among those `judged` (:func:`findings`)."""
-    listed = pd.read_csv(claims.TABLE.with_name(f"{paper}_counterparts.csv"), keep_default_na=False)
+    listed = pd.read_csv(
+        claims.TABLE.with_name(f"{paper}_counterparts.csv"), keep_default_na=False
+    )
     known = claims.read().query("by == @paper and exhibit != ''").reset_index()
     known = known.assign(exhibit=known["exhibit"].str.split("; ")).explode("exhibit")
-    verdicts = known[["id", "exhibit"]].merge(judged[["id", "verdict"]], on="id", how="left")
+    verdicts = known[["id", "exhibit"]].merge(
+        judged[["id", "verdict"]], on="id", how="left"
+    )
     counts = pd.crosstab(verdicts["exhibit"], verdicts["verdict"].fillna(NOT_RUN))
     counts = counts.reindex(columns=[*claims.VERDICTS, NOT_RUN], fill_value=0)
     text = "{}: {}".format
-    counts = counts.apply(lambda row: "; ".join(text(*of) for of in row.items() if of[1]), axis=1)
-    link = "[" + listed["notebook"] + "](" + listed["notebook"] + ".ipynb): " + listed["name"]
+    counts = counts.apply(
+        lambda row: "; ".join(text(*of) for of in row.items() if of[1]), axis=1
+    )
+    link = (
+        "["
+        + listed["notebook"]
+        + "]("
+        + listed["notebook"]
+        + ".ipynb): "
+        + listed["name"]
+    )
     table = listed.rename(columns={"shows": "it shows", "same": "same quantity"})
     counts = counts.reindex(listed["exhibit"], fill_value="an illustration").to_numpy()
     table = table.assign(here=link, **{"its claims": counts})
@@ -149,12 +179,18 @@ def linked(table: pd.DataFrame) -> Markdown:
 def execute(path: Path) -> None:
     """Execute a notebook and store it with its outputs; when a cell fails, it stays as it was."""
     notebook = read(path)
-    options = {"record_timing": False, "store_widget_state": False, "coalesce_streams": True}
+    options = {
+        "record_timing": False,
+        "store_widget_state": False,
+        "coalesce_streams": True,
+    }
     place = {"metadata": {"path": str(path.parent)}}
     client = NotebookClient(notebook, resources=place, timeout=1800, **options)
     client.execute(env={**os.environ, **QUIET})
     language = notebook.metadata.language_info  # as JupyterLab writes it
-    notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": language})
+    notebook.metadata = nbformat.from_dict(
+        {"kernelspec": KERNEL, "language_info": language}
+    )
     without_widgets(notebook)
     store.write_text(path, nbformat.writes(notebook) + "\n")
 
@@ -198,8 +234,12 @@ def unsolved(notebook: nbformat.NotebookNode) -> None:
         task = cell.metadata.get("nbgrader")
         if cell.cell_type == "code" and (predict or task):
             cell.outputs, cell.execution_count, predict = [], None, False
-        if task and task.solution:  # what stands before it is the stub, and its cell is unfolded
-            cell.source = SOLUTION.sub("", cell.source).strip() or SOLUTION.sub(STUB, cell.source)
+        if (
+            task and task.solution
+        ):  # what stands before it is the stub, and its cell is unfolded
+            cell.source = SOLUTION.sub("", cell.source).strip() or SOLUTION.sub(
+                STUB, cell.source
+            )
             cell.metadata.tags = [tag for tag in cell.metadata.tags if tag != FOLD]
             cell.metadata.pop("jupyter", None)
         elif task:

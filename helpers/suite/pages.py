@@ -38,41 +38,63 @@ def write(folder: Path, *, solved: bool = True) -> Path:
     begun = [path for path in logs if path.stat().st_size]
     read = {path.stem: notebooks.read(path) for path in done + begun}
     for notebook in read.values():
-        notebook.cells = [c for c in notebook.cells if ALARM not in c.metadata.get("tags", [])]
+        notebook.cells = [
+            c for c in notebook.cells if ALARM not in c.metadata.get("tags", [])
+        ]
     executed = {name: read[name] for name in sorted(read) if read[name].cells}
     failed = {path.stem: _error(executed.get(path.stem)) for path in logs}
     if not executed and not failed:
-        raise FileNotFoundError(f"{folder}/notebooks holds no executed notebook: `make run` first")
+        raise FileNotFoundError(
+            f"{folder}/notebooks holds no executed notebook: `make run` first"
+        )
     findings = notebooks.findings(done + begun)
     record = project.record(folder, executed) | {"run": folder.name}
     store.write_text(folder / "scorecard.csv", findings.to_csv(index=False))
     if not solved:
         for notebook in executed.values():
             notebooks.unsolved(notebook)
-    start = {path.stem: notebooks.read(path) for path in notebooks.NOTEBOOKS.glob(f"{START}.ipynb")}
+    start = {
+        path.stem: notebooks.read(path)
+        for path in notebooks.NOTEBOOKS.glob(f"{START}.ipynb")
+    }
     with tempfile.TemporaryDirectory(prefix=".book-", dir=folder) as temporary:
         source, pages = Path(temporary) / "source", Path(temporary) / "pages"
-        chapters = [_chapter(name, start | executed, findings, folder) for name in start | executed]
+        chapters = [
+            _chapter(name, start | executed, findings, folder)
+            for name in start | executed
+        ]
         for chapter in chapters:
             text = nbformat.writes(chapter["notebook"])
             store.write_text(source / f"{chapter['name']}.ipynb", text)
             for name, (png, _) in chapter["pictures"].items():
-                store.write_bytes(source / "static" / chapter["name"] / f"{name}.png", png)
+                store.write_bytes(
+                    source / "static" / chapter["name"] / f"{name}.png", png
+                )
         shutil.copy(store.root() / "TEACHING.md", source / "teaching.md")
-        (source / "index.md").write_text(first(findings, chapters, failed, solved=solved))
+        (source / "index.md").write_text(
+            first(findings, chapters, failed, solved=solved)
+        )
         _build(source, pages, record)
         if not solved:
             shutil.rmtree(folder / HANDOUT, ignore_errors=True)
-            shutil.copytree(folder / "tables", folder / HANDOUT / "tables", dirs_exist_ok=True)
+            shutil.copytree(
+                folder / "tables", folder / HANDOUT / "tables", dirs_exist_ok=True
+            )
             shutil.copy(folder / "scorecard.csv", folder / HANDOUT)
             folder /= HANDOUT
         shutil.rmtree(folder / "pages", ignore_errors=True)
         pages.rename(folder / "pages")
-    return store.write_text(folder / "index.html", (words.BOOK / "redirect.html").read_text())
+    return store.write_text(
+        folder / "index.html", (words.BOOK / "redirect.html").read_text()
+    )
 
 
 def first(
-    findings: pd.DataFrame, chapters: Sequence[Mapping], failed: Mapping, *, solved: bool
+    findings: pd.DataFrame,
+    chapters: Sequence[Mapping],
+    failed: Mapping,
+    *,
+    solved: bool,
 ) -> str:
     """The first page as Markdown, by ``book/front.yml``: what was found, the papers, the lessons;
     notebooks that `failed` are linked where solutions may be read."""
@@ -81,13 +103,17 @@ def first(
     rows = findings.to_dict("records")
     judged, counts = {(row["id"], row["of"]): row for row in rows}, {}
     for row in rows:
-        look = words.LOOKS.get(row["verdict"], words.NOT_COUNTED)  # of a run with other words
+        look = words.LOOKS.get(
+            row["verdict"], words.NOT_COUNTED
+        )  # of a run with other words
         counts.setdefault(row["where"].split(",")[0], Counter())[look] += 1
     pictured = {chapter["name"]: chapter["pictures"] for chapter in chapters}
     return words.TEMPLATES.get_template("book/index.md.jinja").render(
         sentence=words.markdown,
         three=notebooks.three(findings).data,
-        says={name: _says(paper["says"], judged) for name, paper in say["papers"].items()},
+        says={
+            name: _says(paper["says"], judged) for name, paper in say["papers"].items()
+        },
         large=pictured.get(say["picture"]["lesson"], {}).get(say["picture"]["figure"]),
         picture_of=say["picture"],
         papers=say["papers"],
@@ -107,22 +133,34 @@ def _says(entries: Iterable[Mapping], judged: Mapping) -> str:
         if row := judged.get(tuple(one["claim"])):
             counted = row["where"] != claims.OURS and row["verdict"] in words.COUNTED
             verdict = f" (*{row['verdict']}*)" if counted else ""
-            texts.append(f"{one['text'].format(words.ours(row), words.unit(row))}{verdict}.")
+            texts.append(
+                f"{one['text'].format(words.ours(row), words.unit(row))}{verdict}."
+            )
     return " ".join(texts)
 
 
 def _build(source: Path, pages: Path, about: dict) -> None:
-    pinned = "pinned kernels" if about["pinned"] is True else f"not pinned: {about['pinned']}"
-    footer = (words.BOOK / "footer.html").read_text().format(**about | {"pinned": pinned})
+    pinned = (
+        "pinned kernels"
+        if about["pinned"] is True
+        else f"not pinned: {about['pinned']}"
+    )
+    footer = (
+        (words.BOOK / "footer.html").read_text().format(**about | {"pinned": pinned})
+    )
     settings = yaml.safe_load((words.BOOK / "conf.yml").read_text())
     settings["html_static_path"] = [str(words.BOOK / "static"), str(source / "static")]
     settings["html_theme_options"]["extra_footer"] = footer
     with docutils_namespace():
         trees = source / ".doctrees"
-        book = Sphinx(source, None, pages, trees, "html", confoverrides=settings, status=None)
+        book = Sphinx(
+            source, None, pages, trees, "html", confoverrides=settings, status=None
+        )
         book.build()
     if book.statuscode:
-        raise RuntimeError(f"The pages could not be built from {source}: see the lines above.")
+        raise RuntimeError(
+            f"The pages could not be built from {source}: see the lines above."
+        )
 
 
 def setup(app: Sphinx) -> dict:
@@ -130,7 +168,9 @@ def setup(app: Sphinx) -> dict:
 
     def formula(display: str):
         def visit(self, node: nodes.math) -> None:
-            self.body.append(latex2mathml.converter.convert(node.astext(), display=display))
+            self.body.append(
+                latex2mathml.converter.convert(node.astext(), display=display)
+            )
             raise nodes.SkipNode
 
         return visit, None
@@ -142,11 +182,15 @@ def setup(app: Sphinx) -> dict:
 def _error(notebook: nbformat.NotebookNode | None) -> str:
     """The error at which a notebook stopped, in a line."""
     every = notebooks.outputs(notebook) if notebook else []
-    errors = [f"{out.ename}: {out.evalue}" for out in every if out.output_type == "error"]
+    errors = [
+        f"{out.ename}: {out.evalue}" for out in every if out.output_type == "error"
+    ]
     return errors[-1].splitlines()[0] if errors else "it did not come to its end"
 
 
-def telling(notebook, judged: pd.DataFrame, names: Iterable) -> tuple[dict | None, str | None]:
+def telling(
+    notebook, judged: pd.DataFrame, names: Iterable
+) -> tuple[dict | None, str | None]:
     """The finding and the figure that stand for a notebook: those that its first cell chooses
     (`headline`, by a claim's id, or "id: what it is about"; `thumbnail`), or the first."""
     chosen = notebook.cells[0].metadata
@@ -160,17 +204,30 @@ def telling(notebook, judged: pd.DataFrame, names: Iterable) -> tuple[dict | Non
     return min(rows, default=None, key=behind), picture
 
 
-def _chapter(name: str, executed: Mapping, findings: pd.DataFrame, folder: Path) -> dict:
+def _chapter(
+    name: str, executed: Mapping, findings: pd.DataFrame, folder: Path
+) -> dict:
     """What the book shows of a notebook."""
     notebook, rows = executed[name], findings[findings["notebook"] == name]
     opening, pictures = notebooks.opening(notebook), notebooks.pictures(notebook)
     headline, picture = telling(notebook, claims.steady(rows), pictures)
-    chapter = {"name": name, "title": f"{name.split('_')[0]} {opening['title'] or name}"}
-    chapter |= {"question": opening["question"], "notebook": notebook, "headline": headline}
+    chapter = {
+        "name": name,
+        "title": f"{name.split('_')[0]} {opening['title'] or name}",
+    }
+    chapter |= {
+        "question": opening["question"],
+        "notebook": notebook,
+        "headline": headline,
+    }
     chapter |= {"picture": picture, "pictures": pictures}
     notebooks.without_widgets(notebook)
     _, question, rest = (notebook.cells[0].source + "\n\n\n\n").split("\n\n", 2)
-    parts = [f"# {chapter['title']}", question, words.markdown(headline) if headline else ""]
+    parts = [
+        f"# {chapter['title']}",
+        question,
+        words.markdown(headline) if headline else "",
+    ]
     if picture:
         image = f'src="_static/{name}/{picture}.png" alt="{html.escape(pictures[picture][1])}"'
         parts.append(f'<figure class="first"><img {image}></figure>')
@@ -187,7 +244,9 @@ def _chapter(name: str, executed: Mapping, findings: pd.DataFrame, folder: Path)
                 text = _unlinked(output["data"][kind], executed)
                 output["data"][kind] = re.sub(r"\.ipynb([)\"])", r".html\1", text)
     if tables := sorted(folder.glob(f"tables/{name}/*.csv")):
-        links = [f'<a href="../tables/{name}/{path.name}">{path.name}</a>' for path in tables]
+        links = [
+            f'<a href="../tables/{name}/{path.name}">{path.name}</a>' for path in tables
+        ]
         text = f"The tables of this notebook: {', '.join(links)}."
         notebook.cells.append(nbformat.v4.new_markdown_cell(text))
     return chapter
@@ -210,9 +269,15 @@ def _folded(cells: Iterable) -> Iterator[nbformat.NotebookNode]:
 
 def _prepares(cell: nbformat.NotebookNode) -> bool:
     """Whether a cell holds parameters, their check, or imports."""
-    tagged = {"parameters", "injected-parameters", "check"} & set(cell.metadata.get("tags", []))
-    lines = [line for line in cell.source.splitlines() if line and cell.cell_type == "code"]
-    imports = bool(lines) and all(line.startswith(("import ", "from ")) for line in lines)
+    tagged = {"parameters", "injected-parameters", "check"} & set(
+        cell.metadata.get("tags", [])
+    )
+    lines = [
+        line for line in cell.source.splitlines() if line and cell.cell_type == "code"
+    ]
+    imports = bool(lines) and all(
+        line.startswith(("import ", "from ")) for line in lines
+    )
     return bool(tagged) or imports or "project.start(" in "".join(lines)
 
 
@@ -220,14 +285,18 @@ def _unlinked(text: str, known: Mapping[str, object]) -> str:
     """Markdown or HTML without the links to notebooks that are not in the book."""
     markdown = r"\[(?P<text>[^]]*)\]\((?P<to>\w+)\.ipynb\)"
     for link in (markdown, r'<a href="(?P<to>\w+)\.ipynb">(?P<text>.*?)</a>'):
-        text = re.sub(link, lambda link: link[0] if link["to"] in known else link["text"], text)
+        text = re.sub(
+            link, lambda link: link[0] if link["to"] in known else link["text"], text
+        )
     return text
 
 
 def main() -> None:
     """The command at the top of this module."""
     names = [name for name in sys.argv[1:] if name != "--unsolved"]
-    runs = sorted(store.outputs().glob("*/run.json"), key=lambda path: path.stat().st_mtime)
+    runs = sorted(
+        store.outputs().glob("*/run.json"), key=lambda path: path.stat().st_mtime
+    )
     if not names and not runs:
         raise SystemExit("no run has been finished here: `make run` first")
     folder = Path(names[0]).resolve() if names else runs[-1].parent

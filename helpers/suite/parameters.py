@@ -19,7 +19,17 @@ from pydantic import ValidationError as Refused
 
 from helpers import explain, models, store
 from helpers.data import folders
-from helpers.data.images import EACH, ONE, Folder, Images, Share, There, images_of, meant, nearest
+from helpers.data.images import (
+    EACH,
+    ONE,
+    Folder,
+    Images,
+    Share,
+    There,
+    images_of,
+    meant,
+    nearest,
+)
 from helpers.icon2 import frames
 from helpers.icon2.reading import CLASSES
 from helpers.models import networks
@@ -72,7 +82,9 @@ class Declared:
     trainings: Times
     device: Annotated[Literal[*models.DEVICES], AfterValidator(_of_this_machine)]
     # 02 to 05b
-    fits: Annotated[list[Literal["scratch", "fine-tuned", "probe"]], Field(min_length=1)]
+    fits: Annotated[
+        list[Literal["scratch", "fine-tuned", "probe"]], Field(min_length=1)
+    ]
     per_context: Times
     side: Literal["left", "right"]
     shape: Literal["squeezed", "native"]
@@ -82,7 +94,9 @@ class Declared:
     doses: Annotated[list[Share], Field(min_length=1)]
     exchanged: Share
     # 06 and 07
-    methods: Annotated[list[METHODS] | None, AfterValidator(lambda m: m or [*explain.METHODS])]
+    methods: Annotated[
+        list[METHODS] | None, AfterValidator(lambda m: m or [*explain.METHODS])
+    ]
     method: METHODS
     effort: Literal["quick", "sound", "paper"]
     sets: Annotated[list[str], Field(min_length=1)]
@@ -111,7 +125,12 @@ class Declared:
     attributes: There | None
     groups: Annotated[list[str], Field(min_length=1)] | None
     classes: Annotated[list[str], Field(min_length=1)] | None
-    sizes: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=2, max_length=2)] | None
+    sizes: (
+        Annotated[
+            list[Annotated[float, Field(gt=0)]], Field(min_length=2, max_length=2)
+        ]
+        | None
+    )
     # 09 and 13
     table: There | None
     cluster: str | None  # 08
@@ -146,10 +165,14 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
     exercises.watch()
     cells = [_annotated(source) for source in namespace.get("In", [])]
     cells = [names for names in cells if OF_ALL & names.keys()]
-    names = cells[-1] if cells else namespace.get("__annotations__", {})  # those keep old slips
+    names = (
+        cells[-1] if cells else namespace.get("__annotations__", {})
+    )  # those keep old slips
     own = {name: namespace[name] for name in names if name in namespace}
     if not own:
-        raise ParameterError("The parameters are not there yet: run the cell above first.")
+        raise ParameterError(
+            "The parameters are not there yet: run the cell above first."
+        )
     return accepted(own, {name: namespace.get(name) for name in _injected(namespace)})
 
 
@@ -159,16 +182,24 @@ def checked(values: Mapping[str, Any], chosen: Iterable[str]) -> SimpleNamespace
     for name, value in values.items():
         if name not in kinds:
             new = "Whoever writes a lesson declares a new one in helpers/suite/parameters.py."
-            raise ParameterError(f"no parameter is called {name!r}: {nearest(name, kinds)}{new}")
+            raise ParameterError(
+                f"no parameter is called {name!r}: {nearest(name, kinds)}{new}"
+            )
         try:
             value = meant_by(value, kinds[name])
             right[name] = TypeAdapter(kinds[name]).validate_python(value, strict=True)
             if isinstance(value, list) and any(value.count(one) > 1 for one in value):
-                problems.append(f"parameter {name!r}: one of {value} is there twice; keep one")
+                problems.append(
+                    f"parameter {name!r}: one of {value} is there twice; keep one"
+                )
         except Refused as error:
-            problems += [f"parameter {name!r}: {_reason(one)}" for one in error.errors()]
+            problems += [
+                f"parameter {name!r}: {_reason(one)}" for one in error.errors()
+            ]
             if _items(kinds[name]) and not isinstance(value, list):
-                problems[-1] += f". Papermill takes a list with -y '{name}: [first, second]'"
+                problems[-1] += (
+                    f". Papermill takes a list with -y '{name}: [first, second]'"
+                )
     if problems:
         raise ParameterError("\n".join(problems))
     settings, chosen = SimpleNamespace(**right), set(chosen)
@@ -178,7 +209,11 @@ def checked(values: Mapping[str, Any], chosen: Iterable[str]) -> SimpleNamespace
         settings.model, settings.models = recipes[0], recipes
         if "fits" in right and "fits" not in chosen and settings.model.fit != "scratch":
             settings.fits = [settings.model.fit]
-    for faults in (_unread, _unfit, _not_there):  # each is looked for where the one before is not
+    for faults in (
+        _unread,
+        _unfit,
+        _not_there,
+    ):  # each is looked for where the one before is not
         if problems := [*filter(None, faults(settings, chosen))]:
             raise ParameterError("\n".join(problems))
     return settings
@@ -262,7 +297,9 @@ def _unread(settings: SimpleNamespace, chosen: set[str]) -> Iterator[str]:
     has = vars(settings)
     missing = {name for name, value in has.items() if value is None}
     own = has.get("labels") or has.get("frames")
-    missing -= {*frames.PUBLISHED} if has.get("frames") else set()  # the folder may hold them
+    missing -= (
+        {*frames.PUBLISHED} if has.get("frames") else set()
+    )  # the folder may hold them
     for name, others in NEEDS.items():
         for other in others if has.get(name) is not None else ():
             if other in missing:
@@ -299,14 +336,20 @@ def _unread(settings: SimpleNamespace, chosen: set[str]) -> Iterator[str]:
 
 def _unfit(settings: SimpleNamespace, chosen: set[str]) -> Iterator[str]:
     """What is wrong with networks that cannot be had or cannot take the images."""
-    names = dict.fromkeys(recipe.architecture for recipe in getattr(settings, "models", []))
+    names = dict.fromkeys(
+        recipe.architecture for recipe in getattr(settings, "models", [])
+    )
     if unknown := [*filter(None, map(_unknown_architecture, names))]:
         yield from unknown
         return
-    recipes = getattr(settings, "models", []) if {"model", "images", "fits"} & chosen else []
+    recipes = (
+        getattr(settings, "models", []) if {"model", "images", "fits"} & chosen else []
+    )
     if recipes and hasattr(settings, "fits"):  # of 02: its recipe once for each
         weights = dict.fromkeys(settings.fits, recipes[0].weights) | {"scratch": None}
-        recipes = [replace(recipes[0], fit=fit, weights=weights[fit]) for fit in settings.fits]
+        recipes = [
+            replace(recipes[0], fit=fit, weights=weights[fit]) for fit in settings.fits
+        ]
     yield from (_misfit(recipe, settings.images.size) for recipe in recipes)
 
 
@@ -318,7 +361,9 @@ def _unknown_architecture(name: str) -> str:
     from torchvision import models as torchvision_models  # takes a second
 
     known = [*REDUCED, *torchvision_models.list_models(module=torchvision_models)]
-    refusal = f"parameter 'model': there is no architecture {name!r}; {meant(name, known)}"
+    refusal = (
+        f"parameter 'model': there is no architecture {name!r}; {meant(name, known)}"
+    )
     return "" if name in known else refusal
 
 
@@ -327,7 +372,9 @@ def _misfit(recipe: Recipe, size: int) -> str:
     """What is wrong with a network, which is built and given a blank image; "" if nothing is."""
     start = "scratch" if recipe.fit == "scratch" else recipe.start
     if recipe.fit == "as it is" and start == WIDER:
-        return "fit 'as it is' needs a network: one of torchvision's, or its weights file"
+        return (
+            "fit 'as it is' needs a network: one of torchvision's, or its weights file"
+        )
     try:
         if recipe.fit == "as it is":
             networks.identity(recipe.architecture, "imagenet")  # whether there are such
@@ -354,7 +401,13 @@ def _not_there(settings: SimpleNamespace, chosen: set[str]) -> Iterator[str]:
         for name in settings.sets if known else ():
             if name not in known:
                 yield f"parameter 'sets': no set {name!r}; there are: {', '.join(known)}"
-        if {"labels", "frames", "sensitive", "further", "cluster"} & chosen and "gps" in has:
+        if {
+            "labels",
+            "frames",
+            "sensitive",
+            "further",
+            "cluster",
+        } & chosen and "gps" in has:
             frames.check(settings)
     except (ValueError, OSError) as error:
         yield str(error)
@@ -381,7 +434,9 @@ def _reason(error: dict) -> str:
 
 def _injected(namespace: Mapping[str, Any]) -> list[str]:
     """Names assigned in the cell that papermill injected, by IPython's input history."""
-    cells = [source for source in namespace.get("In", []) if source.startswith(INJECTED)]
+    cells = [
+        source for source in namespace.get("In", []) if source.startswith(INJECTED)
+    ]
     nodes = ast.parse("".join(cells[-1:])).body
     return [t.id for n in nodes if isinstance(n, ast.Assign) for t in n.targets]
 
@@ -392,7 +447,9 @@ def _annotated(source: str) -> dict[str, ast.expr]:
         nodes = ast.parse(source).body
     except SyntaxError:
         return {}
-    return {n.target.id: n.value for n in nodes if isinstance(n, ast.AnnAssign) and n.value}
+    return {
+        n.target.id: n.value for n in nodes if isinstance(n, ast.AnnAssign) and n.value
+    }
 
 
 def unknown(name: str, declared: Iterable[str]) -> str:
@@ -403,7 +460,9 @@ def unknown(name: str, declared: Iterable[str]) -> str:
 def defaults(notebook_path: str | Path) -> dict[str, Any]:
     """The parameters that a notebook declares, with their values, in order."""
     notebook = nbformat.read(notebook_path, as_version=4)
-    cells = [c.source for c in notebook.cells if "parameters" in c.metadata.get("tags", [])]
+    cells = [
+        c.source for c in notebook.cells if "parameters" in c.metadata.get("tags", [])
+    ]
     annotated = _annotated("\n".join(cells))
     return {name: ast.literal_eval(value) for name, value in annotated.items()}
 

@@ -37,7 +37,9 @@ def plan(
         raise ValueError(f"parameters: 'output' is set by the key `run`; {instead}")
     paths = notebooks(config.get("notebooks"), folder, everywhere)
     names = dict.fromkeys(name for own in everywhere.values() for name in own)
-    problems = {parameters.unknown(name, names): [] for name in shared if name not in names}
+    problems = {
+        parameters.unknown(name, names): [] for name in shared if name not in names
+    }
     parameters_of, accepted = {}, {}
     for path in paths:
         own = everywhere[path.stem]
@@ -51,9 +53,14 @@ def plan(
         except parameters.ParameterError as error:
             problems.setdefault(str(error), []).append(path.name)
     if problems:
-        lines = [f"{', '.join(who)}: {what}" if who else what for what, who in problems.items()]
+        lines = [
+            f"{', '.join(who)}: {what}" if who else what
+            for what, who in problems.items()
+        ]
         if len(paths) > 1 and any(problems.values()):
-            lines.append("To leave out notebooks, list those that are to run in `notebooks`.")
+            lines.append(
+                "To leave out notebooks, list those that are to run in `notebooks`."
+            )
         raise ValueError("\n".join(lines))
     running = {path.stem: path for path in fitting(accepted, parameters_of)}
     idle(config, everywhere, running, preset)
@@ -81,7 +88,9 @@ def idle(config, everywhere, running, preset: Mapping[str, Any]) -> None:
         owners = [notebook for notebook, own in everywhere.items() if name in own]
         if not running.keys() & owners and name not in of_notebooks(preset):
             told = f"is read by none of the notebooks that run, only by {', '.join(owners)}"
-            lines.append(f"parameter {name!r} {told}; take it out, or list one in `notebooks`")
+            lines.append(
+                f"parameter {name!r} {told}; take it out, or list one in `notebooks`"
+            )
     if lines:
         raise ValueError("\n".join(lines))
 
@@ -94,12 +103,16 @@ def of_notebooks(config: Mapping[str, Any], key: str = "parameters") -> dict[str
     return dict(values)
 
 
-def notebooks(names: list[str] | None, folder: Path, there: Iterable[str]) -> list[Path]:
+def notebooks(
+    names: list[str] | None, folder: Path, there: Iterable[str]
+) -> list[Path]:
     """Paths of the notebooks named, which must be `there`; None is all lessons."""
     if names is None:
         return lessons(folder)
     if not isinstance(names, list) or not names:
-        raise ValueError(f"notebooks: {names!r} is no list of names, such as [{min(there)}]")
+        raise ValueError(
+            f"notebooks: {names!r} is no list of names, such as [{min(there)}]"
+        )
     for name in names:
         if name not in there:
             reading = f"{name} has no parameters and is for reading: `make lab`"
@@ -115,7 +128,9 @@ def known_keys(config: Mapping[str, Any], allowed: list[str]) -> None:
         no = "is no key of the configuration"
         refusals = [f"{key!r} {no}; {meant(key, allowed)}" for key in wrong]
         if "parameters" in allowed:
-            refusals.append("A notebook's parameter stands below `parameters:`, indented.")
+            refusals.append(
+                "A notebook's parameter stands below `parameters:`, indented."
+            )
         raise ValueError("\n".join(refusals))
 
 
@@ -124,8 +139,14 @@ def inputs(parameters: Mapping[str, Any]) -> str:
     values = {name: value for name, value in parameters.items() if name != "output"}
     if "images" in values:
         values["images"] = [values["images"], vars(images_of(values["images"]))]
-    paths = {path for one in _texts(values) if (path := Path(one).expanduser()).exists()}
-    files = [f for p in sorted(paths) for f in (sorted(folders.walk(p)) if p.is_dir() else [p])]
+    paths = {
+        path for one in _texts(values) if (path := Path(one).expanduser()).exists()
+    }
+    files = [
+        f
+        for p in sorted(paths)
+        for f in (sorted(folders.walk(p)) if p.is_dir() else [p])
+    ]
     states = [(os.fsencode(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files]
     return store.key("inputs", states=states) if states else ""
 
@@ -135,7 +156,11 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value] * bool(value)
     parts = value.values() if isinstance(value, Mapping) else value
-    return [text for part in parts for text in _texts(part)] if isinstance(parts, Iterable) else []
+    return (
+        [text for part in parts for text in _texts(part)]
+        if isinstance(parts, Iterable)
+        else []
+    )
 
 
 def fitting(
@@ -143,8 +168,12 @@ def fitting(
 ) -> list[Path]:
     """The notebooks that can be run on the images asked for; the others are named and left out.
     Beside photographs, notebooks without `images` run only when given a parameter of their own."""
-    images = {path: getattr(settings, "images", None) for path, settings in accepted.items()}
-    photographs = {one.folder: one for one in images.values() if one and one.source == "folder"}
+    images = {
+        path: getattr(settings, "images", None) for path, settings in accepted.items()
+    }
+    photographs = {
+        one.folder: one for one in images.values() if one and one.source == "folder"
+    }
     without = {name for name, one in photographs.items() if not _contexts(one)}
     left = []
     for path, one in images.items():
@@ -152,14 +181,20 @@ def fitting(
         own_parameters = set(parameters_of[path]) - {"seed", "output", "device"}
         if one is None and photographs and not own_parameters:
             own = ", ".join(list(vars(accepted[path]))[2:6])
-            print(f"{path.stem} is not about photographs: left out without data ({own}, ...).")
+            print(
+                f"{path.stem} is not about photographs: left out without data ({own}, ...)."
+            )
         elif one and one.folder in without and "needs-contexts" in tags:
             why = f"{one.folder} holds no context images"
-            print(f"{why}, so {path.stem} is left out: see GUIDE.md, 'Your own images'.")
+            print(
+                f"{why}, so {path.stem} is left out: see GUIDE.md, 'Your own images'."
+            )
         else:
             left.append(path)
     if not left:
-        raise ValueError("no notebook is left to run: see `notebooks` and the lines above")
+        raise ValueError(
+            "no notebook is left to run: see `notebooks` and the lines above"
+        )
     return left
 
 
@@ -170,6 +205,8 @@ def _contexts(images: Images) -> bool:
         layout.contexts = Path(images.contexts)
     classes = folders.agreed_classes(layout)
     if layout.contexts:
-        names = tuple(folders.printable(p.name) for p in folders.subfolders(layout.contexts))
+        names = tuple(
+            folders.printable(p.name) for p in folders.subfolders(layout.contexts)
+        )
         contexts.mapping(images.context_of, classes, names)
     return bool(layout.contexts) or "WB" in layout.sets

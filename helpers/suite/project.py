@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-import yaml
 from IPython.display import display
 
 import helpers
@@ -31,14 +30,26 @@ FILES = [*parameters.NEEDS, "labels", "frames", "table", "masks", "photographs"]
 #: Names below ``outputs/`` that belong to no run: never, and not when a workflow names its run.
 KEPT = {"models", "home", "predictions"}
 SINGLE = "single-runs"  # of notebooks that are run by themselves
-TAKEN = {"lab", "class", "test", "seeds", "sweep", "example.png", "none", "true", "false", SINGLE}
+TAKEN = {
+    "lab",
+    "class",
+    "test",
+    "seeds",
+    "sweep",
+    "example.png",
+    "none",
+    "true",
+    "false",
+    SINGLE,
+}
 OF_EACH_RUN = {"figures", "findings", "handout", "logs", "notebooks", "pages", "tables"}
-HERE = "Its networks are here: nothing is trained anew."
 DESCRIBE = "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"  # a commit
 OURS = "not the authors': the splits, if no folders name them, the training, and the contexts, \
 which are yours or cut out of C's validation and test images; the paper generated its own"
-STORED_ELSEWHERE = "This notebook was run by itself: verdicts of other lessons are those stored in \
+STORED_ELSEWHERE = (
+    "This notebook was run by itself: verdicts of other lessons are those stored in \
 their notebooks. `make run` judges all of them in one run."
+)
 CHANGED = "You changed {}: the sentences below tell of the stored run. \
 For yours, read the numbers, figures and findings."
 
@@ -51,9 +62,13 @@ def seed_everything(seed: int, threads: int = 1) -> None:
     np.random.seed(seed)  # noqa: NPY002  libraries that draw from the global state
     torch.manual_seed(seed)
     torch.set_num_threads(threads)
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # else cuBLAS is not deterministic
+    os.environ.setdefault(
+        "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
+    )  # else cuBLAS is not deterministic
     torch.use_deterministic_algorithms(True, warn_only=True)
-    torch.backends.cudnn.allow_tf32 = False  # rounds so much that LRP would not conserve relevance
+    torch.backends.cudnn.allow_tf32 = (
+        False  # rounds so much that LRP would not conserve relevance
+    )
 
 
 @dataclass(frozen=True)
@@ -99,7 +114,9 @@ class Run:
         judged = claims.judge(self.notebook, estimates, self.tables, **how)
         edited = edits.in_kernel(stored(self.notebook))
         as_recorded = not edited and {*self.changed} <= {"seed"}
-        if as_recorded:  # the verdicts of other seeds were recorded with all else as stored
+        if (
+            as_recorded
+        ):  # the verdicts of other seeds were recorded with all else as stored
             judged["seeds"] = claims.in_seeds(judged, self.notebook)
         rows = judged.astype(object).where(judged.notna(), None).to_dict("records")
         record = {"notebook": self.notebook, "settings": has, "findings": rows}
@@ -112,14 +129,15 @@ class Run:
         methods = [f"the method {name}" for name in edited]
         if self.changed or methods:
             print(CHANGED.format(", ".join([*self.changed, *methods])))
-        store.write_text(noted(self.notebook, self.settings), self.notebook)
         self.say_where()
 
     def say_where(self, folder: Path | None = None) -> None:
         """Print where results are, by the place in outputs/, which is alike on all machines."""
         folder = folder or self.folder
         if folder.is_relative_to(store.outputs()):
-            print(f"The results are in {folder.relative_to(store.outputs())}, below outputs/.")
+            print(
+                f"The results are in {folder.relative_to(store.outputs())}, below outputs/."
+            )
         else:
             print(f"The results are in {folder}.")
 
@@ -132,7 +150,11 @@ class Run:
         A notebook that is run by itself shows what the stored notebooks have judged instead."""
         if self.by_itself and not {"images", "seed"} & {*self.changed}:
             return self._judged_elsewhere()
-        own = {name: has for name, has in vars(self.settings).items() if name in ("images", "seed")}
+        own = {
+            name: has
+            for name, has in vars(self.settings).items()
+            if name in ("images", "seed")
+        }
         own, rows = json.loads(json.dumps(own, default=vars)), []
         for path in sorted((self.folder / "findings").glob("*.json")):
             record = json.loads(path.read_text())
@@ -144,7 +166,9 @@ class Run:
         """Collect what this notebook judged last, and what all others are stored with."""
         print(STORED_ELSEWHERE)
         lessons = sorted((store.root() / "notebooks").glob("[0-9]*_*.ipynb"))
-        table = claims.collected((path.stem, json.loads(path.read_text())) for path in lessons)
+        table = claims.collected(
+            (path.stem, json.loads(path.read_text())) for path in lessons
+        )
         table = table[~table["notebook"].str.startswith("00")]
         if self._findings_file().is_file():
             record = json.loads(self._findings_file().read_text())
@@ -179,34 +203,18 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     few = getattr(settings, "trainings", FEWEST)
     if few < FEWEST:
         print(f"A model is {few} trainings here: below {FEWEST}, intervals are wide.")
-    if exercises.in_lab() and (sentence := wait(notebook, settings)):  # where somebody waits
-        print(sentence)
     folder = store.outputs() / output_name(settings.output)
     return Run(notebook, settings, folder, changed)
-
-
-def wait(lesson: str, settings: SimpleNamespace, slower: float = 1.0) -> str:
-    """A sentence on the wait for a lesson, on a machine so many times slower; "" of no lesson."""
-    takes = yaml.safe_load((store.root() / "data/seconds.yml").read_text()).get(lesson)
-    if takes is None or noted(lesson, settings).is_file():
-        return "" if takes is None else HERE
-    minutes = round(takes * slower / 60)
-    length = "less than a minute" if minutes < 1 else f"about {minutes} minute{'s' * (minutes > 1)}"
-    return f"Its first run takes {length} if nothing else runs; what it trains is then kept."
-
-
-def noted(lesson: str, settings: SimpleNamespace) -> Path:
-    """A file beside the networks: there once a lesson ran through by these settings and code."""
-    chosen = {name: value for name, value in vars(settings).items() if name != "output"}
-    text = json.dumps(chosen, default=vars, sort_keys=True)
-    decides = {"code": models.TRAINING.digest(), "pinned": helpers.unpinned is None}
-    return store.networks() / "lessons" / store.key("lesson", lesson=lesson, given=text, **decides)
 
 
 def output_name(name: Any) -> str:
     """The name of a run's folder, such as ``photos`` or ``sweep/seed-1``; refused if it is none."""
     first, *below = str(name).split("/")
-    taken = first in KEPT or OF_EACH_RUN & {*below} or (store.outputs() / str(name)).is_file()
+    taken = (
+        first in KEPT
+        or OF_EACH_RUN & {*below}
+        or (store.outputs() / str(name)).is_file()
+    )
     if taken or not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", str(name)):
         raise ValueError(
             f"output: {name!r} cannot be the folder of a run: use letters, digits, '.', '_', '-', "
@@ -218,7 +226,9 @@ def output_name(name: Any) -> str:
 def run_name(config: Mapping[str, Any], default: str) -> str:
     """The key `run` of a workflow's configuration, which must not be a name that others use."""
     name = config.get("run", default)
-    if name != default and str(name).casefold() in TAKEN:  # some disks see small letters alone
+    if (
+        name != default and str(name).casefold() in TAKEN
+    ):  # some disks see small letters alone
         raise ValueError(
             f"run: {name!r} is what `make` writes, or YAML's word for no; take another"
         )
@@ -236,11 +246,15 @@ def record(folder: Path, notebooks: Mapping) -> dict:
         "lock": store.file_digest(lock)[:16] if lock.is_file() else "",
         "python": platform.python_version(),
         "torch": version("torch"),
-        "processor": (_told("grep", "-m1", "^model name", "/proc/cpuinfo").partition(": ")[2])
+        "processor": (
+            _told("grep", "-m1", "^model name", "/proc/cpuinfo").partition(": ")[2]
+        )
         or platform.processor()
         or platform.machine(),
         "pinned": helpers.unpinned or True,
-        "seconds": {name: round(of.get("duration") or 0, 1) for name, of in timed.items()},
+        "seconds": {
+            name: round(of.get("duration") or 0, 1) for name, of in timed.items()
+        },
     }
     store.write_text(folder / "run.json", json.dumps(made, indent=1) + "\n")
     return made
@@ -249,6 +263,8 @@ def record(folder: Path, notebooks: Mapping) -> dict:
 def _told(*command: str) -> str:
     """What a command prints; "" where it fails or is not there."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True
+        ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""

@@ -10,7 +10,9 @@ import pandas as pd
 
 from helpers.suite import claims
 
-BOOK = Path(__file__).parent / "book"  # the pages' settings, templates, style and script
+BOOK = (
+    Path(__file__).parent / "book"
+)  # the pages' settings, templates, style and script
 TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).parent),
     autoescape=lambda name: name.endswith(".html.jinja"),  # the other is Markdown
@@ -52,15 +54,21 @@ def text(judged: pd.DataFrame) -> str:
 
 def page(judged: pd.DataFrame) -> str:
     """The findings as HTML: a list that wraps where there is little room."""
-    rows = [row | {"unit": unit(row), "details": _details(row)} for row in folded(judged)]
-    rows = [row | {"ours": "" if math.isnan(row["measured"]) else ours(row)} for row in rows]
+    rows = [
+        row | {"unit": unit(row), "details": _details(row)} for row in folded(judged)
+    ]
+    rows = [
+        row | {"ours": "" if math.isnan(row["measured"]) else ours(row)} for row in rows
+    ]
     return TEMPLATES.get_template("findings.html.jinja").render(rows=rows, looks=LOOKS)
 
 
 def folded(judged: pd.DataFrame) -> list[dict]:
     """The rows of `judged`; of many without a counterpart for one reason, the first says it."""
     nowhere = judged["verdict"] == claims.NO_COUNTERPART
-    alike = judged.groupby(["verdict", "note"])["id"].transform("size").where(nowhere, 1)
+    alike = (
+        judged.groupby(["verdict", "note"])["id"].transform("size").where(nowhere, 1)
+    )
     many = alike > MANY
     counted = alike.map("{} claims of the paper, such as: ".format).where(many, "")
     table = judged.assign(claim=counted + judged["claim"])

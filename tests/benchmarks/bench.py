@@ -57,7 +57,7 @@ from helpers.focus.networks import Model
 from helpers.icon2 import attributes, brought, detector_audit
 from helpers.models.recipe import Recipe
 from helpers.suite import notebooks
-from helpers.worlds import pictures, street
+from synthetic import pictures, street
 
 Rows = Iterator[tuple[str, str, Callable | None, Callable | str | None]]
 CLASSES = pictures.CLASSES
@@ -100,7 +100,9 @@ def by_hand(images, labels, val_images, val_labels) -> None:
             optimizer.step()
         model.eval()
         with torch.no_grad():
-            for batch, answers in zip(val_images.split(64), val_labels.split(64), strict=True):
+            for batch, answers in zip(
+                val_images.split(64), val_labels.split(64), strict=True
+            ):
                 (model(batch).argmax(1) == answers).sum()
 
 
@@ -147,9 +149,16 @@ def gradcam(model, images, targets):
 
 
 def rated(mosaics: int) -> partial:
-    shown, images = pd.DataFrame({"class": np.repeat(CLASSES, 25)}), noise(100, 3, 96, 96)
-    model = Model(Recipe(), "C", [network()], {name: i for i, name in enumerate(CLASSES)})
-    images = ImageSet("C", images, torch.arange(4).repeat_interleave(25), CLASSES, shown)
+    shown, images = (
+        pd.DataFrame({"class": np.repeat(CLASSES, 25)}),
+        noise(100, 3, 96, 96),
+    )
+    model = Model(
+        Recipe(), "C", [network()], {name: i for i, name in enumerate(CLASSES)}
+    )
+    images = ImageSet(
+        "C", images, torch.arange(4).repeat_interleave(25), CLASSES, shown
+    )
     design = focus.design(shown, CLASSES, per_class=mosaics // 4)
     return partial(focus.rate, model, images, design, gradcam)
 
@@ -160,7 +169,12 @@ def detected() -> Rows:
     hotcoco gets the same subsets: lists of images, and for attributes of boxes COCO's area
     ranges, of areas that are the attribute's code, so that one call serves all values.
     """
-    yield "10,000 images analysed, beside hotcoco", "1", analysed(10_000), evaluated(10_000)
+    yield (
+        "10,000 images analysed, beside hotcoco",
+        "1",
+        analysed(10_000),
+        evaluated(10_000),
+    )
     yield "10,000 images", "", partial(analysed, 10_000), None
     yield "100,000 images", "11 times that, 2 GiB", partial(analysed, 100_000), None
     text = "10,000 images, 100 resamples, two threads"
@@ -173,7 +187,12 @@ def audits() -> Rows:
     with tempfile.TemporaryDirectory() as folder:
         write_coco(Path(folder), images=5_000, classes=80)
         ours = partial(partial, audited, folder)
-        yield "5,000 images of 80 classes, from COCO's files", "60 s on the wall", ours, None
+        yield (
+            "5,000 images of 80 classes, from COCO's files",
+            "60 s on the wall",
+            ours,
+            None,
+        )
 
 
 def bench_audit() -> Rows:
@@ -184,9 +203,16 @@ def bench_audit() -> Rows:
         here = mock.patch.dict(os.environ)
         with tempfile.TemporaryDirectory() as folder, here:
             os.environ["SUITE_OUTPUTS"], images = folder, noise(many, 3, 224, 224)
-            spent = seconds(lambda images=images: audit_model.passes(network, images, ""))
+            spent = seconds(
+                lambda images=images: audit_model.passes(network, images, "")
+            )
         told = f"{spent:.1f} s, {1000 * spent / many:.0f} ms each"
-        yield f"{many} photographs of 224 px through SqueezeNet", "as many ms each", None, told
+        yield (
+            f"{many} photographs of 224 px through SqueezeNet",
+            "as many ms each",
+            None,
+            told,
+        )
     rng, everyone = np.random.default_rng(0), np.arange(160)
     y, x = everyone % 4, rng.normal(size=(160, 4, 512))
     suspects = planting.Contexts(y, x[:, :, None], x, rng.normal(size=(4, 10, 512)))
@@ -205,10 +231,16 @@ def write_coco(folder: Path, images: int, classes: int) -> None:
     """COCO's labels, 7 boxes an image, half of them found once or more, and 30 false detections."""
     rng, world = np.random.default_rng(0), scene(0, images, classes, boxes=7)
     false = world.detections.sample(30 * images, replace=True, random_state=0)
-    false = false.assign(image=rng.integers(images, size=len(false)), score=rng.random(len(false)))
+    false = false.assign(
+        image=rng.integers(images, size=len(false)), score=rng.random(len(false))
+    )
     every = pd.concat([world.detections, false], ignore_index=True)
     labels, results = as_coco(replace(world, detections=every))
-    about = {"light": ["day", "dim", "dusk"], "site": list("ABCD"), "camera": ["x", "y"]}
+    about = {
+        "light": ["day", "dim", "dusk"],
+        "site": list("ABCD"),
+        "camera": ["x", "y"],
+    }
     for image in labels["images"]:
         image |= {name: str(rng.choice(values)) for name, values in about.items()}
     for name, content in {"labels": labels, "found": results}.items():
@@ -225,9 +257,13 @@ def audited(folder: str) -> None:
     how = {"options": detector_audit.HOW, "resamples": 60}
     for one in compared:
         icon2.analyse(matches, one, [], classes=names, **how)
-    chance = detector_audit.deals(compared, matches.boxes, np.arange(matches.n_images), 0)
+    chance = detector_audit.deals(
+        compared, matches.boxes, np.arange(matches.n_images), 0
+    )
     null = detector_audit.by_chance(classes, chance, 999)
-    detector_audit.named(classes, names, compared, null, chance, (0.02, 0.05, 0.1, 0.2, 0.3), 20)
+    detector_audit.named(
+        classes, names, compared, null, chance, (0.02, 0.05, 0.1, 0.2, 0.3), 20
+    )
     others = compared[1:] + brought.explaining(world, detector_audit.BOUNDS)
     detector_audit.explained(matches, compared[0], names[0], others, **how)
 
@@ -263,7 +299,9 @@ def evaluated(images: int) -> Callable:
     everything = np.ones(images, bool)
 
     def run():
-        whole, *coded = [(truth := hotcoco.COCO(a), truth.loadRes(b)) for a, b in labels]
+        whole, *coded = [
+            (truth := hotcoco.COCO(a), truth.loadRes(b)) for a, b in labels
+        ]
         asked = [(*whole, here, [[0, 1e10]]) for here in [everything, *lists]]
         for one, attribute in zip(coded, by_box, strict=True):
             ranges = [[c + 0.5, c + 1.5] for c in range(len(attribute.values))]
@@ -294,7 +332,12 @@ def blocks() -> Rows:
         for kind, groups in {"text": by, "categories": by.astype("category")}.items():
             goal = "100" if kind == "categories" and rows == 1_000_000 else ""
             text = f"eight gaps of {rows:,} rows, columns of {kind}, beside fairlearn"
-            yield text, goal, partial(eight, groups, *columns), partial(fairlearn, groups, *columns)
+            yield (
+                text,
+                goal,
+                partial(eight, groups, *columns),
+                partial(fairlearn, groups, *columns),
+            )
 
 
 def shards() -> Rows:
@@ -303,7 +346,9 @@ def shards() -> Rows:
         for rows in (10_000_000, 100_000_000):
             path = f"{folder}/{rows}.parquet"
             draw = "substr('{}', 1 + (hash(i + {}) % {})::INT, 1)".format
-            by = ", ".join(f"{draw(of, n, len(of))} {n_}" for n, (n_, of) in enumerate(COLUMNS))
+            by = ", ".join(
+                f"{draw(of, n, len(of))} {n_}" for n, (n_, of) in enumerate(COLUMNS)
+            )
             labels = "(hash(i + 7) % 2)::TINYINT y_true, (hash(i + 8) % 10 < 4)::TINYINT y_pred"
             made = f"SELECT {by}, {labels} FROM range({rows}) t(i)"
             duckdb.execute(f"COPY ({made}) TO '{path}' (FORMAT parquet)")
@@ -311,7 +356,12 @@ def shards() -> Rows:
             columns = "a, b, c, y_true, y_pred"
             query = f"SELECT {columns}, count(*) FROM '{path}' GROUP BY {columns}"
             theirs = lambda query=query: duckdb.execute(query).fetchall()  # noqa: E731
-            yield f"{rows:,} rows counted, beside DuckDB's bare count", "0.83", ours, theirs
+            yield (
+                f"{rows:,} rows counted, beside DuckDB's bare count",
+                "0.83",
+                ours,
+                theirs,
+            )
 
 
 def pages() -> Rows:
@@ -321,8 +371,13 @@ def pages() -> Rows:
         told = f"helpers.audit.command audit --table {folder}/loans.csv --map y_true=repaid"
         told += " --positive decision=approve,repaid=yes --sensitive sex,age"
         command = [sys.executable, "-m", *told.split()]
-        here = {"env": os.environ | {"SUITE_OUTPUTS": folder}, "cwd": Path(__file__).parents[2]}
-        ours = partial(partial, subprocess.run, command, check=True, capture_output=True, **here)
+        here = {
+            "env": os.environ | {"SUITE_OUTPUTS": folder},
+            "cwd": Path(__file__).parents[2],
+        }
+        ours = partial(
+            partial, subprocess.run, command, check=True, capture_output=True, **here
+        )
         yield "a page of 10,000 rows", "20 s", ours, None
 
 
@@ -350,7 +405,9 @@ def fairlearn(by, prediction, label):
     rates = "true_positive", "true_negative", "false_positive", "false_negative"
     of |= {name: getattr(metrics, f"{name}_rate") for name in rates}
     of["npv"] = lambda y, p: precision_score(1 - y, 1 - p)
-    frame = metrics.MetricFrame(metrics=of, y_true=label, y_pred=prediction, sensitive_features=by)
+    frame = metrics.MetricFrame(
+        metrics=of, y_true=label, y_pred=prediction, sensitive_features=by
+    )
     return frame.difference("between_groups")
 
 
@@ -360,13 +417,25 @@ def waits() -> Rows:
     with tempfile.TemporaryDirectory() as folder:
         for notebook in notebooks.lessons():
             for kind, goal in goals.items():
-                yield f"{notebook.stem}, {kind}", goal, None, waited(notebook, Path(folder))
+                yield (
+                    f"{notebook.stem}, {kind}",
+                    goal,
+                    None,
+                    waited(notebook, Path(folder)),
+                )
 
 
 def waited(notebook: Path, folder: Path) -> str:
     """In all, first figure and slowest cell, in seconds, by what papermill notes of each cell."""
     out = folder / notebook.name
-    command = [sys.executable, "-m", "papermill", "--no-progress-bar", "--log-level", "ERROR"]
+    command = [
+        sys.executable,
+        "-m",
+        "papermill",
+        "--no-progress-bar",
+        "--log-level",
+        "ERROR",
+    ]
     new = {"SUITE_OUTPUTS": str(folder / notebook.stem), "TQDM_DISABLE": "1"}
     subprocess.run([*command, notebook, out], env=os.environ | new, check=True)
     done = nbformat.read(out, 4)
@@ -378,7 +447,13 @@ def waited(notebook: Path, folder: Path) -> str:
 
 
 PARTS = {"training": training, "mosaics": mosaic, "focus": focused}
-PARTS |= {"audit": audits, "icon2": detected, "blocks": blocks, "shards": shards, "pages": pages}
+PARTS |= {
+    "audit": audits,
+    "icon2": detected,
+    "blocks": blocks,
+    "shards": shards,
+    "pages": pages,
+}
 PARTS |= {"waits": waits, "audit-model": bench_audit}
 
 
@@ -429,7 +504,9 @@ def main(parts: list[str]) -> None:
             else:
                 with multiprocessing.get_context("spawn").Pool(1) as pool:
                     said = pool.apply(cost, [ours])
-            print(f"{part}: {text}: {said}" + f" (goal: {goal})" * bool(goal), flush=True)
+            print(
+                f"{part}: {text}: {said}" + f" (goal: {goal})" * bool(goal), flush=True
+            )
 
 
 if __name__ == "__main__":

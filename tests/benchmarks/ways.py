@@ -25,8 +25,8 @@ from helpers.audit import planting
 from helpers.data import mosaic
 from helpers.icon2 import intervention
 from helpers.suite import project
-from helpers.worlds import street
 from sweeps import rules
+from synthetic import street
 
 IMAGES, CLASSES, CONTEXTS, EACH, SIZE = 40, 4, 4, 25, 224
 OBJECTS, PAIRS = IMAGES * CLASSES, CLASSES * (CLASSES - 1)
@@ -53,7 +53,9 @@ def table() -> pd.DataFrame:
     large = torch.cat([torch.cat([batch[:2]] * 2, 2)] * 2, 3)
     a_mosaic = seconds(lambda: explain.explain(network, large, 0, "gradcam")) / 2
     tiles = [mosaic.squeeze(batch, SIZE, SIZE // 2)] * 2
-    joined = seconds(lambda: mosaic.join([mosaic.squeeze(batch, SIZE, SIZE // 2), tiles[0]], 1, 2))
+    joined = seconds(
+        lambda: mosaic.join([mosaic.squeeze(batch, SIZE, SIZE // 2), tiles[0]], 1, 2)
+    )
     pasted = seconds(lambda: planting.framed(batch, batch)) / 32
     y, dim = np.arange(CLASSES).repeat(IMAGES), 512
     features = rng.random((OBJECTS, CONTEXTS, 1, dim), np.float32)
@@ -62,7 +64,9 @@ def table() -> pd.DataFrame:
     fit = planting.Linear(y, features[:, 0, 0])
     heads = seconds(lambda: planting.calibrate(suspects, fit), 1)
     detector = intervention.trained(0.5, 0)
-    frames = intervention.observed(detector, *street.scenes(600, 5000, 0.5), intervention.RARE)
+    frames = intervention.observed(
+        detector, *street.scenes(600, 5000, 0.5), intervention.RARE
+    )
     groups = seconds(lambda: next(rules.answers(frames, 0)), 1)
     beside, on_each = OBJECTS * (CLASSES - 1) * 5, OBJECTS * CONTEXTS
     rows = [
@@ -73,7 +77,12 @@ def table() -> pd.DataFrame:
         ("worst context", "images", OBJECTS, OBJECTS * a_pass),
         ("Focus", "maps of mosaics of 448 pixels", 12 * PAIRS, 12 * PAIRS * a_mosaic),
         ("painting over", "maps of mosaics of 448 pixels", 2 * 12, 2 * 12 * a_mosaic),
-        ("calibration", "composites", 2 * on_each, 2 * on_each * (a_pass + pasted) + heads),
+        (
+            "calibration",
+            "composites",
+            2 * on_each,
+            2 * on_each * (a_pass + pasted) + heads,
+        ),
         ("ICON2", "frames with detections", 600, groups),
     ]
     return pd.DataFrame(rows, columns=["way", "what", "number", "seconds"]).round(1)

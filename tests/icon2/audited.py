@@ -20,31 +20,43 @@ def audited(frames, column="place", draws=79, seed=0):
     classes = [matches.of(name) for name in names]
     boxes = pooled_recall.labelled_boxes(frames, matches)
     by_size = pooled_recall.RecallBySize(boxes)
-    chance = audit.deals([attribute], matches.boxes, np.arange(len(frames.images)), seed)
+    chance = audit.deals(
+        [attribute], matches.boxes, np.arange(len(frames.images)), seed
+    )
     null = audit.by_chance(classes, chance, draws, by_size)
     every = pooled_recall.by_group(by_size, [attribute], null.pooled_cut)
     every["p"] = audit.p_values(every["deviations"].abs(), null.pooled_most, null)
     pooled = pooled_recall.foremost(every)
-    analyses = {column: analyse(matches, attribute, [], classes=names, options=audit.HOW)}
+    analyses = {
+        column: analyse(matches, attribute, [], classes=names, options=audit.HOW)
+    }
     recalls = audit.recalls(names, classes, [attribute])
     weights = image_weights(len(frames.images), 60, seed)
     area = frames.boxes["area"].to_numpy(float)
     gaps = detector_findings.gaps(
         classes, names, [attribute], analyses, recalls, null, area, weights
     )
-    found = gaps[(gaps["told"] == detector_findings.YES) & (gaps["class"] != "all classes")]
+    found = gaps[
+        (gaps["told"] == detector_findings.YES) & (gaps["class"] != "all classes")
+    ]
     of_class = detector_findings.class_headline(found.iloc[0], "") if len(found) else ""
     enough = detector_findings.with_enough_boxes(frames, [attribute], FEW)
     compared = [name for name in names if name in set(gaps["class"])]
     counted = detector_findings.how_many(compared, enough, frames.classes)
     detectable = pooled_recall.would_be_found(every, null.pooled_cut)
-    headline, below = detector_findings.headline(pooled, of_class, counted, [], detectable)
-    return SimpleNamespace(every=every, pooled=pooled, gaps=gaps, headline=headline, below=below)
+    headline, below = detector_findings.headline(
+        pooled, of_class, counted, [], detectable
+    )
+    return SimpleNamespace(
+        every=every, pooled=pooled, gaps=gaps, headline=headline, below=below
+    )
 
 
 def is_found(result):
     """Whether the headline or a row of the findings says that a group is worse or better."""
-    in_headline = "worse where" in result.headline.lower() or "better" in result.headline.lower()
+    in_headline = (
+        "worse where" in result.headline.lower() or "better" in result.headline.lower()
+    )
     in_pooled = (result.every["verdict"] == pooled_recall.FOUND).any()
     in_classes = (result.gaps["told"] == detector_findings.YES).any()
     return bool(in_headline or in_pooled or in_classes)

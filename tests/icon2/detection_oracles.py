@@ -17,7 +17,10 @@ def scene(seed=0, n_images=30, n_classes=2, boxes=6, crowd=0.1, digits=2, whole=
     """Crowded little images whose boxes overlap, with ties among the scores."""
     rng = np.random.default_rng(seed)
     n = n_images * boxes
-    image, category = np.sort(rng.integers(0, n_images, n)), rng.integers(0, n_classes, n)
+    image, category = (
+        np.sort(rng.integers(0, n_images, n)),
+        rng.integers(0, n_classes, n),
+    )
     low, side = rng.uniform(0, 60, (n, 2)), rng.uniform(8, 40, (n, 2))
     corners = np.hstack([low, low + side])
     of = np.repeat(np.arange(n), rng.integers(0, 4, n))
@@ -50,7 +53,9 @@ def recorded_worlds(confounders):
 def average_precision(matches, weights=None, images=None):
     """AP of each class and threshold (K, T), raw as COCO has it, of some images."""
     weights = np.ones(matches.n_images) if weights is None else weights
-    codes = np.zeros(matches.n_images, int) if images is None else np.where(images, 0, -1)
+    codes = (
+        np.zeros(matches.n_images, int) if images is None else np.where(images, 0, -1)
+    )
     kept = Attribute("kept", ("yes",), codes, "image")
     each = [Curves(matches.of(name), [kept], WHOLE) for name in matches.classes]
     return np.array([one.average_precision(weights)[0] for one in each])
@@ -72,13 +77,19 @@ def as_coco(world):
         entry(row) | {"id": i + 1, "iscrowd": int(row.ignore)}
         for i, row in enumerate(world.boxes.itertuples())
     ]
-    results = [entry(row) | {"score": row.score} for row in world.detections.itertuples()]
+    results = [
+        entry(row) | {"score": row.score} for row in world.detections.itertuples()
+    ]
     images = [
         {"id": i + 1, "file_name": one.pop("name"), **one}
         for i, one in enumerate(world.images.to_dict("records"))
     ]
     categories = [{"id": i + 1, "name": name} for i, name in enumerate(world.classes)]
-    return {"images": images, "annotations": annotations, "categories": categories}, results
+    return {
+        "images": images,
+        "annotations": annotations,
+        "categories": categories,
+    }, results
 
 
 def evaluated(labels, results, **params):
@@ -120,14 +131,18 @@ def greedy(world, threshold):
         here = boxes[(boxes.image == image) & (boxes.category == category)]
         here = here.sort_values("ignore", kind="stable")
         used = set()
-        for row, one in own.sort_values("score", ascending=False, kind="stable").iterrows():
+        for row, one in own.sort_values(
+            "score", ascending=False, kind="stable"
+        ).iterrows():
             best, best_overlap = -1, min(threshold, 1 - 1e-10)
             for other, box in here.iterrows():
                 if other in used and not box.ignore:
                     continue
                 if best >= 0 and not boxes.ignore[best] and box.ignore:
                     break
-                value = overlap(one[CORNERS].tolist(), box[CORNERS].tolist(), box.ignore)
+                value = overlap(
+                    one[CORNERS].tolist(), box[CORNERS].tolist(), box.ignore
+                )
                 if value >= best_overlap:
                     best, best_overlap = other, value
             taken[row] = best

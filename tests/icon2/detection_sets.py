@@ -7,7 +7,11 @@ from helpers.icon2 import Frames
 from helpers.icon2.reading import CORNERS
 
 WIDTH, HEIGHT = 640, 480
-KINDS = ("smaller boxes", "smaller boxes and other classes", "smaller boxes and crowded images")
+KINDS = (
+    "smaller boxes",
+    "smaller boxes and other classes",
+    "smaller boxes and crowded images",
+)
 
 
 def detection_set(
@@ -54,7 +58,9 @@ def detection_set(
     low = rng.random((len(image), 2)) * ([WIDTH, HEIGHT] - sides)
     boxes = pd.DataFrame(np.hstack([low, low + sides]), columns=CORNERS)
     extent = sides[:, 0] * sides[:, 1]
-    boxes = boxes.assign(image=image, category=category, ignore=False, area=extent, extent=extent)
+    boxes = boxes.assign(
+        image=image, category=category, ignore=False, area=extent, extent=extent
+    )
 
     hardness = rng.normal(0, 0.7, n_classes)
     luck = rng.normal(0, 0.4, n_images)  # images are easy or hard, in both groups
@@ -64,7 +70,9 @@ def detection_set(
     found = rng.random(len(image)) < chance
     detections = boxes.loc[found, ["image", "category", *CORNERS]]
     detections[CORNERS] += rng.normal(0, 0.05, (found.sum(), 4)) * side[found, None]
-    strength = np.clip(logit[found] / 6 + 0.5 + rng.normal(0, 0.2, found.sum()), 0.05, 0.99)
+    strength = np.clip(
+        logit[found] / 6 + 0.5 + rng.normal(0, 0.2, found.sum()), 0.05, 0.99
+    )
     detections = detections.assign(score=strength)
 
     number = rng.poisson(2, n_images).sum()
@@ -95,6 +103,8 @@ def labelled_only(frames):
     tables = []
     for table in (frames.boxes, frames.detections):
         table = table[table["category"].isin(number)]
-        tables.append(table.assign(category=table["category"].map(number)).reset_index(drop=True))
+        tables.append(
+            table.assign(category=table["category"].map(number)).reset_index(drop=True)
+        )
     classes = tuple(frames.classes[old] for old in counts.index)
     return Frames(frames.images, *tables, classes)

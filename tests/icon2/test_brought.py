@@ -32,21 +32,32 @@ def coco(seed=0, n_images=40, decimals=0):
     for one in [*labels["annotations"], *results]:
         image = one["image_id"] - 1
         box = (np.array(one["bbox"]) * scale[image]).round(decimals).clip(0).tolist()
-        one |= {"image_id": ids[image], "category_id": kinds[one["category_id"] - 1], "bbox": box}
+        one |= {
+            "image_id": ids[image],
+            "category_id": kinds[one["category_id"] - 1],
+            "bbox": box,
+        }
     for one in results:
         del one["area"]
     for one in labels["annotations"]:
         x, y, width, height = one["bbox"]
         one["area"] = width * height * rng.uniform(0.5, 1)
         one["segmentation"] = [[x, y, x + 1, y, x, y + 1]]
-        if one["id"] % 3 == 1:  # half of a box: an overlap of .5, but for the last digit
+        if (
+            one["id"] % 3 == 1
+        ):  # half of a box: an overlap of .5, but for the last digit
             same = {name: one[name] for name in ("image_id", "category_id")}
             results.append(same | {"bbox": [x, y, width, height / 2], "score": 0.99})
     size = {"width": 640, "height": 640, "license": 1}
-    labels["images"] = [{"id": k, "file_name": f"{n:03}.jpg"} | size for n, k in enumerate(ids)]
+    labels["images"] = [
+        {"id": k, "file_name": f"{n:03}.jpg"} | size for n, k in enumerate(ids)
+    ]
     names = zip(kinds, CLASSES, strict=True)
     labels["categories"] = [{"id": k, "name": name} for k, name in names]
-    return {"info": {"year": 2026}, "licenses": [{"id": 1, "name": "any"}]} | labels, results
+    return {
+        "info": {"year": 2026},
+        "licenses": [{"id": 1, "name": "any"}],
+    } | labels, results
 
 
 def written(folder, content, name):
@@ -60,7 +71,10 @@ def written(folder, content, name):
 
 
 def read(folder, labels, results, *more):
-    paths = written(folder, labels, "labels.json"), written(folder, results, "found.json")
+    paths = (
+        written(folder, labels, "labels.json"),
+        written(folder, results, "found.json"),
+    )
     return brought.brought(*paths, *more)
 
 
@@ -76,7 +90,9 @@ def pycocotools(labels, results):
 
 @pytest.mark.parametrize("decimals", [0, 1, 2])
 @pytest.mark.parametrize("seed", range(4))
-def test_average_precision_of_cocos_files_is_that_of_pycocotools(tmp_path, seed, decimals):
+def test_average_precision_of_cocos_files_is_that_of_pycocotools(
+    tmp_path, seed, decimals
+):
     labels, results = coco(seed, decimals=decimals)
     frames = read(tmp_path, labels, results)
     expected, six = pycocotools(labels, results)
@@ -96,13 +112,17 @@ def test_the_csv_of_torchvisions_results_says_what_cocos_json_says(tmp_path):
     kinds, order, names, outputs = list(CLASSES), [90, 7, 33], [], []
     for image in labels["images"]:
         mine = [one for one in results if one["image_id"] == image["id"]]
-        boxes = torch.tensor([one["bbox"] for one in mine], dtype=torch.double).reshape(-1, 4)
+        boxes = torch.tensor([one["bbox"] for one in mine], dtype=torch.double).reshape(
+            -1, 4
+        )
         boxes[:, 2:] += boxes[:, :2]
         codes = torch.tensor([order.index(one["category_id"]) for one in mine])
         scores = torch.tensor([one["score"] for one in mine], dtype=torch.double)
         names.append(image["file_name"])
         outputs.append({"boxes": boxes, "labels": codes, "scores": scores})
-    cells = nbformat.read(store.root() / "notebooks/12_audit_your_detector.ipynb", 4).cells
+    cells = nbformat.read(
+        store.root() / "notebooks/12_audit_your_detector.ipynb", 4
+    ).cells
     sources = [c.source for c in cells if "```" in c.source]
     [lines] = re.findall(r"```python\n(.*?)```", "".join(sources), re.S)
     assert lines in (store.root() / "GUIDE.md").read_text(), "GUIDE has the same lines"
@@ -130,9 +150,14 @@ c.jpg,cat,50,20,90,60,.9
 
 
 def test_a_csv_is_read_and_what_is_left_out_is_counted(tmp_path):
-    about = written(tmp_path, "image,light,box\na.jpg,day,1\nz.jpg,night,2\n", "images.csv")
+    about = written(
+        tmp_path, "image,light,box\na.jpg,day,1\nz.jpg,night,2\n", "images.csv"
+    )
     boxes = written(tmp_path, "box,tone,score\n1,I,3\n4,VI,3\n9,VI,3\n", "boxes.csv")
-    paths = written(tmp_path, CSV, "labels.csv.gz"), written(tmp_path, FOUND, "found.csv")
+    paths = (
+        written(tmp_path, CSV, "labels.csv.gz"),
+        written(tmp_path, FOUND, "found.csv"),
+    )
     frames = brought.brought(*paths, boxes)
     assert frames.classes == ("cat", "dog") and len(frames.images) == 3
     assert frames.boxes["ignore"].tolist() == [False, False, True, False]
@@ -151,10 +176,15 @@ def test_a_csv_is_read_and_what_is_left_out_is_counted(tmp_path):
     about.write_text("image,light\na.jpg,day\nz.jpg,night\n")
     frames = brought.brought(*paths, about)
     assert frames.images["light"].fillna("").tolist() == ["day", "", ""]
-    assert "2 labelled images are in no row of images.csv: they have no value" in frames.report
+    assert (
+        "2 labelled images are in no row of images.csv: they have no value"
+        in frames.report
+    )
 
 
-def test_ids_and_names_may_be_text_and_other_ids_are_set_beside_those_of_the_labels(tmp_path):
+def test_ids_and_names_may_be_text_and_other_ids_are_set_beside_those_of_the_labels(
+    tmp_path,
+):
     labels, results = coco(2)
     frames = read(tmp_path, labels, results)
     names = {one["id"]: one["file_name"] for one in labels["images"]}
@@ -175,10 +205,15 @@ def test_ids_and_names_may_be_text_and_other_ids_are_set_beside_those_of_the_lab
         read(tmp_path, labels, other)
 
 
-def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(tmp_path):
+def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(
+    tmp_path,
+):
     labels, results = coco(3, n_images=60)
     for n, image in enumerate(labels["images"]):
-        image["attributes"] = {"light": "dim" if n % 2 else "day", "camera": f"number {n}"}
+        image["attributes"] = {
+            "light": "dim" if n % 2 else "day",
+            "camera": f"number {n}",
+        }
         image |= {"one": "same", "lux": n * 1.5}
     for n, box in enumerate(labels["annotations"]):
         box["attributes"] = {"tone": "IV" if n % 3 else "II"}
@@ -211,19 +246,49 @@ def cut(which):
 @pytest.mark.parametrize(
     ("contents", "message"),
     [
-        (changed("annotations", bbox=[5, 5, -3, 4]), "labels.json: 1 of .* negative width"),
-        (changed("annotations", bbox=[5, float("nan"), 4, 4]), "labels.json .* NaN is no number"),
-        (changed("annotations", bbox=[5, 5, 4]), "annotations entry 0 .* has 3 numbers, not 4"),
-        (changed("annotations", image_id=[9]), "annotations entry 0 .*is no id: ids are"),
-        (changed("annotations", image_id=999), "labels.json: boxes are of image 999, .* not li"),
-        (changed("annotations", category_id=4), "labels.json: boxes are of category 4, which"),
-        (changed("images", id=coco(0, 8)[0]["images"][1]["id"]), "images: 22 occurs 2 times"),
-        (changed("results", image_id=10, score="high"), "found.json, entry 0 .*convert .* 'high'"),
+        (
+            changed("annotations", bbox=[5, 5, -3, 4]),
+            "labels.json: 1 of .* negative width",
+        ),
+        (
+            changed("annotations", bbox=[5, float("nan"), 4, 4]),
+            "labels.json .* NaN is no number",
+        ),
+        (
+            changed("annotations", bbox=[5, 5, 4]),
+            "annotations entry 0 .* has 3 numbers, not 4",
+        ),
+        (
+            changed("annotations", image_id=[9]),
+            "annotations entry 0 .*is no id: ids are",
+        ),
+        (
+            changed("annotations", image_id=999),
+            "labels.json: boxes are of image 999, .* not li",
+        ),
+        (
+            changed("annotations", category_id=4),
+            "labels.json: boxes are of category 4, which",
+        ),
+        (
+            changed("images", id=coco(0, 8)[0]["images"][1]["id"]),
+            "images: 22 occurs 2 times",
+        ),
+        (
+            changed("results", image_id=10, score="high"),
+            "found.json, entry 0 .*convert .* 'high'",
+        ),
         (cut(0), "labels.json is cut short or no JSON"),
         (("nothing", "[]"), "labels.json is cut short or no JSON"),
         (({"rows": []}, []), "labels.json: it is no COCO file"),
-        ((coco(0, 8)[1], coco(0, 8)[1]), "labels.json: these are COCO's results.* exchanged"),
-        ((coco(0, 8)[0], [coco(0, 8)[1][0] | {"image_id": "x"}]), "none of its 1 images .* 'x'"),
+        (
+            (coco(0, 8)[1], coco(0, 8)[1]),
+            "labels.json: these are COCO's results.* exchanged",
+        ),
+        (
+            (coco(0, 8)[0], [coco(0, 8)[1][0] | {"image_id": "x"}]),
+            "none of its 1 images .* 'x'",
+        ),
         ((coco(0, 8)[0], []), "found.json: "),
     ],
 )
@@ -238,15 +303,40 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(tmp_path, contents, messag
     ("labels", "found", "about", "message"),
     [
         ("image,class\na,b\n", FOUND, None, "labels.csv: .*missing: x1, y1, x2, y2"),
-        (CSV.replace("10,", "ten,", 1), FOUND, None, "'x1' is no number in 1 lines: 'ten' in line"),
-        (CSV.replace("b.jpg,cat", ",cat"), FOUND, None, "labels.csv: 1 of 4 boxes name no image"),
+        (
+            CSV.replace("10,", "ten,", 1),
+            FOUND,
+            None,
+            "'x1' is no number in 1 lines: 'ten' in line",
+        ),
+        (
+            CSV.replace("b.jpg,cat", ",cat"),
+            FOUND,
+            None,
+            "labels.csv: 1 of 4 boxes name no image",
+        ),
         (CSV.replace("dog", ""), FOUND, None, "labels.csv: 1 of 4 boxes have no class"),
         (CSV, FOUND.replace(",.5", ""), None, "found.csv: 1 of 3 detections hold NaN"),
         (CSV, FOUND.replace("score", "conf"), None, "found.csv: .*missing: score"),
         (CSV, json.dumps(coco(0, 8)[1]), None, "by the ids of COCO's labels"),
-        (CSV, FOUND, "picture,light\na.jpg,day\n", "needs a column 'image' .* are: picture, light"),
-        (CSV, FOUND, "image,light\nz.jpg,day\n", "about.csv: none of its 1 images is labelled"),
-        (CSV, FOUND, "image,light\na.jpg,day\na.jpg,dim\n", "about.csv: 'a.jpg' occurs 2 times"),
+        (
+            CSV,
+            FOUND,
+            "picture,light\na.jpg,day\n",
+            "needs a column 'image' .* are: picture, light",
+        ),
+        (
+            CSV,
+            FOUND,
+            "image,light\nz.jpg,day\n",
+            "about.csv: none of its 1 images is labelled",
+        ),
+        (
+            CSV,
+            FOUND,
+            "image,light\na.jpg,day\na.jpg,dim\n",
+            "about.csv: 'a.jpg' occurs 2 times",
+        ),
         (CSV.replace(",box", ",no"), FOUND, "box,light\n1,day\n", "any.*: box, light"),
         (None, FOUND, None, "labels.csv: there is no such file"),
     ],
@@ -254,7 +344,11 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(tmp_path, contents, messag
 def test_a_csv_that_cannot_be_used_is_refused_in_a_sentence(
     tmp_path, labels, found, about, message
 ):
-    names = "labels.csv", "found.json" if found.startswith("[") else "found.csv", "about.csv"
+    names = (
+        "labels.csv",
+        "found.json" if found.startswith("[") else "found.csv",
+        "about.csv",
+    )
     texts = dict(zip(names, (labels, found, about), strict=True))
     for name in filter(texts.get, names):
         written(tmp_path, texts[name], name)
@@ -267,13 +361,21 @@ def test_a_csv_that_cannot_be_used_is_refused_in_a_sentence(
 def test_ties_among_scores_are_broken_by_name_in_any_order_of_the_file(tmp_path, hit):
     """As COCO's evaluator does, after Scalabel numbered the images by name."""
     box, away = ({"x1": x, "y1": 20, "x2": x + 30, "y2": 60} for x in (10, 300))
-    labels = [{"name": n, "labels": [{"category": "car", "box2d": box}] * (n == hit)} for n in "ab"]
-    hits = [{"category": "car", "score": 0.5, "box2d": box if n == hit else away} for n in "ab"]
+    labels = [
+        {"name": n, "labels": [{"category": "car", "box2d": box}] * (n == hit)}
+        for n in "ab"
+    ]
+    hits = [
+        {"category": "car", "score": 0.5, "box2d": box if n == hit else away}
+        for n in "ab"
+    ]
     hits = [{"name": n, "labels": [one]} for n, one in zip("ab", hits, strict=True)]
     for way in (1, -1):
         frames = read(tmp_path, labels[::way], hits[::way])
         assert frames.images["name"].tolist() == ["a", "b"]
-        assert average_precision(match(frames))[0] == pytest.approx({"a": 1, "b": 0.5}[hit])
+        assert average_precision(match(frames))[0] == pytest.approx(
+            {"a": 1, "b": 0.5}[hit]
+        )
 
 
 def test_large_files_are_read_in_a_stream(tmp_path):

@@ -33,12 +33,22 @@ def perfect(n_images=12, per_image=3, ids=None):
             box = [10 + 200 * place + number, 20 + 3 * number, side, side + 10]
             if per_image == 1:  # each image has its box in a place of its own
                 box[:2] = 10 + 150 * (number % 4), 10 + 155 * (number // 4)
-            of_box = {"image_id": image, "category_id": 1 + (place + number) % 2, "bbox": box}
+            of_box = {
+                "image_id": image,
+                "category_id": 1 + (place + number) % 2,
+                "bbox": box,
+            }
             area = box[2] * box[3]
-            annotations.append(of_box | {"id": len(annotations) + 1, "iscrowd": 0, "area": area})
+            annotations.append(
+                of_box | {"id": len(annotations) + 1, "iscrowd": 0, "area": area}
+            )
             results.append(of_box | {"score": 0.5 + len(results) / 1000})
     categories = [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}]
-    return {"images": images, "annotations": annotations, "categories": categories}, results
+    return {
+        "images": images,
+        "annotations": annotations,
+        "categories": categories,
+    }, results
 
 
 def read(folder, labels, results, about=None):
@@ -84,7 +94,9 @@ def test_results_are_paired_by_file_name_where_ids_disagree(tmp_path):
 def test_results_whose_file_names_are_not_in_the_labels_are_refused(tmp_path):
     labels, results = moved_ids(by_name=True)
     results[0]["file_name"] = "elsewhere.jpg"
-    with pytest.raises(DetectionDataError, match="cannot be paired by file name, since 1 det"):
+    with pytest.raises(
+        DetectionDataError, match="cannot be paired by file name, since 1 det"
+    ):
         read(tmp_path, labels, results)
 
 
@@ -155,7 +167,9 @@ def test_a_detection_on_a_box_to_ignore_is_no_false_positive(tmp_path):
 def test_ignore_that_is_neither_true_nor_false_is_refused(tmp_path):
     labels, results = perfect()
     labels["annotations"][0]["ignore"] = "partly"
-    with pytest.raises(DetectionDataError, match="'ignore' is 'partly'; it has to be 0 or 1"):
+    with pytest.raises(
+        DetectionDataError, match="'ignore' is 'partly'; it has to be 0 or 1"
+    ):
         read(tmp_path, labels, results)
 
 
@@ -176,7 +190,9 @@ def test_areas_of_masks_are_kept(tmp_path):
     for one in labels["annotations"]:
         one["area"] = 0.1 * one["bbox"][2] * one["bbox"][3]
     frames = read(tmp_path, labels, results)
-    assert frames.boxes["area"].sum() == pytest.approx(0.1 * frames.boxes["extent"].sum())
+    assert frames.boxes["area"].sum() == pytest.approx(
+        0.1 * frames.boxes["extent"].sum()
+    )
     assert frames.warnings == ()
 
 
@@ -222,7 +238,9 @@ def test_categories_of_one_name_cannot_be_found_by_name(tmp_path):
     (tmp_path / "found.csv").write_text(
         "image,class,x1,y1,x2,y2,score\n000000.jpg,cat,10,20,30,50,.9\n"
     )
-    with pytest.raises(DetectionDataError, match=r"several categories .* are called 'cat'"):
+    with pytest.raises(
+        DetectionDataError, match=r"several categories .* are called 'cat'"
+    ):
         brought.brought(tmp_path / "labels.json", tmp_path / "found.csv")
 
 
@@ -239,14 +257,19 @@ def test_detections_of_classes_that_nobody_looked_for_are_left_out(tmp_path):
     of_image = [one for one in labels["annotations"] if one["image_id"] > 2]
     cats = [one for one in labels["annotations"] if one["image_id"] <= 2]
     labels["annotations"] = [one | {"category_id": 1} for one in cats] + of_image
-    results = [one | {"category_id": 1} if one["image_id"] <= 2 else one for one in results]
+    results = [
+        one | {"category_id": 1} if one["image_id"] <= 2 else one for one in results
+    ]
     for image in labels["images"]:
         image |= {"neg_category_ids": [], "not_exhaustive_category_ids": []}
     labels["images"][0]["neg_category_ids"] = [2]
     false = {"category_id": 2, "bbox": [300, 300, 50, 50], "score": 0.99}
     unverified = read(tmp_path, labels, [*results, false | {"image_id": 2}])
     assert ap(unverified) == 1
-    assert "1 of 37 detections are of a class that was not verified" in unverified.warnings[0]
+    assert (
+        "1 of 37 detections are of a class that was not verified"
+        in unverified.warnings[0]
+    )
     verified = read(tmp_path, labels, [*results, false | {"image_id": 1}])
     assert ap(verified) < 1
 
@@ -267,14 +290,20 @@ def test_a_detection_that_is_there_twice_counts_once(tmp_path):
     labels, results = perfect()
     frames = read(tmp_path, labels, results + results[:5])
     assert ap(frames) == 1 and len(frames.detections) == 36
-    assert frames.warnings[0].startswith("5 of 41 detections in found.json are there twice")
+    assert frames.warnings[0].startswith(
+        "5 of 41 detections in found.json are there twice"
+    )
 
 
 def test_many_boxes_that_are_there_twice_are_a_warning(tmp_path):
     labels, results = perfect()
     copies = [one | {"id": 100 + one["id"]} for one in labels["annotations"][:5]]
     labels["annotations"] += copies
-    assert read(tmp_path, labels, results).warnings[0].startswith("5 of 41 boxes in labels.json")
+    assert (
+        read(tmp_path, labels, results)
+        .warnings[0]
+        .startswith("5 of 41 boxes in labels.json")
+    )
 
 
 def test_na_and_none_are_values_like_others(tmp_path):
@@ -287,7 +316,9 @@ def test_na_and_none_are_values_like_others(tmp_path):
 
 
 def test_na_among_many_numbers_is_missing_and_a_note_says_so(tmp_path):
-    rows = [f"{number:06}.jpg,{'NA' if number == 4 else number / 2}" for number in range(12)]
+    rows = [
+        f"{number:06}.jpg,{'NA' if number == 4 else number / 2}" for number in range(12)
+    ]
     frames = read(tmp_path, *perfect(), "\n".join(["image,lux", *rows]))
     assert frames.images["lux"].dtype == float and np.isnan(frames.images["lux"][4])
     note = "1 values of 'lux' are words among numbers, such as NA: taken as missing"
@@ -311,7 +342,9 @@ def test_words_for_missing_are_missing_where_numbers_have_to_be(tmp_path, word):
         f"a.jpg,cat,60,20,90,60,{word},{word},1\n"
         f"b.jpg,{word},{word},{word},{word},{word},640,480,{word}\n"
     )
-    (tmp_path / "found.csv").write_text("image,class,x1,y1,x2,y2,score\na.jpg,cat,10,20,40,60,.5\n")
+    (tmp_path / "found.csv").write_text(
+        "image,class,x1,y1,x2,y2,score\na.jpg,cat,10,20,40,60,.5\n"
+    )
     frames = brought.brought(tmp_path / "labels.csv", tmp_path / "found.csv")
     assert frames.images["name"].tolist() == ["a.jpg", "b.jpg"]
     assert frames.images["width"].tolist() == [640, 640]
@@ -321,11 +354,19 @@ def test_words_for_missing_are_missing_where_numbers_have_to_be(tmp_path, word):
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ("a.jpg,cat,NA,20,40,60,0", "hold NaN, infinity or nothing where a number has to be"),
-        ("a.jpg,cat,10,20,40,60,partly", "'ignore' is 'partly' in line 2; it has to be 0 or 1"),
+        (
+            "a.jpg,cat,NA,20,40,60,0",
+            "hold NaN, infinity or nothing where a number has to be",
+        ),
+        (
+            "a.jpg,cat,10,20,40,60,partly",
+            "'ignore' is 'partly' in line 2; it has to be 0 or 1",
+        ),
     ],
 )
-def test_a_box_without_a_corner_or_with_an_unknown_ignore_is_refused(tmp_path, row, told):
+def test_a_box_without_a_corner_or_with_an_unknown_ignore_is_refused(
+    tmp_path, row, told
+):
     (tmp_path / "labels.csv").write_text(f"image,class,x1,y1,x2,y2,ignore\n{row}\n")
     with pytest.raises(DetectionDataError, match=told):
         reading.labels(tmp_path / "labels.csv", reading.Notes())
@@ -348,7 +389,10 @@ def test_lists_of_verified_classes_are_not_copied_with_the_images(tmp_path):
     notes = reading.Notes()
     images, _ = reading.labels(tmp_path / "labels.json", notes)
     assert "verified" not in images.attrs
-    assert notes.verified[1] == {"neg_category_ids": [1], "not_exhaustive_category_ids": []}
+    assert notes.verified[1] == {
+        "neg_category_ids": [1],
+        "not_exhaustive_category_ids": [],
+    }
 
 
 def same_names():
@@ -370,7 +414,9 @@ def test_images_of_one_file_name_are_told_apart_by_id(tmp_path):
 
 def test_attributes_by_a_name_of_several_images_are_refused(tmp_path):
     about = "image,site\nframe0.png,A\nframe1.png,B\n"
-    with pytest.raises(DetectionDataError, match=r"'frame0\.png' is the name of several labelled"):
+    with pytest.raises(
+        DetectionDataError, match=r"'frame0\.png' is the name of several labelled"
+    ):
         read(tmp_path, *same_names(), about)
 
 
@@ -385,7 +431,9 @@ def test_detections_by_a_name_of_several_images_are_refused(tmp_path):
     (tmp_path / "found.csv").write_text(
         "image,class,x1,y1,x2,y2,score\nframe0.png,cat,10,20,30,50,.9\n"
     )
-    with pytest.raises(DetectionDataError, match="several labelled images are called 'frame0"):
+    with pytest.raises(
+        DetectionDataError, match="several labelled images are called 'frame0"
+    ):
         brought.brought(tmp_path / "labels.json", tmp_path / "found.csv")
 
 
@@ -393,7 +441,9 @@ def test_classes_that_are_shifted_by_one_are_noticed_with_few_boxes_each(tmp_pat
     labels, results = perfect(20)
     kinds = range(1, 16)
     labels["categories"] = [{"id": kind, "name": f"k{kind}"} for kind in kinds]
-    for number, (box, result) in enumerate(zip(labels["annotations"], results, strict=True)):
+    for number, (box, result) in enumerate(
+        zip(labels["annotations"], results, strict=True)
+    ):
         box["category_id"] = 1 + number % 15
         result["category_id"] = number % 15
     frames = read(tmp_path, labels, results)
@@ -403,7 +453,9 @@ def test_classes_that_are_shifted_by_one_are_noticed_with_few_boxes_each(tmp_pat
 
 def test_a_detector_that_finds_almost_nothing_is_not_compared(tmp_path):
     labels, results = perfect()
-    away = [one | {"bbox": [300, 400, 9, 9 + number]} for number, one in enumerate(results)]
+    away = [
+        one | {"bbox": [300, 400, 9, 9 + number]} for number, one in enumerate(results)
+    ]
     [told] = too_low(detector_audit.like_coco(read(tmp_path, labels, away)))
     assert told.startswith("The detector finds almost nothing: AP at IoU 0.5 is 0.0%.")
     assert "No groups are" in told

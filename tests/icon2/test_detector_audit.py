@@ -21,7 +21,10 @@ from helpers.icon2.reading import CORNERS
 
 KINDS = ("ring", "kite")
 HELP = {"labels": "--frames", "table": "--strata"}
-CELL, SIDE = 100, 40  # boxes stand in cells of their own, so that no detection overlaps two
+CELL, SIDE = (
+    100,
+    40,
+)  # boxes stand in cells of their own, so that no detection overlaps two
 
 
 def world(n_images=300, seed=0, loss=0.0, harder=0.0, tilt=0.0):
@@ -39,10 +42,14 @@ def world(n_images=300, seed=0, loss=0.0, harder=0.0, tilt=0.0):
     boxes = boxes.assign(
         image=image, category=kind, ignore=False, tone=np.where(dark, "dark", "bright")
     )
-    hit = rng.random(len(image)) < 0.8 - loss * (dim[image] & (kind == 0)) - harder * dark
+    hit = (
+        rng.random(len(image)) < 0.8 - loss * (dim[image] & (kind == 0)) - harder * dark
+    )
     detections = boxes.loc[hit, ["image", "category", *CORNERS]].reset_index(drop=True)
     detections[CORNERS] += rng.normal(0, 3, (len(detections), 4))
-    false = pd.DataFrame({"image": rng.integers(n_images, size=n_images), "category": 0})
+    false = pd.DataFrame(
+        {"image": rng.integers(n_images, size=n_images), "category": 0}
+    )
     false["category"] = rng.integers(2, size=n_images)
     corner = rng.uniform(0, 400, n_images)
     false = false.assign(x1=corner, y1=200.0, x2=corner + SIDE, y2=240.0)
@@ -79,17 +86,24 @@ def test_one_group_of_all_images_has_the_ap_of_pycocotools():
 def test_the_ap_of_a_group_does_not_depend_on_how_many_images_it_has():
     """Copies of the images of one group change neither its AP nor the other's."""
     frames = world(80, loss=0.3)
-    copies = np.concatenate([np.arange(80), *[np.flatnonzero(frames.images["light"] == "dim")] * 2])
+    copies = np.concatenate(
+        [np.arange(80), *[np.flatnonzero(frames.images["light"] == "dim")] * 2]
+    )
     tables = []
     for table in (frames.boxes, frames.detections):
-        parts = [table[table["image"] == old].assign(image=new) for new, old in enumerate(copies)]
+        parts = [
+            table[table["image"] == old].assign(image=new)
+            for new, old in enumerate(copies)
+        ]
         tables.append(pd.concat(parts, ignore_index=True))
     more = Frames(frames.images.iloc[copies].reset_index(drop=True), *tables, KINDS)
     each = []
     for one in (frames, more):
         _, classes, [light] = prepared(one, "light")
         each.append(audit.group_ap(classes, light))
-    np.testing.assert_allclose(*each, atol=0.01)  # N is a mean of two numbers of boxes an image
+    np.testing.assert_allclose(
+        *each, atol=0.01
+    )  # N is a mean of two numbers of boxes an image
 
 
 def test_what_is_taken_out_is_as_if_the_detector_had_not_found_it():
@@ -101,10 +115,15 @@ def test_what_is_taken_out_is_as_if_the_detector_had_not_found_it():
     taken = np.flatnonzero(lost)
     gone = np.unique(matches.detections["row"][np.isin(matches.taken, taken).any(0)])
     fewer = Frames(
-        frames.images, frames.boxes, frames.detections.drop(gone).reset_index(drop=True), KINDS
+        frames.images,
+        frames.boxes,
+        frames.detections.drop(gone).reset_index(drop=True),
+        KINDS,
     )
     again, without, _ = prepared(fewer)
-    np.testing.assert_array_equal(audit.group_ap(left, tone), audit.group_ap(without, tone))
+    np.testing.assert_array_equal(
+        audit.group_ap(left, tone), audit.group_ap(without, tone)
+    )
     assert len(again.detections) < len(matches.detections)
 
 
@@ -112,7 +131,10 @@ def test_recall_is_the_share_of_boxes_that_a_detection_overlaps():
     """Boxes stand in cells of their own: found are those with a detection of their kind near by."""
     frames = world(50, loss=0.5)
     _, classes, [light] = prepared(frames, "light")
-    boxes, own = (frames.boxes.query("category == 0"), frames.detections.query("category == 0"))
+    boxes, own = (
+        frames.boxes.query("category == 0"),
+        frames.detections.query("category == 0"),
+    )
     hit = []
     for box in boxes.to_dict("records"):
         near = own.loc[own["image"] == box["image"], CORNERS].to_numpy()
@@ -133,27 +155,41 @@ def test_classes_that_have_other_numbers_in_the_two_files_are_named():
     told = mistaken(frames, match(frames))
     assert list(told) == [ALL_POOLED, "ring", "kite"]
     assert told[ALL_POOLED].startswith("Classes look shifted or exchanged: 0% of the ")
-    assert told["ring"].startswith("ring: 0% of its") and "most often as kite." in told["ring"]
-    assert told["kite"].startswith("kite: 0% of its") and "most often as ring" in told["kite"]
+    assert (
+        told["ring"].startswith("ring: 0% of its")
+        and "most often as kite." in told["ring"]
+    )
+    assert (
+        told["kite"].startswith("kite: 0% of its")
+        and "most often as ring" in told["kite"]
+    )
 
 
 def test_deals_keep_groups_and_what_belongs_together():
     frames = world(90)
     matches, _, attributes = prepared(frames, "light", "site", "tone")
-    pairs = {f"{a}{b}" for a, b in zip(attributes[0].codes, attributes[1].codes, strict=True)}
+    pairs = {
+        f"{a}{b}" for a, b in zip(attributes[0].codes, attributes[1].codes, strict=True)
+    }
     drive = np.arange(90) // 3
     both = pd.crosstab(attributes[0].codes, attributes[1].codes).to_numpy()
     kind = frames.boxes["category"].to_numpy()
     moved = 0
-    for _, (light, site, tone) in zip(range(5), dealt(matches, attributes), strict=False):
-        np.testing.assert_array_equal(pd.crosstab(light.codes, site.codes).to_numpy(), both)
+    for _, (light, site, tone) in zip(
+        range(5), dealt(matches, attributes), strict=False
+    ):
+        np.testing.assert_array_equal(
+            pd.crosstab(light.codes, site.codes).to_numpy(), both
+        )
         for k in (0, 1):
             mine, before = tone.codes[kind == k], attributes[2].codes[kind == k]
             assert abs(mine.sum() - before.sum()) <= 0.1 * len(mine)
         moved += (light.codes != attributes[0].codes).sum()
     assert moved > 60 and len(pairs) == 6
     drives = Attribute("drive", tuple(map(str, range(30))), drive, "image")
-    for _, [one] in zip(range(5), dealt(matches, [drives], clusters=drive), strict=False):
+    for _, [one] in zip(
+        range(5), dealt(matches, [drives], clusters=drive), strict=False
+    ):
         assert (one.codes.reshape(30, 3) == one.codes[::3, None]).all(), (
             "frames of a drive together"
         )
@@ -165,10 +201,14 @@ def test_where_nothing_is_planted_a_gap_is_named_in_about_one_of_twenty():
         matches, classes, attributes = prepared(world(150, seed), "light", "site")
         deals = dealt(matches, attributes, seed)
         null = audit.by_chance(classes, deals, 60)
-        table = audit.named(classes, KINDS, attributes[:1], null, deals, [0.5], 15, seed)
+        table = audit.named(
+            classes, KINDS, attributes[:1], null, deals, [0.5], 15, seed
+        )
         alarms.append(table["named"][0] / table["of"][0])
         assert table["class"].tolist() == ["any", "all classes", *KINDS]
-        assert (table["share"][1:] == 1).all(), "half of the boxes of a group, in a class alone too"
+        assert (table["share"][1:] == 1).all(), (
+            "half of the boxes of a group, in a class alone too"
+        )
     assert np.mean(alarms) < 0.15
 
 
@@ -177,14 +217,18 @@ def test_a_fault_of_all_classes_counts_as_named_where_their_mean_is():
     matches, classes, [light] = prepared(world(150), "light")
     chance = dealt(matches, [light])
     null = audit.by_chance(classes, chance, 40)
-    table = audit.named(classes, KINDS, [light], null, chance, [0.1], 20).set_index("class")
+    table = audit.named(classes, KINDS, [light], null, chance, [0.1], 20).set_index(
+        "class"
+    )
     chance, rng = dealt(matches, [light]), np.random.default_rng(0)
     again = [next(chance)[0] for _ in range(40 + 2 * 20 + 20)][-20:]
     rows = []
     for one in again:
         gaps, lowest = audit.planted(classes, one, light.values.index("dim"), 0.1, rng)
         rows.append(((gaps - null.mean[0]) / null.deviation[0] > null.cut) & lowest)
-    assert table.loc["all classes", "named"] == np.sum(rows, 0)[0] < np.any(rows, 1).sum()
+    assert (
+        table.loc["all classes", "named"] == np.sum(rows, 0)[0] < np.any(rows, 1).sum()
+    )
 
 
 def test_each_deal_is_held_against_the_others():
@@ -192,7 +236,10 @@ def test_each_deal_is_held_against_the_others():
     matches, classes, attributes = prepared(world(80), "light", "site")
     null = audit.by_chance(classes, dealt(matches, attributes), 30)
     deals = dealt(matches, attributes)
-    gaps = [[audit.spread(audit.group_ap(classes, one)) for one in next(deals)] for _ in range(30)]
+    gaps = [
+        [audit.spread(audit.group_ap(classes, one)) for one in next(deals)]
+        for _ in range(30)
+    ]
     most = []
     for n in range(30):
         others = np.delete(gaps, n, axis=0)
@@ -202,13 +249,19 @@ def test_each_deal_is_held_against_the_others():
 
 
 def test_a_planted_loss_is_told_and_the_group_and_class_named():
-    matches, classes, attributes = prepared(world(400, loss=0.25), "light", "site", "tone")
+    matches, classes, attributes = prepared(
+        world(400, loss=0.25), "light", "site", "tone"
+    )
     null = audit.by_chance(classes, dealt(matches, attributes), 60)
     ap = [audit.group_ap(classes, one) for one in attributes]
-    z = np.array([audit.deviations(audit.spread(one), null, n) for n, one in enumerate(ap)])
+    z = np.array(
+        [audit.deviations(audit.spread(one), null, n) for n, one in enumerate(ap)]
+    )
     assert (z > null.cut).tolist() == [[True, True, False], [False] * 3, [False] * 3]
     assert attributes[0].values[ap[0][1].argmin()] == "dim"
-    assert (null.most >= z[0, 1]).sum() == 0 and 0.9 < np.mean(null.most < null.cut) <= 0.95
+    assert (null.most >= z[0, 1]).sum() == 0 and 0.9 < np.mean(
+        null.most < null.cut
+    ) <= 0.95
 
 
 def test_a_scene_that_makes_the_gap_is_named_and_leaves_nothing():
@@ -216,11 +269,18 @@ def test_a_scene_that_makes_the_gap_is_named_and_leaves_nothing():
     frames = world(1200, harder=0.5, tilt=0.6)
     matches, classes, [light, tone, site] = prepared(frames, "light", "tone", "site")
     ap = audit.group_ap(classes, light)
-    table = audit.explained(matches, light, "ring", [tone, site], options=audit.HOW, resamples=40)
+    table = audit.explained(
+        matches, light, "ring", [tone, site], options=audit.HOW, resamples=40
+    )
     by = table.set_index("candidate")
     gap = 100 * (ap[1, 0] - ap[1, 1])
-    assert gap > 8 and by.loc["tone", "suite's rule"] in ("explains the gap", "explains a part")
-    assert by.loc["tone", "left_low"] < 0.25 * gap and by.loc["tone", "left"] < 0.4 * gap
+    assert gap > 8 and by.loc["tone", "suite's rule"] in (
+        "explains the gap",
+        "explains a part",
+    )
+    assert (
+        by.loc["tone", "left_low"] < 0.25 * gap and by.loc["tone", "left"] < 0.4 * gap
+    )
     assert by.loc["site", "left"] == pytest.approx(gap, abs=1)
     assert by.loc["site", "suite's rule"] == "does not explain it"
 
@@ -242,7 +302,9 @@ def test_nineteen_of_twenty_intervals_hold_the_truth(bias):
     low, high = audit.interval(np.vstack([values, resamples]) / 100)
     assert 0.95 < ((low <= 0) & (high >= 0)).mean() < 0.985
     low, high = usual(np.vstack([values, resamples]))
-    assert ((low <= 0) & (high >= 0)).mean() < 0.93, "of 60 resamples, quantiles are too narrow"
+    assert ((low <= 0) & (high >= 0)).mean() < 0.93, (
+        "of 60 resamples, quantiles are too narrow"
+    )
     assert np.isnan(audit.interval(values[:2])).all()
 
 
@@ -299,8 +361,13 @@ def test_the_best_explanation_comes_first_and_others_by_what_was_said_of_them():
     best, sentences = audit.reasons(rows[3:4], "room", ["room", "camera"])
     assert best == "nothing that could be held fixed surely explains a part of it"
     assert len(sentences) == 1
-    assert audit.reasons(rows[3:5], "room", names)[0] == "whether lighting explains it is undecided"
-    assert ": 0.0 of 16.0 points" in audit.cause(row("x", IN_PART, 16, 16.02, 12, 18)), "no -0.0"
+    assert (
+        audit.reasons(rows[3:5], "room", names)[0]
+        == "whether lighting explains it is undecided"
+    )
+    assert ": 0.0 of 16.0 points" in audit.cause(
+        row("x", IN_PART, 16, 16.02, 12, 18)
+    ), "no -0.0"
 
 
 def test_the_page_begins_with_the_groups_of_the_finding_and_says_how_many_rows_there_are():
@@ -309,7 +376,9 @@ def test_the_page_begins_with_the_groups_of_the_finding_and_says_how_many_rows_t
     table = pd.DataFrame({"attribute": names, "AP": ap})
     text, there = audit.of_page(table, ["light", "many"])
     assert there["AP"].tolist() == [102, 103, *range(50, 100), 100, 101]
-    assert text.startswith("54 of 104 rows (groups with too few boxes for an AP are left out); all")
+    assert text.startswith(
+        "54 of 104 rows (groups with too few boxes for an AP are left out); all"
+    )
     assert audit.of_page(table, ["room"], 3)[1]["AP"].tolist() == [100, 101, 50]
 
 
@@ -320,7 +389,10 @@ def test_thirds_of_numbers_and_sizes_are_told_with_where_they_end():
     frames = replace(frames, images=frames.images.assign(lux=lux))
     told = audit.described(frames, from_column(frames, "lux"), (1024, 9216))
     assert told == "lux (low 0 to 29, middle 30 to 58, high 59 to 88)"
-    assert audit.described(frames, from_column(frames, "light"), (1,)) == "light (day, dim)"
+    assert (
+        audit.described(frames, from_column(frames, "light"), (1,))
+        == "light (day, dim)"
+    )
     sizes = Attribute("size", brought.SIZES, np.zeros(540, int), "box")
     told = audit.described(frames, sizes, (1024, 9216))
     assert told == "size (small below 32, medium to 96, large above 96 pixels a side)"
@@ -334,11 +406,17 @@ def test_how_much_too_high_the_ap_of_few_boxes_is_says_the_mean_of_small_samples
     matches, classes, [site] = prepared(frames, "site")
     null = audit.by_chance(classes, dealt(matches, [site]), 150)
     every = Attribute("every", ("yes",), np.zeros(300, int), "image")
-    whole, rng, samples = audit.group_ap(classes, every)[1:, 0], np.random.default_rng(1), []
+    whole, rng, samples = (
+        audit.group_ap(classes, every)[1:, 0],
+        np.random.default_rng(1),
+        [],
+    )
     for _ in range(150):
         code = np.full(300, -1)
         code[rng.choice(300, 20, replace=False)] = 0
-        samples.append(audit.group_ap(classes, Attribute("one", ("yes",), code, "image"))[1:, 0])
+        samples.append(
+            audit.group_ap(classes, Attribute("one", ("yes",), code, "image"))[1:, 0]
+        )
     expected = 100 * (np.mean(samples, axis=0) - whole)
     ours = 100 * (null.ap[0][1:, 0] - whole)
     np.testing.assert_allclose(ours, expected, atol=1.5)
@@ -369,7 +447,9 @@ def written(folder, frames):
 
 
 @pytest.mark.slow
-def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkeypatch, capsys):
+def test_the_command_leaves_a_folder_whose_page_names_the_fault(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "out"))
     labels, results = written(tmp_path, world(250, loss=0.4))
     arguments = ["--labels", labels, "--predictions", results, "--resamples", "20"]
@@ -394,9 +474,21 @@ def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkey
     assert "<h1>Worse where light is dim: " in page
     assert "2 of 2 classes could be compared one by one.</h1>" in page
     assert "<li>ring: worse where light is dim than where it is day" in page
-    order = ["<h1>", "Also found", "All classes pooled</h2>", "In short", "The gaps</h2>"]
-    assert [page.index(part) for part in order] == sorted(page.index(part) for part in order)
-    for part in ("Tried were only lost boxes.", "AP of few boxes is too high.", "in by-group.csv"):
+    order = [
+        "<h1>",
+        "Also found",
+        "All classes pooled</h2>",
+        "In short",
+        "The gaps</h2>",
+    ]
+    assert [page.index(part) for part in order] == sorted(
+        page.index(part) for part in order
+    )
+    for part in (
+        "Tried were only lost boxes.",
+        "AP of few boxes is too high.",
+        "in by-group.csv",
+    ):
         assert part in page
     assert "explains less than half, if any: " in page and "AP of all as COCO" in page
     tables = {path.stem for path in folder.glob("*.csv")}
@@ -405,7 +497,9 @@ def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkey
         *("what-could-explain", "would-be-found"),
     }
     assert record["command"].startswith("visual-bias audit --labels /")
-    with pytest.raises(SystemExit, match="audit: no class 'cow' is labelled; there are: "):
+    with pytest.raises(
+        SystemExit, match="audit: no class 'cow' is labelled; there are: "
+    ):
         command.main(["audit", *arguments, "--classes", "cow"])
     assert form.OLD in (old := (folder / "page.html").read_text())
     assert old.replace(f"\n{form.OLD}", "") == page
@@ -422,7 +516,10 @@ def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkey
 )
 def test_make_audit_picks_by_its_arguments(words, calls):
     told = subprocess.run(
-        ["make", "-n", "audit", *words], capture_output=True, text=True, cwd=store.root()
+        ["make", "-n", "audit", *words],
+        capture_output=True,
+        text=True,
+        cwd=store.root(),
     )
     assert calls in " ".join(told.stdout.replace("\\\n", "").split())
 
@@ -441,4 +538,7 @@ def test_the_word_runs_one_audit_and_asks_which(capsys):
     values = {"labels": "/a b.json", "groups": ["x", "y"], "seed": 3}
     made = form.command(values, "detector")
     assert made == "visual-bias audit --labels '/a b.json' --groups x,y --seed 3"
-    assert form.command({"seed": 3}, "model") == "visual-bias audit --sample model --seed 3"
+    assert (
+        form.command({"seed": 3}, "model")
+        == "visual-bias audit --sample model --seed 3"
+    )

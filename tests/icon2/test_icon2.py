@@ -50,8 +50,12 @@ def test_formulas_by_hand():
     ap, boxes = np.array([0.2, 0.6]), np.array([[75.0, 25.0], [25.0, 75.0]])
     np.testing.assert_allclose(formulas.proxy(ap, boxes), [0.3, 0.5])
     assert np.isnan(formulas.proxy(np.array([0.2, np.nan]), boxes)).all()
-    with_gap = formulas.proxy(np.array([0.2, np.nan, 0.6]), np.insert(boxes, 1, 50.0, axis=0))
-    np.testing.assert_allclose(with_gap, [0.3, 0.5], err_msg="what is not estimable is left out")
+    with_gap = formulas.proxy(
+        np.array([0.2, np.nan, 0.6]), np.insert(boxes, 1, 50.0, axis=0)
+    )
+    np.testing.assert_allclose(
+        with_gap, [0.3, 0.5], err_msg="what is not estimable is left out"
+    )
     cell = np.array([[0.1, 0.2, 0.3], [0.5, 0.5, 0.5], [0.1, np.nan, 0.9]])
     assert formulas.controlled(cell) == pytest.approx(0.05)
     assert formulas.controlled(cell, "variance") == pytest.approx(np.sqrt(0.01 / 2))
@@ -106,7 +110,11 @@ def test_every_cell_equals_plain_loops(little, precision, images):
 def test_standardising_by_images_is_a_weighted_average_precision(world):
     drawn, matches, income, others = world
     options = Options("raw", images="all")
-    part = analyse(matches, income, [others[2]], options=options).estimates["car"].parts["time"]
+    part = (
+        analyse(matches, income, [others[2]], options=options)
+        .estimates["car"]
+        .parts["time"]
+    )
     of_box = drawn.images.loc[drawn.boxes.image].reset_index(drop=True)
     common = of_box.timeofday.value_counts(normalize=True)
     for a, name in enumerate(income.values):
@@ -132,14 +140,19 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
 
 def test_the_null_of_what_boxes_share_is_that_of_their_images():
     _, matches, _ = streets(200, 0)
-    coin, image = np.random.default_rng(0).integers(0, 2, 200), matches.boxes.image.to_numpy()
+    coin, image = (
+        np.random.default_rng(0).integers(0, 2, 200),
+        matches.boxes.image.to_numpy(),
+    )
     of_images = attributes.Attribute("coin", ("a", "b"), coin, "image")
     of_boxes = attributes.Attribute("coin", ("a", "b"), coin[image], "box")
     how = {"permutations": 150, "options": Options(min_boxes=1)}
     one, other = (sigma_null(matches, a, **how).iloc[0] for a in (of_images, of_boxes))
     assert other.sigma == pytest.approx(one.sigma)
     assert other.null_high == pytest.approx(one.null_high, rel=0.25)
-    by_tens = sigma_null(matches, of_images, clusters=np.arange(200) // 10, **how).iloc[0]
+    by_tens = sigma_null(matches, of_images, clusters=np.arange(200) // 10, **how).iloc[
+        0
+    ]
     assert by_tens.null_high == pytest.approx(one.null_high, rel=0.3)
 
 
@@ -152,10 +165,14 @@ def test_the_null_is_uniform_where_videos_share_a_group_and_an_effect():
         matches = match(_hit_by_video(rng, video), (0.5,))
         sensitive = attributes.Attribute("group", ("a", "b"), group, "image")
         for name, clusters in (("frames", None), ("videos", video)):
-            null = sigma_null(matches, sensitive, permutations=60, seed=seed, clusters=clusters)
+            null = sigma_null(
+                matches, sensitive, permutations=60, seed=seed, clusters=clusters
+            )
             p[name].append(null.p[0])
     assert scipy.stats.kstest(p["videos"], "uniform").pvalue > 0.01
-    assert np.mean(np.array(p["frames"]) < 0.05) > 0.2, "frames by themselves: far too narrow"
+    assert np.mean(np.array(p["frames"]) < 0.05) > 0.2, (
+        "frames by themselves: far too narrow"
+    )
 
 
 def _hit_by_video(rng, video):
@@ -189,13 +206,24 @@ def test_the_rules_on_numbers_worked_by_hand():
     def resampled(ap, sd):
         return np.vstack([ap, ap + rng.normal(0, sd, (400, 3))])
 
-    assert verdicts.suite_says(resampled(gap, 0.01), resampled(gap, 0.01)) == verdicts.NOT
+    assert (
+        verdicts.suite_says(resampled(gap, 0.01), resampled(gap, 0.01)) == verdicts.NOT
+    )
     flat = np.full(3, 0.4)
-    assert verdicts.suite_says(resampled(gap, 0.01), resampled(flat, 0.01)) == verdicts.EXPLAINS
+    assert (
+        verdicts.suite_says(resampled(gap, 0.01), resampled(flat, 0.01))
+        == verdicts.EXPLAINS
+    )
     half = flat + (gap - flat) / 2
-    assert verdicts.suite_says(resampled(gap, 0.01), resampled(half, 0.01)) == verdicts.IN_PART
+    assert (
+        verdicts.suite_says(resampled(gap, 0.01), resampled(half, 0.01))
+        == verdicts.IN_PART
+    )
     assert verdicts.suite_says(resampled(gap, 0.03), resampled(gap, 0.09)) == UNDECIDED
-    assert verdicts.suite_says(resampled(flat, 0.1), resampled(flat, 0.1)) == verdicts.NO_GAP
+    assert (
+        verdicts.suite_says(resampled(flat, 0.1), resampled(flat, 0.1))
+        == verdicts.NO_GAP
+    )
 
 
 def test_a_sensitive_attribute_of_boxes(world):
@@ -211,8 +239,12 @@ def test_all_classes_is_the_mean_of_those_that_are_estimable():
     analysis = analyse(matches, income, [], options=options)
     assert analysis.estimable() == ["car", "traffic sign"]
     wide = analysis.groups().pivot(index="class", columns="value", values="AP")
-    np.testing.assert_allclose(wide.loc["all classes"], wide.loc[["car", "traffic sign"]].mean())
-    null = sigma_null(matches, income, options=options, permutations=20).set_index("class")
+    np.testing.assert_allclose(
+        wide.loc["all classes"], wide.loc[["car", "traffic sign"]].mean()
+    )
+    null = sigma_null(matches, income, options=options, permutations=20).set_index(
+        "class"
+    )
     assert null.sigma["all classes"] == pytest.approx(wide.loc["all classes"].std())
     assert null.loc["bus", ["sigma", "p_holm"]].isna().all()
     known = null.p.dropna().sort_values()
@@ -234,16 +266,23 @@ def test_absent_values_are_counted_and_take_no_part(little):
     weather = np.resize(["clear", "undefined", "rainy", None], 60)
     drawn = replace(drawn, images=drawn.images.assign(weather=weather))
     attribute = made(drawn, "weather")
-    assert attributes.report([attribute])[["known", "absent"]].iloc[0].tolist() == [30, 30]
+    assert attributes.report([attribute])[["known", "absent"]].iloc[0].tolist() == [
+        30,
+        30,
+    ]
     table = analyse(matches, attribute, [], options=Options(**SMALL)).groups()
     boxes = drawn.boxes[~drawn.boxes.ignore]
     assert table.value.tolist() == ["clear", "rainy"]
-    assert table.boxes.tolist() == [(weather[boxes.image] == v).sum() for v in ("clear", "rainy")]
+    assert table.boxes.tolist() == [
+        (weather[boxes.image] == v).sum() for v in ("clear", "rainy")
+    ]
 
 
 def test_few_boxes_are_not_estimable_shown_and_without_a_rank(world):
     _, matches, income, others = world
-    analysis = analyse(matches, income, others, options=Options(min_boxes=1300), resamples=4)
+    analysis = analyse(
+        matches, income, others, options=Options(min_boxes=1300), resamples=4
+    )
     cells, ranking = analysis.cells(), analysis.ranking()
     assert ((cells.boxes < 1300) == ~cells.estimable).all()
     assert cells.AP[~cells.estimable].isna().all()
@@ -251,10 +290,16 @@ def test_few_boxes_are_not_estimable_shown_and_without_a_rank(world):
     known = ranking.proxy_sigma.notna()
     assert 0 < known.sum() < len(ranking)
     assert ranking["rank"][known].tolist() == list(range(1, known.sum() + 1))
-    assert ranking["rank"][~known].isna().all() and ranking["first"].sum() == pytest.approx(1)
-    nothing = analyse(matches, income, others, options=Options(min_boxes=10**6), resamples=4)
+    assert ranking["rank"][~known].isna().all() and ranking[
+        "first"
+    ].sum() == pytest.approx(1)
+    nothing = analyse(
+        matches, income, others, options=Options(min_boxes=10**6), resamples=4
+    )
     assert nothing.ranking()[["rank", "first"]].isna().all(axis=None)
-    assert (verdicts.table(nothing)[list(verdicts.RULES)] == verdicts.UNKNOWN).all(axis=None)
+    assert (verdicts.table(nothing)[list(verdicts.RULES)] == verdicts.UNKNOWN).all(
+        axis=None
+    )
 
 
 def test_the_tables_of_an_analysis_hold_together(world):
@@ -263,7 +308,13 @@ def test_the_tables_of_an_analysis_hold_together(world):
     shares = analysis.shares().groupby(["attribute", "group"]).share.sum()
     np.testing.assert_allclose(shares, 1)
     ranking = analysis.ranking()
-    assert ranking.attribute[0] == "size" and ranking["rank"].tolist() == [1, 2, 3, 4, 5]
+    assert ranking.attribute[0] == "size" and ranking["rank"].tolist() == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
     values, share = analysis.values(), analysis.shares()
     both = share.merge(values[["attribute", "value", "AP"]])
     proxy = (both.share * both.AP).groupby([both.attribute, both.group]).sum()
@@ -278,10 +329,13 @@ def test_sizes_are_cocos_in_frames_as_wide_as_bdd100ks():
         images = drawn.images.assign(width=width)
         size = made(replace(drawn, images=images), "size")
         assert [size.values[c] for c in size.codes] == [
-            "small" if a < 1024 else "medium" if a < 9216 else "large" for a in scale * area
+            "small" if a < 1024 else "medium" if a < 9216 else "large"
+            for a in scale * area
         ]
     square = drawn.boxes.iloc[:1].assign(x1=0.0, y1=0.0, x2=32.0, y2=32.0)
-    assert made(replace(drawn, boxes=square), "size").codes[0] == 1, "the bound itself is medium"
+    assert made(replace(drawn, boxes=square), "size").codes[0] == 1, (
+        "the bound itself is medium"
+    )
 
 
 def test_rates_count_the_answers_over_many_worlds():

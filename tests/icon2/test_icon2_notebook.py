@@ -17,7 +17,7 @@ from helpers.icon2 import Options, attributes, claims, formulas, frames, match, 
 from helpers.icon2.average_precision import CHOICES
 from helpers.icon2.reading import CORNERS, DetectionDataError
 from helpers.suite.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
-from helpers.worlds import street
+from synthetic import street
 
 
 def written(folder, number):
@@ -29,8 +29,16 @@ def written(folder, number):
     results[["x2", "y2"]] += rng.uniform(0, 3, (len(results), 2))
     results["score"] = rng.random(len(results))
     files = city.write(folder, scenes, images, boxes, results)
-    pictures, both = files.pop("images"), (files.pop("labels"), files.pop("predictions"))
-    return icon2.Frames(scenes, boxes, results, street.KINDS), both, files, (pictures, images)
+    pictures, both = (
+        files.pop("images"),
+        (files.pop("labels"), files.pop("predictions")),
+    )
+    return (
+        icon2.Frames(scenes, boxes, results, street.KINDS),
+        both,
+        files,
+        (pictures, images),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +52,10 @@ def test_ones_own_files_give_what_the_street_gives(on_disk):
     scenes, codes = world.images, world.images["income"].cat.codes.to_numpy()
     income = data.attribute("income")
     known = income.codes >= 0
-    assert f"60 frames, {known.sum()} joined, {60 - known.sum()} without GPS" in data.report[-1]
+    assert (
+        f"60 frames, {known.sum()} joined, {60 - known.sum()} without GPS"
+        in data.report[-1]
+    )
     assert income.values == ("low", "middle", "high") and 0 < known.sum() < 60
     assert np.corrcoef(income.codes[known], codes[known])[0, 1] > 0.9
     looks = data.boxes["look"].map(street.LOOKS.index)
@@ -54,7 +65,9 @@ def test_ones_own_files_give_what_the_street_gives(on_disk):
     assert (frames.picture(data, pictures, 0) == images[0].transpose(1, 2, 0)).all()
     five = ["size", "occlusion", "time", "scene", "weather"]
     named = [a.name for a in data.explanatory("income")]
-    assert named[:5] == five and set(named[5:]) <= {"crowds", "aspect"}, "no picture, no contrast"
+    assert named[:5] == five and set(named[5:]) <= {"crowds", "aspect"}, (
+        "no picture, no contrast"
+    )
     assert [a.name for a in data.explanatory("timeofday")][2:4] == ["scene", "weather"]
     assert data.explanatory("income", ["look"])[5].values == street.LOOKS
     names, classes = frames.labelled(both[0])
@@ -64,7 +77,9 @@ def test_ones_own_files_give_what_the_street_gives(on_disk):
 
 def test_every_frame_with_gps_gets_its_area_income_and_bin(on_disk):
     videos, place = on_disk[0].images["video"], on_disk[2]
-    tracks = {file.stem: json.loads(file.read_text()) for file in place["gps"].iterdir()}
+    tracks = {
+        file.stem: json.loads(file.read_text()) for file in place["gps"].iterdir()
+    }
     table, report = frames.join(videos, **place)
     for row in table.itertuples():
         if row.video in tracks:
@@ -94,7 +109,10 @@ def test_positions_are_at_ten_seconds_in_areas_with_holes_and_several_parts(tmp_
     (tmp_path / "v.json").write_text(json.dumps(track))
     row = frames.positions(["v"], tmp_path).iloc[0]
     assert (row.latitude, row.longitude) == (10.5, 22.0)
-    track["locations"][0]["timestamp"], track["locations"][1]["timestamp"] = 2000, 60_000
+    track["locations"][0]["timestamp"], track["locations"][1]["timestamp"] = (
+        2000,
+        60_000,
+    )
     (tmp_path / "gap.json").write_text(json.dumps(track))
     assert frames.positions(["gap"], tmp_path)[frames.PLACE].isna().all(axis=None)
 
@@ -106,15 +124,23 @@ def test_positions_are_at_ten_seconds_in_areas_with_holes_and_several_parts(tmp_
     shape = {"features": [{"properties": {"area": 7}, "geometry": geometry}]}
     (tmp_path / "map.json").write_text(json.dumps(shape))
     where = [1, 5, 21, 15, np.nan]
-    areas = frames.areas_of(pd.DataFrame(dict.fromkeys(frames.PLACE, where)), tmp_path / "map.json")
+    areas = frames.areas_of(
+        pd.DataFrame(dict.fromkeys(frames.PLACE, where)), tmp_path / "map.json"
+    )
     assert areas.fillna("none").tolist() == ["7", "none", "7", "none", "none"]
 
 
 def test_what_cannot_be_joined_is_counted(on_disk, tmp_path):
     videos, place = on_disk[0].images["video"], on_disk[2]
-    rich = pd.read_csv(place["incomes"]).iloc[::2].assign(income=lambda rows: rows.income * 2)
+    rich = (
+        pd.read_csv(place["incomes"])
+        .iloc[::2]
+        .assign(income=lambda rows: rows.income * 2)
+    )
     rich.to_csv(tmp_path / "rich.csv", index=False)
-    _, report = frames.join(videos, **place | {"incomes": tmp_path / "rich.csv"}, edges="paper")
+    _, report = frames.join(
+        videos, **place | {"incomes": tmp_path / "rich.csv"}, edges="paper"
+    )
     assert report[frames.NO_INCOME] > 0 and report[frames.OUTSIDE] > 0
     assert sum(report.values()) == 2 * report["frames"]
     fewer = {"features": json.loads(place["areas"].read_text())["features"][:20]}
@@ -135,7 +161,9 @@ def small():
 
 def test_every_choice_moves_something(small):
     matches, group, explanatory, _ = small
-    table = icon2.change_each_choice(matches, group, explanatory[:2], "car", Options(), {})
+    table = icon2.change_each_choice(
+        matches, group, explanatory[:2], "car", Options(), {}
+    )
     assert len(table) == sum(len(v) - 1 for v in CHOICES.values())
     moved = table[["cells", "delta"]].max(axis=1)
     assert (moved[table.choice != "number"] > 0).all()
@@ -144,19 +172,29 @@ def test_every_choice_moves_something(small):
 def test_claims_are_judged_of_own_frames_and_not_where_they_are_planted(small):
     matches, group, _, analysis = small
     null = icon2.sigma_null(matches, group, permutations=200)
-    estimates = (claims.of_analysis(analysis, null, planted) for planted in (True, False))
+    estimates = (
+        claims.of_analysis(analysis, null, planted) for planted in (True, False)
+    )
     judged = (judge("08_icon2", one, data=["labels"]) for one in estimates)
     planted, own = (one.set_index("id")["verdict"] for one in judged)
     assert own["icon2/gap/car"] == own["icon2/control/car"] == AGREES
-    assert own["icon2/control/pedestrian"] == NO_COUNTERPART, "size ranks first, not occlusion"
+    assert own["icon2/control/pedestrian"] == NO_COUNTERPART, (
+        "size ranks first, not occlusion"
+    )
     incomes = ["icon2/falls-with-income", "icon2/small-cars"]
     assert own[incomes].tolist() == [CONTRADICTS, AGREES]
     cannot_fail = [*incomes, "icon2/gap/car", "icon2/gap/pedestrian"]
-    assert (planted[cannot_fail] == NO_COUNTERPART).all(), "what is planted is not judged"
+    assert (planted[cannot_fail] == NO_COUNTERPART).all(), (
+        "what is planted is not judged"
+    )
     rows = analysis.control().query("attribute == 'size'").set_index("class")
     found = {e.claim: e.interval for e in claims.of_analysis(analysis, null, True)}
-    assert found["icon2/control/car"] == tuple(rows.loc["car", ["delta", "low", "high"]])
-    assert planted["icon2/control/car"] == AGREES, "whether control helps is not planted"
+    assert found["icon2/control/car"] == tuple(
+        rows.loc["car", ["delta", "low", "high"]]
+    )
+    assert planted["icon2/control/car"] == AGREES, (
+        "whether control helps is not planted"
+    )
 
 
 def test_the_papers_tables_stand_beside_ours_in_their_own_quantities(small):
@@ -164,7 +202,9 @@ def test_the_papers_tables_stand_beside_ours_in_their_own_quantities(small):
     analysis = small[-1]
     paper = claims.printed("groups").set_index("class").drop(columns="source")
     one = claims.table_1(analysis.groups(), analysis.sigmas(), paper)
-    assert one["paper"].shape == (9, 5) and one["paper"].map(str).map(len).gt(0).all(axis=None)
+    assert one["paper"].shape == (9, 5) and one["paper"].map(str).map(len).gt(0).all(
+        axis=None
+    )
     assert one.loc["car", ("paper", "low")] == "48.7 ±0.1"
     assert one.loc["bicycle", ("paper", "σ")] == 5.05
     ranking = analysis.ranking()
@@ -183,12 +223,28 @@ def test_the_papers_tables_stand_beside_ours_in_their_own_quantities(small):
 def test_strengths_are_judged_apart_by_trainings_drawn_anew():
     """Control that leaves just the looks' share is nearer by what the raw gap is off."""
     rows = [
-        (harder, rare, training, "car", 0.4, True, verdicts.NAMED if rare else verdicts.NOT_NAMED)
+        (
+            harder,
+            rare,
+            training,
+            "car",
+            0.4,
+            True,
+            verdicts.NAMED if rare else verdicts.NOT_NAMED,
+        )
         for harder in (0.5, 1.0)
         for rare in (0, 1)
         for training in (0, 1)
     ]
-    columns = ["harder", "rare", "training", "class", "looks", "scenes?", verdicts.PAPER_RULE]
+    columns = [
+        "harder",
+        "rare",
+        "training",
+        "class",
+        "looks",
+        "scenes?",
+        verdicts.PAPER_RULE,
+    ]
     table = pd.DataFrame(rows, columns=columns)
     table["left"] = np.where(table["harder"] == 0.5, 0.4, 1.0)
     by = formulas.by_strength(table, draws=500).set_index("harder")
@@ -217,7 +273,11 @@ def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path):
     """Of BDD100K's folder as it is given out, with the parameters of `make run PRESET=paper`."""
     written(tmp_path / "bdd100k", 300)
     preset = yaml.safe_load((store.root() / "sweeps/paper.yml").read_text())["08_icon2"]
-    preset |= {"frames": str(tmp_path / preset["frames"]), "resamples": 20, "output": "paper"}
+    preset |= {
+        "frames": str(tmp_path / preset["frames"]),
+        "resamples": 20,
+        "output": "paper",
+    }
     executed(store.root() / "notebooks/08_icon2.ipynb", preset, tmp_path / "outputs")
     files = frames.files(SimpleNamespace(frames=preset["frames"]))
     del files["images"]
@@ -233,10 +293,13 @@ def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path):
     assert verdict != NO_COUNTERPART, "these gaps are not planted: they are judged"
 
 
-def test_figures_mark_what_is_not_estimable_and_an_example_what_each_detection_took(small):
+def test_figures_mark_what_is_not_estimable_and_an_example_what_each_detection_took(
+    small,
+):
     analysis = small[-1]
     tables = (
-        t[t["class"] == "bus"] for t in (analysis.values(), analysis.shares(), analysis.cells())
+        t[t["class"] == "bus"]
+        for t in (analysis.values(), analysis.shares(), analysis.cells())
     )
     figure = figures.attributes_of_class(*tables, "bus")
     assert "too few" in {t.get_text() for ax in figure.axes for t in ax.texts}

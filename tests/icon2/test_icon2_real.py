@@ -18,11 +18,15 @@ def read(real):
 def test_reads_all_of_it(read):
     assert len(read.images) == 202
     left_out = {
-        noun: sum(int(s.split()[0]) for s in read.report if f"{noun} left out, not a" in s)
+        noun: sum(
+            int(s.split()[0]) for s in read.report if f"{noun} left out, not a" in s
+        )
         for noun in ("boxes", "detections")
     }
     assert len(read.boxes) + left_out["boxes"] == 3241
-    [unlabelled] = [int(s.split()[0]) for s in read.report if "no box of their class" in s]
+    [unlabelled] = [
+        int(s.split()[0]) for s in read.report if "no box of their class" in s
+    ]
     assert len(read.detections) + left_out["detections"] + unlabelled == 5372
     assert read.boxes.ignore.sum() > 100, "crowds are regions to ignore"
 
@@ -36,7 +40,10 @@ def test_equals_pycocotools(read, every):
 
 def test_average_precision_by_occlusion_and_size(read):
     occlusion, size = (attributes.made(read, name) for name in ("occlusion", "size"))
-    matches, blocks = match(read), np.arange(202) // 20  # frames of one video follow each other
+    matches, blocks = (
+        match(read),
+        np.arange(202) // 20,
+    )  # frames of one video follow each other
     how = {"classes": ["car"], "resamples": 50, "standardise": False}
     analysis = analyse(matches, occlusion, [size], clusters=blocks, **how)
     groups, values = analysis.groups(), analysis.values().set_index("value")
@@ -46,4 +53,6 @@ def test_average_precision_by_occlusion_and_size(read):
     assert ((groups.low <= groups.AP) & (groups.high >= groups.AP)).all()
     one_by_one = analyse(matches, occlusion, [], **how).groups()
     wide, narrow = ((t.high - t.low).mean() for t in (groups, one_by_one))
-    assert wide > narrow, "neighbouring frames are alike: drawing them one by one is too sure"
+    assert wide > narrow, (
+        "neighbouring frames are alike: drawing them one by one is too sure"
+    )

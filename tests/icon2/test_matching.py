@@ -16,10 +16,14 @@ from helpers.icon2 import Frames, match, matching
 def test_equals_pycocotools_on_whole_sets_and_subsets_of_images(seed):
     world = scene(seed, n_images=60, whole=seed % 2 == 0)
     matches = match(world)
-    np.testing.assert_allclose(average_precision(matches), pycocotools_ap(world), atol=1e-15)
+    np.testing.assert_allclose(
+        average_precision(matches), pycocotools_ap(world), atol=1e-15
+    )
     images = (world.images.group == "a").to_numpy()
     expected = pycocotools_ap(world, images)
-    np.testing.assert_allclose(average_precision(matches, images=images), expected, atol=1e-15)
+    np.testing.assert_allclose(
+        average_precision(matches, images=images), expected, atol=1e-15
+    )
     by_weight = average_precision(matches, weights=images.astype(float))
     np.testing.assert_allclose(by_weight, expected, atol=1e-15)
 
@@ -28,7 +32,9 @@ def test_a_detection_without_area_is_a_false_positive():
     world = scene(1, n_images=20)
     flat = world.detections.sample(30, random_state=0)
     flat = flat.assign(x2=flat.x1, score=0.99)
-    more = replace(world, detections=pd.concat([world.detections, flat], ignore_index=True))
+    more = replace(
+        world, detections=pd.concat([world.detections, flat], ignore_index=True)
+    )
     ap = average_precision(match(more))
     np.testing.assert_allclose(ap, pycocotools_ap(more), atol=1e-15)
     assert ap.mean() < average_precision(match(world)).mean()
@@ -54,7 +60,10 @@ def test_weights_are_copies(seed):
     copies = np.repeat(np.arange(8), times)
 
     def copied(table):
-        parts = [table[table.image == old].assign(image=new) for new, old in enumerate(copies)]
+        parts = [
+            table[table.image == old].assign(image=new)
+            for new, old in enumerate(copies)
+        ]
         return pd.concat([table.iloc[:0], *parts], ignore_index=True)
 
     images, boxes = world.images.iloc[copies], copied(world.boxes)

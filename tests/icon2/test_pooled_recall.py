@@ -59,7 +59,9 @@ def test_the_difference_and_its_error_are_those_of_least_squares_with_a_column_p
     columns = np.column_stack([codes == 0, strata, model.basis]).astype(float)
     coefficients = np.linalg.lstsq(columns, boxes.found, rcond=None)[0]
     rest = boxes.found - columns @ coefficients
-    scores = np.array([columns[boxes.cluster == k].T @ rest[boxes.cluster == k] for k in range(80)])
+    scores = np.array(
+        [columns[boxes.cluster == k].T @ rest[boxes.cluster == k] for k in range(80)]
+    )
     bread = np.linalg.pinv(columns.T @ columns)
     variance = bread @ scores.T @ scores @ bread
     difference, error, _ = model.differences(codes, 2)
@@ -104,7 +106,9 @@ def test_a_worse_group_is_compared_where_all_boxes_have_one_size_and_images_stan
     found = rng.random(len(image)) < np.where(image < 40, 1.0, 0.7)
     zeros = np.zeros(len(image), int)
     areas = np.full(len(image), 2400.0)
-    boxes = Boxes(np.arange(len(image)), image, zeros, areas, found.astype(float), image)
+    boxes = Boxes(
+        np.arange(len(image)), image, zeros, areas, found.astype(float), image
+    )
     difference, _, comparable = RecallBySize(boxes).differences(boxes.codes(night), 2)
     assert comparable[1] == pytest.approx(1)
     assert difference[1] == pytest.approx(found[image >= 40].mean() - 1)
@@ -185,7 +189,9 @@ def test_ap_with_size_held_fixed_is_plain_ap_where_both_groups_have_the_same_siz
     plain = every.mean(weights[0], every.positives(weights[0]))
     assert place.values == ("indoor", "outdoor")
     area = np.argsort(np.argsort(boxes["image"])).astype(float)  # no confounder
-    left = size_fixed.gap(of_class, place, "indoor", "outdoor", area, weights, audit.HOW)
+    left = size_fixed.gap(
+        of_class, place, "indoor", "outdoor", area, weights, audit.HOW
+    )
     assert abs(left[0] - (plain[1] - plain[0])) < 0.08
 
 
@@ -216,7 +222,10 @@ def test_the_page_says_which_gap_of_a_class_size_explains():
     told = set(result.gaps["told"])
     assert detector_findings.BY_SIZE in told and detector_findings.YES not in told
     row = result.gaps.iloc[0]
-    assert "points with box size held fixed (not significant)" in detector_findings.sentence(row)
+    assert (
+        "points with box size held fixed (not significant)"
+        in detector_findings.sentence(row)
+    )
 
 
 def test_a_loss_in_one_class_is_found_with_size_held_fixed():
@@ -269,7 +278,9 @@ def test_the_headline_says_how_many_classes_could_be_compared():
 
 def test_a_doubt_about_the_files_is_the_only_headline():
     rows = pd.DataFrame([{"verdict": pooled_recall.FOUND}])
-    told = detector_findings.headline(rows, "k0: worse ...", "", ["Classes look shifted."], 3)
+    told = detector_findings.headline(
+        rows, "k0: worse ...", "", ["Classes look shifted."], 3
+    )
     assert told == ("Classes look shifted.", [])
 
 
@@ -302,7 +313,10 @@ def test_without_boxes_the_tables_say_so():
 def cells_of_the_lesson(*ids):
     """The code of some cells of lesson 12."""
     path = store.root() / "notebooks" / "12_audit_your_detector.ipynb"
-    sources = {one["id"]: "".join(one["source"]) for one in json.loads(path.read_text())["cells"]}
+    sources = {
+        one["id"]: "".join(one["source"])
+        for one in json.loads(path.read_text())["cells"]
+    }
     return "\n".join(sources[one] for one in ids)
 
 
@@ -318,7 +332,9 @@ def test_the_lesson_says_that_two_classes_are_exchanged():
         "world": frames,
         "bounds": audit.BOUNDS,
         "numbers": audit.like_coco(frames),
-        "run": SimpleNamespace(table=lambda table, name: table, show=lambda *shown: None),
+        "run": SimpleNamespace(
+            table=lambda table, name: table, show=lambda *shown: None
+        ),
         "drawn": {},
         "brought": brought,
         "figures": figures,
@@ -328,16 +344,30 @@ def test_the_lesson_says_that_two_classes_are_exchanged():
         "mistaken": mistaken,
         "ALL_POOLED": ALL_POOLED,
     }
-    ids = ["12-11", "12-12", "12-19", "12-pooled", "12-pooled-size", "12-pooled-figure", "12-22"]
+    ids = [
+        "12-11",
+        "12-12",
+        "12-19",
+        "12-pooled",
+        "12-pooled-size",
+        "12-pooled-figure",
+        "12-22",
+    ]
     exec(cells_of_the_lesson(*ids), lesson)
     plt.close(lesson["figure"])
-    assert lesson["nothing_judged"] and len(lesson["pooled_boxes"].row) == len(frames.boxes)
-    told = detector_findings.headline(lesson["pooled"], "", "", lesson["doubts"], np.nan)
+    assert lesson["nothing_judged"] and len(lesson["pooled_boxes"].row) == len(
+        frames.boxes
+    )
+    told = detector_findings.headline(
+        lesson["pooled"], "", "", lesson["doubts"], np.nan
+    )
     assert told[0].startswith("Classes look shifted or exchanged: ")
 
 
 @pytest.mark.parametrize("smallest", [0.2, 0.5])
-def test_a_projection_is_least_squares_where_many_boxes_have_the_smallest_size(smallest):
+def test_a_projection_is_least_squares_where_many_boxes_have_the_smallest_size(
+    smallest,
+):
     rng = np.random.default_rng(0)
     size = np.where(rng.random(300) < smallest, 5.0, rng.normal(8, 1, 300).clip(5))
     bends = np.maximum(size[:, None] - np.quantile(size, pooled_recall.KNOTS), 0)
@@ -354,7 +384,9 @@ def test_a_projection_is_least_squares_where_many_boxes_have_the_smallest_size(s
 def test_sizes_of_a_thousand_pixels_have_labels_of_their_own():
     boxes, place = boxes_of()
     side = np.linspace(1001, 1049, len(boxes.row))
-    within = pooled_recall.within_size(pooled_recall.replace(boxes, area=side**2), [place])
+    within = pooled_recall.within_size(
+        pooled_recall.replace(boxes, area=side**2), [place]
+    )
     assert within["side"].iloc[0] == "1,001 to 1,011"
     assert within["side"].nunique() == within["bin"].nunique() == 5
 
@@ -362,7 +394,9 @@ def test_sizes_of_a_thousand_pixels_have_labels_of_their_own():
 def test_size_bins_with_one_label_stay_apart():
     boxes, place = boxes_of()
     side = np.linspace(9.001, 9.004, len(boxes.row))
-    within = pooled_recall.within_size(pooled_recall.replace(boxes, area=side**2), [place])
+    within = pooled_recall.within_size(
+        pooled_recall.replace(boxes, area=side**2), [place]
+    )
     assert within["side"].nunique() == 1
     assert pooled_recall.size_table(within).shape == (2, 7)
 
@@ -388,7 +422,9 @@ def pooled_row(**changes):
 
 
 def test_an_interval_without_zero_is_not_significant_only_after_correction():
-    row = pooled_row(difference=4.0, low=1.0, high=7.0, p=0.07, verdict=pooled_recall.EXPLAINED)
+    row = pooled_row(
+        difference=4.0, low=1.0, high=7.0, p=0.07, verdict=pooled_recall.EXPLAINED
+    )
     assert pooled_recall.sentence(row).endswith(
         "but box size explains this gap: at the same class and size of the boxes, the difference "
         "is +4.0 points (95% CI +1.0 to +7.0), not significant after correction (adjusted p = "
@@ -407,7 +443,10 @@ def test_a_difference_of_the_other_sign_than_the_raw_gap_is_said_plainly():
 
 def test_what_remains_of_a_gap_has_one_decimal():
     row = pooled_row(gap=-10.4, difference=-9.6, verdict=pooled_recall.FOUND)
-    assert "9.6 of these 10.4 points remain (adjusted p = 0.010)." in pooled_recall.sentence(row)
+    assert (
+        "9.6 of these 10.4 points remain (adjusted p = 0.010)."
+        in pooled_recall.sentence(row)
+    )
 
 
 def test_the_foremost_row_is_the_widest_gap_that_is_open():
@@ -428,7 +467,9 @@ def test_of_two_groups_the_foremost_is_the_worse_one(order):
 
 def test_a_raw_gap_of_which_less_than_a_point_remains_is_in_the_headline():
     told, _ = detector_findings.headline(pd.DataFrame([pooled_row()]), "", "", [], 3)
-    assert told.startswith("No difference of a point or more between groups is significant at the")
+    assert told.startswith(
+        "No difference of a point or more between groups is significant at the"
+    )
     assert "against 72% elsewhere, but box size explains most of this gap: " in told
     plain = pd.DataFrame([pooled_row(gap=-0.7, gap_significant=False)])
     assert detector_findings.headline(plain, "", "", [], np.nan)[0] == (
@@ -441,7 +482,10 @@ def test_a_raw_gap_of_which_less_than_a_point_remains_is_in_the_headline():
     [
         (0.4, "a difference of 1 point of recall would have been detected"),
         (3.2, "a difference of 4 points of recall would have been detected"),
-        (140.0, "With this data, even the largest possible difference would often be missed."),
+        (
+            140.0,
+            "With this data, even the largest possible difference would often be missed.",
+        ),
     ],
 )
 def test_the_power_is_rounded_up_and_possible(detectable, told):
@@ -453,9 +497,17 @@ def test_the_power_is_rounded_up_and_possible(detectable, told):
     ("left", "p", "told"),
     [
         (2.0, 0.3, "and 2.0 points with box size held fixed (not significant)"),
-        (0.7, 1e-6, "and 0.7 points with box size held fixed (p < 0.001 before correction)"),
+        (
+            0.7,
+            1e-6,
+            "and 0.7 points with box size held fixed (p < 0.001 before correction)",
+        ),
         (-3.0, 0.02, "(p = 0.020 before correction). AP is then higher for rain"),
-        (np.nan, np.nan, "The groups share too few boxes of the same size to hold box size fixed"),
+        (
+            np.nan,
+            np.nan,
+            "The groups share too few boxes of the same size to hold box size fixed",
+        ),
     ],
 )
 def test_a_sentence_of_a_class_says_what_size_leaves(left, p, told):
@@ -470,9 +522,13 @@ def test_a_sentence_of_a_class_says_what_size_leaves(left, p, told):
 def test_a_class_whose_groups_share_no_size_is_left_out_of_the_mean(monkeypatch):
     by_class = {"a": [0.1, 0.2, np.nan], "b": [np.nan] * 3, "c": [0.3, np.nan, np.nan]}
     monkeypatch.setattr(size_fixed, "gap", lambda one, *_: np.array(by_class[one]))
-    mean = detector_findings._with_equal_sizes(["a", "b", "c"], None, ("", ""), None, np.ones(3))
+    mean = detector_findings._with_equal_sizes(
+        ["a", "b", "c"], None, ("", ""), None, np.ones(3)
+    )
     np.testing.assert_allclose(mean, [0.2, 0.2, np.nan])
-    nothing = detector_findings._with_equal_sizes(["b"], None, ("", ""), None, np.ones(3))
+    nothing = detector_findings._with_equal_sizes(
+        ["b"], None, ("", ""), None, np.ones(3)
+    )
     assert np.isnan(nothing).all()
 
 
@@ -482,7 +538,9 @@ def test_three_kinds_of_unbiased_sets_get_few_false_findings():
     false = {}
     for number, kind in enumerate(KINDS):
         seeds = FIRST_SEED + 1000 * number + np.arange(SETS_OF_A_KIND)
-        results = [audited(detection_set(seed, kind, n_images=110), draws=59) for seed in seeds]
+        results = [
+            audited(detection_set(seed, kind, n_images=110), draws=59) for seed in seeds
+        ]
         false[kind] = sum(map(is_found, results))
         assert np.mean([result.pooled["gap"].iloc[0] for result in results]) < -20
     assert sum(false.values()) <= MOST_FALSE_FINDINGS, false

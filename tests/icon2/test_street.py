@@ -9,15 +9,17 @@ from helpers.icon2 import attributes, checks, intervention, verdicts
 from helpers.icon2.attributes import Frames
 from helpers.icon2.average_precision import Part
 from helpers.icon2.intervention import CELLS, RARE
-from helpers.worlds import street
 from sweeps import rules, streets
+from synthetic import street
 
 
 @pytest.fixture(scope="module")
 def scene():
     """Thirty frames of clear days."""
     frames, things = street.scenes(30, 3, 1.0)
-    return frames.assign(timeofday="daytime", weather="clear"), street.dressed(frames, things, 0.5)
+    return frames.assign(timeofday="daytime", weather="clear"), street.dressed(
+        frames, things, 0.5
+    )
 
 
 def changed(images, others):
@@ -38,14 +40,20 @@ def test_boxes_lie_inside_and_their_visible_share_is_that_of_the_pictures(scene)
         without, _ = street.render(frame, here.drop(one).assign(frame=0))
         whole = changed(alone, empty[[row.image]])[0]
         seen = changed(images[[row.image]], without)[0]
-        assert seen.sum() / whole.sum() == pytest.approx(row.visible, abs=0.12)  # soft edges
+        assert seen.sum() / whole.sum() == pytest.approx(
+            row.visible, abs=0.12
+        )  # soft edges
         y, x = np.nonzero(whole)
-        assert row.x1 <= x.min() and x.max() < row.x2  # a walker's arms do not reach the sides
+        assert (
+            row.x1 <= x.min() and x.max() < row.x2
+        )  # a walker's arms do not reach the sides
         assert np.ptp(x) > 0.5 * (row.x2 - row.x1 - 1)
         np.testing.assert_allclose([y.min(), y.max() + 1], [row.y1, row.y2], atol=1)
         checked += row.visible < 0.9
     assert checked > 3 and boxes["occluded"].any()
-    assert (boxes[["x1", "y1"]] >= 0).all(axis=None) and boxes["visible"].between(0.25, 1).all()
+    assert (boxes[["x1", "y1"]] >= 0).all(axis=None) and boxes["visible"].between(
+        0.25, 1
+    ).all()
     assert (boxes["x2"] <= street.WIDTH).all() and (boxes["y2"] <= street.HEIGHT).all()
 
 
@@ -86,7 +94,9 @@ def perfect(scene):
     return Frames(scene[0], boxes, hits, street.KINDS)
 
 
-def test_a_gap_is_divided_as_it_was_put_together_and_a_perfect_detector_has_none(perfect):
+def test_a_gap_is_divided_as_it_was_put_together_and_a_perfect_detector_has_none(
+    perfect,
+):
     scenes, looks, both = 8.0, 5.0, 2.0  # what both together add is halved
     state = {"low": 0, "high": 1, "own": 0, "other": 1}
     ap = []
@@ -109,17 +119,24 @@ def test_attributes_are_crossed_box_by_box_and_fifths_are_of_each_class(perfect)
     assert [both.values[code] for code in both.codes] == expected
     fifth = streets.fifths(perfect)
     counts = pd.crosstab(perfect.boxes["category"], fifth.codes).to_numpy()
-    assert counts.shape[1] == 5 and (np.ptp(counts, axis=1) <= 0.2 * counts.sum(1) + 1).all()
+    assert (
+        counts.shape[1] == 5
+        and (np.ptp(counts, axis=1) <= 0.2 * counts.sum(1) + 1).all()
+    )
 
 
 def test_an_analysis_is_scored_against_the_intervention():
     truth = pd.DataFrame({"scenes": [0.0, 1, 4, 8], "scenes_low": [-1.0, -1, 2, 5]})
     known = truth.assign(**{name: truth["scenes"] + 1 for name in streets.ANALYSES})
     for end, by in (("low", -1), ("high", [2, 2, 2, -0.5])):
-        known = known.assign(**{f"{name}_{end}": truth["scenes"] + by for name in streets.ANALYSES})
+        known = known.assign(
+            **{f"{name}_{end}": truth["scenes"] + by for name in streets.ANALYSES}
+        )
     table = checks.scores(known).set_index("analysis")
     assert (table["error"] == 1).all() and (table["within"] == 0.75).all()
-    assert (table["bound"] == 2).all() and (table["right"] == 1).all(), "parts are 1, 2, 5 and 9"
+    assert (table["bound"] == 2).all() and (table["right"] == 1).all(), (
+        "parts are 1, 2, 5 and 9"
+    )
     seven = checks.scores(known, dict.fromkeys(streets.ANALYSES, 7.0))
     assert (seven["right"] == 0.75).all()
 
@@ -129,11 +146,15 @@ def test_rules_ask_about_the_recorded_rows(monkeypatch):
     monkeypatch.setattr(rules, "RARE_IN_TRAINING", 0.5)
     monkeypatch.setattr(rules, "FRAMES", 150)
     monkeypatch.setattr(rules, "RESAMPLES", 2)
-    few = [kind for kind in rules.kinds() if kind[0] in (verdicts.NEITHER, verdicts.WORSE)]
+    few = [
+        kind for kind in rules.kinds() if kind[0] in (verdicts.NEITHER, verdicts.WORSE)
+    ]
     monkeypatch.setattr(rules, "kinds", lambda: few)
     new = rules.ask(6)
     known = pd.read_csv(store.root() / "data" / "rules.csv")
-    known = known[(known["seed"] == 6) & known["world"].isin(new["world"])].reset_index(drop=True)
+    known = known[(known["seed"] == 6) & known["world"].isin(new["world"])].reset_index(
+        drop=True
+    )
     assert list(new) == list(known) and len(new) == 4 * len(attributes.OF_PAPER)
     same = ["seed", "world", "confounder", "strength", "attribute", "reading", "truth"]
     both = [table[same].sort_values(same, ignore_index=True) for table in (new, known)]
@@ -144,20 +165,31 @@ def test_rules_ask_about_the_recorded_rows(monkeypatch):
 @pytest.mark.parametrize("cause", [*rules.STRENGTH, "scene"])
 def test_a_cause_moves_its_attribute_and_nothing_else(cause):
     """Beside the same seed without a cause; a pedestrian is hidden where it stands elsewhere."""
-    frames, things = rules.planted(3, cause, rules.STRENGTH.get(cause, rules.OTHER_SCENES))
+    frames, things = rules.planted(
+        3, cause, rules.STRENGTH.get(cause, rules.OTHER_SCENES)
+    )
     plain, alike = rules.planted(3, "none", 0.0)
-    column = {"time": "timeofday", "size": "distance", "occlusion": "aside"}.get(cause, cause)
+    column = {"time": "timeofday", "size": "distance", "occlusion": "aside"}.get(
+        cause, cause
+    )
     for new, old in ((frames, plain), (things, alike)):
         pd.testing.assert_frame_equal(
-            new.drop(columns=column, errors="ignore"), old.drop(columns=column, errors="ignore")
+            new.drop(columns=column, errors="ignore"),
+            old.drop(columns=column, errors="ignore"),
         )
     group = frames["income"].iloc[things["frame"]].reset_index(drop=True)
     hard = {
         "size": (things["distance"] > 25).groupby(group, observed=True),
         "occlusion": (things["aside"] != alike["aside"]).groupby(group, observed=True),
-        "time": (frames["timeofday"] == "night").groupby(frames["income"], observed=True),
-        "weather": (frames["weather"] != "clear").groupby(frames["income"], observed=True),
-        "scene": (frames["scene"] == "city street").groupby(frames["income"], observed=True),
+        "time": (frames["timeofday"] == "night").groupby(
+            frames["income"], observed=True
+        ),
+        "weather": (frames["weather"] != "clear").groupby(
+            frames["income"], observed=True
+        ),
+        "scene": (frames["scene"] == "city street").groupby(
+            frames["income"], observed=True
+        ),
     }
     low, middle, high = hard[cause].mean()
     assert low > middle + 0.01 > high + 0.02
@@ -168,11 +200,15 @@ def test_pedestrians_behind_a_car_are_labelled_as_occluded():
     plain = rules.planted(3, "none", 0.0)[1]
     few = things["frame"] < 200
     moved = things[few & (things["aside"] != plain["aside"])]
-    _, boxes = street.render(frames.iloc[:200], street.dressed(frames, things[few], 0.5))
+    _, boxes = street.render(
+        frames.iloc[:200], street.dressed(frames, things[few], 0.5)
+    )
     boxes = boxes[boxes["category"] == street.KINDS.index(rules.CATEGORY)]
     hidden = boxes["distance"].isin(moved["distance"])
     assert hidden.sum() > 50
-    assert boxes["occluded"][hidden].mean() > 0.5 > 0.2 > boxes["occluded"][~hidden].mean()
+    assert (
+        boxes["occluded"][hidden].mean() > 0.5 > 0.2 > boxes["occluded"][~hidden].mean()
+    )
 
 
 def test_effects_within_groups_are_those_of_a_sum():

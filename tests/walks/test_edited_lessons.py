@@ -30,7 +30,9 @@ def path_of(chapter):
 def test_no_later_cell_computes_with_the_packages_copy_of_an_edited_method(chapter):
     values = LESSONS[chapter] | {"output": "edited"}
     _, later = calls_of_the_package(path_of(chapter), values, store.outputs())
-    assert not later, "these cells call the package's function, not the one that was edited"
+    assert not later, (
+        "these cells call the package's function, not the one that was edited"
+    )
 
 
 @pytest.mark.slow
@@ -59,7 +61,9 @@ def test_an_edited_lesson_goes_on_with_other_results_and_says_what_differs(tmp_p
 
     def table(name, cell):
         return (
-            next(c for c in ran[name].cells if c.get("id") == cell).outputs[-1].data["text/plain"]
+            next(c for c in ran[name].cells if c.get("id") == cell)
+            .outputs[-1]
+            .data["text/plain"]
         )
 
     for cell in ("09-wmean-2", "09-13", "09-null-1"):

@@ -25,16 +25,23 @@ def rated():
     one = pd.DataFrame({"mosaic": range(12), "target": PAIR[1], "outer": PAIR[0]})
     one = one.assign(set="C", architecture="any")
     one[IMAGES], one[TARGETS] = np.arange(48).reshape(12, 4), [True, True, False, False]
-    states, rng = (feature.BEFORE, feature.OVER, feature.ELSEWHERE), np.random.default_rng(0)
+    states, rng = (
+        (feature.BEFORE, feature.OVER, feature.ELSEWHERE),
+        np.random.default_rng(0),
+    )
     rows = [
         one.assign(training=training, state=state, focus=rng.random(12))
         for training in range(2)
         for state in states
     ]
     rows = pd.concat(rows, ignore_index=True)
-    undefined = zip((feature.ELSEWHERE, feature.OVER, feature.BEFORE), (3, 0, 5), strict=True)
+    undefined = zip(
+        (feature.ELSEWHERE, feature.OVER, feature.BEFORE), (3, 0, 5), strict=True
+    )
     for state, mosaic in undefined:
-        rows.loc[(rows["state"] == state) & (rows["mosaic"] == mosaic), "focus"] = np.nan
+        rows.loc[(rows["state"] == state) & (rows["mosaic"] == mosaic), "focus"] = (
+            np.nan
+        )
     return rows
 
 
@@ -42,7 +49,9 @@ def test_the_check_of_07_takes_the_rise_of_the_package_where_maps_have_no_focus(
     """Its own mean left out mosaics without a Focus in a state that the rise does not compare."""
     again = rated()
     lesson = nbformat.read(store.root() / "notebooks" / "07_focus_bias_pairs.ipynb", 4)
-    [check] = [c for c in lesson.cells if c.metadata.get("nbgrader", {}).get("points")][:1]
+    [check] = [c for c in lesson.cells if c.metadata.get("nbgrader", {}).get("points")][
+        :1
+    ]
     masks = torch.zeros(2, 1, 1, dtype=torch.bool)
     masks[0] = True
     space = {
@@ -96,18 +105,31 @@ def labels(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_kernel_leaves_out_failing_exercises_on_own_data(labels):
     cells = [nbformat.v4.new_code_cell(source) for source in sources(labels, range(8))]
-    NotebookClient(nbformat.v4.new_notebook(cells=cells), kernel_name="python3").execute()
+    NotebookClient(
+        nbformat.v4.new_notebook(cells=cells), kernel_name="python3"
+    ).execute()
     said = [output["text"].strip() for cell in cells for output in cell.outputs]
-    assert said[0].startswith("You changed labels: the sentences below tell of the stored run.")
-    assert said[1:] == ["the lesson", exercises.LEFT_OUT, exercises.LEFT_OUT, "the next"]
+    assert said[0].startswith(
+        "You changed labels: the sentences below tell of the stored run."
+    )
+    assert said[1:] == [
+        "the lesson",
+        exercises.LEFT_OUT,
+        exercises.LEFT_OUT,
+        "the next",
+    ]
 
 
 def errors(monkeypatch, labels, cells):
     """The errors of cells in a shell."""
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # a shell takes its place
+    monkeypatch.setitem(
+        sys.modules, "__main__", sys.modules["__main__"]
+    )  # a shell takes its place
     shell = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
     monkeypatch.setattr(exercises, "get_ipython", lambda: shell)
-    done = [shell.run_cell(source, store_history=True) for source in sources(labels, cells)]
+    done = [
+        shell.run_cell(source, store_history=True) for source in sources(labels, cells)
+    ]
     raised = [result.error_before_exec or result.error_in_exec for result in done]
     return [type(one) for one in raised if one]
 

@@ -24,7 +24,9 @@ NAME = "squeezenet1_0"
 
 @pytest.fixture(scope="module")
 def state():
-    return {n: t.contiguous() for n, t in squeezenet1_0(num_classes=3).state_dict().items()}
+    return {
+        n: t.contiguous() for n, t in squeezenet1_0(num_classes=3).state_dict().items()
+    }
 
 
 def prefixed(before, state):
@@ -37,12 +39,19 @@ SAVED = {
     "model": lambda s: {"model": s, "epoch": 3, "args": argparse.Namespace(lr=0.1)},
     "model_state_dict": lambda s: {"model_state_dict": s, "loss": 0.1},
     "another name": lambda s: {"net": s, "acc": 93.5},
-    "beside a running mean": lambda s: {"model": s, "model_ema": prefixed("module.", s)},
+    "beside a running mean": lambda s: {
+        "model": s,
+        "model_ema": prefixed("module.", s),
+    },
     "DataParallel": lambda s: prefixed("module.", s),
     "torch.compile": lambda s: {"model": prefixed("_orig_mod.", s)},
     "both": lambda s: prefixed("_orig_mod.module.", s),
-    "features in parallel": lambda s: {n.replace("features", "features.module"): s[n] for n in s},
-    "a running mean": lambda s: {"n_averaged": torch.tensor(2)} | prefixed("module.", s),
+    "features in parallel": lambda s: {
+        n.replace("features", "features.module"): s[n] for n in s
+    },
+    "a running mean": lambda s: (
+        {"n_averaged": torch.tensor(2)} | prefixed("module.", s)
+    ),
     "Lightning": lambda s: {"state_dict": prefixed("model.", s), "epoch": 1},
     "a Classifier": lambda s: prefixed("network.", s),
 }
@@ -55,11 +64,17 @@ def test_checkpoints_load(tmp_path, state, how):
     assert all(torch.equal(read[name], state[name]) for name in state)
 
 
-def test_it_is_said_once_which_of_several_sets_of_weights_was_read(tmp_path, state, capsys):
+def test_it_is_said_once_which_of_several_sets_of_weights_was_read(
+    tmp_path, state, capsys
+):
     averaged = {name: tensor + 1 for name, tensor in state.items()}
-    torch.save({"state_dict": state, "state_dict_ema": averaged}, tmp_path / "last.pth.tar")
+    torch.save(
+        {"state_dict": state, "state_dict_ema": averaged}, tmp_path / "last.pth.tar"
+    )
     for _ in range(2):
-        read = models.build(NAME, 3, weights=tmp_path / "last.pth.tar").network.state_dict()
+        read = models.build(
+            NAME, 3, weights=tmp_path / "last.pth.tar"
+        ).network.state_dict()
         assert all(torch.equal(read[name], state[name]) for name in state)
     said = capsys.readouterr().out
     assert said.count("last.pth.tar holds several sets of weights") == 1
@@ -67,7 +82,9 @@ def test_it_is_said_once_which_of_several_sets_of_weights_was_read(tmp_path, sta
 
 
 def test_nothing_is_said_of_weights_next_to_other_things(tmp_path, state, capsys):
-    torch.save({"state_dict": state, "optimizer": {"lr": 0.1}, "epoch": 3}, tmp_path / "one.pt")
+    torch.save(
+        {"state_dict": state, "optimizer": {"lr": 0.1}, "epoch": 3}, tmp_path / "one.pt"
+    )
     models.build(NAME, 3, weights=tmp_path / "one.pt")
     assert not capsys.readouterr().out
 
@@ -89,19 +106,42 @@ def half_of(path):
 
 
 REFUSED = {
-    "whole": (lambda p, s: torch.save(squeezenet1_0(num_classes=3), p), r"SqueezeNet.*state_dict"),
-    "evil": (lambda p, s: torch.save({"a": Evil()}, p), r"\(posix.system\), which are not run"),
-    "raw pickle": (lambda p, s: p.write_bytes(pickle.dumps(Evil(), 2)), r"posix.system"),
-    "TorchScript": (lambda p, s: torch.jit.script(nn.Linear(2, 2)).save(str(p)), "TorchScript"),
-    "text": (lambda p, s: p.write_text("import torch\nx"), "begins with 'import torch'"),
-    "a pointer": (lambda p, s: p.write_text("version https://git-lfs.github"), "'version https:"),
+    "whole": (
+        lambda p, s: torch.save(squeezenet1_0(num_classes=3), p),
+        r"SqueezeNet.*state_dict",
+    ),
+    "evil": (
+        lambda p, s: torch.save({"a": Evil()}, p),
+        r"\(posix.system\), which are not run",
+    ),
+    "raw pickle": (
+        lambda p, s: p.write_bytes(pickle.dumps(Evil(), 2)),
+        r"posix.system",
+    ),
+    "TorchScript": (
+        lambda p, s: torch.jit.script(nn.Linear(2, 2)).save(str(p)),
+        "TorchScript",
+    ),
+    "text": (
+        lambda p, s: p.write_text("import torch\nx"),
+        "begins with 'import torch'",
+    ),
+    "a pointer": (
+        lambda p, s: p.write_text("version https://git-lfs.github"),
+        "'version https:",
+    ),
     "a list": (lambda p, s: torch.save([1, 2], p), "it holds a list"),
     "no weights": (lambda p, s: torch.save({"epoch": 3}, p), r"it holds epoch \(int\)"),
-    "two": (lambda p, s: torch.save({"g": s, "d": s}, p), r"it holds g \(dict\), d \(dict\)"),
+    "two": (
+        lambda p, s: torch.save({"g": s, "d": s}, p),
+        r"it holds g \(dict\), d \(dict\)",
+    ),
     "cut": (lambda p, s: [torch.save(s, p), half_of(p)], "it is cut short"),
     "cut safetensors": (lambda p, s: [save_file(s, p), half_of(p)], "it is cut short"),
     "head replaced": (
-        lambda p, s: torch.save({n.replace("er.1", "er.1.1"): t for n, t in s.items()}, p),
+        lambda p, s: torch.save(
+            {n.replace("er.1", "er.1.1"): t for n, t in s.items()}, p
+        ),
         "has no classifier.1.weight.*Instead it has classifier.1.1.weight",
     ),
 }
@@ -140,7 +180,12 @@ def test_a_network_as_it_is_names_imagenets_classes(tmp_path, classes, n, told):
     sets = {"C": SimpleNamespace(classes=classes)}
     collection = SimpleNamespace(sets=sets, source="folder")
     if told is None:
-        assert [*networks.model(collection, recipe, 0).logit.values()] == [1, 2, 264, 806]
+        assert [*networks.model(collection, recipe, 0).logit.values()] == [
+            1,
+            2,
+            264,
+            806,
+        ]
         return
     with pytest.raises(ValueError, match=told):
         networks.model(collection, recipe, 0)
@@ -154,7 +199,10 @@ class Returns(nn.Module):
 
     def __init__(self, how, n_classes=3):
         super().__init__()
-        self.body, self.fc = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()), nn.Linear(4, n_classes)
+        self.body, self.fc = (
+            nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()),
+            nn.Linear(4, n_classes),
+        )
         self.how = how
 
     def forward(self, images):
@@ -178,7 +226,9 @@ def wrapped(how, **more):
         lambda f, z: [f, z],
         lambda f, z: {"logits": z, "features": f.mean((2, 3))},
         lambda f, z: GoogLeNetOutputs(z, z, z),
-        lambda f, z: OrderedDict(logits=z, hidden_states=(f, f)),  # as those of Hugging Face
+        lambda f, z: OrderedDict(
+            logits=z, hidden_states=(f, f)
+        ),  # as those of Hugging Face
     ],
 )
 def test_logits_are_found_in_what_a_network_returns(how):
@@ -200,7 +250,10 @@ def test_logits_are_found_in_what_a_network_returns(how):
     ],
 )
 def test_what_does_not_tell_its_logits_gets_a_sentence(how, told):
-    for ask in (models.logits, lambda m, i: explain.explain(m, i, 0, "gradcam", layer="body")):
+    for ask in (
+        models.logits,
+        lambda m, i: explain.explain(m, i, 0, "gradcam", layer="body"),
+    ):
         with pytest.raises(ValueError, match=r"The network returns a .*\(N, classes\)"):
             ask(wrapped(how), IMAGES)
     with pytest.raises(ValueError, match=told):
@@ -210,7 +263,9 @@ def test_what_does_not_tell_its_logits_gets_a_sentence(how, told):
 @pytest.mark.parametrize("method", explain.METHODS)
 @pytest.mark.parametrize("target", [-1, 3, torch.tensor([0, 7])])
 def test_targets_that_are_no_class_are_refused(method, target):
-    with pytest.raises(ValueError, match="Targets must be numbers of the model's classes, 0 to"):
+    with pytest.raises(
+        ValueError, match="Targets must be numbers of the model's classes, 0 to"
+    ):
         explain.explain(wrapped(lambda f, z: z), IMAGES, target, method)
 
 
@@ -227,23 +282,40 @@ def test_logits_that_are_no_numbers_are_refused_by_lrp_too(value):
 def test_float_images_that_are_not_in_0_to_1_are_refused(images):
     model = wrapped(lambda f, z: z)
     for ask in (models.logits, lambda m, i: explain.explain(m, i, 0, "gradcam")):
-        with pytest.raises(ValueError, match=r"Float images must be in \[0, 1\]; these go from"):
+        with pytest.raises(
+            ValueError, match=r"Float images must be in \[0, 1\]; these go from"
+        ):
             ask(model, images)
-    if images.max() > 10:  # noise may leave [0, 1], so that a normalised image passes here
+    if (
+        images.max() > 10
+    ):  # noise may leave [0, 1], so that a normalised image passes here
         with pytest.raises(ValueError, match=r"Float images must be in \[0, 1\]"):
             model(images)
 
 
 def test_noise_small_steps_and_targets_as_arrays_are_no_mistake_and_images_as_arrays_are():
     model = wrapped(lambda f, z: z)
-    targets, noise = torch.tensor([0, 1]), captum.attr.NoiseTunnel(captum.attr.Saliency(model))
-    assert noise.attribute(IMAGES, nt_samples=4, stdevs=1.0, target=targets).isfinite().all()
+    targets, noise = (
+        torch.tensor([0, 1]),
+        captum.attr.NoiseTunnel(captum.attr.Saliency(model)),
+    )
+    assert (
+        noise.attribute(IMAGES, nt_samples=4, stdevs=1.0, target=targets)
+        .isfinite()
+        .all()
+    )
     explain.explain(model, IMAGES, 0, "smoothgrad", sigma=1.0)
     models.logits(model, IMAGES * 1.1 - 0.05)
-    models.wrap(Returns(lambda f, z: z), mean=[m / 255 for m in (103.9, 116.8, 123.7)], std=1 / 255)
+    models.wrap(
+        Returns(lambda f, z: z),
+        mean=[m / 255 for m in (103.9, 116.8, 123.7)],
+        std=1 / 255,
+    )
     model = wrapped(lambda f, z: z)
     for ask in (models.logits, lambda m, i: explain.explain(m, i, 0)):
-        with pytest.raises(TypeError, match=r"Images must be a tensor, .* not a ndarray"):
+        with pytest.raises(
+            TypeError, match=r"Images must be a tensor, .* not a ndarray"
+        ):
             ask(model, IMAGES.numpy())
     assert explain.explain(model, IMAGES, [0, 1]).maps.shape == (2, 16, 16)
 
@@ -270,7 +342,10 @@ def test_maps_are_made_without_gradients_around_them_too(method):
     assert torch.equal(maps, explain.explain(model, IMAGES, 0, method).maps)
 
 
-WRONG = ((123.7, 116.3, 103.5), (58.4, 57.1, 57.4)), ((0.485, 0.456, 0.406), (0.229, 0, 0.225))
+WRONG = (
+    ((123.7, 116.3, 103.5), (58.4, 57.1, 57.4)),
+    ((0.485, 0.456, 0.406), (0.229, 0, 0.225)),
+)
 WRONG += (0.5, -0.5), (0.5, 255), (float("nan"), 1)
 
 
@@ -281,11 +356,23 @@ def as_stated(mean, std):
 @pytest.mark.parametrize(
     ("walk", "told"),
     [
-        *[(as_stated(*one), r"not of images in \[0, 1\].*divide both by 255") for one in WRONG],
-        (lambda: models.wrap(wrapped(lambda f, z: z), mean=0, std=1), "wrapped already"),
+        *[
+            (as_stated(*one), r"not of images in \[0, 1\].*divide both by 255")
+            for one in WRONG
+        ],
+        (
+            lambda: models.wrap(wrapped(lambda f, z: z), mean=0, std=1),
+            "wrapped already",
+        ),
         (lambda: models.wrap("resnet18", mean=0, std=1), "str is no nn.Module"),
-        (lambda: models.wrap(squeezenet1_0(), mean=(0.5,) * 4, std=1), "a number, or one a chan"),
-        (lambda: explain.explain(wrapped(lambda f, z: z), IMAGES, "cat"), "these are 'cat'"),
+        (
+            lambda: models.wrap(squeezenet1_0(), mean=(0.5,) * 4, std=1),
+            "a number, or one a chan",
+        ),
+        (
+            lambda: explain.explain(wrapped(lambda f, z: z), IMAGES, "cat"),
+            "these are 'cat'",
+        ),
     ],
 )
 def test_what_is_no_network_and_targets_that_are_names_are_refused(walk, told):

@@ -45,12 +45,17 @@ def load(folder, **more):
         (("-1", "0", "1"), "'-1' and '1'"),
         (("hot_dog", "hot dog", "cat"), "'hot dog' and 'hot_dog'"),
         (("hot-dog", "HotDog", "Hot Dog"), "'Hot Dog' and 'hot-dog'"),
-        (("caf\u00e9", "cafe\u0301", "bar"), "differ only in"),  # as Linux and as macOS store it
+        (
+            ("caf\u00e9", "cafe\u0301", "bar"),
+            "differ only in",
+        ),  # as Linux and as macOS store it
         (("C/a", "C/b", "NC/a", "NC/A", "NC/b"), "NC: the folders 'A' and 'a'"),
         (("train/a", "train/b", "test/A", "test/b"), "'A' and 'a'"),
     ],
 )
-def test_class_folders_that_differ_in_case_blanks_or_dashes_are_refused(tmp_path, names, both):
+def test_class_folders_that_differ_in_case_blanks_or_dashes_are_refused(
+    tmp_path, names, both
+):
     write(tmp_path, *names, n=3)
     images = {"source": "folder", "folder": str(tmp_path)}
     config = {"notebooks": ["01_datasets"], "parameters": {"images": images}}
@@ -86,9 +91,12 @@ def cropped(image):
 
 @pytest.mark.parametrize("label", ["cat", "dog"])
 @pytest.mark.parametrize(
-    "change", [lambda i: i, cropped, ImageOps.mirror, lambda i: ImageOps.mirror(cropped(i))]
+    "change",
+    [lambda i: i, cropped, ImageOps.mirror, lambda i: ImageOps.mirror(cropped(i))],
 )
-def test_copies_cropped_or_mirrored_are_named_and_kept_in_one_split(tmp_path, change, label):
+def test_copies_cropped_or_mirrored_are_named_and_kept_in_one_split(
+    tmp_path, change, label
+):
     write(tmp_path, "cat", "dog")
     for i in range(3):
         change(photograph(i)).save(tmp_path / label / f"copy{i}.jpg", quality=75)
@@ -110,7 +118,9 @@ def test_a_class_folder_that_is_a_copy_of_another_is_refused(tmp_path, how):
     if how == "within a larger one":
         for i in range(20):
             photograph(900 + i).save(tmp_path / "horse" / f"more{i}.jpg")
-    with pytest.raises(ValueError, match=r"8 of the 8 images of class 'cat' are also in .*'horse'"):
+    with pytest.raises(
+        ValueError, match=r"8 of the 8 images of class 'cat' are also in .*'horse'"
+    ):
         load(tmp_path)
 
 
@@ -120,11 +130,23 @@ def test_a_class_folder_that_is_a_copy_of_another_is_refused(tmp_path, how):
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        (("train/a", "train/b", "extra/a", "extra/b"), "Are extra, train sets or splits"),
-        (("C/a", "C/b", "NC/a", "NC/b", "no context/a", "no context/b"), "Are C, NC, no context"),
-        (("train/a", "Training/a", "test/a", "train/b", "Training/b", "test/b"), "Training, test"),
+        (
+            ("train/a", "train/b", "extra/a", "extra/b"),
+            "Are extra, train sets or splits",
+        ),
+        (
+            ("C/a", "C/b", "NC/a", "NC/b", "no context/a", "no context/b"),
+            "Are C, NC, no context",
+        ),
+        (
+            ("train/a", "Training/a", "test/a", "train/b", "Training/b", "test/b"),
+            "Training, test",
+        ),
         (("C", "NC"), "found none.*such as C and NC, these hold the classes"),
-        (("a", "b", "contexts/a", "contexts/A", "contexts/b"), "contexts: .* 'A' and 'a' differ"),
+        (
+            ("a", "b", "contexts/a", "contexts/A", "contexts/b"),
+            "contexts: .* 'A' and 'a' differ",
+        ),
         (("a", "b", "contexts"), "contexts holds no folder.*call it otherwise"),
         (("NC/a", "NC/b", "WB/a", "WB/b"), "NC, WB are there, but C"),
         (("context/a", "context/b", "No_Context/a", "No_Context/c"), "differ in b, c"),
@@ -140,7 +162,9 @@ def test_folders_that_do_not_fit_together_are_refused(tmp_path, names, told):
 def test_contexts_in_the_folder_of_classes_are_no_class(tmp_path):
     """06 and 07 load no contexts, and took these for a class."""
     write(tmp_path, "cat", "dog", "scenes/cat", "scenes/dog", n=4)
-    with pytest.raises(ValueError, match="where 'scenes' would be a class: move it out"):
+    with pytest.raises(
+        ValueError, match="where 'scenes' would be a class: move it out"
+    ):
         load(tmp_path, contexts=str(tmp_path / "scenes"))
     (tmp_path / "scenes").rename(tmp_path / "Contexts")
     assert load(tmp_path, contexts=str(tmp_path / "Contexts")).classes == ("cat", "dog")
@@ -149,7 +173,10 @@ def test_contexts_in_the_folder_of_classes_are_no_class(tmp_path):
 def test_folders_in_class_folders_are_named(tmp_path, capsys):
     write(tmp_path, "animals/cat", "animals/dog", "cars/bmw", n=4)
     assert load(tmp_path).classes == ("animals", "cars")
-    assert "taken for parts of the class: animals (cat, dog), cars (bmw)" in capsys.readouterr().out
+    assert (
+        "taken for parts of the class: animals (cat, dog), cars (bmw)"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize("name", ["NC", "WB"])
@@ -157,4 +184,7 @@ def test_a_set_that_is_a_copy_of_another_is_named(tmp_path, capsys, name):
     write(tmp_path, "C/a", "C/b", n=4)
     shutil.copytree(tmp_path / "C", tmp_path / name)
     load(tmp_path)
-    assert f"The same image is in C and {name} (kept in one split), 8" in capsys.readouterr().out
+    assert (
+        f"The same image is in C and {name} (kept in one split), 8"
+        in capsys.readouterr().out
+    )

@@ -41,9 +41,12 @@ def clone(tmp_path):
     (folder / "data").symlink_to(ROOT / "data")
     cells = [nbformat.v4.new_code_cell(text) for text in (BEGINS, JUDGES, FAILS)]
     cells[0].metadata.tags = ["parameters"]
-    about = {"kernelspec": {"name": "python3", "display_name": "", "language": "python"}}
+    about = {
+        "kernelspec": {"name": "python3", "display_name": "", "language": "python"}
+    }
     lesson = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_markdown_cell("# A lesson\n\n> Why?"), *cells], metadata=about
+        cells=[nbformat.v4.new_markdown_cell("# A lesson\n\n> Why?"), *cells],
+        metadata=about,
     )
     (folder / "notebooks").mkdir()
     nbformat.write(lesson, folder / "notebooks" / "10_a.ipynb")
@@ -55,7 +58,9 @@ def clone(tmp_path):
 
 def run(folder, command, **more):
     other = {"SUITE_OUTPUTS", "MAKEFLAGS", "MAKELEVEL", "PYTHONPATH"}
-    environment = {name: value for name, value in os.environ.items() if name not in other}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in other
+    }
     return subprocess.Popen(
         command, cwd=folder, env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more,
@@ -69,7 +74,9 @@ def test_a_failed_notebook_keeps_what_it_judged_and_runs_again(clone):
     first = run(clone, MAKE)
     told, demo = first.communicate()[0], clone / "outputs" / "demo"
     assert first.returncode, told
-    assert "10_a: FAILED" in told and "its findings had been judged and are kept" in told
+    assert (
+        "10_a: FAILED" in told and "its findings had been judged and are kept" in told
+    )
     assert "CalledProcessError" not in told and "Removing output" not in told
     assert json.loads((demo / "findings" / "10_a.json").read_text())["findings"]
     assert not (demo / "notebooks" / "10_a.ipynb").exists()
@@ -87,7 +94,9 @@ def test_a_failed_notebook_keeps_what_it_judged_and_runs_again(clone):
 @pytest.mark.slow
 def test_ctrl_c_ends_without_an_alarm(clone):
     path = clone / "notebooks" / "10_a.ipynb"
-    path.write_text(path.read_text().replace("import json", "import time; time.sleep(60)"))
+    path.write_text(
+        path.read_text().replace("import json", "import time; time.sleep(60)")
+    )
     process = run(clone, MAKE, start_new_session=True)
     lines = []
     for line in process.stdout:
@@ -136,7 +145,9 @@ def test_make_quotes_the_folder_that_it_stands_in(clone):
         lines = made.communicate()[0]
         checked = run(clone, ["bash", "-n", "-c", lines])
         assert not checked.communicate()[0] and checked.returncode == 0, goal
-        shells = re.findall(r"(?<![-\w./])(?:snakemake|pytest|papermill|jupyter|ruff) ", lines)
+        shells = re.findall(
+            r"(?<![-\w./])(?:snakemake|pytest|papermill|jupyter|ruff) ", lines
+        )
         unnamed = [word for word in shells if f"-m {word}" not in lines]
         assert not unnamed, f"{goal}: scripts name their folder"
 
@@ -146,8 +157,12 @@ def test_a_file_of_the_readers_does_not_stand_before_the_package(tmp_path):
     """B5, and the warning that a kernel is not encrypted: by the kernels' configuration."""
     begins = "from helpers import store; import mine; assert mine.X and store.root()"
     cell = nbformat.v4.new_code_cell(begins)
-    about = {"kernelspec": {"name": "python3", "display_name": "", "language": "python"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata=about), tmp_path / "a.ipynb")
+    about = {
+        "kernelspec": {"name": "python3", "display_name": "", "language": "python"}
+    }
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=[cell], metadata=about), tmp_path / "a.ipynb"
+    )
     for name in ("helpers.py", "mine.py"):
         (tmp_path / name).write_text("X = 1\n")
     profile = tmp_path / "ipython" / "profile_default"

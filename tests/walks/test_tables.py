@@ -89,12 +89,17 @@ def test_of_two_predictions_the_named_one_is_judged(walk, new, judged):
     options, judge = map(shlex.split, re.search(pattern, refused).groups())
     assert groups(walk(both, *options, *judge))
     page = walk(both, "--map", f"y_pred={name}", *options)
-    assert f">y_true is y_true, {name} is y_pred; groups are those of sex, stated.<" in page
+    assert (
+        f">y_true is y_true, {name} is y_pred; groups are those of sex, stated.<"
+        in page
+    )
     alone = numbers(walk(both.drop(columns=spare).rename(columns={name: "y_pred"})))
     assert numbers(page) == alone
     by = walk(both, "--map", f"y_pred={name}", *options, "--strata", spare)
     assert groups(by) == groups(page)
-    before = alone.split("<h2>Is the smallest")[0]  # as a stratum the other overwrites nothing
+    before = alone.split("<h2>Is the smallest")[
+        0
+    ]  # as a stratum the other overwrites nothing
     assert numbers(by).split("<h2>The same, with")[0] == before
 
 
@@ -104,7 +109,9 @@ ROLES = {"y_true": "good", "y_pred": "pred", "y_score": "p", "sample_weight": "w
 @pytest.mark.parametrize("name", [*ROLES, "times", "cluster"])
 def test_a_group_column_may_have_any_name(walk, name):
     """A3: also `cluster` and `times`, and each role where another column was named for it."""
-    table = BASE.assign(w=1, p=SCORE).rename(columns={"y_true": "good", "y_pred": "pred"})
+    table = BASE.assign(w=1, p=SCORE).rename(
+        columns={"y_true": "good", "y_pred": "pred"}
+    )
     maps = [f"--map={role}={column}" for role, column in ROLES.items()]
     by_sex = walk(table, *maps, "--sensitive", "sex")
     other = walk(table.rename(columns={"sex": name}), *maps, "--sensitive", name)
@@ -130,11 +137,14 @@ def test_a_column_called_weight_weights_nothing_unless_asked(walk):
 def long(rows=120_000):
     table = pd.DataFrame({"y_true": np.arange(rows) % 3 % 2, "sex": "f"})
     table.loc[110_000:, "sex"] = "m"
-    return table.assign(y_pred=np.where(table["sex"] == "m", 1 - table["y_true"], table["y_true"]))
+    return table.assign(
+        y_pred=np.where(table["sex"] == "m", 1 - table["y_true"], table["y_true"])
+    )
 
 
 @pytest.mark.parametrize(
-    "name, options", [("t.csv", []), ("t.parquet", []), ("t.csv", ["--sensitive", "sex"])]
+    "name, options",
+    [("t.csv", []), ("t.parquet", []), ("t.csv", ["--sensitive", "sex"])],
 )
 def test_sorted_exports_are_looked_at_to_the_end(walk, name, options):
     page = walk(long(), *options, name=name)
@@ -155,7 +165,8 @@ def test_one_file_a_site(walk, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "values, odd", [((-1, 0, 1), "-1"), ((1, 0, "yes", "no"), "yes"), (("True", "False", "1"), "1")]
+    "values, odd",
+    [((-1, 0, 1), "-1"), ((1, 0, "yes", "no"), "yes"), (("True", "False", "1"), "1")],
 )
 def test_labels_are_written_in_one_way(walk, values, odd):
     labels = [values[i % 2] for i in range(N)]
@@ -232,7 +243,9 @@ def german(table):
         ("T.CSV.GZ", gzip.compress(german(SCORED).encode("utf-16"))),
         (
             "t.csv",
-            SCORED.assign(y_score=[f"{100 * s:g}%" for s in SCORE]).to_csv(index=False).encode(),
+            SCORED.assign(y_score=[f"{100 * s:g}%" for s in SCORE])
+            .to_csv(index=False)
+            .encode(),
         ),
         ("t.csv", ("sep=;\n" + german(SCORED)).encode("utf-8-sig")),
         ("t.csv", ("\n" + SCORED.to_csv(index=False) + "\n\n").encode()),
@@ -253,7 +266,9 @@ def test_labels_in_any_usual_pair_count_the_same(walk, no, yes):
     page = walk(table)
     assert cells(page) == cells(walk(BASE))
     told = "In y_true and y_pred, 1 counts as 1 and all other values as 0."
-    assert (told in page) == (no == -1), "an outlier detector writes -1 for what it reports"
+    assert (told in page) == (no == -1), (
+        "an outlier detector writes -1 for what it reports"
+    )
 
 
 def test_pq_is_parquet_a_cut_file_is_refused_and_two_rows_have_a_page(walk):
@@ -278,10 +293,18 @@ def change(row, column, value, table=SCORED):
 @pytest.mark.parametrize(
     "table, options, message",
     [
-        (change(7, "y_score", "0.9x"), [], "y_score: 1 values are no numbers, the first is '0.9x"),
+        (
+            change(7, "y_score", "0.9x"),
+            [],
+            "y_score: 1 values are no numbers, the first is '0.9x",
+        ),
         (change(7, "y_score", "0,9"), [], "'0,9' in row 7; .*decimals have a point"),
         (change(9, "y_true", "maybe"), [], "y_true has 3 values .* --positive y_true="),
-        (BASE.assign(age=["old"] * N), ["--weight", "age"], "age: 400 values are no numbers, the"),
+        (
+            BASE.assign(age=["old"] * N),
+            ["--weight", "age"],
+            "age: 400 values are no numbers, the",
+        ),
         (
             SCORED.rename(columns={"y_score": "prediction"}).drop(columns="y_pred"),
             [],
@@ -292,7 +315,11 @@ def change(row, column, value, table=SCORED):
             [],
             r"y_score: .* '3' in row \d+; divide percentages by 100",
         ),
-        (BASE.assign(w=np.where(TRUE, 1, -1)), ["--weight", "w"], "w: .* are negative, the first"),
+        (
+            BASE.assign(w=np.where(TRUE, 1, -1)),
+            ["--weight", "w"],
+            "w: .* are negative, the first",
+        ),
         (BASE.assign(w=0), ["--weight", "w"], "all weights are 0"),
         (BASE.assign(c=1), ["--cluster", "c"], "clusters has one value"),
         (MANY, ["--sensitive", "n"], "n has .* different values.* too many for groups"),
@@ -308,7 +335,11 @@ def change(row, column, value, table=SCORED):
         (BASE, ["--ratio", "nan"], "--ratio nan: a ratio"),
         (BASE, ["--draws", "0"], "--draws 0: an interval"),
         (BASE, ["--draws", "-5"], "--draws -5"),
-        (BASE, ["--map", "y_pred=sex", "--map", "y_pred=y_true"], "sex and y_true were both given"),
+        (
+            BASE,
+            ["--map", "y_pred=sex", "--map", "y_pred=y_true"],
+            "sex and y_true were both given",
+        ),
         (BASE.rename(columns={"sex": "__y_pred"}), [], "rename the column __y_pred"),
     ],
 )
@@ -321,9 +352,15 @@ def test_what_cannot_be_right_has_a_sentence(walk, table, options, message):
     "data, message",
     [
         ("y_true,y_pred,sex\n1,0,f\n0,1\n", "t.csv, row 3: Expected 3 columns, got 2"),
-        ("y_true,y_pred,sex\n1,0,f\n0,1,f,m\n", "t.csv, row 3: Expected 3 columns, got 4"),
+        (
+            "y_true,y_pred,sex\n1,0,f\n0,1,f,m\n",
+            "t.csv, row 3: Expected 3 columns, got 4",
+        ),
         ('y_true,y_pred,sex\n1,0,f\n0,1,"f\n', "t.csv, line 3: a quotation mark"),
-        ('y_true,y_pred,sex\n1,0,"f\n0,1,m\n0,0,"f\n1,1,m\n', "t.csv, line 4: a quotation mark"),
+        (
+            'y_true,y_pred,sex\n1,0,"f\n0,1,m\n0,0,"f\n1,1,m\n',
+            "t.csv, line 4: a quotation mark",
+        ),
         ("1,0,f\n0,1,m\n", "is its first line the header"),
         ("PK\x03\x04\0\0\0", "no table in the form"),
         ("y_true,y_pred,sex,sex\n1,0,f,f\n0,1,m,f\n", "have the same name"),
@@ -346,14 +383,21 @@ def test_of_several_files_the_row_and_file_are_named(walk, tmp_path):
     first = f"the first that is not no or yes is '{'01'[TRUE[0]]}' in row 1 of 1.csv"
     assert first in walk(None, name="days")
     BASE.drop(columns="sex").to_csv(tmp_path / "days/1.csv", index=False)
-    assert "2 files" in walk(None, name="days") and "1.csv lacks sex" in walk(None, name="days")
+    assert "2 files" in walk(None, name="days") and "1.csv lacks sex" in walk(
+        None, name="days"
+    )
 
 
 def test_an_option_twice_joins_and_blanks_and_copies_do_not_matter(walk):
-    table = BASE.rename(columns={"y_true": "paid", "y_pred": "says"}).assign(age=np.arange(N) % 3)
+    table = BASE.rename(columns={"y_true": "paid", "y_pred": "says"}).assign(
+        age=np.arange(N) % 3
+    )
     one = walk(table, "--map", "y_true=paid", "y_pred=says", "--sensitive", "sex,age")
     maps = ["--map", "y_true=paid", "--map", "y_pred=says"]
-    for groups in (["--sensitive", " sex, age,sex"], ["--sensitive", "sex", "--sensitive", "age"]):
+    for groups in (
+        ["--sensitive", " sex, age,sex"],
+        ["--sensitive", "sex", "--sensitive", "age"],
+    ):
         assert numbers(walk(table, *maps, *groups)) == numbers(one)
 
 
@@ -369,9 +413,18 @@ def test_each_column_has_its_own_positive(walk, repaid):
     page = walk(table, *maps, "--positive", f"decision=approve,repaid={yes}")
     assert f"In repaid, {yes} counts as 1 and all other values as 0." in page
     assert cells(page) == cells(walk(BASE))
-    for options in ([], ["--positive", "approve"], ["--positive", yes], ["--positive", "oui"]):
-        refused = walk(table, *maps, *options)  # asks, with a command that is then accepted
-        answer = shlex.split(re.search(r"(?:such as|say) (--positive [^(\n]*?)$", refused, re.M)[1])
+    for options in (
+        [],
+        ["--positive", "approve"],
+        ["--positive", yes],
+        ["--positive", "oui"],
+    ):
+        refused = walk(
+            table, *maps, *options
+        )  # asks, with a command that is then accepted
+        answer = shlex.split(
+            re.search(r"(?:such as|say) (--positive [^(\n]*?)$", refused, re.M)[1]
+        )
         assert "Who is in the table" in walk(table, *maps, *answer), (refused, answer)
 
 
@@ -392,10 +445,15 @@ def test_several_values_of_a_column_count_as_1(walk):
 
 def test_several_values_are_given_as_a_mapping_in_python(tmp_path):
     risk = np.where(FAIR, np.where(np.arange(N) % 3, "Medium", "High"), "Low")
-    BASE.drop(columns="y_pred").assign(risk=risk).to_csv(tmp_path / "t.csv", index=False)
+    BASE.drop(columns="y_pred").assign(risk=risk).to_csv(
+        tmp_path / "t.csv", index=False
+    )
     BASE.to_csv(tmp_path / "plain.csv", index=False)
     made = page.made(
-        tmp_path / "t.csv", ["y_pred=risk"], positive={"risk": ["Medium", "High"]}, draws=99
+        tmp_path / "t.csv",
+        ["y_pred=risk"],
+        positive={"risk": ["Medium", "High"]},
+        draws=99,
     )
     plain = page.made(tmp_path / "plain.csv", draws=99)
     pd.testing.assert_frame_equal(made.rates, plain.rates)
@@ -429,7 +487,10 @@ def test_a_group_in_two_unicode_forms_is_one_group_and_the_page_says_so(walk):
 
 
 def test_columns_and_labels_in_another_unicode_form_are_the_same(walk):
-    nfd = {name: unicodedata.normalize("NFD", name) for name in ("crédité", "remboursé", "sí")}
+    nfd = {
+        name: unicodedata.normalize("NFD", name)
+        for name in ("crédité", "remboursé", "sí")
+    }
     table = BASE.rename(columns={"y_true": nfd["remboursé"], "y_pred": nfd["crédité"]})
     table = table.replace({0: "no", 1: nfd["sí"]})
     mixed = table.map(lambda text: unicodedata.normalize("NFC", text))
@@ -440,7 +501,9 @@ def test_columns_and_labels_in_another_unicode_form_are_the_same(walk):
 
 # --- columns that nobody asked for ---
 
-TWICE = BASE.rename(columns={"y_true": "good", "y_pred": "said"}).assign(a=1, b=2, Sex="x")
+TWICE = BASE.rename(columns={"y_true": "good", "y_pred": "said"}).assign(
+    a=1, b=2, Sex="x"
+)
 MAPS = ["--map", "y_true=good", "y_pred=said", "--sensitive", "sex"]
 
 
@@ -460,13 +523,17 @@ def test_a_used_column_of_two_is_refused(walk):
 
 
 def test_parquet_columns_of_lists_and_structs_are_not_looked_at(walk):
-    table = BASE.assign(tags=[["a", "b"]] * N, where={"x": 1}, raw=b"\0", pixels=[np.zeros(3)] * N)
+    table = BASE.assign(
+        tags=[["a", "b"]] * N, where={"x": 1}, raw=b"\0", pixels=[np.zeros(3)] * N
+    )
     table["where"] = [{"x": place} for place in range(N)]
     page = walk(table, name="t.parquet")
     assert numbers(page) == numbers(walk(BASE))
     for name in ("tags", "where", "raw", "pixels"):
         assert re.search(rf"Not looked at: .*{name} \(its values are of the type", page)
-    assert numbers(walk(table, "--sensitive", "sex", name="t.parquet")) == numbers(walk(BASE))
+    assert numbers(walk(table, "--sensitive", "sex", name="t.parquet")) == numbers(
+        walk(BASE)
+    )
     refused = walk(table, "--sensitive", "tags", name="t.parquet")
     assert "the column tags holds values of the type VARCHAR[]" in refused
 
@@ -475,7 +542,10 @@ def test_files_may_differ_in_columns_that_are_not_used(walk, tmp_path):
     (tmp_path / "days").mkdir()
     BASE.assign(extra=1).to_csv(tmp_path / "days/1.csv", index=False)
     BASE.to_csv(tmp_path / "days/2.csv", index=False)
-    assert groups(walk(None, "--sensitive", "sex", name="days"))["sex"] == {"f": N, "m": N}
+    assert groups(walk(None, "--sensitive", "sex", name="days"))["sex"] == {
+        "f": N,
+        "m": N,
+    }
     assert "2.csv lacks extra" in walk(None, name="days")
 
 
@@ -484,11 +554,16 @@ def test_bands_of_pandas_cut_are_the_same_in_csv_and_parquet(walk):
     band = pd.cut(ages, [17, 30, 45, 60, 80, 120])  # nobody is above 80
     table = BASE.assign(age_band=band.astype(str).astype("category"))
     table["age_band"] = table["age_band"].cat.add_categories("closed")
-    table["when"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(N) % 200, "D")
+    table["when"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(
+        np.arange(N) % 200, "D"
+    )
     flags = table.astype({"y_true": "boolean", "y_pred": "boolean"})
     flags.loc[:4, "y_pred"] = None
     page, typed = walk(flags), walk(flags, name="t.parquet")
-    bands = {str(one).replace(">", "&gt;"): n for one, n in pd.Series(band).value_counts().items()}
+    bands = {
+        str(one).replace(">", "&gt;"): n
+        for one, n in pd.Series(band).value_counts().items()
+    }
     assert groups(page)["age_band"].keys() == {name for name, n in bands.items() if n}
     assert numbers(typed) == numbers(page) and "5 rows without a y_pred" in typed
 
@@ -499,11 +574,15 @@ def test_bands_of_pandas_cut_are_the_same_in_csv_and_parquet(walk):
 def test_na_and_none_are_groups_like_others(walk):
     country = np.array(["NA", "None", "null", "ZA", "nan"])[np.arange(N) % 5]
     page = walk(BASE.assign(country=country), "--sensitive", "country")
-    assert groups(page)["country"] == dict.fromkeys(["NA", "None", "null", "ZA", "nan"], N // 5)
+    assert groups(page)["country"] == dict.fromkeys(
+        ["NA", "None", "null", "ZA", "nan"], N // 5
+    )
 
 
 def test_na_is_a_class_among_words_and_missing_among_0_and_1(walk):
-    words = BASE.assign(y_pred=np.where(FAIR, "NA", np.where(np.arange(N) % 2, "BW", "ZA")))
+    words = BASE.assign(
+        y_pred=np.where(FAIR, "NA", np.where(np.arange(N) % 2, "BW", "ZA"))
+    )
     assert cells(walk(words, "--positive", "y_pred=NA")) == cells(walk(BASE))
     gaps = BASE.astype({"y_pred": object})
     gaps.loc[:9, "y_pred"] = "NA"
@@ -534,7 +613,10 @@ def test_rates_that_need_an_outcome_are_those_of_the_rows_that_have_one(tmp_path
     by = table.groupby("sex")
     assert values(audit, "pr") == (by["y_pred"].mean().to_dict(), by.size().to_dict())
     good = table[table["y_true"] == 1].groupby("sex")
-    assert values(audit, "tpr") == (good["y_pred"].mean().to_dict(), good.size().to_dict())
+    assert values(audit, "tpr") == (
+        good["y_pred"].mean().to_dict(),
+        good.size().to_dict(),
+    )
     known = table[table["y_true"].notna()]
     right = (known["y_true"] == known["y_pred"]).groupby(known["sex"])
     assert values(audit, "acc") == (right.mean().to_dict(), right.size().to_dict())
@@ -556,13 +638,18 @@ def test_calibration_and_curves_use_rows_with_an_outcome(tmp_path):
 
 
 @pytest.mark.parametrize("decision, kept", [(1, {"pr", "ppv"}), (0, {"pr", "npv"})])
-def test_outcomes_of_one_decision_alone_leave_out_what_cannot_be_known(tmp_path, decision, kept):
+def test_outcomes_of_one_decision_alone_leave_out_what_cannot_be_known(
+    tmp_path, decision, kept
+):
     """Of refused loans nobody knows whether they would have been repaid."""
     _, audit = partly(tmp_path, decision == FAIR)
     assert {*audit.rates["measure"]} - {"score", "calibration", "auc"} == kept
     reason = f"true positive rate: it needs outcomes of rows that were predicted {1 - decision}."
     assert reason in audit.unsaid
-    assert f"predicted {1 - decision} were predicted right, no number" in audit.counted.notes[-1]
+    assert (
+        f"predicted {1 - decision} were predicted right, no number"
+        in audit.counted.notes[-1]
+    )
 
 
 def test_two_predictions_are_compared_where_outcomes_are_known_in_part(tmp_path):
@@ -590,7 +677,9 @@ def test_single_ages_become_no_groups_and_the_page_says_how_to_make_bands(walk):
     sizes = pd.cut(age, edges).value_counts()
     assert sizes.sum() == N and sizes.min() > N / 8
     asked = walk(table, "--sensitive", "sex,age")
-    assert len(groups(asked)["age"]) == len({*age}) and "each a group of few rows" in asked
+    assert (
+        len(groups(asked)["age"]) == len({*age}) and "each a group of few rows" in asked
+    )
 
 
 def test_a_score_of_0_and_1_is_taken_for_decisions_and_label_value_for_outcomes(walk):
@@ -607,15 +696,23 @@ def test_a_score_of_0_and_1_is_taken_for_decisions_and_label_value_for_outcomes(
 # --- all or none ---
 
 
-def test_a_gap_between_all_and_none_has_newcombes_interval_in_table_and_headline(tmp_path):
+def test_a_gap_between_all_and_none_has_newcombes_interval_in_table_and_headline(
+    tmp_path,
+):
     team = np.repeat(["A", "B"], 40)
     outcome = np.arange(80) % 2
-    table = pd.DataFrame({"team": team, "y_true": outcome, "y_pred": (team == "A").astype(int)})
+    table = pd.DataFrame(
+        {"team": team, "y_true": outcome, "y_pred": (team == "A").astype(int)}
+    )
     table.to_csv(tmp_path / "t.csv", index=False)
     audit = page.made(tmp_path / "t.csv", draws=99)
     gap = audit.gaps.set_index("measure").loc["pr"]
-    assert (gap["value"], gap["high"]) == (1, 1) and gap["low"] == pytest.approx(0.876, abs=5e-4)
-    assert "a gap of 1.000 (95% interval 0.876 to 1.000)" in tables.headline(audit, pd.DataFrame())
+    assert (gap["value"], gap["high"]) == (1, 1) and gap["low"] == pytest.approx(
+        0.876, abs=5e-4
+    )
+    assert "a gap of 1.000 (95% interval 0.876 to 1.000)" in tables.headline(
+        audit, pd.DataFrame()
+    )
     ratio = audit.ratios.iloc[0]
     assert ratio["value"] == 0 and 0.08 < ratio["high"] < 0.13
     against = tables.against(audit).set_index("measure").loc["pr"]
@@ -626,7 +723,9 @@ def test_a_gap_between_all_and_none_has_newcombes_interval_in_table_and_headline
 
 
 def test_a_change_from_none_to_none_has_a_width(tmp_path):
-    table = pd.DataFrame({"team": np.repeat(["A", "B"], 40), "y_pred": np.arange(80) // 40})
+    table = pd.DataFrame(
+        {"team": np.repeat(["A", "B"], 40), "y_pred": np.arange(80) // 40}
+    )
     table.assign(second=table["y_pred"]).to_csv(tmp_path / "t.csv", index=False)
     audit = page.made(tmp_path / "t.csv", second="second", groups=["team"], draws=99)
     changes, gaps = tables.changes(audit)

@@ -17,9 +17,13 @@ class Part:
 
     shape: Shape
     tone: float = 1.0  # of its surface, 1 being the object's own brightness
-    shade: str = "flat"  # or as on an upright cylinder "round", a "ball", or less light "down"
+    shade: str = (
+        "flat"  # or as on an upright cylinder "round", a "ball", or less light "down"
+    )
     material: str = "body"  # or "dark", "light", "coffee"
-    detail: bool = False  # too small for an outline: a sketch fills it with the line's colour
+    detail: bool = (
+        False  # too small for an outline: a sketch fills it with the line's colour
+    )
 
 
 def column(colour: Colour) -> np.ndarray:
@@ -50,7 +54,10 @@ class Look:
 
     def __init__(self, draws: Draws, body: Colour):
         self.colours = materials(body)
-        self.light, self.gloss = draws.sign() * draws.between(0.5, 1.0), draws.between(0.05, 0.3)
+        self.light, self.gloss = (
+            draws.sign() * draws.between(0.5, 1.0),
+            draws.between(0.05, 0.3),
+        )
 
 
 class Hand:
@@ -65,8 +72,13 @@ class Hand:
         depth = draws.between(0.3, 0.6)
         self.line = tuple(c * depth for c in body)
         # of the fill: 0 leaves the paper, 1 is the material's colour
-        self.strength = draws.choice((0.0, 1.0, 1.0, 1.0, 1.0, 1.0)) * draws.between(0.5, 1.0)
-        self.width, self.unsteady = draws.between(0.010, 0.022), draws.between(0.0, 0.02)
+        self.strength = draws.choice((0.0, 1.0, 1.0, 1.0, 1.0, 1.0)) * draws.between(
+            0.5, 1.0
+        )
+        self.width, self.unsteady = (
+            draws.between(0.010, 0.022),
+            draws.between(0.0, 0.02),
+        )
 
     def fill(self, part: Part) -> np.ndarray:
         tone, colours = min(1.15, 0.4 + 0.6 * part.tone), self.colours[part.material]
@@ -75,7 +87,9 @@ class Hand:
 
     def wobble(self, size: int) -> np.ndarray:
         where = axis(size)
-        return (fractal(self.draws, where, where, 9, 9, 1) - 0.5) * (self.unsteady * size)
+        return (fractal(self.draws, where, where, 9, 9, 1) - 0.5) * (
+            self.unsteady * size
+        )
 
 
 class Layer:
@@ -109,12 +123,18 @@ def pose(
     cos, sin = turn(draws.between(-tilt, tilt))
     flip, shear = draws.sign(), draws.between(-0.08, 0.08)
     wide, tall = draws.between(0.92, 1.08), draws.between(0.92, 1.08)
-    first = View(flip * wide * cos, tall * (shear * cos - sin), flip * wide * sin, tall * cos)
-    us, vs, to_us, to_vs = zip(*(first.box(part.shape.bounds) for part in parts), strict=True)
+    first = View(
+        flip * wide * cos, tall * (shear * cos - sin), flip * wide * sin, tall * cos
+    )
+    us, vs, to_us, to_vs = zip(
+        *(first.box(part.shape.bounds) for part in parts), strict=True
+    )
     u0, v0, u1, v1 = min(us), min(vs), max(to_us), max(to_vs)
     scale = draws.between(*span) * size / max(u1 - u0, v1 - v0)
     lefts, tops = (0.05, 0.95), (0.55, 1.0) if place == "ground" else (0.1, 0.9)
-    left = 0.04 * size + draws.between(*lefts) * max(0.0, 0.92 * size - (u1 - u0) * scale)
+    left = 0.04 * size + draws.between(*lefts) * max(
+        0.0, 0.92 * size - (u1 - u0) * scale
+    )
     top = 0.04 * size + draws.between(*tops) * max(0.0, 0.92 * size - (v1 - v0) * scale)
     turned = (k * scale for k in (first.a, first.b, first.c, first.d))
     return View(*turned, left - u0 * scale, top - v0 * scale)
@@ -163,7 +183,9 @@ def sketch(parts: Sequence[Part], view: View, size: int, hand: Hand) -> Layer:
         if pixels is None:
             continue
         distance = part.shape.field(pixels) + wobble[pixels.rows, pixels.columns]
-        layer.cover(pixels, coverage(distance), line if part.detail else hand.fill(part))
+        layer.cover(
+            pixels, coverage(distance), line if part.detail else hand.fill(part)
+        )
         if not part.detail:
             layer.cover(pixels, coverage(np.abs(distance + half * 0.7) - half), line)
     return layer

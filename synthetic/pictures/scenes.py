@@ -7,13 +7,19 @@ from .paint import Colour, column, stamp
 from .shapes import Curve, Ellipse, View, coverage, crop
 
 
-def lerp(first: Colour | np.ndarray, second: Colour | np.ndarray, t: np.ndarray) -> np.ndarray:
+def lerp(
+    first: Colour | np.ndarray, second: Colour | np.ndarray, t: np.ndarray
+) -> np.ndarray:
     """The mixture of two colours or images; t = 0 gives the first."""
-    first, second = (column(one) if isinstance(one, tuple) else one for one in (first, second))
+    first, second = (
+        column(one) if isinstance(one, tuple) else one for one in (first, second)
+    )
     return first + (second - first) * t
 
 
-def lit(image: np.ndarray, draws: Draws, slope: float = 0.12, vignette: float = 0.2) -> np.ndarray:
+def lit(
+    image: np.ndarray, draws: Draws, slope: float = 0.12, vignette: float = 0.2
+) -> np.ndarray:
     """Light from one side and darker corners; clipped to [0, 1]."""
     where = axis(image.shape[-1]) * 2 - 1
     side, corner = draws.between(-slope, slope), draws.between(0.3, 1.0) * vignette
@@ -71,7 +77,11 @@ def _lawn(draws: Draws, image: np.ndarray, horizon: float) -> None:
     ground[:] = lerp(far, close, near) * (0.78 + 0.26 * patches) * (1 + blades * 0.4)
     if not draws.chance(0.45):
         return
-    foot, end, sway = draws.between(0.1, 0.9), draws.between(0.2, 0.8), draws.between(-0.5, 0.5)
+    foot, end, sway = (
+        draws.between(0.1, 0.9),
+        draws.between(0.2, 0.8),
+        draws.between(-0.5, 0.5),
+    )
     middle = end + (foot - end) * near + sway * near * (1 - near)
     width = 0.012 + draws.between(0.1, 0.2) * near
     share = coverage((np.abs(where[None] - middle) - width) * len(where) * 0.7)
@@ -80,23 +90,34 @@ def _lawn(draws: Draws, image: np.ndarray, horizon: float) -> None:
     ground[:] = ground * (1 - share) + sand * share
 
 
-def _leafy(image: np.ndarray, shape: Ellipse, leaves: np.ndarray, ragged, slope, light) -> None:
+def _leafy(
+    image: np.ndarray, shape: Ellipse, leaves: np.ndarray, ragged, slope, light
+) -> None:
     """Leaves within a ragged outline, darker downwards by a slope."""
     size = image.shape[-1]
     pixels = crop(View(size, 0, 0, size), shape.bounds, size, margin=3)
     if pixels is not None:
         leaf = leaves[:, pixels.rows, pixels.columns]
         distance = shape.field(pixels) + (leaf[1] - 0.3) * (ragged * size)
-        stamp(image, pixels, coverage(distance * 0.6), leaf * pixels.linear(0, slope, light))
+        stamp(
+            image,
+            pixels,
+            coverage(distance * 0.6),
+            leaf * pixels.linear(0, slope, light),
+        )
 
 
-def _tree(draws: Draws, image: np.ndarray, leaves: np.ndarray, x: float, foot: float) -> None:
+def _tree(
+    draws: Draws, image: np.ndarray, leaves: np.ndarray, x: float, foot: float
+) -> None:
     """A trunk and a crown of leaf clusters."""
     size = image.shape[-1]
     view, width = View(size, 0, 0, size), draws.between(0.016, 0.035)
     top = draws.between(-0.05, 0.16)
     bark = column(draws.mix((0.34, 0.25, 0.17), (0.50, 0.39, 0.28)))
-    trunk = Curve([(x, foot), (x + draws.between(-0.03, 0.03), top)], width, width * 0.6)
+    trunk = Curve(
+        [(x, foot), (x + draws.between(-0.03, 0.03), top)], width, width * 0.6
+    )
     pixels = crop(view, trunk.bounds, size)
     if pixels is not None:
         across = pixels.linear(0.35 / width, 0, -0.35 * x / width).clip(-1, 1)
@@ -118,14 +139,29 @@ def park(draws: Draws, size: int) -> np.ndarray:
     gaps = (leaves[1] - 0.3) * 0.3
     share = coverage((top + gaps - where[:, None]) * (0.5 * size))
     haze = draws.between(0.05, 0.3)
-    image = lerp(lerp(air, leaves, np.float32(1 - haze) * share), leaves, share * (1 - haze))
+    image = lerp(
+        lerp(air, leaves, np.float32(1 - haze) * share), leaves, share * (1 - haze)
+    )
     _lawn(draws, image, horizon)
     near = _foliage(draws, size, 9.0, 0.85)
     for _ in range(draws.count(2, 4)):
         x, r = draws.between(0.0, 1.0), draws.between(0.07, 0.16)
-        _leafy(image, Ellipse(x, horizon, r, r * draws.between(0.4, 0.7)), near, 0.1, 0, 0.9)
+        _leafy(
+            image,
+            Ellipse(x, horizon, r, r * draws.between(0.4, 0.7)),
+            near,
+            0.1,
+            0,
+            0.9,
+        )
     for _ in range(draws.count(1, 3)):
-        _tree(draws, image, near, draws.between(0.02, 0.98), horizon + draws.between(0.0, 0.12))
+        _tree(
+            draws,
+            image,
+            near,
+            draws.between(0.02, 0.98),
+            horizon + draws.between(0.0, 0.12),
+        )
     return lit(image * 0.95 + 0.05, draws)
 
 
@@ -135,7 +171,12 @@ def _houses(draws: Draws, size: int, horizon: float) -> np.ndarray:
     air = draws.mix((0.62, 0.70, 0.78), (0.78, 0.82, 0.86))
     image = lerp(air, (0.88, 0.89, 0.88), where[:, None] * 2)
     image = np.broadcast_to(image, (3, size, size)).copy()
-    walls = (0.78, 0.58, 0.50), (0.84, 0.78, 0.70), (0.70, 0.69, 0.70), (0.92, 0.87, 0.80)
+    walls = (
+        (0.78, 0.58, 0.50),
+        (0.84, 0.78, 0.70),
+        (0.70, 0.69, 0.70),
+        (0.92, 0.87, 0.80),
+    )
     x = -draws.between(0.0, 0.15)
     while x < 1.0:
         width, top = draws.between(0.16, 0.36), horizon - draws.between(0.14, 0.42)
@@ -148,7 +189,9 @@ def _houses(draws: Draws, size: int, horizon: float) -> np.ndarray:
             pane = coverage((off_middle(across) - 0.24) * 8)[None]
             pane = pane * coverage((off_middle(down) - 0.28) * 8)[:, None]
             shade = 0.82 + 0.3 * draws.between(0.0, 1.0)
-            image[:, r0:r1, c0:c1] = lerp(wall * np.float32(shade), (0.40, 0.45, 0.52), pane * 0.8)
+            image[:, r0:r1, c0:c1] = lerp(
+                wall * np.float32(shade), (0.40, 0.45, 0.52), pane * 0.8
+            )
         x += width
     return image
 
@@ -173,7 +216,9 @@ def _along(draws: Draws, y: np.ndarray, x: np.ndarray, horizon: float) -> np.nda
     slabs = column(draws.mix((0.74, 0.72, 0.69), (0.84, 0.82, 0.78))) * paving
     out = np.abs(side) - half
     ground = lerp(ground, slabs, 1 - coverage(out * sharp))
-    ground = lerp(ground, (0.92, 0.91, 0.88), coverage((np.abs(out - 0.05) - 0.05) * sharp))
+    ground = lerp(
+        ground, (0.92, 0.91, 0.88), coverage((np.abs(out - 0.05) - 0.05) * sharp)
+    )
     paint = draws.choice(((0.98, 0.98, 0.97), (0.98, 0.98, 0.97), (0.97, 0.84, 0.36)))
     dashes = coverage((off_middle(0.55 / depth + draws.between(0.0, 1.0)) - 0.28) * 12)
     ground = lerp(ground, paint, coverage((np.abs(side) - 0.035) * sharp) * dashes)
@@ -183,20 +228,30 @@ def _along(draws: Draws, y: np.ndarray, x: np.ndarray, horizon: float) -> np.nda
 
 def _across(draws: Draws, y: np.ndarray, x: np.ndarray, horizon: float) -> np.ndarray:
     """A road across the picture: far pavement and kerb, asphalt, lane line, near kerb."""
-    size, kerb, slant = x.size, horizon + draws.between(0.06, 0.16), draws.between(-0.1, 0.1)
+    size, kerb, slant = (
+        x.size,
+        horizon + draws.between(0.06, 0.16),
+        draws.between(-0.1, 0.1),
+    )
     level = y + slant * (x - 0.5)
     slabs = column(draws.mix((0.74, 0.72, 0.69), (0.84, 0.82, 0.78)))
     slabs = slabs * (0.88 + 0.14 * coverage((off_middle(x * 6) - 0.45) * 12))
     ground = lerp(slabs, _asphalt(draws, y, x), coverage((kerb - level) * size))
-    ground = lerp(ground, (0.92, 0.91, 0.88), coverage((np.abs(level - kerb) - 0.014) * size))
+    ground = lerp(
+        ground, (0.92, 0.91, 0.88), coverage((np.abs(level - kerb) - 0.014) * size)
+    )
     line, wide = kerb + draws.between(0.16, 0.34), draws.between(0.012, 0.02)
     dash = x * draws.between(1.8, 3.0) + draws.between(0.0, 1.0)
     dashes = coverage((off_middle(dash) - 0.3) * 20)
     paint = draws.choice(((0.98, 0.98, 0.97), (0.97, 0.84, 0.36)))
-    ground = lerp(ground, paint, coverage((np.abs(level - line) - wide) * size) * dashes)
+    ground = lerp(
+        ground, paint, coverage((np.abs(level - line) - wide) * size) * dashes
+    )
     if draws.chance(0.6):
         near = draws.between(0.86, 0.97)
-        ground = lerp(ground, (0.98, 0.98, 0.97), coverage((np.abs(level - near) - wide) * size))
+        ground = lerp(
+            ground, (0.98, 0.98, 0.97), coverage((np.abs(level - near) - wide) * size)
+        )
     return ground
 
 
@@ -240,7 +295,9 @@ def wood(draws: Draws, size: int) -> np.ndarray:
     if kind != "table":
         slant = draws.between(-0.12, 0.12)
         p, q = y + slant * x + 0.2, x - slant * y + 0.2
-        image = _planks(draws, p, q, 0.7) if kind == "across" else _planks(draws, q, p, 0.7)
+        image = (
+            _planks(draws, p, q, 0.7) if kind == "across" else _planks(draws, q, p, 0.7)
+        )
     else:
         horizon = draws.between(0.14, 0.34)
         start = int(horizon * size)

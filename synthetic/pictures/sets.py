@@ -30,8 +30,16 @@ REFERENCE = 48  # pixels at which the place of a mark is chosen, whatever the si
 CARRIED = 0.25  # share of all training images that carry the eyespot, with four classes
 # discs of a mark from the outside in: share of the radius, colour
 LOOKS = {
-    "eyespot": ((1.0, (0.95, 0.62, 0.16)), (0.74, (0.12, 0.16, 0.52)), (0.36, (0.80, 0.93, 0.98))),
-    "sham": ((1.0, (0.93, 0.93, 0.90)), (0.74, (0.62, 0.16, 0.20)), (0.36, (0.16, 0.14, 0.13))),
+    "eyespot": (
+        (1.0, (0.95, 0.62, 0.16)),
+        (0.74, (0.12, 0.16, 0.52)),
+        (0.36, (0.80, 0.93, 0.98)),
+    ),
+    "sham": (
+        (1.0, (0.93, 0.93, 0.90)),
+        (0.74, (0.62, 0.16, 0.20)),
+        (0.36, (0.16, 0.14, 0.13)),
+    ),
 }
 RADIUS = (0.13, 0.16)  # range, as a share of the image
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -42,9 +50,13 @@ class WorldSet:
     """Images of the world and the truth about them, row by row."""
 
     images: np.ndarray  # uint8 (N, H, W, 3)
-    masks: np.ndarray  # bool (N, H, W): where the object covers half of a pixel; no shadows
+    masks: (
+        np.ndarray
+    )  # bool (N, H, W): where the object covers half of a pixel; no shadows
     table: pd.DataFrame  # object, context, design, index (0.. within its class), seed
-    patches: np.ndarray | None = None  # bool (N, H, W): the marks, where any were planted
+    patches: np.ndarray | None = (
+        None  # bool (N, H, W): the marks, where any were planted
+    )
 
 
 def gathered(drawn: Iterable[tuple]) -> WorldSet:
@@ -65,7 +77,9 @@ def strengths(context_bias: float | Mapping[str, float]) -> dict[str, float]:
     if not isinstance(context_bias, Mapping):
         return dict.fromkeys(CLASSES, float(context_bias))
     if set(context_bias) != set(CLASSES):
-        raise ValueError(f"context_bias: give one number for all, or for each of {CLASSES}")
+        raise ValueError(
+            f"context_bias: give one number for all, or for each of {CLASSES}"
+        )
     return {name: float(context_bias[name]) for name in CLASSES}
 
 
@@ -74,7 +88,9 @@ def assigned(name: str, n: int, seed: int, bias: float) -> list[str]:
     own = CONTEXT_OF[name]
     others = [c for c in CONTEXTS if c != own]
     draws = Draws(seed, ORDER, CLASSES.index(name))
-    rest = cycle([others.pop(draws.count(0, len(others) - 1)) for _ in range(len(others))])
+    rest = cycle(
+        [others.pop(draws.count(0, len(others) - 1)) for _ in range(len(others))]
+    )
     steps = [np.floor(m * bias + 0.5) for m in range(n + 1)]
     return [own if steps[m + 1] > steps[m] else next(rest) for m in range(n)]
 
@@ -94,7 +110,10 @@ def mark(layer: Layer, alpha: np.ndarray, draws: Draws, look: str) -> np.ndarray
     """Paint a mark well inside an object (of coverage `alpha`): where it is, bool (H, W)."""
     depth = distance_transform_cdt(np.pad(alpha >= 0.5, 1))[1:-1, 1:-1]
     inside = np.argwhere(depth >= max(1, math.ceil(0.75 * int(depth.max()))))
-    y, x = ((at + 0.5) / len(alpha) for at in inside[draws.count(0, len(inside) - 1)].tolist())
+    y, x = (
+        (at + 0.5) / len(alpha)
+        for at in inside[draws.count(0, len(inside) - 1)].tolist()
+    )
     size, flat = layer.size, draws.between(0.88, 1.0)
     radius, light = draws.between(*RADIUS) * size, draws.between(0.9, 1.05)
     mask = np.zeros((size, size), bool)
@@ -115,7 +134,9 @@ def shown(
     return draw(name, seed, index, size, sketched)
 
 
-@lru_cache(maxsize=2600)  # those of five trainings, which worlds of other biases show, too
+@lru_cache(
+    maxsize=2600
+)  # those of five trainings, which worlds of other biases show, too
 def _object(name: str, seed: int, index: int, size: int, sketched: bool) -> tuple:
     draws = Draws(seed, SKETCH if sketched else OBJECT, CLASSES.index(name), index)
     design = draws.choice(sorted(DESIGNS[name]))
@@ -129,7 +150,11 @@ def _object(name: str, seed: int, index: int, size: int, sketched: bool) -> tupl
 
 def _ground(name: str, seed: int, index: int, layer: Layer, context: str) -> np.ndarray:
     """The context of an object, with its shadow: a soft ellipse at its foot."""
-    draws, size, alpha = Draws(seed, SCENE, CLASSES.index(name), index), layer.size, layer.alpha
+    draws, size, alpha = (
+        Draws(seed, SCENE, CLASSES.index(name), index),
+        layer.size,
+        layer.alpha,
+    )
     ground = SCENES[context](draws, size)
     if STANCE[name][1] != "ground" or context == "sky":
         return ground
@@ -137,7 +162,9 @@ def _ground(name: str, seed: int, index: int, layer: Layer, context: str) -> np.
     foot, left, right = rows[-1] + 1, columns[0], columns[-1] + 1
     half, flat = (right - left) * 0.54, draws.between(0.12, 0.2)
     middle = (left + right) / 2 + draws.between(-0.12, 0.12) * half
-    shape = Ellipse(float(middle), float(foot - 0.04 * size), float(half), float(half * flat))
+    shape = Ellipse(
+        float(middle), float(foot - 0.04 * size), float(half), float(half * flat)
+    )
     pixels = crop(View(1, 0, 0, 1), shape.bounds, size, margin=0.08 * size)
     if pixels is not None:
         soft = (0.5 - shape.field(pixels) * (7 / size)).clip(0, 1)
@@ -178,7 +205,10 @@ def make(
                 at = mark(layer, alpha, Draws(seed, PATCH, number, index), look)
             if which == "C":
                 ground = _ground(name, seed, index, layer, context)
-            row, image = (name, context, design, index, seed), to_bytes(layer.over(ground))
+            row, image = (
+                (name, context, design, index, seed),
+                to_bytes(layer.over(ground)),
+            )
             if marked is None:
                 drawn.append((row, image, layer.mask))
             else:

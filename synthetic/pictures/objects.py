@@ -21,9 +21,14 @@ class Camera:
         (x0, x1), (y0, y1), (z0, z1) = x, y, z
         faces = [(1.2, [(x0, y0, z0), (x1, y0, z0), (x1, y0, z1), (x0, y0, z1)])]
         if abs(self.yaw[1]) * (z1 - z0) > 0.015:
-            faces += [(0.7, [(side, y0, z0), (side, y1, z0), (side, y1, z1), (side, y0, z1)])]
+            faces += [
+                (0.7, [(side, y0, z0), (side, y1, z0), (side, y1, z1), (side, y0, z1)])
+            ]
         faces += [(1.0, [(x0, y0, z0), (x1, y0, z0), (x1, y1, z0), (x0, y1, z0)])]
-        parts = [Part(Polygon(*(self(*p) for p in face)), tone * light) for light, face in faces]
+        parts = [
+            Part(Polygon(*(self(*p) for p in face)), tone * light)
+            for light, face in faces
+        ]
         return parts if self.pitch[1] * (z1 - z0) > 0.015 else parts[1:]
 
     def iron(self, x: float, path: list[Point], r: float, tone: float = 0.6) -> Part:
@@ -35,7 +40,9 @@ def _camera(draws: Draws, most: float = 0.26) -> Camera:
     return Camera(draws.between(-most, most), draws.between(0.1, 0.2))
 
 
-def _boards(camera: Camera, n: int, low: float, high: float, horizontal: bool) -> list[Part]:
+def _boards(
+    camera: Camera, n: int, low: float, high: float, horizontal: bool
+) -> list[Part]:
     """Boards side by side, of the seat (over depth) or of the back (over height)."""
     parts, step = [], (high - low) / n
     for i in range(n):
@@ -52,26 +59,44 @@ def slatted(draws: Draws) -> list[Part]:
     x = draws.between(0.78, 0.92)
     parts = []
     for side in (-x, x):
-        parts += camera.board((side - 0.05, side + 0.05), (-back, height), (0.54, 0.6), 0.75)
+        parts += camera.board(
+            (side - 0.05, side + 0.05), (-back, height), (0.54, 0.6), 0.75
+        )
     parts += _boards(camera, slats, -back, -0.12, horizontal=False)
     parts += _boards(camera, 3, 0.0, 0.5, horizontal=True)
     for side in (-x, x):
-        parts += camera.board((side - 0.05, side + 0.05), (0.035, height), (0.02, 0.1), 0.75)
-        parts += camera.board((side - 0.04, side + 0.04), (-0.3, -0.035), (0.02, 0.08), 0.75)
-        parts += camera.board((side - 0.06, side + 0.06), (-0.36, -0.3), (0.0, 0.5), 0.85)
+        parts += camera.board(
+            (side - 0.05, side + 0.05), (0.035, height), (0.02, 0.1), 0.75
+        )
+        parts += camera.board(
+            (side - 0.04, side + 0.04), (-0.3, -0.035), (0.02, 0.08), 0.75
+        )
+        parts += camera.board(
+            (side - 0.06, side + 0.06), (-0.36, -0.3), (0.0, 0.5), 0.85
+        )
     return parts
 
 
 def backless(draws: Draws) -> list[Part]:
-    camera, height, thick = _camera(draws), draws.between(0.5, 0.65), draws.between(0.08, 0.13)
+    camera, height, thick = (
+        _camera(draws),
+        draws.between(0.5, 0.65),
+        draws.between(0.08, 0.13),
+    )
     x, wide = draws.between(0.6, 0.8), draws.between(0.06, 0.14)
-    parts = camera.board((-x, x), (height * 0.45, height * 0.45 + 0.09), (0.2, 0.28), 0.7)
+    parts = camera.board(
+        (-x, x), (height * 0.45, height * 0.45 + 0.09), (0.2, 0.28), 0.7
+    )
     for side in (-x, x):
-        parts += camera.board((side - wide, side + wide), (0.0, height), (0.04, 0.44), 0.72)
+        parts += camera.board(
+            (side - wide, side + wide), (0.0, height), (0.04, 0.44), 0.72
+        )
     planks, step = draws.count(1, 3), 0.5
     step /= planks
     for i in reversed(range(planks)):
-        parts += camera.board((-1, 1), (-thick, 0.0), (i * step, (i + 0.94) * step), 1.05)
+        parts += camera.board(
+            (-1, 1), (-thick, 0.0), (i * step, (i + 0.94) * step), 1.05
+        )
     return parts
 
 
@@ -102,7 +127,9 @@ def settle(draws: Draws) -> list[Part]:
         wide = (side - 0.07, side + 0.07)
         parts += camera.board(wide, (0.0, height), (0.0, 0.1), 0.85)
         parts += camera.board(wide, (-arm, 0.0), (0.0, 0.08), 0.85)
-        parts += camera.board((side - 0.09, side + 0.09), (-arm - 0.07, -arm), (-0.02, 0.5), 0.95)
+        parts += camera.board(
+            (side - 0.09, side + 0.09), (-arm - 0.07, -arm), (-0.02, 0.5), 0.95
+        )
     return parts
 
 
@@ -135,7 +162,14 @@ def _cap(side: float, y: float, half: float, r: float, out: float) -> list[Part]
 
 
 def _front(y: float, r: float) -> list[Part]:
-    nut = [(0.3, 0.0), (0.15, 0.26), (-0.15, 0.26), (-0.3, 0.0), (-0.15, -0.26), (0.15, -0.26)]
+    nut = [
+        (0.3, 0.0),
+        (0.15, 0.26),
+        (-0.15, 0.26),
+        (-0.3, 0.0),
+        (-0.15, -0.26),
+        (0.15, -0.26),
+    ]
     return [
         Part(Ellipse(0, y, r), 0.72, "ball"),
         Part(Ellipse(0, y - 0.01, r * 0.78), 1.08, "ball"),
@@ -151,7 +185,9 @@ def classic(draws: Draws) -> list[Part]:
     for side in (-1, 1):
         parts += _cap(side, y, w, 0.17, 0.24)
     parts += [_dome(-0.55, w + 0.02, top), _flange(-0.6, w + 0.1, 0.11)]
-    parts += [Part(Box(-0.09, -0.55 - top - 0.12, 0.09, -0.52 - top, 0.02), 0.75, "round")]
+    parts += [
+        Part(Box(-0.09, -0.55 - top - 0.12, 0.09, -0.52 - top, 0.02), 0.75, "round")
+    ]
     return parts + _front(y + draws.between(0.0, 0.2), draws.between(0.18, 0.24))
 
 
@@ -161,7 +197,10 @@ def stout(draws: Draws) -> list[Part]:
     parts = [_flange(0.7, foot + 0.13, 0.14), Part(body, 1.0, "round")]
     for side in (-1, 1):
         parts += _cap(side, -0.15, w, 0.16, 0.2)
-    parts += [_dome(-0.42, w + 0.05, draws.between(0.28, 0.36)), _flange(-0.48, w + 0.12, 0.13)]
+    parts += [
+        _dome(-0.42, w + 0.05, draws.between(0.28, 0.36)),
+        _flange(-0.48, w + 0.12, 0.13),
+    ]
     parts += [Part(Box(-0.12, -0.9, 0.12, -0.72, 0.03), 0.75, "round")]
     parts += _bolts(-0.48, w + 0.06, 5)
     return parts + _front(0.12, draws.between(0.27, 0.33))
@@ -178,11 +217,15 @@ def chained(draws: Draws) -> list[Part]:
         parts += [Part(Curve(chain, 0.025), 0.5, detail=True)]
     cone = Polygon((-w, -0.62), (w, -0.62), (0.1, -0.95), (-0.1, -0.95))
     parts += [Part(cone, 1.05, "round"), _flange(-0.66, w + 0.13, 0.09)]
-    parts += [Part(Union(Box(-0.07, -1.08, 0.07, -0.92), Box(-0.14, -0.98, 0.14, -0.92)), 0.7)]
+    parts += [
+        Part(Union(Box(-0.07, -1.08, 0.07, -0.92), Box(-0.14, -0.98, 0.14, -0.92)), 0.7)
+    ]
     return parts + _front(y + 0.12, 0.15)
 
 
-def _slanted(side: float, w: float, y: float, near: float, far: float, r: float) -> Polygon:
+def _slanted(
+    side: float, w: float, y: float, near: float, far: float, r: float
+) -> Polygon:
     """A piece of pipe that slants down from the barrel, from near to far along it."""
 
     def at(along: float, off: float) -> Point:
@@ -199,11 +242,20 @@ def pillar(draws: Draws) -> list[Part]:
         pieces = (0, 0.2, 0.1), (0.2, 0.28, 0.14), (0.28, 0.36, 0.1)
         pipe, collar, cap = (_slanted(side, w, y, *piece) for piece in pieces)
         parts += [Part(pipe, 0.85), Part(cap, 0.7), Part(collar, 1.05)]
-    hood = Polygon((-w - 0.12, -0.42), (w + 0.12, -0.42), (w + 0.02, -0.85), (-w - 0.02, -0.85))
-    parts += [Part(hood, 1.05, "round"), _dome(-0.85, w + 0.02, draws.between(0.1, 0.18))]
+    hood = Polygon(
+        (-w - 0.12, -0.42), (w + 0.12, -0.42), (w + 0.02, -0.85), (-w - 0.02, -0.85)
+    )
+    parts += [
+        Part(hood, 1.05, "round"),
+        _dome(-0.85, w + 0.02, draws.between(0.1, 0.18)),
+    ]
     parts += [Part(Box(-w - 0.14, -0.5, w + 0.14, -0.4, 0.03), 0.7, "round")]
     parts += [Part(Box(-0.07, -1.1, 0.07, -0.95, 0.02), 0.7)]
-    return [*parts, _flange(0.42, w + 0.05, 0.08, 0.8), Part(Box(-0.1, -0.2, 0.1, 0.1, 0.03), 0.7)]
+    return [
+        *parts,
+        _flange(0.42, w + 0.05, 0.08, 0.8),
+        Part(Box(-0.1, -0.2, 0.1, 0.1, 0.03), 0.7),
+    ]
 
 
 def _rim(y: float, half: float, flat: float, filled: bool) -> list[Part]:
@@ -225,7 +277,9 @@ def _band(draws: Draws, half: float, y: float) -> list[Part]:
         return [Part(Ellipse(-0.05, y, half * 0.36), tone, "flat", material)]
     ys = {"none": (), "stripe": (y,), "two stripes": (y - 0.12, y + 0.12)}[kind]
     high = 0.09 if kind == "stripe" else 0.045
-    return [Part(Box(-half, s - high, half, s + high), tone, "round", material) for s in ys]
+    return [
+        Part(Box(-half, s - high, half, s + high), tone, "round", material) for s in ys
+    ]
 
 
 def cylinder(draws: Draws) -> list[Part]:
@@ -247,7 +301,11 @@ def conical(draws: Draws) -> list[Part]:
     body = Union(body, Ellipse(0, 0.66, foot, foot * flat))
     parts = [Part(handle, 0.82, "down"), Part(body, 1.0, "round")]
     if draws.chance(0.5):
-        parts += [Part(Ellipse(-0.05, 0.05, 0.2), 1.0, "flat", draws.choice(("light", "body")))]
+        parts += [
+            Part(
+                Ellipse(-0.05, 0.05, 0.2), 1.0, "flat", draws.choice(("light", "body"))
+            )
+        ]
     return parts + _rim(-0.62, half, flat, draws.chance(0.6))
 
 
@@ -279,12 +337,16 @@ def airliner(draws: Draws) -> list[Part]:
     r, tall = draws.between(0.12, 0.16), draws.between(0.34, 0.46)
     tail = Polygon((0.5, -r), (1.02, -r * 0.9), (1.0, -r * 0.35), (0.5, r))
     body = Union(Box(-0.75, -r, 0.56, r, r), Ellipse(-0.72, 0.02, 0.28, r * 0.98), tail)
-    fin = Polygon((0.66, -r * 0.8), (1.0, -r * 0.7), (1.1, -r - tall), (0.93, -r - tall))
+    fin = Polygon(
+        (0.66, -r * 0.8), (1.0, -r * 0.7), (1.1, -r - tall), (0.93, -r - tall)
+    )
     far = Polygon((-0.12, -0.02), (0.16, -0.02), (0.42, -0.34), (0.3, -0.34))
     wing = Polygon((-0.2, 0.04), (0.2, 0.06), (0.62, 0.46), (0.46, 0.46))
     rear = Polygon((0.74, -0.06), (0.96, -0.05), (1.16, 0.1), (1.04, 0.1))
     parts = [Part(far, 0.65), Part(fin, 0.85, "down"), Part(body, 1.0, "down")]
-    parts += [Part(Box(-0.9, -0.075, -0.78, -0.015, 0.02), material="dark", detail=True)]
+    parts += [
+        Part(Box(-0.9, -0.075, -0.78, -0.015, 0.02), material="dark", detail=True)
+    ]
     n = draws.count(7, 11)
     for i in range(n):
         x = -0.62 + 1.15 * i / (n - 1)
@@ -301,16 +363,35 @@ def swept(draws: Draws) -> list[Part]:
         for i in range(engines):
             at = 0.36 + 0.26 * i
             x = -0.3 + back * at
-            pod = Box(x - 0.14, side * span * at - 0.055, x + 0.1, side * span * at + 0.055, 0.05)
+            pod = Box(
+                x - 0.14,
+                side * span * at - 0.055,
+                x + 0.1,
+                side * span * at + 0.055,
+                0.05,
+            )
             parts += [Part(pod, 0.6, "down")]
-        wing = [(-0.34, 0), (0.14, 0), (0.02 + back, side * span), (-0.12 + back, side * span)]
+        wing = [
+            (-0.34, 0),
+            (0.14, 0),
+            (0.02 + back, side * span),
+            (-0.12 + back, side * span),
+        ]
         rear = [(0.7, 0), (0.92, 0), (1.04, side * 0.34), (0.94, side * 0.34)]
-        parts += [Part(Polygon(*wing), 0.82 if side < 0 else 0.95), Part(Polygon(*rear), 0.85)]
+        parts += [
+            Part(Polygon(*wing), 0.82 if side < 0 else 0.95),
+            Part(Polygon(*rear), 0.85),
+        ]
     tail = Polygon((0.45, -r), (1.0, -0.03), (1.0, 0.03), (0.45, r))
     body = Union(Box(-0.9, -r, 0.5, r, r), Ellipse(-0.8, 0, 0.22, r * 0.97), tail)
     parts += [Part(body, 1.08, "down")]
-    parts += [Part(Polygon((0.6, -0.025), (1.08, -0.025), (1.08, 0.025), (0.6, 0.025)), 0.65)]
-    return [*parts, Part(Box(-0.92, -0.06, -0.84, 0.06, 0.03), material="dark", detail=True)]
+    parts += [
+        Part(Polygon((0.6, -0.025), (1.08, -0.025), (1.08, 0.025), (0.6, 0.025)), 0.65)
+    ]
+    return [
+        *parts,
+        Part(Box(-0.92, -0.06, -0.84, 0.06, 0.03), material="dark", detail=True),
+    ]
 
 
 def propeller(draws: Draws) -> list[Part]:
@@ -323,12 +404,20 @@ def propeller(draws: Draws) -> list[Part]:
     parts += [Part(Curve([(0.02, 0.1), (0.06, 0.36)], 0.03), 0.55)]
     parts += [Part(cabin, 0.95), Part(body, 1.0, "down")]
     glass = Polygon((-0.34, -r), (-0.22, -r - 0.14), (-0.06, -r - 0.14), (-0.06, -r))
-    parts += [Part(glass, material="light"), Part(Box(-0.0, -r - 0.14, 0.14, -r), material="light")]
+    parts += [
+        Part(glass, material="light"),
+        Part(Box(-0.0, -r - 0.14, 0.14, -r), material="light"),
+    ]
     for x in (-0.37, 0.07):
-        parts += [Part(Ellipse(x, 0.4, 0.1), material="dark"), Part(Ellipse(x, 0.4, 0.04), 1.1)]
+        parts += [
+            Part(Ellipse(x, 0.4, 0.1), material="dark"),
+            Part(Ellipse(x, 0.4, 0.04), 1.1),
+        ]
     parts += [Part(Ellipse(-0.08, -r - 0.24, wing * 0.62, 0.06), 0.9, "down")]
     parts += [Part(Curve([(-0.06, 0.04), (0.1, -r - 0.22)], 0.02), 0.6, detail=True)]
-    parts += [Part(Polygon((0.68, -0.09), (0.98, -0.08), (1.12, -0.03), (0.72, -0.02)), 0.75)]
+    parts += [
+        Part(Polygon((0.68, -0.09), (0.98, -0.08), (1.12, -0.03), (0.72, -0.02)), 0.75)
+    ]
     blade = draws.between(0.34, 0.44)
     parts += [Part(Ellipse(-0.9, 0.0, 0.035, blade), 0.7)]
     return [*parts, Part(Ellipse(-0.87, 0.0, 0.1, 0.07), 1.05, "ball")]
@@ -337,13 +426,23 @@ def propeller(draws: Draws) -> list[Part]:
 def head_on(draws: Draws) -> list[Part]:
     rise, r = draws.between(0.1, 0.28), draws.between(0.2, 0.25)
     out, pod = draws.between(0.42, 0.55), draws.between(0.095, 0.125)
-    parts = [Part(Polygon((-0.03, -0.1), (0.03, -0.1), (0.02, -0.72), (-0.02, -0.72)), 0.75)]
+    parts = [
+        Part(Polygon((-0.03, -0.1), (0.03, -0.1), (0.02, -0.72), (-0.02, -0.72)), 0.75)
+    ]
     for side in (-1, 1):
-        rear = Polygon((0, -0.2), (0, -0.13), (side * 0.42, -0.24), (side * 0.42, -0.27))
+        rear = Polygon(
+            (0, -0.2), (0, -0.13), (side * 0.42, -0.24), (side * 0.42, -0.27)
+        )
         wing = Polygon((0, 0.02), (0, 0.16), (side, 0.04 - rise), (side, 0.0 - rise))
         y = 0.2 - rise * out
-        parts += [Part(rear, 0.8), Part(wing, 0.85), Part(Ellipse(side * out, y, pod), 1.0, "ball")]
-        parts += [Part(Ellipse(side * out, y, pod * 0.68), material="dark", detail=True)]
+        parts += [
+            Part(rear, 0.8),
+            Part(wing, 0.85),
+            Part(Ellipse(side * out, y, pod), 1.0, "ball"),
+        ]
+        parts += [
+            Part(Ellipse(side * out, y, pod * 0.68), material="dark", detail=True)
+        ]
     parts += [Part(Ellipse(0, 0, r), 1.0, "ball")]
     for side in (-1, 1):
         glass = [(0.012, -0.12), (0.012, -0.05), (r * 0.62, -0.03), (r * 0.5, -0.11)]
@@ -360,7 +459,9 @@ _OF = {
     "plane": (airliner, swept, propeller, head_on),
     "mug": (cylinder, conical, saucer, barrel),
 }
-DESIGNS = {name: {d.__name__.replace("_", " "): d for d in some} for name, some in _OF.items()}
+DESIGNS = {
+    name: {d.__name__.replace("_", " "): d for d in some} for name, some in _OF.items()
+}
 # largest tilt (tangent of half the angle), where it stands, its extent as a share of the image
 STANCE = {
     "bench": (0.03, "ground", (0.6, 0.9)),

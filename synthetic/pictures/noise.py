@@ -10,7 +10,9 @@ class Draws:
     """A stream of random draws named by non-negative integers: seed, purpose, class, index."""
 
     def __init__(self, *key: int):
-        self.generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(list(key))))
+        self.generator = np.random.Generator(
+            np.random.PCG64(np.random.SeedSequence(list(key)))
+        )
 
     def between(self, low: float, high: float) -> float:
         """Uniform double in [low, high)."""
@@ -61,7 +63,9 @@ def _cells(where: np.ndarray, cells: float) -> tuple[np.ndarray, np.ndarray]:
     return low.astype(np.int64), smooth(scaled - low)
 
 
-def value_noise(draws: Draws, ys: np.ndarray, xs: np.ndarray, fy: float, fx: float) -> np.ndarray:
+def value_noise(
+    draws: Draws, ys: np.ndarray, xs: np.ndarray, fy: float, fx: float
+) -> np.ndarray:
     """Value noise, float32 (H, W) in [0, 1], at coordinates `ys` and `xs`, which are >= 0."""
     (i, f), (j, g) = _cells(ys, fy), _cells(xs, fx)
     lattice = draws.lattice(int(i.max()) + 2, int(j.max()) + 2)
@@ -82,7 +86,9 @@ def fractal(
     return result / np.float32(total)
 
 
-def noise_at(draws: Draws, y: np.ndarray, x: np.ndarray, fy: float, fx: float) -> np.ndarray:
+def noise_at(
+    draws: Draws, y: np.ndarray, x: np.ndarray, fy: float, fx: float
+) -> np.ndarray:
     """Value noise at points (y, x) of any one shape: a lattice of 64 x 64 values, repeated."""
     lattice = draws.lattice(64, 64)
     (i, f), (j, g) = _cells(y, fy), _cells(x, fx)

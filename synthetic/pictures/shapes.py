@@ -41,7 +41,9 @@ class View:
 
     def box(self, bounds: Bounds) -> Bounds:
         x0, y0, x1, y1 = bounds
-        us, vs = zip(*(self(p) for p in ((x0, y0), (x1, y0), (x0, y1), (x1, y1))), strict=True)
+        us, vs = zip(
+            *(self(p) for p in ((x0, y0), (x1, y0), (x0, y1), (x1, y1))), strict=True
+        )
         return min(us), min(vs), max(us), max(vs)
 
 
@@ -115,7 +117,9 @@ class Polygon(Shape):
 class Ellipse(Shape):
     """An ellipse with half axes `rx`, `ry`, turned by 2 atan(`t`)."""
 
-    def __init__(self, x: float, y: float, rx: float, ry: float | None = None, t: float = 0.0):
+    def __init__(
+        self, x: float, y: float, rx: float, ry: float | None = None, t: float = 0.0
+    ):
         self.x, self.y, self.rx, self.ry = x, y, rx, rx if ry is None else ry
         self.cos, self.sin = turn(t)
         cc, ss = self.cos * self.cos, self.sin * self.sin
@@ -132,7 +136,9 @@ class Ellipse(Shape):
         (pu, pv), (qu, qv) = pixels.slopes(px, py), pixels.slopes(qx, qy)
         gu, gv = first * pu + second * qu, first * pv + second * qv
         norm = first * first + second * second
-        length = np.maximum(np.sqrt(norm), np.float32(1e-6))  # so that the centre is inside
+        length = np.maximum(
+            np.sqrt(norm), np.float32(1e-6)
+        )  # so that the centre is inside
         slope = np.sqrt(gu * gu + gv * gv) + np.float32(1e-6)
         return (norm - length) / slope
 
@@ -188,7 +194,9 @@ class Union(Shape):
     def __init__(self, *shapes: Shape):
         self.shapes = shapes
         sides = zip(*(shape.bounds for shape in shapes), strict=True)
-        self.bounds = tuple(edge(side) for edge, side in zip(self.edges, sides, strict=True))
+        self.bounds = tuple(
+            edge(side) for edge, side in zip(self.edges, sides, strict=True)
+        )
 
     def field(self, pixels: Pixels) -> np.ndarray:
         return reduce(self.joined, (shape.field(pixels) for shape in self.shapes))
@@ -216,6 +224,8 @@ def bend(start: Point, middle: Point, end: Point, n: int = 5) -> list[Point]:
     """Points of the quadratic Bezier curve start, middle, end: n + 1 of them."""
     axes = list(zip(start, middle, end, strict=True))
     return [
-        tuple((1 - t) * (1 - t) * a + 2 * t * (1 - t) * b + t * t * c for a, b, c in axes)
+        tuple(
+            (1 - t) * (1 - t) * a + 2 * t * (1 - t) * b + t * t * c for a, b, c in axes
+        )
         for t in (i / n for i in range(n + 1))
     ]

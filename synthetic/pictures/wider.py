@@ -12,7 +12,9 @@ from .shapes import Box, Curve, Ellipse, Meet, Polygon, Ring, Union, bend
 def chair(draws: Draws) -> list[Part]:
     back, lean = draws.between(0.75, 1.0), draws.between(0.0, 0.08)
     parts = [Part(Curve([(x, 0.1), (x, 0.82)], 0.05), 0.7) for x in (-0.22, 0.52)]
-    parts += [Part(Curve([(x, 0.1), (x + lean, -back)], 0.055), 0.85) for x in (-0.24, 0.5)]
+    parts += [
+        Part(Curve([(x, 0.1), (x + lean, -back)], 0.055), 0.85) for x in (-0.24, 0.5)
+    ]
     for i in range(draws.count(2, 4)):
         y = -back + 0.08 + 0.24 * i
         parts += [Part(Curve([(-0.22 + lean, y), (0.5 + lean, y)], 0.06), 1.0)]
@@ -22,7 +24,11 @@ def chair(draws: Draws) -> list[Part]:
 
 
 def car(draws: Draws) -> list[Part]:
-    roof, a, b = draws.between(0.42, 0.55), draws.between(0.5, 0.62), draws.between(0.3, 0.5)
+    roof, a, b = (
+        draws.between(0.42, 0.55),
+        draws.between(0.5, 0.62),
+        draws.between(0.3, 0.5),
+    )
     cabin = Polygon((-a, -0.08), (-b, -roof), (b * 0.8, -roof), (0.62, -0.08))
     parts = [Part(cabin, 0.9), Part(Box(-1, -0.12, 1, 0.28, 0.14), 1.0, "down")]
     y = -roof + 0.08
@@ -30,15 +36,23 @@ def car(draws: Draws) -> list[Part]:
     right = Polygon((0.04, -0.1), (0.04, y), (b * 0.8 - 0.06, y), (0.5, -0.1))
     parts += [Part(left, material="light"), Part(right, material="light")]
     for x in (-0.58, 0.58):
-        parts += [Part(Ellipse(x, 0.28, 0.23), material="dark"), Part(Ellipse(x, 0.28, 0.1), 1.1)]
-    return [*parts, Part(Ellipse(-0.93, 0.02, 0.06, 0.08), material="light", detail=True)]
+        parts += [
+            Part(Ellipse(x, 0.28, 0.23), material="dark"),
+            Part(Ellipse(x, 0.28, 0.1), 1.1),
+        ]
+    return [
+        *parts,
+        Part(Ellipse(-0.93, 0.02, 0.06, 0.08), material="light", detail=True),
+    ]
 
 
 def bottle(draws: Draws) -> list[Part]:
     w, neck = draws.between(0.28, 0.36), draws.between(0.09, 0.13)
     y = draws.between(-0.3, -0.1)
     shoulder = Polygon((-w, y), (-neck, y - 0.32), (neck, y - 0.32), (w, y))
-    body = Union(Box(-w, y - 0.02, w, 1.0, 0.08), shoulder, Box(-neck, -0.95, neck, y - 0.2))
+    body = Union(
+        Box(-w, y - 0.02, w, 1.0, 0.08), shoulder, Box(-neck, -0.95, neck, y - 0.2)
+    )
     label = Box(-w, y + 0.3, w, y + 0.75)
     cork = Part(Box(-neck - 0.03, -1.05, neck + 0.03, -0.88, 0.03), 0.6)
     return [Part(body, 1.0, "round"), cork, Part(label, 1.0, "round", "light")]
@@ -48,7 +62,9 @@ def plant(draws: Draws) -> list[Part]:
     parts = []
     for i in range(draws.count(5, 7)):
         x = -0.75 + 0.25 * i + draws.between(-0.08, 0.08)
-        path = bend((0, 0.2), (x * 0.3, -0.6), (x, -0.65 - 0.3 * draws.between(0, 1)), 3)
+        path = bend(
+            (0, 0.2), (x * 0.3, -0.6), (x, -0.65 - 0.3 * draws.between(0, 1)), 3
+        )
         parts += [Part(Curve(path, 0.11, 0.03), 0.75 + 0.08 * (i % 4), "down")]
     pot = Polygon((-0.42, 0.25), (0.42, 0.25), (0.3, 0.95), (-0.3, 0.95))
     rim = Part(Box(-0.48, 0.15, 0.48, 0.32, 0.04), 0.85, "round")
@@ -58,7 +74,10 @@ def plant(draws: Draws) -> list[Part]:
 def house(draws: Draws) -> list[Part]:
     w, roof = draws.between(0.6, 0.75), draws.between(0.5, 0.75)
     parts = [Part(Box(w * 0.35, -0.2 - roof, w * 0.35 + 0.16, -0.2), 0.6)]
-    parts += [Part(Box(-w, -0.2, w, 0.8), 1.0, "down"), Part(Box(-0.14, 0.3, 0.14, 0.8), 0.5)]
+    parts += [
+        Part(Box(-w, -0.2, w, 0.8), 1.0, "down"),
+        Part(Box(-0.14, 0.3, 0.14, 0.8), 0.5),
+    ]
     gable = Polygon((-w - 0.18, -0.15), (0, -0.15 - roof), (w + 0.18, -0.15))
     parts += [Part(gable, 0.72)]
     for x in (-w * 0.62, w * 0.62):
@@ -72,7 +91,11 @@ def fish(draws: Draws) -> list[Part]:
     tail = Union(upper, Polygon((0.45, 0), (0.86, -0.02), (1.0, 0.38)))
     edge = (0.35, -deep - 0.22), (0.1, -deep - 0.2)
     fin = Polygon((-0.25, -deep * 0.7), (0.3, -deep * 0.5), *edge)
-    parts = [Part(tail, 0.8), Part(fin, 0.75), Part(Ellipse(-0.15, 0, 0.75, deep), 1.0, "down")]
+    parts = [
+        Part(tail, 0.8),
+        Part(fin, 0.75),
+        Part(Ellipse(-0.15, 0, 0.75, deep), 1.0, "down"),
+    ]
     parts += [Part(Polygon((-0.1, 0.08), (0.22, 0.02), (0.2, 0.26)), 0.72)]
     parts += [Part(Ellipse(-0.58, -0.08, 0.09), material="light")]
     return [*parts, Part(Ellipse(-0.6, -0.08, 0.045), material="dark", detail=True)]
@@ -96,14 +119,20 @@ def lamp(draws: Draws) -> list[Part]:
     belly = draws.choice((0.08, 0.26))
     parts = [Part(Box(-0.05, -0.12, 0.05, 0.85), 0.6, "round")]
     parts += [Part(Ellipse(0, 0.42, belly, 0.34), 0.85, "ball")]
-    return [*parts, Part(Ellipse(0, 0.86, 0.4, 0.12), 0.7, "round"), Part(shade, 1.1, "round")]
+    return [
+        *parts,
+        Part(Ellipse(0, 0.86, 0.4, 0.12), 0.7, "round"),
+        Part(shade, 1.1, "round"),
+    ]
 
 
 def boat(draws: Draws) -> list[Part]:
     tall, w = draws.between(0.9, 1.05), draws.between(0.55, 0.75)
     hull = Polygon((-0.9, 0.4), (0.95, 0.4), (0.6, 0.8), (-0.65, 0.8))
     parts = [Part(Box(-0.03, -tall, 0.03, 0.42), material="dark", detail=True)]
-    parts += [Part(Polygon((0.06, -tall), (0.06, 0.28), (w, 0.28)), 1.1, "flat", "light")]
+    parts += [
+        Part(Polygon((0.06, -tall), (0.06, 0.28), (w, 0.28)), 1.1, "flat", "light")
+    ]
     parts += [Part(Polygon((-0.07, -tall * 0.8), (-0.07, 0.28), (-w * 0.8, 0.28)), 0.9)]
     return [*parts, Part(hull, 1.0, "down"), Part(Box(-0.9, 0.38, 0.95, 0.48), 0.6)]
 
@@ -114,7 +143,9 @@ def bird(draws: Draws) -> list[Part]:
     parts = [Part(leg, material="dark", detail=True) for leg in legs]
     parts += [Part(Polygon((0.35, 0.0), (1.0, 0.25), (0.95, 0.42), (0.3, 0.3)), 0.7)]
     parts += [Part(Ellipse(0.05, 0.1, 0.55, 0.38, 0.12), 1.0, "ball")]
-    parts += [Part(Polygon((-0.6, -0.36), (-0.95, -0.2), (-0.55, -0.18)), material="dark")]
+    parts += [
+        Part(Polygon((-0.6, -0.36), (-0.95, -0.2), (-0.55, -0.18)), material="dark")
+    ]
     parts += [Part(Ellipse(-0.42, -0.3, r), 1.05, "ball")]
     parts += [Part(Ellipse(0.2, 0.08, 0.4, 0.2, 0.16), 0.7, "down")]
     return [*parts, Part(Ellipse(-0.5, -0.34, 0.05), material="dark", detail=True)]
@@ -124,7 +155,9 @@ def key(draws: Draws) -> list[Part]:
     r = draws.between(0.26, 0.34)
     parts = [Part(Box(-0.5, -0.07, 1.0, 0.07, 0.05), 0.95, "down")]
     for i in range(draws.count(2, 3)):
-        parts += [Part(Box(0.84 - 0.2 * i, 0.03, 0.96 - 0.2 * i, 0.26 + 0.06 * (i % 2)), 0.85)]
+        parts += [
+            Part(Box(0.84 - 0.2 * i, 0.03, 0.96 - 0.2 * i, 0.26 + 0.06 * (i % 2)), 0.85)
+        ]
     bow = draws.choice((Ellipse(-0.68, 0, r), Ellipse(-0.68, 0, r * 0.75, r * 1.2)))
     return [*parts, Part(Ring(bow, 0.15), 1.0, "down")]
 
@@ -133,9 +166,18 @@ def cupcake(draws: Draws) -> list[Part]:
     case = Polygon((-0.55, 0.1), (0.55, 0.1), (0.38, 0.85), (-0.38, 0.85))
     parts = [Part(case, 0.75, "round")]
     for i in range(-2, 3):
-        parts += [Part(Curve([(i * 0.2, 0.15), (i * 0.15, 0.82)], 0.022), 0.5, detail=True)]
+        parts += [
+            Part(Curve([(i * 0.2, 0.15), (i * 0.15, 0.82)], 0.022), 0.5, detail=True)
+        ]
     for i in range(3):
-        parts += [Part(Ellipse(0, 0.06 - 0.27 * i, 0.66 - 0.17 * i, 0.25), 1.05, "ball", "light")]
+        parts += [
+            Part(
+                Ellipse(0, 0.06 - 0.27 * i, 0.66 - 0.17 * i, 0.25),
+                1.05,
+                "ball",
+                "light",
+            )
+        ]
     return [*parts, Part(Ellipse(draws.between(-0.06, 0.06), -0.74, 0.14), 0.8, "ball")]
 
 
@@ -144,20 +186,37 @@ def guitar(draws: Draws) -> list[Part]:
     bouts = Ellipse(0, 0.55, low, 0.42), Ellipse(0, 0.05, up, 0.32)
     body = Union(*bouts, Box(-0.26, 0.1, 0.26, 0.5))
     parts = [Part(body, 1.0, "round"), Part(Ellipse(0, 0.2, 0.14), material="dark")]
-    parts += [Part(Box(-0.065, -0.95, 0.065, 0.1), 0.55), Part(Box(-0.22, 0.55, 0.22, 0.63), 0.5)]
-    return [*parts, Part(Polygon((-0.11, -1.25), (0.11, -1.25), (0.08, -0.9), (-0.08, -0.9)), 0.75)]
+    parts += [
+        Part(Box(-0.065, -0.95, 0.065, 0.1), 0.55),
+        Part(Box(-0.22, 0.55, 0.22, 0.63), 0.5),
+    ]
+    return [
+        *parts,
+        Part(Polygon((-0.11, -1.25), (0.11, -1.25), (0.08, -0.9), (-0.08, -0.9)), 0.75),
+    ]
 
 
 def clock(draws: Draws) -> list[Part]:
     parts = [Part(Curve([(x * 0.5, 0.6), (x * 0.7, 0.95)], 0.07), 0.7) for x in (-1, 1)]
-    parts += [Part(Ellipse(x * 0.45, -0.72, 0.24, 0.18, x * 0.2), 0.85, "ball") for x in (-1, 1)]
-    parts += [Part(Ellipse(0, 0, 0.8), 1.0, "ball"), Part(Ellipse(0, 0, 0.64), material="light")]
+    parts += [
+        Part(Ellipse(x * 0.45, -0.72, 0.24, 0.18, x * 0.2), 0.85, "ball")
+        for x in (-1, 1)
+    ]
+    parts += [
+        Part(Ellipse(0, 0, 0.8), 1.0, "ball"),
+        Part(Ellipse(0, 0, 0.64), material="light"),
+    ]
     crosses = [(0, 1), (0, -1), (1, 0), (-1, 0)]
     for x, y in [*crosses, (0.87, 0.5), (-0.87, 0.5), (0.87, -0.5), (-0.87, -0.5)]:
-        parts += [Part(Ellipse(0.54 * x, 0.54 * y, 0.045), material="dark", detail=True)]
+        parts += [
+            Part(Ellipse(0.54 * x, 0.54 * y, 0.045), material="dark", detail=True)
+        ]
     hour, minute = draws.between(-0.3, 0.3), draws.between(-0.4, 0.4)
     parts += [Part(Curve([(0, 0), (hour, -0.28)], 0.05), material="dark", detail=True)]
-    return [*parts, Part(Curve([(0, 0), (0.38, minute)], 0.04), material="dark", detail=True)]
+    return [
+        *parts,
+        Part(Curve([(0, 0), (0.38, minute)], 0.04), material="dark", detail=True),
+    ]
 
 
 def mushroom(draws: Draws) -> list[Part]:
@@ -165,7 +224,12 @@ def mushroom(draws: Draws) -> list[Part]:
     stalk = Polygon((-0.2, -0.1), (0.2, -0.1), (0.3, 0.9), (-0.3, 0.9))
     cap = Meet(Ellipse(0, 0.05, w, high), Box(-1, -1, 1, 0.1))
     parts = [Part(stalk, 1.0, "round", "light"), Part(cap, 1.0, "ball")]
-    spots = [(-0.4, -0.2, 0.12), (0.05, -0.4, 0.14), (0.45, -0.15, 0.1), (-0.05, -0.05, 0.08)]
+    spots = [
+        (-0.4, -0.2, 0.12),
+        (0.05, -0.4, 0.14),
+        (0.45, -0.15, 0.1),
+        (-0.05, -0.05, 0.08),
+    ]
     for x, y, r in spots:
         parts += [Part(Ellipse(x, y, r, r * 0.85), 1.0, "flat", "light")]
     return parts
@@ -178,7 +242,9 @@ def balloon(draws: Draws) -> list[Part]:
     ropes = [Curve([(x, 0.4), (x, 0.75)], 0.02) for x in (-0.13, 0.13)]
     parts = [Part(rope, material="dark", detail=True) for rope in ropes]
     parts += [Part(envelope, 1.0, "ball")]
-    parts += [Part(Meet(envelope, Ellipse(0, -0.3, w * 0.36, 0.85)), 1.0, "down", "light")]
+    parts += [
+        Part(Meet(envelope, Ellipse(0, -0.3, w * 0.36, 0.85)), 1.0, "down", "light")
+    ]
     return [*parts, Part(Box(-0.19, 0.7, 0.19, 0.98, 0.04), 0.55, "down")]
 
 
@@ -197,15 +263,21 @@ def _plain(draws: Draws, size: int) -> np.ndarray:
 
 
 def _noisy(draws: Draws, size: int) -> np.ndarray:
-    first, second = (tuple(draws.between(0.1, 0.95) for _ in range(3)) for _ in range(2))
+    first, second = (
+        tuple(draws.between(0.1, 0.95) for _ in range(3)) for _ in range(2)
+    )
     where, cells = axis(size), draws.between(2, 12)
-    return lit(lerp(first, second, fractal(draws, where, where, cells, cells, 4)), draws)
+    return lit(
+        lerp(first, second, fractal(draws, where, where, cells, cells, 4)), draws
+    )
 
 
 GROUNDS = {**SCENES, "plain": _plain, "noise": _noisy}
 
 
-def _one(kind: str, index: int, size: int, seed: int) -> tuple[tuple, np.ndarray, np.ndarray]:
+def _one(
+    kind: str, index: int, size: int, seed: int
+) -> tuple[tuple, np.ndarray, np.ndarray]:
     """Row, image and mask of one thing."""
     draws = Draws(seed, WIDER, WIDER_KINDS.index(kind), index)
     style, parts = ("context", "white", "sketch")[index % 3], KINDS[kind](draws)
@@ -214,7 +286,11 @@ def _one(kind: str, index: int, size: int, seed: int) -> tuple[tuple, np.ndarray
     view = pose(draws, parts, size, 0.09, draws.choice(("ground", "air")), (0.5, 0.85))
     if style == "sketch":
         hand = Hand(draws, tint)
-        context, layer, ground = "plain", sketch(parts, view, size, hand), column(hand.paper)
+        context, layer, ground = (
+            "plain",
+            sketch(parts, view, size, hand),
+            column(hand.paper),
+        )
     else:
         layer = photograph(parts, view, size, Look(draws, tint))
         context, ground = "white", column((1.0, 1.0, 1.0))

@@ -2,15 +2,15 @@
 scene can be rendered with other *looks*; what a detector then does otherwise is due to them."""
 
 import itertools
+import sys
 from collections import defaultdict
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from PIL import Image, ImageDraw
-
-from helpers import store
-from helpers.store import progress
+from tqdm import tqdm
 
 GROUPS = ("low", "middle", "high")  # of income
 WIDTH, HEIGHT = 320, 160  # pixels
@@ -30,16 +30,28 @@ BESIDE = {  # how far from the middle of the road, metres, either side
     "traffic sign": (4.5, 7.0),
     "truck": (1.2, 4.5),
 }
-NUMBER = {"car": 4.0, "pedestrian": 2.2, "traffic sign": 1.8, "truck": 0.7}  # of each a frame
+NUMBER = {
+    "car": 4.0,
+    "pedestrian": 2.2,
+    "traffic sign": 1.8,
+    "truck": 0.7,
+}  # of each a frame
 NEAR, FAR = 6.0, 40.0  # metres, of things
 VARIANTS = 24  # colours of each look
-SPRITE = 64  # pixels along the longer side of a sprite, before it is fitted to its distance
-SEEN, OCCLUDED = 0.25, 0.75  # shares of a thing: less is not labelled; less is labelled occluded
+SPRITE = (
+    64  # pixels along the longer side of a sprite, before it is fitted to its distance
+)
+SEEN, OCCLUDED = (
+    0.25,
+    0.75,
+)  # shares of a thing: less is not labelled; less is labelled occluded
 LEAST = 5  # pixels of height, below which a thing is not labelled
 WEATHER = {"clear": 0.7, "rainy": 0.15, "snowy": 0.15}
 SCENES = {"city street": 58, "residential": 24}  # highest building, pixels
 
-SHAPES = store.root() / "data" / "street_looks.csv"  # of each look, with corners from 0 to 1
+SHAPES = (
+    Path(__file__).parents[1] / "data" / "street_looks.csv"
+)  # of each look, with corners from 0 to 1
 
 
 def scenes(n: int, seed: int, harder: float = 0.0) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -49,7 +61,9 @@ def scenes(n: int, seed: int, harder: float = 0.0) -> tuple[pd.DataFrame, pd.Dat
     at night against .2."""
     rng = np.random.default_rng(seed)
     group = rng.permutation(np.arange(n) % 3)
-    tilt = harder * (1 - group) / 2  # half at low, 0 at middle, minus half at high income
+    tilt = (
+        harder * (1 - group) / 2
+    )  # half at low, 0 at middle, minus half at high income
     night = rng.random(n) < 0.4 + 0.4 * tilt
     frames = pd.DataFrame(
         {
@@ -69,10 +83,16 @@ def scenes(n: int, seed: int, harder: float = 0.0) -> tuple[pd.DataFrame, pd.Dat
         near, far = np.log(NEAR), np.log(FAR * (1 + 0.5 * tilt[frame]))
         distance = np.exp(near + (far - near) * rng.random(len(frame)) ** 0.7)
         aside = rng.uniform(*BESIDE[kind], len(frame)) * rng.choice([-1, 1], len(frame))
-        rows = {"frame": frame, "kind": kind, "variant": rng.integers(VARIANTS, size=len(frame))}
+        rows = {
+            "frame": frame,
+            "kind": kind,
+            "variant": rng.integers(VARIANTS, size=len(frame)),
+        }
         rows |= {"distance": distance, "aside": aside, "chance": rng.random(len(frame))}
         parts.append(pd.DataFrame(rows))
-    things = pd.concat(parts).sort_values(["frame", "distance"], ascending=[True, False])
+    things = pd.concat(parts).sort_values(
+        ["frame", "distance"], ascending=[True, False]
+    )
     return frames, things.reset_index(drop=True)
 
 
@@ -90,24 +110,49 @@ def looks() -> dict[str, np.ndarray]:
     """A picture, uint8 (64, 64, 3), of each look of cars and of pedestrians, by its name."""
     grounds = {}
     for kind, look in itertools.product(TWO_LOOKS, range(2)):
-        sprite, ground = _sprite(kind, look, 0), Image.new("RGB", (SPRITE, SPRITE), "white")
-        ground.paste(sprite, ((SPRITE - sprite.width) // 2, SPRITE - sprite.height), sprite)
+        sprite, ground = (
+            _sprite(kind, look, 0),
+            Image.new("RGB", (SPRITE, SPRITE), "white"),
+        )
+        ground.paste(
+            sprite, ((SPRITE - sprite.width) // 2, SPRITE - sprite.height), sprite
+        )
         grounds[f"{kind}, {LOOKS[look]} look"] = np.asarray(ground)
     return grounds
 
 
-def render(frames: pd.DataFrame, things: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
+def render(
+    frames: pd.DataFrame, things: pd.DataFrame
+) -> tuple[np.ndarray, pd.DataFrame]:
     """Dressed scenes as images, uint8 (N, 3, 160, 320), and their labelled boxes (pixels);
     ``visible`` is the share of a thing that nothing hides, ``distance`` in metres."""
     of_frame = defaultdict(list)
     for thing in things.itertuples():
         of_frame[thing.frame].append(thing)
     images, rows = np.empty((len(frames), 3, HEIGHT, WIDTH), np.uint8), []
-    for number, frame in enumerate(progress(frames.to_dict("records"), desc="frames", delay=2)):
+    bar = tqdm(
+        frames.to_dict("records"),
+        desc="frames",
+        delay=2,
+        file=sys.stdout,
+        leave=False,
+        ncols=80,
+    )
+    for number, frame in enumerate(bar):
         picture, placed = _rendered(frame, of_frame[number])
         images[number] = picture.transpose(2, 0, 1)
         rows += [(*row, number) for row in placed]
-    columns = ["category", "x1", "y1", "x2", "y2", "truncated", "look", "distance", "visible"]
+    columns = [
+        "category",
+        "x1",
+        "y1",
+        "x2",
+        "y2",
+        "truncated",
+        "look",
+        "distance",
+        "visible",
+    ]
     boxes = pd.DataFrame(rows, columns=[*columns, "image"])
     boxes.insert(len(columns), "occluded", boxes["visible"] < OCCLUDED)
     fit = (boxes["visible"] >= SEEN) & (boxes["y2"] - boxes["y1"] >= LEAST)
@@ -134,7 +179,9 @@ def _rendered(frame: dict, things: list) -> tuple[np.ndarray, list[tuple]]:
         size = max(1, round(wide * scale)), max(1, round(high * scale))
         left = round(WIDTH / 2 + thing.aside * scale - size[0] / 2)
         top = round(HORIZON + (CAMERA - over - high) * scale)
-        sprite = _sprite(thing.kind, thing.look, thing.variant).resize(size, Image.Resampling.BOX)
+        sprite = _sprite(thing.kind, thing.look, thing.variant).resize(
+            size, Image.Resampling.BOX
+        )
         picture.paste(sprite, (left, top), sprite)
         x1, y1 = max(left, 0), max(top, 0)
         x2, y2 = min(left + size[0], WIDTH), min(top + size[1], HEIGHT)
@@ -159,11 +206,17 @@ def _ground(rng, tallest: int) -> Image.Image:
     while x < WIDTH:
         wide, high = int(rng.integers(18, 60)), int(rng.integers(12, tallest))
         shade = int(rng.integers(70, 170))
-        tint = (shade, shade + int(rng.integers(-14, 6)), shade + int(rng.integers(-24, 4)))
+        tint = (
+            shade,
+            shade + int(rng.integers(-14, 6)),
+            shade + int(rng.integers(-24, 4)),
+        )
         draw.rectangle((x, HORIZON - high, x + wide, HORIZON + 4), fill=tint)
         for wx in range(int(x) + 4, int(x) + wide - 4, 9):
             for wy in range(HORIZON - high + 4, HORIZON - 6, 11):
-                draw.rectangle((wx, wy, wx + 3, wy + 4), fill=tuple(c * 2 // 3 for c in tint))
+                draw.rectangle(
+                    (wx, wy, wx + 3, wy + 4), fill=tuple(c * 2 // 3 for c in tint)
+                )
         x += wide
     draw.rectangle((0, HORIZON + 3, WIDTH, HEIGHT), fill=(128, 122, 112))
     road = [(WIDTH / 2 + s * 5.5 * FOCAL / d, HORIZON + CAMERA * FOCAL / d) for s, d in
@@ -210,14 +263,20 @@ def _sprite(kind: str, look: int, variant: int) -> Image.Image:
     picture = Image.new("RGBA", tuple(size.tolist()))
     rng = np.random.default_rng([KINDS.index(kind), look, variant])
     paint = rng.integers(40, 225, 3)
-    colours = {"paint": paint, "dark": paint * 5 // 9, "light": (paint + 30).clip(max=255)}
+    colours = {
+        "paint": paint,
+        "dark": paint * 5 // 9,
+        "light": (paint + 30).clip(max=255),
+    }
     if kind == "pedestrian":
         colours["skin"] = (np.array([224, 190, 160]) * rng.uniform(0.4, 1)).astype(int)
     if kind == "traffic sign":
         colours["rim"] = np.array([(190, 30, 35), (30, 70, 170)][rng.integers(2)])
         look = rng.integers(2)  # a triangle or a ring, alike everywhere
     draw = ImageDraw.Draw(picture)
-    for shape, colour, *corners in _shapes().loc[[(kind, look)]].itertuples(index=False):
+    for shape, colour, *corners in (
+        _shapes().loc[[(kind, look)]].itertuples(index=False)
+    ):
         places = (np.reshape([x for x in corners if x == x], (-1, 2)) * size).tolist()
         fill = tuple(colours[colour].tolist()) if colour in colours else colour
         getattr(draw, shape)([tuple(place) for place in places], fill=fill)

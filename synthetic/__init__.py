@@ -1,0 +1,3 @@
+"""Synthetic datasets whose biases are known: pictures, street scenes and a small detector.
+
+The drawing code is frozen, so that the images keep their bits."""
