@@ -295,7 +295,7 @@ def mosaic_logits(
     right.plot(logits.T, range(len(classes)), color=FAINT, lw=0.5, alpha=0.6, zorder=0)
     style.name_rows(right, classes)
     right.set_xlabel("logit")
-    title = f"Classes with a higher logit than {pair[0]}: {', '.join(counts) or 'none in any'}"
+    title = f"Higher logit than {pair[0]}: {', '.join(counts) or 'none in any'}"
     return style.headed(fig, f"{title} of {len(logits)} training runs")
 
 
