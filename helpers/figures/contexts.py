@@ -361,7 +361,9 @@ def _bars(
         look = {"color": FAINT} if line else {"weight": "bold"}
         y = 1.03 + 0.075 * (len(looks) - line)
         for x, count in enumerate(part[column]):
-            number = f"{column} " * bool(line) + f"{count:.1f}".removesuffix(".0")
+            number = f"{count:.1f}".removesuffix(".0")
+            if line:
+                number = f"{column.removesuffix(' model')} {number}"
             ax.text(x, y, number, **over | look)
     ax.set(
         ylim=(0, 1.04),
