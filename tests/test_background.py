@@ -1,11 +1,11 @@
-"""Colours and relevance of what surrounds objects, against loops and constructed sets."""
+"""Colours and relevance of backgrounds, against loops and constructed image sets."""
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from helpers.contexts import colour, mosaics
+from helpers.contexts import colour
 from helpers.contexts.relevance import on_regions
 from helpers.data import ImageSet
 
@@ -15,7 +15,7 @@ CLASSES = ("bench", "mug")
 def image_set(
     name="C", n=60, seed=0, colours=((200, 50, 50), (50, 50, 200)), masks=True
 ):
-    """Objects of one colour (a 4 x 4 square) on a ground of the class's background."""
+    """Return objects of one colour (4 x 4 squares) on a background of the class's colour."""
     rng = np.random.default_rng(seed)
     labels = np.arange(n) % 2
     images = (
@@ -80,12 +80,3 @@ def test_empty_maps_are_counted_and_left_out(images):
     table = on_regions(drawn, images.masks)
     assert (table[["relevance", "peak", "peak above"]].isna().sum() == 11).all()
     assert (table["relevance"].dropna() == 0).all()
-
-
-def test_examples_come_from_the_classs_own_context_first():
-    images = image_set(n=20).where(np.arange(20) < 12)
-    context = np.array(["wood", "park"])[images.labels.numpy()]  # each in the other's
-    context[[8, 9]] = ["park", "wood"]
-    images.table["context"] = context
-    rows = mosaics.examples(images, {"bench": "park", "mug": "wood"}, n=2)
-    assert rows == [8, 0, 9, 1]

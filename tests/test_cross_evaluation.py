@@ -1,4 +1,4 @@
-"""Accuracies by model and test set, and their contrasts, on predictions whose answers are known."""
+"""Accuracies by model and test set, and their contrasts, on known predictions."""
 
 import numpy as np
 import pandas as pd
@@ -14,16 +14,16 @@ HALF = np.arange(20) % 2 == 0
 
 
 def predicted(rights):
-    """A table of predictions from (model, test set) to a bool array (trainings, images)."""
+    """Return a table of predictions from bool arrays (runs, images) by model and test set."""
     parts = []
     for (model, test_set), right in rights.items():
-        training, image = np.indices(right.shape).reshape(2, -1)
+        run, image = np.indices(right.shape).reshape(2, -1)
         rows = {
             "model": model,
             "train_set": model.rpartition("-")[2],
             "test_set": test_set,
         }
-        rows |= {"training": training, "image": image, "right": right.ravel()}
+        rows |= {"run": run, "image": image, "right": right.ravel()}
         parts.append(pd.DataFrame(rows | {"class": np.array(CLASSES)[image % 2]}))
     return pd.concat(parts, ignore_index=True)
 
@@ -39,20 +39,18 @@ def table():
     return predicted({bar: np.array(right) for bar, right in rights.items()})
 
 
-def test_accuracy_is_a_mean_over_trainings_and_images(table):
+def test_accuracy_is_a_mean_over_runs_and_images(table):
     rows = effects.accuracies(table).set_index(["model", "test_set"])
-    row = rows.loc[("model-WB", "C")]  # three equal trainings say no more than one
+    row = rows.loc[("model-WB", "C")]  # three equal runs say no more than one
     assert (row["low"], row["high"]) == pytest.approx(stats.share(HALF)[1:])
-    rest = row[["accuracy", "train_set", "images", "trainings"]]
+    rest = row[["accuracy", "train_set", "images", "runs"]]
     assert list(rest) == [0.5, "WB", 20, 3]
     row = rows.loc[("model-C", "C")]
     assert row["accuracy"] == pytest.approx((20 + 10 + 20) / 60)
-    assert row["low"] < 0.5 and row["high"] > 0.9  # of three trainings
+    assert row["low"] < 0.5 and row["high"] > 0.9  # of three runs
 
 
-def test_hidden_is_own_minus_the_mean_of_the_others_with_the_whiskers_that_are_handed_over(
-    table,
-):
+def test_hidden_is_own_minus_others_with_the_given_error_formula(table):
     row = hidden(table, crossed_error).set_index("model").loc["model-C"]
     right = table[table["model"] == "model-C"].groupby("test_set")["right"].mean()
     assert row["drop"] == pytest.approx(right["C"] - right["WB"])

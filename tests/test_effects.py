@@ -1,4 +1,4 @@
-"""`contexts.effects` against brute-force loops, planted effects and the paper's printed numbers."""
+"""`contexts.effects` against loops, closed forms and resampling."""
 
 import warnings
 
@@ -8,7 +8,6 @@ import pytest
 import scipy.stats
 import torch
 
-from helpers import stats
 from helpers.contexts import effects, mosaics
 
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
@@ -32,8 +31,8 @@ def no_warnings():
         yield
 
 
-def planted(classes=CLASSES, pull=PULL, n=25, noise=0.5, trainings=3):
-    """A design with logits of a known law: single image, LOSS in a mosaic, the context's pull."""
+def logits_of_known_law(classes=CLASSES, pull=PULL, n=25, noise=0.5, trainings=3):
+    """Return a design and logits: a loss in any mosaic plus the pull of the context."""
     rng = np.random.default_rng(0)
     labels = torch.arange(len(classes)).repeat_interleave(n)
     contexts = dict.fromkeys(classes, range(20))
@@ -48,8 +47,8 @@ def planted(classes=CLASSES, pull=PULL, n=25, noise=0.5, trainings=3):
     return single, mosaic, table, classes
 
 
-def test_effects_against_loops():
-    single, mosaic, table, classes = planted()
+def test_effects_of_pairs_equal_loops():
+    single, mosaic, table, classes = logits_of_known_law()
     pairs = effects.of_pairs(per_image(single, mosaic, table, classes))
     for row in pairs.itertuples():
         o, c = classes.index(row.object_class), classes.index(row.context_class)
@@ -58,10 +57,10 @@ def test_effects_against_loops():
         for r, made in enumerate(table.itertuples()):
             if (made.kind, made.object_class, made.context_class) != pair:
                 continue
-            for t, (alone, beside) in enumerate(zip(single, mosaic, strict=True)):
-                apart.append((beside[r, o] - beside[r, c]) / 2**0.5)
-                flips += beside[r, c] > beside[r, o]
-                kept += all(beside[r, o] >= beside[r, k] for k in range(4))
+            for t, (alone, made_logits) in enumerate(zip(single, mosaic, strict=True)):
+                apart.append((made_logits[r, o] - made_logits[r, c]) / 2**0.5)
+                flips += made_logits[r, c] > made_logits[r, o]
+                kept += all(made_logits[r, o] >= made_logits[r, k] for k in range(4))
                 before[t, made.object] = (
                     alone[made.object, o] - alone[made.object, c]
                 ) / 2**0.5
@@ -75,7 +74,7 @@ def test_effects_against_loops():
 
 
 def test_intervals_are_of_images_not_mosaics():
-    """Five equal mosaics an image say no more than one of them."""
+    """Five equal mosaics per image give the same interval as one."""
     labels = torch.zeros(25, dtype=torch.int64)
     rng = np.random.default_rng(0)
     single = rng.normal(size=(1, 25, 2))
@@ -89,21 +88,20 @@ def test_intervals_are_of_images_not_mosaics():
 
 
 def test_logits_that_do_not_fit_are_refused():
-    single, mosaic, table, classes = planted(n=2)
-    for of_single, of_mosaic in ((single, mosaic[:, :-1]), (single[:1], mosaic)):
-        with pytest.raises(ValueError, match="do not fit a design of"):
-            effects.points(of_single, of_mosaic, table, classes)
+    single, mosaic, table, classes = logits_of_known_law(n=2)
+    with pytest.raises(ValueError, match="do not fit a design of"):
+        effects.points(single, mosaic[:, :-1], table, classes)
     mosaic[0, 0, 0] = np.nan
     with pytest.raises(ValueError, match="not finite"):
         effects.points(single, mosaic, table, classes)
 
 
 def images(effect, seed, noise=1.0, n=25, trainings=5):
-    """Per-image effects of twelve pairs with the means of `effect`."""
+    """Return effects per image of twelve pairs with known means."""
     rng, parts = np.random.default_rng(seed), []
-    training, image = (index.ravel() for index in np.indices((trainings, n)))
+    run, image = (index.ravel() for index in np.indices((trainings, n)))
     for (object_class, context_class), mean in effect.items():
-        rows = {"training": training, "object": image}
+        rows = {"run": run, "object": image}
         rows |= {"object_class": object_class, "context_class": context_class}
         rows["context_effect"] = mean + rng.normal(0, noise, trainings * n)
         parts.append(pd.DataFrame(rows))
@@ -114,29 +112,13 @@ PAIRS = [(o, c) for o in "abcd" for c in "abcd" if o != c]
 RISING = dict(zip(PAIRS, np.arange(12.0), strict=True))
 
 
-def test_a_reference_takes_away_what_it_shows_too():
-    first = per_image(*planted())
-    assert (effects.beyond(first, first).set_index(effects.IMAGE)["drop"] == 0).all()
+def test_subtracting_a_control_model_that_shows_the_same_gives_zero():
+    first = per_image(*logits_of_known_law())
+    assert (effects.subtract(first, first).set_index(effects.IMAGE)["drop"] == 0).all()
 
 
-def test_one_rule_says_which_interval_a_measure_has():
-    """Counts are shares, for which 25 equal images still say little; logits are plain means."""
-    none, half = np.zeros((5, 25)), np.tile(np.arange(25) % 2.0, (5, 1))
-    assert effects.mean({"bench": none}, "taken_share") == stats.share(none)
-    low, high = effects.mean({"bench": none}, "taken_share", differ=True)[1:]
-    assert low < 0 < high, (
-        "a difference of counts that were all zero is not known to be zero"
-    )
-    assert effects.mean({"bench": none}, "context_effect") == (0, 0, 0)
-    assert (
-        effects.mean({"a": half, "b": half}, "drop")
-        == stats.mean([half, half]).interval()
-    )
-    assert np.isnan(effects.mean({}, "drop")).all()
-
-
-def test_agreement_is_spearmans_over_pairs_and_resamples_trainings_and_images():
-    """An object's images are drawn once for all its contexts, trainings once for both methods."""
+def test_agreement_is_spearmans_with_a_bootstrap_over_runs_and_images():
+    """Images of an object are resampled once for all contexts, runs once for both methods."""
     first, second = images(RISING, 5, 16), images(RISING, 6, 16)
     means = [t.groupby(effects.PAIR)["context_effect"].mean() for t in (first, second)]
     ours = effects.agreement(

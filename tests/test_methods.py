@@ -1,4 +1,4 @@
-"""Three methods asked of models whose answer is known, on images whose bias is known."""
+"""Effects of contexts on models whose predictions are known."""
 
 import itertools
 from dataclasses import replace
@@ -22,7 +22,7 @@ def collection():
 
 
 class ByColour(torch.nn.Module):
-    """Gives each class the closeness of the image's mean colour to the class's: no object seen."""
+    """Score each class by the distance of the image's mean colour to the class's colour."""
 
     def __init__(self, colours):
         super().__init__()
@@ -38,7 +38,7 @@ class ByColour(torch.nn.Module):
 
 @pytest.fixture(scope="module")
 def by_colour(collection):
-    """A model told by contexts and nothing else."""
+    """Return a model that uses contexts and nothing else."""
     colours = [
         collection.contexts[name].float().mean((0, 2, 3)) / 255
         for name in collection.classes
@@ -46,103 +46,90 @@ def by_colour(collection):
     model = Classifier(
         ByColour(torch.stack(colours)), mean=(0, 0, 0), std=(1, 1, 1)
     ).eval()
-    return [model, model]  # two trainings
+    return [model, model]  # two runs
 
 
-def measured(model, collection, reference=()):
-    both = methods.measured([*model, *reference], collection, seed=0)
-    return methods.beyond(both, len(model))
+def measured(model, collection):
+    return methods.measured(model, collection, seed=0)
 
 
-def test_a_model_told_by_contexts_is_found_by_all_that_ask_logits(
-    collection, by_colour
-):
+def test_logits_detect_a_model_that_uses_contexts(collection, by_colour):
     both = measured(by_colour, collection)
-    table = methods.answers(both)
+    table = methods.context_effects(both)
     assert table.groupby(methods.MEASURE, sort=False).size().eq(4).all()
     assert list(dict.fromkeys(table["method"])) == [
         "mosaics", "pasting", "context alone", "GradCAM",
     ]  # fmt: skip
-    raw, control = (table[table["reading"] == methods.READINGS[n]] for n in (0, 2))
-    assert (raw["answer"] == "").all() and len(raw) == len(table) / 3
-    told = (
-        control["context_class"] != "fire hydrant"
-    )  # the road is as grey as two contexts mixed
-    of_logits = control[told & (control["quantity"] == "logits")]
+    raw, control = (
+        table[table["comparison"] == methods.COMPARISONS[n]] for n in (0, 2)
+    )
+    assert (raw["direction"] == "").all() and len(raw) == len(table) / 3
+    # the road is as grey as a mixture of two other contexts
+    clear = control["context_class"] != "fire hydrant"
+    of_logits = control[clear & (control["quantity"] == "logits")]
     of_logits = of_logits[of_logits["method"] != "context alone"]
-    assert (of_logits["answer"] == "more").all()
-    read = table[table["reading"] != methods.RAW]
-    assert ((read["low"] > 0) == (read["answer"] == "more")).all()
-    assert ((read["high"] < 0) == (read["answer"] == "less")).all()
+    assert (of_logits["direction"] == "more").all()
+    rest = table[table["comparison"] != methods.RAW]
+    assert ((rest["low"] > 0) == (rest["direction"] == "more")).all()
+    assert ((rest["high"] < 0) == (rest["direction"] == "less")).all()
     for measure, mean in methods.overall(both).items():
         mine = table[methods.MEASURE].agg(tuple, axis=1) == measure
-        by_hand = table.loc[mine, "effect"].mean()  # every context met as many classes
+        by_hand = table.loc[mine, "effect"].mean()  # every context has as many classes
         assert mean.estimate == pytest.approx(by_hand)
 
 
-def test_a_model_that_answers_always_the_same_is_never_accused(collection, by_colour):
-    same = [Classifier(ByColour(torch.zeros(4, 3))).eval()] * 2
-    table = methods.answers(measured(same, collection))
-    logits = table[
-        table["method"] != "GradCAM"
-    ]  # an empty map is no answer, images differ in it
-    assert not {"more", "less"} & set(logits["answer"])
-    bare = replace(collection, sets={"C": replace(collection.sets["C"], masks=None)})
-    assert set(measured(by_colour, bare)["method"]) == {"mosaics", "context alone"}
-
-
-def test_readings_equal_loops_over_mosaics():
-    """Four objects of two classes, each beside two images of each of three contexts."""
+def test_comparisons_equal_loops_over_mosaics():
+    """Four objects of two classes, each next to two images of each of three contexts."""
     rng, classes = np.random.default_rng(0), ["a", "b", "c", "d"]
     labels, contexts = torch.tensor([0, 0, 1, 1]), dict.fromkeys(classes, range(3))
     how = {"per_context": 2, "with_neutral": True, "seed": 0}
     design = mosaics.design(labels, contexts, classes, **how)
     single, made = rng.normal(size=(2, 4, 4)), rng.normal(size=(2, len(design), 4))
     table = methods.pulls(single, made, design, classes)
-    keys = ["training", "context_class", "object", "quantity", "reading"]
+    keys = ["run", "context_class", "object", "quantity", "comparison"]
     ours = table.set_index(keys)["value"]
     assert ours.index.is_unique and len(ours) == 2 * 3 * 4 * 3 * 3
-    for training, number in itertools.product(range(2), range(4)):
+    for run, number in itertools.product(range(2), range(4)):
         own = classes[labels[number]]
         rows = design[design["object"] == number]
         for context in set(classes) - {own}:
             k, o = classes.index(context), classes.index(own)
 
-            def mean(which, t=training, k=k, o=o):
+            def mean(which, t=run, k=k, o=o):
                 z = made[t, which.index]
                 return [(z.argmax(1) == k).mean(), (z[:, k] > z[:, o]).mean(),
                         (z[:, k] - z[:, o]).mean() / 2**0.5]  # fmt: skip
 
             kind = rows["kind"]
-            beside = mean(
+            in_context = mean(
                 rows[(kind == "context") & (rows["context_class"] == context)]
             )
             other = mean(rows[(kind == "context") & (rows["context_class"] != context)])
             neutral = mean(rows[kind == "neutral"])
-            alone = (single[training, number, k] - single[training, number, o]) / 2**0.5
+            alone = (single[run, number, k] - single[run, number, o]) / 2**0.5
             less = {
                 "raw": [0, 0, alone],
-                "beside neutral": neutral,
-                "less other contexts": other,
+                "minus neutral baseline": neutral,
+                "minus other contexts": other,
             }
-            for reading, control in less.items():
+            for comparison, control in less.items():
                 for name, value, minus in zip(
-                    ("decisions", "flips", "logits"), beside, control, strict=True
+                    ("decisions", "flips", "logits"), in_context, control, strict=True
                 ):
-                    key = (training, context, number, name, reading)
+                    key = (run, context, number, name, comparison)
                     assert ours[key] == pytest.approx(value - minus)
 
 
-def test_a_context_alone_is_read_against_the_other_contexts():
+def test_a_context_alone_is_compared_with_the_other_contexts():
     """Two contexts of one image each, two classes: by hand."""
     alone = {"a": np.array([[[2.0, 0.0]]]), "b": np.array([[[1.0, 5.0]]])}
     table = methods.alone(alone, np.array([[[0.5, 0.0]]]), ["a", "b"])
-    value = table.set_index(["context_class", "quantity", "reading"])["value"]
+    value = table.set_index(["context_class", "quantity", "comparison"])["value"]
     assert value["a", "logits"].to_dict() == {
-        "raw": 2.0, "beside neutral": 1.5, "less other contexts": 2 - (1 - 5)
+        "raw": 2.0, "minus neutral baseline": 1.5, "minus other contexts": 2 - (1 - 5)
     }  # fmt: skip
     assert value["b", "decisions"].to_dict() == {
-        "raw": 1.0, "beside neutral": 1.0, "less other contexts": 1.0
+        "raw": 1.0, "minus neutral baseline": 1.0, "minus other contexts": 1.0
     }  # fmt: skip
 
 
@@ -152,7 +139,7 @@ def both():
     return data.load(biased, 0), data.load(replace(biased, context_bias=0.25), 0)
 
 
-def test_exchanged_sets_are_between_the_two_in_every_training(both):
+def test_exchanged_sets_are_between_the_two_in_every_run(both):
     biased, unbiased = (collection.sets["C"] for collection in both)
     none = methods.exchanged(biased, unbiased, 0.0)
     every = methods.exchanged(biased, unbiased, 1.0)
@@ -168,4 +155,4 @@ def test_exchanged_sets_are_between_the_two_in_every_training(both):
     recipes = [
         methods.changed(*both, share).redraw("C", 1).recipe for share in (0.3, 0.5)
     ]
-    assert recipes[0] != recipes[1]  # so that the store does not take one for the other
+    assert recipes[0] != recipes[1]  # the store keeps them apart

@@ -1,7 +1,7 @@
 """`make run PRESET=paper` for *Visual Contexts*, rehearsed on archives that a local server serves.
 
 How folders and files are called inside is not known: each of the three archives is laid out in
-another way. The images are of the drawn world: what networks learn here tells nothing of the paper.
+another way. The images are synthetic: they say nothing about the paper.
 ImageNet's weights are not served; addresses are changed in a copy of the project."""
 
 import json
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A copy of the project with the archives' address changed, and the server."""
+    """Copy the project, change the archives' address, and start the server."""
     folder, served = copied(tmp_path_factory.mktemp("paper")), Server()
     served.files.update(authors_archives(per_class=30, size=SIDE))
     (folder / ".venv").symlink_to(sys.prefix)
@@ -92,27 +92,27 @@ def judged(run):
     )
 
 
-def told_by(run, name):
-    """What a lesson printed."""
+def printed_by(run, name):
+    """Return what a lesson printed."""
     return printed(nbformat.read(run / "notebooks" / f"{name}.ipynb", as_version=4))
 
 
 def test_a_download_that_is_cut_off_ends_in_a_sentence_and_the_other_lesson_runs(
     project, cut_off
 ):
-    status, told = cut_off
-    assert status and "context.zip did not come as a whole zip archive" in told
-    assert "Traceback" not in told and "  File " not in told, told
+    status, output = cut_off
+    assert status and "context.zip did not come as a whole zip archive" in output
+    assert "Traceback" not in output and "  File " not in output, output
     ends = sorted(
-        told.count(f"{name}: {end}")
+        output.count(f"{name}: {end}")
         for name in LESSONS[:2]
         for end in ("FAILED", "done")
     )
-    assert sorted(ends) == [0, 0, 1, 1], told
+    assert sorted(ends) == [0, 0, 1, 1], output
     for name in LESSONS[:2]:
         page = (project[0] / f"outputs/paper/pages/{name}.html").read_text()
         assert ("did not come as a whole zip archive" in page) == (
-            f"{name}: FAILED" in told
+            f"{name}: FAILED" in output
         )
 
 
@@ -124,7 +124,7 @@ def test_each_lesson_runs_to_its_end(project, run, judged):
         for kind in ("figures/{}/*.png", "tables/{}/*.csv"):
             assert list(run.glob(kind.format(name))), name
         cut = "cut from C's validation and test images where WB is white"
-        assert cut in told_by(run, name)
+        assert cut in printed_by(run, name)
     assert set(judged.index.unique("lesson")) == {"01", "02", "03", "04", "05", "05b"}
     shares = pd.read_csv(run / "tables/02_cross_evaluation/accuracy.csv")
     own = shares[shares["model"].str.split("-").str[1] == shares["test_set"]]
@@ -134,13 +134,13 @@ def test_each_lesson_runs_to_its_end(project, run, judged):
 
 
 def test_only_this_route_contradicts_the_paper(judged):
-    """And what is not the authors' stands beside each verdict."""
+    """Each verdict says what is not the authors'."""
     of_paper = judged[~judged["id"].str.startswith("suite/")]
     counted = of_paper[~of_paper["verdict"].isin([claims.NO_COUNTERPART, claims.TOLD])]
     words = {claims.AGREES, claims.CONTRADICTS, claims.UNDECIDED}
-    assert set(counted["verdict"]) == words, "and never: not as in the paper"
+    assert set(counted["verdict"]) == words, "and never: not replicated"
     assert not judged["verdict"].isin([claims.BLIND, claims.DIFFERS]).any(), (
-        "there is no reference"
+        "there is no control model"
     )
     assert (
         counted["note"]
@@ -155,10 +155,8 @@ def test_only_this_route_contradicts_the_paper(judged):
 
 def test_masks_come_from_c_and_wb(run):
     """05 has numbers for GradCAM, and 04 pastes: both need masks, which no archive holds."""
-    assert "where the objects are is known: True" in told_by(
-        run, "05_gradcam_comparison"
-    )
-    answers = pd.read_csv(run / "tables/05_gradcam_comparison/answers.csv")
-    assert {"mosaics", "pasting", "GradCAM", "context alone"} == set(answers["method"])
-    assert set(answers["context"]) == set(pictures.CONTEXTS)
-    assert "objects on white" in told_by(run, "04_paste_check")
+    assert "object masks are known: True" in printed_by(run, "05_gradcam_comparison")
+    effects = pd.read_csv(run / "tables/05_gradcam_comparison/context-effects.csv")
+    assert {"mosaics", "pasting", "GradCAM", "context alone"} == set(effects["method"])
+    assert set(effects["context"]) == set(pictures.CONTEXTS)
+    assert "objects on white" in printed_by(run, "04_paste_check")

@@ -1,4 +1,4 @@
-"""Many worlds: rates and AUC against other computations; the sweep plans, runs and resumes."""
+"""Rates and AUC over pairs of datasets against other computations, and the sweep of contexts."""
 
 from itertools import product
 
@@ -12,8 +12,8 @@ from executed import snakemake
 from statsmodels.stats.proportion import proportion_confint
 
 from helpers import recorded, store
-from helpers.contexts import sweep, twins
-from helpers.contexts.calibration import clear
+from helpers.contexts import counterparts, sweep
+from helpers.contexts.calibration import flag_contexts
 from helpers.data import world
 from helpers.data.images import Images
 from helpers.models.recipe import Recipe
@@ -26,8 +26,8 @@ MEASURES = [
     "mosaics, flips, raw",
     "pasting, decisions, raw",
     "GradCAM, relevance, raw",
-    "mosaics, logits, less other contexts",
-    "pasting, logits, less other contexts",
+    "mosaics, logits, minus other contexts",
+    "pasting, logits, minus other contexts",
 ]
 
 
@@ -46,42 +46,37 @@ class Corner(torch.nn.Module):
 
 
 def made(effect, *, pairs=40, seed=0):
-    """Pairs in which every measure has the effect that a function of dose and draws gives; the
-    reliance is the dose beyond chance."""
+    """Return pairs of datasets in which every measure has the given effect of the strength."""
     rng = np.random.default_rng(seed)
     rows = []
-    for pair, trainings, name in product(range(pairs), (5, 1), CLASSES):
-        planted = rng.uniform(0.25, 1)
-        for which, dose in (("biased", planted), ("twin", 0.25)):
+    for pair, runs, name in product(range(pairs), (5, 1), CLASSES):
+        injected = rng.uniform(0, 1)
+        for which, strength in (("biased", injected), ("unbiased", 0)):
             row = {
                 "pair": pair,
-                "world": which,
-                "trainings": trainings,
+                "dataset": which,
+                "runs": runs,
                 "context_class": name,
+                "bias_strength": strength,
+                "reliance": strength + rng.normal(0, 0.01),
             }
-            row |= {"dose": dose, "reliance": dose - 0.25 + rng.normal(0, 0.01)}
-            rows.append(row | {m: effect(dose, name, rng) for m in MEASURES})
+            rows.append(row | {m: effect(strength, rng) for m in MEASURES})
     return pd.DataFrame(rows)
 
 
-def told(dose, name, rng):
-    return rng.normal() + 8 * (dose - 0.25)
+def rising(strength, rng):
+    return rng.normal() + 6 * strength
 
 
-def opposite(dose, name, rng):
-    """One context rises with the dose, one falls, one does nothing."""
-    return rng.normal() + {"bench": 8, "mug": 0, "plane": -8}[name] * (dose - 0.25)
-
-
-def five(worlds):
-    return worlds[worlds["trainings"] == 5]
+def five(recorded):
+    return recorded[recorded["runs"] == 5]
 
 
 def test_thresholds_equal_a_loop_over_the_other_half():
     effects = np.random.default_rng(0).normal(size=(14, 2, 2)) + np.array(
         [[[1, 0], [0, 0]]]
     )
-    answers = clear(effects)
+    flags = flag_contexts(effects)
     for pair, context, which in np.ndindex(effects.shape):
         null = [effects[n, :, 1] for n in range(14) if n % 2 != pair % 2]
         away = []
@@ -91,28 +86,32 @@ def test_thresholds_equal_a_loop_over_the_other_half():
         own = [one[context] for one in null]
         z = (effects[pair, context, which] - np.mean(own)) / np.std(own, ddof=1)
         wanted = np.sign(z) if abs(z) > np.quantile(away, 0.95) else 0
-        assert answers[pair, context, which] == wanted
-    assert (clear(np.ones((10, 3, 2))) == 0).all()
+        assert flags[pair, context, which] == wanted
+    assert (flag_contexts(np.ones((10, 3, 2))) == 0).all()
 
 
-def test_thresholds_call_a_twentieth_of_what_was_never_planted():
-    """At sixty pairs, as recorded: of 200 tables of noise, each with its own scale."""
+def test_thresholds_flag_a_twentieth_of_unbiased_contexts():
+    """Sixty pairs, as recorded, in 200 tables of noise."""
     rng = np.random.default_rng(1)
-    called = [np.abs(clear(rng.normal(3, 7, (60, 4, 2)))).mean() for _ in range(200)]
-    assert 0.045 < np.mean(called) < 0.065
+    flagged = [
+        np.abs(flag_contexts(rng.normal(3, 7, (60, 4, 2)))).mean() for _ in range(200)
+    ]
+    assert 0.045 < np.mean(flagged) < 0.065
 
 
-def test_auc_is_mann_whitneys_and_what_follows_the_reliance_is_spearmans():
-    worlds = five(made(told))
-    areas = sweep.told_apart(worlds, MEASURES[:1]).set_index("context_class")
-    ranks = sweep.follows(worlds, MEASURES[:1], "reliance").set_index("context_class")
+def test_auc_is_mann_whitneys_and_the_rank_correlation_is_spearmans():
+    worlds = five(made(rising))
+    areas = sweep.auc_by_context(worlds, MEASURES[:1]).set_index("context_class")
+    ranks = sweep.rank_correlations(worlds, MEASURES[:1], "reliance").set_index(
+        "context_class"
+    )
     for name in CLASSES:
         part = worlds[worlds["context_class"] == name]
-        planted = part.loc[part["dose"] >= 0.5, MEASURES[0]]
-        clean = part.loc[part["world"] == "twin", MEASURES[0]]
-        u = scipy.stats.mannwhitneyu(planted, clean).statistic
+        biased = part.loc[part["bias_strength"] >= sweep.MEDIUM, MEASURES[0]]
+        unbiased = part.loc[part["dataset"] == "unbiased", MEASURES[0]]
+        u = scipy.stats.mannwhitneyu(biased, unbiased).statistic
         row = areas.loc[name]
-        assert row["auc"] == pytest.approx(u / (len(planted) * len(clean)))
+        assert row["auc"] == pytest.approx(u / (len(biased) * len(unbiased)))
         assert row["low"] <= row["auc"] <= row["high"] and row["pairs"] == 40
         rho = scipy.stats.spearmanr(part[MEASURES[0]], part["reliance"]).statistic
         assert ranks.loc[name, "rank_correlation"] == pytest.approx(rho)
@@ -123,8 +122,8 @@ def test_auc_is_mann_whitneys_and_what_follows_the_reliance_is_spearmans():
 
 
 def test_one_measure_is_better_by_the_areas_difference_with_obuchowskis_error():
-    """Clustered ROC curves (*Biometrics* 53, 1997): a pair's contexts and twins belong together."""
-    worlds = five(made(told)).query("context_class == 'bench'")
+    """Clustered ROC curves (*Biometrics* 53, 1997): the contexts of a pair are one cluster."""
+    worlds = five(made(rising)).query("context_class == 'bench'")
     noise = np.random.default_rng(1).normal(0, 3, len(worlds))
     worlds = worlds.assign(**{MEASURES[1]: worlds[MEASURES[0]] + noise})
     lesson = nbformat.read(
@@ -133,22 +132,20 @@ def test_one_measure_is_better_by_the_areas_difference_with_obuchowskis_error():
     [cell] = [cell for cell in lesson.cells if cell.id == "05b-better"]
     space = {
         "several": worlds,
-        "worlds": worlds.assign(trainings=1),
+        "recorded": worlds.assign(runs=1),
         "SIMPLER": MEASURES[:2],
     }
     exec(cell.source, space := {**vars(sweep), **space, "sweep": sweep})
     ours, places = space["better"][MEASURES[1]], []
     for measure in MEASURES[:2]:
         rows = worlds.set_index("pair")
-        planted, clean = (
-            rows.query("dose >= .5")[measure],
-            rows.query("world == 'twin'")[measure],
-        )
-        wins = (planted.to_numpy()[:, None] > clean.to_numpy()).astype(float)
+        biased = rows.query("bias_strength >= 0.33")[measure]
+        unbiased = rows.query("dataset == 'unbiased'")[measure]
+        wins = (biased.to_numpy()[:, None] > unbiased.to_numpy()).astype(float)
         places.append(
             [
-                pd.Series(wins.mean(1), planted.index),
-                pd.Series(wins.mean(0), clean.index),
+                pd.Series(wins.mean(1), biased.index),
+                pd.Series(wins.mean(0), unbiased.index),
             ]
         )
     x, y = (one - other for one, other in zip(*places, strict=True))
@@ -165,87 +162,54 @@ def test_one_measure_is_better_by_the_areas_difference_with_obuchowskis_error():
     assert ours[1:] == pytest.approx((gap - half, gap + half), rel=0.05)
 
 
-def test_changes_are_larger_in_biased_worlds_by_context():
-    change = twins.changes(five(made(opposite)), MEASURES[:1]).set_index(
-        "context_class"
-    )
-    assert change.loc["bench", "low"] > 0 > change.loc["plane", "high"]
-    assert change.loc["bench", "rises"] + change.loc["bench", "falls"] == 40
-
-
-def test_rates_are_shares_of_contexts_with_pairs_as_units():
-    worlds = five(made(opposite))
+def test_error_and_detection_rates_average_over_pairs():
+    worlds = five(made(rising))
     rates = sweep.rates(worlds, MEASURES[:1]).set_index("kind")
-    answers = clear(sweep.by_pair(worlds, MEASURES[0]))
-    doses = sweep.by_pair(worlds, "dose")[..., 0]
-    assert rates.loc[sweep.A_CONTEXT, "share"] == pytest.approx(
-        (answers[..., 1] != 0).mean()
-    )
-    pages = (answers[..., 1] != 0).any(1)
-    low, high = proportion_confint(pages.sum(), 40, method="wilson")
-    assert rates.loc[sweep.A_PAGE, "share"] == pytest.approx(pages.mean())
-    assert rates.loc[sweep.A_PAGE, "low"] == pytest.approx(low, abs=0.02)
-    assert rates.loc[sweep.A_PAGE, "high"] == pytest.approx(high, abs=0.02)
+    flags = flag_contexts(sweep.by_pair(worlds, MEASURES[0]))
+    strength = sweep.by_pair(worlds, "bias_strength")[..., 0]
+    assert rates.loc[sweep.FPR, "share"] == pytest.approx((flags[..., 1] != 0).mean())
+    reports = (flags[..., 1] != 0).any(1)
+    low, high = proportion_confint(reports.sum(), 40, method="wilson")
+    assert rates.loc[sweep.FWER, "share"] == pytest.approx(reports.mean())
+    assert rates.loc[sweep.FWER, "low"] == pytest.approx(low, abs=0.02)
+    assert rates.loc[sweep.FWER, "high"] == pytest.approx(high, abs=0.02)
     strong = [
-        np.mean(row[dose >= 0.75] > 0)
-        for row, dose in zip(answers[..., 0], doses, strict=True)
-        if (dose >= 0.75).any()
+        np.mean(row[of_row >= sweep.STRONG] > 0)
+        for row, of_row in zip(flags[..., 0], strength, strict=True)
+        if (of_row >= sweep.STRONG).any()
     ]
-    assert rates.loc["found above .75", "share"] == pytest.approx(np.mean(strong))
-    assert rates.loc["found above .75", "pairs"] == len(strong)
-    less = (answers[..., 0] < 0)[doses >= 0.75].mean()
-    assert rates.loc["found above .75", "less"] == pytest.approx(less) and less > 0
+    assert rates.loc[sweep.STRONG_BIAS, "share"] == pytest.approx(np.mean(strong))
+    assert rates.loc[sweep.STRONG_BIAS, "pairs"] == len(strong)
 
 
-def test_intervals_off_zero_are_counted_in_the_twins():
-    worlds = five(made(told))
-    clean = worlds["world"] == "twin"
-    signs = pd.Series(
-        np.random.default_rng(0).integers(-1, 2, len(worlds)), worlds.index
-    )
-    worlds[f"answer: {MEASURES[0]}"] = signs
-    row = twins.by_interval(worlds, MEASURES[:1]).iloc[0]
-    assert row["contexts"] == pytest.approx((signs[clean] != 0).mean())
-    assert row["pages"] == pytest.approx(
-        (signs[clean] != 0).groupby(worlds["pair"]).any().mean()
-    )
-    name, word, number = row["most often"].replace(":", "").replace(" in", "").split()
-    of = signs[clean & (worlds["context_class"] == name)]
-    assert int(number) == (of == {"more": 1, "less": -1}[word]).sum()
-
-
-def test_a_number_that_differs_between_contexts_does_not_follow_the_reliance():
-    """As small planes give any map much background: pooled it would seem to."""
-    level = {"bench": 0, "mug": 5, "plane": 10}
-    worlds = five(made(lambda dose, name, rng: level[name] + rng.normal()))
-    worlds = worlds.assign(
-        reliance=worlds["reliance"] + worlds["context_class"].map(level)
-    )
-    pooled = scipy.stats.spearmanr(worlds[MEASURES[0]], worlds["reliance"]).statistic
-    ranks = sweep.follows(worlds, MEASURES[:1], "reliance").set_index("context_class")
-    assert pooled > 0.8 > 0.2 > abs(ranks.loc[sweep.ALL, "rank_correlation"])
-    curve = sweep.told_apart(worlds, MEASURES[:1], truth="reliance").set_index(
-        "context_class"
-    )
-    assert abs(curve.loc[sweep.ALL, "auc"] - 0.5) < 0.1
+def test_the_rule_by_intervals_counts_false_positives_in_counterparts():
+    worlds = five(made(rising))
+    unbiased = worlds["dataset"] == "unbiased"
+    signs = np.random.default_rng(0).integers(-1, 2, len(worlds))
+    worlds[f"direction: {MEASURES[0]}"] = signs
+    row = counterparts.by_interval(worlds, MEASURES[:1]).iloc[0]
+    flagged = (pd.Series(signs, worlds.index) != 0)[unbiased]
+    assert row["fpr"] == pytest.approx(flagged.mean())
+    assert row["fwer"] == pytest.approx(flagged.groupby(worlds["pair"]).any().mean())
+    change = counterparts.changes(worlds, MEASURES[:1])
+    assert (change["low"] > 0).all() and (change["rises"] + change["falls"] == 40).all()
 
 
 def test_a_pair_differs_in_its_contexts_alone_and_has_all_measures(monkeypatch):
     monkeypatch.setattr(context_worlds, "HELD_OUT", 48)
     images, recipe = Images("world", 96, 18), Recipe(trainings=2, epochs=1)
     small = context_worlds.pair(7, images, recipe)
-    assert small.groupby(["world", "trainings"]).size().eq(4).all() and len(small) == 16
-    assert (small.loc[small["world"] == "twin", "dose"] == 0.25).all()
-    biased = small[(small["world"] == "biased") & (small["trainings"] == 2)]
+    assert small.groupby(["dataset", "runs"]).size().eq(4).all() and len(small) == 16
+    assert (small.loc[small["dataset"] == "unbiased", "bias_strength"] == 0).all()
+    biased = small[(small["dataset"] == "biased") & (small["runs"] == 2)]
     doses = context_worlds.doses(7, tuple(biased["context_class"]))
-    assert (
-        sorted(biased["dose"]) == sorted(doses.values()) and min(doses.values()) >= 0.25
-    )
+    strengths = [(share - 0.25) / 0.75 for share in doses.values()]
+    assert sorted(biased["bias_strength"]) == pytest.approx(sorted(strengths))
     assert {*MEASURES, "reliance", "p_class_given_context"} <= {*small.columns}
     known = [m for m in MEASURES if "GradCAM" not in m]  # whose maps may be empty
     assert small[known].notna().all().all()
-    # maps that no network made see the images alone: trainings change nothing
-    wide = small.set_index(["world", "context_class", "trainings"])[
+    # maps without a network depend on the images alone: runs change nothing
+    wide = small.set_index(["dataset", "context_class", "runs"])[
         "edges, relevance, raw"
     ]
     assert np.allclose(wide.unstack()[1], wide.unstack()[2])
@@ -280,7 +244,7 @@ def test_reliance_is_found_by_hand_for_a_network_that_sees_the_ground_alone():
 def test_the_recorded_pairs_are_whole():
     worlds = recorded.read("context_worlds.csv")
     assert list(worlds["pair"].unique()) == list(context_worlds.SEEDS)
-    sizes = worlds.groupby(["pair", "world", "trainings"]).size()
+    sizes = worlds.groupby(["pair", "dataset", "runs"]).size()
     assert (sizes == 4).all() and len(sizes) == len(context_worlds.SEEDS) * 4
     assert {*MEASURES, "reliance"} <= {*worlds.columns}
 

@@ -1,6 +1,8 @@
-"""What *Assessing Biases through Visual Contexts* prints, and estimates for claims that no shown
-table has: those that the arguments can give, and of the paper's own classes where the collection
-has these. `images` and `pasted` are by `effects.per_image`, None where not made."""
+"""Printed values of *Assessing Biases through Visual Contexts*, and estimates for its claims.
+
+Estimates are for claims that no shown table answers. Where the collection does not have the paper's
+classes, claims of this suite replace them. `images` and `pasted` come from `effects.per_image`.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -24,7 +26,7 @@ CLASS_OF = {
 
 
 def printed(name: str) -> pd.DataFrame:
-    """Printed values (accuracy, distance, flips or paste); context_class is the context's class."""
+    """Read printed values (accuracy, distance, flips or paste), with the context's class."""
     table = pd.read_csv(store.root() / f"data/paper/contexts_{name}.csv").drop(
         columns="source"
     )
@@ -33,10 +35,10 @@ def printed(name: str) -> pd.DataFrame:
     return table
 
 
-def beside(
+def with_paper_values(
     table: pd.DataFrame, collection: Collection, name: str, value: str
 ) -> pd.DataFrame:
-    """Set printed values (`name`, and their column `value`) beside ours: a column paper, or NaN."""
+    """Add the printed values (column `value` of table `name`) as a column `paper`, NaN elsewhere."""
     if not collection.has_the_papers_classes():
         return table.assign(paper=np.nan)
     theirs = printed(name).rename(columns={value: "paper"})
@@ -47,16 +49,20 @@ def beside(
 
 
 def paste_counts(logits: Mapping, pasted, collection: Collection) -> pd.DataFrame:
-    """The bars of Figures 11 to 14 (`pasting.counts`) beside the paper's, with contexts' names.
-    `logits` (T, M, K) are those of each context alone, by its class."""
+    """Count the bars of Figures 11 to 14 (`pasting.counts`), with the paper's values.
+
+    `logits` (T, M, K) are the logits of each context alone, by the context's class.
+    """
     bars = pasting.counts(pasting.alone(logits, collection.classes), pasted)
-    table = beside(bars, collection, "paste", "predicted")
+    table = with_paper_values(bars, collection, "paste", "predicted")
     return table.assign(context=table["context_class"].map(collection.context_of))
 
 
 def printed_pairs(collection: Collection) -> pd.DataFrame:
-    """What the paper prints of each pair of object and context: distances in logits (Table 1), NaN
-    where it prints nothing, and no row for a collection of other classes."""
+    """Return the printed values of each pair of object and context; distances are in logits.
+
+    Values are NaN where the paper prints nothing. There are no rows for other classes.
+    """
     pasted = printed("paste").rename(columns={"pasted": "object_class"})
     table = printed("distance").merge(printed("flips"), on=effects.PAIR, how="left")
     table = table.merge(pasted, on=effects.PAIR, how="left")
@@ -70,7 +76,7 @@ def printed_pairs(collection: Collection) -> pd.DataFrame:
 
 
 def _outside(models: str, own: bool = False) -> list[tuple[str, str]]:
-    """Models whose names begin so, each on every set that it was not (or was) trained on."""
+    """List models by prefix, each with every set that it was not (or, if `own`, was) trained on."""
     names = [f"{family}-{name}" for family in ("model", "pt") for name in SETS]
     several = [
         (name, test) for name in names if name.startswith(models) for test in SETS
@@ -78,7 +84,7 @@ def _outside(models: str, own: bool = False) -> list[tuple[str, str]]:
     return [(name, test) for name, test in several if name.endswith(f"-{test}") == own]
 
 
-# Differences of accuracies that the paper reports; of several the smallest is judged.
+# Differences of accuracies that the paper reports; of several, the smallest is tested.
 ACCURACIES = {
     "contexts/WB-over-C/NC": [{("model-WB", "NC"): 1, ("model-C", "NC"): -1}],
     "contexts/WB-over-C/other": [{("model-WB", "C"): 1, ("model-C", "WB"): -1}],
@@ -115,7 +121,7 @@ ACCURACIES = {
 
 
 def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
-    """Section 2.1.3 on the models and sets of `effects.predictions` (notebook 02)."""
+    """Estimate the claims of section 2.1.3 from `effects.predictions` (lesson 02)."""
     if predictions["test_set"].nunique() < 2:
         return []
     rights, estimates = effects.grids(predictions, *BARS), []
@@ -140,7 +146,7 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
 
 
 def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:
-    """Section 3 in the paper's own quantities (notebook 03); contexts by their classes."""
+    """Estimate the claims of section 3 in the paper's own quantities (lesson 03)."""
     images = images.assign(kept=images["kept"] / images["mosaics"])
     measures = "flip_share", "drop", "mosaic_distance", "kept"
     flips, drops, distances, kept = (
@@ -183,7 +189,7 @@ def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:
 def _more(
     claim: str, label: str, of: Mapping, collection: Collection
 ) -> Iterator[Estimate]:
-    """Shares by a context's class and what is beside it: one context's less that of the others."""
+    """Estimate the mean share of one context minus that of the other contexts."""
     sides = [
         [pair for pair in of if (pair[0] == label) == mine] for mine in (True, False)
     ]
@@ -193,13 +199,16 @@ def _more(
 
 
 def _less(groups: Mapping, of: str, name: str = "fire hydrant") -> stats.Interval:
-    """A mean share less that of the others beside the same context."""
+    """Return a mean share minus that of the other objects in the same context."""
     others = [pair for pair in groups if pair[0] == of and pair[1] != name]
     return effects.contrast(groups, signed([(of, name)], others), shares=True)
 
 
 def _hydrants(groups: Mapping, *contexts: str, shares: bool = False) -> list[Callable]:
-    """Their mean less that of each other object beside the same context: intervals by level."""
+    """List, for fire hydrants, their mean minus that of each other object in the same context.
+
+    Each entry is a function from a level to an interval.
+    """
     pairs = [
         (pair, (pair[0], "fire hydrant")) for pair in groups if pair[0] in contexts
     ]
@@ -208,7 +217,10 @@ def _hydrants(groups: Mapping, *contexts: str, shares: bool = False) -> list[Cal
 
 
 def share(values: np.ndarray, level: float = 0.95) -> stats.Interval:
-    """As `stats.share`, by level; where all are 0 or all 1, Student's ends, cut to shares."""
+    """Return the interval of a share at a level, as `stats.share` does at 95%.
+
+    Where all values are 0 or all are 1, it is Student's interval, clipped to 0 and 1.
+    """
     p, low, high = stats.mean(values, shares=True).interval(level)
     if not (0 < p < 1 and low < high):
         return stats.Interval(*np.clip([p, low, high], 0, 1))
@@ -219,8 +231,11 @@ def share(values: np.ndarray, level: float = 0.95) -> stats.Interval:
 def of_pasting(
     logits: Mapping, mosaics, pasted, collection: Collection
 ) -> list[Estimate]:
-    """Results Checks: of contexts alone by their class's `logits` (T, M, K), and of composites,
-    beside the paper's flips of `mosaics` (notebook 04)."""
+    """Estimate the claims of "Results Checks" (lesson 04).
+
+    `logits` (T, M, K) are the logits of contexts alone, by the context's class. `mosaics` has
+    the flips of mosaics, and `pasted` the effects of composites.
+    """
     alone, theirs = pasting.alone(logits, collection.classes), printed_pairs(collection)
     if theirs.empty:
         estimates = []
@@ -248,7 +263,7 @@ def of_pasting(
         )
         theirs = theirs.set_index(effects.PAIR)
         both = theirs.index[theirs["mosaic_share"].notna()].to_frame(index=False)
-        beside = pasted.assign(flip_share=pasted["taken_share"]).merge(both)
+        composites = pasted.assign(flip_share=pasted["taken_share"]).merge(both)
         ours = pasted.groupby(effects.PAIR)["taken_share"].mean()[theirs.index]
         estimates |= {
             "contexts/pasted/sky": _less(taken, "plane"),
@@ -261,7 +276,7 @@ def of_pasting(
                 wood, [-1, *[1 / 3] * 3], shares=True
             ).interval(),
             "contexts/consistent": effects.agreement(
-                mosaics.merge(both), beside, "flip_share"
+                mosaics.merge(both), composites, "flip_share"
             ),
             "suite/contexts/counts-as-paper": stats.spearman(
                 ours, theirs["paste_share"]

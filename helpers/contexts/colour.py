@@ -14,7 +14,7 @@ from ..data import ImageSet
 
 
 def mean_colours(images: ImageSet) -> dict[str, torch.Tensor]:
-    """Mean RGB of each image by region, float64 (N, 3), NaN where a region is empty."""
+    """Compute the mean RGB of each image by region, float64 (N, 3), NaN where it is empty."""
     pixels = images.images.double()
     if images.masks is None:
         return {"image": pixels.mean((2, 3))}
@@ -27,7 +27,7 @@ def mean_colours(images: ImageSet) -> dict[str, torch.Tensor]:
 
 # %% ../../notebooks/01_datasets.ipynb #guesses
 def guesses(sets: Mapping[str, ImageSet]) -> pd.DataFrame:
-    """Guess the class of every test image: that whose mean colour in training is nearest."""
+    """Predict the class with the nearest mean colour in training, for every test image."""
     parts = []
     for name, images in sets.items():
         train, test = images.split("train"), images.split("test")
@@ -49,7 +49,7 @@ def guesses(sets: Mapping[str, ImageSet]) -> pd.DataFrame:
 
 # %% ../../notebooks/01_datasets.ipynb #given-away
 def given_away(guessed: pd.DataFrame) -> pd.DataFrame:
-    """How often a mean colour names the class; chance is to guess always the largest class."""
+    """Compute the accuracy of the mean colour; chance is to predict the largest class always."""
     groups = guessed.groupby(["set", "region"], sort=False)
     accuracies = groups["right"].agg(accuracy="mean", images="size")
     accuracies["low"], accuracies["high"] = stats.wilson(

@@ -9,48 +9,60 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-RAW, NEUTRAL, OTHERS = "raw", "beside neutral", "less other contexts"
-OF_IMAGE = ["training", "object_class", "object"]
+RAW, NEUTRAL, OTHERS = "raw", "minus neutral baseline", "minus other contexts"
+OF_IMAGE = ["run", "object_class", "object"]
 
 
 def compared(means: pd.DataFrame, alone: np.ndarray) -> pd.DataFrame:
-    """Each object image's means beside a context (index: `OF_IMAGE` and beside), as they are and
-    less those beside each control; raw logits are less `alone`, those of the single image."""
-    own = means.xs(RAW, level="beside")
-    read = {RAW: own.assign(logits=own["logits"] - alone)}
-    for control in (NEUTRAL, OTHERS):
-        if control in means.index.get_level_values("beside"):
-            read[control] = own - means.xs(control, level="beside")
-    table = pd.concat(read, names=["reading"]).rename_axis(columns="quantity")
+    """Subtract each baseline from each object image's means next to a context.
+
+    `means` is indexed by `OF_IMAGE` and `partner`. From raw logits, `alone` is subtracted,
+    the logits of the single image.
+    """
+    own = means.xs(RAW, level="partner")
+    tables = {RAW: own.assign(logits=own["logits"] - alone)}
+    for baseline in (NEUTRAL, OTHERS):
+        if baseline in means.index.get_level_values("partner"):
+            tables[baseline] = own - means.xs(baseline, level="partner")
+    table = pd.concat(tables, names=["comparison"]).rename_axis(columns="quantity")
     return table.stack().rename("value").reset_index()
 
 # %% ../../notebooks/05b_dose_and_worlds.ipynb #05b-controls
 def pulls(single, made, design: pd.DataFrame, classes: Sequence[str]) -> pd.DataFrame:
-    """What each context does to each object image of another class: a row a training, context (by
-    its class), object image, quantity and reading. `single` (T, N, K) and `made` (T, R, K) are
-    logits of the images, and of mosaics or composites by the rows of `design`. *decisions*: the
-    context's class has the highest logit; *flips*: it outscores the object's; *logits*: how far
-    it rises against the object's, over sqrt 2 (raw: since the single image)."""
+    """Measure what each context changes for each object image of another class.
+
+    Parameters
+    ----------
+    single : array of float (T, N, K)
+        Logits of T training runs for the N single images.
+    made : array of float (T, R, K)
+        Logits for mosaics or composites, by the rows of `design`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per run, context (by its class), object image, quantity and comparison.
+        *decisions*: the context's class has the highest logit. *flips*: it has a higher
+        logit than the object's class. *logits*: its logit minus the object's, over sqrt 2
+        (raw: the change since the single image).
+    """
     single, made, parts = np.asarray(single, float), np.asarray(made, float), []
     place = list(classes).index
     for context in design.loc[design["kind"] == "context", "context_class"].unique():
         some, k = design[design["object_class"] != context], place(context)
         logits, of = made[:, some.index], some["object_class"].map(place)
         margin = (logits[..., k] - logits[:, np.arange(len(some)), of]) / 2**0.5
-        beside = np.where(some["context_class"] == context, RAW, OTHERS)
-        beside = np.where(some["kind"] == "neutral", NEUTRAL, beside)
-        table = some[OF_IMAGE[1:]].assign(beside=beside)
+        partner = np.where(some["context_class"] == context, RAW, OTHERS)
+        partner = np.where(some["kind"] == "neutral", NEUTRAL, partner)
+        table = some[OF_IMAGE[1:]].assign(partner=partner)
         table = pd.concat(
-            [table.assign(training=t) for t in range(len(made))], ignore_index=True
+            [table.assign(run=t) for t in range(len(made))], ignore_index=True
         )
-        table["decisions"], table["flips"] = (
-            (logits.argmax(2) == k).ravel(),
-            margin.ravel() > 0,
-        )
-        means = (
-            table.assign(logits=margin.ravel()).groupby([*OF_IMAGE, "beside"]).mean()
-        )
-        t, of, n = zip(*means.xs(RAW, level="beside").index, strict=True)
+        table["decisions"] = (logits.argmax(2) == k).ravel()
+        table["flips"] = margin.ravel() > 0
+        table["logits"] = margin.ravel()
+        means = table.groupby([*OF_IMAGE, "partner"]).mean()
+        t, of, n = zip(*means.xs(RAW, level="partner").index, strict=True)
         alone = (single[t, n, k] - single[t, n, [place(name) for name in of]]) / 2**0.5
         parts.append(compared(means, alone).assign(context_class=context))
     return pd.concat(parts, ignore_index=True)

@@ -20,10 +20,11 @@ NEAR_WHITE = (
 def alphas(
     pixels: np.ndarray, colours: np.ndarray, otherwise: np.ndarray
 ) -> np.ndarray:
-    """How much of each pixel is object, 0 to 1: the alpha that comes nearest to
-    pixel = alpha * colour + (1 - alpha) * white, and `otherwise` where the colour is nearly white.
+    """Estimate the share of the object in each pixel, from 0 to 1.
 
-    Pixels and the object's own colours, (..., 3), are from 0 to 255.
+    It is the alpha that comes nearest to pixel = alpha * colour + (1 - alpha) * white, and
+    `otherwise` where the colour is nearly white. Pixels and the object's own colours,
+    (..., 3), are from 0 to 255.
     """
     away = 255 - colours
     square = np.einsum("...c,...c", away, away)
@@ -32,9 +33,10 @@ def alphas(
 
 
 def core_and_edge(masks: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Pixels well inside an object, or amid a part too thin for that; and the pixels of its edge.
+    """Find the core of each object and its edge, both bool (N, H, W) like the masks.
 
-    Both are bool (N, H, W), as the masks. An edge is `MARGIN` pixels wide, and one more outside.
+    The core is well inside the object, or in the middle of a part that is too thin. The edge
+    is `MARGIN` pixels wide, plus one pixel outside.
     """
 
     def grown(parts, steps):  # and all pixels at most `steps` away, across corners too
@@ -58,7 +60,7 @@ SOFTNESS = 0.5  # pixels, standard deviation of the blur of an edge
 def cut(
     images: torch.Tensor, masks: torch.Tensor, softness: float = SOFTNESS
 ) -> np.ndarray:
-    """Objects, uint8 (N, 3, H, W) on white, cut out with soft edges and no white in them.
+    """Cut out objects, uint8 (N, 3, H, W) on white, with soft edges and without white in them.
 
     Returns layers, float32 (N, 4, H, W): alpha times colour (0 to 255), and alpha (0 to 1).
     """
@@ -87,7 +89,7 @@ def cut(
 
 
 def paste(layer: np.ndarray, ground: np.ndarray) -> np.ndarray:
-    """A layer (4, h, w) of :func:`cut` on a ground, uint8 (3, h, w): the composite, of its kind."""
+    """Paste a layer (4, h, w) of :func:`cut` on a background, uint8 (3, h, w)."""
     return ((1 - layer[3:]) * ground + (layer[:3] + 0.5)).astype(
         np.uint8
     )  # + 0.5: rounded

@@ -1,5 +1,7 @@
-"""What networks answer to test sets, and what a context does to it: flips and signed distances.
-*Assessing Biases through Visual Contexts*, sections 2.1.3 (Figure 2) and 3."""
+"""Predictions on test sets, and what a context changes in them: flips and signed distances.
+
+*Assessing Biases through Visual Contexts*, sections 2.1.3 (Figure 2) and 3.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
@@ -15,7 +17,7 @@ from helpers.models import experiment
 from helpers.stats.interval import crossed_error
 
 PAIR = ["context_class", "object_class"]
-IMAGE = ["training", *PAIR, "object"]
+IMAGE = ["run", *PAIR, "object"]
 BARS = (
     "right",
     ["model", "test_set"],
@@ -26,17 +28,33 @@ OF_PAIRS = ["flip_share", "mosaic_distance", "single_distance", "drop"]
 COUNTED = {"flip_share", "taken_share", "context", "relevance", "peak", "peak above"}
 COUNTED |= {"decisions", "flips"}  # of `methods`
 # Columns that say what a row is of, in tables of images here and in `methods`.
-OF_A_ROW = {*IMAGE, "mosaics", "method", "quantity", "reading"}
+OF_A_ROW = {*IMAGE, "mosaics", "method", "quantity", "comparison"}
 
 
 def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence[str]):
-    """Figure 7: two logits of each mosaic or single image for each pair of object and context.
+    """List the two logits of each mosaic and single image, per pair of object and context.
 
-    `single_logits` are (T, N, K), of T trainings, for the N images that `design["object"]` counts;
-    `mosaic_logits` (T, R, K) for the R rows of `design`. Others, and infinite ones, are refused.
-    distance is signed, to the diagonal: (object_logit - context_logit) / sqrt 2 (Figure 9).
-    flipped: the context class's logit is above the object's; kept, taken: the object's, the
-    context's class has the highest of all; mosaic: a row of `design`, -1 for single images."""
+    Parameters
+    ----------
+    single_logits : array of float (T, N, K)
+        Logits of T training runs for the N images that `design["object"]` counts.
+    mosaic_logits : array of float (T, R, K)
+        Logits for the R rows of `design`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per point of Figure 7. `distance` is the signed distance to the diagonal,
+        (object_logit - context_logit) / sqrt 2 (Figure 9). `flipped`: the context class
+        has a higher logit than the object's class. `kept` and `taken`: the object's or the
+        context's class has the highest logit of all. `mosaic`: the row of `design`, or -1
+        for single images.
+
+    Raises
+    ------
+    ValueError
+        If the logits do not fit the design or are not finite.
+    """
     classes = list(classes)
     single, mosaic = (
         np.asarray(logits, float) for logits in (single_logits, mosaic_logits)
@@ -49,10 +67,10 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
         )
     made, parts = design.assign(mosaic=np.arange(len(design))), []
     for context in classes:
-        beside = made[made["context_class"] == context]
+        in_context = made[made["context_class"] == context]
         parts += [
-            beside.drop_duplicates("object").assign(kind="single", mosaic=-1),
-            beside,
+            in_context.drop_duplicates("object").assign(kind="single", mosaic=-1),
+            in_context,
         ]
     columns = ["object_class", "context_class", "kind", "object", "mosaic"]
     table = pd.concat(parts, ignore_index=True)[columns]
@@ -65,7 +83,7 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
         logits[:, rows, contexts].ravel(),
     )
     table = pd.concat(
-        [table.assign(training=t) for t in range(len(single))], ignore_index=True
+        [table.assign(run=t) for t in range(len(single))], ignore_index=True
     )
     return table.assign(
         object_logit=of_object,
@@ -78,10 +96,11 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
 
 
 def per_image(points: pd.DataFrame) -> pd.DataFrame:
-    """Average :func:`points` within each object image: what the intervals are made of.
+    """Average :func:`points` within each object image; intervals are made of these rows.
 
-    Shares are of the mosaics; distances are signed, in logits (Table 1). drop: single_distance less
-    mosaic_distance (Figure 10)."""
+    Shares are shares of mosaics. Distances are signed and in logits (Table 1). `drop` is
+    single_distance minus mosaic_distance (Figure 10).
+    """
     single, made = (points[points["kind"] == kind] for kind in ("single", "context"))
     averages = made.groupby(IMAGE, sort=False).agg(
         mosaics=("mosaic", "size"),
@@ -96,24 +115,27 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
     return averages.reset_index()
 
 
-def beyond(images: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """What was measured, less what other trainings show, training by training, image by image."""
+def subtract(images: pd.DataFrame, control: pd.DataFrame) -> pd.DataFrame:
+    """Subtract what a control model shows, run by run and image by image."""
     keys = [name for name in images if name in OF_A_ROW]
-    return images.set_index(keys).sub(reference.set_index(keys)).reset_index()
+    return images.set_index(keys).sub(control.set_index(keys)).reset_index()
 
 
 def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
-    """What each context does to each object class (Table 1, Figure 10); counts are a training's."""
+    """Average each pair of context and object class (Table 1, Figure 10); counts are per run."""
     counts = images.groupby(PAIR, sort=False)[["mosaics", "flips", "kept"]].sum()
-    counts /= images["training"].nunique()
+    counts /= images["run"].nunique()
     return counts.reset_index().merge(intervals(images, PAIR, OF_PAIRS), on=PAIR)
 
 
 def contrast(
     groups: Mapping, weights: Mapping, level=0.95, *, shares: bool, scaled=True
 ):
-    """A weighted sum of means of :func:`grids` by pairs: image by image within a pair's second.
-    Images that all say the same leave as much doubt as shares do: `scaled`, times the weight."""
+    """Return the interval of a weighted sum of means of :func:`grids`, keyed by pairs.
+
+    Values are combined image by image where pairs have the same second entry. Where all
+    images agree, the interval is as wide as that of a share, times the weight if `scaled`.
+    """
     sums, scales = [], []
     for name in dict.fromkeys(second for _, second in weights):
         mine = {pair: weight for pair, weight in weights.items() if pair[1] == name}
@@ -123,22 +145,25 @@ def contrast(
 
 
 def signed(*sides: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
-    """Weights of pairs: the mean of the first ones less that of the second, and so on in turn."""
+    """Return weights of pairs: the mean of the first side minus the mean of the second, etc."""
     return {
         pair: (-1) ** n / len(side) for n, side in enumerate(sides) for pair in side
     }
 
 
 def agreement(first, second, value: str) -> stats.Interval:
-    """How alike two methods rank the pairs by the mean of `value`: Spearman over the pairs. Both
-    are by :func:`per_image`, of the same pairs and trainings; NaN where all pairs are alike."""
-    groups, keys = [], ["training", "object"]
+    """Correlate the ranks that two methods give the pairs by the mean of `value` (Spearman).
+
+    Both tables come from :func:`per_image` and have the same pairs and runs. The result is
+    NaN where all pairs have the same mean.
+    """
+    groups, keys = [], ["run", "object"]
     for table in (first, second):
         for _, part in table.groupby("object_class"):
             wide = part.pivot(
                 index=keys, columns="context_class", values=value
             ).to_numpy()
-            groups.append(wide.reshape(part["training"].nunique(), -1, wide.shape[1]))
+            groups.append(wide.reshape(part["run"].nunique(), -1, wide.shape[1]))
 
     def correlation(parts: list[np.ndarray]) -> float:
         means = np.concatenate([part.mean((0, 1)) for part in parts])
@@ -149,20 +174,20 @@ def agreement(first, second, value: str) -> stats.Interval:
 
 
 def grids(images: pd.DataFrame, name: str, by="object_class", image="object") -> dict:
-    """A measure, (trainings, images), of each group that has it, as `stats.mean` takes them."""
+    """Return a measure as an array (runs, images) for each group, as `stats.mean` takes it."""
     arrays = {}
     for key, part in images.groupby(by, sort=False):
-        values = part.pivot(index="training", columns=image, values=name).to_numpy(
-            float
-        )
+        values = part.pivot(index="run", columns=image, values=name).to_numpy(float)
         if not np.isnan(values).all():
             arrays[key] = values
     return arrays
 
 
 def mean(groups: Mapping, measure: str, *, differ: bool = False) -> stats.Interval:
-    """The mean of :func:`grids` with its 95% interval, all groups alike; NaN without any group.
-    Values of `COUNTED` that `differ` are differences of shares: a few equal ones say little."""
+    """Average :func:`grids` with a 95% interval; all groups count equally, NaN without groups.
+
+    With `differ`, values of a `COUNTED` measure are differences of shares.
+    """
     groups, counted = list(groups.values()), measure in COUNTED
     if not groups:
         return stats.Interval(np.nan, np.nan, np.nan)
@@ -177,8 +202,10 @@ def intervals(
     measures: Sequence[str],
     within: str = "object_class",
 ) -> pd.DataFrame:
-    """The :func:`mean` of measures by group, with its ends (x_low, x_high); groups `within` equal.
-    A measure with a negative value anywhere is taken for a difference, as of :func:`beyond`."""
+    """Average measures by group with interval ends (x_low, x_high); groups `within` are equal.
+
+    A measure with a negative value counts as a difference, as from :func:`subtract`.
+    """
     rows = []
     differ = {name: bool((images[name] < 0).any()) for name in measures}
     for key, part in images.groupby(list(by), sort=False):
@@ -193,18 +220,16 @@ def intervals(
 def predictions(
     networks: Mapping[str, Sequence[nn.Module]], sets: Mapping[str, ImageSet]
 ) -> pd.DataFrame:
-    """What each training of each model says of each test image of each of the `sets`."""
+    """Predict every test image of the `sets` with every training run of every model."""
     parts = []
-    for (set_name, images), (name, trainings) in product(
-        sets.items(), networks.items()
-    ):
+    for (set_name, images), (name, runs) in product(sets.items(), networks.items()):
         test = images.split("test")
-        best = models.logits(trainings, test.images).argmax(2)
-        training, image = np.indices(best.shape).reshape(2, -1)
+        best = models.logits(runs, test.images).argmax(2)
+        run, image = np.indices(best.shape).reshape(2, -1)
         rows = {
             "model": name,
             "train_set": experiment.MODELS.get(name, ("", ""))[1],
-            "training": training,
+            "run": run,
             "test_set": set_name,
             "image": image,
             "class": np.take(test.classes, test.labels)[image],
@@ -216,9 +241,9 @@ def predictions(
 
 
 def accuracies(table: pd.DataFrame, error: Callable = crossed_error) -> pd.DataFrame:
-    """Accuracy by model and test set (Figure 2); `error` is the formula of the intervals."""
+    """Compute accuracy by model and test set (Figure 2) with intervals by the formula `error`."""
     rows, keys = [], ["model", "train_set", "test_set"]
     for of, right in grids(table, "right", keys, "image").items():
         rows.append((*of, *stats.share(right, error), right.shape[1], len(right)))
-    columns = [*keys, "accuracy", "low", "high", "images", "trainings"]
+    columns = [*keys, "accuracy", "low", "high", "images", "runs"]
     return pd.DataFrame(rows, columns=columns)

@@ -1,8 +1,10 @@
-"""Mosaics, pasting and GradCAM: does a context draw a model to its class?
+"""Effects of contexts on a model's predictions, by mosaics, pasting and GradCAM.
 
-Answers are read *raw*, as the paper counts; *beside neutral*, less what a neutral ground does (a
-uniform map, of GradCAM's); *less other contexts*, less what the contexts of other classes do to the
-same class; and *beyond reference*, beside neutral less that of networks without the bias."""
+Each effect is compared in up to four ways. *Raw* is what the paper counts. *Minus neutral baseline*
+subtracts the effect of a neutral background (for GradCAM, of a uniform map). *Minus other contexts*
+subtracts the effect of the contexts of other classes. *Minus control model* subtracts, from *minus
+neutral baseline*, the same effect in a control model, which was trained without the bias.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -19,18 +21,29 @@ from helpers.data import Collection, ImageSet, world
 from helpers.data.collection import Drawn
 from helpers.explain import Maps, layers
 
-REFERENCE = "beyond reference"
-READINGS = RAW, NEUTRAL, OTHERS, REFERENCE
-MEASURE = ["method", "quantity", "reading"]
+CONTROL = "minus control model"
+COMPARISONS = RAW, NEUTRAL, OTHERS, CONTROL
+MEASURE = ["method", "quantity", "comparison"]
 ROW = [*MEASURE, *effects.IMAGE, "value"]
-GROUND = "mean"  # the neutral ground of mosaics and of pasting, as `mosaics.neutral` makes it
-LEAST_MAP = 5  # pixels across and down below which a feature map cannot tell object from background
+GROUND = "mean"  # the neutral background of mosaics and pasting, a name for `mosaics.neutral`
+LEAST_MAP = 5  # pixels; a smaller feature map cannot separate object and background
 
 
 def alone(context_logits: Mapping, ground, classes: Sequence[str]) -> pd.DataFrame:
-    """What context images alone, and the neutral ground alone, are taken for: rows as those of
-    :func:`pulls`, with the context image as the object. `context_logits` has (T, M, K) by class of
-    the context, `ground` (T, 1, K) is the ground's; *logits*: the class's above the others' mean.
+    """Measure the effect of context images without an object, in rows as of :func:`pulls`.
+
+    Parameters
+    ----------
+    context_logits : mapping of str to array (T, M, K)
+        Logits of T runs for the M images of each context, by the context's class.
+    ground : array (T, 1, K)
+        Logits for the neutral background.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The context image takes the place of the object. *logits* is the logit of the
+        context's class minus the mean of the other logits.
     """
     parts, measured = [], {}
     for of, logits in {**context_logits, NEUTRAL: ground}.items():
@@ -47,32 +60,35 @@ def alone(context_logits: Mapping, ground, classes: Sequence[str]) -> pd.DataFra
         others = np.mean(
             [of[name].mean(1) for name in context_logits if name != context], axis=0
         )
-        training, image = np.indices(of[context].shape).reshape(2, -1)
-        for reading, less in (
-            (RAW, 0.0),
-            (NEUTRAL, of[NEUTRAL]),
-            (OTHERS, others[:, None]),
-        ):
+        run, image = np.indices(of[context].shape).reshape(2, -1)
+        baselines = ((RAW, 0.0), (NEUTRAL, of[NEUTRAL]), (OTHERS, others[:, None]))
+        for comparison, baseline in baselines:
             row = {
-                "training": training,
+                "run": run,
                 "object": image,
-                "value": (of[context] - less).ravel(),
+                "value": (of[context] - baseline).ravel(),
+                "context_class": context,
+                "object_class": context,
+                "quantity": quantity,
+                "comparison": comparison,
             }
-            row |= {"context_class": context, "object_class": context}
-            parts.append(pd.DataFrame(row | {"quantity": quantity, "reading": reading}))
+            parts.append(pd.DataFrame(row))
     return pd.concat(parts, ignore_index=True)
 
 
 def explained(
     model: Sequence, images: ImageSet, layer: str | None = None
 ) -> list[Maps]:
-    """GradCAM's maps of images for their own class, by every training, at the layer or the last
-    feature map that can tell where: of `LEAST_MAP` by `LEAST_MAP` pixels or more."""
+    """Compute GradCAM maps of images for their own class, for every training run.
+
+    Without a `layer`, maps come from the last feature map of at least `LEAST_MAP` by
+    `LEAST_MAP` pixels.
+    """
     layer = layer or layers.last_map(
         model[0], images.images[:1].float() / 255, LEAST_MAP
     )
     arguments = images.images, images.labels, "gradcam"
-    return [explain.explain(training, *arguments, layer=layer) for training in model]
+    return [explain.explain(network, *arguments, layer=layer) for network in model]
 
 
 def relevances(
@@ -80,14 +96,17 @@ def relevances(
     test: ImageSet,
     on_regions: Callable = relevance.on_regions,
 ) -> pd.DataFrame:
-    """What maps (a tensor (N, H, W) a training) put beside each object (`on_regions`), in three
-    readings, as :func:`pulls`; the context is that of the image's own class. *Beside neutral* is
-    less a uniform map, *less other contexts* less the mean of the other classes' images."""
+    """Measure the relevance around each object in three comparisons, in rows as of :func:`pulls`.
+
+    `maps` has one tensor (N, H, W) per run. The context is the one of the image's own class.
+    *Minus neutral baseline* subtracts a uniform map, *minus other contexts* the mean over
+    images of the other classes.
+    """
     parts, neutral = (
         [],
         {"relevance": "area", "peak": "area", "peak above": "area above"},
     )
-    for training, each in enumerate(maps):
+    for run, each in enumerate(maps):
         table = on_regions(each, test.masks)
         of = pd.DataFrame(
             {"object": range(len(test)), "class": test.table["class"].to_numpy()}
@@ -95,9 +114,10 @@ def relevances(
         for quantity, area in neutral.items():
             means = table[quantity].groupby(of["class"]).mean()
             others = of["class"].map((means.sum() - means) / (len(means) - 1))
-            for reading, less in ((RAW, 0.0), (NEUTRAL, table[area]), (OTHERS, others)):
-                row = {"training": training, "quantity": quantity, "reading": reading}
-                parts.append(of.assign(value=table[quantity] - less, **row))
+            baselines = ((RAW, 0.0), (NEUTRAL, table[area]), (OTHERS, others))
+            for comparison, baseline in baselines:
+                row = {"run": run, "quantity": quantity, "comparison": comparison}
+                parts.append(of.assign(value=table[quantity] - baseline, **row))
     long = pd.concat(parts, ignore_index=True)
     return long.assign(context_class=long["class"]).rename(
         columns={"class": "object_class"}
@@ -107,8 +127,10 @@ def relevances(
 def composed(
     networks: Sequence, collection: Collection, *, seed: int, neutral: str = GROUND
 ) -> pd.DataFrame:
-    """What networks answer to mosaics, contexts alone and, where there are masks, composites, all
-    beside one neutral ground: rows of :func:`pulls` and :func:`alone`, by method."""
+    """Measure mosaics, contexts alone and, with masks, composites, against one neutral background.
+
+    Returns rows of :func:`pulls` and :func:`alone`, by method.
+    """
     test, contexts = collection.sets["C"].split("test"), collection.contexts
     classes, ground = collection.classes, mosaics.neutral(test.images, neutral, seed)
     design = mosaics.design(
@@ -146,8 +168,11 @@ def measured(
     on_regions: Callable = relevance.on_regions,
     **how,
 ) -> pd.DataFrame:
-    """Ask networks by every method about every context: :func:`composed` (which takes `how`), and
-    with masks the :func:`relevances` of GradCAM's maps. Lesson 05 hands on its own `on_regions`."""
+    """Measure the effect of every context by every method.
+
+    Joins :func:`composed` (which takes `how`) and, with masks, :func:`relevances` of GradCAM
+    maps. Lesson 05 passes its own `on_regions`.
+    """
     test, parts = (
         collection.sets["C"].split("test"),
         [composed(networks, collection, **how)],
@@ -158,46 +183,60 @@ def measured(
     return pd.concat(parts, ignore_index=True)
 
 
-def beyond(measured: pd.DataFrame, trainings: int) -> pd.DataFrame:
-    """The answers of the first `trainings` networks, and a fourth reading: beside neutral, less
-    what the other networks, the reference, answer, training by training and image by image."""
-    of_reference = measured["training"] >= trainings
-    first, rest = measured[~of_reference], measured[of_reference]
-    rest = rest.assign(training=rest["training"] - trainings)
-    less = effects.beyond(*(t[t["reading"] == NEUTRAL] for t in (first, rest)))
-    return pd.concat([first, less.assign(reading=REFERENCE)]) if len(rest) else first
+def minus_control(measured: pd.DataFrame, runs: int) -> pd.DataFrame:
+    """Add the comparison with a control model, whose networks follow the first `runs` ones.
+
+    The control's effect minus the neutral baseline is subtracted run by run and image by
+    image. The control's own rows are dropped.
+    """
+    of_control = measured["run"] >= runs
+    model, control = measured[~of_control], measured[of_control]
+    if control.empty:
+        return model
+    control = control.assign(run=control["run"] - runs)
+    difference = effects.subtract(
+        model[model["comparison"] == NEUTRAL], control[control["comparison"] == NEUTRAL]
+    )
+    return pd.concat([model, difference.assign(comparison=CONTROL)])
 
 
-def answers(measured: pd.DataFrame) -> pd.DataFrame:
-    """Each context's effect by each measure with its 95% interval (classes of objects alike), and
-    the answer: "more" where the interval is above zero, "less" where it is below, else "no"."""
+def context_effects(measured: pd.DataFrame) -> pd.DataFrame:
+    """Average each context's effect by each measure, with a 95% interval and its direction.
+
+    Object classes count equally. `direction` is "more" where the interval lies above zero,
+    "less" where it lies below, and "not significant" elsewhere; it is empty for raw effects.
+    """
     keys = ["context_class", *MEASURE]
     groups = measured.groupby(keys, sort=False)
     rows = [(*key, *_mean(part)) for key, part in groups]
     table = pd.DataFrame(rows, columns=[*keys, "effect", "low", "high"])
-    answer = np.select([table["low"] > 0, table["high"] < 0], ["more", "less"], "no")
-    return table.assign(answer=np.where(table["reading"] == RAW, "", answer))
+    direction = np.select(
+        [table["low"] > 0, table["high"] < 0], ["more", "less"], "not significant"
+    )
+    return table.assign(direction=np.where(table["comparison"] == RAW, "", direction))
 
 
 def overall(measured: pd.DataFrame) -> dict[tuple[str, str, str], stats.Interval]:
-    """Each measure's mean over all contexts, by method, quantity and reading."""
+    """Average each measure over all contexts, by method, quantity and comparison."""
     return {
         measure: _mean(part) for measure, part in measured.groupby(MEASURE, sort=False)
     }
 
 
 def _mean(part: pd.DataFrame) -> stats.Interval:
-    """Mean of one measure's values, all pairs alike."""
-    _, quantity, reading = part[MEASURE].iloc[0]
-    differ = reading != RAW or bool((part["value"] < 0).any())
+    """Average one measure; all pairs count equally."""
+    _, quantity, comparison = part[MEASURE].iloc[0]
+    differ = comparison != RAW or bool((part["value"] < 0).any())
     return effects.mean(
         effects.grids(part, "value", effects.PAIR), quantity, differ=differ
     )
 
 
 def exchanged(images: ImageSet, unbiased: ImageSet, share: float) -> ImageSet:
-    """Put other contexts behind the last `share` of each class's objects, in each split (section
-    4): `unbiased` has the same objects in them."""
+    """Exchange the contexts of the last `share` of each class's objects in each split (section 4).
+
+    `unbiased` has the same objects in other contexts.
+    """
     groups = images.table.groupby(["class", "split"])
     last = groups.cumcount() >= (1 - share) * groups["class"].transform("size")
     mixed, chosen = images.images.clone(), torch.tensor(last.to_numpy())
@@ -207,7 +246,7 @@ def exchanged(images: ImageSet, unbiased: ImageSet, share: float) -> ImageSet:
 
 
 def changed(biased: Collection, unbiased: Collection, share: float) -> Collection:
-    """The collection `biased`, with a part of C :func:`exchanged` in what every training sees."""
+    """Return the collection `biased` with a part of C :func:`exchanged`, for every training run."""
 
     def redraw(name: str, number: int) -> Drawn:
         recipes = [

@@ -1,7 +1,8 @@
-"""Contextualized mosaics: an object image beside an image of another class's context.
+"""Contextualized mosaics: an object image next to an image of another class's context.
 
-*Assessing Biases through Visual Contexts*, section 2.2 and Figure 6. `design` decides which object
-image goes beside which context image, and `batches` makes the pixels."""
+*Assessing Biases through Visual Contexts*, section 2.2 and Figure 6. `design` pairs object images
+with background images, and `batches` makes the pixels.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
@@ -26,18 +27,33 @@ def design(
     with_neutral: bool = False,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Decide which object image meets which context image (section 2.2): a row a mosaic.
+    """Pair object images with background images (section 2.2), one row per mosaic.
 
-    Every image (`labels`: int64 (N,), indices into `classes`) is put beside `per_context` different
-    images of the context of every *other* class, of which only the number is used: in the paper 25
-    x 5 x 3 contexts x 4 classes = 1500. Within a pair of classes every context image serves equally
-    often, give or take one. `side` is the object's, left in the paper; `with_neutral` there is one
-    more an image, with a neutral partner, which the paper has not."""
+    Every image meets `per_context` different background images of every *other* class. In
+    the paper these are 25 images x 5 x 3 contexts x 4 classes = 1500 mosaics. Within a pair of
+    classes, the numbers of mosaics per background image differ by at most one.
+
+    Parameters
+    ----------
+    labels : torch.Tensor of int64 (N,)
+        Classes of the object images, as indices into `classes`.
+    contexts : mapping of str to sequence
+        Background images by class; only their numbers are used.
+    side : str
+        Side of the object: "left", as in the paper, or "right".
+    with_neutral : bool
+        Whether to add one mosaic per image with a neutral partner, which the paper does not have.
+
+    Raises
+    ------
+    ValueError
+        If a context has fewer than `per_context` images.
+    """
     for name, images in contexts.items():
         if 0 < len(images) < per_context:
             raise ValueError(
-                f"the context of {name!r} has {len(images)} images, but per_context={per_context} "
-                "needs that many different ones; give more images or lower per_context"
+                f"The context of {name!r} has {len(images)} images, but per_context={per_context} "
+                "needs that many different ones. Give more images or lower per_context."
             )
     labels, parts = np.asarray(labels), []
     for (i, name), (j, other) in product(
@@ -57,13 +73,13 @@ def design(
                 "object_class": name,
                 "context_class": other,
             }
-            rows["context"] = _deal(len(objects), size, stock, rng).ravel()
+            rows["context"] = _assigned(len(objects), size, stock, rng).ravel()
             parts.append(pd.DataFrame(rows | {"kind": kind, "side": side}))
     return pd.concat(parts).sort_values("kind", kind="stable", ignore_index=True)
 
 
 def examples(images: ImageSet, context_of: Mapping[str, str], n: int = 2) -> list[int]:
-    """Indices of the first `n` images of each class, those in its own context first."""
+    """Return indices of `n` images per class; images in the class's own context come first."""
     table = images.table.reset_index(drop=True)
     other = table["context"] != table["class"].map(context_of)
     ranked = table.loc[other.sort_values(kind="stable").index, "class"]
@@ -71,10 +87,11 @@ def examples(images: ImageSet, context_of: Mapping[str, str], n: int = 2) -> lis
 
 
 def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Tensor:
-    """Make the neutral partner, uint8 (1, 3, H, W), from the object images of all classes.
+    """Make a neutral background, uint8 (1, 3, H, W), from the object images of all classes.
 
-    Uniform in their "mean" colour, uniform "white", as the ground of WB, or "shuffled": every pixel
-    from a random place of a random image, by `seed`."""
+    It has one colour, their "mean" or "white" (as the background of WB), or "shuffled"
+    pixels: every pixel comes from a random place of a random image, by `seed`.
+    """
     if how == "white":
         return torch.full_like(images[:1], 255)
     if how == "mean":
@@ -88,7 +105,7 @@ def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Ten
         pixels = images.movedim(1, -1).reshape(-1, 3)[pick]
         return pixels.T.reshape(1, 3, height, width).contiguous()
     raise ValueError(
-        f"how={how!r} is not a neutral partner; use mean, white or shuffled"
+        f"how={how!r} is not a neutral background. Use mean, white or shuffled."
     )
 
 
@@ -102,10 +119,12 @@ def batches(
     squeeze: Callable = mosaic.squeeze,
     join: Callable = mosaic.join,
 ) -> Iterator[torch.Tensor]:
-    """Stream the mosaics of any rows of a :func:`design`, in their order; as `grid` makes each.
+    """Stream the mosaics of any rows of a :func:`design`, in their order.
 
-    `contexts` are by class; `neutral` is needed where rows are of that kind: all uint8 of one size.
-    Batches are uint8 (B, 3, H, W) if "squeezed", (B, 3, H, 2 * W) if "native"."""
+    Each mosaic equals the result of `grid`. `contexts` are by class, and `neutral` is needed
+    where rows have that kind; all are uint8 of one size. Batches are uint8 (B, 3, H, W) if
+    "squeezed" and (B, 3, H, 2 * W) if "native".
+    """
     images, partner = partners(table, contexts, neutral, objects.shape[-2:])
     used, place = np.unique(table["object"], return_inverse=True)
     tiles = torch.cat([objects.index_select(0, torch.from_numpy(used)), images])
@@ -122,7 +141,7 @@ def batches(
 
 
 def build(table: pd.DataFrame, *args, **kwargs) -> torch.Tensor:
-    """All mosaics of a design in one uint8 tensor: `batches` (same arguments), concatenated."""
+    """Return all mosaics of a design in one uint8 tensor; takes the arguments of `batches`."""
     return torch.cat(list(batches(table, *args, **kwargs)))
 
 
@@ -132,7 +151,7 @@ def partners(
     neutral,
     size: Sequence[int],
 ) -> tuple[torch.Tensor, np.ndarray]:
-    """The context and neutral images of a design, each once, and each row's index in them."""
+    """Return the background images that a design uses, each once, and each row's index in them."""
     place, images, start = np.empty(len(table), dtype=np.int64), [], 0
     is_neutral = table["kind"] == "neutral"
     for (plain, name), rows in table.groupby(
@@ -145,7 +164,7 @@ def partners(
                 "not given" if bank is None else f"of {tuple(bank.shape[-2:])} pixels"
             )
             raise ValueError(
-                f"the design asks for {what} of {tuple(size)} pixels: it is {actual}"
+                f"The design needs {what} of {tuple(size)} pixels, but it is {actual}."
             )
         used, inverse = np.unique(
             table["context"].to_numpy()[rows], return_inverse=True
@@ -156,16 +175,19 @@ def partners(
     return torch.cat(images), place
 
 
-def _deal(hands: int, size: int, cards: int, rng: np.random.Generator) -> np.ndarray:
-    """Deal `hands` hands of `size` different cards, every card equally often, up to one."""
-    dealt, deck = [], rng.permutation(cards)
-    for _ in range(hands):
-        hand, deck = deck[:size], deck[size:]
-        if len(hand) < size:
-            fresh = rng.permutation(cards)
-            fresh = fresh[np.argsort(np.isin(fresh, hand), kind="stable")]
-            missing = size - len(hand)
-            hand, deck = np.concatenate([hand, fresh[:missing]]), fresh[missing:]
-            deck = rng.permutation(deck)
-        dealt.append(hand)
-    return np.array(dealt, dtype=np.int64).reshape(hands, size)
+def _assigned(
+    objects: int, size: int, backgrounds: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Assign `size` different backgrounds to each object at random, all equally often up to one."""
+    rows = []
+    left = rng.permutation(backgrounds)
+    for _ in range(objects):
+        row, left = left[:size], left[size:]
+        if len(row) < size:
+            fresh = rng.permutation(backgrounds)
+            fresh = fresh[np.argsort(np.isin(fresh, row), kind="stable")]
+            missing = size - len(row)
+            row, left = np.concatenate([row, fresh[:missing]]), fresh[missing:]
+            left = rng.permutation(left)
+        rows.append(row)
+    return np.array(rows, dtype=np.int64).reshape(objects, size)

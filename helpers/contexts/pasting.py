@@ -1,7 +1,8 @@
-"""Pasting: objects cut out on white and put into other contexts, and what these are taken for.
+"""Pasting: objects are cut out of a white background, put into other contexts, and classified.
 
 *Assessing Biases through Visual Contexts*, "Results Checks" and Figures 11 to 14. Objects come from
-WB, where the ground is white: how much of each pixel is object can be solved for."""
+WB. Its background is white, so the share of the object in each pixel can be computed.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -28,8 +29,10 @@ def batches(
     scale: float = 1.0,
     paste: Callable = cutting.paste,
 ) -> Iterator[torch.Tensor]:
-    """Stream the composites of a design, uint8 (B, 3, H, W), in its order, of layers of `cut`.
-    An object's centre stays where it was at any `scale`. Lesson 04 hands on its own `paste`."""
+    """Stream the composites of a design, uint8 (B, 3, H, W), in its order, from layers of `cut`.
+
+    An object keeps its centre at any `scale`. Lesson 04 passes its own `paste`.
+    """
     grounds, ground_of = mosaics.partners(table, contexts, neutral, layers.shape[2:])
     if scale != 1:
         layers = np.stack([_scaled(layer, scale) for layer in layers])
@@ -44,12 +47,12 @@ def batches(
 
 
 def _box(layer: np.ndarray) -> tuple[slice, slice]:
-    """Rows and columns of what a layer (4, H, W) covers."""
+    """Return the rows and columns that a layer (4, H, W) covers."""
     return ndimage.find_objects(np.uint8(layer[3] > 0))[0]
 
 
 def _scaled(layer: np.ndarray, scale: float) -> np.ndarray:
-    """Resize the object of a layer (4, H, W) about its centre; what leaves the frame is cut off."""
+    """Resize the object of a layer (4, H, W) about its centre, clipped at the frame."""
     frame = layer.shape[1:]
     corner = [round((side.start + side.stop) / 2 * (scale - 1)) for side in _box(layer)]
     size = [round(side * scale) for side in frame]
@@ -64,7 +67,7 @@ def _scaled(layer: np.ndarray, scale: float) -> np.ndarray:
 
 
 def objects(collection: Collection) -> ImageSet | None:
-    """WB's test images in which an object was found, with their masks; None without masks."""
+    """Return WB's test images that show an object, with their masks; None without masks."""
     white = collection.sets.get("WB")
     if white is None or white.masks is None:
         return None
@@ -75,7 +78,7 @@ def objects(collection: Collection) -> ImageSet | None:
 def design(
     collection: Collection, seed: int, with_neutral: bool = False
 ) -> pd.DataFrame:
-    """Which object is pasted into which context image: each once into each class's context."""
+    """Pair each object with one background image of each other class's context."""
     parts = objects(collection).labels, collection.contexts, collection.classes
     return mosaics.design(*parts, per_context=1, with_neutral=with_neutral, seed=seed)
 
@@ -90,21 +93,26 @@ def composites(
     layers=None,
     paste: Callable = cutting.paste,
 ) -> Iterator[torch.Tensor]:
-    """Stream the composites of any rows of a :func:`design`; `neutral` is `mosaics.neutral`'s.
-    `layers` are of :func:`objects`, by `cut`; without them they are cut by the set's own masks."""
+    """Stream the composites of any rows of a :func:`design`.
+
+    `neutral` names a background of `mosaics.neutral`. `layers` are the :func:`objects` after
+    `cut`; without them, objects are cut by the masks of their image set.
+    """
     cut_of = objects(collection)
     ground = mosaics.neutral(collection.sets["C"].split("test").images, neutral, seed)
     layers = cut(cut_of.images, cut_of.masks) if layers is None else layers
     return batches(table, layers, collection.contexts, ground, scale=scale, paste=paste)
 
 
-def ask(
+def evaluate(
     networks: Sequence, collection: Collection, *, seed: int, **how
 ) -> pd.DataFrame | None:
-    """`effects.per_image` of trainings on composites; None without masks.
+    """Measure the effects of composites with every network, as `effects.per_image` rows.
 
-    Each object is pasted once into an image of each other class's context. `how` may be `layers`,
-    objects as `cut` cuts them, their `scale`, and another `paste`."""
+    Each object is pasted once into an image of each other class's context. `how` may hold
+    `layers` (objects after `cut`), their `scale`, and another `paste`. Returns None without
+    masks.
+    """
     pasted = objects(collection)
     if pasted is None:
         return None
@@ -117,7 +125,7 @@ def ask(
 def alone(
     logits: Mapping[str, torch.Tensor], classes: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """Which images of a context alone are taken for its class: from (T, M, K) to 0 or 1 (T, M)."""
+    """Mark context images that are classified as the context's class: (T, M, K) to 0 or 1 (T, M)."""
     place = list(classes).index
     return {
         k: (one.argmax(2) == place(k)).double().numpy() for k, one in logits.items()
@@ -127,7 +135,7 @@ def alone(
 def counts(
     alone: Mapping[str, np.ndarray], images: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """The bars of Figures 11 to 14, by :func:`alone` and, if given, `effects.per_image`."""
+    """Count the bars of Figures 11 to 14, from :func:`alone` and rows of `effects.per_image`."""
     pairs = {} if images is None else effects.grids(images, "taken_share", effects.PAIR)
     rows = []
     for context, of_context in alone.items():

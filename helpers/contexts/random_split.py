@@ -14,7 +14,7 @@ from .effects import BARS
 
 
 def hidden(table: pd.DataFrame, error: Callable) -> pd.DataFrame:
-    """By model, accuracy on the own set less the mean on the others: drop, drop_low, drop_high."""
+    """Compute each model's accuracy on its own set minus the mean on the others, as `drop`."""
     rows, rights = [], effects.grids(table, *BARS)
     for name, own in table.groupby("model", sort=False)["train_set"].first().items():
         others = [bar for bar in rights if bar[0] == name and bar[1] != own]

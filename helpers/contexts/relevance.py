@@ -9,11 +9,23 @@ import torch
 
 
 def on_regions(maps: torch.Tensor, masks: torch.Tensor) -> pd.DataFrame:
-    """What maps, float (N, H, W), put beside objects (`masks`, bool (N, H, W)): a row an image.
+    """Measure how much relevance lies outside objects, one row per image.
 
-    *relevance*: the share of the positive values that lies on the background; *peak*: the largest
-    lies there (0 or 1); *peak above*: it lies above the object; NaN where a map is empty. And what
-    a uniform map gives: *area* of the background, *area above*."""
+    Parameters
+    ----------
+    maps : torch.Tensor of float (N, H, W)
+        Relevance maps.
+    masks : torch.Tensor of bool (N, H, W)
+        Pixels of the objects.
+
+    Returns
+    -------
+    pandas.DataFrame
+        *relevance*: share of the positive values on the background. *peak*: whether the
+        largest value lies there (0 or 1). *peak above*: whether it lies above the object.
+        These are NaN where a map is empty. *area* and *area above* are the values of a
+        uniform map.
+    """
     background = ~masks
     above = (masks.any(2).cumsum(1) == 0)[:, :, None].expand_as(masks)
     positive = maps.clamp(min=0).double().flatten(1)

@@ -1,5 +1,8 @@
-"""How often is each method right about a context? By pairs of sweeps/context_worlds.py: a world
-with a bias and its clean twin. The pair is the unit of every interval."""
+"""How often each method is right about a context, by pairs of synthetic datasets.
+
+Each pair of `data/context_worlds.csv` has a dataset with injected biases and its unbiased
+counterpart. The pair is the unit of every interval.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -8,50 +11,62 @@ import pandas as pd
 import scipy.stats
 
 from helpers import stats
-from helpers.contexts.calibration import area_under_curve, clear
+from helpers.contexts.calibration import area_under_curve, flag_contexts
 
-PLANTED = 0.5  # the least dose that is called planted where a table has no doses
-BINS = {
-    "found at doses below .5": (0.25, 0.5),
-    "found at .5 to .75": (0.5, 0.75),
-    "found above .75": (0.75, 1.01),
+# Lower ends of a medium and of a strong bias: thirds of the range, in the two digits that the
+# recorded table has.
+MEDIUM, STRONG = 0.33, 0.66
+STRENGTHS = {
+    "detection rate, weak bias": (0, MEDIUM),
+    "detection rate, medium bias": (MEDIUM, STRONG),
+    "detection rate, strong bias": (STRONG, 1.01),
 }
-A_CONTEXT, A_PAGE = "false alarms by context", "false alarms by page"
+FPR, FWER = "false positive rate", "family-wise error rate per report"
+STRONG_BIAS = "detection rate, strong bias"
 ALL = "mean of the contexts"
-# of the comparisons without a reference the best on six pairs that were not recorded
-BEST = "context alone, logits, less other contexts"
+# The best comparison without a control model on six pairs that were not recorded.
+BEST = "context alone, logits, minus other contexts"
 
 
-def by_pair(worlds: pd.DataFrame, column: str) -> np.ndarray:
-    """A column of the pairs as (pairs, contexts, 2): the biased world, and its twin."""
-    keys = ["pair", "context_class", "world"]
-    wide = worlds.set_index(keys)[column].unstack(keys[1:]).sort_index(axis=1)
+def by_pair(recorded: pd.DataFrame, column: str) -> np.ndarray:
+    """Return a column as (pairs, contexts, 2): the biased dataset, then its counterpart."""
+    keys = ["pair", "context_class", "dataset"]
+    wide = recorded.set_index(keys)[column].unstack(keys[1:]).sort_index(axis=1)
     return wide.to_numpy(float).reshape(len(wide), -1, 2)
 
 
-def contexts(worlds: pd.DataFrame) -> list[str]:
-    """The classes of the contexts, in the order of :func:`by_pair`."""
-    return sorted(worlds["context_class"].unique())
+def contexts(recorded: pd.DataFrame) -> list[str]:
+    """Return the classes of the contexts, in the order of :func:`by_pair`."""
+    return sorted(recorded["context_class"].unique())
 
 
-def rates(worlds: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
-    """How often each measure calls a context (`calibration.clear`): *more* or *less* in the twins,
-    by context and page; *more* in the biased worlds, by dose. A row a measure and kind with the
-    share of a pair's contexts, mean over pairs with its interval; less is the share of *less*."""
-    dose, rows = by_pair(worlds, "dose")[..., 0], []
+def rates(recorded: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
+    """Compute how often each measure flags a context (`calibration.flag_contexts`).
+
+    False positives are contexts of unbiased counterparts that are flagged in either
+    direction, per context and per report (any of a dataset's contexts). Detections are
+    contexts of biased datasets that are flagged as *more*, by bias strength. Each row is the
+    share of a pair's contexts, averaged over pairs, with its interval.
+    `wrong_direction` is the share of biased contexts that are flagged as *less*.
+    """
+    strength, rows = by_pair(recorded, "bias_strength")[..., 0], []
     for measure in measures:
-        planted, nothing = np.moveaxis(clear(by_pair(worlds, measure)), 2, 0)
+        flags = flag_contexts(by_pair(recorded, measure))
+        biased, unbiased = np.moveaxis(flags, 2, 0)
         kinds = {
-            A_CONTEXT: (nothing != 0, dose >= 0),
-            A_PAGE: (nothing != 0, dose >= 0),
+            FPR: (unbiased != 0, strength >= 0),
+            FWER: (unbiased != 0, strength >= 0),
         }
-        for kind, (low, high) in BINS.items():
-            kinds[kind] = planted > 0, (dose >= low) & (dose < high)
-        for kind, (called, these) in kinds.items():
-            some, by = these.any(1), np.nanmax if kind == A_PAGE else np.nanmean
-            each = by(np.where(these, called, np.nan)[some], axis=1)
+        for kind, (low, high) in STRENGTHS.items():
+            kinds[kind] = biased > 0, (strength >= low) & (strength < high)
+        for kind, (flagged, counted) in kinds.items():
+            some = counted.any(1)
+            average = np.nanmax if kind == FWER else np.nanmean
+            each = average(np.where(counted, flagged, np.nan)[some], axis=1)
             row = {"measure": measure, "kind": kind, "pairs": len(each)}
-            row["less"] = (planted < 0)[these].mean() if kind in BINS else np.nan
+            row["wrong_direction"] = np.nan
+            if kind in STRENGTHS:
+                row["wrong_direction"] = (biased < 0)[counted].mean()
             rows.append(
                 row
                 | dict(zip(("share", "low", "high"), stats.share(each), strict=True))
@@ -59,20 +74,25 @@ def rates(worlds: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def told_apart(
-    worlds: pd.DataFrame, measures: Sequence[str], truth: str = "dose"
+def auc_by_context(
+    recorded: pd.DataFrame, measures: Sequence[str], truth: str = "bias_strength"
 ) -> pd.DataFrame:
-    """The area under the ROC curve of each measure, by context and for all: contexts that were
-    planted (dose of .5 and more) against the twins'; or, by *reliance*, contexts on which the
-    network relies more than 95% of the twins' do, against all others. For all it is the contexts'
-    mean: pooled, any number that differs between contexts would seem to tell."""
-    dose = by_pair(worlds, "dose")
-    planted = dose >= PLANTED
-    if truth != "dose":
-        relied = by_pair(worlds, truth)
-        planted = relied > np.quantile(relied[..., 1], 0.95, axis=0)[:, None]
-    nothing = ~planted if truth != "dose" else dose <= dose.min()
-    return _by_context(worlds, measures, "auc", _curve, planted, nothing)
+    """Compute the area under the ROC curve of each measure, by context and as their mean.
+
+    By *bias_strength*, biased contexts (of a medium or strong bias) are compared with
+    contexts of the unbiased counterparts. By *reliance*, contexts on which the network relies
+    more than on 95% of the unbiased ones are compared with all others. AUC is averaged over
+    contexts: in a pooled AUC, any number that differs between contexts would seem to detect
+    a bias.
+    """
+    strength = by_pair(recorded, "bias_strength")
+    if truth == "bias_strength":
+        positive, negative = strength >= MEDIUM, strength <= strength.min()
+    else:
+        relied = by_pair(recorded, truth)
+        positive = relied > np.quantile(relied[..., 1], 0.95, axis=0)[:, None]
+        negative = ~positive
+    return _by_context(recorded, measures, "auc", _curve, positive, negative)
 
 
 def _curve(arrays: list[np.ndarray]) -> float:
@@ -80,9 +100,14 @@ def _curve(arrays: list[np.ndarray]) -> float:
     return area_under_curve(effects[yes > 0], effects[no > 0])
 
 
-def follows(worlds: pd.DataFrame, measures: Sequence[str], truth: str) -> pd.DataFrame:
-    """Rank correlation of each measure with a truth (*dose*, *reliance*), by context, and the mean
-    of these: pooled, even random maps would follow the reliance, for planes are small."""
+def rank_correlations(
+    recorded: pd.DataFrame, measures: Sequence[str], truth: str
+) -> pd.DataFrame:
+    """Correlate the ranks of each measure and of a truth, by context and as their mean.
+
+    The truth is *bias_strength* or *reliance*. Pooled over contexts, even random maps would
+    correlate with the reliance, because planes are small.
+    """
 
     def correlation(arrays: list[np.ndarray]) -> float:
         ranks = scipy.stats.rankdata(
@@ -93,18 +118,22 @@ def follows(worlds: pd.DataFrame, measures: Sequence[str], truth: str) -> pd.Dat
         )
 
     return _by_context(
-        worlds, measures, "rank_correlation", correlation, by_pair(worlds, truth)
+        recorded, measures, "rank_correlation", correlation, by_pair(recorded, truth)
     )
 
 
-def _by_context(worlds, measures, name: str, number: Callable, *truths) -> pd.DataFrame:
-    """A number of effects and truths, by measure and context, and their mean; pairs are drawn, the
-    same ones for each context: the mean's numbers are those that the contexts had."""
+def _by_context(
+    recorded, measures, name: str, number: Callable, *truths
+) -> pd.DataFrame:
+    """Bootstrap a statistic of effects and truths, by measure and context and as their mean.
+
+    Pairs are resampled, the same ones for each context.
+    """
     rows = []
     for measure in measures:
-        values, made = np.stack([by_pair(worlds, measure), *truths], -1)[:, None], []
+        values, made = np.stack([by_pair(recorded, measure), *truths], -1)[:, None], []
         for context, some in zip(
-            contexts(worlds), np.moveaxis(values, 2, 0), strict=True
+            contexts(recorded), np.moveaxis(values, 2, 0), strict=True
         ):
             made.append([])
             of = lambda arrays, to=made[-1]: to.append(number(arrays)) or to[-1]  # noqa: E731

@@ -8,16 +8,17 @@ import numpy as np
 import torch
 from scipy import ndimage
 
-WHITE = 240  # a pixel of which all channels are at least this is background
+WHITE = 240  # a pixel whose channels are all at least this is background
 GAP = (
     0.001  # white gaps up to this share of the image (highlights) belong to the object
 )
 
 
 def object_masks(images: torch.Tensor) -> torch.Tensor:
-    """Where images on white, uint8 (N, 3, H, W), show an object: bool (N, H, W).
+    """Find the object in images on white, uint8 (N, 3, H, W), as masks of bool (N, H, W).
 
-    A pixel is object if any channel is darker than `WHITE`. Specks go, small gaps are filled.
+    A pixel belongs to the object if any channel is darker than `WHITE`. Specks are dropped,
+    and small gaps are filled.
     """
     dark = (images < WHITE).any(dim=1).numpy()
     for mask in dark:

@@ -1,5 +1,7 @@
-"""The figures of notebooks 01 to 05 (*Assessing Biases through Visual Contexts*), in their order.
-`colours` is the palette, from class to colour; `context_of` names the context of each class."""
+"""The figures of lessons 01 to 05 (*Assessing Biases through Visual Contexts*), in their order.
+
+`colours` is the palette, from class to colour. `context_of` names the context of each class.
+"""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -15,7 +17,7 @@ from matplotlib.ticker import PercentFormatter
 from helpers.figures import style
 from helpers.figures.style import FAINT, INK, SET_COLOURS, WHISKERS, ZERO, Looks, Table
 
-# what notebooks call beside the figures
+# What lessons use from `style`.
 framed, image_grid, palette, show = (
     style.framed,
     style.image_grid,
@@ -32,11 +34,11 @@ PASTED_ON = {"sky": 11, "park": 12, "road": 13, "wood": 14}  # the paper's figur
 PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
 ORANGE = "#D55E00"
 EMPTY, THEIRS = {"mfc": "white", "mew": 1.8}, PAPER | {"mfc": FAINT, "mec": FAINT}
-REFERENCE = {"marker": "|", "ms": 14, "mew": 2.5, "color": INK}
+BASELINE = {"marker": "|", "ms": 14, "mew": 2.5, "color": INK}
 
 
 def accuracy_bars(table: Table, n_classes: int) -> Figure:
-    """`cross_evaluation.accuracies`, with a column paper (share or NaN), as Figure 2."""
+    """Draw accuracies of `effects.accuracies`, with a column `paper` (share or NaN), as Figure 2."""
     fig, ax = plt.subplots(figsize=(9.5, 4.2))
     by = {"x": "model", "y": "accuracy", "hue": "test_set", "palette": SET_COLOURS}
     sns.barplot(table, **by, saturation=1, errorbar=None, legend=False, ax=ax)
@@ -52,16 +54,16 @@ def accuracy_bars(table: Table, n_classes: int) -> Figure:
         )
         ax.plot(at, part["paper"], ls="", zorder=4, **PAPER)
     ax.axhline(1 / n_classes, **style.CHANCE, zorder=0)
-    ax.text(ax.get_xlim()[1], 1 / n_classes, " guessing", va="center", fontsize=8)
-    ax.set(xlabel="", ylim=(0, 1.08))
+    ax.text(ax.get_xlim()[1], 1 / n_classes, " chance", va="center", fontsize=8)
+    ax.set(xlabel="model", ylabel="accuracy", ylim=(0, 1.08))
     ax.yaxis.set_major_formatter(PercentFormatter(1))
     ax.tick_params(axis="x", length=0)
     own = table["train_set"] == table["test_set"]
-    title = f"Figure 2: accuracy on {table['test_set'].iloc[0]}, the only set there is"
+    title = f"Accuracy on {table['test_set'].iloc[0]}, the only image set"
     if len(sets) > 1:
         least = table.loc[table.loc[~own, "accuracy"].idxmin()]
-        title = f"Figure 2: {table.loc[own, 'accuracy'].min():.0%} or more on the own set; outside"
-        title += f" it, {least['model']} falls to {least['accuracy']:.0%} on {least['test_set']}"
+        title = f"Accuracy is {table.loc[own, 'accuracy'].min():.0%} or more on the own set and"
+        title += f" falls to {least['accuracy']:.0%} outside it ({least['model']} on {least['test_set']})"
     looks = {
         f"tested on {n}": {"marker": "s", "ms": 10, "color": SET_COLOURS[n]}
         for n, _ in sets
@@ -72,7 +74,7 @@ def accuracy_bars(table: Table, n_classes: int) -> Figure:
 
 
 def causal_graphs() -> Figure:
-    """The causal graphs of object, context and prediction: desired, suspected, set (Figure 3)."""
+    """Draw the causal graphs of object, context and prediction (Figure 3)."""
     fig, axes = plt.subplots(1, 3, figsize=(9.5, 3.1))
     nodes = {"O": (0, 0), "C": (1, 1.5), "Y": (2, 0)}
     free = {"O": "object", "C": "context", "Y": "prediction"}
@@ -102,14 +104,17 @@ def causal_graphs() -> Figure:
             ax.text(x, y + (0.55 if y else -0.6), meanings[name], fontsize=10, **middle)
         ax.set(xlim=(-0.7, 2.7), ylim=(-0.85, 2.3), aspect="equal")
         ax.set_axis_off()
-    title = "Figure 3: does the context reach the prediction (orange arrow)? Set it, and see"
+    title = "An intervention on the context tests whether it reaches the prediction (orange)"
     return style.headed(fig, title)
 
 
 def logit_panels(
     points: Table, paper: Table, colours: Names, context_of: Names
 ) -> Figure:
-    """Figure 7: a panel a pair of `effects.points`; over it its distances, and the printed ones."""
+    """Draw one panel per pair of `effects.points`, titled with our and the paper's distances.
+
+    After Figure 7 of the paper.
+    """
     drawn = points[points["kind"].isin(["single", "context"])]
     met = drawn.groupby("context_class", sort=False)["object_class"].unique()
     means = drawn.groupby([*PAIR, "kind"])["distance"].mean().unstack()
@@ -126,7 +131,7 @@ def logit_panels(
             ax.set_ylabel(f"logit of {context}", fontsize=8, labelpad=1)
             row = means.loc[(name, context)]
             caption = (
-                f"here {row['single']:.1f} \N{RIGHTWARDS ARROW} {row['context']:.1f}"
+                f"ours {row['single']:.1f} \N{RIGHTWARDS ARROW} {row['context']:.1f}"
             )
             if (name, context) in theirs.index:
                 row = theirs.loc[(name, context)]
@@ -135,22 +140,19 @@ def logit_panels(
             ax.set_title(f"{title}\n{caption}", fontsize=8.5)
         list(map(Axes.set_axis_off, line[len(objects) :]))
     grey = {"color": "#bbbbbb", "mec": "black"}
-    looks = {"single images (mean), object's colour": grey | {"marker": "^"}}
-    looks["mosaics (mean), context's colour"] = grey | {"marker": "*", "ms": 11}
+    looks = {"mean of single images": grey | {"marker": "^"}}
+    looks["mean of mosaics"] = grey | {"marker": "*", "ms": 11}
     looks["both logits equal"] = ZERO
-    title = "Figure 7: the mosaics' mean lies above the diagonal in "
+    title = "The mean of the mosaics lies above the diagonal in "
     title += f"{(means['context'] < 0).sum()} of {len(means)} pairs"
-    text = (
-        "Numbers: distance to the diagonal, mean of single images and then of mosaics."
-    )
-    text += " All panels have the same scales."
+    text = "Numbers: signed distance of both means to the diagonal (logits)."
     return style.headed(fig, title, looks, text)
 
 
 def _panel(
     ax: Axes, pair: Table, object_colour: str, context_colour: str, frame: Table
 ) -> None:
-    """2-D histograms of two kinds of points in two colours, and their means, inside a frame."""
+    """Draw 2-D histograms of two kinds of points in two colours, and their means, in a frame."""
     ax.axline((0, 0), slope=1, zorder=3, **ZERO)
     looks = ("single", object_colour, "^", 8), ("context", context_colour, "*", 11)
     for kind, colour, marker, size in looks:
@@ -169,7 +171,7 @@ def _panel(
 def distance_construction(
     points: Table, label: str, other: str, colours: Names
 ) -> Figure:
-    """How Table 1's distances are found (Figure 9), by one pair of `effects.points`."""
+    """Draw how Table 1's distances are found, for one pair of `effects.points` (Figure 9)."""
     pair = _of(points, object_class=label, context_class=other)
     fig, axes = plt.subplots(1, 3, figsize=(9.5, 4.3), sharex=True, sharey=True)
     titles = "1. the logits", "2. their means", "3. distance to the diagonal"
@@ -201,14 +203,14 @@ def distance_construction(
     axes[0].set_ylabel(f"logit of {other}")
     entries = {"single images": {"marker": "^", "color": colours[label]}}
     entries |= {"mosaics": {"marker": "*", "ms": 12, "color": colours[other]}}
-    title = "Figure 9: a pair in two numbers, the distances of its two means to the diagonal"
+    title = "A pair in two numbers: the distances of its two means to the diagonal"
     return style.headed(fig, title, entries)
 
 
 def table_1_distances(
     effects: Table, colours: Names, context_of: Names, paper: Table
 ) -> Figure:
-    """Table 1 as Figure 10, by `effects.of_pairs` and `printed_pairs`: mosaics are filled."""
+    """Draw Table 1 as Figure 10 does, from `effects.of_pairs` and `claims.printed_pairs`."""
     columns = {"mosaic_distance": "mosaic", "single_distance": "single"}
     fig, ax, _ = _by_pair(effects, paper, columns, colours, context_of)
     ax.axvline(0, **ZERO)
@@ -219,43 +221,43 @@ def table_1_distances(
     entries = {"mosaics": {}, "single images": EMPTY}
     entries |= {"the paper's two values": THEIRS} if len(paper) else {}
     nearer, across = (effects["drop"] > 0).sum(), (effects["mosaic_distance"] < 0).sum()
-    whole = (effects["mosaic_distance_high"] < 0).sum()
-    title = f"Figure 10: {nearer} of {len(effects)} pairs come nearer to the context's class"
-    title += f"; mean across the diagonal: {across}, whole interval: {whole}"
+    title = f"{nearer} of {len(effects)} pairs move towards the context's class, and the mean of"
+    title += f" {across} crosses the diagonal"
     return style.headed(fig, title, entries, WHISKERS)
 
 
 def flip_counts(
     effects: Table, colours: Names, context_of: Names, paper: Table
 ) -> Figure:
-    """Flips of each pair's mosaics, by `effects.of_pairs`, joined to the paper's."""
+    """Draw the flips of each pair's mosaics from `effects.of_pairs`, next to the paper's."""
     whole, many, ends = (
         effects["mosaics"],
         effects["mosaics"].max(),
         ("", "_low", "_high"),
     )
-    here = {f"here{end}": effects[f"flip_share{end}"] * whole for end in ends}
-    theirs = paper.rename(columns={"flips": "the paper"})
-    of = effects.assign(**here), theirs, {"here": "the paper"}, colours, context_of
+    ours = {f"ours{end}": effects[f"flip_share{end}"] * whole for end in ends}
+    theirs = paper.rename(columns={"flips": "paper"})
+    of = effects.assign(**ours), theirs, {"ours": "paper"}, colours, context_of
     fig, ax, table = _by_pair(*of)
-    ax.set(xlim=(-0.03 * many, 1.03 * many), xlabel=f"flips of {many:.0f} mosaics")
-    entries = {"here, mean of the trainings": {}}
+    ax.set(
+        xlim=(-0.03 * many, 1.03 * many), xlabel=f"flips of {many:.0f} mosaics (count)"
+    )
+    entries = {"ours, mean of the training runs": {}}
     entries |= {"the paper's number": THEIRS} if len(paper) else {}
     most = {
-        who: table.loc[table[who].idxmax()]
-        for who in ["here", "the paper"][: len(entries)]
+        who: table.loc[table[who].idxmax()] for who in ["ours", "paper"][: len(entries)]
     }
     texts = [
-        f"{who} {row['pair']} ({round(row[who], 1):g})" for who, row in most.items()
+        f"{row['pair']} ({who}, {round(row[who], 1):g})" for who, row in most.items()
     ]
-    title = f"Which pair flips most of {many:.0f}: {', in '.join(texts)}"
+    title = f"Most flips of {many:.0f} mosaics: {', '.join(texts)}"
     return style.headed(fig, title, entries, WHISKERS)
 
 
 def _by_pair(
     effects: Table, paper: Table, columns: Names, colours: Names, context_of: Names
 ):
-    """A line a pair: estimates (at most two) and, by their names, a `paper` column's values."""
+    """Draw one line per pair: at most two estimates, each with a column of the paper's values."""
     table = effects.merge(paper[[*PAIR, *columns.values()]], on=PAIR, how="left")
     named = [context_name(name, context_of) for name in table["context_class"]]
     table["pair"], rows = table["object_class"] + " + " + named, np.arange(len(table))
@@ -278,8 +280,10 @@ def _by_pair(
 def mosaic_logits(
     picture, logits, classes: Sequence, colours: Names, *pair: str
 ) -> Figure:
-    """A mosaic of a `pair` (a class and a context's name), a tensor of uint8 (3, H, W), and each
-    class's logit by every training, a tensor of floats (T, K)."""
+    """Draw a mosaic, uint8 (3, H, W), and each class's logit by every training run, (T, K).
+
+    `pair` is the object's class and the context's name.
+    """
     fig, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.1), width_ratios=(2, 3))
     style.heat(left, picture)
     left.set_axis_off()
@@ -290,19 +294,20 @@ def mosaic_logits(
         right.plot(values.mean(), y, "|", color=INK, ms=20, mew=2.5)
     right.plot(logits.T, range(len(classes)), color=FAINT, lw=0.5, alpha=0.6, zorder=0)
     style.name_rows(right, classes)
-    right.set_xlabel(
-        "logit: one dot and one thin line per training; thick line: the mean"
-    )
-    title = f"{' + '.join(pair)}: outscored by {', '.join(counts) or 'no class in any'}"
-    return style.headed(fig, f"{title} of {len(logits)} trainings")
+    right.set_xlabel("logit")
+    title = f"Higher logit than {pair[0]}: {', '.join(counts) or 'none in any'}"
+    return style.headed(fig, f"{title} of {len(logits)} training runs")
 
 
 def paste_counts(
     tables: Mapping, pictures: Mapping, colours: Names, context_of: Names
 ) -> Figure:
-    """Figures 11 to 14 by `pasting.counts`, with a column paper (of 25, or NaN): a panel a context.
-    Bars are the first of `tables`, others by their names are marks. `pictures` has an example for
-    each bar, uint8 (3, H, W), by context class and what is pasted."""
+    """Draw Figures 11 to 14 from `pasting.counts`, one panel per context.
+
+    Tables have a column `paper` (of 25, or NaN). Bars show the first of `tables`, marks the
+    others. `pictures` has an example for each bar, uint8 (3, H, W), by context class and what
+    is pasted.
+    """
     (name, table), *others = tables.items()
     bars = table.assign(**{other: part["predicted"] for other, part in others})
     known = bool(table["paper"].notna().any())
@@ -310,7 +315,7 @@ def paste_counts(
         k: PASTED_ON.get(context_of.get(k), 0) * known for k in table["context_class"]
     }
     contexts = sorted(numbers, key=numbers.get)
-    looks = {other: REFERENCE | {"marker": "_"} for other, _ in others} | _of_paper(
+    looks = {other: BASELINE | {"marker": "_"} for other, _ in others} | _of_paper(
         table, "paper"
     )
     rows = -(-len(contexts) // 2)
@@ -319,27 +324,23 @@ def paste_counts(
     for ax, context in zip(axes.flat, contexts, strict=False):
         part = _of(bars, context_class=context)
         _bars(ax, part, colours, looks, pictures)
-        number = f"Figure {numbers[context]}: " * bool(numbers[context])
-        title = (
-            f"{number}{context_name(context, context_of)}, images taken for {context}"
-        )
+        title = f"{context_name(context, context_of)}: images predicted as {context}"
         ax.set_title(title, pad=20 + 12 * len(looks))
     list(map(Axes.set_axis_off, axes.flat[len(contexts) :]))
-    made, title = (
-        table[table["pasted"] != NOTHING],
-        "Figures 11 to 14: the" if known else "The",
-    )
-    of, kinds = (made, "kinds of composite") if len(made) else (table, "contexts alone")
-    title += f" context wins in {(of['share'] > 0.5).sum()} of {len(of)} {kinds}"
-    title += f", in the paper in {(of['paper'] > 12.5).sum()}" * known
-    text = " A bar has the colour of the pasted object's class." * bool(len(made))
-    return style.headed(fig, title, looks, f"{WHISKERS} Bold: the {name}.{text}")
+    made = table[table["pasted"] != NOTHING]
+    of, kinds = (made, "pairs of object and context")
+    if made.empty:
+        of, kinds = table, "contexts alone"
+    title = f"The context wins in {(of['share'] > 0.5).sum()} of {len(of)} {kinds}"
+    if known:
+        title += f", in the paper in {(of['paper'] > 12.5).sum()}"
+    return style.headed(fig, title, looks, f"{WHISKERS} Bold numbers: the {name}.")
 
 
 def _bars(
     ax: Axes, part: Table, colours: Names, looks: Looks, pictures: Mapping
 ) -> None:
-    """One context's counts and intervals, marks of columns, all numbers above, examples beneath."""
+    """Draw one context's counts and intervals, marks, all numbers above, and examples below."""
     name, at, images = (
         part["context_class"].iloc[0],
         np.arange(len(part)),
@@ -360,10 +361,14 @@ def _bars(
         look = {"color": FAINT} if line else {"weight": "bold"}
         y = 1.03 + 0.075 * (len(looks) - line)
         for x, count in enumerate(part[column]):
-            number = f"{column} " * bool(line) + f"{count:.1f}".removesuffix(".0")
+            number = f"{count:.1f}".removesuffix(".0")
+            if line:
+                number = f"{column.removesuffix(' model')} {number}"
             ax.text(x, y, number, **over | look)
     ax.set(
-        ylim=(0, 1.04), xlim=(-0.6, len(part) - 0.4), ylabel=f"share of {images} images"
+        ylim=(0, 1.04),
+        xlim=(-0.6, len(part) - 0.4),
+        ylabel=f"share of {images} images predicted",
     )
     ax.yaxis.set_major_formatter(PercentFormatter(1))
     names = [
@@ -382,8 +387,7 @@ def _bars(
 
 
 def taken_for(table: Table, colours: Names, title: str) -> Figure:
-    """Which classes images are taken for, by `pasting.decisions`: a panel a network, a bar a kind
-    of image, shares in the class's colour."""
+    """Draw the shares of predicted classes: one panel per model, one bar per kind of image."""
     networks = list(table.index.unique(0))
     size = (9.5, 0.36 * len(table.index.unique(1)) + 1.6)
     fig, axes = plt.subplots(1, len(networks), figsize=size, sharey=True, squeeze=False)
@@ -397,48 +401,52 @@ def taken_for(table: Table, colours: Names, title: str) -> Figure:
         style.name_rows(ax, list(part.index))
         ax.set(
             xlim=(0, 1),
-            title=f"the {network}",
-            xlabel="share of images, mean of the trainings",
+            title=network,
+            xlabel="share of images, mean of the training runs",
         )
         ax.xaxis.set_major_formatter(PercentFormatter(1))
     mark = {"marker": "s", "ms": 10}
-    looks = {f"taken for {name}": mark | {"color": colours[name]} for name in table}
+    looks = {f"predicted as {name}": mark | {"color": colours[name]} for name in table}
     return style.headed(fig, title, looks)
 
 
 def _of(table: Table, **values) -> Table:
-    """The rows that have these values in the columns of these names."""
+    """Select the rows that have these values in the columns of these names."""
     return table[(table[list(values)] == list(values.values())).all(axis=1)]
 
 
 def _of_paper(table: Table, label: str) -> dict:
-    """The legend's entry of the paper's values, where there are any."""
+    """Return the legend's entry of the paper's values, where there are any."""
     return {label: PAPER} if table["paper"].notna().any() else {}
 
 
-def readings(table: Table, context_of: Names, title: str, units: Names) -> Figure:
-    """Effects by `methods.answers`: a panel a measure (method and quantity, with its unit), a line
-    a context, a mark a reading."""
+def comparisons(table: Table, context_of: Names, title: str, units: Names) -> Figure:
+    """Draw `methods.context_effects`: one panel per measure, one line per context.
+
+    A measure is a method and a quantity, with its unit. Marks are comparisons.
+    """
     of = table["method"] + ", " + table["quantity"]
     table = table.assign(
         panel=table["method"] + of.map(units).map(" ({})".format),
         line=table["context_class"].map(lambda name: context_name(name, context_of)),
     )
-    looks = style.series(table["reading"])
+    looks = style.series(table["comparison"])
     size = {"across": 2, "apart": 0.25, "at": 0, "sharex": False}
-    fig = style.forest(table, "effect", "line", looks, "reading", "panel", **size)
+    fig = style.forest(table, "effect", "line", looks, "comparison", "panel", **size)
     return style.headed(fig, title, looks, WHISKERS)
 
 
 def by_class(
     tables: Mapping[str, Table], measures: Names, title: str, of="class"
 ) -> Figure:
-    """Tables of shares, as by `effects.intervals`: a line an entry of the column `of`, a panel a
-    measure, a mark a table."""
+    """Draw tables of shares, as of `effects.intervals`.
+
+    There is one line per entry of the column `of`, one panel per measure, one mark per table.
+    """
     parts = [table.assign(network=name) for name, table in tables.items()]
-    table = style.stacked(pd.concat(parts), measures, "reading")
+    table = style.stacked(pd.concat(parts), measures, "measure")
     looks = style.series(table["network"])
-    fig = style.forest(table, "value", of, looks, "network", "reading", at=0)
+    fig = style.forest(table, "value", of, looks, "network", "measure", at=0)
     for ax in fig.axes:
         ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     return style.headed(fig, title, looks, WHISKERS)

@@ -1,4 +1,4 @@
-"""The look of all figures: style, colours, marks, grids of pictures, and how a figure is shown."""
+"""Style, colours and marks of all figures, grids of pictures, and the display of a figure."""
 
 import base64
 import html
@@ -28,8 +28,8 @@ Looks = Mapping[str, Mapping]  # of marks, by what they stand for
 
 INK = "#222222"
 FAINT = "#8a8a8a"
-BLUE, RED = "#0072B2", "#C8553D"  # the usual, and what stands out
-WHISKERS = "Whiskers: 95% intervals for other trainings and other images."
+BLUE, RED = "#0072B2", "#C8553D"  # the default, and the highlight
+WHISKERS = "Whiskers: 95% intervals for other training runs and images."
 SET_COLOURS = {
     "NC": "#F3D54E",
     "C": "#9A9A9A",
@@ -54,7 +54,7 @@ PAPER_COLOURS |= dict(zip(("park", "sky", "wood", "road"), COLOURS, strict=False
 ZERO = {"color": INK, "ls": "--", "lw": 1}
 CHANCE = {"color": INK, "ls": ":", "lw": 1}
 MAP = "magma"
-SERIES = (  # what is compared: the one in question, a reference, and further ones
+SERIES = (  # the model, the control model, and further ones
     {"marker": "o", "ms": 8, "color": RED},
     {"marker": "s", "ms": 6, "color": FAINT},
     {"marker": "D", "ms": 6, "color": INK},
@@ -65,8 +65,9 @@ SERIES = (  # what is compared: the one in question, a reference, and further on
 def set_style() -> None:
     """Set seaborn's and matplotlib's defaults for figures of 8 to 10 inches width.
 
-    A matplotlibrc of the user's counts for nothing but the backend, for some of its settings, such
-    as ``text.usetex``, ask for programs that may not be there."""
+    A user's matplotlibrc is ignored except for the backend, because some of its settings, such
+    as ``text.usetex``, need programs that may not be installed.
+    """
     plt.rcdefaults()
     sns.set_theme(
         context="notebook",
@@ -94,8 +95,11 @@ def set_style() -> None:
 def palette(
     classes: Sequence[str], context_of: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """A colour, "#RRGGBB", for each class and its context: the paper's (section 3) for its names,
-    for the others what is left of eight, and then hues."""
+    """Assign a colour, "#RRGGBB", to each class and its context.
+
+    The paper's classes have the paper's colours (section 3). Others get the rest of eight
+    colours, and then hues.
+    """
     context_of = context_of or {}
     papers = {}
     for name in classes:
@@ -108,12 +112,12 @@ def palette(
 
 
 def context_name(name: str, context_of: Mapping[str, str] | None) -> str:
-    """What to call the context of a class: its own name, or "mug's context"."""
+    """Return the name of a class's context, or "mug's context" where it has none."""
     return (context_of or {}).get(name, f"{name}'s context")
 
 
 def whiskers(value, low, high) -> np.ndarray:
-    """Lengths below and above values for error bars, (2, N); 0 where there is no interval."""
+    """Return lengths of error bars, (2, N), below and above values; 0 without an interval."""
     value, low, high = (
         np.atleast_1d(np.asarray(v, dtype=float)) for v in (value, low, high)
     )
@@ -121,7 +125,7 @@ def whiskers(value, low, high) -> np.ndarray:
 
 
 def readable_on(colour) -> str:
-    """Black or white, whichever reads better on a colour (matplotlib's, shares from 0 to 1)."""
+    """Return black or white, whichever is easier to read on a colour."""
     red, green, blue = to_rgb(colour)
     return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
 
@@ -129,8 +133,11 @@ def readable_on(colour) -> str:
 def headed(
     fig: Figure, title: str, looks: Looks | None = None, note: str = ""
 ) -> Figure:
-    """The figure under its title, a sentence, and its legend: the `looks` of marks by their labels,
-    grey unless said otherwise. Below it a `note` says what else its marks mean."""
+    """Add a title (one sentence), a legend and a note to a figure.
+
+    `looks` are the marks of the legend by their labels, grey by default. The `note` below the
+    figure explains other marks.
+    """
     if note:
         fig.supxlabel(note, x=0.01, ha="left", fontsize=8.5, color="#555555")
     if not looks:
@@ -155,21 +162,25 @@ def headed(
 
 
 def series(names: Sequence[str]) -> dict[str, dict]:
-    """The look of each of several things that are compared."""
+    """Return the mark of each of several series that are compared."""
     return dict(zip(dict.fromkeys(names), itertools.cycle(SERIES)))
 
 
 def ends(rows, value: str) -> list:
-    """The ends of a value's interval, of a row or a table: its columns ``<value>_low`` and
-    ``<value>_high``, or low and high; None without them."""
+    """Return the ends of a value's interval, of a row or a table, or None without them.
+
+    They are the columns ``<value>_low`` and ``<value>_high``, or low and high.
+    """
     return [rows.get(f"{value}_{end}", rows.get(end)) for end in ("low", "high")]
 
 
 def estimates(
     ax: Axes, rows, value: str, at, *, vertical: bool = False, **look
 ) -> None:
-    """A value with its whiskers (:func:`ends`), of a row or a table, at a place along the other
-    axis. `look` is that of a mark."""
+    """Draw values with whiskers (:func:`ends`), of a row or a table, at places on the other axis.
+
+    `look` holds arguments of the marks.
+    """
     lengths = whiskers(rows[value], *ends(rows, value))
     place = {"x": at, "y": rows[value], "yerr": lengths}
     if not vertical:
@@ -180,7 +191,7 @@ def estimates(
 
 
 def stacked(table: Table, values: Mapping[str, str], column: str) -> Table:
-    """A table's estimates below each other, as value, low and high; `column` has their texts."""
+    """Stack a table's estimates as value, low and high; `column` has their texts."""
     parts = []
     for name, text in values.items():
         low, high = ends(table, name)
@@ -200,7 +211,7 @@ def compared(
     names: Sequence[str] | None = None,
     apart: float = 0.2,
 ) -> None:
-    """One panel of a :func:`forest`; `names` are its lines, from the top."""
+    """Draw one panel of a :func:`forest`; `names` are its lines, from the top."""
     names = list(dict.fromkeys(table[rows] if names is None else names))
     nudges = np.linspace(-apart, apart, len(looks)) if len(looks) > 1 else [0]
     for nudge, (entry, look) in zip(nudges, looks.items(), strict=True):
@@ -226,9 +237,12 @@ def forest(
     line: Mapping = ZERO,
     sharex: bool | str = "col",
 ) -> Figure:
-    """Rows of points with whiskers: a line for each entry of the column `rows`, a mark for each of
-    `by`, by its `looks`, and a panel for each of `panel`, at most `across` beside each other.
-    Panels below each other have lines of their own. `at` is where a reference `line` stands."""
+    """Draw rows of points with whiskers.
+
+    There is one line per entry of the column `rows`, one mark per entry of `by` (with its
+    `looks`), and one panel per entry of `panel`, at most `across` per row of panels. Panels
+    below each other have lines of their own. A vertical `line` is drawn at `at`.
+    """
     parts = [("", table)] if panel is None else list(table.groupby(panel, sort=False))
     down = math.ceil(len(parts) / across)
     columns = math.ceil(len(parts) / down)
@@ -268,7 +282,7 @@ def name_rows(ax: Axes, names: Sequence[str]) -> None:
 
 
 def cells(ax: Axes, shades: np.ndarray, texts, rows, columns, font: float = 9) -> None:
-    """A table of coloured cells: shades (rows, columns, 3), and a text in each."""
+    """Draw a table of coloured cells: shades (rows, columns, 3), and a text in each."""
     ax.imshow(shades, aspect="auto")
     for (y, x), text in np.ndenumerate(np.asarray(texts)):
         look = {"ha": "center", "va": "center", "color": readable_on(shades[y, x])}
@@ -284,12 +298,12 @@ def cells(ax: Axes, shades: np.ndarray, texts, rows, columns, font: float = 9) -
 
 
 def shades(shares, colours: str = "Greys") -> np.ndarray:
-    """The colours of numbers from 0 to 1, without transparency; NaN is 0."""
+    """Return the colours of numbers from 0 to 1, without transparency; NaN counts as 0."""
     return plt.colormaps[colours](np.nan_to_num(np.asarray(shares, float)))[..., :3]
 
 
 def heat(ax: Axes, image, most: float = 1, **look) -> None:
-    """A picture, tensor (3, H, W), or a map's positive relevance (H, W) as a share of its most."""
+    """Draw a picture (3, H, W), or a map's positive relevance (H, W) as a share of its maximum."""
     if image.ndim == 3:
         ax.imshow(image.permute(1, 2, 0).numpy(), interpolation="antialiased")
         return
@@ -301,8 +315,11 @@ def heat(ax: Axes, image, most: float = 1, **look) -> None:
 def image_grid(
     rows: Mapping, colours: Mapping[str, str] | None = None, *, title=""
 ) -> Figure:
-    """Images in named rows: uint8 tensors (N, 3, H, W) by row, or by row and head of columns:
-    {"bench": {"C": ..., "NC": ...}, ...}. `colours` are those of a bar beside a row's name."""
+    """Draw images in named rows.
+
+    `rows` has uint8 tensors (N, 3, H, W) by row, or by row and head of columns:
+    {"bench": {"C": ..., "NC": ...}, ...}. `colours` are for a bar next to a row's name.
+    """
     nested = {
         name: row if isinstance(row, Mapping) else {"": row}
         for name, row in rows.items()
@@ -349,8 +366,10 @@ def framed(
     most: float = 1,
     shade: str = MAP,
 ) -> Figure:
-    """Images, uint8 tensors (3, H, W), and maps, float tensors (H, W), `cols` in a row, in coloured
-    frames; of maps `most` is the quantile that is brightest, `shade` the colour map."""
+    """Draw images, uint8 (3, H, W), and maps, float (H, W), in coloured frames, `cols` in a row.
+
+    For maps, `most` is the quantile with the brightest colour and `shade` the colour map.
+    """
     rows = -(-len(images) // cols)
     shapes = [image.shape[-1] / image.shape[-2] for image in images]
     widths = [max(shapes[col::cols], default=1) for col in range(cols)]
@@ -374,10 +393,16 @@ def framed(
 
 
 def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> None:
-    """Display a figure over its caption, the alternative text (as HTML: JupyterLab gives an image
-    none), in at most 150 kB; save it in a folder as `name`.png and `name`.svg; close it."""
+    """Display a figure with its caption, save it, and close it.
+
+    The caption is also the alternative text. The figure is shown as HTML in at most 150 kB,
+    because JupyterLab gives images no alternative text, and saved as `name`.png and
+    `name`.svg.
+    """
     if not alt.strip():
-        raise ValueError(f"figure {name!r} has no alternative text; say what it shows")
+        raise ValueError(
+            f"Figure {name!r} has no alternative text. Describe what it shows."
+        )
     png = _saved(fig, "png", Software=None)
     if folder is not None:
         store.write_bytes(Path(folder) / f"{name}.png", png)
@@ -395,7 +420,7 @@ def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> 
 
 
 def _saved(fig: Figure, kind: str, **metadata) -> bytes:
-    """A figure as a file of a kind, without a date or a version."""
+    """Return a figure as a file of a kind, without a date or a version."""
     file = io.BytesIO()
     fig.savefig(
         file, format=kind, metadata=metadata, bbox_inches="tight", pad_inches=0.08
@@ -404,7 +429,7 @@ def _saved(fig: Figure, kind: str, **metadata) -> bytes:
 
 
 def _small(png: bytes) -> bytes:
-    """The same picture in 256 colours, and then in fewer pixels, where it would be large."""
+    """Reduce a large picture to 256 colours, and then to fewer pixels."""
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     for scale in (1, 0.85, 0.7, 0.55, 0.4):
         if len(png) <= 150_000:
@@ -422,7 +447,7 @@ def _small(png: bytes) -> bytes:
 
 
 def _sheet(rows: Sequence, across: int) -> np.ndarray:
-    """Rows of images, uint8 (n, 3, H, W), on one light grey sheet, uint8 (H', W', 3)."""
+    """Arrange rows of images, uint8 (n, 3, H, W), on one light grey sheet, uint8 (H', W', 3)."""
     height, width = rows[0].shape[-2:]
     sheet = np.full((len(rows), across, height + 4, width + 4, 3), 228, dtype=np.uint8)
     for row, images in zip(sheet, rows, strict=True):

@@ -8,15 +8,18 @@ import numpy as np
 
 
 def smallest(several: list, level: float = 0.95) -> np.ndarray:
-    """The smallest of several numbers, its low and its high end, from their intervals by level.
-    All lie above the lowest low end; high ends share the error (Bonferroni), as any may be it."""
+    """Return the smallest of several numbers and its interval, from their intervals by level.
+
+    All numbers lie above the lowest lower end. Upper ends share the error (Bonferroni),
+    because any of the numbers may be the smallest.
+    """
     ends = np.min([one(level) for one in several], axis=0)
     ends[2] = min(one(1 - (1 - level) / len(several))[2] for one in several)
     return ends
 
 
 def largest(several: list, level: float = 0.95) -> np.ndarray:
-    """The largest, in the same way."""
+    """Return the largest of several numbers and its interval, as :func:`smallest` does."""
     turned = [
         lambda level, one=one: -np.array(one(level))[[0, 2, 1]] for one in several
     ]
