@@ -6,11 +6,11 @@ import re
 
 import pandas as pd
 import pytest
+from helpers.suite.claims import judge
 
 from helpers import recorded, store
 from helpers.stats import Estimate
 from helpers.suite import claims, notebooks, words
-from helpers.suite.claims import judge
 from sweeps import seeds
 
 PAPERS = {"contexts", "focus", "icon2", "blocks", "suite"}

@@ -5,11 +5,6 @@ import pandas as pd
 import pytest
 import scipy.stats
 import torch
-from statsmodels.stats.proportion import proportion_confint
-from test_cross_evaluation import predicted
-
-from helpers.contexts import claims, effects, mosaics
-from helpers.data import Collection
 from helpers.suite.claims import (
     AGREES,
     BLIND,
@@ -19,6 +14,11 @@ from helpers.suite.claims import (
     UNDECIDED,
     judge,
 )
+from statsmodels.stats.proportion import proportion_confint
+from test_cross_evaluation import predicted
+
+from helpers.contexts import claims, effects, mosaics
+from helpers.data import Collection
 from synthetic import pictures
 
 HYDRANT, CS = "fire hydrant", ("plane", "bench", "mug")

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from helpers.suite.parameters import ParameterError, check
 from pretended import DEVICE, moved, pretended_device
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -25,7 +26,6 @@ from helpers.focus.networks import Model
 from helpers.models import detector, experiment, inference
 from helpers.models.recipe import Recipe, recipes
 from helpers.suite import project
-from helpers.suite.parameters import ParameterError, check
 from helpers.synthetic_data import street_detector
 
 QUARTER, EIGHTH = "alexnet-quarter", "resnet10-eighth"

@@ -5,11 +5,6 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from statsmodels.stats.proportion import proportion_confint
-
-from helpers import focus
-from helpers.focus import claims
-from helpers.suite import claims as judging
 from helpers.suite.claims import (
     AGREES,
     DIFFERS,
@@ -20,6 +15,11 @@ from helpers.suite.claims import (
     UNDECIDED,
     judge,
 )
+from statsmodels.stats.proportion import proportion_confint
+
+from helpers import focus
+from helpers.focus import claims
+from helpers.suite import claims as judging
 
 LEVEL = {
     "GradCAM": 0.9,

@@ -3,6 +3,7 @@
 import nbformat
 import pytest
 import torch
+from helpers.suite.parameters import ParameterError, check
 from safetensors.torch import save_file
 from torchvision import models as torchvision_models
 
@@ -10,7 +11,6 @@ from helpers import store
 from helpers.data.images import Images
 from helpers.models.recipe import Recipe, recipes
 from helpers.suite import parameters, project
-from helpers.suite.parameters import ParameterError, check
 
 DEFAULTS = {
     "seed": 0,

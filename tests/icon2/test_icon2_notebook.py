@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 import yaml
 from executed import executed
+from helpers.suite.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
 
 from helpers import icon2, store
 from helpers.figures import icon2 as figures
 from helpers.icon2 import Options, attributes, claims, formulas, frames, match, verdicts
 from helpers.icon2.average_precision import CHOICES
 from helpers.icon2.reading import CORNERS, DetectionDataError
-from helpers.suite.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
 from synthetic import street
 
 
