@@ -128,7 +128,9 @@ def read_yaml(file: Path) -> Any:
     try:
         with file.open("rb") as stream:
             return yaml.safe_load(stream)
-    except (yaml.YAMLError, OSError) as error:
+    except OSError as error:
+        raise ValueError(f"{file.absolute()}: {error.strerror}.") from None
+    except yaml.YAMLError as error:
         raise ValueError(f"{file} cannot be read as YAML: {error}") from None
 
 
