@@ -337,7 +337,7 @@ def collect(notebooks: Iterable[tuple[str, Mapping]]) -> pd.DataFrame:
                     rows.append({"notebook": name, **row})
     table = pd.DataFrame(rows, columns=["notebook", *COLUMNS])
     texts = [column for column in table if column not in NUMBERS]
-    table[texts] = table[texts].fillna("")
+    table[texts] = table[texts].astype(object).fillna("")
     return table.astype(dict.fromkeys(NUMBERS, float))
 
 

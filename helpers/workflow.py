@@ -92,12 +92,12 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
     anywhere.pop("output")  # the key `run` sets it
     refuse_unknown("parameter", shared, anywhere)
 
+    for name, known in declared.items():
+        refuse_unknown(f"parameter of {name}", config.get(name) or {}, known)
     planned = {}
     for name in names:
-        own = config.get(name) or {}
-        refuse_unknown(f"parameter of {name}", own, declared[name])
         given = {key: value for key, value in shared.items() if key in declared[name]}
-        given.update(own)
+        given.update(config.get(name) or {})
         given["output"] = run
         planned[name] = given
     return run, planned

@@ -5,18 +5,18 @@ import pandas as pd
 import pytest
 import scipy.stats
 import torch
-from helpers.suite.claims import (
-    AGREES,
-    BLIND,
-    FAILS,
-    HOLDS,
-    NO_COUNTERPART,
-    UNDECIDED,
-    judge,
-)
 from statsmodels.stats.proportion import proportion_confint
 from test_cross_evaluation import predicted
 
+from helpers.claims import (
+    INCONCLUSIVE,
+    NOT_SPECIFIC,
+    NOT_SUPPORTED,
+    NOT_TESTABLE,
+    REPLICATED,
+    SUPPORTED,
+    judge,
+)
 from helpers.contexts import claims, effects, mosaics
 from helpers.data import Collection
 from synthetic import pictures
@@ -57,11 +57,11 @@ def test_on_the_papers_own_accuracies_its_claims_agree():
         "contexts/C-generalises-worst/NC",
         "contexts/C-on-NC-over-WB",  # printed, but five of a hundred images decide nothing
     }
-    assert (judged.drop(made_up & set(judged.index)) == AGREES).all()
-    assert len(judged) == 11 and NO_COUNTERPART not in set(judged)
+    assert (judged.drop(made_up & set(judged.index)) == REPLICATED).all()
+    assert len(judged) == 11 and NOT_TESTABLE not in set(judged)
     table = accuracies_like_the_paper().assign(right=True)
     judged = verdicts("02", claims.of_cross_evaluation(table))
-    assert (judged == UNDECIDED).all()
+    assert (judged == INCONCLUSIVE).all()
 
 
 @pytest.fixture
@@ -110,11 +110,11 @@ def test_on_the_papers_own_paste_counts_its_claims_agree(collection):
         **{"paste-counts": counts},
     )
     papers = judged[judged.index.str.startswith("contexts/")]
-    assert (papers == AGREES).all() and len(papers) == 10, papers
+    assert (papers == REPLICATED).all() and len(papers) == 10, papers
     blind = claims.of_pasting(logits, beside, pasted, collection)
     tables = {"paste-counts": counts, "paste-counts-reference": counts}
-    same = judge("04", blind, tables, reference=blind).set_index("id")["verdict"]
-    assert (same[papers.index] == BLIND).all(), (
+    same = judge("04", blind, tables, control=blind).set_index("id")["verdict"]
+    assert (same[papers.index] == NOT_SPECIFIC).all(), (
         "a reference that does the same takes all away"
     )
 
@@ -132,13 +132,11 @@ def test_of_other_classes_each_context_alone_has_a_verdict(collection):
         judged = judge("04", estimates, {"paste-counts": table}).set_index("id")[
             "verdict"
         ]
-        words = {"1": HOLDS, "0": FAILS, "?": UNDECIDED}
+        words = {"1": SUPPORTED, "0": NOT_SUPPORTED, "?": INCONCLUSIVE}
         assert [*judged["suite/contexts/alone/most"]] == [words[one] for one in most]
         assert [*judged["suite/contexts/alone/more"]] == [words[one] for one in more]
-        assert [*judged["suite/contexts/pasted"]] == [HOLDS] * 12
-        assert (
-            judged[judged.index.str.startswith("contexts/")] == NO_COUNTERPART
-        ).all()
+        assert [*judged["suite/contexts/pasted"]] == [SUPPORTED] * 12
+        assert (judged[judged.index.str.startswith("contexts/")] == NOT_TESTABLE).all()
     alone = claims.of_pasting({"plane": named(always, 2)}, None, None, collection)
     assert not alone, "there is no other context to compare with"
 
@@ -171,13 +169,11 @@ def test_on_the_papers_own_flips_its_claims_agree(collection):
         table, "left", effects.PAIR, suffixes=("", "_paper")
     )
     judged = verdicts("03", claims.of_mosaics(images, collection), table1=pairs)
-    assert (
-        judged.pop("contexts/sky-of-planes") == NO_COUNTERPART
-    )  # no number is printed
+    assert judged.pop("contexts/sky-of-planes") == NOT_TESTABLE  # no number is printed
     close = judged[
-        judged != AGREES
+        judged != REPLICATED
     ]  # printed counts that lie too near to each other to decide
-    assert (close == UNDECIDED).all() and len(close) <= 4, close
+    assert (close == INCONCLUSIVE).all() and len(close) <= 4, close
 
 
 def test_a_share_by_level_is_wilsons_interval():
@@ -236,10 +232,15 @@ def test_of_other_classes_each_context_has_a_verdict_by_its_flips(collection):
         for name in ("sky", "table")
     }
     assert more["sky"][0] == pytest.approx(1 - (0 + 0.5 + 0.5) / 3, abs=0.02)
-    judged = judge("03", ours.values()).set_index(["id", "of"])["verdict"]
-    expected = {"sky": HOLDS, "park": FAILS, "road": UNDECIDED, "table": UNDECIDED}
+    judged = judge("03", ours.values()).set_index(["id", "subject"])["verdict"]
+    expected = {
+        "sky": SUPPORTED,
+        "park": NOT_SUPPORTED,
+        "road": INCONCLUSIVE,
+        "table": INCONCLUSIVE,
+    }
     for (claim, of), verdict in judged[
         judged.index.get_level_values(0) == "suite/contexts/flips/most"
     ].items():
         assert verdict == expected[of.split(", ")[0]], (claim, of)
-    assert judged["suite/contexts/flips/more"].tolist().count(HOLDS) == 1
+    assert judged["suite/contexts/flips/more"].tolist().count(SUPPORTED) == 1

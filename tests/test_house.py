@@ -112,7 +112,7 @@ def test_no_function_of_torch_is_called_whose_last_digits_depend_on_the_processo
     [
         ("from helpers.audit import page", {"torch", "torchvision"}),
         (
-            "from helpers.suite.parameters import check; from helpers.models import experiment; "
+            "from helpers.settings import check; from helpers.models import experiment; "
             "from helpers.contexts import methods; from helpers.focus import rating",
             {
                 "torchvision",

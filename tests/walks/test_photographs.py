@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from helpers import data, store
+from helpers import data
 from helpers.data.images import Images
-from helpers.suite import preflight
 
 
 def photograph(seed, size=240):
@@ -57,10 +56,6 @@ def test_class_folders_that_differ_in_case_blanks_or_dashes_are_refused(
     tmp_path, names, both
 ):
     write(tmp_path, *names, n=3)
-    images = {"source": "folder", "folder": str(tmp_path)}
-    config = {"notebooks": ["01_datasets"], "parameters": {"images": images}}
-    with pytest.raises(ValueError, match=f"{both}.*rename one"):
-        preflight.plan(config, store.root() / "notebooks")
     with pytest.raises(ValueError, match=f"{both}.*rename one"):
         load(tmp_path)
 
