@@ -31,7 +31,7 @@ def written(folder, **executed):
         judged = []
         for claim, verdict in pairs:
             claim, _, of = claim.partition(": ")
-            judged.append({"id": claim, "of": of, "verdict": verdict})
+            judged.append({"id": claim, "subject": of, "verdict": verdict})
         metadata = {"findings": judged}
         output = nbformat.v4.new_output(
             "display_data", {"text/plain": "-"}, metadata=metadata

@@ -72,7 +72,7 @@ def test_the_check_of_07_takes_the_rise_of_the_package_where_maps_have_no_focus(
 
 
 CELLS = [
-    "seed: int = 0\noutput: str = 'own'\nlabels: str = None",
+    "seed: int = 0\noutput: str = 'own'\nlabels: str | None = None",
     "",
     "from helpers.settings import check\nsettings = check(globals())",
     "from helpers import lesson\nrun = lesson.start('08_icon2', settings)",
