@@ -160,7 +160,7 @@ class: exercises
 # these show what the other lessons are stored with, so they come last
 notebooks: LAST := $(patsubst %,notebooks/%.ipynb,06_focus_rating 08_icon2 01_datasets 00_start_here)
 notebooks: $(READY)
-	@python -m helpers.suite.notebooks execute $(filter-out $(LAST),$(wildcard notebooks/*.ipynb)) $(LAST)
+	@python -m helpers.execute $(filter-out $(LAST),$(wildcard notebooks/*.ipynb)) $(LAST)
 
 bench: $(READY)
 	@TQDM_DISABLE=1 python tests/benchmarks/bench.py $(ONLY)

@@ -7,16 +7,15 @@ from pathlib import Path
 
 import yaml
 
-import forked
 from helpers import store
-from helpers.suite import preflight
+from helpers import workflow as planning
 
 FOLDER = Path("notebooks")
 
 try:  # refused here, before anything runs
-    RUN, PARAMETERS = preflight.plan(config, FOLDER, workflow.configfiles)
-except (OSError, ValueError) as error:
-    raise WorkflowError(f"refused before anything ran:\n{error}") from None
+    RUN, PARAMETERS = planning.plan(config, FOLDER)
+except ValueError as error:
+    raise WorkflowError(f"The configuration was refused, nothing ran:\n{error}") from None
 OUT = os.path.relpath(store.outputs() / RUN)  # whatever the folders above are called
 NOTEBOOKS = list(PARAMETERS)
 # for your own images and networks; where there are fewer notebooks than cores, each gets several
@@ -24,12 +23,9 @@ THREADS = max(1, (workflow.resource_settings.cores or 1) // len(NOTEBOOKS))
 # of a first run; the longest begin first, so that no core is left waiting for one at the end
 SECONDS = yaml.safe_load((store.root() / "data/seconds.yml").read_text())
 # that a notebook failed, and where its error is, says the rule; not its whole command line
-logging.getLogger("snakemake.logging").addFilter(lambda said: "CalledProcessError" not in str(said.msg))
-
-
-onstart:  # what lessons load is loaded once; a cluster's jobs are no main process
-    if workflow.is_main_process and workflow.local_exec:
-        forked.begin()
+logging.getLogger("snakemake.logging").addFilter(
+    lambda record: "CalledProcessError" not in str(record.msg)
+)
 
 
 rule all:
@@ -41,7 +37,7 @@ rule all:
 rule notebook:
     input:
         notebook="notebooks/{name}.ipynb",
-        code=sorted(map(str, Path("helpers").rglob("*.py"))),
+        code=sorted(str(path) for package in ("helpers", "synthetic") for path in Path(package).rglob("*.py")),
         paper=sorted(map(str, Path("data/paper").glob("*.csv"))),
     output:
         notebook=OUT + "/notebooks/{name}.ipynb",
@@ -50,13 +46,13 @@ rule notebook:
     params:
         findings=OUT + "/findings/{name}.json",  # those of an earlier run go first
         yaml=lambda wildcards: yaml.safe_dump(PARAMETERS[wildcards.name]),
-        inputs=lambda wildcards: preflight.inputs(PARAMETERS[wildcards.name]),
+        inputs=lambda wildcards: planning.input_digest(PARAMETERS[wildcards.name]),
     threads: THREADS
     priority: lambda wildcards: SECONDS.get(wildcards.name, 0)
     shell:
         "echo {wildcards.name:q}: started; rm -f {params.findings:q};"
         " stopped() {{ echo {wildcards.name:q}: stopped; exit 130; }}; trap stopped INT;"
-        " TQDM_DISABLE=1 SUITE_THREADS={threads} {forked.ASK:q} papermill --no-progress-bar --log-level WARNING"
+        " TQDM_DISABLE=1 SUITE_THREADS={threads} {sys.executable:q} -m papermill --no-progress-bar --log-level ERROR"
         " -y {params.yaml:q} {input.notebook:q} {log.notebook:q} 2>&1"
         # what the cell said, without papermill's own frames
         " | sed -e '/^Traceback (most recent/d' -e '/^  File /,/^    /d' -e '/^ *[~^][~^]*$/d' >&2"
@@ -77,10 +73,14 @@ rule book:
     output:
         f"{OUT}/index.html",
     shell:
-        "{forked.ASK:q} helpers.suite.pages {OUT:q}"
+        "{sys.executable:q} -m helpers.workflow {OUT:q}"
+        " && {sys.executable:q} -m helpers.suite.pages {OUT:q}"
 
 
 onerror:  # what there is can be read, and what failed is named
     if any(Path(OUT).glob("*/*.ipynb")):
-        shell("{sys.executable:q} -m helpers.suite.pages {OUT:q} || true")
+        shell(
+            "{sys.executable:q} -m helpers.workflow {OUT:q}"
+            " && {sys.executable:q} -m helpers.suite.pages {OUT:q} || true"
+        )
     print("What is done is kept: the same command goes on from there.")

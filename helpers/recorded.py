@@ -158,7 +158,7 @@ def of_lesson(name: str) -> str:
         if c.cell_type == "code" and "nbgrader" not in c.metadata
     ]
     code = "\n".join(cell.source for cell in cells)
-    modules = source.imported("suite/claims", *source.named(code), without=BESIDE)
+    modules = source.imported("claims", *source.named(code), without=BESIDE)
     claims = pd.read_csv(DATA / "paper/claims.csv", dtype=str, keep_default_na=False)
     claims = claims[claims["notebook"] == name.split("_")[0]]
     rows = pd.read_csv(DATA / "paper/claim_rows.csv", dtype=str, keep_default_na=False)

@@ -18,9 +18,9 @@ from torch import nn
 from helpers import recorded
 from helpers.audit import model, planting, retraining
 from helpers.data import decoding, folders
+from helpers.lesson import seed_everything
 from helpers.stats import wilson
 from helpers.store import progress
-from helpers.suite import project
 from synthetic import pictures
 
 AUDITED, EACH, PARTS = (
@@ -330,7 +330,7 @@ def main() -> None:
         "or one, of the other kinds, of photographs; `summary`: a second CSV, with intervals).",
         seeds=range(7000, 7030), worlds=15, heads="", **OF_PHOTOGRAPHS, summary=None,
     )  # fmt: skip
-    project.seed_everything(0)
+    seed_everything(0)
     of, every, wanted = {}, {"linear": Heads()}, arguments.heads
     if arguments.photographs:
         network = squeezenet(arguments.weights)

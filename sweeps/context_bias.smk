@@ -14,20 +14,17 @@ from pathlib import Path
 import pandas as pd
 
 from helpers import store
-from helpers.suite import parameters, preflight, project
+from helpers.workflow import refuse_unknown
 from sweeps import context_worlds
 
 try:  # refused here, before anything runs
-    preflight.known_keys(config, ["run", "seeds", "per_class", "trainings"])
-    swept = {"seeds": [*context_worlds.SEEDS], "trainings": context_worlds.RECIPE.trainings}
-    swept |= {name: config[name] for name in swept if name in config}
-    swept = parameters.checked(swept, [])
-    many = config.get("per_class", context_worlds.IMAGES.per_class)
-    images = parameters.images_of({"source": "world", "per_class": many})
-    preflight.once(workflow.configfiles)
-    OUT = os.path.relpath(store.outputs() / project.run_name(config, "sweep"))
-except (OSError, ValueError) as error:
-    raise WorkflowError(f"refused before anything ran:\n{error}") from None
+    refuse_unknown("key", config, ["run", "seeds", "per_class", "trainings"])
+except ValueError as error:
+    raise WorkflowError(f"The configuration was refused, nothing ran:\n{error}") from None
+SEEDS = config.get("seeds", [*context_worlds.SEEDS])
+PER_CLASS = config.get("per_class", context_worlds.IMAGES.per_class)
+TRAININGS = config.get("trainings", context_worlds.RECIPE.trainings)
+OUT = os.path.relpath(store.outputs() / config.get("run", "sweep"))
 WORLD = OUT + "/worlds/seed-{seed}.csv"
 
 
@@ -44,12 +41,12 @@ rule world:
     threads: 1
     shell:
         "{sys.executable:q} -m sweeps.context_worlds {output:q} --seeds {wildcards.seed}"
-        " --per-class {images.per_class} --trainings {swept.trainings}"
+        " --per-class {PER_CLASS} --trainings {TRAININGS}"
 
 
 rule gather:
     input:
-        expand(WORLD, seed=swept.seeds),
+        expand(WORLD, seed=SEEDS),
     output:
         OUT + "/worlds.csv",
     run:

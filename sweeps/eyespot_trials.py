@@ -14,9 +14,9 @@ from helpers.data import ImageSet, world
 from helpers.focus import feature, means, mosaics
 from helpers.focus.networks import Model
 from helpers.focus.rating import rate
+from helpers.lesson import seed_everything
 from helpers.models.recipe import Recipe
 from helpers.store import progress
-from helpers.suite import project
 from synthetic import pictures
 
 CLASSES = pictures.CLASSES
@@ -129,7 +129,7 @@ def main() -> None:
     arguments = recorded.driver(
         "Plant an eyespot, and try to prove it.", seeds=range(10)
     )
-    project.seed_everything(0)
+    seed_everything(0)
     seeds = ((seed,) for seed in progress(arguments.seeds, desc="trials"))
     recorded.in_parts(arguments.file, run, seeds, digits=12, float_format="%.4g")
 

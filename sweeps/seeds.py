@@ -11,9 +11,9 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from helpers import recorded, store
+from helpers import claims, recorded, store
 from helpers.recorded import SEEDS
-from helpers.suite import claims, notebooks
+from helpers.suite import notebooks
 
 RECORDED = range(8)
 ABSENT = "not made"
@@ -34,8 +34,8 @@ CANNOT_VARY = (
     r"|blocks/(backends|backtracking|balance|deo|libraries|snippet|toolkits)"
 )
 CLAIM = ["lesson", "id", "of"]
-RIGHT = {claims.HOLDS, claims.AGREES, claims.BLIND}
-WRONG = {claims.FAILS, claims.DIFFERS, claims.CONTRADICTS}
+RIGHT = {claims.SUPPORTED, claims.REPLICATED, claims.NOT_SPECIFIC}
+WRONG = {claims.NOT_SUPPORTED, claims.NOT_REPLICATED, claims.CONTRADICTS}
 
 
 def _file(seed: int) -> Path:
@@ -62,9 +62,9 @@ def record(folder: Path, lessons: Sequence[str], seed: int) -> None:
     judged = notebooks.findings(
         folder / "notebooks" / f"{name}.ipynb" for name in lessons
     )
-    judged = judged.rename(columns={"notebook": "lesson"})[[*CLAIM, "verdict"]].assign(
-        seed=seed
-    )
+    judged = judged.rename(columns={"notebook": "lesson", "subject": "of"})[
+        [*CLAIM, "verdict"]
+    ].assign(seed=seed)
     if silent := {*lessons} - {*judged["lesson"]}:
         raise FileNotFoundError(
             f"{folder}: {min(silent)} holds no findings; run it with that seed"
@@ -101,7 +101,7 @@ def verdicts(lessons: Sequence[str], seeds: Sequence[int]) -> pd.DataFrame:
         columns=seeds
     )
     return (
-        together[(together != claims.NO_COUNTERPART).any(axis=1)]
+        together[(together != claims.NOT_TESTABLE).any(axis=1)]
         .astype(object)
         .fillna(ABSENT)
     )
@@ -109,7 +109,7 @@ def verdicts(lessons: Sequence[str], seeds: Sequence[int]) -> pd.DataFrame:
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """How many verdicts there are, by lesson and of all, and how many differ or are turned over."""
-    judged = table[~table.isin([claims.TOLD, claims.NO_COUNTERPART]).all(axis=1)]
+    judged = table[~table.isin([claims.REPORTED_ONLY, claims.NOT_TESTABLE]).all(axis=1)]
     same = judged.nunique(axis=1) == 1
     turned = judged.isin(RIGHT).any(axis=1) & judged.isin(WRONG).any(axis=1)
     counts = {

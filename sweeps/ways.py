@@ -15,8 +15,8 @@ import torch
 from helpers import recorded
 from helpers.audit import model, planting, retraining
 from helpers.data import mosaic
+from helpers.lesson import seed_everything
 from helpers.store import progress
-from helpers.suite import project
 from sweeps import audit_trials as trials
 
 WAYS = (
@@ -159,7 +159,7 @@ def main() -> None:
     seeds = range(2000, 2015)
     about = "Plant contexts in photographs, and ask."
     options = recorded.driver(about, seeds=seeds, **trials.OF_PHOTOGRAPHS)
-    project.seed_everything(0)
+    seed_everything(0)
     of = kept(options.photographs, options.weights)
     parts = [readers(of, seed) for seed in progress(options.seeds, desc="partitions")]
     recorded.write(

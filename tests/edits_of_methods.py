@@ -86,7 +86,7 @@ def calls_of_the_package(path, values, outputs):
     begins = next(
         number
         for number, cell in enumerate(lesson.cells)
-        if cell.cell_type == "code" and "project.start(" in cell.source
+        if cell.cell_type == "code" and "lesson.start(" in cell.source
     )
     spies = nbformat.v4.new_code_cell(f"METHODS = {methods!r}\n{SPIES}")
     last = nbformat.v4.new_code_cell("import json\nprint(json.dumps(CALLS))")

@@ -11,7 +11,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from helpers import store
-from helpers.suite import notebooks, pages, words
+from helpers.suite import notebooks, pages
 from sweeps import seeds
 
 README, PICTURE = store.root() / "README.md", store.root() / "outputs/example.png"
@@ -53,11 +53,11 @@ def age() -> str:
     lessons = notebooks.lessons()
     start = {"name": "00", "title": "00 ", "pictures": {}}
     page = pages.first(notebooks.findings(lessons), [start], {}, solved=True)
-    figure = yaml.safe_load((words.BOOK / "front.yml").read_text())["picture"]
+    figure = yaml.safe_load((notebooks.BOOK / "front.yml").read_text())["picture"]
     [path] = [one for one in lessons if one.stem == figure["lesson"]]
     png, _ = notebooks.pictures(notebooks.read(path))[figure["figure"]]
     styles = [
-        path.read_text() for path in sorted((words.BOOK / "static").glob("*.css"))
+        path.read_text() for path in sorted((notebooks.BOOK / "static").glob("*.css"))
     ]
     return store.key("picture", page=page, png=png, styles=styles, size=SIZE)
 

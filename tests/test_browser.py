@@ -17,6 +17,7 @@ import nbformat
 import pytest
 
 from helpers import store
+from helpers.execute import INSTEAD_OF_WIDGET
 from helpers.suite import notebooks, pages
 
 CHROMIUM = shutil.which("chromium")
@@ -327,7 +328,7 @@ def test_a_lesson_opens_on_its_question_and_its_menu_changes_what_is_shown(
     the rest is run by other tests."""
     path = lab[1] / f"{notebook}.ipynb"
     lesson = nbformat.read(path, as_version=4)
-    menus = [notebooks.MENUS in str(cell.get("outputs")) for cell in lesson.cells]
+    menus = [INSTEAD_OF_WIDGET in str(cell.get("outputs")) for cell in lesson.cells]
     lesson.cells = lesson.cells[: menus.index(True) + 1]
     for cell, less in itertools.product(lesson.cells, LESS):
         cell.source = cell.source.replace(*less)
@@ -360,14 +361,15 @@ def test_a_lesson_opens_on_its_question_and_its_menu_changes_what_is_shown(
 
 def test_whoever_runs_all_cells_sees_a_failure_at_the_end(lab):
     begin = [
-        "seed: int = 0",
-        "from helpers.suite.parameters import check",
+        "output: str = 'x'",
+        "from helpers.settings import check",
         "check(globals())",
     ]
     sources = ["\n".join(begin), "1 / 0", "print('never')", "print('nor this')"]
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
     notebook = nbformat.v4.new_notebook(
-        cells=cells, metadata={"kernelspec": notebooks.KERNEL}
+        cells=cells,
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
     )
     nbformat.write(notebook, lab[1] / "failing.ipynb")
     page = in_lab(lab, "failing")

@@ -8,15 +8,15 @@ import torch
 from statsmodels.stats.proportion import proportion_confint
 from test_cross_evaluation import predicted
 
-from helpers.contexts import claims, effects, mosaics
-from helpers.data import Collection
-from helpers.suite.claims import (
-    AGREES,
-    BLIND,
-    NO_COUNTERPART,
-    UNDECIDED,
+from helpers.claims import (
+    INCONCLUSIVE,
+    NOT_SPECIFIC,
+    NOT_TESTABLE,
+    REPLICATED,
     judge,
 )
+from helpers.contexts import claims, effects, mosaics
+from helpers.data import Collection
 from synthetic import pictures
 
 HYDRANT, CS = "fire hydrant", ("plane", "bench", "mug")
@@ -55,11 +55,11 @@ def test_the_papers_accuracies_replicate_its_claims():
         "contexts/C-generalises-worst/NC",
         "contexts/C-on-NC-over-WB",  # printed, but five of a hundred images decide nothing
     }
-    assert (judged.drop(made_up & set(judged.index)) == AGREES).all()
-    assert len(judged) == 11 and NO_COUNTERPART not in set(judged)
+    assert (judged.drop(made_up & set(judged.index)) == REPLICATED).all()
+    assert len(judged) == 11 and NOT_TESTABLE not in set(judged)
     table = accuracies_like_the_paper().assign(right=True)
     judged = verdicts("02", claims.of_cross_evaluation(table))
-    assert (judged == UNDECIDED).all()
+    assert (judged == INCONCLUSIVE).all()
 
 
 @pytest.fixture
@@ -108,11 +108,11 @@ def test_the_papers_paste_counts_replicate_its_claims(collection):
         **{"paste-counts": counts},
     )
     papers = judged[judged.index.str.startswith("contexts/")]
-    assert (papers == AGREES).all() and len(papers) == 10, papers
+    assert (papers == REPLICATED).all() and len(papers) == 10, papers
     estimates = claims.of_pasting(logits, flipped, pasted, collection)
     tables = {"paste-counts": counts, "paste-counts-reference": counts}
-    same = judge("04", estimates, tables, reference=estimates).set_index("id")
-    assert (same.loc[papers.index, "verdict"] == BLIND).all()
+    same = judge("04", estimates, tables, control=estimates).set_index("id")
+    assert (same.loc[papers.index, "verdict"] == NOT_SPECIFIC).all()
 
 
 def test_the_papers_flips_replicate_its_claims(collection):
@@ -141,13 +141,11 @@ def test_the_papers_flips_replicate_its_claims(collection):
         table, "left", effects.PAIR, suffixes=("", "_paper")
     )
     judged = verdicts("03", claims.of_mosaics(images, collection), table1=pairs)
-    assert (
-        judged.pop("contexts/sky-of-planes") == NO_COUNTERPART
-    )  # no number is printed
+    assert judged.pop("contexts/sky-of-planes") == NOT_TESTABLE  # no number is printed
     close = judged[
-        judged != AGREES
+        judged != REPLICATED
     ]  # printed counts that lie too near to each other to decide
-    assert (close == UNDECIDED).all() and len(close) <= 4, close
+    assert (close == INCONCLUSIVE).all() and len(close) <= 4, close
 
 
 def test_a_share_by_level_is_wilsons_interval():

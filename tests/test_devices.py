@@ -15,7 +15,7 @@ from pretended import DEVICE, moved, pretended_device
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from helpers import explain, focus, models
+from helpers import explain, focus, lesson, models
 from helpers.audit import gate, retraining
 from helpers.audit.model import Network
 from helpers.data import Collection, ImageSet
@@ -23,9 +23,9 @@ from helpers.data.collection import Drawn
 from helpers.focus import controls
 from helpers.focus.networks import Model
 from helpers.models import detector, experiment, inference
-from helpers.models.recipe import Recipe, recipes
-from helpers.suite import project
-from helpers.suite.parameters import ParameterError, check
+from helpers.models.recipe import Recipe, read_specification
+from helpers.settings import Device, Images, check
+from helpers.settings import Model as ModelParameter
 from helpers.synthetic_data import street_detector
 
 QUARTER, EIGHTH = "alexnet-quarter", "resnet10-eighth"
@@ -111,32 +111,17 @@ def test_a_device_that_is_not_there_is_refused(name, words, without_cuda, monkey
         models.device(name)
 
 
-def test_a_parameter_device_that_is_not_there_is_refused_before_anything_runs(
-    without_cuda,
-):
-    namespace = {"__annotations__": {"device": str}, "device": "cuda"}
-    with pytest.raises(
-        ParameterError, match="parameter 'device': device='cuda' asks for"
-    ):
-        check(namespace)
-
-
 def test_the_parameter_device_reaches_the_recipes_of_all_models():
-    values = {
-        "model": [QUARTER, EIGHTH],
-        "trainings": 3,
-        "device": "cpu",
-        "methods": None,
-    }
-    settings = check({"__annotations__": dict.fromkeys(values, object), **values})
-    assert [one.device for one in settings.models] == ["cpu", "cpu"]
+    types = {"model": list[ModelParameter], "trainings": int, "device": Device}
+    values = {"model": [QUARTER, EIGHTH], "trainings": 3, "device": "cpu"}
+    settings = check({"__annotations__": types, **values})
+    assert [recipe.device for recipe in settings.model] == ["cpu", "cpu"]
+    assert [recipe.trainings for recipe in settings.model] == [3, 3]
 
 
 def test_a_device_among_the_keys_of_a_model_is_refused():
-    with pytest.raises(
-        ValueError, match="write `device: cuda` beside `model`, not in it"
-    ):
-        recipes({"architecture": QUARTER, "device": "cuda"})
+    with pytest.raises(ValueError, match="There is no key 'device'"):
+        read_specification({"architecture": QUARTER, "device": "cuda"})
 
 
 @pytest.mark.parametrize(
@@ -177,13 +162,11 @@ def test_a_notebook_starts_with_the_threads_of_its_images(
     folder, threads, tmp_path, monkeypatch
 ):
     monkeypatch.setenv(inference.THREADS, "3")
-    values = {
-        "images": {"folder": str(tmp_path)} if folder else "world",
-        "seed": 0,
-        "output": "x",
-    }
-    settings = check({"__annotations__": dict.fromkeys(values, object), **values})
-    project.start("00_template", settings)
+    types = {"images": Images, "seed": int, "output": str}
+    images = {"folder": str(tmp_path)} if folder else "world"
+    values = {"images": images, "seed": 0, "output": "x"}
+    settings = check({"__annotations__": types, **values})
+    lesson.start("00_template", settings)
     assert torch.get_num_threads() == threads
 
 
@@ -447,7 +430,7 @@ def test_a_single_image_that_does_not_fit_is_an_error():
 def cuda():
     if not torch.cuda.is_available():
         pytest.skip("no CUDA GPU on this machine: the path on a GPU is not tried")
-    project.seed_everything(0)
+    lesson.seed_everything(0)
     return torch.device("cuda")
 
 

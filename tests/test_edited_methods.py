@@ -3,7 +3,6 @@
 import ast
 import re
 from functools import partial
-from types import SimpleNamespace
 
 import drawn
 import nbformat
@@ -11,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from IPython.core.inputtransformer2 import TransformerManager
 
 from helpers import focus, icon2, models, source, store
 from helpers.blocks import blocks, chance, counts, report
@@ -23,136 +21,8 @@ from helpers.focus.networks import Model
 from helpers.icon2 import formulas, verdicts
 from helpers.icon2.attributes import from_column, made
 from helpers.models.recipe import Recipe
-from helpers.stats import Estimate
-from helpers.suite import edits, exercises, notebooks, project
+from helpers.suite import exercises, notebooks
 from helpers.suite.export import MARK
-
-METHOD = '#| export room.module\nWIDTH = 2\n\n\ndef score(x):\n    """Twice."""\n    return 2 * x'
-OWN = 'own = {"score": score}  # the method: change it'
-USES = "from helpers import store\nanswer = score(1)"
-
-
-@pytest.fixture
-def lesson(tmp_path):
-    cells = [nbformat.v4.new_code_cell(text) for text in (METHOD, OWN, USES)]
-    path = tmp_path / "09_any.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("executed", "names"),
-    [
-        ([METHOD, OWN, USES], []),
-        ([METHOD.replace("2 * x", "3 * x"), OWN], ["score"]),
-        ([METHOD, METHOD.replace("2 * x", "3 * x")], ["score"]),
-        ([METHOD.replace("2 * x", "3 * x"), METHOD], []),
-        ([METHOD.replace("Twice", "Two times") + "  # a comment"], []),
-        ([METHOD.replace("WIDTH = 2", "WIDTH = 3")], ["WIDTH"]),
-        ([METHOD, OWN.replace("score}", "max}")], ["own"]),
-        ([METHOD, "score = max"], ["score"]),
-        ([METHOD, USES.replace("1", "5"), "broken = (", "mine = 1"], []),
-        ([], []),
-    ],
-    ids=[
-        "as stored",
-        "edited",
-        "edited later",
-        "edited and taken back",
-        "comment and docstring",
-        "constant",
-        "the line called the method",
-        "another function",
-        "other cells",
-        "not run",
-    ],
-)
-def test_edited_names_the_methods_whose_last_code_is_not_the_stored_one(
-    lesson, executed, names
-):
-    assert edits.edited(lesson, executed) == names
-
-
-WITH_MAGICS = """%matplotlib inline
-K: int = 2  # the method: change it
-%time sum([1])
-async def load(): ...
-"""
-
-
-@pytest.mark.parametrize(
-    ("stored", "executed", "names"),
-    [
-        (WITH_MAGICS, WITH_MAGICS, []),
-        (WITH_MAGICS, WITH_MAGICS.replace("2", "3"), ["K"]),
-        (WITH_MAGICS, WITH_MAGICS.replace("sum([1])", "sum([2])"), []),
-        ("%time\n" + OWN, "%%time\n" + OWN.replace("score}", "max}"), ["own"]),
-        (METHOD, "%%time\n" + METHOD.replace("2 * x", "3 * x"), ["score"]),
-        (METHOD, "%matplotlib inline\n" + METHOD.replace("2 * x", "3 * x"), ["score"]),
-        (
-            "#| export room.module\nasync def load(): ...",
-            "async def load(): pass",
-            ["load"],
-        ),
-        ("own = (  # the method", "own = 1", []),
-    ],
-)
-def test_edited_reads_cells_with_magics_annotations_and_async(
-    tmp_path, stored, executed, names
-):
-    path = tmp_path / "09_any.ipynb"
-    cell = nbformat.v4.new_code_cell(stored)
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
-    as_recorded = TransformerManager().transform_cell(executed)  # what `In` holds
-    assert edits.edited(path, [executed]) == edits.edited(path, [as_recorded]) == names
-
-
-def test_a_notebook_without_a_stored_file_has_no_edited_methods(tmp_path):
-    assert edits.edited(tmp_path / "mine.ipynb", [METHOD]) == []
-
-
-LESSON = "09_bias_building_blocks"
-SIXTY = [Estimate("suite/blocks/sixty", (0.9, 0.8, 1.0))]
-
-
-def begun(folder, **changes):
-    settings = SimpleNamespace(seed=0, output=project.own_output(LESSON))
-    return project.Run(LESSON, settings, folder, **changes)
-
-
-@pytest.fixture
-def shown(monkeypatch, tmp_path):
-    """What `findings` displays, as rows."""
-    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    kept = []
-    monkeypatch.setattr(
-        project, "display", lambda _, raw, metadata: kept.append(metadata)
-    )
-    return lambda: {row["id"]: row for row in kept[-1]["findings"]}
-
-
-def test_findings_count_the_recorded_seeds_of_a_stored_method(shown, tmp_path):
-    begun(tmp_path).findings(SIXTY)
-    assert shown()["suite/blocks/sixty"]["seeds"] == "8 of 8 seeds"
-
-
-def test_findings_of_an_edited_method_say_nothing_of_seeds(
-    shown, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.setattr(edits, "in_kernel", lambda notebook: ["minp"])
-    begun(tmp_path).findings(SIXTY)
-    assert {row["seeds"] for row in shown().values()} == {""}
-    assert "You changed the method minp: the sentences below" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("changed", "told"), [(("draws",), ""), (("seed",), "8 of 8 seeds")]
-)
-def test_findings_of_a_changed_parameter_say_nothing_of_seeds_but_of_another_seed(
-    shown, tmp_path, changed, told
-):
-    begun(tmp_path, changed=changed).findings(SIXTY)
-    assert shown()["suite/blocks/sixty"]["seeds"] == told
 
 
 @pytest.mark.parametrize(

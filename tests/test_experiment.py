@@ -11,7 +11,7 @@ from helpers.data import Collection
 from helpers.data.images import Images
 from helpers.models import experiment
 from helpers.models.recipe import Recipe
-from helpers.suite import parameters
+from helpers.workflow import defaults
 
 COLLECTION = Collection(
     "folder", ("bench", "mug"), {"C": image_set(), "WB": image_set("WB")}
@@ -72,8 +72,7 @@ def test_notebooks_run_on_real_photographs(real, photographed, name, figures, sa
     if says.startswith("There are no context"):
         values["images"] = {"folder": str(real / "photos4" / "objects"), "size": 64}
     path = store.root() / "notebooks" / f"{name}.ipynb"
-    known = {k: v for k, v in values.items() if k in parameters.defaults(path)}
-    parameters.accepted(parameters.defaults(path), known)
+    known = {k: v for k, v in values.items() if k in defaults(path)}
     lesson = executed(path, known, photographed)
     record = json.loads((photographed / "photos/findings" / f"{name}.json").read_text())
     assert (

@@ -7,19 +7,19 @@ import pandas as pd
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
+from helpers import claims as judging
 from helpers import focus
-from helpers.focus import claims
-from helpers.suite import claims as judging
-from helpers.suite.claims import (
-    AGREES,
-    DIFFERS,
-    FAILS,
-    HOLDS,
-    NO_COUNTERPART,
-    TOLD,
-    UNDECIDED,
+from helpers.claims import (
+    INCONCLUSIVE,
+    NOT_REPLICATED,
+    NOT_SUPPORTED,
+    NOT_TESTABLE,
+    REPLICATED,
+    REPORTED_ONLY,
+    SUPPORTED,
     judge,
 )
+from helpers.focus import claims
 
 LEVEL = {
     "GradCAM": 0.9,
@@ -61,14 +61,14 @@ def _judged_also_where_told(monkeypatch):
 def verdicts(notebook, estimates):
     """By claim, and by what it is of where it is of several things."""
     judged = judge(notebook, estimates)
-    names = judged["id"] + (" " + judged["of"].str.split(",").str[0]).str.rstrip()
+    names = judged["id"] + (" " + judged["subject"].str.split(",").str[0]).str.rstrip()
     return dict(zip(names, judged["verdict"], strict=True))
 
 
 def test_the_papers_tiers_agree_where_they_were_made(rated):
     estimates = claims.of_methods(rated)
     found = verdicts("06", estimates)
-    assert {found[e.claim] for e in estimates} == {AGREES} and len(estimates) == 9
+    assert {found[e.claim] for e in estimates} == {REPLICATED} and len(estimates) == 9
 
 
 def test_a_method_near_what_is_better_than_random_is_not_quasi_random(rated):
@@ -78,7 +78,7 @@ def test_a_method_near_what_is_better_than_random_is_not_quasi_random(rated):
         verdicts("06", claims.of_methods(rated.assign(focus=up)))[
             "focus/near-random/ig"
         ]
-        == DIFFERS
+        == NOT_REPLICATED
     )
 
 
@@ -90,7 +90,7 @@ def test_consistent_is_judged_where_a_method_does_worst(rated):
         if e.claim == "focus/reliable/lrp"
     ]
     assert lrp.interval[0] == pytest.approx(0.6) and lrp.note == "two on set C"
-    assert verdicts("06", [lrp])["focus/reliable/lrp"] == DIFFERS
+    assert verdicts("06", [lrp])["focus/reliable/lrp"] == NOT_REPLICATED
 
 
 def test_where_a_method_does_worst_is_chosen_from_networks_that_are_alike(rated):
@@ -105,13 +105,15 @@ def test_where_a_method_does_worst_is_chosen_from_networks_that_are_alike(rated)
 
 def test_sets_are_compared_and_a_method_that_is_not_rated_has_no_counterpart(rated):
     both = pd.concat([rated, rated.assign(set="NC", focus=1 - rated["focus"])])
-    assert verdicts("06", claims.of_methods(both))["focus/other-tasks"] == DIFFERS
+    assert (
+        verdicts("06", claims.of_methods(both))["focus/other-tasks"] == NOT_REPLICATED
+    )
     found = verdicts("06", claims.of_methods(rated[rated["method"] == "LRP"]))
-    assert found["focus/reliable/lrp"] == AGREES
+    assert found["focus/reliable/lrp"] == REPLICATED
     assert (
         found["focus/reliable/gradcam"]
         == found["focus/behind-lrp/gradcam++"]
-        == NO_COUNTERPART
+        == NOT_TESTABLE
     )
 
 
@@ -129,7 +131,7 @@ def weaker(lrp, gradcam, networks=12):
 
 @pytest.mark.parametrize(
     ("lrp", "gradcam", "verdict"),
-    [(0.5, 0.2, AGREES), (0.5, 0.5, UNDECIDED), (0.2, 0.5, DIFFERS)],
+    [(0.5, 0.2, REPLICATED), (0.5, 0.5, INCONCLUSIVE), (0.2, 0.5, NOT_REPLICATED)],
 )
 def test_following_accuracy_is_a_difference_of_slopes(lrp, gradcam, verdict):
     """Both rise with accuracy: the paper's claim is that one rises more."""
@@ -168,12 +170,15 @@ def test_controls_count_what_fails_and_say_what_gives_no_map(rated):
     ]
     estimates = claims.of_controls(pd.concat(parts).assign(name=""))
     found = verdicts("06", estimates)
-    assert found["suite/focus/difull-input 2"] == TOLD and estimates[0].interval[0] == 1
+    assert (
+        found["suite/focus/difull-input 2"] == REPORTED_ONLY
+        and estimates[0].interval[0] == 1
+    )
     assert estimates[0].note == "1 give no map and are not counted"
     assert (
         found["suite/focus/difull-lime"]
         == found["suite/focus/difull-cam GradCAM"]
-        == HOLDS
+        == SUPPORTED
     )
 
 
@@ -183,10 +188,10 @@ def test_what_the_paper_says_of_well_and_poorly_fit_networks_is_judged_on_these(
     assert poor.claim == "focus/fit/gradcam" and well.claim == "focus/fit/lrp"
     wanted = table.loc[table["accuracy"] < 0.9, "GradCAM"].mean() + 0.1
     assert poor.interval[0] == pytest.approx(wanted)
-    assert verdicts("06", [poor, well])["focus/fit/lrp"] == AGREES
+    assert verdicts("06", [poor, well])["focus/fit/lrp"] == REPLICATED
     assert (
         verdicts("06", claims.of_accuracy(table.drop(columns="LRP")))["focus/fit/lrp"]
-        == NO_COUNTERPART
+        == NOT_TESTABLE
     )
 
 
@@ -215,9 +220,9 @@ def made(found, alarms=0):
 @pytest.mark.parametrize(
     ("found", "alarms", "verdict", "alarmed"),
     [
-        (10, 0, UNDECIDED, UNDECIDED),
-        (8, 30, FAILS, FAILS),
-        (10, 1, UNDECIDED, UNDECIDED),
+        (10, 0, INCONCLUSIVE, INCONCLUSIVE),
+        (8, 30, NOT_SUPPORTED, NOT_SUPPORTED),
+        (10, 1, INCONCLUSIVE, INCONCLUSIVE),
     ],
 )
 def test_trials_that_share_their_networks_are_one(found, alarms, verdict, alarmed):
@@ -230,7 +235,7 @@ def test_trials_that_share_their_networks_are_one(found, alarms, verdict, alarme
     ends = proportion_confint(found / 10 * SEEDS, SEEDS, method="wilson")
     assert np.allclose(of_found, (found / 10, *ends))
     assert (
-        seen[f"focus/first {SEEDS}"] == AGREES
-        and seen[f"focus/remedy {SEEDS}"] == AGREES
+        seen[f"focus/first {SEEDS}"] == REPLICATED
+        and seen[f"focus/remedy {SEEDS}"] == REPLICATED
     )
-    assert seen[f"suite/focus/names {SEEDS}"] == HOLDS
+    assert seen[f"suite/focus/names {SEEDS}"] == SUPPORTED

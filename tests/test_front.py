@@ -24,7 +24,7 @@ def test_the_three_findings_are_those_of_the_recorded_tables():
     pairs = pd.read_csv(store.root() / "data/context_worlds.csv")
     assert pairs["pair"].nunique() == 60 and "In 60 pairs of drawn worlds" in first
     stored = notebooks.findings([notebooks.NOTEBOOKS / "05b_dose_and_worlds.ipynb"])
-    measured = stored.set_index(["id", "of"])["measured"]
+    measured = stored.set_index(["id", "subject"])["estimate"]
     ways = "context alone, logits, less other contexts", "mosaics, flips, raw"
     four = [
         measured[f"suite/contexts/{what}", of]

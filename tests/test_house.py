@@ -11,11 +11,12 @@ import pytest
 
 from helpers import store
 
-GROUND = ["store", "synthetic_data", "source", "recorded"]
+GROUND = ["store", "suggest", "synthetic_data", "source", "recorded"]
 ROOMS = ["stats", "data", "models", "explain"]
 PAPERS = ["contexts", "focus", "icon2", "blocks"]
 BELOW = {
     "store": set(),
+    "suggest": set(),
     "synthetic_data": set(),
     "source": {"store"},
     "recorded": {"store", "source"},
@@ -24,7 +25,11 @@ BELOW |= {room: {*GROUND, *ROOMS[:place]} for place, room in enumerate(ROOMS)}
 BELOW |= {"figures": {*GROUND, "stats"}}
 BELOW |= {paper: {*GROUND, *ROOMS, "figures"} for paper in PAPERS}
 BELOW |= {"audit": {*GROUND, *ROOMS, "figures", *PAPERS}}
-BELOW |= {"suite": set(BELOW), "__init__": set()}
+BELOW |= {"workflow": {"store", "suggest"}, "execute": {"store"}}
+BELOW |= {"settings": {"suggest", "data", "models", "explain"}}
+BELOW |= {"claims": {"store", "stats", "figures"}}
+BELOW |= {"suite": {*BELOW, "lesson"}, "__init__": set()}
+BELOW |= {"lesson": {*BELOW} - {"__init__"}}
 FILES = sorted((store.root() / "helpers").rglob("*.py"))
 
 
@@ -112,7 +117,7 @@ def test_no_function_of_torch_is_called_whose_last_digits_depend_on_the_processo
     [
         ("from helpers.audit import page", {"torch", "torchvision"}),
         (
-            "from helpers.suite.parameters import check; from helpers.models import experiment; "
+            "from helpers.settings import check; from helpers.models import experiment; "
             "from helpers.contexts import methods; from helpers.focus import rating",
             {
                 "torchvision",

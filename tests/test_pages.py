@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from helpers import store
+from helpers import claims, store
 from helpers.contexts.sweep import BEST
-from helpers.suite import claims, notebooks, pages, words
+from helpers.suite import notebooks, pages
 
 PYTHON = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
 
@@ -31,7 +31,7 @@ def executed(folder, name, title, error=None, findings=()):
         "1",
         "2",
         "import a",
-        "run = project.start(a)",
+        "run = lesson.start(a)",
         SOLVED,
         "run.show(1, 'f', 'A < B')",
     ]
@@ -58,16 +58,22 @@ def claim(**changes):
     judged = {
         "id": "sky",
         "claim": "Sky is strong",
-        "verdict": "holds",
+        "verdict": claims.SUPPORTED,
         "unit": "logits",
     }
-    judged |= {"measured": 0.5, "low": 0.25, "high": 0.75, "paper": "0.35", "note": ""}
-    return judged | {"where": "this suite"} | changes
+    judged |= {
+        "estimate": 0.5,
+        "ci_low": 0.25,
+        "ci_high": 0.75,
+        "paper": "0.35",
+        "note": "",
+    }
+    return judged | {"source": "this suite"} | changes
 
 
 @pytest.mark.slow
 def test_the_first_page_tells_what_was_found_and_what_failed(tmp_path):
-    rows = [claim(claim="Unsure", verdict="undecided"), claim()]
+    rows = [claim(claim="Unsure", verdict=claims.INCONCLUSIVE), claim()]
     executed(tmp_path, "01_a", "Title & A", findings=rows)
     executed(
         tmp_path,
@@ -159,29 +165,33 @@ def test_the_table_of_exhibits_counts_the_whole_run(tmp_path, monkeypatch):
     )
     notebook.cells.append(cell)
     nbformat.write(notebook, path)
-    of_figure_2 = claim(id="contexts/own-set", verdict=claims.UNDECIDED)
+    of_figure_2 = claim(id="contexts/own-set", verdict=claims.INCONCLUSIVE)
     executed(tmp_path, "02_b", "Title B", findings=[of_figure_2])
     monkeypatch.setattr(
         pages, "_build", lambda source, place, about: source.rename(place)
     )
     pages.write(tmp_path)
     page = (tmp_path / "pages" / "01_a.ipynb").read_text()
-    assert "nothing yet" not in page and "undecided: 1; not run yet: 10 |" in page
+    assert "nothing yet" not in page and "inconclusive: 1; not run yet: 10 |" in page
 
 
 def test_the_first_lines_tell_what_found_what_was_planted():
     rows = [
-        claim(id="suite/focus/found", of="40", measured=0.9),
-        claim(id="suite/focus/alarms", of="10", measured=0.1),
-        claim(id="suite/contexts/power", of=BEST, verdict=claims.UNDECIDED),
-        claim(id="icon2/ranks-first", of="", verdict=claims.TOLD),
+        claim(id="suite/focus/found", subject="40", estimate=0.9),
+        claim(id="suite/focus/alarms", subject="10", estimate=0.1),
+        claim(id="suite/contexts/power", subject=BEST, verdict=claims.INCONCLUSIVE),
+        claim(id="icon2/ranks-first", subject="", verdict=claims.REPORTED_ONLY),
         claim(
             id="icon2/rule/alarm",
-            of="the scenes differ by 1.5",
-            where="icon2, section 3",
-            verdict=claims.DIFFERS,
+            subject="the scenes differ by 1.5",
+            source="icon2, section 3",
+            verdict=claims.NOT_REPLICATED,
         ),
-        claim(id="suite/blocks/sixty", where="blocks, section 1", verdict=claims.TOLD),
+        claim(
+            id="suite/blocks/sixty",
+            source="blocks, section 1",
+            verdict=claims.REPORTED_ONLY,
+        ),
     ]
     findings = pd.DataFrame([{"notebook": "01_a", "seeds": ""} | row for row in rows])
     page = pages.first(findings, [], {}, solved=True)
@@ -193,7 +203,7 @@ def test_the_first_lines_tell_what_found_what_was_planted():
         "three of its claims were not judged"
     )
     interval = "0.50\xa0[0.25,\xa00.75]"
-    assert f"an innocent attribute in {interval} (*not as in the paper*)." in page
+    assert f"an innocent attribute in {interval} (*not replicated*)." in page
     assert f"between sixty groups reads {interval} more" in page, (
         "told without a verdict"
     )
@@ -204,10 +214,10 @@ def test_the_first_lines_tell_what_found_what_was_planted():
 
 
 def test_what_the_first_page_says_is_about_claims_and_a_figure_that_there_are():
-    say = yaml.safe_load((words.BOOK / "front.yml").read_text())
+    say = yaml.safe_load((notebooks.BOOK / "front.yml").read_text())
     named = [*(one for paper in say["papers"].values() for one in paper["says"])]
     stored = notebooks.findings(notebooks.lessons())
-    known = {*zip(stored["id"], stored["of"], strict=True)}
+    known = {*zip(stored["id"], stored["subject"], strict=True)}
     three = [claim for one in say["three"] for claim in one["claims"]]
     assert {tuple(one) for one in [*three, *(one["claim"] for one in named)]} <= known
     notebooks.figure(say["picture"]["lesson"], say["picture"]["figure"])
@@ -219,5 +229,7 @@ def test_what_the_first_page_says_is_about_claims_and_a_figure_that_there_are():
             lesson.cells[0].metadata,
             pages.telling(lesson, rows, notebooks.pictures(lesson)),
         )
-        assert chosen["headline"] in (row["id"], f"{row['id']}: {row['of']}"), path.stem
+        assert chosen["headline"] in (row["id"], f"{row['id']}: {row['subject']}"), (
+            path.stem
+        )
         assert chosen["thumbnail"] == figure, path.stem

@@ -5,11 +5,14 @@ from contextlib import nullcontext
 import nbformat
 import pytest
 
-from helpers import recorded, store
-from helpers.suite import claims
+from helpers import claims, recorded, store
 from sweeps import seeds
 
-HOLDS, FAILS, UNDECIDED = claims.HOLDS, claims.FAILS, claims.UNDECIDED
+SUPPORTED, NOT_SUPPORTED, INCONCLUSIVE = (
+    claims.SUPPORTED,
+    claims.NOT_SUPPORTED,
+    claims.INCONCLUSIVE,
+)
 LESSONS = ["03_contextualized_mosaics", "09_bias_building_blocks"]
 
 
@@ -28,7 +31,7 @@ def written(folder, **executed):
         judged = []
         for claim, verdict in pairs:
             claim, _, of = claim.partition(": ")
-            judged.append({"id": claim, "of": of, "verdict": verdict})
+            judged.append({"id": claim, "subject": of, "verdict": verdict})
         metadata = {"findings": judged}
         output = nbformat.v4.new_output(
             "display_data", {"text/plain": "-"}, metadata=metadata
@@ -42,27 +45,27 @@ def written(folder, **executed):
 @pytest.fixture
 def folders(tmp_path):
     """Seed 1 turns a claim over and leaves one undecided; seed 2 says the same in another order."""
-    same = [(f"claim {i}", HOLDS) for i in range(6)]
+    same = [(f"claim {i}", SUPPORTED) for i in range(6)]
     first = [
         *same,
-        ("sky", HOLDS),
-        ("road", FAILS),
-        ("twice: a", HOLDS),
-        ("twice: b", FAILS),
+        ("sky", SUPPORTED),
+        ("road", NOT_SUPPORTED),
+        ("twice: a", SUPPORTED),
+        ("twice: b", NOT_SUPPORTED),
     ]
     other = [
-        ("road", HOLDS),
-        ("sky", UNDECIDED),
+        ("road", SUPPORTED),
+        ("sky", INCONCLUSIVE),
         *same,
-        ("twice: a", HOLDS),
-        ("twice: b", FAILS),
+        ("twice: a", SUPPORTED),
+        ("twice: b", NOT_SUPPORTED),
     ]
     return {
-        0: written(tmp_path / "0", a=first, b=[("sky", FAILS)]),
-        1: written(tmp_path / "1", a=other, b=[("sky", FAILS)]),
+        0: written(tmp_path / "0", a=first, b=[("sky", NOT_SUPPORTED)]),
+        1: written(tmp_path / "1", a=other, b=[("sky", NOT_SUPPORTED)]),
         2: written(
             tmp_path / "2",
-            b=[("sky", FAILS)],
+            b=[("sky", NOT_SUPPORTED)],
             a=first[:6] + first[:5:-1][2:] + first[8:],
         ),
     }
@@ -72,11 +75,15 @@ def test_claims_are_matched_and_differences_counted(folders):
     for seed, folder in folders.items():
         seeds.record(folder, ["a", "b"], seed)
     table = seeds.verdicts(["a", "b"], [0, 1, 2])
-    assert table.loc[("a", "road", "")].tolist() == [FAILS, HOLDS, FAILS]
-    assert table.loc[("b", "sky", "")].tolist() == [FAILS] * 3
+    assert table.loc[("a", "road", "")].tolist() == [
+        NOT_SUPPORTED,
+        SUPPORTED,
+        NOT_SUPPORTED,
+    ]
+    assert table.loc[("b", "sky", "")].tolist() == [NOT_SUPPORTED] * 3
     assert [table.loc[("a", "twice", of)].tolist() for of in "ab"] == [
-        [HOLDS] * 3,
-        [FAILS] * 3,
+        [SUPPORTED] * 3,
+        [NOT_SUPPORTED] * 3,
     ]
     counts = seeds.summary(table)
     assert counts.loc["a"].tolist() == [10, 8, 2, 1], (
@@ -88,16 +95,21 @@ def test_claims_are_matched_and_differences_counted(folders):
 
 @pytest.mark.parametrize(
     ("verdict", "number", "fine"),
-    [(UNDECIDED, 20, True), (UNDECIDED, 2, True), (FAILS, 40, False), (None, 20, True)],
+    [
+        (INCONCLUSIVE, 20, True),
+        (INCONCLUSIVE, 2, True),
+        (NOT_SUPPORTED, 40, False),
+        (None, 20, True),
+    ],
 )
 def test_verdicts_may_differ_and_none_may_turn(
     tmp_path, monkeypatch, capsys, verdict, number, fine
 ):
     [lesson, other], asked = LESSONS, []
-    same = [(f"claim {i}", HOLDS) for i in range(number - 1)]
+    same = [(f"claim {i}", SUPPORTED) for i in range(number - 1)]
     changed = [("sky", verdict)] if verdict else []
     runs = {
-        0: written(tmp_path / "0", **{lesson: [*same, ("sky", HOLDS)]}),
+        0: written(tmp_path / "0", **{lesson: [*same, ("sky", SUPPORTED)]}),
         1: written(tmp_path / "1", **{lesson: same + changed}),
     }
     monkeypatch.setattr(
@@ -153,7 +165,7 @@ def test_what_was_recorded_by_other_code_is_run_again_and_replaced(
     ]
     seeds.record(folders[1], ["a"], 0)
     assert seeds.missing(["a", "b"], 0) == []
-    assert seeds.verdicts(["a"], [0]).loc[("a", "road", "")].item() == HOLDS
+    assert seeds.verdicts(["a"], [0]).loc[("a", "road", "")].item() == SUPPORTED
     assert len(seeds.read()) == 11, "each claim has one row a seed"
 
 

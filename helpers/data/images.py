@@ -1,184 +1,187 @@
-"""What the images of a run are: the keys of a reader's YAML file, and what each may be."""
+"""What the images of a run are: the keys of a YAML file, and what each may be."""
 
-import difflib
-from collections.abc import Iterable
-from dataclasses import field
+from collections.abc import Mapping
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import yaml
-from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag
 from pydantic.dataclasses import dataclass
 
+from helpers.suggest import did_you_mean
 from helpers.synthetic_data import pictures
 
-STRICT = {"strict": True, "extra": "forbid"}
+STRICT = ConfigDict(strict=True, extra="forbid")
 Archive = Literal["catsdogs", "ilsvrc2012", "mit67", "mame"]
 Archives = list[Archive] | dict[Archive, list[str]]
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A question for the known name that may be meant; empty where none is near."""
-    close = difflib.get_close_matches(str(name), list(known), n=1)
-    return f"did you mean {close[0]!r}? " if close else ""
+def _existing_folder(path: str) -> str:
+    """Return the path of a folder, with the home folder written out."""
+    folder = Path(path).expanduser()
+    if not folder.exists():
+        raise ValueError(f"There is no file or folder {str(folder.absolute())!r}.")
+    if not folder.is_dir():
+        raise ValueError(f"{str(folder)!r} is a file. Give a folder.")
+    return str(folder)
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """The end of a refusal of a name that is not known: the nearest that is, and all there are."""
-    known = list(known)
-    return (
-        f"{nearest(name, known)}there are: {', '.join(known)}"
-        if known
-        else "there are none"
-    )
-
-
-def built(kind: type, values: dict):
-    """An object of its attributes; an unknown key is refused with the one that may be meant."""
-    known = [name for name in kind.__dataclass_fields__ if name != "trainings"]
-    for key in set(values) - set(known):
-        raise ValueError(f"{key!r} is no key; {meant(key, known)}")
-    return kind(**values)
-
-
-def _there(path: str) -> str:
-    path = str(Path(path).expanduser())
-    if not Path(path).exists():
-        below = "" if Path(path).is_absolute() else f" below {Path.cwd()}"
-        raise ValueError(f"there is no file or folder {path!r}{below}")
-    return path
-
-
-def _folder(path: str) -> str:
-    if not Path(path).is_dir():
-        raise ValueError(f"{path!r} is a file, and a folder is needed")
-    return path
-
-
-def _of_each(shares: dict[str, float]) -> dict[str, float]:
+def _one_per_class(shares: dict[str, float]) -> dict[str, float]:
+    """Refuse shares that are not one per class of the synthetic images."""
     if set(shares) != set(pictures.CLASSES):
-        classes, these = ", ".join(pictures.CLASSES), ", ".join(shares) or "none"
-        raise ValueError(
-            f"a share of each class is needed, of {classes}; these are of {these}"
-        )
+        classes = ", ".join(pictures.CLASSES)
+        given = ", ".join(shares) or "nothing"
+        raise ValueError(f"Give one share per class ({classes}), not for {given}.")
     return shares
 
 
 Share = Annotated[float, Field(ge=0, le=1)]
-There = Annotated[str, AfterValidator(_there)]
-Folder = Annotated[There, AfterValidator(_folder)]
-ONE, EACH = "one share", "a share of each class"
+Folder = Annotated[str, AfterValidator(_existing_folder)]
+ShareOfEach = Annotated[dict[str, Share], AfterValidator(_one_per_class)]
 Bias = Annotated[
-    Annotated[Share, Tag(ONE)]
-    | Annotated[dict[str, Share], AfterValidator(_of_each), Tag(EACH)],
-    Discriminator(lambda value: EACH if isinstance(value, dict) else ONE),
+    Annotated[Share, Tag("one share")] | Annotated[ShareOfEach, Tag("shares")],
+    Discriminator(
+        lambda value: "shares" if isinstance(value, dict) else "one share",
+    ),
 ]
 
 
 @dataclass(frozen=True, config=STRICT)
 class Images:
-    """What the images of a run are: the keys of the reader's YAML file."""
+    """What the images of a run are.
+
+    Attributes
+    ----------
+    source : {"world", "visual-contexts", "focus", "folder"}
+        The synthetic images, the authors' images of *Visual Contexts* or *Focus*, or a
+        folder of photographs.
+    size : int
+        Side of the square images in pixels.
+    per_class : int or None
+        Images of each class in each image set, or mosaics of each target class with
+        "focus". None means all.
+    folder : str or None
+        Folder of class folders, or of mosaics and their index with "focus".
+    contexts : str or None
+        Folder of context folders.
+    archives : list of str, or dict of str to list of str
+        Archives of "focus". A mapping names the classes whose images are read for new
+        mosaics.
+    context_of : dict of str to str, or None
+        Context of each class. None means that contexts are named as the classes.
+    context_bias : float, dict of str to float, or None
+        Synthetic images: share of the images of image set C that show the context of
+        their class.
+    eyespot : float or None
+        Synthetic images: a quarter of the training images show an eyespot, and this
+        share of it is moved from all classes to bench. None means no eyespot.
+    """
 
     source: Literal["world", "visual-contexts", "focus", "folder"] = "world"
-    size: Annotated[int, Field(ge=32, le=512)] = (
-        96  # side of the square images in pixels
-    )
-    # images of each class in each set (None: all); of "focus" mosaics of each target class
+    size: Annotated[int, Field(ge=32, le=512)] = 96
     per_class: Annotated[int, Field(ge=3)] | None = 150
-    folder: Folder | None = (
-        None  # of class folders; with "focus" of mosaics and their index
-    )
-    contexts: Folder | None = None  # of context folders
-    # of "focus"; a mapping names the classes whose images alone are read, for mosaics made anew
+    folder: Folder | None = None
+    contexts: Folder | None = None
     archives: Archives = field(default_factory=lambda: [*get_args(Archive)])
-    context_of: dict[str, str] | None = (
-        None  # class to context (None: named as the classes)
-    )
-    context_bias: Bias | None = (
-        None  # world: share of C's images in their class's own context
-    )
-    # world: a quarter of the training images carry an eyespot, and this dose of it is moved from
-    # all classes to bench (0: it says nothing, 1: only benches carry it; None: none does)
+    context_of: dict[str, str] | None = None
+    context_bias: Bias | None = None
     eyespot: Share | None = None
 
     def __post_init__(self):
-        if self.source != "focus" and (self.source == "folder") != bool(self.folder):
-            raise ValueError(
-                "`folder` and `source: folder` go together: give both or neither"
-            )
-        own = Path(self.contexts or "contexts")  # so called it is no class
-        above = (own.parent.resolve() / own.name).parents
-        if (
-            self.folder
-            and Path(self.folder).resolve() in above
-            and own.name.lower() != "contexts"
-        ):
-            where = f"`contexts` lies in `folder`, where {own.name!r} would be a class"
-            raise ValueError(f"{where}: move it out, or call it contexts")
+        if self.source == "folder" and not self.folder:
+            raise ValueError("`source: folder` needs a `folder`.")
+        if self.folder and self.source not in ("folder", "focus"):
+            raise ValueError(f"`folder` is not read with `source: {self.source}`.")
+        if self.folder and self.contexts:
+            self._refuse_contexts_as_a_class()
         if self.source in ("world", "focus") and (self.contexts or self.context_of):
             raise ValueError(
-                "the embedded world brings its own contexts, and 'focus' has none"
+                f"`contexts` and `context_of` are not read with `source: {self.source}`."
             )
-        if self.source != "world" and (self.eyespot, self.context_bias) != (None, None):
-            raise ValueError("a bias can be planted in the embedded world only")
+        if self.source != "world" and (
+            self.eyespot is not None or self.context_bias is not None
+        ):
+            raise ValueError("Only the synthetic images (`world`) can have a bias.")
+
+    def _refuse_contexts_as_a_class(self) -> None:
+        """Refuse a folder of contexts that would be read as a class."""
+        contexts = Path(self.contexts)
+        above = (contexts.parent.resolve() / contexts.name).parents
+        if Path(self.folder).resolve() in above and contexts.name.lower() != "contexts":
+            raise ValueError(
+                f"`contexts` is inside `folder`, where {contexts.name!r} would be a class. "
+                "Move it out of `folder`, or call it contexts."
+            )
 
 
-class _Once(yaml.SafeLoader):
-    """YAML without keys that are given twice, of which only the last would count."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        lines: dict[str, int] = {}
-        for key, _ in node.value:
-            name, line = str(key.value), key.start_mark.line + 1
-            if name in lines:
-                twice = f"the key {name!r} is given twice, first in line {lines[name]}"
-                raise ValueError(
-                    f"{key.start_mark.name}, line {line}: {twice}; keep one of them"
-                )
-            lines[name] = line
-        return super().construct_mapping(node, deep)
+def refuse_unknown_keys(kind: type, values: Mapping[str, Any], *hidden: str) -> None:
+    """Raise a ValueError if a mapping has a key that is no field of a dataclass."""
+    known = [item.name for item in fields(kind) if item.name not in hidden]
+    for key in values:
+        if key not in known:
+            raise ValueError(f"There is no key {key!r}. {did_you_mean(key, known)}")
 
 
 def read_yaml(file: Path) -> Any:
-    """What a YAML file holds; a ValueError says in which line it is wrong."""
+    """Read a YAML file; a ValueError says in which line it is wrong."""
     try:
         with file.open("rb") as stream:
-            return yaml.load(stream, _Once)
-    except (yaml.YAMLError, IsADirectoryError) as error:
+            return yaml.safe_load(stream)
+    except OSError as error:
+        raise ValueError(f"{file.absolute()}: {error.strerror}.") from None
+    except yaml.YAMLError as error:
         raise ValueError(f"{file} cannot be read as YAML: {error}") from None
 
 
-def images_of(specification: Any) -> Images:
-    """Images by the name of their source, by the path of a YAML file, or by their attributes."""
+def read_specification(specification: Any) -> Images:
+    """Read which images are meant.
+
+    Parameters
+    ----------
+    specification : str, dict or Images
+        The name of a source, the path of a YAML file, or the fields of :class:`Images`.
+        Paths in a YAML file are relative to the file.
+
+    Returns
+    -------
+    Images
+
+    Raises
+    ------
+    ValueError
+        The specification is none of these, or a field has a wrong value.
+    """
     if isinstance(specification, Images):
         return specification
     if isinstance(specification, str) and specification.endswith((".yml", ".yaml")):
-        file = Path(_there(specification))
-        specification = read_yaml(file)
-        if isinstance(
-            specification, dict
-        ):  # paths in the file are relative to the file
-            for name in ("folder", "contexts"):
-                if isinstance(specification.get(name), str):
-                    path = file.parent / Path(specification[name]).expanduser()
-                    if not path.exists():
-                        raise ValueError(
-                            f"{file}: `{name}` names {path}, which is not there"
-                        )
-                    specification[name] = str(path)
+        specification = _read_file(Path(specification).expanduser())
     if isinstance(specification, str):
         specification = {"source": specification}
     if not isinstance(specification, dict):
         raise ValueError(
-            f"{specification!r} is no source, no path of a YAML file and no keys of images"
+            "Images are the name of a source, the path of a YAML file, or a mapping."
         )
-    if specification.get("folder"):
-        specification = {"source": "folder"} | specification
-    published = specification.get("source") in ("visual-contexts", "focus")
-    if "archives" in specification and (
-        specification.get("source") != "focus" or specification.get("folder")
+    refuse_unknown_keys(Images, specification)
+    values = dict(specification)
+    if values.get("folder"):
+        values.setdefault("source", "folder")
+    published = values.get("source") in ("visual-contexts", "focus")
+    values.setdefault("size", 224 if published else 96)
+    if "archives" in values and (
+        values.get("source") != "focus" or values.get("folder")
     ):
         raise ValueError(
-            "`archives` are read only with `source: focus` and without a `folder`"
+            "`archives` are read only with `source: focus` and no `folder`."
         )
-    return built(Images, {"size": 224 if published else 96, **specification})
+    return Images(**values)
+
+
+def _read_file(file: Path) -> Any:
+    """Read a YAML file, and make its paths independent of the working directory."""
+    values = read_yaml(file)
+    if isinstance(values, dict):
+        for name in ("folder", "contexts"):
+            if isinstance(values.get(name), str):
+                values[name] = str(file.parent / Path(values[name]).expanduser())
+    return values

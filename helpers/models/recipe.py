@@ -1,12 +1,14 @@
-"""How a model is made: architecture, fit, where its weights come from, epochs and trainings."""
+"""How a model is made: its architecture, its training and where its weights come from."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from helpers.data.images import STRICT, built
+from helpers.data.images import STRICT, refuse_unknown_keys
 from helpers.models.inference import DEVICES
+from helpers.models.reduced import REDUCED
+from helpers.suggest import did_you_mean
 
 WIDER = "wider world"
 Fit = Literal["scratch", "fine-tuned", "probe", "as it is"]
@@ -15,27 +17,40 @@ Times = Annotated[int, Field(ge=1, le=1000)]
 
 @dataclass(frozen=True, config=STRICT)
 class Recipe:
-    """How a model is made."""
+    """How a model is made.
 
-    architecture: str = (
-        "alexnet-quarter"  # of `models.reduced.REDUCED` or of torchvision
-    )
+    Attributes
+    ----------
+    architecture : str
+        A key of `models.reduced.REDUCED`, or a name of torchvision's.
+    fit : {"scratch", "fine-tuned", "probe", "as it is"}
+        How the model is trained.
+    weights : str or None
+        Where a training that is not from scratch starts: "wider world", "imagenet" or a
+        file.
+    epochs : int or None
+        Number of epochs. None means the number that suits the images.
+    trainings : int
+        Number of training runs, which differ in their seed.
+    device : str
+        Where networks compute (see :func:`helpers.models.device`).
+    """
+
+    architecture: str = "alexnet-quarter"
     fit: Fit = "scratch"
-    weights: str | None = (
-        None  # ``wider world``, ``imagenet`` or a file; all but scratch start so
-    )
-    epochs: Times | None = None  # None: what the images take
-    trainings: Times = 6  # they differ in their seed
-    device: Literal[*DEVICES] = "auto"  # where networks compute (see `models.device`)
+    weights: str | None = None
+    epochs: Times | None = None
+    trainings: Times = 6
+    device: Literal[*DEVICES] = "auto"
 
     def __post_init__(self):
         if self.fit == "scratch" and self.weights:
             raise ValueError(
-                "a model that is trained from scratch reads no `weights`: leave them out, or take "
-                "`fit: fine-tuned` or `fit: probe`"
+                "A model that is trained from scratch reads no `weights`. "
+                "Leave them out, or take `fit: fine-tuned` or `fit: probe`."
             )
         if self.fit == "as it is" and self.epochs:
-            raise ValueError("a network 'as it is' is not trained: leave `epochs` out")
+            raise ValueError("A model 'as it is' is not trained. Leave `epochs` out.")
 
     @property
     def start(self) -> str:
@@ -44,21 +59,49 @@ class Recipe:
         return self.weights or (WIDER if small else "imagenet")
 
 
-def recipes(specification: Any) -> list[Recipe]:
-    """Recipes of one model or several: an architecture's name, or the keys of a recipe."""
-    built_recipes = []
-    for one in specification if isinstance(specification, list) else [specification]:
-        one = {"architecture": one} if isinstance(one, str) else one
-        if not isinstance(one, dict):
-            raise ValueError(
-                f"{one!r} is neither an architecture nor the keys of a model"
-            )
-        if "architecture" not in one:
-            raise ValueError(f"says no `architecture`: {one}")
-        for name in ("trainings", "device"):
-            if name in one:
-                beside = f"write `{name}: {one[name]}` beside `model`, not in it"
-                raise ValueError(f"`{name}` is a parameter of its own: {beside}")
-        fit = "fine-tuned" if one.get("weights") else "scratch"
-        built_recipes.append(built(Recipe, {"fit": fit, **one}))
-    return built_recipes
+def read_specification(specification: Any) -> Recipe:
+    """Read which model is meant.
+
+    Parameters
+    ----------
+    specification : str, dict or Recipe
+        The name of an architecture, or the fields of :class:`Recipe` without `trainings`
+        and `device`, which are parameters of their own.
+
+    Returns
+    -------
+    Recipe
+
+    Raises
+    ------
+    ValueError
+        The specification is none of these, or a field has a wrong value.
+    """
+    if isinstance(specification, Recipe):
+        return specification
+    if isinstance(specification, str):
+        specification = {"architecture": specification}
+    if not isinstance(specification, dict):
+        raise ValueError("A model is the name of an architecture, or a mapping.")
+    refuse_unknown_keys(Recipe, specification, "trainings", "device")
+    if "architecture" not in specification:
+        raise ValueError("The model has no key `architecture`. Add it.")
+    values = dict(specification)
+    if values.get("weights"):
+        values.setdefault("fit", "fine-tuned")
+    return Recipe(**values)
+
+
+def refuse_unknown_architecture(recipe: Recipe) -> Recipe:
+    """Raise a ValueError if neither this package nor torchvision has the architecture."""
+    name = recipe.architecture
+    if name in REDUCED:
+        return recipe
+    from torchvision import models as torchvision_models  # takes a second
+
+    known = [*REDUCED, *torchvision_models.list_models(module=torchvision_models)]
+    if name not in known:
+        raise ValueError(
+            f"There is no architecture {name!r}. {did_you_mean(name, known)}"
+        )
+    return recipe

@@ -1,12 +1,10 @@
-"""The notebooks as files: what they say of themselves, executing them in place, and copies.
+"""The notebooks as files: what they say of themselves, and copies.
 
-python -m helpers.suite.notebooks execute NOTEBOOK ...       `make notebooks`
 python -m helpers.suite.notebooks copy FOLDER [--solved]     `make exercises`, `make lab`
 """
 
 import base64
 import html
-import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -16,20 +14,11 @@ import nbformat
 import pandas as pd
 import yaml
 from IPython.display import HTML, Markdown
-from nbclient import NotebookClient
 
-from helpers import store
-from helpers.suite import claims, project, words
+from helpers import claims, lesson, store
 
 NOTEBOOKS = store.root() / "notebooks"
-KERNEL = {
-    "display_name": "Python 3 (ipykernel)",
-    "language": "python",
-    "name": "python3",
-}
-QUIET = {"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"}
-WIDGET = "application/vnd.jupyter.widget-view+json"
-MENUS = "Here are menus or sliders: open this notebook in JupyterLab and run this cell to use them."
+BOOK = Path(__file__).parent / "book"  # settings, templates, style and script
 SOLUTION = re.compile(
     r"^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$", re.DOTALL | re.MULTILINE
 )
@@ -108,22 +97,22 @@ def figure(notebook: str, name: str) -> HTML:
 
 def findings(paths: Iterable[Path]) -> pd.DataFrame:
     """The claims that executed notebooks judged (`run.findings`): `notebook` and `COLUMNS`."""
-    return claims.collected((path.stem, read(path)) for path in paths)
+    return claims.collect((path.stem, read(path)) for path in paths)
 
 
 def three(judged: pd.DataFrame | None = None) -> Markdown:
     """What README, 00 and the book begin with: three findings, with the numbers of what a run
     `judged` (:func:`findings`), or of the stored lessons."""
-    say, lines = yaml.safe_load((words.BOOK / "front.yml").read_text())["three"], []
+    say, lines = yaml.safe_load((BOOK / "front.yml").read_text())["three"], []
     if judged is None:
         judged = findings(NOTEBOOKS / f"{one['lesson']}.ipynb" for one in say)
-    rows = claims.steady(judged.fillna({"of": ""})).to_dict("records")
-    known = {(row["id"], row["of"]): row for row in rows}
+    rows = claims.steady(judged.fillna({"subject": ""})).to_dict("records")
+    known = {(row["id"], row["subject"]): row for row in rows}
     for one in say:
         claims_of = [*map(tuple, one["claims"])]
         if known.keys() >= {*claims_of}:
             shown = [known[claim] for claim in claims_of]
-            text = one["text"].format(*(row["measured"] for row in shown))
+            text = one["text"].format(*(row["estimate"] for row in shown))
             link = f"([{one['lesson'].split('_')[0]}]({one['lesson']}.ipynb))"
             lines.append(f"- {text}{_undecided(shown)} {link}")
     return Markdown("\n".join(lines))
@@ -132,9 +121,9 @@ def three(judged: pd.DataFrame | None = None) -> Markdown:
 def _undecided(shown: Iterable[Mapping]) -> str:
     """Say which of the claims behind a finding are undecided, by the rows of their numbers."""
     texts = [
-        f"“{row['claim']}” ({words.ours(row)})"
+        f"“{row['claim']}” ({claims.format_estimate(row)})"
         for row in shown
-        if row["verdict"] == claims.UNDECIDED
+        if row["verdict"] == claims.INCONCLUSIVE
     ]
     return f" Undecided by the 95% interval: {'; '.join(texts)}." if texts else ""
 
@@ -176,33 +165,6 @@ def linked(table: pd.DataFrame) -> Markdown:
     return Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
 
 
-def execute(path: Path) -> None:
-    """Execute a notebook and store it with its outputs; when a cell fails, it stays as it was."""
-    notebook = read(path)
-    options = {
-        "record_timing": False,
-        "store_widget_state": False,
-        "coalesce_streams": True,
-    }
-    place = {"metadata": {"path": str(path.parent)}}
-    client = NotebookClient(notebook, resources=place, timeout=1800, **options)
-    client.execute(env={**os.environ, **QUIET})
-    language = notebook.metadata.language_info  # as JupyterLab writes it
-    notebook.metadata = nbformat.from_dict(
-        {"kernelspec": KERNEL, "language_info": language}
-    )
-    without_widgets(notebook)
-    store.write_text(path, nbformat.writes(notebook) + "\n")
-
-
-def without_widgets(notebook: nbformat.NotebookNode) -> None:
-    """Put a sentence where widgets stood, which are dead without a kernel."""
-    for output in outputs(notebook):
-        if WIDGET in output.get("data", {}):
-            output.data = {"text/markdown": MENUS, "text/plain": MENUS}
-    notebook.metadata.pop("widgets", None)
-
-
 def copy(folder: Path, solved: bool) -> Path:
     """Copy the start page and the lessons to a folder; what is there already stays as it is. The
     copies write their results to one folder beside them."""
@@ -211,14 +173,13 @@ def copy(folder: Path, solved: bool) -> Path:
     if inside and "class" in folder.parts and place.parent != all_runs / "class":
         raise ValueError(f"{folder}: NAME is one plain name, such as seat07")
     results = f"{place.relative_to(all_runs)}/results" if inside else folder.name
-    project.output_name(results)  # a ValueError where it is no name
     for path in [NOTEBOOKS / "00_start_here.ipynb", *lessons()]:
         if (folder / path.name).exists():
             continue
         notebook = read(path)
         for cell in notebook.cells:
             if "parameters" in cell.metadata.get("tags", []):
-                own = f'output: str = "{project.own_output(path.stem)}"'
+                own = f'output: str = "{lesson.own_output(path.stem)}"'
                 cell.source = cell.source.replace(own, f'output: str = "{results}"')
         if not solved:
             unsolved(notebook)
@@ -254,9 +215,6 @@ def main(what: str, *names: str) -> None:
         except ValueError as error:
             raise SystemExit(f"refused: {error}") from None
         print(f"the copies are in {place}; what was there is unchanged")
-    for name in names if what == "execute" else ():
-        print(f"running {name}")
-        execute(Path(name))
 
 
 if __name__ == "__main__":

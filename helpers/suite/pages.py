@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import jinja2
 import latex2mathml.converter
 import nbformat
 import pandas as pd
@@ -21,11 +22,15 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from helpers import store
-from helpers.suite import claims, notebooks, project, words
+from helpers import claims, store, workflow
+from helpers.execute import without_widgets
+from helpers.suite import notebooks
 
 ALARM = "papermill-error-cell-tag"  # of the cells in which papermill says that a notebook failed
 START = "00_start_here"  # a page, though not a lesson
+TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(notebooks.BOOK.parent), trim_blocks=True
+)
 HANDOUT = "handout"  # a run's folder with pages for a class
 
 
@@ -48,7 +53,7 @@ def write(folder: Path, *, solved: bool = True) -> Path:
             f"{folder}/notebooks holds no executed notebook: `make run` first"
         )
     findings = notebooks.findings(done + begun)
-    record = project.record(folder, executed) | {"run": folder.name}
+    record = workflow.write_record(folder) | {"run": folder.name}
     store.write_text(folder / "scorecard.csv", findings.to_csv(index=False))
     if not solved:
         for notebook in executed.values():
@@ -85,7 +90,7 @@ def write(folder: Path, *, solved: bool = True) -> Path:
         shutil.rmtree(folder / "pages", ignore_errors=True)
         pages.rename(folder / "pages")
     return store.write_text(
-        folder / "index.html", (words.BOOK / "redirect.html").read_text()
+        folder / "index.html", (notebooks.BOOK / "redirect.html").read_text()
     )
 
 
@@ -98,18 +103,18 @@ def first(
 ) -> str:
     """The first page as Markdown, by ``book/front.yml``: what was found, the papers, the lessons;
     notebooks that `failed` are linked where solutions may be read."""
-    say = yaml.safe_load((words.BOOK / "front.yml").read_text())
-    findings = claims.steady(findings.fillna({"of": ""}))
+    say = yaml.safe_load((notebooks.BOOK / "front.yml").read_text())
+    findings = claims.steady(findings.fillna({"subject": ""}))
     rows = findings.to_dict("records")
-    judged, counts = {(row["id"], row["of"]): row for row in rows}, {}
+    judged, counts = {(row["id"], row["subject"]): row for row in rows}, {}
     for row in rows:
-        look = words.LOOKS.get(
-            row["verdict"], words.NOT_COUNTED
+        look = claims.LOOKS.get(
+            row["verdict"], claims.NOT_COUNTED
         )  # of a run with other words
-        counts.setdefault(row["where"].split(",")[0], Counter())[look] += 1
+        counts.setdefault(row["source"].split(",")[0], Counter())[look] += 1
     pictured = {chapter["name"]: chapter["pictures"] for chapter in chapters}
-    return words.TEMPLATES.get_template("book/index.md.jinja").render(
-        sentence=words.markdown,
+    return TEMPLATES.get_template("book/index.md.jinja").render(
+        sentence=markdown,
         three=notebooks.three(findings).data,
         says={
             name: _says(paper["says"], judged) for name, paper in say["papers"].items()
@@ -118,12 +123,20 @@ def first(
         picture_of=say["picture"],
         papers=say["papers"],
         counts=counts,
-        looks=dict.fromkeys(words.LOOKS.values()),
-        legend=words.LOOKS,
+        looks=dict.fromkeys(claims.LOOKS.values()),
+        legend=claims.LOOKS,
         chapters=chapters,
         failed=failed,
         solved=solved,
     )
+
+
+def markdown(row: Mapping) -> str:
+    """A verdict and its sentence, for the pages."""
+    said = html.escape(claims.sentence(row), quote=False)
+    if row["verdict"] == claims.NOT_SPECIFIC:
+        return f"{said}: **{claims.NOT_SPECIFIC}**."
+    return f"**{row['verdict']}**: {said}."
 
 
 def _says(entries: Iterable[Mapping], judged: Mapping) -> str:
@@ -131,10 +144,13 @@ def _says(entries: Iterable[Mapping], judged: Mapping) -> str:
     texts = []
     for one in entries:
         if row := judged.get(tuple(one["claim"])):
-            counted = row["where"] != claims.OURS and row["verdict"] in words.COUNTED
+            counted = (
+                row["source"] != claims.THIS_SUITE
+                and claims.LOOKS.get(row["verdict"]) != claims.NOT_COUNTED
+            )
             verdict = f" (*{row['verdict']}*)" if counted else ""
             texts.append(
-                f"{one['text'].format(words.ours(row), words.unit(row))}{verdict}."
+                f"{one['text'].format(claims.format_estimate(row), claims.short_unit(row))}{verdict}."
             )
     return " ".join(texts)
 
@@ -146,10 +162,15 @@ def _build(source: Path, pages: Path, about: dict) -> None:
         else f"not pinned: {about['pinned']}"
     )
     footer = (
-        (words.BOOK / "footer.html").read_text().format(**about | {"pinned": pinned})
+        (notebooks.BOOK / "footer.html")
+        .read_text()
+        .format(**about | {"pinned": pinned})
     )
-    settings = yaml.safe_load((words.BOOK / "conf.yml").read_text())
-    settings["html_static_path"] = [str(words.BOOK / "static"), str(source / "static")]
+    settings = yaml.safe_load((notebooks.BOOK / "conf.yml").read_text())
+    settings["html_static_path"] = [
+        str(notebooks.BOOK / "static"),
+        str(source / "static"),
+    ]
     settings["html_theme_options"]["extra_footer"] = footer
     with docutils_namespace():
         trees = source / ".doctrees"
@@ -194,11 +215,11 @@ def telling(
     """The finding and the figure that stand for a notebook: those that its first cell chooses
     (`headline`, by a claim's id, or "id: what it is about"; `thumbnail`), or the first."""
     chosen = notebook.cells[0].metadata
-    rows = judged[judged["verdict"] != claims.NO_COUNTERPART].to_dict("records")
+    rows = judged[judged["verdict"] != claims.NOT_TESTABLE].to_dict("records")
 
     def behind(row: Mapping) -> tuple[bool, bool]:
-        own = chosen.get("headline") in (row["id"], f"{row['id']}: {row['of']}")
-        return not own, row["verdict"] == claims.UNDECIDED
+        own = chosen.get("headline") in (row["id"], f"{row['id']}: {row['subject']}")
+        return not own, row["verdict"] == claims.INCONCLUSIVE
 
     picture = min(names, default=None, key=lambda name: name != chosen.get("thumbnail"))
     return min(rows, default=None, key=behind), picture
@@ -221,12 +242,12 @@ def _chapter(
         "headline": headline,
     }
     chapter |= {"picture": picture, "pictures": pictures}
-    notebooks.without_widgets(notebook)
+    without_widgets(notebook)
     _, question, rest = (notebook.cells[0].source + "\n\n\n\n").split("\n\n", 2)
     parts = [
         f"# {chapter['title']}",
         question,
-        words.markdown(headline) if headline else "",
+        markdown(headline) if headline else "",
     ]
     if picture:
         image = f'src="_static/{name}/{picture}.png" alt="{html.escape(pictures[picture][1])}"'
@@ -278,7 +299,7 @@ def _prepares(cell: nbformat.NotebookNode) -> bool:
     imports = bool(lines) and all(
         line.startswith(("import ", "from ")) for line in lines
     )
-    return bool(tagged) or imports or "project.start(" in "".join(lines)
+    return bool(tagged) or imports or "lesson.start(" in "".join(lines)
 
 
 def _unlinked(text: str, known: Mapping[str, object]) -> str:

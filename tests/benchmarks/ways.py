@@ -24,7 +24,7 @@ from helpers import explain, models
 from helpers.audit import planting
 from helpers.data import mosaic
 from helpers.icon2 import intervention
-from helpers.suite import project
+from helpers.lesson import seed_everything
 from sweeps import rules
 from synthetic import street
 
@@ -89,7 +89,7 @@ def table() -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    project.seed_everything(0)
+    seed_everything(0)
     made = table()
     made.to_csv(Path(sys.argv[1]), index=False)
     print(made.to_string(index=False))

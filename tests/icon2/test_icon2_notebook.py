@@ -12,11 +12,11 @@ import yaml
 from executed import executed
 
 from helpers import icon2, store
+from helpers.claims import CONTRADICTS, NOT_TESTABLE, REPLICATED, judge
 from helpers.figures import icon2 as figures
 from helpers.icon2 import Options, attributes, claims, formulas, frames, match, verdicts
 from helpers.icon2.average_precision import CHOICES
 from helpers.icon2.reading import CORNERS, DetectionDataError
-from helpers.suite.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
 from synthetic import street
 
 
@@ -177,22 +177,20 @@ def test_claims_are_judged_of_own_frames_and_not_where_they_are_planted(small):
     )
     judged = (judge("08_icon2", one, data=["labels"]) for one in estimates)
     planted, own = (one.set_index("id")["verdict"] for one in judged)
-    assert own["icon2/gap/car"] == own["icon2/control/car"] == AGREES
-    assert own["icon2/control/pedestrian"] == NO_COUNTERPART, (
+    assert own["icon2/gap/car"] == own["icon2/control/car"] == REPLICATED
+    assert own["icon2/control/pedestrian"] == NOT_TESTABLE, (
         "size ranks first, not occlusion"
     )
     incomes = ["icon2/falls-with-income", "icon2/small-cars"]
-    assert own[incomes].tolist() == [CONTRADICTS, AGREES]
+    assert own[incomes].tolist() == [CONTRADICTS, REPLICATED]
     cannot_fail = [*incomes, "icon2/gap/car", "icon2/gap/pedestrian"]
-    assert (planted[cannot_fail] == NO_COUNTERPART).all(), (
-        "what is planted is not judged"
-    )
+    assert (planted[cannot_fail] == NOT_TESTABLE).all(), "what is planted is not judged"
     rows = analysis.control().query("attribute == 'size'").set_index("class")
     found = {e.claim: e.interval for e in claims.of_analysis(analysis, null, True)}
     assert found["icon2/control/car"] == tuple(
         rows.loc["car", ["delta", "low", "high"]]
     )
-    assert planted["icon2/control/car"] == AGREES, (
+    assert planted["icon2/control/car"] == REPLICATED, (
         "whether control helps is not planted"
     )
 
@@ -290,7 +288,7 @@ def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path):
     told = json.loads((ran / "findings/08_icon2.json").read_text())["findings"]
     judged = {one["id"]: one for one in told}
     verdict = judged["icon2/gap/car"]["verdict"]
-    assert verdict != NO_COUNTERPART, "these gaps are not planted: they are judged"
+    assert verdict != NOT_TESTABLE, "these gaps are not planted: they are judged"
 
 
 def test_figures_mark_what_is_not_estimable_and_an_example_what_each_detection_took(

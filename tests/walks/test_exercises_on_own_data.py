@@ -12,10 +12,10 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbclient import NotebookClient
 from traitlets.config import Config
 
-from helpers import store
+from helpers import lesson, store
 from helpers.focus import feature
 from helpers.focus.mosaics import IMAGES, TARGETS
-from helpers.suite import exercises, project
+from helpers.suite import exercises
 
 PAIR = ("cup", "kangaroo")
 
@@ -72,10 +72,10 @@ def test_the_check_of_07_takes_the_rise_of_the_package_where_maps_have_no_focus(
 
 
 CELLS = [
-    "seed: int = 0\noutput: str = 'own'\nlabels: str = None",
+    "seed: int = 0\noutput: str = 'own'\nlabels: str | None = None",
     "",
-    "from helpers.suite.parameters import check\nsettings = check(globals())",
-    "from helpers.suite import project\nrun = project.start('08_icon2', settings)",
+    "from helpers.settings import check\nsettings = check(globals())",
+    "from helpers import lesson\nrun = lesson.start('08_icon2', settings)",
     "assert True, 'of the lesson'\nprint('the lesson')",
     "### BEGIN SOLUTION\nanswer = [][0]\n### END SOLUTION",
     "assert answer == 1, 'the check'",
@@ -110,7 +110,7 @@ def test_a_kernel_leaves_out_failing_exercises_on_own_data(labels):
     ).execute()
     said = [output["text"].strip() for cell in cells for output in cell.outputs]
     assert said[0].startswith(
-        "You changed labels: the sentences below tell of the stored run."
+        "You changed labels: the sentences of this lesson describe the stored run."
     )
     assert said[1:] == [
         "the lesson",
@@ -149,8 +149,8 @@ def test_exercises_are_left_out_on_own_data_only(labels, monkeypatch):
         ({}, True),
         ({"images": SimpleNamespace(source="world", folder=None)}, True),
         ({"images": SimpleNamespace(source="folder", folder="mine")}, False),
-        ({"models": [SimpleNamespace(weights=None)], "table": None}, True),
-        ({"models": [SimpleNamespace(weights="mine.pt")]}, False),
+        ({"model": [SimpleNamespace(weights=None)], "table": None}, True),
+        ({"model": SimpleNamespace(weights="mine.pt")}, False),
         ({"table": "mine.csv"}, False),
     ],
 )
@@ -158,5 +158,6 @@ def test_what_counts_as_the_embedded_data(monkeypatch, settings, runs):
     watched = SimpleNamespace(exercises=None)
     shell = SimpleNamespace(watch_of_failures=watched)
     monkeypatch.setattr(exercises, "get_ipython", lambda: shell)
-    project.start("01_datasets", SimpleNamespace(seed=0, output="own", **settings))
+    given = {"seed": 0, "output": "own", **settings}
+    lesson.start("01_datasets", SimpleNamespace(given=given, **given))
     assert watched.exercises is runs

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from helpers import data, store
+from helpers import data
 from helpers.data.images import Images
-from helpers.suite import preflight
 
 
 def photograph(seed, size=240):
@@ -57,10 +56,6 @@ def test_class_folders_that_differ_in_case_blanks_or_dashes_are_refused(
     tmp_path, names, both
 ):
     write(tmp_path, *names, n=3)
-    images = {"source": "folder", "folder": str(tmp_path)}
-    config = {"notebooks": ["01_datasets"], "parameters": {"images": images}}
-    with pytest.raises(ValueError, match=f"{both}.*rename one"):
-        preflight.plan(config, store.root() / "notebooks")
     with pytest.raises(ValueError, match=f"{both}.*rename one"):
         load(tmp_path)
 
@@ -163,7 +158,7 @@ def test_contexts_in_the_folder_of_classes_are_no_class(tmp_path):
     """06 and 07 load no contexts, and took these for a class."""
     write(tmp_path, "cat", "dog", "scenes/cat", "scenes/dog", n=4)
     with pytest.raises(
-        ValueError, match="where 'scenes' would be a class: move it out"
+        ValueError, match="where 'scenes' would be a class. Move it out"
     ):
         load(tmp_path, contexts=str(tmp_path / "scenes"))
     (tmp_path / "scenes").rename(tmp_path / "Contexts")

@@ -1,6 +1,5 @@
-"""The shell, the file system and the kernels around a run: B4, B5, Ctrl-C, and failed notebooks."""
+"""A run from outside: the shell, the file system, failed notebooks and Ctrl-C."""
 
-import json
 import os
 import re
 import shutil
@@ -11,167 +10,149 @@ import sys
 import nbformat
 import pytest
 
-import forked
 from helpers import store
 
 ROOT = store.root()
 MAKE = ["make", "-o", ".venv/ready", "run", "CORES=1"]
-BEGINS = 'output: str = "demo"'
-JUDGES = """import json, pathlib
-row = {"id": "sky", "of": "", "claim": "Sky is strong", "where": "this suite", "paper": ""}
-row |= {"measured": 0.5, "low": 0.2, "high": 0.8, "unit": "", "side": "above", "bound": 0}
-row |= {"p": None, "verdict": "holds", "note": ""}
-folder = pathlib.Path("outputs", output, "findings")
-folder.mkdir(parents=True, exist_ok=True)
-record = {"notebook": "10_a", "findings": [row]}
-(folder / "10_a.json").write_text(json.dumps(record))
-display("claims", metadata={"findings": record["findings"]})"""
-FAILS = "assert not pathlib.Path('wrong').exists(), 'the share is of all rows'"
+PYTHON3 = {"name": "python3", "display_name": "Python 3", "language": "python"}
+PARAMETERS = 'output: str = "single-runs/10_a"'
+JUDGES = """
+from types import SimpleNamespace
+from helpers import lesson
+given = {"seed": 0, "output": output}
+run = lesson.start("10_a", SimpleNamespace(given=given, **given))
+run.findings([])"""
+FAILS = """from pathlib import Path
+assert not Path("wrong").exists(), "the share is of all rows\""""
+
+
+def write_notebook(path, *cells):
+    """Write a notebook whose first cell declares the parameters."""
+    cells = [nbformat.v4.new_code_cell(text) for text in cells]
+    cells[0].metadata.tags = ["parameters"]
+    title = nbformat.v4.new_markdown_cell("# A lesson\n\n> Why?")
+    notebook = nbformat.v4.new_notebook(
+        cells=[title, *cells], metadata={"kernelspec": PYTHON3}
+    )
+    nbformat.write(notebook, path)
 
 
 @pytest.fixture
 def clone(tmp_path):
-    """A clone where no name is plain, with a small notebook, which judges and then may fail, and
-    another that does nothing. Its number is 10: two digits are seen by what runs lessons, too."""
+    """Copy the project to a folder with a difficult name, with two small lessons."""
     folder = tmp_path / 'it\'s here ü $x "q" {b}'
-    shutil.copytree(ROOT / "sweeps", folder / "sweeps")
-    for name in ("Snakefile", "Makefile", "TEACHING.md", "forked.py"):
+    (folder / "notebooks").mkdir(parents=True)
+    for name in ("Snakefile", "Makefile", "TEACHING.md"):
         shutil.copy(ROOT / name, folder / name)
-    shutil.copytree(ROOT / "helpers", folder / "helpers")
+    for name in ("helpers", "synthetic", "sweeps"):
+        shutil.copytree(ROOT / name, folder / name)
     (folder / "data").symlink_to(ROOT / "data")
-    cells = [nbformat.v4.new_code_cell(text) for text in (BEGINS, JUDGES, FAILS)]
-    cells[0].metadata.tags = ["parameters"]
-    about = {
-        "kernelspec": {"name": "python3", "display_name": "", "language": "python"}
-    }
-    lesson = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_markdown_cell("# A lesson\n\n> Why?"), *cells],
-        metadata=about,
-    )
-    (folder / "notebooks").mkdir()
-    nbformat.write(lesson, folder / "notebooks" / "10_a.ipynb")
-    del lesson.cells[2:]
-    nbformat.write(lesson, folder / "notebooks" / "02_b.ipynb")
     (folder / ".venv").symlink_to(sys.prefix)
+    write_notebook(folder / "notebooks" / "10_a.ipynb", PARAMETERS, JUDGES, FAILS)
+    write_notebook(folder / "notebooks" / "02_b.ipynb", PARAMETERS)
     return folder
 
 
-def run(folder, command, **more):
+def begin(folder, command, **options):
+    """Start a command in a folder, with its outputs on one stream."""
     other = {"SUITE_OUTPUTS", "MAKEFLAGS", "MAKELEVEL", "PYTHONPATH"}
-    environment = {
-        name: value for name, value in os.environ.items() if name not in other
-    }
+    environment = {k: v for k, v in os.environ.items() if k not in other}
     return subprocess.Popen(
-        command, cwd=folder, env=environment, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more,
-    )  # fmt: skip
+        command,
+        cwd=folder,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        **options,
+    )
+
+
+def finish(folder, command):
+    """Run a command to its end; return its status and what it printed."""
+    process = begin(folder, command)
+    printed = process.communicate()[0]
+    return process.returncode, printed
 
 
 @pytest.mark.slow
-def test_a_failed_notebook_keeps_what_it_judged_and_runs_again(clone):
-    """In a clone whose path holds an apostrophe, blanks, $, quotes and braces (B1, B4)."""
+def test_a_failed_lesson_keeps_its_findings_and_the_next_run_goes_on(clone):
     (clone / "wrong").touch()
-    first = run(clone, MAKE)
-    told, demo = first.communicate()[0], clone / "outputs" / "demo"
-    assert first.returncode, told
-    assert (
-        "10_a: FAILED" in told and "its findings had been judged and are kept" in told
-    )
-    assert "CalledProcessError" not in told and "Removing output" not in told
-    assert json.loads((demo / "findings" / "10_a.json").read_text())["findings"]
+    status, printed = finish(clone, MAKE)
+    demo = clone / "outputs" / "demo"
+    assert status, printed
+    assert "10_a: FAILED" in printed
+    assert "its findings had been judged and are kept" in printed
+    assert "CalledProcessError" not in printed
+    assert (demo / "findings" / "10_a.json").exists()
     assert not (demo / "notebooks" / "10_a.ipynb").exists()
-    index = (demo / "pages" / "index.html").read_text()
-    assert "10_a failed" in index and "Sky is strong" in index
-    assert "the share is of all rows" in (demo / "pages" / "10_a.html").read_text()
+    assert "the share is of all rows" in (demo / "logs" / "10_a.ipynb").read_text()
+    assert (demo / "index.html").exists(), "what there is can be read"
+
     (clone / "wrong").unlink()
-    again = run(clone, MAKE)
-    told = again.communicate()[0]
-    assert again.returncode == 0 and "10_a: done in" in told, told
-    assert "02_b: started" not in told, "what was done is not run again"
-    assert "failed" not in (demo / "pages" / "index.html").read_text()
+    status, printed = finish(clone, MAKE)
+    assert status == 0, printed
+    assert "10_a: done in" in printed
+    assert "02_b: started" not in printed, "what is done is kept"
+
+    status, printed = finish(clone, MAKE)
+    assert status == 0, printed
+    assert "Nothing to be done" in printed
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_without_an_alarm(clone):
-    path = clone / "notebooks" / "10_a.ipynb"
-    path.write_text(
-        path.read_text().replace("import json", "import time; time.sleep(60)")
-    )
-    process = run(clone, MAKE, start_new_session=True)
+def test_a_wrong_parameter_is_refused_before_anything_runs(clone):
+    (clone / "my.yml").write_text("parameters: {sed: 3}\n")
+    status, printed = finish(clone, [*MAKE, "CONFIG=my.yml"])
+    assert status
+    assert "No parameter 'sed'" in printed
+    assert "Traceback" not in printed
+    assert not (clone / "outputs" / "demo").exists()
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_run_without_an_alarm(clone):
+    sleeps = "import time; time.sleep(60)"
+    write_notebook(clone / "notebooks" / "10_a.ipynb", PARAMETERS, sleeps)
+    process = begin(clone, MAKE, start_new_session=True)
     lines = []
     for line in process.stdout:
         lines.append(line)
         if "10_a: started" in line:
             os.killpg(process.pid, signal.SIGINT)
     process.wait()
-    told = "".join(lines)
-    assert "the same command goes on from there" in told, told
-    assert "CalledProcessError" not in told and "make run` first" not in told
+    printed = "".join(lines)
+    assert "the same command goes on from there" in printed, printed
+    assert "CalledProcessError" not in printed
 
 
-BEGAN = """import json, os, pathlib, sys
-began = {"torch": "torch" in sys.modules, "path": sys.path, "about": dict(os.environ)}
-pathlib.Path("began.json").write_text(json.dumps(began))"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux")
-def test_kernels_of_a_run_are_forks_that_begin_as_others_do(clone, monkeypatch):
-    """And where the process to fork is not there, kernels start as elsewhere."""
-    path = clone / "notebooks" / "10_a.ipynb"
-    lesson = nbformat.read(path, as_version=4)
-    lesson.cells[2:] = [nbformat.v4.new_code_cell(BEGAN)]
-    nbformat.write(lesson, path)
-    (clone / "notebooks" / "02_b.ipynb").unlink()
-    monkeypatch.delenv("JUPYTER_PATH", raising=False)
-    began = {}
-    for place in ("", "nowhere"):
-        monkeypatch.setenv(forked.PLACE, place)
-        if not place:
-            monkeypatch.delenv(forked.PLACE)
-        told = run(clone, MAKE)
-        assert "10_a: done in" in told.communicate()[0]
-        began[place] = json.loads((clone / "began.json").read_text())
-        shutil.rmtree(clone / "outputs")
-        del began[place]["about"]["JPY_PARENT_PID"]
-    assert began[""].pop("torch") and not began["nowhere"].pop("torch")
-    assert began["nowhere"]["about"].pop(forked.PLACE) == "nowhere"
-    assert began[""] == began["nowhere"]
-
-
-def test_make_quotes_the_folder_that_it_stands_in(clone):
-    for goal in ("run", "sweep", "test", "test-fast", "lab"):
-        made = run(clone, ["make", "-o", ".venv/ready", "-n", goal, "TABLE=a b.csv"])
-        lines = made.communicate()[0]
-        checked = run(clone, ["bash", "-n", "-c", lines])
-        assert not checked.communicate()[0] and checked.returncode == 0, goal
-        shells = re.findall(
-            r"(?<![-\w./])(?:snakemake|pytest|papermill|jupyter|ruff) ", lines
-        )
-        unnamed = [word for word in shells if f"-m {word}" not in lines]
-        assert not unnamed, f"{goal}: scripts name their folder"
+@pytest.mark.parametrize("goal", ["run", "sweep", "test", "test-fast", "lab"])
+def test_make_quotes_the_folder_that_it_is_in(clone, goal):
+    _, lines = finish(clone, ["make", "-o", ".venv/ready", "-n", goal])
+    assert finish(clone, ["bash", "-n", "-c", lines]) == (0, "")
+    scripts = r"(?<![-\w./])(?:snakemake|pytest|papermill|jupyter|ruff) "
+    for name in re.findall(scripts, lines):
+        assert f"-m {name}" in lines, "the scripts of .venv name their folder"
 
 
 @pytest.mark.slow
-def test_a_file_of_the_readers_does_not_stand_before_the_package(tmp_path):
-    """B5, and the warning that a kernel is not encrypted: by the kernels' configuration."""
-    begins = "from helpers import store; import mine; assert mine.X and store.root()"
-    cell = nbformat.v4.new_code_cell(begins)
-    about = {
-        "kernelspec": {"name": "python3", "display_name": "", "language": "python"}
-    }
-    nbformat.write(
-        nbformat.v4.new_notebook(cells=[cell], metadata=about), tmp_path / "a.ipynb"
+def test_a_file_of_the_user_does_not_hide_the_package(tmp_path):
+    write_notebook(
+        tmp_path / "a.ipynb",
+        "from helpers import store; import mine; assert mine.X and store.root()",
     )
     for name in ("helpers.py", "mine.py"):
         (tmp_path / name).write_text("X = 1\n")
     profile = tmp_path / "ipython" / "profile_default"
     profile.mkdir(parents=True)
     shutil.copy(ROOT / "helpers" / "suite" / "ipython_kernel_config.py", profile)
-    kept = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    environment["IPYTHONDIR"] = str(tmp_path / "ipython")
     done = subprocess.run(
         [sys.executable, "-m", "papermill", "--no-progress-bar", "a.ipynb", "b.ipynb"],
-        cwd=tmp_path, env={**kept, "IPYTHONDIR": str(tmp_path / "ipython")},
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0 and "encryption" not in done.stderr, done.stderr
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,347 @@
+"""The run of a lesson: how it starts, and where its figures, tables and findings go."""
+
+import ast
+import json
+import os
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import nbformat
+import numpy as np
+import pandas as pd
+import torch
+from IPython import get_ipython
+from IPython.display import display
+
+from helpers import claims, models, store, workflow
+from helpers.figures import style
+from helpers.stats import Estimate
+from helpers.suite import exercises
+
+SINGLE_RUNS = "single-runs"  # folder of notebooks that are run by themselves
+FEW_RUNS = 5  # intervals over fewer training runs are wide
+USER_FILES = ("frames", "labels", "masks", "photographs", "table", "weights")
+METHOD_COMMENT = "# the method"  # on a line that assigns a method of a lesson
+CAVEAT = (
+    "not the authors': the splits, if no folders name them, the training, and the "
+    "contexts, which are yours or cut out of C's validation and test images; the paper "
+    "generated its own"
+)
+
+
+def seed_everything(seed: int, threads: int = 1) -> None:
+    """Seed Python, NumPy and torch, and make torch deterministic.
+
+    Parameters
+    ----------
+    seed : int
+        The random seed.
+    threads : int
+        Number of threads of torch. With one thread, a seed gives the same model on any
+        machine.
+    """
+    pd.set_option("mode.string_storage", "python")  # with Arrow some operations differ
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002  libraries draw from the global state
+    torch.manual_seed(seed)
+    torch.set_num_threads(threads)
+    # without it cuBLAS is not deterministic
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    # TF32 rounds so much that LRP would not conserve relevance
+    torch.backends.cudnn.allow_tf32 = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """The run of a lesson.
+
+    Attributes
+    ----------
+    notebook : str
+        Name of the notebook's file without its ending.
+    settings : Settings
+        The checked parameters.
+    folder : Path
+        Folder of the results.
+    changed : list of str
+        Parameters that differ from those of the stored notebook.
+    tables : dict of str to DataFrame
+        The tables that were shown so far, by name.
+    """
+
+    notebook: str
+    settings: Any
+    folder: Path
+    changed: list[str] = field(default_factory=list)
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    @property
+    def by_itself(self) -> bool:
+        """Whether the results go to a folder of this notebook alone."""
+        return self.settings.output == own_output(self.notebook)
+
+    @property
+    def named(self) -> bool:
+        """Whether the user named the folder of the results."""
+        return not self.by_itself and self.settings.output != workflow.DEFAULT_RUN
+
+    def show(self, figure, name: str, alt: str) -> None:
+        """Show a figure, and save it in ``figures/<notebook>/`` as PNG and SVG."""
+        style.show(figure, name, alt, folder=self.folder / "figures" / self.notebook)
+
+    def table(self, table: pd.DataFrame, name: str) -> pd.DataFrame:
+        """Save a table as ``tables/<notebook>/<name>.csv``, and return it."""
+        path = self.folder / "tables" / self.notebook / f"{name}.csv"
+        numbered = isinstance(table.index, pd.RangeIndex)
+        store.write_text(path, table.to_csv(index=not numbered))
+        self.tables[name] = table
+        return table
+
+    def findings(
+        self, estimates: Iterable[Estimate], control: Iterable[Estimate] = ()
+    ) -> None:
+        """Judge the claims of the lesson, show them and save them.
+
+        They are saved as ``findings/<notebook>.json``, and in the notebook as metadata of
+        the output. Recorded seeds are counted only if no method and no parameter but the
+        seed was changed.
+
+        Parameters
+        ----------
+        estimates : iterable of Estimate
+            What was measured.
+        control : iterable of Estimate
+            The same quantities of the control model.
+        """
+        edited = edited_methods(self.notebook)
+        caveat = CAVEAT if "visual-contexts" in self._own_data() else ""
+        judged = claims.judge(
+            self.notebook,
+            estimates,
+            self.tables,
+            control=control,
+            data=self._own_data(),
+            caveat=caveat,
+        )
+        if not edited and set(self.changed) <= {"seed"}:
+            judged["seeds"] = claims.count_seeds(judged, self.notebook)
+        rows = judged.astype(object).where(judged.notna(), None).to_dict("records")
+        record = {
+            "notebook": self.notebook,
+            "settings": vars(self.settings),
+            "findings": rows,
+        }
+        store.write_text(self._record_of_findings, json.dumps(record, default=vars))
+        display(
+            {"text/html": claims.as_html(judged), "text/plain": claims.as_text(judged)},
+            raw=True,
+            metadata={"findings": rows},
+        )
+        if caveat:
+            print(f"The images are the authors'; {caveat}.")
+        _say_what_changed([*self.changed, *(f"the method {name}" for name in edited)])
+        self.say_where()
+
+    def _own_data(self) -> list[str]:
+        """Name the papers' own data that the run uses."""
+        data = ["printed"]
+        if getattr(self.settings, "labels", None):
+            data.append("labels")
+        if hasattr(self.settings, "images"):
+            data.append(self.settings.images.source)
+        return data
+
+    @property
+    def _record_of_findings(self) -> Path:
+        return self.folder / "findings" / f"{self.notebook}.json"
+
+    def say_where(self, folder: Path | None = None) -> None:
+        """Print where the results are, by the place below outputs/."""
+        folder = folder or self.folder
+        if folder.is_relative_to(store.outputs()):
+            place = folder.relative_to(store.outputs())
+            print(f"The results are in {place}, below outputs/.")
+        else:
+            print(f"The results are in {folder}.")
+
+    def judged(self) -> pd.DataFrame:
+        """Collect the claims that the lessons of this run have judged so far.
+
+        A notebook that is run by itself collects the claims of the stored notebooks, and
+        those that it judged itself.
+
+        Returns
+        -------
+        DataFrame
+            The columns `claims.COLUMNS`.
+        """
+        if not self.by_itself or {"images", "seed"} & set(self.changed):
+            records = sorted((self.folder / "findings").glob("*.json"))
+            return self._of_records(records)
+        print(
+            "This notebook was run by itself: verdicts of other lessons are those stored "
+            "in their notebooks. `make run` judges all of them in one run."
+        )
+        folder = store.root() / "notebooks"
+        judged = claims.collect(
+            (name, json.loads((folder / f"{name}.ipynb").read_text(encoding="utf-8")))
+            for name in workflow.lessons(folder)
+        )
+        if self._record_of_findings.is_file():
+            judged = judged[judged["notebook"] != self.notebook]
+            own = self._of_records([self._record_of_findings])
+            judged = pd.concat([judged, own], ignore_index=True)
+        return judged[[*claims.COLUMNS]]
+
+    def _of_records(self, records: Iterable[Path]) -> pd.DataFrame:
+        """Read the findings of records that have the same images and the same seed."""
+        own = json.loads(json.dumps(vars(self.settings), default=vars))
+        rows = []
+        for path in records:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            shared = {"images", "seed"} & own.keys() & record["settings"].keys()
+            if all(own[name] == record["settings"][name] for name in shared):
+                rows.extend(record["findings"])
+        return pd.DataFrame(rows, columns=claims.COLUMNS)
+
+
+def own_output(notebook: str) -> str:
+    """Return the default of the parameter `output`."""
+    return f"{SINGLE_RUNS}/{notebook}"
+
+
+def start(notebook: str, settings: Any) -> Run:
+    """Start the run of a lesson: seeds, threads, and the style of figures.
+
+    Parameters
+    ----------
+    notebook : str
+        Name of the notebook's file without its ending.
+    settings : Settings
+        The checked parameters (:func:`helpers.settings.check`).
+
+    Returns
+    -------
+    Run
+    """
+    synthetic = _is_synthetic(settings)
+    seed_everything(settings.seed, models.threads(synthetic=synthetic))
+    style.set_style()
+    pd.set_option("display.max_colwidth", None)  # claims are sentences
+    exercises.watch()
+    exercises.are_run(synthetic)
+    changed = _changed(notebook, settings.given)
+    _say_what_changed(changed)
+    runs = getattr(settings, "trainings", FEW_RUNS)
+    if runs < FEW_RUNS:
+        print(f"Each model has {runs} training runs: with so few, intervals are wide.")
+    return Run(notebook, settings, store.outputs() / settings.output, changed)
+
+
+def _is_synthetic(settings: Any) -> bool:
+    """Return whether a lesson uses only images, weights and tables of this suite."""
+    if any(getattr(settings, name, None) for name in USER_FILES):
+        return False
+    recipes = getattr(settings, "model", [])
+    if not isinstance(recipes, list):
+        recipes = [recipes]
+    if any(recipe.weights for recipe in recipes):
+        return False
+    images = getattr(settings, "images", None)
+    return images is None or images.source == "world"
+
+
+def _stored(notebook: str) -> Path:
+    """Return the file of a stored notebook."""
+    return store.root() / "notebooks" / f"{notebook}.ipynb"
+
+
+def _changed(notebook: str, given: Mapping[str, Any]) -> list[str]:
+    """Name the parameters that differ from those of the stored notebook."""
+    stored = workflow.defaults(_stored(notebook))
+    names = [name for name in given if name in stored and name != "output"]
+    return [name for name in names if given[name] != stored[name]]
+
+
+def _say_what_changed(names: list[str]) -> None:
+    """Say that the sentences of the lesson do not describe this run."""
+    if names:
+        print(
+            f"You changed {', '.join(names)}: the sentences of this lesson describe the "
+            "stored run. For yours, read the numbers, figures and findings."
+        )
+
+
+def edited_methods(notebook: str) -> list[str]:
+    """Name the methods of a lesson whose code in this kernel is not the stored code.
+
+    Methods are what cells marked for export define, and what is assigned on a line with
+    the comment ``# the method``. Comments, docstrings and formatting do not count.
+
+    Parameters
+    ----------
+    notebook : str
+        Name of the notebook.
+
+    Returns
+    -------
+    list of str
+        Names in the order of the notebook; empty outside of Jupyter.
+    """
+    shell = get_ipython()
+    if shell is None or not _stored(notebook).is_file():
+        return []
+    executed = {}
+    for source in shell.user_ns.get("In", []):
+        for definition in _definitions(source):
+            executed[definition.name] = definition.code
+    stored: dict[str, set[str]] = {}
+    methods = []
+    for cell in nbformat.read(_stored(notebook), as_version=4).cells:
+        if cell.cell_type != "code":
+            continue
+        exported = cell.source.startswith("#| export ")
+        for definition in _definitions(cell.source):
+            stored.setdefault(definition.name, set()).add(definition.code)
+            if exported or definition.is_method:
+                methods.append(definition.name)
+    return [
+        name
+        for name in dict.fromkeys(methods)
+        if name in executed and executed[name] not in stored[name]
+    ]
+
+
+class _Definition(NamedTuple):
+    """A name that a cell defines or assigns."""
+
+    name: str
+    code: str
+    is_method: bool  # whether the comment says so
+
+
+def _definitions(source: str) -> list[_Definition]:
+    """List what a cell defines or assigns."""
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError:
+        return []
+    lines = source.splitlines()
+    found = []
+    for statement in statements:
+        ends = lines[statement.lineno - 1], lines[statement.end_lineno - 1]
+        is_method = any(METHOD_COMMENT in line for line in ends)
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            if ast.get_docstring(statement) is not None:
+                del statement.body[0]
+            found.append(_Definition(statement.name, ast.dump(statement), is_method))
+        elif isinstance(statement, ast.Assign):
+            code = ast.dump(statement.value)
+            for target in statement.targets:
+                if isinstance(target, ast.Name):
+                    found.append(_Definition(target.id, code, is_method))
+    return found

@@ -1,0 +1,214 @@
+"""What the Snakefile needs to know about lessons, their parameters and the files they read.
+
+Nothing here imports torch, so that a run with nothing to do ends within seconds.
+``python -m helpers.workflow FOLDER`` writes the record of a run.
+"""
+
+import ast
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import helpers
+from helpers import store
+from helpers.suggest import did_you_mean
+
+DEFAULT_RUN = "demo"  # the folder below outputs/ of a run without a name
+
+
+def lessons(folder: Path) -> list[str]:
+    """Name the lessons of a folder of notebooks, in their order."""
+    names = sorted(path.stem for path in folder.glob("[0-9][0-9]*_*.ipynb"))
+    return [name for name in names if not name.startswith("00")]
+
+
+def defaults(notebook: Path) -> dict[str, Any]:
+    """Read the parameters of a notebook with their default values.
+
+    Parameters
+    ----------
+    notebook : Path
+        A notebook with a cell that is tagged ``parameters``, in which each parameter is
+        an annotated assignment of a literal.
+
+    Returns
+    -------
+    dict
+        Value by name, in the order of the cell; empty without such a cell.
+    """
+    parameters = {}
+    for cell in _read(notebook)["cells"]:
+        if "parameters" in cell["metadata"].get("tags", []):
+            for statement in ast.parse("".join(cell["source"])).body:
+                if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+                    value = ast.literal_eval(statement.value)
+                    parameters[statement.target.id] = value
+    return parameters
+
+
+def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]:
+    """Decide which notebooks a run executes, and with which parameters.
+
+    Parameters
+    ----------
+    config : mapping
+        The configuration: ``run`` (a folder below outputs/), ``notebooks`` (names; default:
+        all lessons), ``parameters`` (for all notebooks that have them), and the name of a
+        notebook with parameters for this notebook alone.
+    folder : Path
+        The folder of the notebooks.
+
+    Returns
+    -------
+    run : str
+        The name of the run.
+    parameters : dict of str to dict
+        The parameters that differ from the defaults, by name of the notebook.
+
+    Raises
+    ------
+    ValueError
+        A name in the configuration belongs to nothing.
+    """
+    declared = {path.stem: defaults(path) for path in sorted(folder.glob("*.ipynb"))}
+    declared = {name: parameters for name, parameters in declared.items() if parameters}
+    refuse_unknown("key", config, ["run", "notebooks", "parameters", *declared])
+    names = config.get("notebooks") or lessons(folder)
+    if isinstance(names, str):
+        names = [names]
+    refuse_unknown("notebook", names, declared)
+
+    run = str(config.get("run", DEFAULT_RUN))
+    shared = config.get("parameters") or {}
+    anywhere = dict.fromkeys(key for own in declared.values() for key in own)
+    anywhere.pop("output")  # the key `run` sets it
+    refuse_unknown("parameter", shared, anywhere)
+
+    for name, known in declared.items():
+        refuse_unknown(f"parameter of {name}", config.get(name) or {}, known)
+    planned = {}
+    for name in names:
+        given = {key: value for key, value in shared.items() if key in declared[name]}
+        given.update(config.get(name) or {})
+        given["output"] = run
+        planned[name] = given
+    return run, planned
+
+
+def refuse_unknown(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Raise a ValueError that names all that is not known, with a suggestion for each."""
+    known = list(known)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        lines = [f"No {kind} {name!r}. {did_you_mean(name, known)}" for name in unknown]
+        raise ValueError("\n".join(lines))
+
+
+def input_digest(parameters: Mapping[str, Any]) -> str:
+    """Digest the state of all files that parameters name, so that a change is noticed.
+
+    Folders count with all files below them, and a YAML file with the files that it names.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Parameters of a notebook.
+
+    Returns
+    -------
+    str
+        A digest of paths, sizes and times; empty if no parameter names a file.
+    """
+    states = []
+    for path in sorted(_paths(dict(parameters, output=None), Path())):
+        for file in _files(path):
+            state = file.stat()
+            states.append((os.fsencode(file), state.st_size, state.st_mtime_ns))
+    return store.key("inputs", states=states) if states else ""
+
+
+def _files(path: Path) -> list[Path]:
+    """List the files below a folder, also behind links, or the file itself."""
+    if path.is_file():
+        return [path]
+    files = []
+    for folder, _, names in os.walk(path, followlinks=True):
+        files.extend(Path(folder, name) for name in names)
+    return sorted(file for file in files if file.is_file())
+
+
+def _paths(value: Any, base: Path) -> set[Path]:
+    """Find the existing files and folders that are named in nested values."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        return set().union(*(_paths(item, base) for item in value))
+    if not isinstance(value, str) or not value:
+        return set()
+    path = base / Path(value).expanduser()
+    if not path.exists():
+        return set()
+    if path.suffix in (".yml", ".yaml"):
+        return {path} | _paths(yaml.safe_load(path.read_text()), path.parent)
+    return {path}
+
+
+def write_record(folder: Path) -> dict[str, Any]:
+    """Write ``run.json``, which says what made a run and how long each notebook took.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the run, with executed notebooks in ``notebooks/``.
+
+    Returns
+    -------
+    dict
+        What was written. The commit ends with "+" where files were changed since, and is
+        empty without git.
+    """
+    seconds = {}
+    for path in sorted(folder.glob("notebooks/*.ipynb")):
+        about = _read(path)["metadata"].get("papermill", {})
+        seconds[path.stem] = round(about.get("duration") or 0, 1)
+    lock = store.root() / "requirements.lock"
+    describe = ["describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"]
+    cpu = _output_of("grep", "-m1", "^model name", "/proc/cpuinfo").partition(": ")[2]
+    record = {
+        "version": version("visual-bias-notebooks"),
+        "commit": _output_of("git", "-C", str(store.root()), *describe),
+        "lock": store.file_digest(lock)[:16] if lock.is_file() else "",
+        "python": platform.python_version(),
+        "torch": version("torch"),
+        "processor": cpu or platform.processor() or platform.machine(),
+        "pinned": helpers.unpinned or True,
+        "seconds": seconds,
+    }
+    store.write_text(folder / "run.json", json.dumps(record, indent=1) + "\n")
+    return record
+
+
+def _read(notebook: Path) -> dict[str, Any]:
+    """Read a notebook as JSON."""
+    return json.loads(notebook.read_text(encoding="utf-8"))
+
+
+def _output_of(*command: str) -> str:
+    """Return what a command prints, or an empty text if it fails or is not installed."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()
+
+
+if __name__ == "__main__":
+    write_record(Path(sys.argv[1]))
