@@ -133,7 +133,7 @@ def statistics():
     groups = [rng.lognormal(size=(5, 25)) for _ in range(4)]
     found = stats.mean(groups)
     yield "interval", [*found.interval(), found.p, *stats.share(rng.random((5, 25)))]
-    spread = stats.bootstrap(
+    spread = stats.bootstrap_ci(
         lambda found: np.std([g.mean() for g in found]), groups, resamples=50
     )
     yield "bootstrap", list(spread)

@@ -218,11 +218,11 @@ def test_intervals_of_shares_stay_inside(trainings, images, seed):
 )
 def test_bootstrap_of_a_mean_is_about_what_mean_says(trainings, deviations):
     groups = draw(np.random.default_rng(5), trainings, deviations, groups=2)
-    ours = stats.bootstrap(lambda drawn: drawn[0].mean() - drawn[1].mean() / 2, groups)
+    ours = stats.bootstrap_ci(lambda drawn: drawn[0].mean() - drawn[1].mean() / 2, groups)
     exact = stats.mean(groups, [1, -0.5]).interval()
     assert ours.estimate == pytest.approx(exact.estimate)
     assert ours.high - ours.low == pytest.approx(exact.high - exact.low, rel=0.15)
-    alone = stats.bootstrap(lambda drawn: drawn[0].mean(), [np.array([[2.0]])])
+    alone = stats.bootstrap_ci(lambda drawn: drawn[0].mean(), [np.array([[2.0]])])
     assert alone.estimate == 2 and np.isnan(alone.low) and np.isnan(alone.high)
 
 

@@ -108,11 +108,11 @@ def _by_context(worlds, measures, name: str, number: Callable, *truths) -> pd.Da
         ):
             made.append([])
             of = lambda arrays, to=made[-1]: to.append(number(arrays)) or to[-1]  # noqa: E731
-            ends = stats.bootstrap(of, [some], resamples=400)
+            ends = stats.bootstrap_ci([some], of, resamples=400)
             rows.append([measure, context, len(values), *ends])
         means = map(np.mean, [*zip(*made, strict=True)])
-        ends = stats.bootstrap(
-            lambda _, means=means: next(means), [values], resamples=400
+        ends = stats.bootstrap_ci(
+            [values], lambda _, means=means: next(means), resamples=400
         )
         rows.append([measure, ALL, len(values), *ends])
     return pd.DataFrame(
