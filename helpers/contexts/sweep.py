@@ -75,8 +75,8 @@ def told_apart(
     return _by_context(worlds, measures, "auc", _curve, planted, nothing)
 
 
-def _curve(arrays: list[np.ndarray]) -> float:
-    effects, yes, no = np.moveaxis(arrays[0][:, 0], -1, 0)
+def _curve(values: np.ndarray) -> float:
+    effects, yes, no = values.T
     return area_under_curve(effects[yes > 0], effects[no > 0])
 
 
@@ -84,13 +84,10 @@ def follows(worlds: pd.DataFrame, measures: Sequence[str], truth: str) -> pd.Dat
     """Rank correlation of each measure with a truth (*dose*, *reliance*), by context, and the mean
     of these: pooled, even random maps would follow the reliance, for planes are small."""
 
-    def correlation(arrays: list[np.ndarray]) -> float:
-        ranks = scipy.stats.rankdata(
-            arrays[0].reshape(-1, 2).T, axis=1
-        )  # of effects and of truth
-        return (
-            float(np.corrcoef(ranks)[0, 1]) if np.ptp(ranks, axis=1).all() else np.nan
-        )
+    def correlation(values: np.ndarray) -> float:
+        ranks = scipy.stats.rankdata(values.T, axis=1)  # of effects and of truth
+        varies = np.ptp(ranks, axis=1).all()
+        return float(np.corrcoef(ranks)[0, 1]) if varies else np.nan
 
     return _by_context(
         worlds, measures, "rank_correlation", correlation, by_pair(worlds, truth)
@@ -100,21 +97,17 @@ def follows(worlds: pd.DataFrame, measures: Sequence[str], truth: str) -> pd.Dat
 def _by_context(worlds, measures, name: str, number: Callable, *truths) -> pd.DataFrame:
     """A number of effects and truths, by measure and context, and their mean; pairs are drawn, the
     same ones for each context: the mean's numbers are those that the contexts had."""
-    rows = []
+
+    def numbers(arrays: list[np.ndarray]) -> np.ndarray:
+        by_context = np.moveaxis(arrays[0][:, 0], 1, 0)
+        each = [number(one.reshape(-1, one.shape[-1])) for one in by_context]
+        return np.array([*each, np.mean(each)])
+
+    tables = []
     for measure in measures:
-        values, made = np.stack([by_pair(worlds, measure), *truths], -1)[:, None], []
-        for context, some in zip(
-            contexts(worlds), np.moveaxis(values, 2, 0), strict=True
-        ):
-            made.append([])
-            of = lambda arrays, to=made[-1]: to.append(number(arrays)) or to[-1]  # noqa: E731
-            ends = stats.bootstrap_ci([some], of, resamples=400)
-            rows.append([measure, context, len(values), *ends])
-        means = map(np.mean, [*zip(*made, strict=True)])
-        ends = stats.bootstrap_ci(
-            [values], lambda _, means=means: next(means), resamples=400
-        )
-        rows.append([measure, ALL, len(values), *ends])
-    return pd.DataFrame(
-        rows, columns=["measure", "context_class", "pairs", name, "low", "high"]
-    )
+        values = np.stack([by_pair(worlds, measure), *truths], -1)
+        ends = stats.bootstrap_ci([values[:, None]], numbers, resamples=400)
+        columns = {"measure": measure, "context_class": [*contexts(worlds), ALL]}
+        columns |= {"pairs": len(values), name: ends.estimate}
+        tables.append(pd.DataFrame(columns | {"low": ends.low, "high": ends.high}))
+    return pd.concat(tables, ignore_index=True)

@@ -16,7 +16,7 @@ from helpers.stats.permutation import (
     permutation_test,
     permuted_labels,
 )
-from helpers.stats.power import detection_rates, smallest_detectable
+from helpers.stats.power import smallest_detectable
 from helpers.stats.proportions import newcombe, rates, share, wilson
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "adjust",
     "bootstrap_ci",
     "cluster_bootstrap",
-    "detection_rates",
     "difference",
     "mean",
     "mean_ci",

@@ -37,7 +37,7 @@ def bootstrap_ci(
         A tidy table, or one array per group of images, without NaN. Runs are the same in
         all groups. Images are resampled within each group.
     statistic : callable
-        Takes resampled `values` and returns a number.
+        Takes resampled `values` and returns a number, or an array of numbers.
     units : sequence of str, default=("run", "image")
         Columns of a table that name what is drawn, one or several.
     strata : str, optional
@@ -65,14 +65,16 @@ def bootstrap_ci(
         runs, images = len(values[0]), min(group.shape[1] for group in values)
         fewest = runs if runs > 1 else images
         samples = _resampled_arrays(values, rng)
-    estimate = float(statistic(values))
+    estimate = statistic(values)
     drawn = [statistic(next(samples)) for _ in range(resamples)]
     if fewest < 2:
         return Interval(estimate, np.nan, np.nan)
     quantile = scipy.stats.t.ppf((1 - confidence) / 2, fewest - 1)
     tail = scipy.stats.norm.cdf(quantile * np.sqrt(fewest / (fewest - 1)))
-    low, high = np.quantile(drawn, [tail, 1 - tail])
-    return Interval(estimate, float(low), float(high))
+    low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
+    if np.ndim(estimate) == 0:
+        return Interval(float(estimate), float(low), float(high))
+    return Interval(estimate, low, high)
 
 
 def cluster_bootstrap(

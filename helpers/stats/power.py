@@ -1,42 +1,14 @@
-"""Power of a test, from a table of simulated results with a known bias."""
+"""Power of a test, from a table of simulated results with a known bias.
 
-from collections.abc import Sequence
+The detection rate at each bias strength, with its interval, is
+``rates(results, "detected", by=["strength"])``; at strength 0 it is the false positive rate.
+"""
 
 import numpy as np
 import pandas as pd
 import scipy.optimize
 
-from helpers.stats.proportions import rates
-
 POWER = 0.8
-
-
-def detection_rates(
-    results: pd.DataFrame,
-    by: Sequence[str] = ("strength",),
-    detected: str = "detected",
-    units: Sequence[str] | None = None,
-) -> pd.DataFrame:
-    """Compute how often a bias was detected, with 95% intervals.
-
-    Parameters
-    ----------
-    results : pandas.DataFrame
-        One row per simulation. At strength 0 the rate is the false positive rate.
-    by : sequence of str, default=("strength",)
-        Columns that name the bias strength, and what else is told apart.
-    detected : str, default="detected"
-        A 0/1 column.
-    units : sequence of str, optional
-        What is drawn at random where simulations depend on each other, such as the
-        network of several pairs (see `mean_ci`).
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per group: the columns `by`, ``rate``, ``ci_low``, ``ci_high`` and ``n``.
-    """
-    return rates(results, detected, by, units)
 
 
 def smallest_detectable(

@@ -5,12 +5,18 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import scipy.stats
-from statsmodels.stats.proportion import proportion_confint
 
 from helpers.stats.interval import crossed_error
-from helpers.stats.means import Interval, checked_grids, groups_of, mean, unit_grids
+from helpers.stats.means import (
+    CONFIDENCE,
+    Interval,
+    checked_grids,
+    groups_of,
+    mean,
+    unit_grids,
+)
 
-CONFIDENCE = 0.95
+Z = scipy.stats.norm.ppf((1 + CONFIDENCE) / 2)
 
 
 def wilson(successes, n):
@@ -26,19 +32,15 @@ def wilson(successes, n):
     low, high : float or array
         (0, 1) where n is 0.
     """
-    successes, n = np.broadcast_arrays(
-        np.asarray(successes, float), np.asarray(n, float)
-    )
+    successes, n = np.asarray(successes, float), np.asarray(n, float)
     if not ((successes >= 0) & (successes <= n)).all():
         raise ValueError(
             f"k must lie in 0..n, but k={successes.tolist()} for n={n.tolist()}. "
             "Give the number of successes, not their share."
         )
-    trials = np.where(n > 0, n, 1)
-    low, high = proportion_confint(successes, trials, method="wilson")
-    # statsmodels misses 0 and 1 by a last digit
-    low = np.where(successes == 0, 0.0, low)
-    high = np.where(successes == n, 1.0, high)
+    share = successes / np.where(n > 0, n, 1)
+    low = np.where(n > 0, wilson_end(share, n, -Z), 0.0)
+    high = np.where(n > 0, wilson_end(share, n, Z), 1.0)
     if low.ndim == 0:
         return float(low), float(high)
     return low, high
@@ -144,10 +146,8 @@ def share(values, error=crossed_error) -> Interval:
     if 0 < p < 1:
         if not average.error > 0:
             return average.interval()
-        upper = (1 + CONFIDENCE) / 2
-        student = scipy.stats.t.ppf(upper, average.freedom)
-        narrower = (scipy.stats.norm.ppf(upper) / student) ** 2
-        trials = p * (1 - p) / average.error**2 * narrower
+        student = scipy.stats.t.ppf((1 + CONFIDENCE) / 2, average.freedom)
+        trials = p * (1 - p) / (average.error * student / Z) ** 2
     return Interval(p, *wilson(p * trials, trials))
 
 
