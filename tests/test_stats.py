@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -416,12 +417,9 @@ def test_the_interval_of_a_rank_correlation_covers():
 def normal_intervals(values, errors):
     """Return each value's normal interval as a function of the level."""
 
-    def interval(level, value, error):
-        half = scipy.stats.norm.ppf((1 + level) / 2) * error
-        return value, value - half, value + half
-
+    z = cache(lambda level: scipy.stats.norm.ppf((1 + level) / 2))
     return [
-        lambda level, value=value, error=error: interval(level, value, error)
+        lambda level, x=value, e=error: (x, x - z(level) * e, x + z(level) * e)
         for value, error in zip(values, errors, strict=True)
     ]
 
