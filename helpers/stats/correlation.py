@@ -22,12 +22,16 @@ def spearman(x, y) -> Interval:
     ----------
     Bonett and Wright, *Psychometrika* 65, 2000.
     """
-    x, y = np.asarray(x, float), np.asarray(y, float)
-    constant = len(x) < 2 or (x == x[0]).all() or (y == y[0]).all()
-    r = np.nan if constant else float(scipy.stats.spearmanr(x, y).statistic)
-    if len(x) < 5 or not abs(r) < 1:
+    n = len(x)
+    if n < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return Interval(np.nan, np.nan, np.nan)
+    r = float(scipy.stats.spearmanr(x, y).statistic)
+    if n < 5 or abs(r) >= 1:
         return Interval(r, np.nan, np.nan)
-    error = np.sqrt((1 + r**2 / 2) / (len(x) - 3))
-    half = scipy.stats.norm.ppf((1 + CONFIDENCE) / 2) * error
-    low, high = np.tanh(np.arctanh(r) + np.array([-half, half]))
+    variance = (1 + r**2 / 2) / (n - 3)
+    upper = (1 + CONFIDENCE) / 2
+    half = scipy.stats.norm.ppf(upper) * np.sqrt(variance)
+    z = np.arctanh(r)
+    low = np.tanh(z - half)
+    high = np.tanh(z + half)
     return Interval(r, float(low), float(high))

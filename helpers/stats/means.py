@@ -152,8 +152,10 @@ def mean_ci(
             average = mean(unit_grids(part, column, units, strata))
         else:
             average = _shared_mean(part, column, units)
-        rows.append((*key, *average.interval(confidence), len(part)))
-    return pd.DataFrame(rows, columns=[*by, "estimate", "ci_low", "ci_high", "n"])
+        interval = average.interval(confidence)
+        rows.append((*key, *interval, len(part)))
+    columns = [*by, "estimate", "ci_low", "ci_high", "n"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def groups_of(
@@ -176,10 +178,10 @@ def unit_grids(
     arrays = []
     for _, part in groups_of(frame, column, keys):
         if runs is None:
-            arrays.append(part.groupby(units[0])[column].mean().to_numpy(float)[None])
+            wide = part.groupby(units[0])[column].mean().to_frame().T
         else:
-            wide = part.pivot_table(column, *units)
-            arrays.append(wide.reindex(runs).to_numpy(float))
+            wide = part.pivot_table(column, *units).reindex(runs)
+        arrays.append(wide.to_numpy(float))
     return arrays
 
 
@@ -205,8 +207,9 @@ def checked_grids(values) -> list[np.ndarray]:
 
 def _of_group(group: np.ndarray, shares: bool) -> tuple:
     """Return a group's mean, its runs' means, its variances and the images' freedom."""
-    known = group[:, ~np.isnan(group).all(0)]
-    known = known[~np.isnan(known).all(1)]
+    missing = np.isnan(group)
+    known = group[:, ~missing.all(0)]
+    known = known[~missing.all(1)]
     by_known_run, of_images, of_rest = components(known)
     n = known.shape[1]
     if shares and np.nanmax(known) == np.nanmin(known):
@@ -215,8 +218,9 @@ def _of_group(group: np.ndarray, shares: bool) -> tuple:
             z / (n + z**2)
         ) ** 2  # of Wilson's interval, whose end is z times it
     by_run = np.full(len(group), np.nan)
-    by_run[~np.isnan(group).all(1)] = by_known_run
-    return float(np.nanmean(known)), by_run, of_images, of_rest, max(n - 1, 1)
+    by_run[~missing.all(1)] = by_known_run
+    estimate = float(np.nanmean(known))
+    return estimate, by_run, of_images, of_rest, max(n - 1, 1)
 
 
 def _shared_mean(frame: pd.DataFrame, column: str, units: Sequence) -> Mean:
@@ -226,18 +230,19 @@ def _shared_mean(frame: pd.DataFrame, column: str, units: Sequence) -> Mean:
     shown = np.array(wide.columns.tolist()).reshape(wide.shape[1], -1)
     values = wide.to_numpy(float)
     runs, n = values.shape
+    estimate = float(np.nanmean(values))
     by_run = np.nanmean(values, 1)
-    by_row = np.nanmean(values, 0) - np.nanmean(values)
+    by_row = np.nanmean(values, 0) - estimate
     rest = np.nan_to_num(values - by_run[:, None] - by_row)
-    place = np.unique(shown, return_inverse=True)[1].reshape(shown.shape)
-    at = np.repeat(np.arange(n), shown.shape[1])
-    contains = scipy.sparse.csr_array((np.ones(len(at)), (at, place.ravel())))
-    shares_an_image = (contains @ contains.T).astype(bool)
-    independent = min(n, contains.shape[1])
-    widening = independent / max(independent - 1, 1) / n**2
-    of_images = max(by_row @ (shares_an_image @ by_row), by_row @ by_row) * widening
-    of_rest = (rest * (shares_an_image @ rest.T).T).sum() * widening
+    number = pd.factorize(shown.ravel())[0]
+    row = np.arange(len(number)) // shown.shape[1]
+    contains = scipy.sparse.coo_array((np.ones(len(row)), (row, number)))
+    shared = (contains @ contains.T).astype(bool)  # rows that share an image
+    units = min(contains.shape)
+    freedom = max(units - 1, 1)
+    scale = units / freedom / n**2
+    of_images = scale * max(by_row @ (shared @ by_row), by_row @ by_row)
+    of_rest = scale * (rest.T * (shared @ rest.T)).sum()
     of_rest /= runs * max(runs - 1, 1)
-    freedom = max(independent - 1, 1)
-    ends = crossed_error(by_run, of_images, max(of_rest, 0.0), freedom)
-    return Mean(float(np.nanmean(values)), *ends)
+    error = crossed_error(by_run, of_images, max(of_rest, 0.0), freedom)
+    return Mean(estimate, *error)

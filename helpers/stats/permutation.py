@@ -51,14 +51,18 @@ def permuted_labels(
     """
     labels = np.asarray(labels)
     n = len(labels)
-    strata = np.zeros(n, int) if strata is None else np.asarray(strata)
-    clusters = np.arange(n) if clusters is None else np.asarray(clusters)
+    if strata is None:
+        strata = np.zeros(n, int)
+    if clusters is None:
+        clusters = np.arange(n)
+    clusters = np.asarray(clusters)
     parts = []
     for stratum in np.unique(strata):
         rows = np.flatnonzero(strata == stratum)
-        orders = [_orders_between(clusters[rows], rng)]
-        if within_clusters and _vary_within(labels[rows], clusters[rows]):
-            orders.append(_orders_within(clusters[rows], rng))
+        together = clusters[rows]
+        orders = [_orders_between(together, rng)]
+        if within_clusters and _vary_within(labels[rows], together):
+            orders.append(_orders_within(together, rng))
         parts.append((rows, orders))
     while True:
         permuted = labels.copy()
@@ -85,16 +89,18 @@ def permutation_test(observed: np.ndarray, null: np.ndarray) -> pd.DataFrame:
         among them, with a value as large, and ``p_adjusted`` (`min_p`). Both are NaN where
         the statistic is NaN or the same in all permutations.
     """
-    observed, null = np.asarray(observed, float), np.asarray(null, float)
+    observed = np.asarray(observed, float)
+    null = np.asarray(null, float)
     lowest = np.nanmin(null, axis=0, initial=np.inf)
     highest = np.nanmax(null, axis=0, initial=-np.inf)
     with np.errstate(invalid="ignore"):
         varies = highest - lowest > 1e-12
     tested = np.flatnonzero(varies & ~np.isnan(observed))
-    table = pd.DataFrame(np.nan, range(len(observed)), ["p", "p_adjusted"])
+    index = range(len(observed))
+    table = pd.DataFrame(np.nan, index, ["p", "p_adjusted"])
     if len(tested):
-        every = np.vstack([observed, null])[:, tested]
-        p = np.apply_along_axis(_share_as_large, 0, every)
+        every = np.vstack([observed, null])
+        p = np.apply_along_axis(_share_as_large, 0, every[:, tested])
         table.loc[tested, "p"] = p[0]
         table.loc[tested, "p_adjusted"] = min_p(p)
     return table
@@ -125,10 +131,13 @@ def min_p(p: np.ndarray) -> np.ndarray:
     p = np.asarray(p, float)
     largest_first = np.argsort(-p[0], kind="stable")
     # the smallest p of each statistic and of all those with a larger observed p
-    smallest = np.minimum.accumulate(p[:, largest_first], axis=1)
-    share = (smallest <= p[0, largest_first] + 1e-12).mean(0)
-    adjusted = np.empty(p.shape[1])
-    adjusted[largest_first] = np.maximum.accumulate(share[::-1])[::-1]
+    p = p[:, largest_first]
+    smallest = np.minimum.accumulate(p, axis=1)
+    share = (smallest <= p[0] + 1e-12).mean(0)
+    # no smaller than that of a smaller observed p
+    share = np.maximum.accumulate(share[::-1])[::-1]
+    adjusted = np.empty_like(share)
+    adjusted[largest_first] = share
     return adjusted
 
 
@@ -157,30 +166,37 @@ def adjust(p_values: np.ndarray, method: str = "holm") -> np.ndarray:
 
 def _share_as_large(values: np.ndarray) -> np.ndarray:
     """Return the share of values that are as large as each of them; NaN is the largest."""
-    size = np.abs(values[np.isfinite(values)]).max(initial=0) or 1.0
+    finite = values[np.isfinite(values)]
+    size = np.abs(finite).max(initial=0) or 1.0
+    values = np.where(np.isnan(values), np.inf, values)
     # equal values can differ in the last digit
-    rounded = np.round(np.where(np.isnan(values), np.inf, values) / size, 9)
-    return scipy.stats.rankdata(-rounded, method="max") / len(values)
+    rounded = np.round(values / size, 9)
+    rank = scipy.stats.rankdata(-rounded, method="max")
+    return rank / len(values)
 
 
 def _vary_within(labels: np.ndarray, clusters: np.ndarray) -> bool:
     """Say whether any cluster has rows with different labels."""
-    return pd.Series(labels).groupby(clusters).nunique().max() > 1
+    by_cluster = pd.Series(labels).groupby(clusters)
+    return by_cluster.nunique().max() > 1
 
 
 def _orders_between(
     clusters: np.ndarray, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
     """Yield the row from which each row takes its label: one of another cluster."""
-    _, number, size = np.unique(clusters, return_inverse=True, return_counts=True)
+    number = pd.factorize(clusters, sort=True)[0]
+    size = np.bincount(number)
     by_size = np.argsort(size, kind="stable")
-    cuts = [
-        0
-    ]  # between clusters of different sizes, with enough clusters on both sides
+    # cut between clusters of different sizes, with enough clusters on both sides
+    cuts = []
+    begin = 0
     for end in np.flatnonzero(np.diff(size[by_size])) + 1:
-        if min(end - cuts[-1], len(size) - end) >= FEWEST_CLUSTERS:
-            cuts.append(int(end))
-    of_about_one_size = np.split(by_size, cuts[1:])
+        fewer = min(end - begin, len(size) - end)
+        if fewer >= FEWEST_CLUSTERS:
+            cuts.append(end)
+            begin = end
+    of_about_one_size = np.split(by_size, cuts)
     rows = np.argsort(number, kind="stable")
     start = np.cumsum(size) - size
     owner = number[rows]
@@ -189,9 +205,10 @@ def _orders_between(
     while True:
         for alike in of_about_one_size:
             donor[alike] = rng.permutation(alike)
-        stretch = (size[donor] / size)[owner]
-        place = (middle * stretch).astype(np.int64) + start[donor][owner]
-        order = np.empty(len(rows), np.int64)
+        stretch = size[donor] / size
+        place = (middle * stretch[owner]).astype(int)
+        place += start[donor][owner]
+        order = np.empty_like(rows)
         order[rows] = rows[place]
         yield order
 
@@ -202,6 +219,7 @@ def _orders_within(
     """Yield the row from which each row takes its label: one of its own cluster."""
     rows = np.argsort(clusters, kind="stable")
     while True:
-        order = np.empty(len(rows), np.int64)
-        order[rows] = np.lexsort((rng.random(len(rows)), clusters))
+        random = rng.random(len(rows))
+        order = np.empty_like(rows)
+        order[rows] = np.lexsort((random, clusters))
         yield order

@@ -16,7 +16,8 @@ from helpers.stats.means import (
     unit_grids,
 )
 
-Z = scipy.stats.norm.ppf((1 + CONFIDENCE) / 2)
+UPPER = (1 + CONFIDENCE) / 2
+Z = scipy.stats.norm.ppf(UPPER)
 
 
 def wilson(successes, n):
@@ -32,8 +33,10 @@ def wilson(successes, n):
     low, high : float or array
         (0, 1) where n is 0.
     """
-    successes, n = np.asarray(successes, float), np.asarray(n, float)
-    if not ((successes >= 0) & (successes <= n)).all():
+    successes = np.asarray(successes, float)
+    n = np.asarray(n, float)
+    possible = (successes >= 0) & (successes <= n)
+    if not possible.all():
         raise ValueError(
             f"k must lie in 0..n, but k={successes.tolist()} for n={n.tolist()}. "
             "Give the number of successes, not their share."
@@ -60,14 +63,20 @@ def wilson_end(share, n, z):
     array
         Ends in [0, 1]; NaN where n is 0.
     """
-    share, n, z = np.broadcast_arrays(*(np.asarray(x, float) for x in (share, n, z)))
+    share = np.asarray(share, float)
+    z = np.asarray(z, float)
+    n = np.asarray(n, float)
     with np.errstate(divide="ignore", invalid="ignore"):
         per_row = z**2 / n
+        variance = share * (1 - share) * per_row
         centre = share + per_row / 2
-        half = np.sign(z) * np.sqrt(share * (1 - share) * per_row + per_row**2 / 4)
-        end = np.clip((centre + half) / (1 + per_row), 0, 1)
+        half = np.sqrt(variance + per_row**2 / 4)
+        end = (centre + np.sign(z) * half) / (1 + per_row)
+    end = end.clip(0, 1)
+    # floating point misses 0 and 1 by a last digit
     end = np.where((share == 0) & (z <= 0), 0.0, end)
-    return np.where(n > 0, np.where((share == 1) & (z >= 0), 1.0, end), np.nan)
+    end = np.where((share == 1) & (z >= 0), 1.0, end)
+    return np.where(n > 0, end, np.nan)
 
 
 def newcombe(first, second, correlation=0.0) -> Interval:
@@ -94,18 +103,19 @@ def newcombe(first, second, correlation=0.0) -> Interval:
     Newcombe, *Statistics in Medicine* 17, 1998, methods 10 of both papers (pages 873 and
     2635).
     """
-    p, p_low, p_high = (np.asarray(x, float) for x in first)
-    q, q_low, q_high = (np.asarray(x, float) for x in second)
+    p, p_low, p_high = map(np.asarray, first)
+    q, q_low, q_high = map(np.asarray, second)
 
     def distance(a, b):
-        squares = a**2 + b**2 - 2 * np.asarray(correlation) * a * b
+        squares = a**2 + b**2 - 2 * correlation * a * b
         return np.sqrt(np.clip(squares, 0, None))
 
-    low = p - q - distance(p - p_low, q_high - q)
-    high = p - q + distance(p_high - p, q - q_low)
-    if low.ndim == 0:
-        return Interval(float(p - q), float(low), float(high))
-    return Interval(p - q, low, high)
+    difference = p - q
+    low = difference - distance(p - p_low, q_high - q)
+    high = difference + distance(p_high - p, q - q_low)
+    if np.ndim(low) == 0:
+        return Interval(float(difference), float(low), float(high))
+    return Interval(difference, low, high)
 
 
 def share(values, error=crossed_error) -> Interval:
@@ -133,8 +143,8 @@ def share(values, error=crossed_error) -> Interval:
     Korn and Graubard, *Survey Methodology* 24, 1998.
     """
     groups = checked_grids(values)
-    lowest = min(np.nanmin(group) for group in groups)
-    highest = max(np.nanmax(group) for group in groups)
+    lowest = min(map(np.nanmin, groups))
+    highest = max(map(np.nanmax, groups))
     if lowest < 0 or highest > 1:
         raise ValueError(
             f"shares must lie in [0, 1], not {lowest}..{highest}. "
@@ -146,8 +156,9 @@ def share(values, error=crossed_error) -> Interval:
     if 0 < p < 1:
         if not average.error > 0:
             return average.interval()
-        student = scipy.stats.t.ppf((1 + CONFIDENCE) / 2, average.freedom)
-        trials = p * (1 - p) / (average.error * student / Z) ** 2
+        student = scipy.stats.t.ppf(UPPER, average.freedom)
+        error = average.error * student / Z
+        trials = p * (1 - p) / error**2
     return Interval(p, *wilson(p * trials, trials))
 
 
@@ -182,10 +193,13 @@ def rates(
     """
     rows = []
     for key, part in groups_of(frame, column, by):
-        values = part[column].astype(float)
+        n = len(part)
         if units is None:
-            rate = Interval(values.mean(), *wilson(values.sum(), len(values)))
+            rate = part[column].mean()
+            interval = (rate, *wilson(rate * n, n))
         else:
-            rate = share(unit_grids(part, column, units, strata))
-        rows.append((*key, *rate, len(values)))
-    return pd.DataFrame(rows, columns=[*by, "rate", "ci_low", "ci_high", "n"])
+            grids = unit_grids(part, column, units, strata)
+            interval = share(grids)
+        rows.append((*key, *interval, n))
+    columns = [*by, "rate", "ci_low", "ci_high", "n"]
+    return pd.DataFrame(rows, columns=columns)
