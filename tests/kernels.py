@@ -134,7 +134,7 @@ def statistics():
     found = stats.mean(groups)
     yield "interval", [*found.interval(), found.p, *stats.share(rng.random((5, 25)))]
     spread = stats.bootstrap_ci(
-        lambda found: np.std([g.mean() for g in found]), groups, resamples=50
+        groups, lambda found: np.std([g.mean() for g in found]), resamples=50
     )
     yield "bootstrap", list(spread)
     scores = rng.random(300)
