@@ -97,9 +97,9 @@ def function_digest(function: Callable) -> str:
     waiting = [function]
     while waiting:
         current = waiting.pop()
+        definition = ast.parse(textwrap.dedent(inspect.getsource(current))).body[0]
         if current.__name__ in found:
             continue
-        definition = ast.parse(textwrap.dedent(inspect.getsource(current))).body[0]
         if ast.get_docstring(definition) is not None:
             del definition.body[0]
         found[current.__name__] = ast.dump(definition)

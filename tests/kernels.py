@@ -133,8 +133,8 @@ def statistics():
     groups = [rng.lognormal(size=(5, 25)) for _ in range(4)]
     found = stats.mean(groups)
     yield "interval", [*found.interval(), found.p, *stats.share(rng.random((5, 25)))]
-    spread = stats.bootstrap(
-        lambda found: np.std([g.mean() for g in found]), groups, resamples=50
+    spread = stats.bootstrap_ci(
+        groups, lambda found: np.std([g.mean() for g in found]), resamples=50
     )
     yield "bootstrap", list(spread)
     scores = rng.random(300)

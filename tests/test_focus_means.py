@@ -205,19 +205,6 @@ def test_undefined_are_counted_and_left_out():
     )
 
 
-def test_one_mosaic_of_a_class_is_compared_with_those_of_others():
-    found = mean(simulated(0, per_class=1))
-    assert found.error > 0
-    assert np.isnan(mean(simulated(0, per_class=1)[:1]).error)
-
-
-def test_sets_that_show_the_same_objects_are_not_more_images():
-    """The same values twice, as of another set: the error stays, but for its floor."""
-    once = simulated(0)
-    twice = pd.concat([once, once.assign(set="WB")])
-    assert mean(twice).error == pytest.approx(mean(once).error, rel=0.05)
-
-
 def test_methods_are_compared_on_the_networks_that_both_explain():
     """LRP may refuse one: it is then left out of the comparison, not of the rating."""
     first = simulated(0, architectures=2)
@@ -268,16 +255,6 @@ def test_false_alarms_come_at_the_nominal_rate_where_all_pairs_are_alike(of_imag
     assert 0.4 <= np.mean(p) <= 0.6
 
 
-def test_two_classes_have_nothing_to_compare_with():
-    design = focus.design(images(ANIMALS[:2]), ANIMALS[:2], per_pair=8)
-    table = means.ranked(noisy(design, np.random.default_rng(0)))
-    assert (
-        table["p"].isna().all()
-        and table["others"].isna().all()
-        and table["rank"].max() == 2
-    )
-
-
 def test_undefined_pairs_are_counted_and_not_ranked(rated):
     lost = (rated["target"] == "cat") & (rated["outer"] == "dog")
     table = means.ranked(rated.assign(focus=rated["focus"].mask(lost)))
@@ -285,13 +262,6 @@ def test_undefined_pairs_are_counted_and_not_ranked(rated):
     assert (last["target"], last["outer"], last["undefined"]) == ("cat", "dog", 7)
     assert np.isnan(last[["focus", "p", "p_adjusted", "rank"]].astype(float)).all()
     assert table["p_adjusted"].notna().sum() == 11
-
-
-def test_what_cannot_be_ranked_is_refused(rated):
-    with pytest.raises(ValueError, match="by one method"):
-        means.ranked(pd.concat([rated, rated.assign(method="other")]))
-    with pytest.raises(ValueError, match="of two classes"):
-        means.ranked(rated.assign(outer="bee + cat"))
 
 
 @pytest.mark.parametrize("n", [2, 4, 12])

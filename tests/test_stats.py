@@ -1,7 +1,7 @@
-"""`helpers.stats` against scipy, statsmodels, loops and simulations."""
+"""`helpers.stats` against scipy, statsmodels, loops, enumeration and simulation."""
 
+import itertools
 import warnings
-from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -9,9 +9,10 @@ import pytest
 import scipy.special
 import scipy.stats
 import statsmodels.formula.api as smf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.anova import anova_lm
+from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 from helpers import stats
 from helpers.stats.extremes import largest, smallest
@@ -24,123 +25,138 @@ def no_warnings():
         yield
 
 
-def wilson_by_hand(k, n, z):
-    """Wilson (1927), the roots of (p - k/n)**2 = z**2 p (1 - p) / n."""
-    roots = np.roots([1 + z**2 / n, -(2 * k / n + z**2 / n), (k / n) ** 2])
-    return sorted(roots.real)
+def crossed(seed, runs=5, deviations=(1, 1, 1), groups=1, images=25):
+    """Draw groups of values of mean 0: a part of the run, one of the image, and the rest."""
+    rng = np.random.default_rng(seed)
+    of_run, of_image, of_rest = deviations
+    run = rng.normal(0, of_run, (runs, 1))  # the same in all groups
+    values = []
+    for _ in range(groups):
+        image = rng.normal(0, of_image, (1, images))
+        rest = rng.normal(0, of_rest, (runs, images))
+        values.append(run + image + rest)
+    return values
 
 
-@given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_wilson_is_the_root_of_its_equation(k_n):
-    k, n = k_n
-    z = scipy.stats.norm.ppf(0.975)
-    assert stats.wilson(k, n) == pytest.approx(wilson_by_hand(k, n, z), abs=1e-7)
+def tidy(values):
+    """Turn an array (runs, images) into a table with one row per run and image."""
+    run, image = np.indices(values.shape).reshape(2, -1)
+    return pd.DataFrame({"run": run, "image": image, "value": values.ravel()})
 
 
-def test_wilson_takes_arrays_and_no_trials():
-    low, high = stats.wilson(np.array([0, 5, 5]), np.array([0, 5, 10]))
-    assert (low[0], high[0]) == (0, 1)
-    assert high[1] == 1
-    assert (low[2], high[2]) == pytest.approx(stats.wilson(5, 10))
+# --- proportions ---
+
+
+def test_wilsons_interval_is_that_of_statsmodels():
+    successes = np.array([0, 1, 7, 29, 30])
+    n = np.full(5, 30)
+    expected = proportion_confint(successes, n, method="wilson")
+    np.testing.assert_allclose(stats.wilson(successes, n), expected, atol=1e-12)
+    assert stats.wilson(0, 30)[0] == 0 and stats.wilson(30, 30)[1] == 1
+    assert stats.wilson(0, 0) == (0, 1)
     with pytest.raises(ValueError, match="k must lie"):
         stats.wilson(3, 2)
 
 
-def draw(rng, trainings, deviations, groups=1, images=25):
-    """Groups of values of mean 0: a training's part, an image's and the rest."""
-    of_training, of_image, of_rest = deviations
-    training = rng.normal(0, of_training, (trainings, 1))  # the same in all groups
-    return [
-        training
-        + rng.normal(0, of_image, (1, images))
-        + rng.normal(0, of_rest, (trainings, images))
-        for _ in range(groups)
-    ]
+def with_wilson(positives, rows):
+    return positives / rows, *stats.wilson(positives, rows)
 
 
-def test_one_training_is_students_two_groups_welchs_and_several_the_analysis_of_variance():
+def test_newcombes_interval_is_that_of_statsmodels():
+    for first, second in itertools.product([0, 1, 7, 29, 30], [0, 3, 20]):
+        expected = confint_proportions_2indep(first, 30, second, 20, method="newcomb")
+        ours = stats.newcombe(with_wilson(first, 30), with_wilson(second, 20))
+        assert (ours.low, ours.high) == pytest.approx(expected, abs=1e-12)
+
+
+def coverage_of_newcombe(sizes, rates):
+    """Enumerate both binomials: how often the interval holds the true difference."""
+    n, m = sizes
+    p, q = rates
+    first, second = np.mgrid[: n + 1, : m + 1]
+    chance = scipy.stats.binom.pmf(first, n, p)
+    chance *= scipy.stats.binom.pmf(second, m, q)
+    ours = stats.newcombe(with_wilson(first, n), with_wilson(second, m))
+    covers = (ours.low <= p - q + 1e-9) & (p - q <= ours.high + 1e-9)
+    return chance[covers].sum()
+
+
+@pytest.mark.parametrize("sizes", [(20, 20), (20, 40), (40, 40)])
+def test_newcombes_interval_covers_at_rates_of_0_and_1_and_near_them_on_average(sizes):
+    for rates in [(1, 0), (0, 0), (1, 1), (1, 0.5), (0, 0.1), (1, 0.9)]:
+        assert coverage_of_newcombe(sizes, rates) >= 0.95
+    near = [0.005, 0.02, 0.06, 0.1, 0.98]
+    pairs = itertools.product(near, near)
+    covered = [coverage_of_newcombe(sizes, pair) for pair in pairs]
+    assert np.mean(covered) > 0.94
+
+
+def test_rates_are_wilsons_of_rows_or_those_of_runs_and_images():
+    values = (crossed(0, 6)[0] > 0).astype(float)
+    table = tidy(values).assign(half=lambda rows: rows["image"] % 2)
+    [row] = stats.rates(table, "value").to_numpy()
+    assert row == pytest.approx([*with_wilson(values.sum(), 150), 150])
+    rates = stats.rates(table, "value", by=["half"], units=["run", "image"])
+    assert rates.columns.tolist() == ["half", "rate", "ci_low", "ci_high", "n"]
+    for row in rates.itertuples():
+        expected = stats.share(values[:, row.half :: 2])
+        assert (row.rate, row.ci_low, row.ci_high) == pytest.approx(expected)
+
+
+# --- means over runs and images ---
+
+
+def test_one_run_is_students_test_and_two_groups_are_welchs():
     rng = np.random.default_rng(0)
-    first, second = rng.normal(0.5, 1, 25), rng.normal(0, 3, 12)
-    ours, theirs = stats.mean(first), scipy.stats.ttest_1samp(first, 0)
-    assert ours.interval() == pytest.approx(
-        (first.mean(), *theirs.confidence_interval(0.95))
-    )
+    first = rng.normal(0.5, 1, 25)
+    second = rng.normal(0, 3, 12)
+    ours = stats.mean(first)
+    theirs = scipy.stats.ttest_1samp(first, 0)
+    assert ours.interval()[1:] == pytest.approx(theirs.confidence_interval())
     assert ours.p == pytest.approx(theirs.pvalue)
-    ours = stats.mean([first, second], [1, -1])
     theirs = scipy.stats.ttest_ind(first, second, equal_var=False)
-    assert ours.interval()[1:] == pytest.approx(tuple(theirs.confidence_interval()))
-    assert ours.p == pytest.approx(theirs.pvalue)
-    (values,) = draw(np.random.default_rng(1), 5, (1, 1, 1), images=12)
-    training, image = np.indices(values.shape)
-    table = pd.DataFrame(
-        {"y": values.ravel(), "t": training.ravel(), "i": image.ravel()}
-    )
-    squares = anova_lm(smf.ols("y ~ C(t) + C(i)", table).fit())["mean_sq"]
-    of_t, of_i, rest = squares / values.size
+    ends = theirs.confidence_interval()
+    contrast = stats.mean([first, second], [1, -1])
+    difference = stats.difference(ours, stats.mean(second))
+    assert contrast.interval()[1:] == pytest.approx(ends)
+    assert difference.interval()[1:] == pytest.approx(ends)
+
+
+def test_several_runs_are_the_analysis_of_variance():
+    [values] = crossed(1, images=12)
+    model = smf.ols("value ~ C(run) + C(image)", tidy(values)).fit()
+    of_run, of_image, rest = anova_lm(model)["mean_sq"] / values.size
     ours = stats.mean(values)
-    assert ours.estimate == pytest.approx(values.mean())
-    assert ours.error**2 == pytest.approx(of_t + of_i - rest)
-    assert ours.freedom == pytest.approx(
-        (of_t + of_i - rest) ** 2 / (of_t**2 / 4 + of_i**2 / 11)
-    )
+    assert ours.error**2 == pytest.approx(of_run + of_image - rest)
+    freedom = (of_run + of_image - rest) ** 2 / (of_run**2 / 4 + of_image**2 / 11)
+    assert ours.freedom == pytest.approx(freedom)
 
 
-def test_values_that_are_not_there_do_not_count():
-    (values,) = draw(np.random.default_rng(4), 5, (1, 1, 1))
+def test_missing_values_do_not_count():
+    [values] = crossed(4)
     gaps = values.copy()
     gaps[:, 3] = np.nan
     assert stats.mean(gaps) == stats.mean(np.delete(values, 3, 1))
-    gaps[2] = np.nan  # a training none of whose values is defined
+    gaps[2] = np.nan
     known = np.delete(np.delete(values, 3, 1), 2, 0)
     assert stats.mean(gaps).interval() == pytest.approx(stats.mean(known).interval())
-    pair = stats.mean([gaps, values[:, :9]], [1, -1])
-    both = stats.mean([known, np.delete(values[:, :9], 2, 0)], [1, -1])
-    assert pair.freedom < stats.mean([values, values[:, :9]], [1, -1]).freedom
-    assert pair.error == pytest.approx(both.error, rel=0.1)
 
 
-def test_what_has_no_spread_and_what_one_source_alone_shows():
+def test_values_without_spread_have_no_error_and_single_values_no_interval():
     assert stats.mean(np.full((5, 6), 2.0)).interval() == (2, 2, 2)
-    assert (
-        stats.mean(np.zeros((5, 6))).p == 1 and stats.mean(np.full((5, 6), 2.0)).p == 0
-    )
-    for alone in ([2.0], [[2.0], [3.0]]):
-        ours = stats.mean(np.array(alone)).interval()
-        assert (
-            ours.estimate == np.mean(alone)
-            and np.isnan(ours.low)
-            and np.isnan(ours.high)
-        )
-    ours = stats.mean(
-        [[[2.0, 0.0], [0.0, 2.0]]]
-    )  # all trainings alike, all images alike
-    assert ours.estimate == 1 and ours.error**2 == pytest.approx(
-        1
-    )  # rest: 4 / 1 / (2 * 2)
-    rest = np.array([[0.1, -0.1, 0], [-0.1, 0.1, 0], [0, 0, 0]])
-    rest += np.array([[1], [2], [4]])  # of the trainings
-    assert stats.mean(rest).error == pytest.approx(
-        np.std([1, 2, 4], ddof=1) / np.sqrt(3)
-    )
+    assert stats.mean(np.zeros((5, 6))).p == 1
+    for single in ([2.0], [[2.0], [3.0]]):
+        ours = stats.mean(np.array(single)).interval()
+        assert ours.estimate == np.mean(single) and np.isnan(ours[1:]).all()
 
 
 @pytest.mark.parametrize(
     ("function", "values", "message"),
     [
         (stats.mean, [np.nan, np.nan], "0 finite values"),
-        (stats.mean, [], "0 finite values"),
         (stats.mean, [1.0, np.inf], "1 finite values"),
-        (stats.mean, np.zeros((2, 3, 4)), r"shape \(2, 3, 4\)"),
-        (
-            stats.mean,
-            [np.zeros((5, 3)), np.zeros((4, 3))],
-            r"groups of \[5, 4\] trainings",
-        ),
-        (
-            lambda v: stats.mean(v, [1]),
-            [np.zeros(3), np.zeros(4)],
-            "1 weights for 2 groups",
-        ),
+        (stats.mean, [np.zeros((5, 3)), np.zeros((4, 3))], r"have \[5, 4\] runs"),
+        (lambda v: stats.mean(v, [1]), [np.zeros(3), np.zeros(4)], "1 weights for 2"),
         (stats.share, [0.5, 1.1], r"must lie in \[0, 1\], not 0.5..1.1"),
     ],
 )
@@ -149,160 +165,289 @@ def test_bad_values_are_refused(function, values, message):
         function(values)
 
 
-SOURCES = [(1, 0.2, 0.2), (1, 1, 1), (0.2, 1, 1), (0, 1, 0)]  # trainings, images, rest
+SOURCES = [(1, 0.2, 0.2), (1, 1, 1), (0.2, 1, 1), (0, 1, 0)]  # runs, images, rest
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trainings", [5, 10])
+@pytest.mark.parametrize("runs", [5, 10])
 @pytest.mark.parametrize("deviations", SOURCES)
 @pytest.mark.parametrize("groups", [1, 3])
-def test_intervals_of_means_cover_as_often_as_they_say(trainings, deviations, groups):
-    rng, hits = np.random.default_rng(0), 0
+def test_intervals_of_means_cover(runs, deviations, groups):
+    rng = np.random.default_rng(0)
+    hits = []
     for _ in range(1000):
-        ends = stats.mean(draw(rng, trainings, deviations, groups)).interval()
-        hits += ends.low <= 0 <= ends.high
-    assert 0.93 <= hits / 1000 <= 0.97
+        values = crossed(rng, runs, deviations, groups)
+        ends = stats.mean(values).interval()
+        hits.append(ends.low <= 0 <= ends.high)
+    assert 0.93 <= np.mean(hits) <= 0.97
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trainings", [5, 10])
+@pytest.mark.parametrize("runs", [5, 10])
 @pytest.mark.parametrize("deviations", SOURCES)
 @pytest.mark.parametrize(("middle", "least"), [(0, 0.93), (-1, 0.93), (-3, 0.88)])
-def test_intervals_of_shares_cover_as_often_as_they_say(
-    trainings, deviations, middle, least
-):
-    """Logistic-normal shares of mean .5, about .3 and about .1, where the skew costs most."""
+def test_intervals_of_shares_cover(runs, deviations, middle, least):
+    """Logistic-normal shares of mean 0.5, about 0.3 and about 0.1."""
     normal, weight = np.polynomial.hermite_e.hermegauss(60)
     spread = np.sqrt(np.sum(np.square(deviations)))
     truth = weight @ scipy.special.expit(middle + spread * normal) / weight.sum()
-    rng, hits = np.random.default_rng(0), 0
-    for _ in range(600):
-        (values,) = draw(rng, trainings, deviations)
-        ends = stats.share(scipy.special.expit(middle + values))
-        hits += ends.low <= truth <= ends.high
-    assert least <= hits / 600 <= 0.98
-
-
-def test_shares_without_spread_are_as_sure_as_wilson_has_them():
-    z2 = scipy.stats.norm.ppf(0.975) ** 2
-    ends = stats.share(np.zeros((5, 25)))  # the paper's plane + road: 0 of 125
-    assert ends == (0, 0, pytest.approx(z2 / (25 + z2)))
-    assert stats.share(np.ones((5, 25))).low == pytest.approx(1 - ends.high)
-    assert stats.share([np.zeros((5, 25))] * 2).high == pytest.approx(z2 / (50 + z2))
-    alike = np.ones((5, 25)) - np.ones((5, 25))
-    assert stats.mean(alike).interval() == (0, 0, 0)
-    ends = stats.mean(alike, shares=True).interval()
-    assert ends.low == -ends.high
-    wilson, student = stats.wilson(0, 25)[1], scipy.stats.t.ppf(0.975, 24)
-    assert ends.high == pytest.approx(wilson * student / scipy.stats.norm.ppf(0.975))
-    two = stats.mean([np.ones((5, 25)), np.ones((5, 25))], [1, -1], shares=True)
-    assert two.error == pytest.approx(np.sqrt(2) * stats.mean(alike, shares=True).error)
-    spread = draw(np.random.default_rng(0), 5, (1, 1, 1))
-    assert stats.mean(spread, shares=True) == stats.mean(spread)
-
-
-@given(st.integers(1, 6), st.integers(2, 30), st.integers(0, 2**32))
-@settings(max_examples=50, deadline=None)
-def test_intervals_of_shares_stay_inside(trainings, images, seed):
-    values = np.random.default_rng(seed).integers(0, 6, (trainings, images)) / 5
-    ours = stats.share(values)
-    assert ours.estimate == pytest.approx(values.mean())
-    assert (
-        0 <= ours.low <= ours.estimate + 1e-12
-        and ours.estimate - 1e-12 <= ours.high <= 1
-    )
-
-
-@pytest.mark.parametrize(
-    ("trainings", "deviations"), [(1, (0, 1, 0)), (10, (1, 0.2, 0.2))]
-)
-def test_bootstrap_of_a_mean_is_about_what_mean_says(trainings, deviations):
-    groups = draw(np.random.default_rng(5), trainings, deviations, groups=2)
-    ours = stats.bootstrap(lambda drawn: drawn[0].mean() - drawn[1].mean() / 2, groups)
-    exact = stats.mean(groups, [1, -0.5]).interval()
-    assert ours.estimate == pytest.approx(exact.estimate)
-    assert ours.high - ours.low == pytest.approx(exact.high - exact.low, rel=0.15)
-    alone = stats.bootstrap(lambda drawn: drawn[0].mean(), [np.array([[2.0]])])
-    assert alone.estimate == 2 and np.isnan(alone.low) and np.isnan(alone.high)
-
-
-def test_holm_by_hand_and_with_missing_values():
-    p = stats.adjust([0.01, np.nan, 0.04, 0.03])
-    assert p[[0, 2, 3]] == pytest.approx([0.03, 0.06, 0.06])
-    assert np.isnan(p[1])
-    assert np.isnan(stats.adjust([np.nan])).all()
-
-
-def test_spearman_is_scipys_and_its_ends_are_the_formulas():
     rng = np.random.default_rng(0)
-    x = rng.normal(size=20)
-    y = x + rng.normal(size=20)
-    ours = stats.spearman(x, y)
-    r = scipy.stats.spearmanr(x, y).statistic
-    z, half = 0.5 * np.log((1 + r) / (1 - r)), 1.959964 * np.sqrt((1 + r * r / 2) / 17)
-    ends = [(np.exp(2 * v) - 1) / (np.exp(2 * v) + 1) for v in (z - half, z + half)]
-    assert ours == pytest.approx((r, *ends), abs=1e-6)
-    assert np.isnan(stats.spearman([1, 1, 1, 1, 1], [1, 2, 3, 4, 5]).estimate)
-    few, perfect = (
-        stats.spearman([1, 2, 3], [1, 3, 2]),
-        stats.spearman(range(9), range(9)),
+    hits = []
+    for _ in range(600):
+        [values] = crossed(rng, runs, deviations)
+        shares = scipy.special.expit(middle + values)
+        ends = stats.share(shares)
+        hits.append(ends.low <= truth <= ends.high)
+    assert least <= np.mean(hits) <= 0.98
+
+
+def test_shares_that_are_all_0_are_as_sure_as_wilson_has_them():
+    ends = stats.share(np.zeros((5, 25)))  # the paper's plane + road: 0 of 125
+    assert ends == (0, 0, pytest.approx(stats.wilson(0, 25)[1]))
+    both = stats.share([np.zeros((5, 25))] * 2)
+    assert both.high == pytest.approx(stats.wilson(0, 50)[1])
+    equal = stats.mean(np.zeros((5, 25)), shares=True).interval()
+    student = scipy.stats.t.ppf(0.975, 24) / scipy.stats.norm.ppf(0.975)
+    assert equal.high == pytest.approx(ends.high * student) and equal.low == -equal.high
+
+
+def test_means_of_a_table_are_those_of_arrays():
+    first, second = crossed(2, groups=2, images=9)
+    tables = [tidy(first).assign(kind="a"), tidy(second).assign(kind="b")]
+    table = pd.concat(tables).sample(frac=1, random_state=0)
+    by_kind = stats.mean_ci(table, "value", by=["kind"]).set_index("kind")
+    expected = stats.mean(second).interval()
+    assert by_kind.loc["b"].tolist() == pytest.approx([*expected, 45])
+    table["image"] += 9 * (table["kind"] == "b")
+    [row] = stats.mean_ci(table, "value", strata="kind").to_numpy()
+    assert row == pytest.approx([*stats.mean([first, second]).interval(), 90])
+    [row] = stats.mean_ci(tables[0], "value", units=["image"]).to_numpy()
+    assert row[:3] == pytest.approx(stats.mean(first.mean(0)).interval())
+
+
+def test_rows_that_share_images_are_not_counted_as_independent():
+    """Mosaics of two of 25 images: 100 worlds in which the images differ."""
+    rng, hits = np.random.default_rng(0), []
+    for _ in range(100):
+        pairs = rng.integers(25, size=(100, 2))
+        of_mosaic = rng.normal(size=25)[pairs].sum(1) + rng.normal(0, 0.1, 100)
+        table = tidy(of_mosaic + rng.normal(0, 0.1, (3, 1)))
+        table[["left", "right"]] = pairs[table["image"]]
+        for units in (["run", ["left", "right"]], ["run", "image"]):
+            [row] = stats.mean_ci(table, "value", units=units).to_numpy()
+            hits.append(row[1] <= 0 <= row[2])
+    sharing, independent = np.reshape(hits, (100, 2)).mean(0)
+    assert sharing >= 0.9 and independent < 0.75
+
+
+def test_rows_of_one_image_each_share_nothing():
+    table = tidy(crossed(3, 6)[0])
+    shared = stats.mean_ci(table, "value", units=["run", ["image"]])
+    pd.testing.assert_frame_equal(shared, stats.mean_ci(table, "value"))
+
+
+# --- bootstrap ---
+
+
+def test_the_bootstrap_of_one_unit_is_scipys_at_the_wider_level():
+    values = np.random.default_rng(0).lognormal(size=12)
+    ours = stats.bootstrap_ci([values[None]], lambda drawn: np.median(drawn[0]))
+    wider = 1 - 2 * scipy.stats.norm.cdf(
+        scipy.stats.t.ppf(0.025, 11) * np.sqrt(12 / 11)
     )
-    assert few.estimate == 0.5 and np.isnan(few.low)
-    assert perfect.estimate == pytest.approx(1) and np.isnan(perfect.low)
-    with pytest.raises(ValueError):
-        stats.spearman([1, 2], [1, 2, 3])
+    options = {"confidence_level": wider, "method": "percentile", "n_resamples": 9999}
+    theirs = scipy.stats.bootstrap((values,), np.median, rng=1, **options)
+    expected = tuple(theirs.confidence_interval)
+    assert ours.estimate == np.median(values)
+    assert (ours.low, ours.high) == pytest.approx(expected, rel=0.1)
+
+
+def test_the_bootstrap_of_a_table_is_that_of_its_array_and_about_the_closed_form():
+    [values] = crossed(5, 10, (1, 0.2, 0.2))
+    ours = stats.bootstrap_ci(tidy(values), lambda table: table["value"].mean())
+    array = stats.bootstrap_ci([values], lambda drawn: drawn[0].mean())
+    assert ours == pytest.approx(array)
+    exact = stats.mean(values).interval()
+    assert ours.high - ours.low == pytest.approx(exact.high - exact.low, rel=0.15)
+    both = stats.bootstrap_ci([values], lambda drawn: np.full(2, drawn[0].mean()))
+    assert both.low == pytest.approx([array.low, array.low])
+    single = stats.bootstrap_ci([np.ones((1, 1))], lambda drawn: drawn[0].mean())
+    assert single.estimate == 1 and np.isnan(single[1:]).all()
+
+
+def test_a_table_is_resampled_within_strata():
+    table = pd.DataFrame({"image": range(30), "kind": np.repeat(["a", "b"], [10, 20])})
+    sizes = []
+
+    def share_of_a(drawn):
+        sizes.append(len(drawn))
+        return (drawn["kind"] == "a").mean()
+
+    how = {"units": ["image"], "strata": "kind", "resamples": 50}
+    assert stats.bootstrap_ci(table, share_of_a, **how) == pytest.approx([1 / 3] * 3)
+    assert set(sizes) == {30}
+
+
+def test_clusters_are_drawn_as_often_as_there_are_clusters():
+    counts = stats.cluster_bootstrap(5, 4000, np.random.default_rng(0))
+    assert (counts.sum(1) == 5).all()
+    assert counts.var(0) == pytest.approx(np.full(5, 0.8), abs=0.1)  # 5 x 1/5 x 4/5
+    with pytest.raises(ValueError, match="one cluster"):
+        stats.cluster_bootstrap(1, 9, np.random.default_rng(0))
+
+
+# --- permutation tests ---
+
+
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=60), st.integers(0, 99))
+def test_labels_of_a_cluster_come_from_one_other_cluster(sizes, seed):
+    rng = np.random.default_rng(seed)
+    clusters = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    taken = next(stats.permuted_labels(clusters, rng, clusters=clusters))
+    donors = [np.unique(taken[clusters == one]) for one in range(len(sizes))]
+    assert all(len(donor) == 1 for donor in donors)
+    assert sorted(np.concatenate(donors)) == list(range(len(sizes)))
+
+
+def test_labels_are_permuted_within_strata_and_inside_of_clusters():
+    rng = np.random.default_rng(0)
+    strata, rows = np.arange(40) % 4, np.arange(40)
+    order = next(stats.permuted_labels(rows, rng, strata=strata))
+    assert sorted(order) == rows.tolist() and (strata[order] == strata).all()
+    clusters = np.repeat(np.arange(20), 2)
+    how = {"clusters": clusters, "within_clusters": True}
+    orders = stats.permuted_labels(rows, rng, **how)
+    pairs = np.array([next(orders).reshape(20, 2) for _ in range(200)])
+    assert (pairs // 2 == pairs[..., :1] // 2).all(), "a cluster stays together"
+    assert (pairs[..., 0] % 2).mean() == pytest.approx(0.5, abs=0.05)
+
+
+def test_p_is_that_of_all_permutations():
+    """All 70 ways to choose four of eight rows, and 9,999 random ones."""
+    values = np.array([3.0, 4.5, 5.0, 6.1, 1.0, 2.2, 4.6, 0.3])
+    labels = np.repeat([1, 0], 4)
+
+    def gap(labels):
+        return values[labels == 1].mean() - values[labels == 0].mean()
+
+    ways = (np.isin(np.arange(8), way) for way in itertools.combinations(range(8), 4))
+    exact = np.mean([gap(way.astype(int)) >= gap(labels) - 1e-9 for way in ways])
+    orders = stats.permuted_labels(labels, np.random.default_rng(0))
+    null = np.array([[gap(next(orders))] for _ in range(9999)])
+    table = stats.permutation_test([gap(labels)], null)
+    assert table["p"][0] == pytest.approx(exact, abs=0.01)
+    assert table["p_adjusted"][0] == table["p"][0], "one p is not adjusted"
+
+
+def test_what_is_missing_or_cannot_vary_is_not_tested():
+    null = np.array([[0.0, 1, 0], [1, 1, 1], [2, 1, 2], [np.nan, 1, 3]])
+    table = stats.permutation_test([1.0, 1.0, np.nan], null)
+    assert table["p"][0] == (1 + 3) / 5, "two are as large, and one is missing"
+    assert table["p"][1:].isna().all() and table["p_adjusted"][1:].isna().all()
+
+
+def westfall_and_young(p):
+    """Adjust p values by the loop of their algorithm 2.8."""
+    observed, adjusted, last = p[0], np.empty(p.shape[1]), 0.0
+    for cell in np.argsort(observed, kind="stable"):
+        rest = observed >= observed[cell]
+        as_small = [row[rest].min() <= observed[cell] for row in p]
+        last = adjusted[cell] = max(last, np.mean(as_small))
+    return adjusted
+
+
+def test_adjusted_p_are_those_of_westfall_and_youngs_loop():
+    rng = np.random.default_rng(0)
+    p = rng.integers(1, 40, (200, 12)) / 40
+    p[0] = np.arange(1, 13) / 40
+    assert stats.min_p(p) == pytest.approx(westfall_and_young(p))
+
+
+def test_false_positives_of_a_family_come_at_the_level_where_holms_are_rarer():
+    """Twenty statistics of correlation 0.9, one of them with a true effect; 300 families."""
+    rng = np.random.default_rng(0)
+    by_min_p, by_holm = [], []
+    for _ in range(300):
+        shared = rng.normal(0, np.sqrt(0.9), (200, 1))
+        values = shared + rng.normal(0, np.sqrt(0.1), (200, 20))
+        values[0, 0] += 9
+        table = stats.permutation_test(values[0], values[1:])
+        holm = stats.adjust(table["p"])
+        assert table["p_adjusted"][0] <= 0.1
+        by_min_p.append(table["p_adjusted"][1:].min() <= 0.05)
+        by_holm.append(holm[1:].min() <= 0.05)
+    error = np.sqrt(0.05 * 0.95 / 300)
+    assert np.mean(by_holm) < 0.02 < np.mean(by_min_p) <= 0.05 + 2 * error
+
+
+def test_holms_p_ignore_missing_values():
+    p = stats.adjust([0.01, np.nan, 0.04, 0.03])
+    assert p == pytest.approx([0.03, np.nan, 0.06, 0.06], nan_ok=True)
+
+
+# --- power ---
+
+
+def test_the_smallest_detectable_strength_is_that_of_the_normal_test():
+    """A one-sided z test detects 80% at 1.645 + 0.842 standard errors."""
+    strength = np.repeat(np.linspace(0, 4, 17), 400)
+    z = np.random.default_rng(0).normal(strength)
+    table = pd.DataFrame({"strength": strength, "detected": z > 1.645})
+    assert stats.smallest_detectable(table) == pytest.approx(2.487, abs=0.15)
+    assert np.isnan(stats.smallest_detectable(table[table["strength"] < 2]))
+
+
+# --- rank correlation ---
 
 
 def test_the_interval_of_a_rank_correlation_covers():
     """500 samples of 15 from a normal of correlation 0.7; rank correlation 6/pi asin(rho/2)."""
-    rng, rho, hits = np.random.default_rng(1), 0.7, 0
-    true = 6 / np.pi * np.arcsin(rho / 2)
+    rng = np.random.default_rng(1)
+    true = 6 / np.pi * np.arcsin(0.7 / 2)
+    hits = []
     for _ in range(500):
-        x, e = rng.normal(size=(2, 15))
-        ends = stats.spearman(x, rho * x + np.sqrt(1 - rho**2) * e)
-        hits += ends.low <= true <= ends.high
-    assert 0.92 <= hits / 500 <= 0.985
+        x, y = rng.multivariate_normal([0, 0], [[1, 0.7], [0.7, 1]], 15).T
+        ends = stats.spearman(x, y)
+        assert ends.estimate == pytest.approx(scipy.stats.spearmanr(x, y).statistic)
+        hits.append(ends.low <= true <= ends.high)
+    assert 0.92 <= np.mean(hits) <= 0.985
+    assert np.isnan(stats.spearman([1, 1, 1, 1, 1], [1, 2, 3, 4, 5]).estimate)
+    assert np.isnan(stats.spearman([1, 2, 3], [1, 3, 2]).low)
 
 
-def of_normals(values, errors):
-    """Normal intervals of each value, by level."""
-    z = cache(lambda level: scipy.stats.norm.ppf((1 + level) / 2))
-    pairs = zip(values, errors, strict=True)
-    return [
-        lambda level, x=x, e=e: (x, x - z(level) * e, x + z(level) * e)
-        for x, e in pairs
-    ]
+# --- the smallest of several ---
 
 
-def test_what_says_that_one_of_nine_lies_below_is_wrong_as_often_as_bonferroni_says():
-    """All nine are 0. With its own whisker the smallest lies below in 1 - .975**9, one of five."""
-    rng, below, alone = np.random.default_rng(3), 0, 0
-    for _ in range(4000):
-        nine = of_normals(rng.normal(size=9), np.ones(9))
-        below += smallest(nine)[2] < 0
-        alone += min(one(0.95) for one in nine)[2] < 0
-    assert below / 4000 == pytest.approx(1 - (1 - 0.025 / 9) ** 9, abs=0.008)
-    assert alone / 4000 == pytest.approx(1 - 0.975**9, abs=0.025)
+def normal_interval(value, error):
+    """Return a value's normal interval as a function of the level."""
+
+    def interval(level):
+        half = scipy.stats.norm.ppf((1 + level) / 2) * error
+        return value, value - half, value + half
+
+    return interval
 
 
-def test_what_says_that_all_lie_above_is_wrong_in_one_of_forty_however_sure_the_others_are():
-    """One is 0 and doubtful, one .5 and sure: the smaller estimate alone would pass for both."""
-    rng, above, alone = np.random.default_rng(4), 0, 0
-    for _ in range(4000):
-        two = of_normals(rng.normal([0, 0.5], [1, 0.01]), [1, 0.01])
-        above += smallest(two)[1] > 0
-        alone += min(one(0.95) for one in two)[1] > 0
-    assert above / 4000 == pytest.approx(0.025, abs=0.008)
-    assert alone / 4000 == pytest.approx(scipy.stats.norm.sf(0.5), abs=0.03), (
-        "three of ten"
+@pytest.mark.parametrize(
+    ("true", "errors", "side", "expected"),
+    [
+        # all nine are 0, and the smallest seems to lie below
+        (np.zeros(9), np.ones(9), "high", 1 - (1 - 0.025 / 9) ** 9),
+        # one is 0 and doubtful, one 0.5 and sure, and all seem to lie above
+        (np.array([0, 0.5]), np.array([1, 0.01]), "low", 0.025),
+    ],
+)
+def test_the_smallest_of_several_is_wrong_as_often_as_bonferroni_says(
+    true, errors, side, expected
+):
+    rng = np.random.default_rng(3)
+    wrong = []
+    for _ in range(1000):
+        values = rng.normal(true, errors)
+        low_end, high_end = smallest(list(map(normal_interval, values, errors)))[1:]
+        wrong.append(high_end < 0 if side == "high" else low_end > 0)
+    assert np.mean(wrong) == pytest.approx(expected, abs=0.015)
+    turned = largest(list(map(normal_interval, -values, errors)))
+    assert turned[[0, 2, 1]] == pytest.approx(
+        -smallest(list(map(normal_interval, values, errors)))
     )
-
-
-def test_the_largest_is_the_smallest_of_the_negated_and_one_alone_is_itself():
-    rng = np.random.default_rng(5)
-    values, errors = rng.normal(size=4), rng.uniform(0.1, 2, 4)
-    value, low, high = smallest(of_normals(-values, errors))
-    assert largest(of_normals(values, errors)) == pytest.approx((-value, -high, -low))
-    assert value <= high and low <= value
-    [one] = of_normals([0.3], [0.2])
-    assert tuple(smallest([one])) == tuple(largest([one])) == one(0.95)

@@ -7,7 +7,6 @@ __all__ = ['redrawn', 'exchanged']
 from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 
 from .. import stats
 from .counts import Table
@@ -17,8 +16,8 @@ def redrawn(data: Table, rng) -> Iterator[np.ndarray]:
     """Counts when clusters are drawn anew, as wholes."""
     place, cluster, times = data.rows[["place", "cluster", "times"]].to_numpy().T
     while True:
-        drawn = stats.cluster_bootstrap(cluster.max() + 1, 1, rng)[0][cluster] * times
-        yield np.bincount(place, drawn, data.counts.size)
+        drawn = stats.cluster_bootstrap(cluster.max() + 1, 1, rng)[0]
+        yield np.bincount(place, drawn[cluster] * times, data.counts.size)
 
 
 def exchanged(data: Table, rng) -> Iterator[np.ndarray]:
@@ -26,18 +25,9 @@ def exchanged(data: Table, rng) -> Iterator[np.ndarray]:
     rows = data.rows.loc[data.rows.index.repeat(data.rows["times"])]
     shape = data.counts.shape if data.counts.ndim == 3 else (1, *data.counts.shape)
     stratum, atom, kind = np.unravel_index(rows["place"], shape)
-    parts = []
-    for at in pd.Series(stratum).groupby(stratum).indices.values():
-        cluster, own = rows["cluster"].to_numpy()[at], atom[at]
-        exchanges = [stats.between_clusters(cluster, rng)]
-        if pd.Series(own).groupby(cluster).nunique().max() > 1:
-            exchanges.append(stats.within_clusters(cluster, rng))
-        parts.append((at, own, exchanges))
-    while True:
-        atoms = atom.copy()
-        for at, own, exchanges in parts:
-            for sources in exchanges:
-                own = own[next(sources)]
-            atoms[at] = own
+    permuted = stats.permuted_labels(
+        atom, rng, strata=stratum, clusters=rows["cluster"], within_clusters=True
+    )
+    for atoms in permuted:
         place = np.ravel_multi_index((stratum, atoms, kind), shape)
         yield np.bincount(place, minlength=data.counts.size)

@@ -12,7 +12,7 @@ from helpers import stats
 from helpers.blocks import blocks, intervals
 from helpers.blocks.blocks import Sample
 from helpers.blocks.counts import Table, ratio
-from helpers.stats.differences import newcombe, wilson_end
+from helpers.stats.proportions import newcombe, wilson_end
 
 MOST_UNITS = (
     20_000_000  # units x counts, up to which units have an interval of their own

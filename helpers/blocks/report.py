@@ -54,13 +54,6 @@ class Report(NamedTuple):
             rows = rows[rows[key] == name]
         return rows.iloc[0]
 
-    def p_values(self, minp: Callable = chance.minp) -> pd.DataFrame:
-        """Return the columns p and p_minp of all cells, the second by a function of lesson 09."""
-        tested = resampling.tested(self.sample.grid)
-        return resampling.p_values(
-            self.cells["value"].to_numpy(), self.null, tested, minp
-        )
-
     def pairs(self, measure: str, set: str, comparison: str) -> pd.DataFrame:
         """All comparisons behind a cell, the largest first: both sides, and `compared`."""
         names, every = [measure, set, comparison], self.sample.grid.combinations()

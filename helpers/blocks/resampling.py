@@ -1,13 +1,14 @@
 """What a cell is worth: intervals, permutation nulls, and the price of many cells."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 import scipy.stats
 
-from helpers.blocks import blocks, chance, proportions
+from helpers import stats
+from helpers.blocks import blocks, proportions
 from helpers.blocks.blocks import Grid, Sample
 from helpers.blocks.clusters import exchanged, redrawn
 from helpers.blocks.counts import Table, limit
@@ -82,33 +83,11 @@ def tested(grid: Grid) -> np.ndarray:
 
 
 def p_values(
-    observed: np.ndarray,
-    null: np.ndarray,
-    tested: np.ndarray,
-    minp: Callable = chance.minp,
+    observed: np.ndarray, null: np.ndarray, tested: np.ndarray
 ) -> pd.DataFrame:
-    """p of every cell from its null (D, C), and corrected for the number of cells; NaN where a cell
-    is not `tested`, not estimable or cannot vary. p_minp is that of Westfall and Young."""
-    with np.errstate(invalid="ignore"):  # all draws may be infinite
-        spread = np.nanmax(null, axis=0, initial=-np.inf) - np.nanmin(
-            null, axis=0, initial=np.inf
-        )
-    tested = tested & ~np.isnan(observed) & (spread > 1e-12)
-    p = np.full((len(null) + 1, len(observed)), np.nan)
-    for c in np.flatnonzero(
-        tested
-    ):  # under the null the observed table is one draw more
-        p[:, c] = _upper(np.append(observed[c], null[:, c]))
-    table = pd.DataFrame({"p": p[0], "p_minp": np.nan})
-    table.loc[tested, "p_minp"] = minp(p[:, tested])
-    return table
-
-
-def _upper(values: np.ndarray) -> np.ndarray:
-    """Share of values as large, of each; what is not estimable is as large as any."""
-    size = np.nanmax(np.abs(values), initial=0, where=np.isfinite(values)) or 1.0
-    ties = np.round(np.where(np.isnan(values), np.inf, values) / size, 9)
-    return scipy.stats.rankdata(-ties, method="max") / len(ties)
+    """Return p of every cell from its null (D, C), and p_minp, adjusted for all `tested` cells."""
+    table = stats.permutation_test(np.where(tested, observed, np.nan), null)
+    return table.rename(columns={"p_adjusted": "p_minp"})
 
 
 # --- intervals ---

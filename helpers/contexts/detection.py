@@ -47,4 +47,4 @@ def auc(effects, planted) -> stats.Interval:
         return np.mean([area_under_curve(u[u[:, 2] > 0, 0], u[:, 1]) for u in by_unit])
 
     both = np.concatenate([effects, planted[..., None]], -1)
-    return stats.bootstrap(mean, [both[None]], resamples=400)
+    return stats.bootstrap_ci([both[None]], mean, resamples=400)

@@ -170,7 +170,7 @@ def agreement(first, second, value: str) -> stats.Interval:
         x, y = scipy.stats.rankdata(means.reshape(2, -1), axis=1)
         return float(np.corrcoef(x, y)[0, 1]) if x.std() and y.std() else np.nan
 
-    return stats.bootstrap(correlation, groups)
+    return stats.bootstrap_ci(groups, correlation)
 
 
 def grids(images: pd.DataFrame, name: str, by="object_class", image="object") -> dict:

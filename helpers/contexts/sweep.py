@@ -95,8 +95,8 @@ def auc_by_context(
     return _by_context(recorded, measures, "auc", _curve, positive, negative)
 
 
-def _curve(arrays: list[np.ndarray]) -> float:
-    effects, yes, no = np.moveaxis(arrays[0][:, 0], -1, 0)
+def _curve(values: np.ndarray) -> float:
+    effects, yes, no = values.T
     return area_under_curve(effects[yes > 0], effects[no > 0])
 
 
@@ -109,13 +109,10 @@ def rank_correlations(
     correlate with the reliance, because planes are small.
     """
 
-    def correlation(arrays: list[np.ndarray]) -> float:
-        ranks = scipy.stats.rankdata(
-            arrays[0].reshape(-1, 2).T, axis=1
-        )  # of effects and of truth
-        return (
-            float(np.corrcoef(ranks)[0, 1]) if np.ptp(ranks, axis=1).all() else np.nan
-        )
+    def correlation(values: np.ndarray) -> float:
+        ranks = scipy.stats.rankdata(values.T, axis=1)  # of effects and of truth
+        varies = np.ptp(ranks, axis=1).all()
+        return float(np.corrcoef(ranks)[0, 1]) if varies else np.nan
 
     return _by_context(
         recorded, measures, "rank_correlation", correlation, by_pair(recorded, truth)
@@ -129,21 +126,25 @@ def _by_context(
 
     Pairs are resampled, the same ones for each context.
     """
-    rows = []
+
+    def numbers(arrays: list[np.ndarray]) -> np.ndarray:
+        by_context = np.moveaxis(arrays[0][:, 0], 1, 0)
+        each = [number(values.reshape(-1, values.shape[-1])) for values in by_context]
+        return np.array([*each, np.mean(each)])
+
+    tables = []
     for measure in measures:
-        values, made = np.stack([by_pair(recorded, measure), *truths], -1)[:, None], []
-        for context, some in zip(
-            contexts(recorded), np.moveaxis(values, 2, 0), strict=True
-        ):
-            made.append([])
-            of = lambda arrays, to=made[-1]: to.append(number(arrays)) or to[-1]  # noqa: E731
-            ends = stats.bootstrap(of, [some], resamples=400)
-            rows.append([measure, context, len(values), *ends])
-        means = map(np.mean, [*zip(*made, strict=True)])
-        ends = stats.bootstrap(
-            lambda _, means=means: next(means), [values], resamples=400
+        values = np.stack([by_pair(recorded, measure), *truths], -1)
+        interval = stats.bootstrap_ci([values[:, None]], numbers, resamples=400)
+        table = pd.DataFrame(
+            {
+                "measure": measure,
+                "context_class": [*contexts(recorded), ALL],
+                "pairs": len(values),
+                name: interval.estimate,
+                "low": interval.low,
+                "high": interval.high,
+            }
         )
-        rows.append([measure, ALL, len(values), *ends])
-    return pd.DataFrame(
-        rows, columns=["measure", "context_class", "pairs", name, "low", "high"]
-    )
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)

@@ -66,19 +66,18 @@ def permuted(matches, attribute, clusters, permutations, seed) -> list[Attribute
     if attribute.level == "box":
         together = together[matches.boxes["image"].to_numpy()]
         apart = matches.boxes["category"].to_numpy()
-    known, rng = attribute.codes >= 0, np.random.default_rng(seed)
-    places = [
-        np.flatnonzero(known & (apart == group)) for group in np.unique(apart[known])
-    ]
-    exchanged = [
-        (where, stats.between_clusters(together[where], rng)) for where in places
-    ]
+    known = attribute.codes >= 0
+    codes = stats.permuted_labels(
+        attribute.codes[known],
+        np.random.default_rng(seed),
+        strata=apart[known],
+        clusters=together[known],
+    )
     moved = [attribute]
     for _ in range(permutations):
-        codes = attribute.codes.copy()
-        for where, sources in exchanged:
-            codes[where] = codes[where[next(sources)]]
-        moved.append(replace(attribute, codes=codes))
+        permuted_codes = attribute.codes.copy()
+        permuted_codes[known] = next(codes)
+        moved.append(replace(attribute, codes=permuted_codes))
     return moved
 
 # %% ../../notebooks/08b_deeper_icon2.ipynb #08b-null

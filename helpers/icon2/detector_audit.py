@@ -209,17 +209,16 @@ def estimable(attribute, of_class) -> Attribute:
 def deals(attributes, boxes, clusters, seed) -> Iterator[list]:
     """The attributes with their values dealt anew by chance, again and again: to images (or
     clusters of them), and to boxes within their class, an image together."""
-    rng, image = np.random.default_rng(seed), boxes["image"].to_numpy()
-    together = stats.between_clusters(clusters, rng)
-    within = [
-        np.flatnonzero(boxes["category"] == k) for k in np.unique(boxes["category"])
-    ]
-    apart = [stats.between_clusters(clusters[image[rows]], rng) for rows in within]
-    source = {"box": np.arange(len(boxes))}
+    rng = np.random.default_rng(seed)
+    images = stats.permuted_labels(np.arange(len(clusters)), rng, clusters=clusters)
+    rows = stats.permuted_labels(
+        np.arange(len(boxes)),
+        rng,
+        strata=boxes["category"].to_numpy(),
+        clusters=clusters[boxes["image"].to_numpy()],
+    )
     while True:
-        source["image"] = next(together)
-        for rows, order in zip(within, apart, strict=True):
-            source["box"][rows] = rows[next(order)]
+        source = {"image": next(images), "box": next(rows)}
         yield [replace(one, codes=one.codes[source[one.level]]) for one in attributes]
 
 

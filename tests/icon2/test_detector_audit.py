@@ -165,36 +165,6 @@ def test_classes_that_have_other_numbers_in_the_two_files_are_named():
     )
 
 
-def test_deals_keep_groups_and_what_belongs_together():
-    frames = world(90)
-    matches, _, attributes = prepared(frames, "light", "site", "tone")
-    pairs = {
-        f"{a}{b}" for a, b in zip(attributes[0].codes, attributes[1].codes, strict=True)
-    }
-    drive = np.arange(90) // 3
-    both = pd.crosstab(attributes[0].codes, attributes[1].codes).to_numpy()
-    kind = frames.boxes["category"].to_numpy()
-    moved = 0
-    for _, (light, site, tone) in zip(
-        range(5), dealt(matches, attributes), strict=False
-    ):
-        np.testing.assert_array_equal(
-            pd.crosstab(light.codes, site.codes).to_numpy(), both
-        )
-        for k in (0, 1):
-            mine, before = tone.codes[kind == k], attributes[2].codes[kind == k]
-            assert abs(mine.sum() - before.sum()) <= 0.1 * len(mine)
-        moved += (light.codes != attributes[0].codes).sum()
-    assert moved > 60 and len(pairs) == 6
-    drives = Attribute("drive", tuple(map(str, range(30))), drive, "image")
-    for _, [one] in zip(
-        range(5), dealt(matches, [drives], clusters=drive), strict=False
-    ):
-        assert (one.codes.reshape(30, 3) == one.codes[::3, None]).all(), (
-            "frames of a drive together"
-        )
-
-
 def test_where_nothing_is_planted_a_gap_is_named_in_about_one_of_twenty():
     alarms = []
     for seed in range(4):

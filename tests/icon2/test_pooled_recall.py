@@ -1,23 +1,15 @@
 """All classes pooled: a worse group is found, and smaller boxes alone are no finding."""
 
-import json
-from types import SimpleNamespace
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from audited import audited, is_found
 from detection_sets import KINDS, detection_set
 
-from helpers import store
-from helpers.figures import icon2 as figures
-from helpers.icon2 import brought, detector_findings, match, pooled_recall, size_fixed
 from helpers.icon2 import detector_audit as audit
-from helpers.icon2.analysis import image_weights
+from helpers.icon2 import detector_findings, match, pooled_recall, size_fixed
 from helpers.icon2.attributes import Attribute, from_column
 from helpers.icon2.average_precision import Curves
-from helpers.icon2.mistaken_classes import ALL_POOLED, mistaken
 from helpers.icon2.pooled_recall import Boxes, RecallBySize
 
 SETS_OF_A_KIND = 20
@@ -86,11 +78,6 @@ def test_where_boxes_of_a_class_have_one_size_the_difference_is_mantel_haenszels
     assert difference[0] == pytest.approx(above / below)
 
 
-def test_strata_hold_about_ten_boxes_of_neighbouring_sizes():
-    size = np.random.default_rng(0).permutation(100).astype(float)
-    assert (size_fixed.strata(size) == size // 10).all()
-
-
 def test_boxes_of_equal_size_share_a_stratum_in_whatever_order_a_file_lists_them():
     size = np.repeat([20.0, 30.0, 40.0], 40)
     order = np.random.default_rng(0).permutation(len(size))
@@ -154,14 +141,6 @@ def test_groups_that_share_no_class_are_not_compared():
     boxes, _ = boxes_of(n_classes=2)
     difference, _, comparable = RecallBySize(boxes).differences(boxes.category, 2)
     assert np.isnan(difference).all() and (comparable < 0.05).all()
-
-
-def test_found_boxes_can_be_exchanged():
-    boxes, place = boxes_of()
-    found = 1 - boxes.found
-    model = RecallBySize(boxes).with_found(found)
-    expected = RecallBySize(pooled_recall.replace(boxes, found=found))
-    np.testing.assert_allclose(model.deviations(place), expected.deviations(place))
 
 
 def test_recall_within_size_counts_the_boxes_of_each_group():
@@ -266,102 +245,12 @@ def test_a_pooled_gap_is_judged_by_what_class_and_size_leave(row, verdict):
     assert pooled_recall.judge(row, cut=3, rows=2) == verdict
 
 
-def test_the_headline_says_how_many_classes_could_be_compared():
-    names = [f"k{number}" for number in range(76)]
-    assert detector_findings.how_many(names[:1], names[:1], names) == (
-        "1 of 76 classes could be compared one by one."
-    )
-    told = detector_findings.how_many(names[:8], names[:12], names)
-    assert told.startswith("8 of 76 classes were compared")
-    assert told.endswith("one by one, the largest of 12 with enough boxes.")
-
-
 def test_a_doubt_about_the_files_is_the_only_headline():
     rows = pd.DataFrame([{"verdict": pooled_recall.FOUND}])
     told = detector_findings.headline(
         rows, "k0: worse ...", "", ["Classes look shifted."], 3
     )
     assert told == ("Classes look shifted.", [])
-
-
-def no_boxes():
-    """A sample without any box, and a group for its images."""
-    nothing = np.empty(0, int)
-    boxes = Boxes(nothing, nothing, nothing, np.empty(0), np.empty(0), nothing)
-    return boxes, Attribute("place", ("in", "out"), nothing, "image")
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("hold_fixed", ["class and size", "size", "nothing"])
-def test_without_boxes_no_group_is_compared(hold_fixed):
-    boxes, place = no_boxes()
-    model = RecallBySize(boxes, hold_fixed)
-    assert np.isnan(model.deviations(place)).all()
-    assert np.isnan(model.widest([place])) and np.isnan(model.widest([]))
-
-
-def test_without_boxes_the_tables_say_so():
-    boxes, place = no_boxes()
-    table = pooled_recall.by_group(RecallBySize(boxes), [place], cut=3).assign(p=np.nan)
-    assert (table["verdict"] == pooled_recall.TOO_FEW).all()
-    assert pooled_recall.foremost(table).empty
-    within = pooled_recall.within_size(boxes, [place])
-    assert within.empty and pooled_recall.size_table(within).empty
-    plt.close(figures.recall_by_size(within, "Recall by size"))
-
-
-def cells_of_the_lesson(*ids):
-    """The code of some cells of lesson 12."""
-    path = store.root() / "notebooks" / "12_audit_your_detector.ipynb"
-    sources = {
-        one["id"]: "".join(one["source"])
-        for one in json.loads(path.read_text())["cells"]
-    }
-    return "\n".join(sources[one] for one in ids)
-
-
-def test_the_lesson_says_that_two_classes_are_exchanged():
-    frames = detection_set(2, n_images=40, n_classes=2, shift=0)
-    swapped = frames.detections.assign(category=1 - frames.detections["category"])
-    frames = pooled_recall.replace(frames, detections=swapped)
-    settings = {"groups": ["place"], "classes": None, "cluster": None, "seed": 0}
-    settings |= {"resamples": 9, "draws": 19}
-    lesson = vars(audit) | {
-        "settings": SimpleNamespace(**settings),
-        "own": True,
-        "world": frames,
-        "bounds": audit.BOUNDS,
-        "numbers": audit.like_coco(frames),
-        "run": SimpleNamespace(
-            table=lambda table, name: table, show=lambda *shown: None
-        ),
-        "drawn": {},
-        "brought": brought,
-        "figures": figures,
-        "detector_findings": detector_findings,
-        "pooled_recall": pooled_recall,
-        "image_weights": image_weights,
-        "mistaken": mistaken,
-        "ALL_POOLED": ALL_POOLED,
-    }
-    ids = [
-        "12-11",
-        "12-12",
-        "12-19",
-        "12-pooled",
-        "12-pooled-size",
-        "12-pooled-figure",
-        "12-22",
-    ]
-    exec(cells_of_the_lesson(*ids), lesson)
-    plt.close(lesson["figure"])
-    assert lesson["nothing_judged"] and len(lesson["pooled_boxes"].row) == len(
-        frames.boxes
-    )
-    told = detector_findings.headline(
-        lesson["pooled"], "", "", lesson["doubts"], np.nan
-    )
-    assert told[0].startswith("Classes look shifted or exchanged: ")
 
 
 @pytest.mark.parametrize("smallest", [0.2, 0.5])
@@ -379,26 +268,6 @@ def test_a_projection_is_least_squares_where_many_boxes_have_the_smallest_size(
     expected = columns - every @ np.linalg.lstsq(every, columns, rcond=None)[0]
     ours = pooled_recall._Projection(stratum, basis).residual(columns)
     np.testing.assert_allclose(ours, expected, atol=1e-8)
-
-
-def test_sizes_of_a_thousand_pixels_have_labels_of_their_own():
-    boxes, place = boxes_of()
-    side = np.linspace(1001, 1049, len(boxes.row))
-    within = pooled_recall.within_size(
-        pooled_recall.replace(boxes, area=side**2), [place]
-    )
-    assert within["side"].iloc[0] == "1,001 to 1,011"
-    assert within["side"].nunique() == within["bin"].nunique() == 5
-
-
-def test_size_bins_with_one_label_stay_apart():
-    boxes, place = boxes_of()
-    side = np.linspace(9.001, 9.004, len(boxes.row))
-    within = pooled_recall.within_size(
-        pooled_recall.replace(boxes, area=side**2), [place]
-    )
-    assert within["side"].nunique() == 1
-    assert pooled_recall.size_table(within).shape == (2, 7)
 
 
 def pooled_row(**changes):
@@ -421,31 +290,12 @@ def pooled_row(**changes):
     return row | changes
 
 
-def test_an_interval_without_zero_is_not_significant_only_after_correction():
-    row = pooled_row(
-        difference=4.0, low=1.0, high=7.0, p=0.07, verdict=pooled_recall.EXPLAINED
-    )
-    assert pooled_recall.sentence(row).endswith(
-        "but box size explains this gap: at the same class and size of the boxes, the difference "
-        "is +4.0 points (95% CI +1.0 to +7.0), not significant after correction (adjusted p = "
-        "0.070)."
-    )
-
-
 def test_a_difference_of_the_other_sign_than_the_raw_gap_is_said_plainly():
     verdict = pooled_recall.FOUND
     row = pooled_row(gap=5.0, difference=-4.0, low=-7.0, high=-1.0, verdict=verdict)
     assert pooled_recall.sentence(row) == (
         "At the same class and size, recall is 4.0 points lower where weather is rain (95% CI 1.0 "
         "to 7.0, adjusted p = 0.010). Without this adjustment it is 5.0 points higher."
-    )
-
-
-def test_what_remains_of_a_gap_has_one_decimal():
-    row = pooled_row(gap=-10.4, difference=-9.6, verdict=pooled_recall.FOUND)
-    assert (
-        "9.6 of these 10.4 points remain (adjusted p = 0.010)."
-        in pooled_recall.sentence(row)
     )
 
 
@@ -459,12 +309,6 @@ def test_the_foremost_row_is_the_widest_gap_that_is_open():
     assert pooled_recall.foremost(pd.DataFrame(rows[:1]))["group"].tolist() == ["a"]
 
 
-@pytest.mark.parametrize("order", [1, -1])
-def test_of_two_groups_the_foremost_is_the_worse_one(order):
-    rows = [pooled_row(), pooled_row(group="sun", gap=12.0)][::order]
-    assert pooled_recall.foremost(pd.DataFrame(rows))["group"].tolist() == ["rain"]
-
-
 def test_a_raw_gap_of_which_less_than_a_point_remains_is_in_the_headline():
     told, _ = detector_findings.headline(pd.DataFrame([pooled_row()]), "", "", [], 3)
     assert told.startswith(
@@ -475,22 +319,6 @@ def test_a_raw_gap_of_which_less_than_a_point_remains_is_in_the_headline():
     assert detector_findings.headline(plain, "", "", [], np.nan)[0] == (
         "No group is found to be worse."
     )
-
-
-@pytest.mark.parametrize(
-    ("detectable", "told"),
-    [
-        (0.4, "a difference of 1 point of recall would have been detected"),
-        (3.2, "a difference of 4 points of recall would have been detected"),
-        (
-            140.0,
-            "With this data, even the largest possible difference would often be missed.",
-        ),
-    ],
-)
-def test_the_power_is_rounded_up_and_possible(detectable, told):
-    rows = pd.DataFrame([pooled_row(gap=-0.7, gap_significant=False)])
-    assert told in detector_findings.headline(rows, "", "", [], detectable)[0]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,145 @@
+"""A bootstrap over training runs and images, for statistics other than means.
+
+For means and rates use `mean_ci` and `rates`, which need no resampling.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+import scipy.stats
+
+from helpers.stats.means import CONFIDENCE, Interval
+
+RESAMPLES = 2000
+
+
+def bootstrap_ci(
+    values,
+    statistic: Callable,
+    *,
+    units: Sequence[str] = ("run", "image"),
+    strata: str | None = None,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+    seed: int = 0,
+) -> Interval:
+    """Compute a statistic of runs and images with a bootstrap interval.
+
+    Runs and images are resampled independently, and each combination of a drawn run and a
+    drawn image is used. Percentiles are taken at a wider level, as runs are few: with 5 to
+    10 runs plain percentiles of a mean cover in 79 to 99% of simulated cases, these in 89
+    to 100%.
+
+    Parameters
+    ----------
+    values : pandas.DataFrame, or list of arrays of shape (runs, images, ...)
+        A tidy table, or one array per group of images, without NaN. Runs are the same in
+        all groups. Images are resampled within each group.
+    statistic : callable
+        Takes resampled `values` and returns a number, or an array of numbers.
+    units : sequence of str, default=("run", "image")
+        Columns of a table that name what is drawn, one or several.
+    strata : str, optional
+        A column of a table: the last unit is resampled within each of its values.
+    resamples : int, default=2000
+    confidence : float, default=0.95
+    seed : int, default=0
+
+    Returns
+    -------
+    Interval
+        Its ends are NaN where there is one unit only, or a resample has no such number.
+
+    References
+    ----------
+    Owen, *Annals of Applied Statistics* 1, 2007, for two crossed units; Hesterberg, *The
+    American Statistician* 69, 2015, for the wider level.
+    """
+    rng = np.random.default_rng(seed)
+    if isinstance(values, pd.DataFrame):
+        fewest = min(values[unit].nunique() for unit in units)
+        samples = _resampled_tables(values, units, strata, rng)
+    else:
+        values = [np.asarray(group, float) for group in values]
+        runs, images = len(values[0]), min(group.shape[1] for group in values)
+        fewest = runs if runs > 1 else images
+        samples = _resampled_arrays(values, rng)
+    estimate = statistic(values)
+    drawn = [statistic(next(samples)) for _ in range(resamples)]
+    if fewest < 2:
+        return Interval(estimate, np.nan, np.nan)
+    quantile = scipy.stats.t.ppf((1 - confidence) / 2, fewest - 1)
+    tail = scipy.stats.norm.cdf(quantile * np.sqrt(fewest / (fewest - 1)))
+    low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
+    if np.ndim(estimate) == 0:
+        return Interval(float(estimate), float(low), float(high))
+    return Interval(estimate, low, high)
+
+
+def cluster_bootstrap(
+    number: int, resamples: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Count how often each cluster (or image, or run) is in a resample of as many.
+
+    Parameters
+    ----------
+    number : int
+        Of clusters. Rows of a cluster share its count as their weight.
+    resamples : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    int64 array of shape (resamples, number)
+
+    Raises
+    ------
+    ValueError
+        If there is one cluster only.
+    """
+    if resamples and number < 2:
+        raise ValueError(
+            "All rows belong to one cluster: resampling it shows no variation. Give a "
+            "column with several clusters, or none."
+        )
+    counts = np.zeros((resamples, number), np.int64)
+    for row in counts:
+        drawn = rng.integers(number, size=number)
+        row += np.bincount(drawn, minlength=number)
+    return counts
+
+
+def _resampled_arrays(
+    groups: list[np.ndarray], rng: np.random.Generator
+) -> Iterator[list[np.ndarray]]:
+    """Yield arrays with drawn runs, the same for all groups, and drawn images."""
+    n_runs = len(groups[0])
+    while True:
+        runs = rng.integers(n_runs, size=n_runs)
+        resample = []
+        for group in groups:
+            images = rng.integers(group.shape[1], size=group.shape[1])
+            resample.append(group[runs][:, images])
+        yield resample
+
+
+def _resampled_tables(
+    frame: pd.DataFrame,
+    units: Sequence[str],
+    strata: str | None,
+    rng: np.random.Generator,
+) -> Iterator[pd.DataFrame]:
+    """Yield the table with each row as often as its units are drawn."""
+    codes = [pd.factorize(frame[unit])[0] for unit in units]
+    stratum = np.zeros(codes[-1].max() + 1, int)
+    if strata is not None:
+        stratum[codes[-1]] = pd.factorize(frame[strata])[0]
+    while True:
+        times = np.ones(len(frame), np.int64)
+        for code in codes[:-1]:
+            times *= cluster_bootstrap(code.max() + 1, 1, rng)[0][code]
+        last = np.zeros(len(stratum), np.int64)
+        for members in (np.flatnonzero(stratum == k) for k in np.unique(stratum)):
+            last[members] = cluster_bootstrap(len(members), 1, rng)[0]
+        yield frame.take(np.repeat(np.arange(len(frame)), times * last[codes[-1]]))

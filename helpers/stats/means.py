@@ -1,0 +1,248 @@
+"""Means over training runs and images, with intervals for other runs and other images.
+
+The runs and the images are both drawn at random, and every image is seen in every run. The
+standard error is the formula of lesson 02. It has the variance that a bootstrap over both
+would have, without its bias: with 5 to 10 runs, a percentile bootstrap of a mean covers in 79
+to 99% of simulated cases, and this interval in 92 to 98%.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+import scipy.stats
+
+from helpers.stats.interval import components, crossed_error, student
+
+CONFIDENCE = 0.95
+
+
+class Interval(NamedTuple):
+    """An estimate and the ends of its interval; NaN ends where the data cannot give one."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over runs and images, and how far it may be from the mean over all such."""
+
+    estimate: float
+    error: float  # standard error; NaN where the data cannot give one
+    freedom: float  # degrees of freedom of `error`, for Student's distribution
+
+    def interval(self, level: float = CONFIDENCE) -> Interval:
+        """Compute Student's interval."""
+        ends = student(self.estimate, self.error, self.freedom, level)
+        return Interval(self.estimate, *ends)
+
+    @property
+    def p(self) -> float:
+        """Two-sided p value of "the mean is zero"; 1 where all values are zero."""
+        if self.error == 0:
+            return float(self.estimate == 0)
+        t = abs(self.estimate) / self.error
+        return float(2 * scipy.stats.t.sf(t, self.freedom))
+
+
+def mean(
+    values,
+    weights=None,
+    *,
+    shares: bool = False,
+    error: Callable = crossed_error,
+) -> Mean:
+    """Compute a mean over runs and images, or a weighted sum of means.
+
+    Parameters
+    ----------
+    values : array of shape (images,) or (runs, images), or list of such
+        A value of each run and image. A list holds one array per group of images, such as
+        a class; the runs are the same in all groups. NaN is a value that is not defined.
+    weights : array_like of shape (groups,), optional
+        Weights of the groups' means: 1 and -1 compare two. By default groups weigh alike.
+    shares : bool, default=False
+        The values are shares or differences of shares. Where all values of a group are
+        equal, images are then the trials, as in `share`.
+    error : callable, default=crossed_error
+        Lesson 02's formula.
+
+    Returns
+    -------
+    Mean
+        With one run its error speaks of other images only.
+
+    Raises
+    ------
+    ValueError
+        If a group has no value, values are infinite, or groups differ in their runs.
+    """
+    groups = checked_grids(values)
+    if weights is None:
+        weights = np.full(len(groups), 1 / len(groups))
+    weights = np.asarray(weights)
+    if len(weights) != len(groups):
+        raise ValueError(
+            f"{len(weights)} weights for {len(groups)} groups. Give one weight per group."
+        )
+    parts = [_of_group(group, shares) for group in groups]
+    means, by_run, of_images, of_rest, freedom = map(np.array, zip(*parts, strict=True))
+    estimate = float(sum(weights * means))
+    by_run = sum(weights[:, None] * by_run)
+    by_run = by_run[~np.isnan(by_run)]
+    of_images = weights**2 * of_images
+    of_rest = sum(weights**2 * of_rest)
+    return Mean(estimate, *error(by_run, of_images, of_rest, freedom))
+
+
+def difference(first: Mean, second: Mean) -> Mean:
+    """Subtract two independent means, such as those of two models (Welch's test)."""
+    variances = np.array([first.error**2, second.error**2])
+    doubt = float(sum(variances**2 / [first.freedom, second.freedom]))
+    variance = float(variances.sum())
+    freedom = variance**2 / doubt if doubt else 1.0
+    return Mean(first.estimate - second.estimate, float(np.sqrt(variance)), freedom)
+
+
+def mean_ci(
+    frame: pd.DataFrame,
+    column: str,
+    by: Sequence[str] = (),
+    units: Sequence = ("run", "image"),
+    strata: str | None = None,
+    confidence: float = CONFIDENCE,
+) -> pd.DataFrame:
+    """Compute the mean of a column in each group of rows, with its interval.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A tidy table, such as one row per model, run and image.
+    column : str
+        Numbers; NaN is left out.
+    by : sequence of str, default=()
+        Columns whose values are the groups. Without any, all rows are one group.
+    units : sequence of one or two, default=("run", "image")
+        Columns that name what is drawn at random. Rows of the same units are averaged
+        first. The last unit may be a list of columns, such as the four images of a mosaic:
+        rows that share any of them depend on each other.
+    strata : str, optional
+        A column, such as the class, whose values get the same weight.
+    confidence : float, default=0.95
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per group: the columns `by`, ``estimate``, ``ci_low``, ``ci_high`` and
+        ``n``, the number of rows with a value.
+
+    References
+    ----------
+    Satterthwaite, *Biometrics Bulletin* 2, 1946, for two crossed units; Aronow, Samii and
+    Assenova, *Political Analysis* 23, 2015, for rows that share an image.
+    """
+    rows = []
+    for key, part in groups_of(frame, column, by):
+        if isinstance(units[-1], str):
+            average = mean(unit_grids(part, column, units, strata))
+        else:
+            average = _shared_mean(part, column, units)
+        interval = average.interval(confidence)
+        rows.append((*key, *interval, len(part)))
+    columns = [*by, "estimate", "ci_low", "ci_high", "n"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def groups_of(
+    frame: pd.DataFrame, column: str, by: Sequence[str]
+) -> Iterator[tuple[tuple, pd.DataFrame]]:
+    """Yield the rows of each group that have a value, with the group's key."""
+    known = frame.dropna(subset=[column])
+    if by:
+        yield from known.groupby(list(by), sort=False, observed=True)
+    elif len(known):
+        yield (), known
+
+
+def unit_grids(
+    frame: pd.DataFrame, column: str, units: Sequence, strata: str | None = None
+) -> list[np.ndarray]:
+    """Arrange a column as one array (runs, images) per stratum, averaging equal units."""
+    keys = [] if strata is None else [strata]
+    runs = frame[units[0]].unique() if len(units) == 2 else None
+    arrays = []
+    for _, part in groups_of(frame, column, keys):
+        if runs is None:
+            wide = part.groupby(units[0])[column].mean().to_frame().T
+        else:
+            wide = part.pivot_table(column, *units).reindex(runs)
+        arrays.append(wide.to_numpy(float))
+    return arrays
+
+
+def checked_grids(values) -> list[np.ndarray]:
+    """Return each group of images as an array (runs, images), or refuse it."""
+    several = isinstance(values, list | tuple) and any(map(np.ndim, values))
+    groups = values if several else [values]
+    groups = [np.atleast_2d(np.asarray(group, float)) for group in groups]
+    runs = [len(group) for group in groups]
+    if len(set(runs)) > 1:
+        raise ValueError(
+            f"The groups have {runs} runs. All groups must have the same runs."
+        )
+    for group in groups:
+        if group.ndim != 2 or np.isnan(group).all() or np.isinf(group).any():
+            raise ValueError(
+                f"The array of shape {group.shape} has {np.isfinite(group).sum()} finite "
+                "values. Give finite numbers of shape (runs, images), or NaN for values "
+                "that are not defined."
+            )
+    return groups
+
+
+def _of_group(group: np.ndarray, shares: bool) -> tuple:
+    """Return a group's mean, its runs' means, its variances and the images' freedom."""
+    missing = np.isnan(group)
+    known = group[:, ~missing.all(0)]
+    known = known[~missing.all(1)]
+    by_known_run, of_images, of_rest = components(known)
+    n = known.shape[1]
+    if shares and np.nanmax(known) == np.nanmin(known):
+        z = scipy.stats.norm.ppf((1 + CONFIDENCE) / 2)
+        of_images = (
+            z / (n + z**2)
+        ) ** 2  # of Wilson's interval, whose end is z times it
+    by_run = np.full(len(group), np.nan)
+    by_run[~missing.all(1)] = by_known_run
+    estimate = float(np.nanmean(known))
+    return estimate, by_run, of_images, of_rest, max(n - 1, 1)
+
+
+def _shared_mean(frame: pd.DataFrame, column: str, units: Sequence) -> Mean:
+    """Compute a mean over runs and over rows that may share images."""
+    run, images = units
+    wide = frame.pivot_table(column, run, images)
+    shown = np.array(wide.columns.tolist()).reshape(wide.shape[1], -1)
+    values = wide.to_numpy(float)
+    runs, n = values.shape
+    estimate = float(np.nanmean(values))
+    by_run = np.nanmean(values, 1)
+    by_row = np.nanmean(values, 0) - estimate
+    rest = np.nan_to_num(values - by_run[:, None] - by_row)
+    number = pd.factorize(shown.ravel())[0]
+    row = np.arange(len(number)) // shown.shape[1]
+    contains = scipy.sparse.coo_array((np.ones(len(row)), (row, number)))
+    shared = (contains @ contains.T).astype(bool)  # rows that share an image
+    units = min(contains.shape)
+    freedom = max(units - 1, 1)
+    scale = units / freedom / n**2
+    of_images = scale * max(by_row @ (shared @ by_row), by_row @ by_row)
+    of_rest = scale * (rest.T * (shared @ rest.T)).sum()
+    of_rest /= runs * max(runs - 1, 1)
+    error = crossed_error(by_run, of_images, max(of_rest, 0.0), freedom)
+    return Mean(estimate, *error)
