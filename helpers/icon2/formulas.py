@@ -16,7 +16,9 @@ def average_precision(hit: np.ndarray, boxes: float, N: float, weight=1) -> floa
     Eq. 3. In a resample each detection has a `weight`."""
     recall, false = np.cumsum(weight * hit) / boxes, np.cumsum(weight * ~hit)
     precision = recall * N / (recall * N + false)  # Eq. 3
-    best = np.maximum.accumulate(precision[::-1])[::-1]  # at this recall or a higher one
+    best = np.maximum.accumulate(precision[::-1])[
+        ::-1
+    ]  # at this recall or a higher one
     reached = np.searchsorted(recall, np.linspace(0, 1, 101) - 1e-12)
     return 100 * np.append(best, 0)[reached].mean()
 
