@@ -37,9 +37,7 @@ def rates(flags, strength, units) -> pd.DataFrame:
             each = [y[t].mean() for y, t in zip(yes, some, strict=True) if t.any()]
             if each:
                 rows.append([unit, kind, len(each), *stats.share(each)])
-    return pd.DataFrame(
-        rows, columns=["unit", "kind", "n", "share", "low", "high"]
-    )
+    return pd.DataFrame(rows, columns=["unit", "kind", "n", "share", "low", "high"])
 
 
 def auc(effects, injected) -> stats.Interval:

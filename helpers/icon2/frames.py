@@ -16,9 +16,8 @@ import pandas as pd
 import shapely
 from PIL import Image
 
-from helpers.icon2 import reading
+from helpers.icon2 import reading, user_data
 from helpers.icon2.attributes import OF_PAPER, Frames
-from helpers.icon2.brought import brought
 from helpers.icon2.matching import Matches
 from helpers.icon2.reading import CLASSES, DetectionDataError, csv, entries, numbered
 from helpers.synthetic_data import street
@@ -71,7 +70,7 @@ def read(
     property ``area``, `incomes` CSV with the columns ``area`` and ``income`` (dollars a year).
     `edges` are ``equal`` (a third of the joined frames in each bin) or the ``paper``'s. A
     DetectionDataError names a file that cannot be used."""
-    frames = brought(labels, predictions, classes=CLASSES)
+    frames = user_data.read(labels, predictions, classes=CLASSES)
     frames = replace(frames, report=(*frames.report, *frames.warnings))
     if gps is None:
         return frames
