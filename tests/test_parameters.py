@@ -110,11 +110,11 @@ def test_a_file_that_describes_no_folder_is_refused(tmp_path, text, words):
         ({"images": {"source": "folder"}}, "`folder` and `source: folder` go together"),
         (
             {"images": {"folder": ".", "context_bias": 0.5}},
-            "planted in the embedded world only",
+            "injected in the synthetic dataset only",
         ),
         (
             {"images": {"context_of": {"mug": "wood"}}},
-            "the embedded world brings its own",
+            "the synthetic dataset has its own",
         ),
         (
             {"images": {"context_bias": SHARES | {"mug": 2}}},

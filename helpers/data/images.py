@@ -1,4 +1,4 @@
-"""What the images of a run are: the keys of a reader's YAML file, and what each may be."""
+"""The images of a run: the keys of a user's YAML file, and their values."""
 
 import difflib
 from collections.abc import Iterable
@@ -77,7 +77,7 @@ Bias = Annotated[
 
 @dataclass(frozen=True, config=STRICT)
 class Images:
-    """What the images of a run are: the keys of the reader's YAML file."""
+    """The images of a run: the keys of the user's YAML file."""
 
     source: Literal["world", "visual-contexts", "focus", "folder"] = "world"
     size: Annotated[int, Field(ge=32, le=512)] = (
@@ -89,16 +89,16 @@ class Images:
         None  # of class folders; with "focus" of mosaics and their index
     )
     contexts: Folder | None = None  # of context folders
-    # of "focus"; a mapping names the classes whose images alone are read, for mosaics made anew
+    # of "focus"; a mapping names the only classes that are read, for new mosaics
     archives: Archives = field(default_factory=lambda: [*get_args(Archive)])
     context_of: dict[str, str] | None = (
         None  # class to context (None: named as the classes)
     )
     context_bias: Bias | None = (
-        None  # world: share of C's images in their class's own context
+        None  # synthetic dataset: share of C's images in their class's own context
     )
-    # world: a quarter of the training images carry an eyespot, and this dose of it is moved from
-    # all classes to bench (0: it says nothing, 1: only benches carry it; None: none does)
+    # synthetic dataset: a quarter of the training images carry an eyespot, and this is its bias
+    # strength towards bench (0: it is independent of the class, 1: only on benches, None: on none)
     eyespot: Share | None = None
 
     def __post_init__(self):
@@ -117,10 +117,10 @@ class Images:
             raise ValueError(f"{where}: move it out, or call it contexts")
         if self.source in ("world", "focus") and (self.contexts or self.context_of):
             raise ValueError(
-                "the embedded world brings its own contexts, and 'focus' has none"
+                "the synthetic dataset has its own contexts, and 'focus' has none"
             )
         if self.source != "world" and (self.eyespot, self.context_bias) != (None, None):
-            raise ValueError("a bias can be planted in the embedded world only")
+            raise ValueError("a bias can be injected in the synthetic dataset only")
 
 
 class _Once(yaml.SafeLoader):

@@ -1,4 +1,4 @@
-"""How a model is made: architecture, fit, where its weights come from, epochs and trainings."""
+"""How a model is made: architecture, fit, initial weights, epochs and training runs."""
 
 from typing import Annotated, Any, Literal
 
@@ -24,8 +24,8 @@ class Recipe:
     weights: str | None = (
         None  # ``wider world``, ``imagenet`` or a file; all but scratch start so
     )
-    epochs: Times | None = None  # None: what the images take
-    trainings: Times = 6  # they differ in their seed
+    epochs: Times | None = None  # None: a default for the images
+    trainings: Times = 6  # training runs, which differ in their seed
     device: Literal[*DEVICES] = "auto"  # where networks compute (see `models.device`)
 
     def __post_init__(self):
@@ -39,7 +39,7 @@ class Recipe:
 
     @property
     def start(self) -> str:
-        """Where a training that is not from scratch starts."""
+        """Initial weights of a model that is not trained from scratch."""
         small = self.architecture.endswith(("-quarter", "-eighth"))
         return self.weights or (WIDER if small else "imagenet")
 
@@ -57,8 +57,10 @@ def recipes(specification: Any) -> list[Recipe]:
             raise ValueError(f"says no `architecture`: {one}")
         for name in ("trainings", "device"):
             if name in one:
-                beside = f"write `{name}: {one[name]}` beside `model`, not in it"
-                raise ValueError(f"`{name}` is a parameter of its own: {beside}")
+                raise ValueError(
+                    f"`{name}` is a parameter of its own: write `{name}: {one[name]}` next to "
+                    "`model`, not in it"
+                )
         fit = "fine-tuned" if one.get("weights") else "scratch"
         built_recipes.append(built(Recipe, {"fit": fit, **one}))
     return built_recipes
