@@ -15,7 +15,6 @@ from helpers.suite.claims import (
     DIFFERS,
     FAILS,
     HOLDS,
-    NO_COUNTERPART,
     TOLD,
     UNDECIDED,
     judge,
@@ -89,18 +88,6 @@ def test_consistent_is_judged_where_a_method_does_worst(rated):
     ]
     assert lrp.interval[0] == pytest.approx(0.6) and lrp.note == "two on image set C"
     assert verdicts("06", [lrp])["focus/reliable/lrp"] == DIFFERS
-
-
-def test_sets_are_compared_and_a_method_that_is_not_rated_has_no_counterpart(rated):
-    both = pd.concat([rated, rated.assign(set="NC", focus=1 - rated["focus"])])
-    assert verdicts("06", claims.of_methods(both))["focus/other-tasks"] == DIFFERS
-    found = verdicts("06", claims.of_methods(rated[rated["method"] == "LRP"]))
-    assert found["focus/reliable/lrp"] == AGREES
-    assert (
-        found["focus/reliable/gradcam"]
-        == found["focus/behind-lrp/gradcam++"]
-        == NO_COUNTERPART
-    )
 
 
 def weaker(lrp, gradcam, networks=12):

@@ -10,10 +10,10 @@ from torch import nn
 from torchvision.models import vgg11_bn
 from torchvision.models.resnet import BasicBlock, ResNet
 
-from helpers import explain, focus, models
+from helpers import focus, models
 from helpers.data import ImageSet
 from helpers.explain import layers, lrp
-from helpers.focus import controls, rating
+from helpers.focus import controls
 from helpers.focus.mosaics import TARGETS
 from helpers.focus.networks import Model
 from helpers.models import reduced
@@ -165,19 +165,3 @@ def test_reduced_networks_have_torchvisions_layers(name, full, last):
     images = torch.rand(2, 3, 96, 96)
     assert layers.last_map(model, images, least=3) == last
     assert model(torch.rand(2, 3, 32, 32)).shape == model(images).shape == (2, 4)
-
-
-def test_lrp_that_loses_relevance_is_refused_and_the_run_says_so(images, monkeypatch):
-    """captum's and zennit's LRP give maps of any residual or gated network, without a word."""
-    monkeypatch.setattr(lrp, "TOLERANCE", -1.0)  # LRP refuses every network
-    trainings = [network("resnet10-eighth", seed=seed)[0] for seed in (0, 1)]
-    model = Model(Recipe("refused"), "C", trainings, LOGIT)
-    table = {"C": focus.design(images.table, CLASSES, per_class=2)}
-    with pytest.raises(explain.NotConserved):
-        focus.rate(model, images, table["C"], "lrp")
-    rated = rating.ratings([model], {"C": images}, table, ["gradcam", "lrp"])
-    assert (
-        set(rated["method"]) == {"GradCAM"}
-        and rated["run"].value_counts().nunique() == 1
-    )
-    assert "does not conserve" in rated.attrs["refused"]["refused C", "lrp"]

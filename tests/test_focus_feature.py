@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +13,6 @@ from PIL import Image
 
 from helpers import explain, recorded
 from helpers.data import ImageSet
-from helpers.figures import focus as figures
 from helpers.focus import claims, feature, means, mosaics, rate
 from helpers.focus.networks import Model
 from helpers.models.recipe import Recipe
@@ -145,25 +143,6 @@ def test_user_supplied_masks_are_found_by_name_and_cropped_as_the_image(tmp_path
         feature.feature_masks(None, images, None, str(tmp_path / "bee"))
 
 
-def test_each_image_says_its_class_and_its_share_of_the_relevance(world):
-    model, images, rows, _ = world
-    ends = rate(model, images, rows, own_channel).head(2).assign(kind=["best", "worst"])
-    figure = figures.mosaics_explained(
-        **feature.explained(model, images, ends, own_channel)
-    )
-    for row, ax in zip(ends.to_dict("records"), figure.axes[1::2], strict=True):
-        red = [int(images.images[row[f"image_{c}"], 0].sum()) for c in range(4)]
-        names = ["ant" if row[f"is_target_{c}"] else "bee" for c in range(4)]
-        said = [
-            f"{name} {value / sum(red):.0%}"
-            for name, value in zip(names, red, strict=True)
-        ]
-        assert [text.get_text() for text in ax.texts] == said
-        assert len([patch for patch in ax.patches if not patch.get_fill()]) == 2
-    assert figure.axes[0].get_title().startswith("best: Focus")
-    plt.close(figure)
-
-
 def test_relevance_on_the_patch_is_that_of_a_loop_over_pixels(world):
     model, images, rows, _ = world
     rng = np.random.default_rng(2)
@@ -207,21 +186,3 @@ def test_recorded_trials_are_those_that_the_sweep_makes():
         )
         own = (row["target"], row["outer"])
         assert row["lowest_3"] == (own in sorted(means, key=means.get)[:3])
-
-
-def test_a_seed_makes_the_recorded_columns(tmp_path, monkeypatch):
-    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    monkeypatch.setattr(trials, "PER_CLASS", 24)
-    monkeypatch.setattr(
-        trials, "product", lambda *_: [(1.0, trials.CLASSES[0])]
-    )  # of four
-    monkeypatch.setattr(trials, "PER_PAIR", 2)
-    monkeypatch.setattr(trials, "MANY", 2)
-    monkeypatch.setattr(
-        trials, "RECIPE", Recipe("resnet10-eighth", trainings=4, epochs=1)
-    )
-    found = trials.run(5)
-    assert set(found) == set(recorded.read(RECORDED)) and len(found) == 24
-    unasked = (found["dose"] == 1) & (found["target"] != found["planted"])
-    assert unasked.sum() == 9 and found["erased"][unasked].isna().all()
-    assert found["erased"][~unasked].notna().sum() >= 14  # a map may be empty

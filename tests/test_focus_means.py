@@ -252,22 +252,6 @@ def test_the_false_positive_rate_is_nominal_where_all_pairs_are_alike(of_image):
     assert 0.4 <= np.mean(p) <= 0.6
 
 
-def test_undefined_pairs_are_counted_and_not_ranked(rated):
-    lost = (rated["target"] == "cat") & (rated["outer"] == "dog")
-    table = means.ranked(rated.assign(focus=rated["focus"].mask(lost)))
-    last = table.iloc[-1]
-    assert (last["target"], last["outer"], last["undefined"]) == ("cat", "dog", 7)
-    assert np.isnan(last[["focus", "p", "p_adjusted", "rank"]].astype(float)).all()
-    assert table["p_adjusted"].notna().sum() == 11
-
-
-def test_what_cannot_be_ranked_is_refused(rated):
-    with pytest.raises(ValueError, match="by one method"):
-        means.ranked(pd.concat([rated, rated.assign(method="other")]))
-    with pytest.raises(ValueError, match="of two classes"):
-        means.ranked(rated.assign(outer="bee + cat"))
-
-
 def test_a_matrix_of_pairs_writes_every_value_once_and_frames_the_injected_pair():
     names, rng = [f"class number {i}" for i in range(4)], np.random.default_rng(0)
     rows = [(a, b, rng.uniform(0.4, 1)) for a, b in permutations(names, 2)]

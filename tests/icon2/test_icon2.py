@@ -138,24 +138,6 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
     assert 0.85 <= covered / 80 <= 1.0
 
 
-def test_the_null_of_what_boxes_share_is_that_of_their_images():
-    _, matches, _ = streets(200, 0)
-    coin, image = (
-        np.random.default_rng(0).integers(0, 2, 200),
-        matches.boxes.image.to_numpy(),
-    )
-    of_images = attributes.Attribute("coin", ("a", "b"), coin, "image")
-    of_boxes = attributes.Attribute("coin", ("a", "b"), coin[image], "box")
-    how = {"permutations": 150, "options": Options(min_boxes=1)}
-    one, other = (sigma_null(matches, a, **how).iloc[0] for a in (of_images, of_boxes))
-    assert other.sigma == pytest.approx(one.sigma)
-    assert other.null_high == pytest.approx(one.null_high, rel=0.25)
-    by_tens = sigma_null(matches, of_images, clusters=np.arange(200) // 10, **how).iloc[
-        0
-    ]
-    assert by_tens.null_high == pytest.approx(one.null_high, rel=0.3)
-
-
 @pytest.mark.slow
 def test_the_null_is_uniform_where_videos_share_a_group_and_an_effect():
     p = {"frames": [], "videos": []}
@@ -247,47 +229,6 @@ def test_all_classes_is_the_mean_of_those_that_are_estimable():
     np.testing.assert_allclose(null.p_holm[known.index], by_hand)
 
 
-def test_absent_values_are_counted_and_take_no_part(little):
-    drawn, matches = little
-    weather = np.resize(["clear", "undefined", "rainy", None], 60)
-    drawn = replace(drawn, images=drawn.images.assign(weather=weather))
-    attribute = made(drawn, "weather")
-    assert attributes.report([attribute])[["known", "absent"]].iloc[0].tolist() == [
-        30,
-        30,
-    ]
-    table = analyse(matches, attribute, [], options=Options(**SMALL)).groups()
-    boxes = drawn.boxes[~drawn.boxes.ignore]
-    assert table.value.tolist() == ["clear", "rainy"]
-    assert table.boxes.tolist() == [
-        (weather[boxes.image] == v).sum() for v in ("clear", "rainy")
-    ]
-
-
-def test_few_boxes_are_not_estimable_shown_and_without_a_rank(world):
-    _, matches, income, others = world
-    analysis = analyse(
-        matches, income, others, options=Options(min_boxes=1300), resamples=4
-    )
-    cells, ranking = analysis.cells(), analysis.ranking()
-    assert ((cells.boxes < 1300) == ~cells.estimable).all()
-    assert cells.AP[~cells.estimable].isna().all()
-    assert (analysis.control().covered < 1).any()
-    known = ranking.proxy_sigma.notna()
-    assert 0 < known.sum() < len(ranking)
-    assert ranking["rank"][known].tolist() == list(range(1, known.sum() + 1))
-    assert ranking["rank"][~known].isna().all() and ranking[
-        "first"
-    ].sum() == pytest.approx(1)
-    nothing = analyse(
-        matches, income, others, options=Options(min_boxes=10**6), resamples=4
-    )
-    assert nothing.ranking()[["rank", "first"]].isna().all(axis=None)
-    assert (verdicts.table(nothing)[list(verdicts.RULES)] == verdicts.UNKNOWN).all(
-        axis=None
-    )
-
-
 def test_the_tables_of_an_analysis_hold_together(world):
     _, matches, income, others = world
     analysis = analyse(matches, income, others)
@@ -306,22 +247,6 @@ def test_the_tables_of_an_analysis_hold_together(world):
     proxy = (both.share * both.AP).groupby([both.attribute, both.group]).sum()
     sigma = proxy.groupby("attribute").std()
     np.testing.assert_allclose(ranking.proxy_sigma, sigma[ranking.attribute])
-
-
-def test_sizes_are_cocos_in_frames_as_wide_as_bdd100ks():
-    drawn = scene(0, 10, 1)
-    area = (drawn.boxes.x2 - drawn.boxes.x1) * (drawn.boxes.y2 - drawn.boxes.y1)
-    for width, scale in ((1280, 1), (640, 4)):
-        images = drawn.images.assign(width=width)
-        size = made(replace(drawn, images=images), "size")
-        assert [size.values[c] for c in size.codes] == [
-            "small" if a < 1024 else "medium" if a < 9216 else "large"
-            for a in scale * area
-        ]
-    square = drawn.boxes.iloc[:1].assign(x1=0.0, y1=0.0, x2=32.0, y2=32.0)
-    assert made(replace(drawn, boxes=square), "size").codes[0] == 1, (
-        "the bound itself is medium"
-    )
 
 
 def test_rates_count_the_verdicts_over_recorded_settings():

@@ -12,9 +12,8 @@ import yaml
 from executed import executed
 
 from helpers import icon2, store
-from helpers.figures import icon2 as figures
 from helpers.icon2 import attributes, claims, formulas, frames, match, verdicts
-from helpers.icon2.reading import CORNERS, DetectionDataError
+from helpers.icon2.reading import CORNERS
 from helpers.suite.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
 from synthetic import street
 
@@ -228,20 +227,6 @@ def test_errors_are_computed_by_difficulty_with_resampled_runs():
     assert (errors["flagged_low"] == 0).all() and errors["runs"].tolist() == [4, 4]
 
 
-def test_the_published_folder_is_found_and_what_it_lacks_is_named(on_disk, tmp_path):
-    """BDD100K's own layout; tracks are read only with areas and incomes."""
-    _, (labels, predictions), place, (pictures, _) = on_disk
-    values = SimpleNamespace(frames=str(predictions.parent), edges="equal")
-    files = {"labels": labels, "predictions": predictions, "images": pictures} | place
-    assert frames.files(values) == files
-    place["areas"].rename(tmp_path / "elsewhere")
-    assert frames.files(values) == files | dict.fromkeys(place)
-    (tmp_path / "elsewhere").rename(place["areas"])
-    assert frames.files(SimpleNamespace(frames=None)) == {}
-    with pytest.raises(DetectionDataError, match="val has none of labels/det_20"):
-        frames.files(SimpleNamespace(frames=str(pictures)))
-
-
 @pytest.mark.slow
 def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path):
     """Of BDD100K's folder as it is given out, with the parameters of `make run PRESET=paper`."""
@@ -265,21 +250,3 @@ def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path):
     judged = {one["id"]: one for one in told}
     verdict = judged["icon2/gap/car"]["verdict"]
     assert verdict != NO_COUNTERPART, "these gaps are not injected, so they are judged"
-
-
-def test_figures_mark_what_is_not_estimable_and_an_example_what_each_detection_took(
-    small,
-):
-    analysis = small[-1]
-    tables = (
-        t[t["class"] == "bus"]
-        for t in (analysis.values(), analysis.shares(), analysis.cells())
-    )
-    figure = figures.attributes_of_class(*tables, "bus")
-    assert "too few" in {t.get_text() for ax in figure.axes for t in ax.texts}
-    world, matches = icon2.Frames(*made_up.make(400, 1, 0.4)), small[0]
-    number, boxes, detections = frames.example(world, matches, "car")
-    assert (boxes.image == number).all() and (detections.image == number).all()
-    assert detections.hit.any() and not detections.hit.all() and not boxes.found.all()
-    assert set(detections.box[detections.hit]) == set(boxes.index[boxes.found])
-    assert frames.picture(world, None, number).shape == (720, 1280, 3)

@@ -7,7 +7,7 @@ import pytest
 from helpers.icon2 import attributes, checks, intervention
 from helpers.icon2.attributes import Frames
 from helpers.icon2.average_precision import Part
-from helpers.icon2.intervention import CELLS, SHARES_OF_B
+from helpers.icon2.intervention import CELLS
 from sweeps import rules, streets
 from synthetic import street
 
@@ -68,21 +68,6 @@ def test_the_other_appearance_changes_its_own_things_and_nothing_else(scene):
         own.append(changed(street.render(frames, dressed[has_two])[0], empty))
     moved = changed(*pictures)
     assert moved.any() and not (moved & ~(own[0] | own[1])).any()
-
-
-def test_harder_scenes_are_farther_fuller_and_darker_where_income_is_low():
-    for harder, differ in ((0.0, False), (1.0, True)):
-        frames, things = street.scenes(3000, 0, harder)
-        income = frames["income"].astype(str)
-        of_thing = income.iloc[things["frame"]].to_numpy()
-        far = things["distance"].groupby(of_thing).median()
-        number = things.groupby(of_thing).size()
-        dark = (frames["timeofday"] == "night").groupby(income).mean()
-        for low_to_high in (far, number, dark):
-            assert (low_to_high["low"] / low_to_high["high"] > 1.15) == differ
-    share = street.dressed(frames, things, SHARES_OF_B).query("kind == 'car'")
-    by = share["appearance"].groupby(income.iloc[share["frame"]].to_numpy()).mean()
-    np.testing.assert_allclose(by[["low", "middle", "high"]], SHARES_OF_B, atol=0.03)
 
 
 @pytest.fixture(scope="module")
@@ -173,22 +158,6 @@ def test_a_cause_moves_its_attribute_and_nothing_else(cause):
     }
     low, middle, high = hard[cause].mean()
     assert low > middle + 0.01 > high + 0.02
-
-
-def test_pedestrians_behind_a_car_are_labelled_as_occluded():
-    frames, things = rules.planted(3, "occlusion", rules.STRENGTH["occlusion"])
-    plain = rules.planted(3, "none", 0.0)[1]
-    few = things["frame"] < 200
-    moved = things[few & (things["aside"] != plain["aside"])]
-    _, boxes = street.render(
-        frames.iloc[:200], street.dressed(frames, things[few], 0.5)
-    )
-    boxes = boxes[boxes["category"] == street.KINDS.index(rules.CATEGORY)]
-    hidden = boxes["distance"].isin(moved["distance"])
-    assert hidden.sum() > 50
-    assert (
-        boxes["occluded"][hidden].mean() > 0.5 > 0.2 > boxes["occluded"][~hidden].mean()
-    )
 
 
 def test_effects_within_groups_are_those_of_a_sum():

@@ -5,7 +5,6 @@ import gzip
 import io
 import json
 import re
-import tracemalloc
 
 import nbformat
 import numpy as np
@@ -15,7 +14,7 @@ import torch
 from detection_oracles import as_coco, average_precision, evaluated, scene
 
 from helpers import store
-from helpers.icon2 import detector_audit, match, reading, user_data
+from helpers.icon2 import detector_audit, match, user_data
 from helpers.icon2.user_data import DetectionDataError
 
 CLASSES = ("kite", "lamp", "pear")
@@ -299,64 +298,6 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(tmp_path, contents, messag
     assert "\n" not in told and "np." not in told and len(told) < 400
 
 
-@pytest.mark.parametrize(
-    ("labels", "found", "about", "message"),
-    [
-        ("image,class\na,b\n", FOUND, None, "labels.csv: .*missing: x1, y1, x2, y2"),
-        (
-            CSV.replace("10,", "ten,", 1),
-            FOUND,
-            None,
-            "'x1' is no number in 1 lines: 'ten' in line",
-        ),
-        (
-            CSV.replace("b.jpg,cat", ",cat"),
-            FOUND,
-            None,
-            "labels.csv: 1 of 4 boxes name no image",
-        ),
-        (CSV.replace("dog", ""), FOUND, None, "labels.csv: 1 of 4 boxes have no class"),
-        (CSV, FOUND.replace(",.5", ""), None, "found.csv: 1 of 3 detections hold NaN"),
-        (CSV, FOUND.replace("score", "conf"), None, "found.csv: .*missing: score"),
-        (CSV, json.dumps(coco(0, 8)[1]), None, "by the ids of COCO's labels"),
-        (
-            CSV,
-            FOUND,
-            "picture,light\na.jpg,day\n",
-            "needs a column 'image' .* are: picture, light",
-        ),
-        (
-            CSV,
-            FOUND,
-            "image,light\nz.jpg,day\n",
-            "about.csv: none of its 1 images is labelled",
-        ),
-        (
-            CSV,
-            FOUND,
-            "image,light\na.jpg,day\na.jpg,dim\n",
-            "about.csv: 'a.jpg' occurs 2 times",
-        ),
-        (CSV.replace(",box", ",no"), FOUND, "box,light\n1,day\n", "any.*: box, light"),
-        (None, FOUND, None, "labels.csv: there is no such file"),
-    ],
-)
-def test_a_csv_that_cannot_be_used_is_refused_in_a_sentence(
-    tmp_path, labels, found, about, message
-):
-    names = (
-        "labels.csv",
-        "found.json" if found.startswith("[") else "found.csv",
-        "about.csv",
-    )
-    texts = dict(zip(names, (labels, found, about), strict=True))
-    for name in filter(texts.get, names):
-        written(tmp_path, texts[name], name)
-    paths = [tmp_path / name for name in names if about or name != "about.csv"]
-    with pytest.raises(DetectionDataError, match=message):
-        user_data.read(*paths)
-
-
 @pytest.mark.parametrize("hit", ["a", "b"])
 def test_ties_among_scores_are_broken_by_name_in_any_order_of_the_file(tmp_path, hit):
     """As COCO's evaluator does, after Scalabel numbered the images by name."""
@@ -376,14 +317,3 @@ def test_ties_among_scores_are_broken_by_name_in_any_order_of_the_file(tmp_path,
         assert average_precision(match(frames))[0] == pytest.approx(
             {"a": 1, "b": 0.5}[hit]
         )
-
-
-def test_large_files_are_read_in_a_stream(tmp_path):
-    """Entries are not held together."""
-    content = coco(4, 20)[1] * 100
-    path = written(tmp_path, content, "many.json")
-    tracemalloc.start()
-    count = sum(1 for _ in reading.entries(path, "item"))
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert count == len(content) and most < path.stat().st_size / 4
