@@ -346,9 +346,7 @@ def headline(audited, crossed, held=()) -> str:
             abs(row.difference) > significant["value"].max() or significant.empty
         ):  # no part of a wider one
             both = f"{row.value:.3f} for {row.group} (n = {row.n:,}), for others {row.others:.3f}"
-            ends = (
-                f"{row.difference:.3f} (95% CI {row.low:.3f} to {row.high:.3f})"
-            )
+            ends = f"{row.difference:.3f} (95% CI {row.low:.3f} to {row.high:.3f})"
             which = f"The widest significant intersection: the {words[row.measure]}"
             parts.append(f"{which} is {both}, a difference of {ends}.")
     chances = powers(audited)
