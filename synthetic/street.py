@@ -1,5 +1,8 @@
-"""Streets that can be rendered: a camera, a road, and cars, pedestrians, signs and trucks. The same
-scene can be rendered with other *looks*; what a detector then does otherwise is due to them."""
+"""Synthetic street scenes: a camera, a road, and cars, pedestrians, signs and trucks.
+
+The same scene can be rendered with other *appearances*. If a detector's result then changes, the
+appearance is the cause.
+"""
 
 import itertools
 import sys
@@ -16,8 +19,8 @@ GROUPS = ("low", "middle", "high")  # of income
 WIDTH, HEIGHT = 320, 160  # pixels
 FOCAL, CAMERA, HORIZON = 150.0, 1.4, 66  # pixels; metres above the road; row
 KINDS = ("car", "pedestrian", "traffic sign", "truck")
-TWO_LOOKS = ("car", "pedestrian")  # the others have one
-LOOKS = ("first", "second")
+TWO_APPEARANCES = ("car", "pedestrian")  # the other kinds have one
+APPEARANCES = ("A", "B")
 METRES = {  # width, height, and height of the lower edge over the ground
     "car": (1.9, 1.55, 0.0),
     "pedestrian": (0.7, 1.75, 0.0),
@@ -37,7 +40,7 @@ NUMBER = {
     "truck": 0.7,
 }  # of each a frame
 NEAR, FAR = 6.0, 40.0  # metres, of things
-VARIANTS = 24  # colours of each look
+VARIANTS = 24  # colours of each appearance
 SPRITE = (
     64  # pixels along the longer side of a sprite, before it is fitted to its distance
 )
@@ -51,14 +54,15 @@ SCENES = {"city street": 58, "residential": 24}  # highest building, pixels
 
 SHAPES = (
     Path(__file__).parents[1] / "data" / "street_looks.csv"
-)  # of each look, with corners from 0 to 1
+)  # of each appearance, with corners from 0 to 1
 
 
 def scenes(n: int, seed: int, harder: float = 0.0) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Draw `n` scenes, tables of frames and things: a third of the frames of each income group. At
-    `harder` 0 all groups are alike. At 1, low against high income: things stand up to 50 m away
-    against 30 m, there are 1.25 times the usual number against .75 times, and .6 of the frames are
-    at night against .2."""
+    """Draw `n` scenes as tables of frames and things, a third of the frames per income group.
+
+    `harder` is the scene difficulty. At 0, the scenes of all groups are alike. At 1, things are up
+    to 50 m away where income is low, and up to 30 m where it is high. Their number is 1.25 and 0.75
+    times the usual one, and 0.6 and 0.2 of the frames are at night."""
     rng = np.random.default_rng(seed)
     group = rng.permutation(np.arange(n) % 3)
     tilt = (
@@ -97,19 +101,25 @@ def scenes(n: int, seed: int, harder: float = 0.0) -> tuple[pd.DataFrame, pd.Dat
 
 
 def dressed(
-    frames: pd.DataFrame, things: pd.DataFrame, rare: float | tuple[float, float, float]
+    frames: pd.DataFrame,
+    things: pd.DataFrame,
+    share_of_b: float | tuple[float, float, float],
 ) -> pd.DataFrame:
-    """The same things with a look each: 1, the rare look, for a share `rare` of cars and
-    pedestrians, one share for all or one for each income group."""
-    share = np.broadcast_to(rare, len(GROUPS))[frames["income"].cat.codes.to_numpy()]
-    second = things["chance"] < share[things["frame"]]
-    return things.assign(look=(second & things["kind"].isin(TWO_LOOKS)).astype(int))
+    """Give each thing an appearance: 1 (B) for a share of the cars and pedestrians, else 0 (A).
+
+    The share is one number, or one for each income group."""
+    share = np.broadcast_to(share_of_b, len(GROUPS))[
+        frames["income"].cat.codes.to_numpy()
+    ]
+    is_b = things["chance"] < share[things["frame"]]
+    is_b &= things["kind"].isin(TWO_APPEARANCES)
+    return things.assign(appearance=is_b.astype(int))
 
 
-def looks() -> dict[str, np.ndarray]:
-    """A picture, uint8 (64, 64, 3), of each look of cars and of pedestrians, by its name."""
+def appearances() -> dict[str, np.ndarray]:
+    """Return a picture, uint8 (64, 64, 3), of each appearance of cars and pedestrians, by name."""
     grounds = {}
-    for kind, look in itertools.product(TWO_LOOKS, range(2)):
+    for kind, look in itertools.product(TWO_APPEARANCES, range(2)):
         sprite, ground = (
             _sprite(kind, look, 0),
             Image.new("RGB", (SPRITE, SPRITE), "white"),
@@ -117,15 +127,16 @@ def looks() -> dict[str, np.ndarray]:
         ground.paste(
             sprite, ((SPRITE - sprite.width) // 2, SPRITE - sprite.height), sprite
         )
-        grounds[f"{kind}, {LOOKS[look]} look"] = np.asarray(ground)
+        grounds[f"{kind}, appearance {APPEARANCES[look]}"] = np.asarray(ground)
     return grounds
 
 
 def render(
     frames: pd.DataFrame, things: pd.DataFrame
 ) -> tuple[np.ndarray, pd.DataFrame]:
-    """Dressed scenes as images, uint8 (N, 3, 160, 320), and their labelled boxes (pixels);
-    ``visible`` is the share of a thing that nothing hides, ``distance`` in metres."""
+    """Render scenes as images, uint8 (N, 3, 160, 320), with their labelled boxes (pixels).
+
+    ``visible`` is the share of a thing that nothing hides, and ``distance`` is in metres."""
     of_frame = defaultdict(list)
     for thing in things.itertuples():
         of_frame[thing.frame].append(thing)
@@ -149,7 +160,7 @@ def render(
         "x2",
         "y2",
         "truncated",
-        "look",
+        "appearance",
         "distance",
         "visible",
     ]
@@ -162,7 +173,7 @@ def render(
 
 
 def picture(frames: pd.DataFrame, things: pd.DataFrame, number: int) -> np.ndarray:
-    """One of the dressed scenes as a picture, uint8 (160, 320, 3)."""
+    """Render one of the scenes as a picture, uint8 (160, 320, 3)."""
     own = things[things["frame"] == number].assign(frame=0)
     return render(frames.iloc[[number]], own)[0][0].transpose(1, 2, 0)
 
@@ -179,7 +190,7 @@ def _rendered(frame: dict, things: list) -> tuple[np.ndarray, list[tuple]]:
         size = max(1, round(wide * scale)), max(1, round(high * scale))
         left = round(WIDTH / 2 + thing.aside * scale - size[0] / 2)
         top = round(HORIZON + (CAMERA - over - high) * scale)
-        sprite = _sprite(thing.kind, thing.look, thing.variant).resize(
+        sprite = _sprite(thing.kind, thing.appearance, thing.variant).resize(
             size, Image.Resampling.BOX
         )
         picture.paste(sprite, (left, top), sprite)
@@ -190,7 +201,7 @@ def _rendered(frame: dict, things: list) -> tuple[np.ndarray, list[tuple]]:
         solid = np.asarray(sprite)[y1 - top : y2 - top, x1 - left : x2 - left, 3] > 127
         owner[y1:y2, x1:x2][solid] = number
         cut = (x2 - x1, y2 - y1) != size
-        row = thing.kind, x1, y1, x2, y2, cut, thing.look, thing.distance
+        row = thing.kind, x1, y1, x2, y2, cut, thing.appearance, thing.distance
         rows.append((number, max(int(solid.sum()), 1), *row))
     seen = np.bincount(owner[owner >= 0], minlength=len(things))
     placed = [(*row, seen[number] / area) for number, area, *row in rows]
@@ -250,13 +261,13 @@ def _weathered(picture: np.ndarray, frame: dict, rng) -> np.ndarray:
 
 @cache
 def _shapes() -> pd.DataFrame:
-    """The shapes of all looks, those of a look from the back to the front."""
+    """Read the shapes of all appearances, each from the back to the front."""
     return pd.read_csv(SHAPES).set_index(["kind", "look"]).drop(columns="what")
 
 
 @cache
 def _sprite(kind: str, look: int, variant: int) -> Image.Image:
-    """One look of a thing in one colour, RGBA, drawn four times as large and reduced."""
+    """Draw one appearance of a thing in one colour, RGBA, four times as large, and reduce it."""
     wide, high, _ = METRES[kind]
     scale = 4 * SPRITE / max(wide, high)
     size = np.array([round(wide * scale), round(high * scale)])

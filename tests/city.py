@@ -1,4 +1,4 @@
-"""A rendered street written as BDD100K is given out, with GPS tracks of a city and its incomes."""
+"""Synthetic street scenes written as BDD100K's folder, with GPS tracks of a city and its incomes."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ import shapely
 from PIL import Image
 
 from helpers import store
-from synthetic.street import HEIGHT, KINDS, LOOKS, WIDTH
+from synthetic.street import APPEARANCES, HEIGHT, KINDS, WIDTH
 
 DOLLARS = np.round(
     np.geomspace(21_400, 250_000, 36), -2
@@ -23,8 +23,10 @@ SECONDS = np.arange(
 def write(
     folder: Path, frames: pd.DataFrame, images: np.ndarray, boxes: pd.DataFrame, results
 ) -> dict[str, Path]:
-    """Write rendered frames as BDD100K's folder is given out, and what was found in them beside it;
-    the paths of images, labels (with each thing's look and distance), predictions, and the city."""
+    """Write rendered frames and detections as BDD100K's folder, and return the paths.
+
+    These are images, labels (with each thing's appearance and distance), predictions, and the city.
+    """
     paths = {"images": folder / "images/100k/val"}
     for name, place, table in (
         ("labels", "labels/det_20/det_val.json", boxes),
@@ -58,7 +60,8 @@ def _label(box: dict) -> dict:
     if "score" in box:
         return label | {"score": box["score"]}
     about = {"occluded": bool(box["occluded"]), "truncated": bool(box["truncated"])}
-    about |= {"look": LOOKS[box["look"]], "distance": round(box["distance"], 1)}
+    about["appearance"] = APPEARANCES[box["appearance"]]
+    about["distance"] = round(box["distance"], 1)
     return label | {"attributes": about}
 
 

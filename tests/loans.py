@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-TRUTH = """planted,size
+TRUTH = """injected,size
 "women who repay are approved less often than men who repay (equal opportunity)",0.15
 "men and women repay equally often",0
 "more of the women applied at the branch north, where fewer are approved of either sex",0.10

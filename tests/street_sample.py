@@ -1,5 +1,5 @@
-"""Make the sample of lesson 12: labels of drawn streets, what a detector that was trained on them
-finds, and what is planted. It renders every frame twice: some minutes.
+"""Make the sample of lesson 12: labels of synthetic street scenes, detections, and the injected
+biases. It renders every frame twice, which takes some minutes.
 
 python tests/street_sample.py data/audit"""
 
@@ -17,7 +17,7 @@ from helpers.icon2 import intervention, match
 from helpers.icon2.reading import CORNERS
 from synthetic import street
 
-RARE, HARDER, FRAMES, SEED = 0.12, 0.5, 900, 5000
+SHARE_OF_B, DIFFICULTY, FRAMES, SEED = 0.12, 0.5, 900, 5000
 SHOWN = (
     8  # frames of the low district by day, with most misses of a class, that are kept
 )
@@ -38,9 +38,9 @@ def table(boxes: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
 
 
 def main(folder: Path) -> None:
-    frames, things = street.scenes(FRAMES, SEED, HARDER)
-    detector = intervention.trained(RARE, 0)
-    shares = intervention.RARE, intervention.RARE[::-1]
+    frames, things = street.scenes(FRAMES, SEED, DIFFICULTY)
+    detector = intervention.trained(SHARE_OF_B, 0)
+    shares = intervention.SHARES_OF_B, intervention.SHARES_OF_B[::-1]
     own, other = (
         intervention.observed(detector, frames, things, share) for share in shares
     )
@@ -65,14 +65,15 @@ def main(folder: Path) -> None:
         )
     pd.DataFrame(rows).to_csv(folder / "street_truth.csv", index=False)
     matches, missed = match(own), []
-    for kind in street.TWO_LOOKS:
+    for kind in street.TWO_APPEARANCES:
         of, hits = matches.of(kind), matches.rows(kind)
         lost = of.box_image[~np.isin(of.box_row, hits["box"][hits["hit"]])]
         count = pd.Series(lost).value_counts().reindex(range(FRAMES), fill_value=0)
         bright = (frames["income"] == "low") & (frames["timeofday"] == "daytime")
         missed += count[bright].nlargest(SHOWN).index.tolist()
     chosen = sorted({*missed})
-    images, _ = street.render(frames, street.dressed(frames, things, intervention.RARE))
+    own_things = street.dressed(frames, things, intervention.SHARES_OF_B)
+    images, _ = street.render(frames, own_things)
     (folder / "street").mkdir(exist_ok=True)
     for n in chosen:
         Image.fromarray(images[n].transpose(1, 2, 0)).save(

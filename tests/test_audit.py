@@ -99,7 +99,7 @@ def test_the_page_says_what_the_columns_give(rows, tmp_path):
 
 
 def test_a_wide_gap_among_many_is_told_and_never_said_to_be_none(rows, monkeypatch):
-    """With fewer shuffles than the correction needs, the page says so; else there are enough."""
+    """With fewer permutations than the adjustment needs, the report says so; else there are enough."""
     rng = np.random.default_rng(0)
     many = rows[["y_pred", "label"]].assign(
         **{n: rng.integers(0, 2, N) for n in "abcdef"}
@@ -109,14 +109,14 @@ def test_a_wide_gap_among_many_is_told_and_never_said_to_be_none(rows, monkeypat
     )
     counted = of_rows(many, sensitive_features=list("abcdef"))
     audit = page.Audit(counted, draws=99)
-    assert audit.gaps.loc[0, "told"] == "yes"
+    assert audit.gaps.loc[0, "significant"] == "yes"
     assert audit.gaps.loc[0, "p"] < largest_gaps.LEVEL and audit.shuffles >= 40 * len(
         audit.gaps
     )
     monkeypatch.setattr(largest_gaps, "A_GAP", 0)
     audit = page.Audit(counted, draws=99)
-    assert audit.gaps.loc[0, "told"] == "cannot"
-    assert "99 shuffles are too few" in " ".join(audit.unsaid)
+    assert audit.gaps.loc[0, "significant"] == "cannot"
+    assert "99 permutations" in " ".join(audit.unsaid)
 
 
 def test_several_classes_and_rows_without_values(tmp_path):
@@ -255,7 +255,9 @@ def test_findings_have_their_schema(folder):
         and record["headline"][:20] in text
     )
     for row in record["findings"]:
-        assert [*row] == [*form.COLUMNS] and row["verdict"] in page.TOLD.values()
+        assert [*row] == [*form.COLUMNS] and row[
+            "verdict"
+        ] in page.SIGNIFICANCE.values()
         assert row["low"] <= row["value"] <= row["high"]
         assert 0 < (row["p"] or 1) <= 1  # None where all shuffles are alike
     gaps = pd.read_csv(place / "gaps.csv")
@@ -301,20 +303,20 @@ def test_what_is_planted_in_the_sample_is_found_and_a_clean_one_is_silent(tmp_pa
     stored = store.root() / "data/audit/loans.csv"
     assert (tmp_path / "planted.csv").read_bytes() == stored.read_bytes()
     audit = page.made(stored, **LOANS)
-    sure = audit.gaps[audit.gaps["told"] == "yes"]
+    sure = audit.gaps[audit.gaps["significant"] == "yes"]
     assert set(sure["attribute"]) == {"sex"} and sure["measure"].iloc[0] == "tpr"
     low, high = sure[["low", "high"]].iloc[0]
     assert (
         low < 0.15 + 0.1 * 0.2 < high
     )  # with the branches' part: a fifth more of women in north
     none = page.made(tmp_path / "clean.csv", **LOANS)
-    assert (none.gaps["told"] == "no").all()
+    assert (none.gaps["significant"] == "no").all()
     crossed = groups.intersections(none)
     assert (crossed["p"] > 0.05).all()
     told = groups.headline(none, crossed)
     assert (
-        told.startswith("None of 20 gaps between groups is told")
-        and "5 points would be" in told
+        told.startswith("0 of 20 gaps between groups are significant.")
+        and "gap of 5 points is" in told
     )
 
 
@@ -329,7 +331,7 @@ def test_a_gap_of_an_intersection_is_the_headline_and_a_small_group_hides_none()
     rows["y_pred"] = (rng.random(4000) < np.where(hidden, 0.4, 0.6)).astype(int)
     audit = page.Audit(of_rows(rows))
     crossed = groups.intersections(audit)
-    assert (audit.gaps["told"] == "no").all() and (crossed["p"] < 0.05).all()
+    assert (audit.gaps["significant"] == "no").all() and (crossed["p"] < 0.05).all()
     first, told = crossed.iloc[0], groups.headline(audit, crossed)
     inside = (rows["sex"] + " & " + rows["age"]) == first["group"]
     apart = rows["y_pred"][inside].mean() - rows["y_pred"][~inside].mean()
@@ -348,7 +350,9 @@ def test_a_gap_of_an_intersection_is_the_headline_and_a_small_group_hides_none()
         {"a": 0.64, "b": 0.55, "small": 0.6}
     )
     gap = page.Audit(of_rows(rows.astype({"y_pred": int}))).gaps.iloc[0]
-    assert {gap["group_i"], gap["group_j"]} == {"a", "b"} and gap["told"] == "yes"
+    assert {gap["group_i"], gap["group_j"]} == {"a", "b"} and gap[
+        "significant"
+    ] == "yes"
     assert gap["low"] > 0
 
 
@@ -396,7 +400,7 @@ def test_a_second_prediction_is_set_beside_the_first(rows):
         width = (change.loc[race, "high"] - change.loc[race, "low"]) / 2
         assert width == pytest.approx(error, rel=0.2)
     pr = gaps[gaps["measure"] == "pr"].iloc[0]
-    i, j = pr["group"].split(" less ")
+    i, j = pr["group"].split(" minus ")
     assert pr["first"] == pytest.approx(change.loc[i, "first"] - change.loc[j, "first"])
     assert pr["change"] == pytest.approx(
         change.loc[i, "change"] - change.loc[j, "change"]

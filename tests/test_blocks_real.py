@@ -1,4 +1,4 @@
-"""Real predictions for real frames: the counts that lesson 09b reads are those of the frames.
+"""Real predictions for real frames: lesson 09b reads the counts of these frames.
 
 python tests/test_blocks_real.py scene_predictions_cnn.npz data/toolkits/blocks_bdd100k_counts.csv
 """
@@ -22,8 +22,9 @@ ATTRIBUTES = {
 
 
 def counted(path) -> pd.DataFrame:
-    """How many frames there are of each scene, time, weather (true) and right: 1 where the scene
-    was predicted. The file holds y_true and y_pred_bin, each (n, 11), in the order of ATTRIBUTES.
+    """Count the frames by scene, time, weather (true) and whether the scene was predicted.
+
+    The file holds y_true and y_pred_bin, each (n, 11), in the order of ATTRIBUTES.
     """
     with np.load(path) as held:
         true, guess = held["y_true"] > 0, held["y_pred_bin"] > 0
@@ -34,7 +35,7 @@ def counted(path) -> pd.DataFrame:
             raise ValueError(f"a frame has not exactly one {name}")
         rows[name] = np.array(values)[part.argmax(1)]
         start += len(values)
-    rows["right"] = (true[:, :3] == guess[:, :3]).all(1).astype(int)
+    rows["correct"] = (true[:, :3] == guess[:, :3]).all(1).astype(int)
     return pd.DataFrame(rows).groupby([*rows]).size().rename("frames").reset_index()
 
 
@@ -42,7 +43,7 @@ def counted(path) -> pd.DataFrame:
 def test_the_counts_of_the_lesson_are_those_of_the_frames(real):
     path = real / "bdd100k" / "scene_predictions_cnn.npz"
     if not path.is_file():
-        pytest.skip("no scene_predictions_cnn.npz beside the checkout")
+        pytest.skip("no scene_predictions_cnn.npz next to the checkout")
     kept = pd.read_csv(store.root() / "data/toolkits/blocks_bdd100k_counts.csv")
     pd.testing.assert_frame_equal(counted(path), kept, check_dtype=False)
 

@@ -13,7 +13,7 @@ from torchvision import models as torchvision_models
 from torchvision.models import VisionTransformer
 
 from helpers import explain, models
-from helpers.explain import layers, lrp
+from helpers.explain import lrp
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +59,6 @@ def test_a_model_may_be_frozen_and_is_left_as_it_was(pictures, method):
     )
     frozen = model.requires_grad_(False)
     assert torch.equal(maps, explain.explain(frozen, pictures, targets, method).maps)
-
-
-def test_last_map_needs_a_map():
-    model = nn.Sequential(nn.Flatten(), nn.Linear(3 * 8 * 8, 2))
-    with pytest.raises(ValueError, match="no convolutional feature map"):
-        layers.last_map(model, torch.zeros(1, 3, 8, 8))
 
 
 def test_a_vision_transformers_patch_embedding_is_not_its_last_map():
@@ -360,25 +354,6 @@ def _nan(model, batch, targets):
     return maps
 
 
-@pytest.mark.parametrize("method", ["gradcam", "gradcam++", "smoothgrad", "lrp"])
-def test_a_layer_is_read_before_what_follows_works_in_place(small, images, method):
-    in_place = explain.explain(small, images, TARGETS, method, layer="second").maps
-    small.relu.inplace = False
-    apart = explain.explain(small, images, TARGETS, method, layer="second").maps
-    small.relu.inplace = True
-    assert torch.equal(in_place, apart)
-
-
-@pytest.mark.parametrize("method", sorted({*explain.METHODS} - {"lime"}))
-def test_a_layer_that_runs_several_times_is_refused(small, images, method):
-    with pytest.raises(
-        ValueError, match="Layer 'relu' runs 2 times; name one that runs once"
-    ):
-        explain.explain(
-            small, images, TARGETS, method, layer="relu", **SHORT.get(method, {})
-        )
-
-
 class TwoRectifiers(nn.Module):
     """Two convolutions, each with a rectifier behind it: the same module, or one each."""
 
@@ -422,41 +397,6 @@ def test_the_map_of_a_run_is_gradcam_by_hand(images):
     torch.testing.assert_close(ours.maps, wanted)
 
 
-@pytest.mark.parametrize("method", ["gradcam", "integrated-gradients", "lrp"])
-def test_each_run_of_a_layer_can_be_named(images, method):
-    reused, apart = (
-        models.wrap(TwoRectifiers(one), mean=0.45, std=0.25) for one in (True, False)
-    )
-    for run, name in (("relu#1", "relu"), ("relu#2", "last_relu")):
-        ours = explain.explain(reused, images, TARGETS, method, layer=run)
-        theirs = explain.explain(apart, images, TARGETS, method, layer=name)
-        assert torch.equal(ours.maps, theirs.maps)
-    with pytest.raises(ValueError, match=r"runs 2 times; .*such as 'relu#2'"):
-        explain.explain(reused, images, TARGETS, method, layer="relu#3")
-
-
-@pytest.mark.parametrize("method", sorted(explain.METHODS))
-def test_a_float16_network_is_explained_in_single_precision(small, images, method):
-    """A logit of 1e6 is beyond half precision, which ends at 65,504."""
-    half = copy.deepcopy(small).half()
-    wide = copy.deepcopy(half).float()
-    for one in (half, wide):
-        one.out.bias.data += 60_000
-    how = SHORT.get(method, {})
-    found = explain.explain(half, images.half(), TARGETS, method, **how)
-    wanted = explain.explain(wide, images.half().float(), TARGETS, method, **how)
-    assert (
-        torch.equal(found.maps, wanted.maps) and half.out.weight.dtype == torch.float16
-    )
-
-
-def test_a_layer_of_one_pixel_gives_no_map(images):
-    layers = nn.Conv2d(3, 3, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten()
-    model = models.wrap(nn.Sequential(*layers), mean=0, std=1)
-    with pytest.raises(ValueError, match=r"'1', .* is no map of more than one pixel"):
-        explain.explain(model, images, TARGETS, "gradcam", layer="1")
-
-
 @pytest.mark.parametrize("method", sorted(explain.METHODS))
 def test_no_map_depends_on_its_batch(method, images, small):
     options = SHORT.get(method, {})
@@ -464,13 +404,6 @@ def test_no_map_depends_on_its_batch(method, images, small):
     alone = explain.explain(small, images, TARGETS, method, batch_size=1, **options)
     torch.testing.assert_close(together.maps, alone.maps, rtol=1e-3, atol=1e-6)
     assert together.settings == alone.settings
-
-
-def test_settings_are_reported(small, images):
-    found = explain.explain(small, images, 0, "smoothgrad", preset="paper", samples=2)
-    assert found.settings == {
-        "samples": 2, "sigma": 0.2, "layer": "input", "reduce": "max absolute", "seed": 0
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -556,12 +489,6 @@ def test_relevance_that_is_lost_is_refused_image_by_image():
         explain.explain(model, images, 0, "lrp")
     with pytest.raises(explain.NotConserved, match=refusal.format(1)):
         explain.explain(model, images, 0, "lrp", batch_size=1)
-
-
-def test_lrp_of_a_network_without_a_convolution_is_refused():
-    model = models.wrap(nn.Sequential(nn.Flatten(), nn.Linear(192, 2)), mean=0, std=1)
-    with pytest.raises(explain.NotConserved, match="first layer is no convolution"):
-        explain.explain(model, torch.rand(2, 3, 8, 8), 0, "lrp")
 
 
 def test_lrp_at_the_last_map_holds_the_logit():

@@ -1,11 +1,10 @@
-"""The intervention: what is painted, and what it does to networks whose use of a mark is known."""
+"""The intervention: what is inpainted, and its effect on networks whose use of a feature is known."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +13,6 @@ from PIL import Image
 
 from helpers import explain, recorded
 from helpers.data import ImageSet
-from helpers.figures import focus as figures
 from helpers.focus import claims, feature, means, mosaics, rate
 from helpers.focus.networks import Model
 from helpers.models.recipe import Recipe
@@ -60,7 +58,7 @@ def world():
     return model, images, rows, clean
 
 
-def test_painting_over_takes_the_colours_around_and_touches_nothing_else():
+def test_inpainting_takes_the_surrounding_colours_and_changes_nothing_else():
     rng = np.random.default_rng(0)
     images = torch.from_numpy(rng.integers(0, 256, (2, 3, SIDE, SIDE), dtype=np.uint8))
     images[0] = torch.tensor([10, 100, 200], dtype=torch.uint8)[:, None, None]
@@ -89,25 +87,23 @@ def test_masks_that_cannot_be_used_are_refused(masks, words):
         feature.paint_over(torch.zeros(2, 3, 8, 8, dtype=torch.uint8), masks)
 
 
-def test_a_network_that_uses_the_mark_gains_what_can_be_computed(world):
+def test_the_rise_of_a_network_that_uses_the_feature_is_known(world):
     """Relevance is the red channel: Focus is red on ants over all red, before and after."""
     model, images, rows, clean = world
-    aside = feature.paint_over(images.images, feature.beside(images, images.patches))
+    aside = feature.paint_over(images.images, feature.elsewhere(images, images.patches))
     also = {"clean": clean, feature.ELSEWHERE: aside}
     rated = feature.intervention(model, images, rows, images.patches, own_channel, also)
     spot = float(images.patches[6].sum()) * 250
     ants = 2 * SIDE**2 * 120
     means = rated.groupby("state")["focus"].mean()
-    assert means["as it is"] == pytest.approx(ants / (ants + 2 * spot), rel=1e-5)
-    assert means["clean"] == pytest.approx(1) and means[
-        "painted over"
-    ] == pytest.approx(1)
-    assert means["painted elsewhere"] == pytest.approx(means["as it is"], abs=0.002)
-    assert feature.rise(rated).estimate == pytest.approx(1 - means["as it is"])
-    assert feature.rises(rated) == pytest.approx([1 - means["as it is"]] * 2)
+    assert means["unchanged"] == pytest.approx(ants / (ants + 2 * spot), rel=1e-5)
+    assert means["clean"] == pytest.approx(1) and means["inpainted"] == pytest.approx(1)
+    assert means["inpainted elsewhere"] == pytest.approx(means["unchanged"], abs=0.002)
+    assert feature.rise(rated).estimate == pytest.approx(1 - means["unchanged"])
+    assert feature.rises(rated) == pytest.approx([1 - means["unchanged"]] * 2)
 
 
-def test_the_gain_of_a_logit_is_that_of_the_mark(world):
+def test_the_gain_of_a_logit_is_that_of_the_feature(world):
     model, images, _, clean = world
     without = ImageSet("C", clean, images.labels, CLASSES, images.table)
     gains = feature.gains(model, without, images, ("ant", "bee"))
@@ -115,7 +111,7 @@ def test_the_gain_of_a_logit_is_that_of_the_mark(world):
     assert np.allclose(gains, float(images.patches[6].sum()) * 250 / SIDE**2)
 
 
-def test_a_suspected_feature_is_where_the_relevance_peaks_whatever_the_method(
+def test_a_candidate_feature_is_where_the_relevance_peaks_for_any_method(
     world, monkeypatch
 ):
     model, images, _, _ = world
@@ -127,11 +123,11 @@ def test_a_suspected_feature_is_where_the_relevance_peaks_whatever_the_method(
         return asked(network, some, target, own_channel)
 
     monkeypatch.setattr(explain, "explain", without_lrp)
-    masks = feature.suspected(model, images, ("ant", "bee"))
+    masks = feature.candidate(model, images, ("ant", "bee"))
     assert not masks[:6].any() and (masks & images.patches)[6:].flatten(1).any(1).all()
 
 
-def test_masks_of_a_reader_are_found_by_name_and_cropped_as_the_image(tmp_path):
+def test_user_supplied_masks_are_found_by_name_and_cropped_as_the_image(tmp_path):
     drawn = np.zeros((40, 80), np.uint8)
     drawn[:, 40:] = 255  # the right half of a wide file, of which the middle is kept
     (tmp_path / "bee").mkdir()
@@ -141,42 +137,10 @@ def test_masks_of_a_reader_are_found_by_name_and_cropped_as_the_image(tmp_path):
     )
     pixels = torch.zeros(2, 3, 20, 20, dtype=torch.uint8)
     images = ImageSet("C", pixels, torch.arange(2), CLASSES, table)
-    masks = feature.marks(None, images, None, str(tmp_path))
+    masks = feature.feature_masks(None, images, None, str(tmp_path))
     assert not masks[0].any() and masks[1, :, 10:].all() and not masks[1, :, :10].any()
     with pytest.raises(ValueError, match="No mask was found"):
-        feature.marks(None, images, None, str(tmp_path / "bee"))
-
-
-def test_a_mosaic_is_shown_before_and_after(world):
-    model, images, _, _ = world
-    row = {"mosaic": 0, "target": "ant", "outer": "bee"} | mosaics.placed(
-        [0, 1, 6, 7], (0, 1)
-    )
-    row = pd.DataFrame([row])
-    mask = mosaics.in_mosaics(row, images.patches)[0]
-    shown = feature.explained(model, images, row, own_channel, mask)
-    before, after = (float(caption.rsplit(" ", 1)[1]) for caption in shown["captions"])
-    assert before == 0.91 and after > 0.98, "as in the test of the intervention"
-    assert torch.equal(shown["mosaics"][0, :, :SIDE, :SIDE], images.images[0])
-
-
-def test_each_image_says_its_class_and_its_share_of_the_relevance(world):
-    model, images, rows, _ = world
-    ends = rate(model, images, rows, own_channel).head(2).assign(kind=["best", "worst"])
-    figure = figures.mosaics_explained(
-        **feature.explained(model, images, ends, own_channel)
-    )
-    for row, ax in zip(ends.to_dict("records"), figure.axes[1::2], strict=True):
-        red = [int(images.images[row[f"image_{c}"], 0].sum()) for c in range(4)]
-        names = ["ant" if row[f"is_target_{c}"] else "bee" for c in range(4)]
-        said = [
-            f"{name} {value / sum(red):.0%}"
-            for name, value in zip(names, red, strict=True)
-        ]
-        assert [text.get_text() for text in ax.texts] == said
-        assert len([patch for patch in ax.patches if not patch.get_fill()]) == 2
-    assert figure.axes[0].get_title().startswith("best: Focus")
-    plt.close(figure)
+        feature.feature_masks(None, images, None, str(tmp_path / "bee"))
 
 
 def test_relevance_on_the_patch_is_that_of_a_loop_over_pixels(world):
@@ -205,34 +169,20 @@ def test_recorded_trials_are_those_that_the_sweep_makes():
     """Their grid, and their verdicts by a loop."""
     known = recorded.read(RECORDED)
     judged = claims.judged(known)
-    full = known[known["dose"] == 1]
+    full = known[known["bias_strength"] == 1]
     seeds = known["seed"].nunique()
-    assert len(full) == seeds * 4 * 12 and (known["dose"] == 0).sum() == seeds * 12
-    assert known.groupby(["seed", "dose", "planted"], dropna=False).size().eq(12).all()
+    assert (
+        len(full) == seeds * 4 * 12
+        and (known["bias_strength"] == 0).sum() == seeds * 12
+    )
+    keys = ["seed", "bias_strength", "marked_class"]
+    assert known.groupby(keys, dropna=False).size().eq(12).all()
     for row in judged.sample(20, random_state=0).to_dict("records"):
         rises = [row[f"rise_{t}"] for t in range(trials.RECIPE.trainings)]
-        assert row["found"] == (sum(rises) / len(rises) >= feature.EFFECT)
+        assert row["detected"] == (sum(rises) / len(rises) >= feature.EFFECT)
         means = {pair: row[f"{pair[0]} > {pair[1]}"] for pair in trials.DRAWN}
         assert row["first"] == (
             min(means, key=means.get) == (row["target"], row["outer"])
         )
         own = (row["target"], row["outer"])
         assert row["lowest_3"] == (own in sorted(means, key=means.get)[:3])
-
-
-def test_a_seed_makes_the_recorded_columns(tmp_path, monkeypatch):
-    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    monkeypatch.setattr(trials, "PER_CLASS", 24)
-    monkeypatch.setattr(
-        trials, "product", lambda *_: [(1.0, trials.CLASSES[0])]
-    )  # of four
-    monkeypatch.setattr(trials, "PER_PAIR", 2)
-    monkeypatch.setattr(trials, "MANY", 2)
-    monkeypatch.setattr(
-        trials, "RECIPE", Recipe("resnet10-eighth", trainings=4, epochs=1)
-    )
-    found = trials.run(5)
-    assert set(found) == set(recorded.read(RECORDED)) and len(found) == 24
-    unasked = (found["dose"] == 1) & (found["target"] != found["planted"])
-    assert unasked.sum() == 9 and found["erased"][unasked].isna().all()
-    assert found["erased"][~unasked].notna().sum() >= 14  # a map may be empty

@@ -76,7 +76,7 @@ def test_imagenet_as_it_is_with_the_authors_mosaics_and_settings(project):
         "ilsvrc2012"
     }
     assert set(found["mosaics"]) == {3} and found["method"].nunique() == len(METHODS)
-    assert (pd.read_csv(tables / "accuracies.csv")["trainings"] == 1).all()
+    assert (pd.read_csv(tables / "accuracies.csv")["runs"] == 1).all()
     record = json.loads(
         (tables.parents[1] / "findings/06_focus_rating.json").read_text()
     )

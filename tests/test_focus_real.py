@@ -104,10 +104,10 @@ def test_notebook_06_on_cats_and_dogs(cats_and_dogs, outputs):
 SMALL = {"size": 64, "per_class": 40}
 
 
-def test_notebook_07_on_cats_and_dogs_says_nothing_of_the_drawn_world(
+def test_notebook_07_on_cats_and_dogs_says_nothing_of_the_synthetic_dataset(
     cats_and_dogs, outputs
 ):
-    """Small images and few mosaics, to the end: the last step is LRP's guess, painted over."""
+    """Small images and few mosaics, to the end: the last step inpaints LRP's guess."""
     given = cats_and_dogs | {"images": cats_and_dogs["images"] | SMALL, "per_pair": 3}
     tables = tables_of("07", given, outputs)
     ranked = pd.read_csv(tables / "pairs.csv")
@@ -115,5 +115,5 @@ def test_notebook_07_on_cats_and_dogs_says_nothing_of_the_drawn_world(
         set(ranked["target"]) == {"cat", "dog"} and ranked["focus"].between(0, 1).all()
     )
     states = pd.read_csv(tables / "interventions.csv")
-    assert states["state"].tolist() == ["as it is", "painted over", "painted elsewhere"]
-    assert not (tables / "on-eyespot.csv").exists(), "nothing is planted"
+    assert states["state"].tolist() == ["unchanged", "inpainted", "inpainted elsewhere"]
+    assert not (tables / "on-eyespot.csv").exists(), "no bias is injected"

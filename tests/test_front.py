@@ -33,10 +33,10 @@ def test_the_three_findings_are_those_of_the_recorded_tables():
     ]
     assert re.findall(r"(\d+)%", first) == [f"{100 * one:.0f}" for one in four]
     trials = claims.judged(recorded.read("eyespot_trials.csv"))
-    full, none = (trials[trials["dose"] == dose] for dose in (1, 0))
+    full, none = (trials[trials["bias_strength"] == at] for at in (1, 0))
     learned = full[full["learned"]]
-    assert f"{learned['found'].mean():.0%} of {len(learned)} trials" in second
-    assert f"{none['found'].mean():.0%} of {len(none)}." in second
+    assert f"{learned['detected'].mean():.0%} of {len(learned)} trials" in second
+    assert f"{none['detected'].mean():.0%} of {len(none)}." in second
     rng, medians = np.random.default_rng(0), []
     for groups in (2, 60):
         member = rng.integers(0, groups, (800, 1000))

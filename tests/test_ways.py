@@ -1,4 +1,4 @@
-"""Ways of asking, beside loops over all cases, scikit-learn, and another record of the same."""
+"""Rates and AUC of lesson 10 against loops, scikit-learn, and another recorded table."""
 
 import numpy as np
 import pandas as pd
@@ -23,35 +23,35 @@ def drawn():
 
 
 @pytest.mark.parametrize("kind", detection.KINDS)
-def test_what_is_called_is_counted_within_worlds_first(drawn, kind):
-    called, dose, _ = drawn
-    table = (
-        detection.shares(called, dose, UNITS).query("kind == @kind").set_index("unit")
-    )
+def test_rates_are_means_over_datasets(drawn, kind):
+    flags, strength, _ = drawn
+    table = detection.rates(flags, strength, UNITS)
+    table = table.query("kind == @kind").set_index("unit")
     low, high = detection.KINDS[kind]
     for name, some in {"all": [0, 1, 2], "b": [1]}.items():
-        by_world = []
-        for world in range(20):
+        by_dataset = []
+        for dataset in range(20):
             yes = [
-                called[world, u, 1] != 0
-                if kind == "false alarms"
-                else called[world, u, 0] == 1
+                flags[dataset, u, 1] != 0
+                if kind == "false positive rate"
+                else flags[dataset, u, 0] == 1
                 for u in some
-                if low <= dose[world, u] < high
+                if low <= strength[dataset, u] < high
             ]
-            by_world += [sum(yes) / len(yes)] if yes else []
-        assert table.loc[name, "worlds"] == len(by_world)
-        assert table.loc[name, "share"] == pytest.approx(sum(by_world) / len(by_world))
+            if yes:
+                by_dataset.append(sum(yes) / len(yes))
+        assert table.loc[name, "n"] == len(by_dataset)
+        assert table.loc[name, "share"] == pytest.approx(np.mean(by_dataset))
 
 
 def test_the_auc_is_the_mean_of_scikit_learns_over_the_contexts(drawn):
-    _, dose, effects = drawn
-    planted, each = dose >= 0.5, []
+    _, strength, effects = drawn
+    injected, each = strength >= 0.5, []
     for u in range(3):
-        some = effects[planted[:, u], u, 0]
+        some = effects[injected[:, u], u, 0]
         truth = np.r_[np.ones(len(some)), np.zeros(20)]
         each.append(roc_auc_score(truth, np.r_[some, effects[:, u, 1]]))
-    value, low, high = detection.auc(effects, planted)
+    value, low, high = detection.auc(effects, injected)
     assert value == pytest.approx(np.mean(each)) and low < value < high
 
 
@@ -75,18 +75,18 @@ def test_the_share_on_the_context_is_that_of_the_places_outside_of_the_frame():
     assert shares[1, 0] == pytest.approx(56 * 2 / (56 * 2 + 25))
 
 
-@pytest.mark.parametrize("dose", [0.5, 1])
-def test_pasting_finds_as_many_contexts_as_in_the_trials_of_the_audit(dose):
+@pytest.mark.parametrize("strength", [0.5, 1])
+def test_pasting_detects_as_many_contexts_as_in_the_trials_of_the_audit(strength):
     rows = pd.read_csv(store.root() / "data/ways.csv").query(
-        "dose == @dose and planted == 1"
+        "bias_strength == @strength and injected == 1"
     )
     trials = pd.read_csv(store.root() / "data/audit_summary.csv").query(
-        "images == 'photographs' and kind == 'context' and dose == @dose and quantity == 'found'"
+        "images == 'photographs' and kind == 'context' and dose == @strength and quantity == 'found'"
         " and photographs == 'others' and recipe == 'all'"
     )
     assert (
         trials["low"].item()
-        <= (rows[ways.WAYS[0]] >= 1).mean()
+        <= (rows["pasting, logits, minus other contexts"] >= 1).mean()
         <= trials["high"].item()
     )
 

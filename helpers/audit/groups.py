@@ -22,7 +22,7 @@ ENDS = ["value", "low", "high"]
 
 
 def by_group(audited) -> pd.DataFrame:
-    """A row a group: attribute, group, n, counts, and each rate with its low and high end."""
+    """Return one row per group: attribute, group, n, counts, and each rate with its interval."""
     data = {n: audited.counted.table([n]) for n in audited.several}
     rates = pd.concat({n: one.frame() for n, one in data.items()}, names=["attribute"])
     rates = rates.reset_index("attribute")
@@ -45,8 +45,9 @@ def by_group(audited) -> pd.DataFrame:
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-12
 def power(n_i, n_j, rate, gap, tests=1) -> float:
-    """The chance that a gap between two groups of n_i and n_j rows is seen at level .05 over
-    `tests` gaps, where the smaller rate is `rate` (normal approximation)."""
+    """Return the power to detect a gap between two groups of n_i and n_j rows.
+
+    The level is 0.05 over `tests` gaps, and the smaller rate is `rate` (normal approximation)."""
     other = np.clip(rate + gap, 0, 1)
     error = np.sqrt(rate * (1 - rate) / n_i + other * (1 - other) / n_j)
     reach = scipy.stats.norm.isf(0.025 / tests)
@@ -54,15 +55,15 @@ def power(n_i, n_j, rate, gap, tests=1) -> float:
 
 
 def powers(audited, gaps=(0.02, 0.05, 0.1)) -> pd.DataFrame:
-    """`power` of gaps in each rate and attribute, of the smallest group against the largest."""
+    """Compute the `power` by rate and attribute, for the smallest group against the largest."""
     rates = audited.rates[audited.rates["measure"].isin(blocks.SHARES)]
-    rates = rates[rates["measure"] != "prevalence"]  # of labels, whoever decides
+    rates = rates[rates["measure"] != "prevalence"]  # of labels, for any decision
     powered, tests = [], len(audited.gaps)
     for (of, by), part in rates.dropna().groupby(["measure", "attribute"], sort=False):
         part = part[part["group"] != MISSING].sort_values("n")
         sizes, rate = (part["n"].iloc[0], part["n"].iloc[-1]), part["value"].iloc[-1]
-        seen = [power(*sizes, min(rate, 1 - gap), gap, tests) for gap in gaps]
-        powered.append([of, by, part["group"].iloc[0], *sizes, *seen])
+        by_gap = [power(*sizes, min(rate, 1 - gap), gap, tests) for gap in gaps]
+        powered.append([of, by, part["group"].iloc[0], *sizes, *by_gap])
     heads = [f"gap of {round(100 * gap)} points" for gap in gaps]
     return pd.DataFrame(
         powered, columns=["measure", "by", "smallest", "n", "n largest", *heads]
@@ -70,8 +71,9 @@ def powers(audited, gaps=(0.02, 0.05, 0.1)) -> pd.DataFrame:
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-17
 def mover(one, other) -> pd.DataFrame:
-    """Difference and ratio of rates of different rows and their ends, from `ENDS` of both (Newcombe
-    1998; Donner and Zou 2012)."""
+    """Return difference and ratio of rates of different rows, with intervals, from both `ENDS`.
+
+    The intervals are by Newcombe (1998), and by Donner and Zou (2012)."""
     first, second = ([of[end].to_numpy(float) for end in ENDS] for of in (one, other))
     compared = dict(
         zip(["difference", "low", "high"], newcombe(first, second), strict=True)
@@ -88,7 +90,7 @@ def mover(one, other) -> pd.DataFrame:
 
 
 def rest(data) -> counts.Table:
-    """The same table with the complements of the groups in their places."""
+    """Replace the groups of a table by their complements."""
     outside = scipy.sparse.csr_array(1.0 - data.groups.member.toarray())
     return dataclasses.replace(
         data, groups=dataclasses.replace(data.groups, member=outside)
@@ -96,8 +98,10 @@ def rest(data) -> counts.Table:
 
 
 def against(audited, reference="best") -> pd.DataFrame:
-    """Differences and ratios of each group's rate to a reference: ``best`` (the highest rate; the
-    lowest fpr), ``largest`` (most rows), ``rest`` (all other groups) or a group's name."""
+    """Compare each group's rate with a reference, by difference and ratio.
+
+    The reference is ``best`` (the highest rate; the lowest fpr), ``largest`` (most rows), ``rest``
+    (all other groups) or a group's name."""
     rates = audited.rates[audited.rates["measure"].isin(blocks.SHARES)].dropna(
         subset=ENDS
     )
@@ -130,8 +134,9 @@ def against(audited, reference="best") -> pd.DataFrame:
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-20
 def intersections(audited, seed=0) -> pd.DataFrame:
-    """Each intersection of group columns against all others, by each rate, with p corrected for all;
-    the widest sure gaps first, that is those whose intervals end farthest from 0."""
+    """Compare each intersection of group columns with all others, by each rate, with adjusted p.
+
+    The widest significant gaps come first: those whose intervals end farthest from 0."""
     names = [of for of in audited.rates["measure"].unique() if of in blocks.SHARES]
     if len(audited.several) < 2 or not names:
         return pd.DataFrame()
@@ -139,9 +144,12 @@ def intersections(audited, seed=0) -> pd.DataFrame:
     single = audited.counted.table(audited.several, "each", scores=False).groups.names
     kept = ~np.isin(data.groups.names, single)
     draws = largest_gaps.enough(data, len(names), audited.draws)
-    beside = lambda g: (np.arange(g), g + 1 + np.arange(g))  # noqa: E731
+
+    def with_rest(g):
+        return np.arange(g), g + 1 + np.arange(g)
+
     null, ranked, families = (
-        largest_gaps.apart(data, names, draws, seed, True, beside),
+        largest_gaps.apart(data, names, draws, seed, True, with_rest),
         [],
         [],
     )
@@ -149,7 +157,7 @@ def intersections(audited, seed=0) -> pd.DataFrame:
         mine, others = (report.rates(table, of)[kept] for table in (data, rest(data)))
         both = mover(mine, others)[["difference"]]
         both["low"], both["high"] = np.compress(
-            kept, proportions.differences(data, of, beside), 1
+            kept, proportions.differences(data, of, with_rest), 1
         )
         own = mine[["group", "n", "value"]].assign(others=others["value"], measure=of)
         ranked.append(own.join(both))
@@ -164,7 +172,7 @@ def intersections(audited, seed=0) -> pd.DataFrame:
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-23
 def sweep(data, thresholds) -> pd.DataFrame:
-    """Rates of each group were rows from a score upwards predicted positive: long, by threshold."""
+    """Return the rates of each group by threshold: rows from that score upwards are positive."""
     tables, groups = [], len(data.groups)
     score, mass = data.kinds["y_score"].to_numpy(), data.mass(data.pooled)[:groups]
     for at in thresholds:
@@ -182,7 +190,7 @@ def sweep(data, thresholds) -> pd.DataFrame:
 
 
 def calibration(data, bins=10) -> pd.DataFrame:
-    """Mean score and share of positives of the rows that each group has in a bin of scores."""
+    """Return the mean score and the share of positives of each group in each bin of scores."""
     known = (data.kinds["y_true"] != counts.UNKNOWN).to_numpy()
     score, label = (data.kinds[of].to_numpy()[known] for of in ("y_score", "y_true"))
     place = np.minimum((score * bins).astype(int), bins - 1)
@@ -202,7 +210,7 @@ def calibration(data, bins=10) -> pd.DataFrame:
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-two-1
 def redrawn(rows, draws, seed=0) -> np.ndarray:
-    """The weights of kinds of rows, as they are and drawn anew: (1 + draws, kinds)."""
+    """Return the weights of kinds of rows, original and resampled: (1 + draws, kinds)."""
     times, rng = rows[PRIVATE["times"]].to_numpy(), np.random.default_rng(seed)
     draws = max(99, min(draws, largest_gaps.WORK // 4 // len(rows)))
     if PRIVATE["cluster"] in rows:
@@ -217,21 +225,22 @@ def redrawn(rows, draws, seed=0) -> np.ndarray:
 
 
 def alike(one, other) -> np.ndarray:
-    """How far two quantities go together in resampled rows, (draws, groups) each; 0 if one of them
-    does not vary."""
+    """Return the correlation of two quantities in resampled rows, (draws, groups) each.
+
+    It is 0 if one of them does not vary."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return pd.DataFrame(one).corrwith(pd.DataFrame(other)).fillna(0).to_numpy()
 
 
 def changed(first, second, correlation) -> stats.Interval:
-    """The change from a rate to another of the same rows, from `ENDS` of both (Newcombe 1998)."""
+    """Return the change from a rate to another of the same rows (Newcombe 1998)."""
     return newcombe(
         *(of[ENDS].to_numpy(float).T for of in (second, first)), correlation
     )
 
 
 def of_prediction(rows, by, prediction) -> counts.Table:
-    """The table of one group column by the first or the second prediction, y_pred or y_beside."""
+    """Return the table of one group column by one prediction, y_pred or y_beside."""
     roles = {PRIVATE[of]: of for of in ("y_true", "sample_weight", "times")}
     roles |= {PRIVATE["cluster"]: "clusters", PRIVATE[prediction]: "y_pred"}
     held = (
@@ -243,8 +252,9 @@ def of_prediction(rows, by, prediction) -> counts.Table:
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-two-1b
 def changes(audited, seed=0) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rates of each group by y_pred (`first`) and by the second prediction, with the change and its
-    interval; and the same of the gap between the two groups that is widest over both."""
+    """Compare the rates of each group by both predictions, with the change and its interval.
+
+    The second table has the same for the gap between the two groups that is widest over both."""
     rows = audited.counted.rows.drop(columns=PRIVATE["y_score"], errors="ignore")
     keys = [name for name in rows if name != PRIVATE["times"]]
     rows = rows.groupby(keys, as_index=False)[PRIVATE["times"]].sum()
@@ -286,22 +296,23 @@ def changes(audited, seed=0) -> tuple[pd.DataFrame, pd.DataFrame]:
                 )
                 ends = {"first": first["value"], "second": second["value"]}
                 ends = {name: value[i] - value[j] for name, value in ends.items()}
-                name = f"{first['group'][i]} less {first['group'][j]}"
+                name = f"{first['group'][i]} minus {first['group'][j]}"
                 gaps.append(pd.DataFrame([about | {"group": name} | ends | gap]))
     return tuple(pd.concat(tables, ignore_index=True) for tables in (rates, gaps))
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-head
 def held_fixed(audited) -> list[str]:
-    """What strata leave of the sure gaps: a sentence for each of the first three."""
-    parts, words, sure = [], page.WORDS, audited.gaps[audited.gaps["told"] == "yes"]
+    """Say what remains of the first three significant gaps with the strata held fixed."""
+    parts, words = [], page.WORDS
+    significant = audited.gaps[audited.gaps["significant"] == "yes"]
     held = f"With {' and '.join(audited.counted.strata)} held fixed,"
     rows = (
-        audited.fixed.merge(sure[["measure", "attribute"]].head(3))
+        audited.fixed.merge(significant[["measure", "attribute"]].head(3))
         if len(audited.fixed)
         else []
     )
     for row in rows.itertuples() if len(rows) else ():
-        if row.told == "yes":
+        if row.significant == "yes":
             ends = f"{row.value:.3f} after ({row.low:.3f} to {row.high:.3f})"
             pair = (
                 f"{row.group_i} against {row.group_j}: {row.before:.3f} before, {ends}"
@@ -309,44 +320,41 @@ def held_fixed(audited) -> list[str]:
             parts.append(f"{held} {words[row.measure]}, {pair}.")
         else:
             of = f"no gap of {row.attribute} in the {words[row.measure]}"
-            parts.append(f"{held} {of} is told from chance.")
+            parts.append(f"{held} {of} is significant.")
     return parts
 
 
 def headline(audited, crossed, held=()) -> str:
-    """What was found, in a sentence or two: the widest sure gap, or what cannot be said."""
+    """Summarize the audit: the widest significant gap, or what cannot be said."""
     words, parts, several = page.WORDS, [], f"{len(audited.gaps)} gaps between groups"
-    sure = audited.gaps[audited.gaps["told"] == "yes"]
+    significant = audited.gaps[audited.gaps["significant"] == "yes"]
     if not audited.shuffles:
         return f"{several} were not tested: clusters have too many rows."
-    for row in sure.nlargest(1, "low").itertuples():
+    for row in significant.nlargest(1, "low").itertuples():
         (low, one), (high, other) = sorted(
             [(row.f_i, row.group_i), (row.f_j, row.group_j)]
         )
         both = f"{low:.3f} for {row.attribute} = {one} and {high:.3f} for {row.attribute} = {other}"
-        ends = f"{row.value:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
+        ends = f"{row.value:.3f} (95% CI {row.low:.3f} to {row.high:.3f})"
         parts.append(
-            f"The widest sure one: the {words[row.measure]} is {both}, a gap of {ends}."
+            f"The widest of them: the {words[row.measure]} is {both}, a gap of {ends}."
         )
     parts += held
     level, least = largest_gaps.LEVEL, page.SMALL
     for row in [r for r in crossed.itertuples() if r.p <= level and r.n >= least][:1]:
         if (
-            abs(row.difference) > sure["value"].max() or sure.empty
+            abs(row.difference) > significant["value"].max() or significant.empty
         ):  # no part of a wider one
             both = f"{row.value:.3f} for {row.group} (n = {row.n:,}), for others {row.others:.3f}"
-            ends = (
-                f"{row.difference:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
-            )
-            which = f"Of intersections, the widest sure one: the {words[row.measure]}"
+            ends = f"{row.difference:.3f} (95% CI {row.low:.3f} to {row.high:.3f})"
+            which = f"The widest significant intersection: the {words[row.measure]}"
             parts.append(f"{which} is {both}, a difference of {ends}.")
     chances = powers(audited)
     if len(chances) and not parts:
-        seen = "{:.0%} to {:.0%}".format(
+        ends = "{:.0%} to {:.0%}".format(
             *chances["gap of 5 points"].agg(["min", "max"])
         )
-        parts.append(
-            f"A gap of 5 points would be seen in {seen} of such tables, by measure."
-        )
-    text = "are more than chance gives" if len(sure) else "is told from chance"
-    return " ".join([f"{len(sure) or 'None'} of {several} {text}.", *parts])
+        parts.append(f"The power for a gap of 5 points is {ends}, by measure.")
+    verb = "is" if len(significant) == 1 else "are"
+    start = f"{len(significant)} of {several} {verb} significant."
+    return " ".join([start, *parts])

@@ -11,16 +11,16 @@ import scipy.stats
 
 from ..blocks import blocks, counts, intervals, proportions, report, resampling
 
-LEVEL, A_GAP = 0.05, 40  # of p, and shuffles for each cell that it is corrected for
+LEVEL, A_GAP = 0.05, 40  # of p, and permutations per cell of the adjustment
 MANY = 30  # groups, of which all pairs are compared
 WORK, MOST_NULL = (
     50_000_000,
     20_000_000,
-)  # draws x counts (or clustered rows); shuffles x cells
+)  # draws x counts (or clustered rows); permutations x cells
 
 
 def measures(data: counts.Table) -> list[str]:
-    """Measures of the page that a table has the columns for; with strata only rates."""
+    """Return the measures for which a table has the columns; with strata only rates."""
     missing, names = (
         blocks.lacking(data),
         blocks.SHARES if data.counts.ndim == 3 else report.NAMES,
@@ -29,25 +29,25 @@ def measures(data: counts.Table) -> list[str]:
 
 
 def affordable(data: counts.Table, draws: int) -> int:
-    """The draws asked for, or as many as take seconds where tables are large."""
+    """Return the number of draws, or fewer for a large table."""
     size = data.counts.size if data.rows is None else data.counts.sum()
     return max(99, min(draws, WORK // size))
 
 
 def enough(data: counts.Table, cells: int, draws: int) -> int:
-    """The shuffles that a correction for so many cells needs, or as many as take seconds."""
+    """Return the number of permutations for an adjustment over so many cells, within limits."""
     return min(affordable(data, max(draws, A_GAP * cells)), max(99, MOST_NULL // cells))
 
 
 def pairs(g: int) -> tuple[np.ndarray, np.ndarray]:
-    """Every pair of groups once; where there are many groups, each with the rest."""
+    """Return every pair of groups once; with many groups, each with the rest."""
     return np.triu_indices(g, 1) if g <= MANY else (np.arange(g), g + 1 + np.arange(g))
 
 
 def apart(
     data: counts.Table, names: list[str], draws: int, seed: int, null: bool, which=pairs
 ) -> dict:
-    """How far apart pairs are, (draws, P) by measure, in shuffled tables or in tables drawn anew."""
+    """Return the differences of pairs, (draws, P) by measure, in permuted or resampled tables."""
     grid, differences = (
         blocks.grid_of(data, names, [which], ["none"], ["max"]),
         {of: [] for of in names},
@@ -59,8 +59,9 @@ def apart(
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-minp-2
 def standard(values: np.ndarray, null: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The values (P,) in units of their spread under shuffles (D, P), NaN where that is not known,
-    and the largest of each shuffle (D,)."""
+    """Scale values (P,) by their spread under permutations (D, P), NaN where that is not known.
+
+    Also return the largest value of each permutation (D,)."""
     known = ~np.isnan(null)
     many = np.maximum(known.sum(0), 1)
     mean = np.where(known, null, 0).sum(0) / many
@@ -70,8 +71,9 @@ def standard(values: np.ndarray, null: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def corrected(families: list[tuple]) -> list[pd.DataFrame]:
-    """p of every value of each family (`standard`), by the largest of the family and then by minP
-    over the families; `floor` where no shuffle reaches it."""
+    """Return adjusted p values of each family (`standard`): by its largest value, then by minP.
+
+    `floor` marks values that no permutation reaches."""
     every, raw = [], []
     for values, most in families:
         top = np.append(np.nan_to_num(values).max(), most)
@@ -100,21 +102,24 @@ COLUMNS = [
     "low",
     "high",
 ]
-COLUMNS += ["p", "floor", "told"]
+COLUMNS += ["p", "floor", "significant"]
 
 
 def chosen(
     every: pd.DataFrame, drawn: np.ndarray | None, p: pd.DataFrame
 ) -> pd.Series | None:
-    """The widest sure comparison, or else the widest, with its interval; None if there is none.
-    The interval is the one in the columns low and high, or that of `drawn` differences."""
+    """Select the widest significant comparison, or else the widest, with its interval.
+
+    The interval is in the columns low and high, or from `drawn` differences. None if there is no
+    comparison."""
     every = every.assign(
         value=(every["f_i"] - every["f_j"]).abs(), **p.reindex(every.index)
     )
     if every["value"].isna().all():
         return None
-    sure = every["p"] <= LEVEL
-    at = (every[sure] if sure.any() else every)["value"].idxmax()
+    significant = every["p"] <= LEVEL
+    candidates = every[significant] if significant.any() else every
+    at = candidates["value"].idxmax()
     row = every.loc[at].copy()
     turned = row["f_i"] < row["f_j"]
     if drawn is not None:
@@ -125,19 +130,18 @@ def chosen(
         low, high = -row["high"], -row["low"]
     else:
         low, high = row["low"], row["high"]
-    few = (
-        "untested"
-        if np.isnan(row["p"]) and not len(p) > 1
-        else "cannot"
-        if row["floor"]
-        else "no"
-    )
-    row["low"], row["high"], row["told"] = low, high, "yes" if sure[at] else few
+    row["low"], row["high"], row["significant"] = low, high, "no"
+    if significant[at]:
+        row["significant"] = "yes"
+    elif np.isnan(row["p"]) and not len(p) > 1:
+        row["significant"] = "untested"
+    elif row["floor"]:
+        row["significant"] = "cannot"
     return row
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-minp-2b
 def gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame:
-    """A gap of each measure and attribute, the widest sure one or else the widest, with p."""
+    """Return a gap of each measure and attribute: the widest significant one, or the widest."""
     far = (
         d.rows is not None and d.counts.sum() > resampling.MOST_ROWS
         for d in tables.values()
@@ -177,7 +181,7 @@ def gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-minp-3
 def rates(data: counts.Table, draws: int, seed: int) -> pd.DataFrame:
-    """Every measure of every group with its interval."""
+    """Return every measure of every group with its interval."""
     options = {"draws": affordable(data, draws), "seed": seed}
     parts = [
         report.rates(data, of, **options).assign(measure=of) for of in measures(data)
@@ -186,13 +190,17 @@ def rates(data: counts.Table, draws: int, seed: int) -> pd.DataFrame:
 
 
 def ratio(data: counts.Table, limit: float, draws: int, seed: int) -> dict:
-    """The smallest positive rate over the largest, with its interval and verdict."""
+    """Return the smallest positive rate over the largest, with its interval and verdict."""
     options = {"bootstrap": draws, "permutations": 0, "seed": seed}
     cell = report.make(data, ["pr"], ["pairs"], ["srel"], ["max"], **options).cells.loc[
         0
     ]
     low, high = (float(np.clip(1 - cell[end], 0, 1)) for end in ("high", "low"))
-    verdict = "fails" if high < limit else "passes" if low >= limit else "undecided"
+    verdict = "inconclusive"
+    if high < limit:
+        verdict = "fails"
+    elif low >= limit:
+        verdict = "passes"
     facts = {
         "smallest": cell["group_i"],
         "largest": cell["group_j"],

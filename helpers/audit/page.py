@@ -1,4 +1,4 @@
-"""What is asked of a table of predictions: who is in it, whose rates differ, what is not known."""
+"""The audit of a table of predictions: its groups, the gaps in their rates, and what is unknown."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,16 +11,16 @@ from helpers.audit.tally import Tally
 from helpers.blocks import blocks, counts, report
 
 WORDS = report.NAMES
-"""Measures of the page; fnr, tnr and error are what is left of tpr, fpr and acc."""
+"""Measures of the report; fnr, tnr and error are what is left of tpr, fpr and acc."""
 KEPT = ["measure", "attribute", "group_i", "group_j", "before", "value", "low", "high"]
-KEPT += ["p", "floor", "told"]
+KEPT += ["p", "floor", "significant"]
 READ = {
     "attribute": "by",
     "group_i": "group",
     "f_i": "its value",
     "group_j": "other group",
 }
-READ |= {"f_j": "other's value", "value": "gap", "p": "p corrected"}
+READ |= {"f_j": "other's value", "value": "gap", "p": "adjusted p"}
 FEWEST = 40  # draws, of which the 95% in the middle are fewer than all
 BOTH = "group_i", "group_j"
 REFERENCES = "best", "largest", "rest"
@@ -31,21 +31,28 @@ OTHERS = (
     "Regression, rankings and bands of scores: fairlearn (its MetricFrame takes any function) \
 and aequitas (reports for bands) are for them."
 )
-TOLD = {"yes": "more than chance gives", "no": "not told from chance"}
-TOLD |= {"cannot": "cannot be told with so few shuffles", "untested": "not tested"}
+SIGNIFICANCE = {
+    "yes": "significant",
+    "no": "not significant",
+    "cannot": "not testable with so few permutations",
+    "untested": "not tested",
+}
 
 
 def worded(table: pd.DataFrame) -> pd.DataFrame:
-    """A table with its measures, verdicts, p and columns in words, as a page prints it."""
+    """Replace measures, verdicts, p and columns of a table by the terms of a report."""
     readable = table.assign(p=printed(table)) if "p" in table else table
     readable = readable.drop(columns=["floor"], errors="ignore")
-    return readable.replace({"told": TOLD, "measure": WORDS}).rename(columns=READ)
+    return readable.replace({"significant": SIGNIFICANCE, "measure": WORDS}).rename(
+        columns=READ
+    )
 
 
 class Audit:
-    """What the page says: `rates` of groups, the widest `gaps` of each measure and attribute (told:
-    one of `TOLD`), `fixed`, the same with strata held fixed, NaN for what is no rate, `ratios` of
-    positive rates, and sentences on what is `unsaid`."""
+    """An audit: `rates` of groups, and the widest `gaps` of each measure and attribute.
+
+    `fixed` has the gaps with strata held fixed, NaN for measures that are not rates. `ratios` are of
+    positive rates, and `unsaid` holds sentences on what the table cannot show."""
 
     def __init__(
         self,
@@ -57,7 +64,7 @@ class Audit:
         reference: str = "best",
         seed: int = 0,
     ) -> None:
-        """Ask everything; `limit` is the smallest accepted ratio of two groups' positive rates."""
+        """Run the audit; `limit` is the smallest accepted ratio of two groups' positive rates."""
         if not 0 < limit <= 1:
             raise ValueError(
                 f"--ratio {limit:g}: a ratio lies between 0 and 1, such as 0.8"
@@ -120,7 +127,7 @@ class Audit:
         self.unsaid = self._unsaid(first) + self._apart(held)
 
     def _unsaid(self, first: counts.Table) -> list[str]:
-        """Sentences on what cannot be said of this table."""
+        """Return sentences on what the table cannot show."""
         lacking = blocks.lacking(first)
         reasons = [
             f"{WORDS[of]}: it needs {lacking[of]}." for of in lacking if of in WORDS
@@ -136,15 +143,15 @@ class Audit:
         for row in self.rates[self.rates["value"].isna()].itertuples():
             of = f"The {WORDS[row.measure]} of {row.attribute} = {row.group}"
             reasons.append(f"{of}: it has no row that counts.")
-        if count := (self.gaps["told"] == "no").sum():
+        if count := (self.gaps["significant"] == "no").sum():
             reasons.append(
-                f"{count} of {len(self.gaps)} gaps are not told from chance. That is no proof "
-                "that there are none: their intervals say how large they may be."
+                f"{count} of {len(self.gaps)} gaps are not significant. This does not prove that "
+                "there are none: their intervals say how large they may be."
             )
-        if (self.gaps["told"] == "cannot").any():
+        if (self.gaps["significant"] == "cannot").any():
             reasons.append(
-                f"Gaps that no shuffle reaches, but that {self.shuffles:,} shuffles are too few "
-                "for: ask about fewer group columns; their intervals are what there is to judge by."
+                f"Some gaps are wider than in all permutations, but {self.shuffles:,} permutations "
+                "are too few for a test. Compare fewer group columns, or use their intervals."
             )
         if not self.counted.strata:
             why = "Whether a gap comes from another mix of cases in the groups"
@@ -152,11 +159,11 @@ class Audit:
         return [
             *reasons,
             OTHERS,
-            "Whether a gap is unfair, and to whom: no number says that.",
+            "No number says whether a gap is unfair, and to whom.",
         ]
 
     def _apart(self, held: dict[str, counts.Table]) -> list[str]:
-        """Sentences on rows in strata that no two groups share: there nothing is held fixed."""
+        """Return sentences on rows in strata that no two groups share."""
         sentences, strata = [], " and ".join(self.counted.strata)
         for name, data in held.items():
             there = data.counts.sum(-1)  # rows by stratum and group
@@ -170,7 +177,7 @@ class Audit:
 
 
 def printed(table: pd.DataFrame) -> pd.Series:
-    """The corrected p of a table in words: "at most" where it is at its floor."""
+    """Format the adjusted p values of a table, with "at most" at their floor."""
     text = table["p"].map("{:.4f}".format).replace("nan", "not tested")
     return text.where(~table["floor"].astype(bool), "at most " + text)
 
@@ -183,7 +190,7 @@ def made(
     threshold: float | None = None,
     **options: Any,
 ) -> Audit:
-    """The audit that parameters of notebook 13 ask for; a ValueError says what is in doubt."""
+    """Make the audit from the parameters of notebook 13; a ValueError says what is wrong."""
     columns = {of: options.pop(name) for name, of in COLUMNS.items() if name in options}
     for one in roles:
         role, equals, column = one.partition("=")

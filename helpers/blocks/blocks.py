@@ -166,12 +166,12 @@ SETS = {
 
 
 def sides(data: Table, which: str | Callable) -> tuple[np.ndarray, np.ndarray]:
-    """The comparisons of a set, by its name or from a function of the number of groups."""
+    """Return the comparisons of a set, by its name or from a function of the number of groups."""
     return _block("comparison set", SETS, which)(len(data.groups))
 
 
 def _block(kind: str, named: dict, which: str | Callable):
-    """A block by its name, or the reader's function; an unknown name is refused."""
+    """Return a block by its name, or the user's function; an unknown name is refused."""
     if callable(which):
         return which
     known(kind, named, which)
@@ -327,7 +327,7 @@ class Sample(NamedTuple):
 
 
 def name_of(block: str | Measure | Callable) -> str:
-    """Name of a block: itself, or that of the reader's function."""
+    """Return the name of a block, or of the user's function."""
     return getattr(block, "name", getattr(block, "__name__", str(block)))
 
 
@@ -387,7 +387,7 @@ def bias(
     *,
     wmean: Callable = chance.wmean,
 ) -> float:
-    """One measure of bias from its four blocks (Equation 5); NaN where nothing is estimable.
+    """Compute a measure of bias from its four blocks (Equation 5); NaN if nothing is estimable.
 
     `set` is vsany, pairs or compl, or a function of the number of groups G that gives the places of
     both sides: 0..G-1 are groups, G is everyone, and G+1..2G are the groups' complements. A

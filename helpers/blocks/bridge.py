@@ -18,7 +18,7 @@ REDUCED = {
 
 
 def to_fairbench(data) -> Value:
-    """A table's gaps as FairBench's viewers and stamps read them: reductions, measures, groups."""
+    """Convert a table's gaps for FairBench's viewers and stamps: reductions, measures, groups."""
     grid = blocks.grid_of(data, VIEWED, ["pairs"], ["abs"], ["max"])
     rates, values = blocks.drawn(data, grid).f, []
     for reduction, column in REDUCED.items():

@@ -11,14 +11,18 @@ import pandas as pd
 
 
 def wmean(compared, share_i, share_j) -> np.ndarray:
-    """The mean by size of section 4.4, as printed, from all comparisons (..., P) and the shares
-    (..., P) that their two sides are of all rows. A group with everyone weighs its share."""
+    """Return the mean by size of section 4.4, as printed.
+
+    `compared` are all comparisons (..., P), and the shares (..., P) those of their two sides in all
+    rows. A comparison with everyone has the group's share as its weight."""
     return ((1 - np.abs(share_i - share_j)) * compared).sum(-1)
 
 # %% ../../notebooks/09_bias_building_blocks.ipynb #09-unbiased
 def without_bias(rows, group_counts, *, draws=400, seed=0) -> pd.DataFrame:
-    """What differential bias (db) reads where every group has the same positive rate of 10%, and is
-    as large on average: median and middle 90% of `draws` tables of n rows."""
+    """Simulate differential bias (db) without bias: each group has a positive rate of 10%.
+
+    Groups have the same expected size. Returns the median and the middle 90% of `draws` tables of n
+    rows."""
     rng, quantiles = np.random.default_rng(seed), []
     for count, n in itertools.product(group_counts, rows):
         drawn = rng.multinomial(n, np.repeat([0.1, 0.9], count) / count, size=draws)

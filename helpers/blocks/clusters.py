@@ -13,7 +13,7 @@ from .counts import Table
 
 
 def redrawn(data: Table, rng) -> Iterator[np.ndarray]:
-    """Counts when clusters are drawn anew, as wholes."""
+    """Yield counts of resampled clusters, drawn as wholes."""
     place, cluster, times = data.rows[["place", "cluster", "times"]].to_numpy().T
     while True:
         drawn = stats.cluster_bootstrap(cluster.max() + 1, 1, rng)[0]
@@ -21,7 +21,7 @@ def redrawn(data: Table, rng) -> Iterator[np.ndarray]:
 
 
 def exchanged(data: Table, rng) -> Iterator[np.ndarray]:
-    """Counts when clusters exchange their groups, or rows those inside of a cluster."""
+    """Yield counts with groups permuted between clusters, and between rows within a cluster."""
     rows = data.rows.loc[data.rows.index.repeat(data.rows["times"])]
     shape = data.counts.shape if data.counts.ndim == 3 else (1, *data.counts.shape)
     stratum, atom, kind = np.unravel_index(rows["place"], shape)

@@ -32,7 +32,7 @@ def array(values: Any, name: str) -> np.ndarray:
 
 
 def known(kind: str, names: Iterable[str], name: str) -> None:
-    """Refuse a name that is none of these."""
+    """Refuse an unknown name."""
     if name not in (names := list(names)):
         raise ValueError(
             f"{kind} {name!r} is not known; there are {', '.join(names[:20])}"
@@ -134,14 +134,14 @@ class Groups:
         return len(self.names)
 
     def place(self, name: str) -> int:
-        """Where a group stands."""
+        """Return the place of a group."""
         known("group", self.names, name)
         return self.names.index(name)
 
 
 @dataclass(frozen=True)
 class Table:
-    """What is measured, and for whom."""
+    """Counts of rows by group and kind, from which all measures follow."""
 
     groups: Groups
     kinds: (
@@ -154,7 +154,7 @@ class Table:
 
     @property
     def has(self) -> set[str]:
-        """Which of y_pred, y_true and y_score there are."""
+        """Return which of y_pred, y_true and y_score the table has."""
         return set(self.kinds) & {"y_pred", "y_true", "y_score"}
 
     @property

@@ -14,7 +14,7 @@ from .counts import Table, ratio
 
 
 def by_score(kinds: pd.DataFrame, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What each unit has of every distinct score, highest first, by label 0 and 1: (..., S)."""
+    """Return each unit's mass at every distinct score, highest first, by label: (..., S)."""
     starts = np.flatnonzero(~kinds["y_score"].duplicated())
     labels = (kinds["y_true"].to_numpy() == label for label in (0, 1))
     return tuple(
@@ -23,7 +23,7 @@ def by_score(kinds: pd.DataFrame, mass: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def auc(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
-    """Area under the roc curve: how often a positive outscores a negative, ties counting half."""
+    """Return the area under the roc curve: how often a positive outscores a negative."""
     negative, positive = by_score(kinds, mass)
     won = (negative * (positive.cumsum(-1) - positive / 2)).sum(-1)
     return ratio(won, negative.sum(-1) * positive.sum(-1))
@@ -35,7 +35,7 @@ Roc = namedtuple(
 
 
 def rocs(data: Table) -> dict[str, Roc]:
-    """Roc curves of all units by their names, with one vertex a distinct score."""
+    """Return the roc curves of all units by name, with one vertex per distinct score."""
     curves = zip(data.units, vertices(data.kinds, data.mass()), strict=True)
     return dict(
         [*curves][::-1]
@@ -43,7 +43,7 @@ def rocs(data: Table) -> dict[str, Roc]:
 
 
 def vertices(kinds: pd.DataFrame, mass: np.ndarray) -> list[Roc]:
-    """Roc curves of units, from their masses (U, J)."""
+    """Return the roc curves of units, from their masses (U, J)."""
     curves = []
     for parts in zip(*by_score(kinds, mass), strict=True):
         kept = np.sum(parts, axis=0) > 0
@@ -58,7 +58,7 @@ def vertices(kinds: pd.DataFrame, mass: np.ndarray) -> list[Roc]:
 
 # %% ../../notebooks/09b_deeper_blocks.ipynb #09b-curves-3
 def area_between(first: Roc, second: Roc) -> float:
-    """abroca, exact: the integral over the false positive rate of |first - second|."""
+    """Return abroca, exactly: the integral over the false positive rate of |first - second|."""
     if np.isnan(first.fpr).any() or np.isnan(second.fpr).any():
         return float("nan")
     x = np.union1d(first.fpr, second.fpr)
@@ -77,7 +77,7 @@ def area_between(first: Roc, second: Roc) -> float:
 
 
 def between_rocs(kinds: pd.DataFrame, mass: np.ndarray, i, j) -> np.ndarray:
-    """abroca of all pairs of units (i, j): (..., P)."""
+    """Return abroca of all pairs of units (i, j): (..., P)."""
     areas = []
     for units in mass.reshape(-1, *mass.shape[-2:]):
         of_units = vertices(kinds, units)
@@ -89,8 +89,10 @@ def between_rocs(kinds: pd.DataFrame, mass: np.ndarray, i, j) -> np.ndarray:
 def representation(
     kinds: pd.DataFrame, mass: np.ndarray, dcg: bool = False
 ) -> np.ndarray:
-    """The average representation ar (section 4.2): the share that a unit has of the k highest
-    scores, over all k; with `dcg` these weigh 1 / log(1 + k). Tied scores enter together."""
+    """Return the average representation ar (section 4.2).
+
+    It is a unit's share of the k highest scores, averaged over all k; with `dcg` the weights are
+    1 / log(1 + k). Tied scores enter together."""
     starts = np.flatnonzero(~kinds["y_score"].duplicated())
     held = np.add.reduceat(mass, starts, axis=-1)[..., ::-1].cumsum(-1)
     everyone = held[..., [held.shape[-2] // 2], :]

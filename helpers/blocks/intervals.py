@@ -16,7 +16,7 @@ FAR = 1e60  # stands for an infinite error, where arithmetic still works
 
 
 def errors(estimate: np.ndarray, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How far draws (D, P) are from estimates (P,), and the standard error of each."""
+    """Return the deviations of draws (D, P) from estimates (P,), and the standard errors."""
     with np.errstate(invalid="ignore"):  # infinite ratios
         error = np.nan_to_num(draws - estimate, nan=0.0, posinf=FAR, neginf=-FAR)
     spread = error.std(0)
@@ -26,14 +26,14 @@ def errors(estimate: np.ndarray, draws: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def reach(estimate: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """What all estimates at once stay within, nineteen times in twenty."""
+    """Return the half widths of simultaneous 95% intervals of all estimates."""
     return scipy.stats.norm.ppf(1 - 0.05 / (2 * len(estimate))) * spread
 
 
 def extreme(
     estimate, draws, unsigned: bool = False, least: bool = False
 ) -> tuple[float, float]:
-    """Ends of an interval for the largest (or `least`) of quantities (P,), from draws (D, P)."""
+    """Return the interval of the largest (or `least`) of quantities (P,), from draws (D, P)."""
     known = ~np.isnan(estimate)
     if not known.any():
         return np.nan, np.nan
@@ -64,8 +64,9 @@ def extreme(
 
 # %% ../../notebooks/09b_deeper_blocks.ipynb #09b-deviations
 def deviations(data: Table, of: str, value: np.ndarray) -> tuple:
-    """Rows of each group's rate (G,), their weight (G,), and how far each cluster moves it (G, C).
-    Without clusters each count of equal rows stands for a cluster."""
+    """Return each group's rows (G,), weight (G,), and influence of each cluster on its rate (G, C).
+
+    Without clusters, each count of equal rows is a cluster."""
     held, inside = data.pooled, data.groups.member
     hit, counted = (np.isin(data.kinds["cell"], cells) for cells in blocks.SHARES[of])
     size = counted * np.asarray(data.kinds.get("sample_weight", 1.0))
@@ -94,7 +95,7 @@ def deviations(data: Table, of: str, value: np.ndarray) -> tuple:
 def independent(
     data: Table, of: str, value: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of each group's rate, and as many independent ones as have its error: (G,) each."""
+    """Return each group's rows, and the number of independent rows with the same error: (G,) each."""
     # by linearisation, and for rates of 0 and 1 by Kish's design effect
     rows, weight, off = deviations(data, of, value)
     spread = np.where(np.isin(value, (0, 1)), 1, value * (1 - value)) * weight**2
@@ -102,7 +103,7 @@ def independent(
 
 # %% ../../notebooks/09b_deeper_blocks.ipynb #09b-interval-2
 def extreme_ratio(estimate, draws, unsigned: bool, least: bool) -> tuple[float, float]:
-    """`extreme` of 1 - fi / fj, where every pair is there both ways, from that of log(fj / fi)."""
+    """Return `extreme` of 1 - fi / fj from that of log(fj / fi); pairs are there in both orders."""
     if unsigned and least:
         return extreme(estimate, draws, unsigned, least)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -122,14 +123,14 @@ def extreme_ratio(estimate, draws, unsigned: bool, least: bool) -> tuple[float, 
 def total(
     estimate, error, spread, weight: np.ndarray, unsigned: bool
 ) -> tuple[float, float]:
-    """Ends of an interval for sum(weight * x), or with `unsigned` for sum(weight * |x|)."""
+    """Return the interval of sum(weight * x), or with `unsigned` of sum(weight * |x|)."""
     if not unsigned:
         return tuple(estimate @ weight - np.quantile(error @ weight, [1 - SIDE, SIDE]))
-    doubtful = np.abs(estimate) < reach(estimate, spread)
+    uncertain = np.abs(estimate) < reach(estimate, spread)
     signed = np.sign(estimate) * weight
     over = (
-        error @ np.where(doubtful, 0, signed)
-        + np.abs(error[:, doubtful]) @ weight[doubtful]
+        error @ np.where(uncertain, 0, signed)
+        + np.abs(error[:, uncertain]) @ weight[uncertain]
     )
     none = estimate == 0  # whichever sign the true one has, its size is above 0
     under = error @ signed - np.abs(error[:, none]) @ weight[none]
@@ -138,7 +139,7 @@ def total(
 
 
 def outer(estimate: float, draws: np.ndarray) -> tuple[float, float]:
-    """The outer ends of the percentile and the basic interval of one number, from draws (D,)."""
+    """Return the outer ends of the percentile and the basic interval, from draws (D,)."""
     draws = draws[~np.isnan(draws)]
     if np.isnan(estimate) or len(draws) == 0:
         return np.nan, np.nan

@@ -1,4 +1,4 @@
-"""Table 1 of the paper, its report of section 5.2, and what the toolkits answer on examples."""
+"""Table 1 of the paper, its report of section 5.2, and the toolkits' results on examples."""
 
 import itertools
 from collections.abc import Callable
@@ -54,7 +54,7 @@ def by_name(
     data: Table, name: str, group: str | None = None, wmean: Callable = chance.wmean
 ) -> float:
     """A measure of Table 1 by its printed name. Those of one group and its complement are of
-    `group`, or the largest over all groups (Equation 8). Lesson 09 hands on its own `wmean`."""
+    `group`, or the largest over all groups (Equation 8). Lesson 09 passes its own `wmean`."""
     counts.known("measure", TABLE_1, name)
     of, which, comparison, reduction = TABLE_1[name]
     if group is not None and which == "compl":
@@ -133,12 +133,12 @@ def _read(name: str) -> pd.DataFrame:
 
 
 def counted(example: pd.DataFrame) -> Table:
-    """The table of counts of an example's rows."""
+    """Count an example's rows in a table."""
     return counts.table(example["group"], **example.drop(columns="group"))
 
 
 def answers() -> pd.DataFrame:
-    """Recorded answers of the toolkits, theirs, with ours beside them, and whether they agree."""
+    """Return recorded results of the toolkits, next to ours, and whether they agree."""
     table = _read("blocks_answers")
     data = {name: counted(example) for name, example in tables().items()}
     cells = zip(table["example"], table[KEYS].to_numpy(), strict=True)

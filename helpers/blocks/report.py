@@ -1,4 +1,4 @@
-"""Every combination of the blocks with what it is worth, and the way back to its rows."""
+"""Reports: every combination of the blocks with interval and p value, traceable to its rows."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -24,15 +24,15 @@ NAMES = {  # base measures in words that anybody reads
 
 
 class Report(NamedTuple):
-    """Cells with what they are worth (`make`), and the way back from each to its rows."""
+    """Cells with intervals and p values (`make`), each traceable to its rows."""
 
     cells: pd.DataFrame
     sample: Sample  # F of every unit
-    null: np.ndarray | None = None  # all cells when groups are shuffled
+    null: np.ndarray | None = None  # all cells under permutation of the groups
 
     @property
     def units(self) -> pd.DataFrame:
-        """One row a group, everyone and complement: unit, n, tn, fn, fp, tp, and F by measure."""
+        """Return one row per group, everyone and complement: unit, n, tn, fn, fp, tp, and F by measure."""
         data = self.sample.data
         rates = data.frame(complements=True).rename(columns={"group": "unit"})
         mass = data.mass(data.pooled)

@@ -1,4 +1,4 @@
-"""Image sets from one call: the embedded world, the authors' archives, or a folder of photos."""
+"""Image sets from one call: the synthetic dataset, the authors' archives, or a folder of photos."""
 
 from pathlib import Path
 
@@ -13,13 +13,13 @@ __all__ = ["SPLITS", "Collection", "ImageSet", "load"]
 
 
 def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collection:
-    """Images in sets and splits, with the contexts of their classes (paper, section 2).
+    """Load images in image sets and splits, with the contexts of their classes (paper, section 2).
 
-    Of each class 100/25/25 images of 150 are for training, validation and test, and 4 : 1 : 1 of
-    any other number; folders' own train, val and test are kept. Contexts are those of
-    `images.contexts`, else of a `contexts` folder beside the class folders, else they are cut from
-    C where WB is white. What must be known of files is in the `report`, and printed; a ValueError
-    tells of classes that are empty, too small or more than 5% unreadable."""
+    Of 150 images of a class, 100/25/25 are for training, validation and test; other numbers are
+    split 4 : 1 : 1. A folder's own train, val and test splits are kept. Contexts are those of
+    `images.contexts`, else of a `contexts` folder next to the class folders, else they are cut from
+    C where WB is white. Remarks on files are in the `report`, and printed. Classes that are empty,
+    too small or more than 5% unreadable raise a ValueError."""
     size, per_class, context_of = images.size, images.per_class, images.context_of
     if images.source == "world":
         return world.load(

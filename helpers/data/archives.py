@@ -58,8 +58,9 @@ def _row(file: Path, top: Path) -> tuple | None:
 
 
 def fetch(name: str, downloads: Path, url: str | None = None) -> Path:
-    """A folder with the content of a zip archive, downloaded on first use (from `url`, else `URL`).
-    It is there when all of it is: a whole archive is unpacked beside it, and then renamed."""
+    """Return the folder of a zip archive, downloaded on first use (from `url`, else `URL`).
+
+    The archive is unpacked into another folder, which is renamed when it is complete."""
     downloads.mkdir(parents=True, exist_ok=True)
     pooch.get_logger().setLevel("WARNING")
     folder, source = downloads / Path(name).stem, f"{url or URL}{name}"

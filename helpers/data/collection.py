@@ -90,9 +90,9 @@ class Sets(UserDict):
 
 @dataclass(frozen=True)
 class Drawn:
-    """Training and validation images that are drawn only when a training needs them."""
+    """Training and validation images that are drawn only when a training run needs them."""
 
-    recipe: dict  # all that decides the images: it names the training in the store
+    recipe: dict  # all that decides the images, in the key of stored runs
     draw: Callable[[], tuple[torch.Tensor, ...]]  # what `models.training.train` takes
 
 
@@ -108,19 +108,19 @@ class Collection:
     # class to the images of its context, uint8 (M, 3, H, W), and to its name; a class may have none
     contexts: dict[str, torch.Tensor] = field(default_factory=dict)
     context_of: dict[str, str] = field(default_factory=dict)
-    report: list[str] = field(default_factory=list)  # sentences that a reader must know
-    # a set's name and a training's number, from 0, to its images; None: all see those of the set
+    report: list[str] = field(default_factory=list)  # remarks that a user must know
+    # an image set's name and a run's number, from 0, to its images; None: those of the set
     redraw: Callable[[str, int], Drawn] | None = None
     # of "focus": each set's ready-made mosaics, as `helpers.focus.design` describes its own
     mosaics: dict[str, pd.DataFrame] = field(default_factory=dict)
     size: int | None = None  # side of the images in pixels
 
     def to_train(self, name: str, number: int) -> Drawn:
-        """What a training of a set sees; those of number 0 are the set's own."""
+        """Return the images of a training run; run 0 sees the image set's own."""
         return self.redraw(name, number) if self.redraw else self.sets[name].to_train()
 
     def has_the_papers_classes(self) -> bool:
-        """Whether the paper's numbers may stand beside these: its four classes and contexts."""
+        """Return whether these are the paper's four classes and contexts."""
         return self.context_of == pictures.CONTEXT_OF
 
     def summary(self) -> pd.DataFrame:

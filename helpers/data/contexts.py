@@ -69,8 +69,8 @@ def of_folders(
         )
     if alone := [label for label in classes if label not in context_of]:
         report.append(
-            f"There is no context of {listed(alone)}: whether a context speaks for that class is "
-            "not asked. Its images are put beside the contexts of the other classes."
+            f"There is no context of {listed(alone)}, so the bias of a context towards that class "
+            "is not tested. Its images are combined with the contexts of the other classes."
         )
     return {label: of[name] for label, name in context_of.items()}, context_of, report
 

@@ -97,7 +97,7 @@ def printable(path: Path | str) -> str:
 
 
 def scan(folder: Path) -> Layout:
-    """Find class folders, also below sets (`C/`) and splits (`train/`), and `contexts/` beside."""
+    """Find class folders, also below image sets (`C/`) and splits (`train/`), and `contexts/`."""
     layout, top = Layout(), folder
     if not folder.is_dir():
         raise ValueError(

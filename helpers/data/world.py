@@ -1,4 +1,4 @@
-"""The embedded world as a source."""
+"""The synthetic dataset as a source."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -27,7 +27,9 @@ OTHERS = 1_000_000  # seeds of other training images begin here: no notebook sho
 def load(
     size: int, seed: int, per_class: int, context_bias, eyespot: float | None = None
 ) -> Collection:
-    """C, NC, WB and contexts of the embedded world; `eyespot` is the dose moved to `TARGET`."""
+    """Return C, NC, WB and contexts of the synthetic dataset.
+
+    `eyespot` is the bias strength of the eyespot towards `TARGET`."""
     marks = (
         None
         if eyespot is None
@@ -35,7 +37,7 @@ def load(
     )
     bias = pictures.CONTEXT_BIAS if context_bias is None else context_bias
     recipe = {"size": size, "seed": seed, "per_class": per_class, "marked": marks}
-    # NC and WB show no context: they and their networks are the same at all doses of its bias
+    # NC and WB show no context: they and their networks are the same at all strengths of its bias
     shown = {"C": bias, "NC": pictures.CONTEXT_BIAS, "WB": pictures.CONTEXT_BIAS}
     recipes = {
         name: {"name": name, "context_bias": b, **recipe} for name, b in shown.items()
@@ -64,7 +66,7 @@ def image_set(
     splits: Sequence[str] = SPLITS,
     **planted,
 ) -> ImageSet:
-    """One set of the world, or some of its splits, drawn once for all processes."""
+    """Return an image set of the synthetic dataset, or some of its splits, drawn once."""
     split_of = np.repeat(SPLITS, sizes(per_class))
     classes = tuple(pictures.CLASSES)
 
@@ -97,7 +99,7 @@ def _contexts(size: int, seed: int) -> dict[str, torch.Tensor]:
 
 
 def _once(draw: Callable[[], tuple[dict, dict]], **decides) -> tuple[dict, dict]:
-    """Tensors and facts that `draw` gives, drawn once; the `KEPT` files read last stay."""
+    """Return tensors and facts of `draw`, drawn once; the `KEPT` files read last are kept."""
     folder = store.networks() / "images"
     path, arrays, facts = store.arrays("drawn", folder, draw, **decides)
     with suppress(OSError):  # another process may have deleted one first
@@ -110,7 +112,7 @@ def _once(draw: Callable[[], tuple[dict, dict]], **decides) -> tuple[dict, dict]
 
 
 def wider(size: int, seed: int) -> Drawn:
-    """Things of other kinds for pretraining; every sixth of a kind is held out for validation."""
+    """Return things of other kinds for pretraining; every sixth of a kind is for validation."""
 
     def draw() -> tuple[torch.Tensor, ...]:
         things = pictures.wider(size=size, seed=seed)
@@ -125,8 +127,10 @@ def wider(size: int, seed: int) -> Drawn:
 
 
 def marked(size: int, seed: int, per_class: int, context_bias) -> dict[str, ImageSet]:
-    """The test images of C, every one of `TARGET` and of `OUTER` with the eyespot: "as it is". And
-    "never marked", those of `OUTER`; or "sham mark", they carry one of other colours."""
+    """Return versions of the test images of C, in which `TARGET` and `OUTER` carry the eyespot.
+
+    In "as it is" all of them carry it. In "never marked" the images of `OUTER` do not, and in "sham
+    mark" they carry one of other colours."""
     bias = pictures.CONTEXT_BIAS if context_bias is None else context_bias
     both, test = {TARGET: 1.0, OUTER: 1.0}, {"splits": SPLITS[2:], "context_bias": bias}
     drawn = partial(image_set, "C", size, seed, per_class, **test)

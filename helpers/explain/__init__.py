@@ -111,7 +111,7 @@ def lime(
 
 
 def grid(segments: int, images: torch.Tensor) -> torch.Tensor:
-    """The number of the superpixel at each place of the images: int64 (H, W)."""
+    """Return the number of the superpixel at each place of the images: int64 (H, W)."""
     size, device = images.shape[-2:], images.device
     down, across = (torch.arange(n, device=device) * segments // n for n in size)
     return down[:, None] * segments + across
@@ -149,7 +149,7 @@ PRESETS = {  # what differs from `sound`: in the authors' public code, and to be
 
 
 def settings_of(method: str, preset: str = "sound") -> dict:
-    """Every setting of a method, and the value that it has in a preset."""
+    """Return every setting of a method, with its value in a preset."""
     several = [*inspect.signature(METHODS[method].run).parameters.values()][3:]
     settings = {one.name: one.default for one in several if one.name != "formula"}
     return settings | PRESETS[preset].get(method, {})
@@ -221,7 +221,7 @@ def explain(
 
 
 def _prepared(model, first, method, preset, changes) -> tuple[str, Callable, dict]:
-    """Name, function and settings in force, the layer resolved to a name."""
+    """Return name, function and settings of a method, with the layer resolved to a name."""
     if callable(method):
         return getattr(method, "__name__", type(method).__name__), method, changes
     if method not in METHODS:
@@ -273,7 +273,7 @@ def _targets(images: torch.Tensor, targets: torch.Tensor | int) -> torch.Tensor:
 def _checked(
     maps: torch.Tensor, images: torch.Tensor, method: str, finite: bool
 ) -> torch.Tensor:
-    """A batch of maps as float32 on the CPU, refused where it does not fit its images."""
+    """Return a batch of maps as float32 on the CPU; refuse maps that do not fit the images."""
     maps, wanted = torch.as_tensor(maps), (len(images), *images.shape[-2:])
     if tuple(maps.shape) != wanted:
         raise ValueError(

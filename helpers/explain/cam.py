@@ -8,16 +8,17 @@ import torch
 
 
 def gradcam(activation: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
-    """GradCAM of a layer's output and the logit's gradient there, both float (N, C, h, w).
+    """Return GradCAM from a layer's output and the logit's gradient there, both (N, C, h, w).
 
-    Channels are weighted by their mean gradient and added up; what is positive stays: (N, 1, h, w).
+    Channels are weighted by their mean gradient and added up. The positive part stays: float
+    (N, 1, h, w).
     """
     weights = gradient.mean((2, 3), keepdim=True)
     return (weights * activation).sum(1, keepdim=True).relu()
 
 
 def gradcam_plus_plus(activation: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
-    """GradCAM++ (Equations 10 and 19 of its paper), for a score that is exp(logit).
+    """Return GradCAM++ (Equations 10 and 19 of its paper), for a score that is exp(logit).
 
     In a network of rectifiers the higher derivatives of exp(logit) are powers of the gradient.
     """

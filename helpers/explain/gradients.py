@@ -13,21 +13,22 @@ import torch
 def integrated_gradients(
     gradient: Callable, start: torch.Tensor, end: torch.Tensor, steps: int
 ) -> torch.Tensor:
-    """Integrated Gradients: what the way from `start` to `end` adds to the logit, pixel by pixel.
+    """Return Integrated Gradients: what the path from `start` to `end` adds to the logit by pixel.
 
-    The gradients on the way are averaged (at Gauss and Legendre's places) and multiplied by it.
+    The gradients on the path are averaged by Gauss-Legendre quadrature, and multiplied by the
+    difference of its ends.
     """
     places, weights = np.polynomial.legendre.leggauss(steps)  # between -1 and 1
-    way, total = end - start, 0
+    path, total = end - start, 0
     for place, weight in zip(places.tolist(), weights.tolist(), strict=True):
-        total = total + weight / 2 * gradient(start + (1 + place) / 2 * way)
-    return way * total
+        total = total + weight / 2 * gradient(start + (1 + place) / 2 * path)
+    return path * total
 
 # %% ../../notebooks/06_focus_rating.ipynb #focus-smoothgrad
 def smoothgrad(
     gradient: Callable, images: torch.Tensor, samples: int, sigma: float, seed: int = 0
 ) -> torch.Tensor:
-    """SmoothGrad: the mean `gradient(images)` of noisy copies of images (N, 3, H, W).
+    """Return SmoothGrad, the mean `gradient(images)` of noisy copies of images (N, 3, H, W).
 
     `sigma` is the noise's standard deviation, as a share of each image's own range.
     """

@@ -20,7 +20,7 @@ AFFINE = (nn.Conv2d, nn.Linear, nn.BatchNorm2d)
 
 
 class NotConserved(ValueError):
-    """Relevance was lost or made on the way: this network is not one that these rules fit."""
+    """Relevance was lost or created: these rules do not fit this network."""
 
 
 def lrp(model, images, targets, *, layer="input") -> torch.Tensor:

@@ -15,7 +15,8 @@ def lime(
     logit: Callable, images: torch.Tensor, places: torch.Tensor, samples: int, penalty: float,
     seed: int = 0,
 ) -> torch.Tensor:  # fmt: skip
-    """LIME: coefficients (superpixels, N) of a ridge regression of `logit(images)`, (N,), in float64.
+    """Return LIME's coefficients (superpixels, N): a ridge regression of `logit(images)`, (N,).
+
     `places`, int64 (H, W), number the superpixels; each sample hides half of them."""
     number = int(places.max()) + 1
     draw = torch.Generator().manual_seed(seed)

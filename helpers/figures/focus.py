@@ -1,5 +1,6 @@
-"""Figures of *Focus!*: methods rated (06) and class pairs ranked (07). A dot with a line is a mean
-with its 95% interval, a dotted line is chance, red is what the title speaks of."""
+"""Figures of *Focus!*: rated methods (06) and ranked class pairs (07).
+
+A dot with a whisker is a mean with its 95% interval, and a dotted line is chance."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +18,7 @@ from matplotlib.patches import Rectangle
 from helpers.figures import style
 from helpers.figures.style import BLUE, CHANCE, FAINT, INK, RED, Table, image_grid
 
-__all__ = ["image_grid"]  # what a notebook calls beside these
+__all__ = ["image_grid"]  # what notebooks also call from here
 
 FRAME = "#00B8D4"  # seen on photographs and on dark and bright maps
 BY_CHANCE = {"chance": CHANCE}
@@ -26,16 +27,16 @@ COUNTS = {"color": RED, "ls": "--", "lw": 1.5}
 LOWEST = 3  # pairs whose rank is written
 TIERS = dict.fromkeys(
     ["GradCAM", "LRP"], "consistently reliable"
-)  # what the paper says of each
+)  # the paper's words for each
 TIERS |= {
-    "GradCAM++": "better than random, behind both",
+    "GradCAM++": "better than random, below both",
     "LIME": "even larger variance",
 }
 TIERS |= dict.fromkeys(["SmoothGrad", "IG"], "quasi-random")
 
 
 def figure_1(rated: Table, means: Table) -> Figure:
-    """Figure 1: `rated` as box plots, a panel an architecture; `means` has the methods' order."""
+    """Draw Figure 1: `rated` as box plots, one panel per architecture, methods in `means`' order."""
     architectures, sets = rated["architecture"].unique(), list(rated["set"].unique())
     methods = list(means["method"])
     size = (9.5, 0.9 + 2.2 * len(architectures))
@@ -64,23 +65,26 @@ def figure_1(rated: Table, means: Table) -> Figure:
         ax.set_title(architecture, fontsize=10)
     square = {"marker": "s", "mec": INK}
     looks = {
-        f"set {name}": square | {"color": colour} for name, colour in colours.items()
+        f"image set {name}": square | {"color": colour}
+        for name, colour in colours.items()
     }
-    heading = f"; {' and '.join(methods[:2])} look most where the class is, {methods[-1]} least"
-    heading = "Figure 1: Focus of each method" + heading * (len(methods) > 2)
+    heading = "Focus of each method by architecture"
+    if len(methods) > 2:
+        heading = f"{' and '.join(methods[:2])} have the highest Focus, {methods[-1]} the lowest"
     return style.headed(fig, heading, looks | BY_CHANCE)
 
 
 def tiers(means: Table, networks: Table, photographs: Table) -> Figure:
-    """Mean Focus of each method, with the paper's word for it, and that of single `networks` and on
-    recorded `photographs`: all three are summaries."""
+    """Draw the mean Focus of each method, of single `networks` and on recorded `photographs`.
+
+    All three tables are summaries. The paper's words stand in the right margin."""
     names = list(means["method"])
     photographs = photographs[photographs["method"].isin(names)]
     networks = networks.filter(["method", "mean"])
     looks = {
         "one network on photographs of ImageNet": PHOTOGRAPH,
-        "here: mean, 95% interval": {"color": BLUE},
-        "single networks here": {"marker": "|", "color": FAINT},
+        "these networks: mean, 95% interval": {"color": BLUE},
+        "each architecture and image set": {"marker": "|", "color": FAINT},
     }
     parts = dict(zip(looks, (photographs, means, networks), strict=True))
     table = pd.concat(parts, names=["of"]).reset_index("of")
@@ -91,18 +95,20 @@ def tiers(means: Table, networks: Table, photographs: Table) -> Figure:
     for y, name in enumerate(names):
         ax.text(1.02, y, TIERS.get(name, ""), va="center", fontsize=10)
     ax.text(1.02, -0.75, "the paper says", fontsize=9, color=FAINT)
-    ax.set(xlabel="mean Focus", xlim=(0.4, 1.0))
+    ax.set(xlabel="mean Focus (0 to 1)", xlim=(0.4, 1.0))
     there = list(
         photographs.sort_values("mean", ascending=False, kind="stable")["method"]
     )
-    heading = f"{' and '.join(names[:2])} lead here, {names[-1]} is last"
-    heading += f"; on photographs {' and '.join(there[:2])} lead" if there else ""
+    heading = f"{' and '.join(names[:2])} have the highest Focus"
+    if there:
+        heading += f"; on photographs, {' and '.join(there[:2])}"
     return style.headed(fig, heading, looks | BY_CHANCE)
 
 
 def mosaic_maps(picture, layout, maps: Mapping, focus: Mapping, target: str) -> Figure:
-    """A mosaic (3, H, W), and each method's map of it, up to its 99th percentile; the target cells
-    of the `layout` (2, 2) are framed."""
+    """Draw a mosaic (3, H, W) and each method's map of it, up to the map's 99th percentile.
+
+    The target cells of the `layout` (2, 2) are framed."""
     captions = [
         f"Where is the {target}?",
         *(f"{n}: Focus {focus[n]:.2f}" for n in maps),
@@ -110,8 +116,8 @@ def mosaic_maps(picture, layout, maps: Mapping, focus: Mapping, target: str) -> 
     known, title = pd.Series(focus).dropna(), ""
     if len(known) > 1:
         best, last = known.idxmax(), known.idxmin()
-        title = f"{best} puts {known.max():.0%} of its positive relevance in the frames"
-        title += f", {last} {known.min():.0%}"
+        title = f"{known.max():.0%} of {best}'s positive relevance is in the frames"
+        title += f", and {known.min():.0%} of {last}'s"
     cols = min(len(captions), 5 if len(maps) < 5 else 4)
     pictures = [picture, *maps.values()]
     fig = style.framed(pictures, captions, cols=cols, title=title, most=0.99)
@@ -124,8 +130,9 @@ FACES = {"trained": {}, "stopped early": {"mfc": "white"}}
 
 
 def accuracy_and_focus(table: Table) -> Figure:
-    """Focus against accuracy, as lesson 06 makes them: small dots are trainings, large marks
-    their means; a model is joined to itself, stopped early."""
+    """Draw Focus against accuracy: small dots are training runs, large markers their means.
+
+    A line joins a model to the same model stopped early."""
     looks = style.series(table["architecture"])
     methods = [name for name in ("GradCAM", "LRP", "LIME") if name in table]
     known = {m: table.dropna(subset=[m])[["accuracy", m]].T.to_numpy() for m in methods}
@@ -154,55 +161,60 @@ def accuracy_and_focus(table: Table) -> Figure:
             for how, case in cases.groupby("how"):
                 ax.plot(case["accuracy"], case[method], ls="", **look | FACES[how])
         ax.axhline(0.5, **CHANCE)
-        ax.set(xlabel="accuracy on the set", ylim=(None, 1.02), xlim=(None, 1.04))
+        ax.set(
+            xlabel="accuracy on the image set (0 to 1)",
+            ylim=(None, 1.02),
+            xlim=(None, 1.04),
+        )
         ax.set_title(method, fontsize=10)
-    axes[0, 0].set_ylabel("mean Focus")
+    axes[0, 0].set_ylabel("mean Focus (0 to 1)")
     own = {"color": INK, "mew": 1.5}
     looks |= {
         how: own | face for how, face in FACES.items() if how in set(table["how"])
     }
     looks["the same model"] = {"color": FAINT, "ls": "-", "lw": 1.2, "marker": "."}
-    told = ", ".join(f"{slope:+.2f} ({method})" for method, slope in slopes.items())
-    less = "Less accurate networks have less Focus: slope"
-    less = (
-        less
-        if min(slopes.values(), default=0) > 0
-        else "Focus by accuracy has a slope of"
-    )
-    title = f"{less} {told}" if told else "Accuracy is the same in all"
+    title = "All networks have the same accuracy"
+    if slopes:
+        listed = ", ".join(f"{value:+.2f} ({name})" for name, value in slopes.items())
+        title = f"The slope of Focus by accuracy is {listed}"
     return style.headed(fig, title, looks | BY_CHANCE)
 
 
 def controls(known: Table) -> Figure:
-    """What must be 1 (`controls.in_disconnected`): a line a method, from the worst to the best
-    mosaic."""
+    """Draw what must be 1 (`controls.in_disconnected`): per method, the mean and the range."""
     ends = known.groupby("name", sort=False)["focus"].agg(["mean", "min", "max"])
     ends = ends.set_axis(["mean", "low", "high"], axis=1).reset_index()
     looks = {
-        "right in all mosaics": {"color": BLUE},
-        "shows cells that the network did not use": {"marker": "X", "color": RED},
+        "correct in all mosaics": {"color": BLUE},
+        "relevance in cells that the network did not use": {
+            "marker": "X",
+            "color": RED,
+        },
     }
     ends["holds"] = np.where(ends["low"] > 0.999, *looks)
     fig = style.forest(
         ends, "mean", "name", looks, "holds", apart=0, at=1, line={"color": INK}
     )
     fig.axes[0].set_xlabel(
-        "Focus: mean, and lines from the worst to the best mosaic; right is 1"
+        "mean Focus (whiskers: from the lowest to the highest mosaic); 1 is correct"
     )
-    right = ends.loc[ends["low"] > 0.999, "name"]
+    correct = (ends["low"] > 0.999).sum()
     last = ends.loc[ends["mean"].idxmin()]
-    title = f"Right is 1. Exactly right: {', '.join(right) or 'no method'}; the least, on average:"
-    return style.headed(fig, f"{title} {last['name']}, {last['mean']:.2f}", looks)
+    title = f"{correct} of {len(ends)} maps have the correct Focus of 1"
+    title += f"; {last['name']} has {last['mean']:.2f}"
+    return style.headed(fig, title, looks)
 
 
-def pair_matrix(table: Table, classes: Sequence[str], planted) -> Figure:
-    """Mean Focus of every pair of `pairs.ranked`: targets down, outer classes across; the lowest
-    pairs carry their rank, the `planted` one a frame."""
+def pair_matrix(table: Table, classes: Sequence[str], injected) -> Figure:
+    """Draw the mean Focus of every pair of `means.ranked`: targets down, outer classes across.
+
+    The lowest pairs carry their rank, and the pair with the `injected` bias has a frame."""
     names, side = list(classes), len(classes)
     cell = np.clip(9.5 / side, 0.62, 1.25)
     fig, ax = plt.subplots(figsize=(2.6 + cell * side, 1.5 + 0.72 * cell * side))
     label = table["focus"].map("{:.2f}".format, na_action="ignore").fillna("none")
-    label += [f"\n({rank:.0f}.)" * (rank <= LOWEST) for rank in table["rank"]]
+    ranks = table["rank"].map("\n({:.0f}.)".format)
+    label += ranks.where(table["rank"] <= LOWEST, "")
     wide = table.assign(said=label).pivot(index="target", columns="outer")
     grid, texts = (
         wide[value].reindex(names, columns=names) for value in ("focus", "said")
@@ -211,30 +223,37 @@ def pair_matrix(table: Table, classes: Sequence[str], planted) -> Figure:
     grounds = style.shades(norm(grid.to_numpy()), "cividis")
     grounds[np.eye(side, dtype=bool)] = 1
     style.cells(ax, grounds, texts.fillna(""), names, names, 10 if side <= 6 else 8)
-    if planted:
-        corner = names.index(planted[1]) - 0.47, names.index(planted[0]) - 0.46
+    if injected:
+        corner = names.index(injected[1]) - 0.47, names.index(injected[0]) - 0.46
         ax.add_patch(Rectangle(corner, 0.94, 0.92, fill=False, ec=RED, lw=3))
     if side > 6:
         plt.setp(ax.get_xticklabels(), rotation=40, ha="right", rotation_mode="anchor")
-    ax.set(xlabel="outer class (shown beside it)", ylabel="target class (asked for)")
-    label = "; framed: the planted pair" * bool(planted)
-    ax.set_title(f"(1.) to ({LOWEST}.): the lowest{label}", fontsize=10)
+    ax.set(
+        xlabel="outer class (the other two images)", ylabel="target class (explained)"
+    )
+    label = f"(1.) to ({LOWEST}.): the lowest"
+    if injected:
+        label += "; framed: the pair with the injected bias"
+    ax.set_title(label, fontsize=10)
     bar = fig.colorbar(ScalarMappable(norm, "cividis"), ax=ax, shrink=0.9, pad=0.02)
     bar.set_label("mean Focus (0.5: chance)")
     target, outer, focus = table[["target", "outer", "focus"]].iloc[0]
-    return style.headed(fig, f"The lowest Focus, {focus:.2f}: {target} beside {outer}")
+    return style.headed(
+        fig, f"The lowest Focus is that of {target} next to {outer}: {focus:.2f}"
+    )
 
 
 def mosaics_explained(
     mosaics, maps, layouts, captions, names, patches, title=""
 ) -> Figure:
-    """Mosaics, each beside a map of relevance in which every image says its class and its share
-    (Figure 2). All but the `title` is from `feature.explained`; `patches` are outlined."""
+    """Draw mosaics, each next to its map, with the share of relevance of every image (Figure 2).
+
+    All arguments but the `title` are from `feature.explained`; `patches` are outlined."""
     pictures = [one for pair in zip(mosaics, maps, strict=True) for one in pair]
     texts = [
         text for caption in captions for text in (caption, f"relevance for {names[0]}")
     ]
-    title = title or f"Relevance for {names[0]}: what lies on {names[1]} is wrong"
+    title = title or f"Relevance for {names[0]}; relevance on {names[1]} is misplaced"
     fig = style.framed(pictures, texts, cols=len(pictures), title=title, shade="Reds")
     for at, ax in enumerate(fig.axes):
         _frames(ax, maps.shape[1:], layouts[at // 2], INK, 2.5)
@@ -253,7 +272,7 @@ def outlined(ax: Axes, patches: torch.Tensor | None, at: int) -> None:
 def _shares(
     ax: Axes, layout: torch.Tensor, relevance: torch.Tensor, names: Sequence[str]
 ) -> None:
-    """Each image's class and share of the relevance."""
+    """Write each image's class and share of the relevance."""
     parts = relevance.unflatten(1, (2, -1)).unflatten(0, (2, -1)).sum((1, 3))
     look = {"transform": ax.transAxes, "color": INK, "fontsize": 8}
     look["bbox"] = {"fc": "white", "ec": "none", "pad": 1.5, "alpha": 0.9}

@@ -1,4 +1,4 @@
-"""Figures of notebooks 08, each drawn from a table that :mod:`helpers.icon2` returned."""
+"""Figures of notebooks 08, 08b and 12, each from a table that :mod:`helpers.icon2` returned."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ from helpers.figures.style import BLUE, FAINT, INK, RED, ZERO, Looks, Table
 
 THREE = ("#5B0F2E", RED, "#F5C04A")  # groups from the first to the last, dark to light
 CHANCE = {"chance (95% of permutations)": {"marker": "s", "color": "#dddddd", "ms": 10}}
-CROSS = {"marker": "x", "color": RED, "mew": 1.8}  # what the paper says
+CROSS = {"marker": "x", "color": RED, "mew": 1.8}  # the paper's values
 STANDARD = "#009E73"
 ENDS = {
     "controlled": ("high", "low"),
@@ -28,20 +28,25 @@ def frame(
     picture: np.ndarray,
     boxes: Table,
     detections: Table,
-    looks: Mapping[str, np.ndarray],
+    appearances: Mapping[str, np.ndarray],
 ) -> Figure:
-    """A frame, array (H, W, 3), with its boxes (``x1 y1 x2 y2 found``) and detections (``x1 y1 x2
-    y2 score hit``); small pictures of the `looks` of a drawn street stand below."""
+    """Draw a frame, array (H, W, 3), with its boxes and detections.
+
+    Boxes have ``x1 y1 x2 y2 found``, detections ``x1 y1 x2 y2 score hit``. Below are small pictures
+    of the `appearances` in synthetic street scenes."""
     height, width = picture.shape[:2]
-    rows = [["frame"] * max(len(looks), 1), list(looks)][: 1 + bool(looks)]
-    size = (9, 9 * height / width + 0.7 + 1.2 * bool(looks))
+    rows = [["frame"] * max(len(appearances), 1)]
+    size = (9, 9 * height / width + 0.7)
+    if appearances:
+        rows.append(list(appearances))
+        size = (9, 9 * height / width + 1.9)
     fig, axes = plt.subplot_mosaic(
         rows, figsize=size, height_ratios=[4, 1][: len(rows)]
     )
     ax = axes["frame"]
     ax.imshow(picture)
-    for name, look in looks.items():
-        axes[name].imshow(look)
+    for name, small in appearances.items():
+        axes[name].imshow(small)
         axes[name].set_title(name, fontsize=9)
         axes[name].set_axis_off()
     outlined = {
@@ -49,8 +54,8 @@ def frame(
         "path_effects": [Stroke(linewidth=4, foreground=INK), Normal()],
     }
     kinds = {
-        "a labelled box that was found": outlined | {"color": "white"},
-        "a miss: a labelled box that was not found": outlined | {"color": "#F5C04A"},
+        "a labelled box that was detected": outlined | {"color": "white"},
+        "a miss: a labelled box that was not detected": outlined | {"color": "#F5C04A"},
         "a hit: a detection that took a box": {"ls": "--", "color": BLUE},
         "a false positive: it took no box": {"ls": ":", "color": RED},
     }
@@ -73,13 +78,13 @@ def frame(
                 }
                 ax.text(x, y, f"{row.score:.2f}", va=side, **text)
     ax.set(xticks=[], yticks=[], xlim=(0, width), ylim=(height, 0))
-    title = f"{(~missed).sum()} of {len(boxes)} boxes are found"
-    title += f"; {false.sum()} of {len(detections)} detections are false"
+    title = f"{(~missed).sum()} of {len(boxes)} boxes are detected"
+    title += f"; {false.sum()} of {len(detections)} detections are false positives"
     return style.headed(fig, title, counted)
 
 
 def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figure:
-    """AP of every group and class with intervals, and sigma beside its null (Table 1).
+    """Draw AP of every group and class with intervals, and sigma with its null (Table 1).
 
     From :meth:`Analysis.groups` and :meth:`Analysis.sigmas`, the latter with ``null_high`` and
     ``p_holm`` of :func:`helpers.icon2.sigma_null`. `by` names the attribute, `paper` has its
@@ -89,7 +94,7 @@ def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figu
     fig, (left, right) = plt.subplots(
         1, 2, figsize=size, sharey=True, width_ratios=[3, 2]
     )
-    looks, theirs = marks(names), paper.reindex(classes)
+    looks, theirs = markers(names), paper.reindex(classes)
     printed = theirs.reset_index().melt("class", var_name="value", value_name="AP")
     style.compared(left, groups, "AP", "class", looks, "value", classes)
     crosses = {name: CROSS | {"color": look["color"]} for name, look in looks.items()}
@@ -112,21 +117,22 @@ def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figu
         right.plot(theirs.sigma, rows, ls="", **CROSS)
     right.set(xlabel="σ of AP (points)", xlim=(0, None))
     right.tick_params(axis="y", length=0)
-    text = "Whiskers: 95% intervals for other images."
-    text += " Crosses: the paper's values." * bool(known)
-    beyond, known = (sigmas.p_holm <= 0.05).sum(), sigmas.p_holm.notna().sum()
-    title = f"Like Table 1, by {by}: AP differs by more than chance in {beyond} of {known} rows"
-    return style.headed(fig, f"{title} (Holm)", looks | CHANCE, text)
+    text = "Whiskers: 95% CIs over images."
+    if known:
+        text += " Crosses: the paper's values."
+    significant = (sigmas.p_holm <= 0.05).sum()
+    title = f"AP differs significantly by {by} in {significant} of {sigmas.p_holm.notna().sum()} rows"
+    return style.headed(fig, title, looks | CHANCE, text)
 
 
 def attributes_of_class(
     values: Table, shares: Table, cells: Table, title: str
 ) -> Figure:
-    """How hard each explanatory value is, who has it, and the groups within it, for one class.
+    """Draw AP of each explanatory value, its share per group, and the groups within it.
 
-    Figures 2 and 3 above 4 and 5: :meth:`Analysis.values`, :meth:`Analysis.shares` (P(e|a)), and
+    For one class, Figures 2 and 3 above Figures 4 and 5: :meth:`Analysis.values`, :meth:`Analysis.shares` (P(e|a)), and
     :meth:`Analysis.cells` (AP of every group within every value)."""
-    names, looks = list(dict.fromkeys(values.attribute)), marks(shares.group.unique())
+    names, looks = list(dict.fromkeys(values.attribute)), markers(shares.group.unique())
     counts = [values.attribute.eq(n).sum() for n in names]
     share = {"width_ratios": counts, "sharey": "row", "sharex": "col", "squeeze": False}
     fig, axes = plt.subplots(3, len(names), figsize=(10, 7), **share)
@@ -152,17 +158,17 @@ def attributes_of_class(
     axes[0, 0].set_ylabel("AP of the value (%)")
     axes[1, 0].set_ylabel("share of the\ngroup's boxes (%)")
     axes[2, 0].set_ylabel("AP of the group\nwithin the value (%)")
-    text = "Whiskers: 95% intervals for other images. Too few: boxes, so AP is not estimated."
+    text = "Whiskers: 95% CIs over images. Too few: too few boxes to estimate AP."
     return style.headed(
         fig, title, {n: look | {"marker": "s"} for n, look in looks.items()}, text
     )
 
 
 def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
-    """The share of sigma that each control leaves, an attribute a row (Table 2).
+    """Draw the share of sigma that remains after each control, one row per attribute (Table 2).
 
-    From :meth:`Analysis.control`, one class, in the order to draw; `null_high` is what sigma
-    reaches by chance, `paper` (``attribute controlled delta``) what its control leaves."""
+    From :meth:`Analysis.control`, one class, in the order to draw. `null_high` is the 95th
+    percentile of sigma by chance, and `paper` has ``attribute controlled delta``."""
     scale = 100 / control.sigma.iloc[0]
     looks = {
         "mean σ within strata (the paper's control)": {"marker": "s", "color": BLUE},
@@ -173,8 +179,8 @@ def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
         low, high = (control.sigma - control[end] for end in ends)
         values = {"value": control[column], "low": low, "high": high}
         parts[text] = (scale * pd.DataFrame(values)).assign(attribute=control.attribute)
-    both = pd.concat(parts, names=["way"]).reset_index("way")
-    fig = style.forest(both, "value", "attribute", looks, "way", width=8.5, at=100)
+    both = pd.concat(parts, names=["method"]).reset_index("method")
+    fig = style.forest(both, "value", "attribute", looks, "method", width=8.5, at=100)
     [ax] = fig.axes
     ax.axvspan(0, scale * null_high, color="#e9e9e9", zorder=0)
     looks["σ before"] = ZERO
@@ -185,53 +191,60 @@ def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
     if theirs.notna().any():
         ax.plot(theirs, np.arange(len(theirs)) - 0.2, ls="", **CROSS)
         looks["the same in the paper"] = CROSS
-    ax.set(xlabel="share of σ that is left (%)", xlim=(0, None))
+    ax.set(xlabel="share of σ that remains (%)", xlim=(0, None))
     title = ""
     known = control.dropna(subset="standardised").nsmallest(1, "standardised")
     for most in known.to_dict("records"):
         left, ours = scale * most["controlled"], scale * most["standardised"]
-        title = f"Like Table 2, {most['class']}: controlling for {most['attribute']} leaves "
+        title = f"{most['class']}: controlling for {most['attribute']} leaves "
         title += f"{left:.0f}% of σ (strata) or {ours:.0f}% (standardised)"
-    text = "Whiskers: 95% intervals of the fall from σ before, for other images."
+    text = "Whiskers: 95% CIs over images of the change from σ before."
     return style.headed(fig, title, looks | CHANCE, text)
 
 
 def divided(record: Table) -> Figure:
-    """The gap of each class in each world, and its two parts by intervention, a mark a training.
-    From ``data/streets.csv``, of the classes with two looks. Downwards scenes get harder, and
-    within a strength the second look rarer in training."""
-    record = record[record.groupby("class")["looks"].transform(np.ptp) > 5]
+    """Draw the gap of each class in each setting, and its two parts by intervention.
+
+    The table is ``data/streets.csv``; classes with one appearance are left out. There is one
+    marker per training run. Scene difficulty rises downwards, and the share of B falls."""
+    record = record[record.groupby("class")["appearance"].transform(np.ptp) > 5]
     record = record.sort_values(
-        ["harder", "rare"], ascending=[True, False], kind="stable"
+        ["difficulty", "share_of_b"], ascending=[True, False], kind="stable"
     )
     texts = {
         "gap": "the gap",
         "scenes": "due to the scenes",
-        "looks": "due to the looks",
+        "appearance": "due to appearance",
     }
     table = style.stacked(record, texts, "part")
-    of_training = table["training"].map(" {}".format)
-    scenes = table["harder"].map("harder by {:g}, ".format)
-    table["world"] = scenes + (100 * table["rare"]).map("second look {:g}%".format)
-    table["mark"] = table["part"] + of_training
+    of_run = table["run"].map(" {}".format)
+    difficulty = table["difficulty"].map("difficulty {:g}, ".format)
+    shares = (100 * table["share_of_b"]).map("share of B {:g}%".format)
+    table["setting"] = difficulty + shares
+    table["marker"] = table["part"] + of_run
     looks = {
         text: look | {"ms": 5} for text, look in style.series(texts.values()).items()
     }
-    each = {f"{t}{n}": look for t, look in looks.items() for n in of_training.unique()}
+    each = {f"{t}{n}": look for t, look in looks.items() for n in of_run.unique()}
     size = {"across": record["class"].nunique(), "width": 10, "sharex": True}
     fig = style.forest(
-        table, "value", "world", each, "mark", "class", apart=0.3, at=0, **size
+        table, "value", "setting", each, "marker", "class", apart=0.3, at=0, **size
     )
+    for ax in fig.axes:
+        ax.set_xlabel("AP points, high minus low income")
     gap, scenes, name = record.loc[record["gap"].idxmax(), ["gap", "scenes", "class"]]
-    parts = f"{scenes:.0f} are due to the scenes, the rest to the looks"
-    title = f"The largest gap ({name}, {gap:.0f} points): {parts}"
-    text = "AP points, high less low income. A mark a training. Whiskers: 95%, other layouts."
+    title = (
+        f"Scenes cause {scenes:.0f} of the {gap:.0f} points of the largest gap ({name})"
+    )
+    text = "One marker per training run. Whiskers: 95% CIs over layouts."
     return style.headed(fig, title, style.series(texts.values()), text)
 
 
 def half_widths(groups: Table, paper: Table) -> Figure:
-    """Half a 95% interval by the boxes of a group, from :meth:`Analysis.groups`, the line through
-    them that falls with the root of the number, and the half widths that the `paper` prints."""
+    """Draw half of each 95% interval by the number of boxes of a group.
+
+    The line through them falls with the root of the number of boxes. Crosses are the half widths
+    that the `paper` prints."""
     known = groups[(groups["class"] != "all classes") & groups["estimable"]]
     boxes, half = (
         known["boxes"].to_numpy(float),
@@ -243,9 +256,9 @@ def half_widths(groups: Table, paper: Table) -> Figure:
         xscale="log", yscale="log", xlabel="boxes of the class in the group (log scale)"
     )
     ax.set(ylabel="half width of the interval\n(AP points, log scale)")
-    looks = {"here: other frames (bootstrap)": {"color": INK, "ms": 6}}
-    ax.plot(boxes, half, "o", **looks["here: other frames (bootstrap)"])
-    title = "Half an interval falls with the root of the number of boxes"
+    looks = {"these frames (bootstrap)": {"color": INK, "ms": 6}}
+    ax.plot(boxes, half, "o", **looks["these frames (bootstrap)"])
+    title = "The half width falls with the root of the number of boxes"
     widths = paper.filter(like="_half_width").drop("all classes", errors="ignore")
     if len(widths):
         values = np.unique(widths.to_numpy())
@@ -257,26 +270,25 @@ def half_widths(groups: Table, paper: Table) -> Figure:
             text = {"xytext": (8, 3), "textcoords": "offset points", "fontsize": 8}
             ax.annotate(f"±{value}: {counts[value]} times", (at, value), **text)
         about = float(f"{needed[0]:.2g}")
-        title = (
-            f"To be sure to ±{values[0]}, a group would need about {about:,.0f} boxes"
-        )
+        title = f"A half width of {values[0]} needs about {about:,.0f} boxes per group"
         boxes = np.append(boxes, needed[0])
     ends = np.array([boxes.min(), boxes.max()])
     ax.plot(ends, scale / np.sqrt(ends), color=FAINT, lw=1)
     return style.headed(fig, title, looks)
 
 
-def rankings(beside: Table) -> Figure:
-    """Sigma of ProxyAP of every class and attribute, ours and the paper's (Tables 2 and 3), from
-    `claims.tables_2_and_3`."""
+def rankings(comparison: Table) -> Figure:
+    """Draw sigma of ProxyAP of every class and attribute, ours and the paper's.
+
+    The table is from `claims.tables_2_and_3`."""
     name = "σ(ProxyAP)"
-    values = beside.xs(name, axis=1, level=1).reset_index()
-    table = values.melt(["class", "attribute"], var_name="whose").dropna()
+    values = comparison.xs(name, axis=1, level=1).reset_index()
+    table = values.melt(["class", "attribute"], var_name="source").dropna()
     looks = {"here": {"color": INK, "ms": 6}, "paper": CROSS}
     classes = table["class"].nunique()
     size = {"across": min(4, classes), "width": 10.5, "sharex": True}
     fig = style.forest(
-        table, "value", "attribute", looks, "whose", "class", at=1, **size
+        table, "value", "attribute", looks, "source", "class", at=1, **size
     )
     first = (
         values.dropna(subset="here")
@@ -284,19 +296,23 @@ def rankings(beside: Table) -> Figure:
         .groupby("class")["attribute"]
         .last()
     )
-    told = ", ".join(f"{attribute} ({name})" for name, attribute in first.items())
-    title = f"Like Tables 2 and 3, σ of ProxyAP: here the highest are {told}"
+    for ax in fig.axes:
+        ax.set_xlabel("σ of ProxyAP (points)")
+    listed = ", ".join(f"{attribute} ({name})" for name, attribute in first.items())
+    title = f"The highest σ of ProxyAP: {listed}"
     return style.headed(fig, title, looks | {"the paper's bound of 1": ZERO})
 
 
-def doses(worlds: Table, table: Table, printed: pd.Series) -> Figure:
-    """σ of ProxyAP of the harmless scene by how far scenes differ, each world a mark, filled where
-    the paper's rule blames it; the values that the paper has `printed`. `table` counts them."""
-    scene = worlds[
-        (worlds["attribute"] == "scene") & worlds["strength"].isin(table["strength"])
+def blame_by_strength(records: Table, table: Table, printed: pd.Series) -> Figure:
+    """Draw σ of ProxyAP of the harmless scene by how far the scenes differ.
+
+    Each setting of `records` is a marker, filled where the paper's rule blames the scene. Crosses
+    are the values that the paper has `printed`. `table` has the counts by strength."""
+    scene = records[
+        (records["attribute"] == "scene") & records["strength"].isin(table["strength"])
     ]
-    scene = scene[scene["world"] == "detector worse, other scenes"]
-    blamed = scene["paper's rule"] == "names it"
+    scene = scene[scene["scenario"] == "detector worse, other scenes"]
+    blamed = scene["paper's rule"] == "flagged"
     fig, ax = plt.subplots(figsize=(9, 4.2))
     looks = {
         "not blamed by the paper's rule": {"color": BLUE, "mfc": "white", "ms": 6},
@@ -305,36 +321,34 @@ def doses(worlds: Table, table: Table, printed: pd.Series) -> Figure:
         "a class of the paper": CROSS,
         "the paper's bound": ZERO,
     }
-    beside = (scene["seed"] - scene["seed"].mean()) / 120
+    offset = (scene["seed"] - scene["seed"].mean()) / 120
     texts = list(looks)
     for rows, text in zip((~blamed, blamed), texts, strict=False):
-        at = scene["strength"][rows] + beside[rows]
+        at = scene["strength"][rows] + offset[rows]
         ax.plot(at, scene["proxy_sigma"][rows], ls="", **{"marker": "o"} | looks[text])
-    ax.plot(scene["strength"] + beside, scene["proxy_within"], ls="", **looks[texts[2]])
+    ax.plot(scene["strength"] + offset, scene["proxy_within"], ls="", **looks[texts[2]])
     at = scene["strength"].max() + 0.35
     ax.plot(np.full(len(printed), at), printed, ls="", **CROSS)
     ax.axhline(1, **ZERO)
     ticks = [*table["strength"], at]
-    counts = table[["strength", "paper's rule blames it", "worlds"]].to_numpy()
-    names = [f"{dose:g}\n{times:.0f} of {of:.0f}" for dose, times, of in counts]
+    counts = table[["strength", "paper's rule blames it", "n"]].to_numpy()
+    names = [f"{strength:g}\n{count:.0f} of {n:.0f}" for strength, count, n in counts]
     ax.set_xticks(ticks, [*names, f"the paper's\n{len(printed)} classes"])
     ax.set(
-        xlabel="how far scenes differ (log-odds), and how many worlds are blamed on them"
+        xlabel="difference of the scenes (log-odds), and settings in which they are blamed"
     )
     ax.set(ylabel="σ of the scene's\nProxyAP (points)", ylim=(0, None))
     first = table[table["paper's rule blames it"] > 0]["strength"]
-    title = "However far scenes differ here, the paper's rule blames no harmless one"
+    title = "The paper's rule blames no harmless scene"
     if len(first):
-        title = f"Where scenes differ by {first.min():g} log-odds or more, the paper's rule can "
-        title += (
-            f"blame a harmless one; the paper's own σ is {printed.max():.2f} at most"
-        )
+        title = f"The paper's rule blames harmless scenes that differ by {first.min():g} log-odds or more"
     return style.headed(fig, title, looks)
 
 
 def recall_by_size(within: Table, title: str) -> Figure:
-    """Recall of each group by the size of the boxes, all classes pooled; from
-    `pooled_recall.within_size`, one attribute."""
+    """Draw the recall of each group by the size of the boxes, all classes pooled.
+
+    The table is from `pooled_recall.within_size`, for one attribute."""
     fig, ax = plt.subplots(figsize=(8.5, 3.6))
     groups = list(dict.fromkeys(within["group"]))
     looks = style.series(groups)
@@ -344,16 +358,16 @@ def recall_by_size(within: Table, title: str) -> Figure:
         ax.plot(part["bin"], part["recall"], ls="-", lw=1, **look)
     ax.set_xticks(sizes["bin"], sizes["side"])
     ax.set(
-        xlabel="side of the box (pixels, root of its area; a fifth of all boxes each)"
+        xlabel="side of the box (pixels, root of its area); each bin has a fifth of all boxes"
     )
-    ax.set(ylabel="boxes that are found (%)", ylim=(0, 102))
+    ax.set(ylabel="recall (%)", ylim=(0, 102))
     return style.headed(
         fig, title, looks, "Points with few boxes are uncertain: see the table."
     )
 
 
-def marks(groups: Sequence[str]) -> dict[str, dict]:
-    """The marks of sensitive values, dark to light in their order."""
+def markers(groups: Sequence[str]) -> dict[str, dict]:
+    """Return the markers of sensitive values, dark to light in their order."""
     some = (
         THREE if len(groups) <= 3 else sns.color_palette("rocket", len(groups)).as_hex()
     )
@@ -365,7 +379,7 @@ def marks(groups: Sequence[str]) -> dict[str, dict]:
 
 
 def _bars(ax: Axes, table: Table, column: str, looks: Looks) -> pd.Series:
-    """Bars by value, side by side for the groups if there are any, with intervals: their places."""
+    """Draw bars by value, side by side for groups, with intervals, and return their places."""
     names, groups, width = list(table.value.unique()), list(looks), 0.8 / len(looks)
     at, colours = table.value.map(names.index), next(iter(looks.values()))["color"]
     if len(groups) > 1:

@@ -1,4 +1,4 @@
-"""What *Focus!* claims of methods (06) and of class pairs (07): estimates by the claims' ids."""
+"""Estimates for the claims of *Focus!* about methods (06) and class pairs (07), by claim id."""
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,8 @@ from helpers.stats import Estimate
 from helpers.stats.extremes import smallest
 
 ROUNDING = 1e-3
-WELL_FIT = 0.9  # accuracy from which a network is called well fit
-LEARNED = 2.0  # logits: an eyespot that adds more to the target was learned
+WELL_FIT = 0.9  # smallest accuracy of a well-fit network
+LEARNED = 2.0  # logits: a network learned the eyespot if it adds more to the target
 MIDDLE = {
     "GradCAM++": -0.5,
     CHANCE: -0.5,
@@ -28,23 +28,23 @@ COMBINED = {  # claims about sums of methods' Focus: the weight of each method
 
 
 def of_methods(rated: pd.DataFrame) -> list[Estimate]:
-    """What sections I-B and I-D say of the methods, where it is least so."""
+    """Estimate the claims of sections I-B and I-D, each where it fits the data worst."""
     methods, estimates = {*rated["method"], CHANCE}, []
     for method in [name for name in ("GradCAM", "LRP") if name in methods]:
         networks = rated[rated["method"] == method].groupby(["architecture", "set"])
         means = {name: mean(part) for name, part in networks}
         least = tuple(smallest([one.interval for one in means.values()]))
-        where = " on set ".join(min(means, key=lambda name: means[name].estimate))
+        where = " on image set ".join(min(means, key=lambda name: means[name].estimate))
         estimates.append(
             Estimate(f"focus/reliable/{method.lower()}", least, note=where)
         )
     for claim, weights in COMBINED.items():
         if methods >= set(weights):
             estimates.append(Estimate(claim, contrast(rated, weights).interval()))
-    by_network = rated.groupby(["training", "architecture", "set", "method"])["focus"]
+    by_network = rated.groupby(["run", "architecture", "set", "method"])["focus"]
     if methods >= {"LIME", "LRP"}:
         spread = by_network.std().unstack()
-        gap = (spread["LIME"] - spread["LRP"]).unstack("training").T.to_numpy()
+        gap = (spread["LIME"] - spread["LRP"]).unstack("run").T.to_numpy()
         estimates.append(Estimate("focus/varies/lime", stats.mean(gap).interval()))
     for claim, between in (
         ("focus/consistent", "architecture"),
@@ -58,18 +58,20 @@ def of_methods(rated: pd.DataFrame) -> list[Estimate]:
 
 
 def _alike(means: pd.Series, between: str) -> stats.Mean:
-    """Mean rank correlation of the methods' means between architectures or sets, over trainings."""
+    """Return the mean rank correlation of methods between architectures or image sets, over runs."""
     ranks = means.unstack("method").rank(axis=1)
     [within] = {"architecture", "set"} - {between}
     alike = {}
-    for case, part in ranks.groupby(["training", within]):
+    for case, part in ranks.groupby(["run", within]):
         alike[case] = part.T.corr().to_numpy()[np.triu_indices(len(part), 1)].mean()
     return stats.mean(pd.Series(alike).groupby(level=0).mean())
 
 
 def of_accuracy(table: pd.DataFrame) -> list[Estimate]:
-    """Whether the Focus of LIME and LRP follows accuracy more than GradCAM's, by slopes; and mean
-    Focus of GradCAM on networks that are not `WELL_FIT`, and of LRP on those that are."""
+    """Estimate whether the Focus of LIME and LRP depends on accuracy more than GradCAM's, by slopes.
+
+    Also estimate the mean Focus of GradCAM on networks that are not `WELL_FIT`, and of LRP on
+    networks that are."""
     well, slope = table["accuracy"] >= WELL_FIT, ["accuracy"]
     claims = {
         "focus/accuracy/lime": ({"LIME": 1, "GradCAM": -1}, table, slope),
@@ -97,12 +99,12 @@ def of_accuracy(table: pd.DataFrame) -> list[Estimate]:
 
 
 def of_controls(known: pd.DataFrame) -> list[Estimate]:
-    """What methods show in networks in which the right answer is 1 (`controls.in_disconnected`)."""
+    """Estimate the claims about networks in which the correct Focus is 1 (`in_disconnected`)."""
     ends = known.groupby(["reads", "method", "name"], sort=False)["focus"]
     ends = ends.agg(["mean", "min", "max"])
     least = ends.query("reads == 'input' and method != 'LIME'")["min"]
     silent, answered = int(least.isna().sum()), int(least.notna().sum())
-    note = f"{silent} give no map and are not counted" * (silent > 0)
+    note = f"{silent} give no map and are not counted" if silent else ""
     fails = (float((least <= 1 - ROUNDING).sum()),) * 3
     estimates = [
         Estimate("suite/focus/difull-input", fails, {"asked": answered}, note=note)
@@ -118,15 +120,17 @@ def of_controls(known: pd.DataFrame) -> list[Estimate]:
     return estimates
 
 
-def of_feature(pair: tuple[str, str], placed, rated, reference) -> list[Estimate]:
-    """Where a pair's wrong relevance lies (`placed`), and what painting it over does."""
+def of_feature(pair: tuple[str, str], placed, rated, control) -> list[Estimate]:
+    """Estimate where a pair's misplaced relevance lies (`placed`), and what inpainting changes."""
     about = dict(zip(PAIR, pair, strict=True))
     estimates = [Estimate("suite/focus/rise", feature.rise(rated).interval(), about)]
-    if reference is not None:
-        rises = feature.rises(rated), feature.rises(reference)
+    if control is not None:
+        rises = feature.rises(rated), feature.rises(control)
         gap = stats.difference(*map(stats.mean, rises)).interval()
         estimates.append(
-            Estimate("suite/focus/beyond", gap, about, p=feature.beyond(*rises))
+            Estimate(
+                "suite/focus/beyond", gap, about, p=feature.p_against_control(*rises)
+            )
         )
     if placed is not None:
         finer = placed.iloc[
@@ -139,15 +143,19 @@ def of_feature(pair: tuple[str, str], placed, rated, reference) -> list[Estimate
 
 
 def judged(trials: pd.DataFrame) -> pd.DataFrame:
-    """The trials of `sweeps/eyespot_trials.py` about the planted pair, and all of dose 0, with rise
-    (mean over trainings); found (at least `feature.EFFECT`); learned (the gain is above `LEARNED`);
-    focus (the pair's mean), and whether it is first and among the lowest_3 of all pairs."""
-    own = trials[(trials["dose"] == 0) | (trials["target"] == trials["planted"])]
+    """Select the trials of ``eyespot_trials.csv`` to judge, and add what is judged.
+
+    These are the trials of the pairs with the injected bias, and all at bias strength 0. ``rise``
+    is the mean over runs. ``detected`` says whether it is at least `feature.EFFECT`, and
+    ``learned`` whether the gain is above `LEARNED`. ``focus`` is the pair's mean; ``first`` and
+    ``lowest_3`` say whether it is the lowest, or among the three lowest, of all pairs."""
+    is_biased = trials["target"] == trials["marked_class"]
+    own = trials[(trials["bias_strength"] == 0) | is_biased]
     rise, means = own.filter(like="rise_").mean(axis=1), own.filter(like=" > ")
     focus = own.apply(lambda row: row[f"{row['target']} > {row['outer']}"], axis=1)
     verdicts = {
         "rise": rise,
-        "found": rise >= feature.EFFECT,
+        "detected": rise >= feature.EFFECT,
         "learned": own["gain"] > LEARNED,
     }
     lower = means.lt(focus, axis=0).sum(axis=1)
@@ -156,15 +164,16 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_trials(table: pd.DataFrame) -> list[Estimate]:
-    """What `judged` trials show; differences are taken seed by seed."""
-    trial = table.set_index(["dose", "seed", *PAIR])
+    """Estimate what `judged` trials show; differences are taken seed by seed."""
+    trial = table.set_index(["bias_strength", "seed", *PAIR])
     full, none = trial.loc[1], trial.loc[0]
     learned, by_seed = full[full["learned"]], {"seeds": table["seed"].nunique()}
     first = full.groupby("seed")["first"].mean() - none.groupby("seed")["first"].mean()
-    between = trial["focus"].drop([0, 1], level="dose").unstack("dose")
+    between = trial["focus"].drop([0, 1], level="bias_strength")
+    between = between.unstack("bias_strength")
     kept = between.sub(full["focus"], axis=0).stack().dropna()
-    note = kept.groupby("dose").mean().map("{:+.2f}".format)
-    note = ", ".join(f"dose {dose:g}: {gap}" for dose, gap in note.items())
+    gaps = kept.groupby("bias_strength").mean().map("{:+.2f}".format)
+    note = ", ".join(f"bias strength {at:g}: {gap}" for at, gap in gaps.items())
     remedy = kept.groupby("seed").mean()
     peaks = learned.groupby("seed")["peaks_finer"].mean()
     return [
@@ -175,16 +184,17 @@ def of_trials(table: pd.DataFrame) -> list[Estimate]:
             {"seeds": len(remedy)},
             note=note,
         ),
-        _share("found", learned.groupby(["seed", "target"])["found"].mean()),
+        _share("found", learned.groupby(["seed", "target"])["detected"].mean()),
         _share(
-            "alarms", none.groupby("seed")["found"].mean()
+            "alarms", none.groupby("seed")["detected"].mean()
         ),  # all pairs share their networks
         Estimate("suite/focus/names", stats.mean(peaks).interval(), by_seed),
     ]
 
 
 def _share(claim: str, shares: pd.Series) -> Estimate:
-    """The mean share of trials in which something is so, with Wilson's interval over the sets of
-    networks: trials that share their networks are one."""
+    """Return the mean share of trials, with Wilson's interval over the sets of networks.
+
+    Trials that share their networks count as one."""
     interval = shares.mean(), *stats.wilson(shares.sum(), len(shares))
     return Estimate(f"suite/focus/{claim}", interval, {"sets": len(shares)})

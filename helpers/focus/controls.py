@@ -1,4 +1,4 @@
-"""Controls, whose Focus is known: maps that know nothing, and networks in which it is 1."""
+"""Controls with a known Focus: maps without information, and networks in which Focus must be 1."""
 
 import copy
 import zlib
@@ -28,11 +28,11 @@ SETTINGS = {"integrated-gradients": AT_MAP, "lrp": AT_MAP}
 SETTINGS |= {
     "lime": {"": {}, "grid on the seams, no penalty": {"segments": 4, "penalty": 1e-9}}
 }
-"""How methods are asked in disconnected networks, if not with their own settings only."""
+"""Settings of methods in disconnected networks, where they are not only the default ones."""
 
 
 def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """A map of random blobs: smooth noise, (B, H, W), that the image's bytes decide."""
+    """Return a map of random blobs: smooth noise, (B, H, W), seeded by the image's bytes."""
     maps = []
     for image in images.cpu():
         draw = torch.Generator().manual_seed(
@@ -46,7 +46,7 @@ def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tens
 
 
 def uniform_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """A map of ones, (B, H, W)."""
+    """Return a map of ones, (B, H, W)."""
     return torch.ones(len(images), *images.shape[-2:])
 
 
@@ -59,8 +59,10 @@ class _Step(nn.Module):
 
 
 class Disconnected(Classifier):
-    """A trained classifier that reads each cell of a 2 x 2 mosaic by itself (DiFull, Rao et al.
-    2022); its logits are sums of the cells', weighted by the rows of `cells`, (L, 4)."""
+    """A trained classifier that reads each cell of a 2 x 2 mosaic by itself (DiFull).
+
+    Its logits are sums of the cells' logits, weighted by the rows of `cells`, (L, 4) (Rao et al.
+    2022)."""
 
     def __init__(self, model: Classifier, mosaic: torch.Tensor, cells: torch.Tensor):
         network = nn.Sequential(
@@ -76,7 +78,7 @@ class Disconnected(Classifier):
         self.register_buffer("cells", cells.to(model.mean.device))
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Logits of mosaics (B, 3, H, W)."""
+        """Return the logits of mosaics (B, 3, H, W)."""
         each = super().forward(images).unflatten(0, (CELLS, -1))
         return torch.einsum("lc,cbk->blk", self.cells, each).flatten(1)
 
@@ -90,18 +92,20 @@ def in_disconnected(
     formulas: Mapping[str, Callable] = MappingProxyType({}),
     focus_of: Callable = equation.focus_of,
 ) -> pd.DataFrame:
-    """Focus of every method in networks where the right one is 1; NaN where a method refuses.
-    `formulas` and `focus_of` are as for `rating.rate`."""
+    """Return the Focus of every method in networks where the correct Focus is 1.
+
+    It is NaN where a method refuses the network. `formulas` and `focus_of` are as for
+    `rating.rate`."""
     mosaics = torch.cat(list(batches(table, images.images)))
     classes = torch.tensor([model.logit[name] for name in table["target"]])
     where, tables = layouts(table), []
     cells, at = where.flatten(1).float().unique(dim=0, return_inverse=True)
-    for training, network in enumerate(model.trainings):
+    for run, network in enumerate(model.trainings):
         whole = Disconnected(network, mosaics[:1], cells).eval()
         targets = classes + at * (whole(mosaics[:1]).shape[1] // len(cells))
         for about, maps in _maps(whole, mosaics, targets, methods, formulas):
             focus = np.nan if maps is None else score(maps, where, focus_of).numpy()
-            tables.append(table.assign(**about, training=training, focus=focus))
+            tables.append(table.assign(**about, run=run, focus=focus))
     rows = pd.concat(tables, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 
@@ -115,8 +119,10 @@ def by_cell(
     formulas: Mapping[str, Callable] = MappingProxyType({}),
     focus_of: Callable = equation.focus_of,
 ) -> pd.DataFrame:
-    """The `right` Focus where all four cells count, from what the logit loses when one is painted
-    over; beside it the mean Focus by pixel and by cell, where relevance is summed with its sign.
+    """Compare Focus with the correct Focus in networks in which all four cells count.
+
+    The correct Focus follows from what the logit loses when a cell is filled with the mean colour.
+    The mean Focus is computed by pixel, and by cell, where relevance is summed with its sign.
     `formulas` and `focus_of` are as for `rating.rate`."""
     mosaics, where = (
         torch.cat(list(batches(table, images.images))) / 255,
@@ -132,10 +138,11 @@ def by_cell(
     rows = []
     for about, maps in _maps(whole, mosaics, targets, methods, formulas):
         if maps is not None:
-            ways = gained, maps, adaptive_avg_pool2d(maps, 2)
-            means = [score(one, where, focus_of).nanmean().item() for one in ways]
+            parts = gained, maps, adaptive_avg_pool2d(maps, 2)
+            means = [score(one, where, focus_of).nanmean().item() for one in parts]
             rows.append((about["name"], *means))
-    return pd.DataFrame(rows, columns=["method", "right", "by pixel", "by cell"])
+    columns = ["method", "correct Focus", "Focus by pixel", "Focus by cell"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _maps(

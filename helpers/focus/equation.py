@@ -10,10 +10,10 @@ import torch
 
 
 def focus_of(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
-    """Equation 1: positive relevance on target cells over all positive relevance, float64 (N,).
+    """Return Focus (Equation 1), the share of positive relevance on target cells, float64 (N,).
 
-    `maps` are float (N, H, W), `layouts` bool (N, rows, columns), true where the target is. NaN
-    where there is no positive relevance, or relevance that is not finite.
+    `maps` are float (N, H, W), `layouts` bool (N, rows, columns), true where the target is. Focus
+    is NaN where there is no positive relevance, or where relevance is not finite.
     """
     sides = zip(layouts.shape[1:], maps.shape[1:], strict=True)
     tops, lefts = (

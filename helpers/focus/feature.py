@@ -1,4 +1,4 @@
-"""By which feature are two classes confused? What is suspected is painted over."""
+"""Test by which feature a model confuses two classes: the candidate feature is inpainted."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -23,20 +23,21 @@ from helpers.focus.rating import rate, score
 from helpers.models.inference import logits
 from helpers.stats import Mean
 
-EFFECT = 0.1  # rise of Focus that counts, set on development seeds (900 to 902) before the trials
+EFFECT = 0.1  # smallest rise of Focus that counts, set on development seeds (900 to 902) before the trials
 SPREAD = (
     1 / 24
-)  # blur of what is painted, and of relevance before its peak is read, of a side
-EDGE = 2  # pixels around a mask that are painted, too: edges are blurred
-DISC = 0.15  # radius of a suspected feature, as a share of the image's side
-BEFORE, OVER, ELSEWHERE = "as it is", "painted over", "painted elsewhere"
+)  # blur of the inpainting, and of relevance before its peak is read, of a side
+EDGE = 2  # pixels around a mask that are also inpainted, since edges are blurred
+DISC = 0.15  # radius of a candidate feature, as a share of the image's side
+BEFORE, OVER, ELSEWHERE = "unchanged", "inpainted", "inpainted elsewhere"
 
 
 def paint_over(
     images: torch.Tensor, masks: torch.Tensor, fill: Callable = painting.fill
 ) -> torch.Tensor:
-    """Images, uint8 (N, 3, H, W), what is masked, bool (N, H, W), filled by the colours around:
-    `fill` paints one image."""
+    """Fill the masked parts, bool (N, H, W), of images, uint8 (N, 3, H, W), from their surroundings.
+
+    `fill` inpaints one image."""
     size = len(images), *images.shape[-2:]
     if masks.dtype != torch.bool or masks.shape != size or not masks.any():
         raise ValueError(
@@ -57,17 +58,17 @@ def paint_over(
 
 
 def widened(masks: torch.Tensor) -> torch.Tensor:
-    """Masks (N, H, W), and `EDGE` pixels around them."""
+    """Widen masks (N, H, W) by `EDGE` pixels."""
     return max_pool2d(masks[:, None].float(), 2 * EDGE + 1, 1, EDGE)[:, 0] > 0
 
 
 def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
-    """The masks of one class's images; those of all other images are empty."""
+    """Keep the masks of one class's images; those of all other images become empty."""
     return masks & torch.tensor((images.table["class"] == name).tolist())[:, None, None]
 
 
-def beside(images: ImageSet, masks: torch.Tensor) -> torch.Tensor:
-    """As much as the masks, elsewhere: on the object, or half an image to the side."""
+def elsewhere(images: ImageSet, masks: torch.Tensor) -> torch.Tensor:
+    """Move the masks to another place: on the object, or half an image to the side."""
     aside, side = masks.roll(masks.shape[-1] // 2, -1) & ~masks, masks.shape[-1]
     steps = list(product(range(0, side, side // 12), repeat=2))
     visible = masks.flatten(1).any(1) & (images.masks is not None)
@@ -81,8 +82,10 @@ def beside(images: ImageSet, masks: torch.Tensor) -> torch.Tensor:
 def intervention(
     model: Model, images, rows, masks, method, also=None, fill: Callable = painting.fill
 ) -> pd.DataFrame:
-    """Rate the mosaics of a pair with the feature on the outer images, painted over, and in `also`,
-    other versions of the images: the column state. `masks`, bool (N, H, W), are of all images."""
+    """Rate the mosaics of a pair with the feature on the outer images unchanged and inpainted.
+
+    `also` holds other versions of the images. The column ``state`` names the version. `masks`,
+    bool (N, H, W), are of all images."""
     masks = of_class(images, masks, rows["outer"].iloc[0])
     painted = paint_over(images.images, masks, fill)
     versions = {BEFORE: images.images, OVER: painted} | dict(also or {})
@@ -94,23 +97,23 @@ def intervention(
 
 
 def rise(rated: pd.DataFrame) -> Mean:
-    """How much more Focus the images of an `intervention` have when they are painted over."""
+    """Return how much an `intervention` raises Focus when the feature is inpainted."""
     return contrast(rated, {OVER: 1, BEFORE: -1}, of="state")
 
 
 def rises(rated: pd.DataFrame, state: str = OVER) -> np.ndarray:
-    """The mean rise of each training, float (T,), over mosaics with a Focus in both states."""
+    """Return the mean rise of each run, float (T,), over mosaics with a Focus in both states."""
     rows = rated[rated["state"].isin([state, BEFORE])]
-    both = rows.groupby(["training", "mosaic"])["focus"].transform("count") == 2
+    both = rows.groupby(["run", "mosaic"])["focus"].transform("count") == 2
     rows = rows.assign(focus=rows["focus"].where(both))
-    means = rows.groupby(["training", "state"])["focus"].mean().unstack()
+    means = rows.groupby(["run", "state"])["focus"].mean().unstack()
     return (means[state] - means[BEFORE]).to_numpy()
 
 
-def beyond(learned: np.ndarray, reference: np.ndarray) -> float:
-    """p of "the rise is no larger than in reference trainings", all trainings exchanged."""
+def p_against_control(learned: np.ndarray, control: np.ndarray) -> float:
+    """Return the permutation p value of "the rise is no larger than in the control model"."""
     test = permutation_test(
-        (learned, reference),
+        (learned, control),
         lambda one, other, axis: one.mean(axis=axis) - other.mean(axis=axis),
         alternative="greater",
         n_resamples=np.inf,
@@ -121,19 +124,27 @@ def beyond(learned: np.ndarray, reference: np.ndarray) -> float:
 def gains(
     model: Model, without: ImageSet, marked: ImageSet, pair: tuple[str, str]
 ) -> np.ndarray:
-    """How much the mark on the outer class's images adds to the target's logit, (T, images)."""
-    ask = [logits(model.trainings, s.of(pair[1]).images) for s in (marked, without)]
-    return (ask[0] - ask[1])[..., model.logit[pair[0]]].numpy()
+    """Return what the eyespot on the outer class's images adds to the target's logit, (T, images)."""
+    with_and_without = [
+        logits(model.trainings, s.of(pair[1]).images) for s in (marked, without)
+    ]
+    return (with_and_without[0] - with_and_without[1])[
+        ..., model.logit[pair[0]]
+    ].numpy()
 
 
-def marks(model: Model, images: ImageSet, pair, folder: str | None) -> torch.Tensor:
-    """The feature that a pair is suspected to share, as masks (N, H, W): where it was planted, else
-    white on black in the PNG files of a folder, which are named as the images' files and as large,
-    else where LRP points. An image without a file does not show the feature."""
+def feature_masks(
+    model: Model, images: ImageSet, pair, folder: str | None
+) -> torch.Tensor:
+    """Return the candidate feature of a pair as masks (N, H, W).
+
+    The masks are where the feature was injected, else white on black in the PNG files of a folder
+    (with the names and sizes of the images), else where LRP points. An image without a file does
+    not show the feature."""
     if images.patches is not None and folder is None:
         return images.patches
     if not folder:
-        return suspected(model, images, pair)
+        return candidate(model, images, pair)
     masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
     files = [
         Path(folder).expanduser() / Path(p).with_suffix(".png")
@@ -142,12 +153,17 @@ def marks(model: Model, images: ImageSet, pair, folder: str | None) -> torch.Ten
     for at in (at for at, file in enumerate(files) if file.is_file()):
         masks[at] = decode(files[at], masks.shape[-1])[0] > 127
     if not masks.any():
-        raise ValueError(f"No mask was found; the first was looked for at {files[0]}.")
+        raise ValueError(
+            f"No mask was found. The first file that was tried is {files[0]}. Name each mask as its "
+            "image, with the ending .png."
+        )
     return masks
 
 
-def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Tensor:
-    """Discs where outer images speak most for the target, by LRP or GradCAM: bool (N, H, W)."""
+def candidate(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Tensor:
+    """Return discs at the largest relevance for the target in outer images, bool (N, H, W).
+
+    The relevance is LRP's, or GradCAM's where LRP refuses the network."""
     target, outer = pair
     at = np.flatnonzero(images.table["class"] == outer)
     arguments = model.trainings[0], images.images[at], model.logit[target]
@@ -164,14 +180,14 @@ def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
 def disc(
     size: tuple[int, int], middle: tuple[float, float], radius: float
 ) -> torch.Tensor:
-    """A disc as a mask (H, W); its `middle` (row, column) and `radius` are in pixels."""
+    """Return a disc as a mask (H, W); `middle` (row, column) and `radius` are in pixels."""
     rows, columns = np.ogrid[: size[0], : size[1]]
     away = (rows - middle[0]) ** 2 + (columns - middle[1]) ** 2
     return torch.from_numpy(away <= radius**2)
 
 
 def peaks(maps: torch.Tensor) -> list[tuple[int, int]]:
-    """Row and column of each map's largest positive relevance, after a blur; maps are (N, H, W)."""
+    """Return row and column of the largest positive relevance of maps (N, H, W), after a blur."""
     smooth = [
         gaussian_filter(m.clamp(min=0).numpy(), SPREAD * m.shape[-1]) for m in maps
     ]
@@ -184,20 +200,21 @@ def by_method(
     rows: pd.DataFrame,
     methods: Mapping[str, tuple[str, dict]],
 ) -> pd.DataFrame:
-    """Which share of the outer images' positive relevance lies on the patch, by method; the patch's
-    share of their area; and in which share of them relevance peaks there. `rows` are mosaics of one
-    pair, rated by each training; `methods` are a method and its settings, by the name shown."""
-    first = rows[rows["training"] == rows["training"].iloc[0]]
+    """Measure how much of the outer images' positive relevance lies on the feature, by method.
+
+    ``share`` is this share of the relevance, ``area`` the feature's share of the area, and
+    ``peaks`` the share of outer images with the largest relevance on the feature. `rows` are
+    mosaics of one pair, rated by each run. `methods` holds a method and its settings by the name
+    that is shown."""
+    first = rows[rows["run"] == rows["run"].iloc[0]]
     target, outer = first["target"].iloc[0], ~layouts(first)
     mosaics = torch.cat(list(batches(first, images.images)))
     patch, measured = _outer(in_mosaics(first, images.patches), outer), []
     for name, (method, settings) in methods.items():
         placed, tops = [], []
-        for training, own in rows.groupby("training"):
+        for run, own in rows.groupby("run"):
             arguments = mosaics, model.logit[target], method
-            maps = explain.explain(
-                model.trainings[training], *arguments, **settings
-            ).maps
+            maps = explain.explain(model.trainings[run], *arguments, **settings).maps
             wrong = _outer(maps, outer).clamp(min=0)
             sums = [
                 m.double().sum((1, 2)).view(-1, 2).sum(1)
@@ -215,7 +232,7 @@ def by_method(
 
 
 def _outer(maps: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
-    """The cells of mosaics' maps (N, H, W) where `outer` (N, 2, 2) is true, one by one."""
+    """Return the cells of mosaics' maps (N, H, W) where `outer` (N, 2, 2) is true, one by one."""
     cells = cut(maps[:, None])[:, 0].unflatten(0, (CELLS, -1)).transpose(0, 1)
     return cells[outer.flatten(1)]
 
@@ -228,8 +245,9 @@ def explained(
     mask=None,
     fill: Callable = painting.fill,
 ) -> dict:
-    """What `mosaics_explained` of the figures draws of rows of a design with the column kind; or,
-    with a `mask`, bool (2 H, 2 W), of one row, as it is and with the mask painted over."""
+    """Prepare rows of a design with the column ``kind`` for the figure `mosaics_explained`.
+
+    With a `mask`, bool (2 H, 2 W), there is one row: unchanged, and with the mask inpainted."""
     mosaics = torch.cat(list(batches(rows, images.images)))
     if mask is None:
         kinds = rows["kind"]

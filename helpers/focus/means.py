@@ -1,5 +1,5 @@
-"""Means of Focus over trainings and mosaics, with intervals that know of shared images; and by them
-the class pairs that a model confuses (section I-C)."""
+"""Mean Focus over training runs and mosaics, with intervals that allow for shared images, and the
+class pairs that a model confuses (section I-C)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from helpers.focus.mosaics import IMAGES, TARGETS
 from helpers.stats import Mean
 
 SHOWN = ["set", "mosaic"]  # which mosaic a row is of
-BY = ["architecture", "training"]  # which network explained it
+BY = ["architecture", "run"]  # which network explained it
 CHANCE = "chance"
 PAIR = ["target", "outer"]
 
 
 def mean(rated: pd.DataFrame) -> Mean:
-    """Mean Focus of ratings by one method: trainings are drawn, architectures are chosen, images of
-    the same number in two sets, which may show the same object, are one."""
+    """Return the mean Focus of ratings by one method.
+
+    Training runs are a random sample and architectures are fixed. Images with the same number in
+    two image sets may show the same object, so they count as one."""
     known = rated.dropna(subset=["focus"])
     if known.empty:
         return Mean(np.nan, np.nan, 1.0)
@@ -35,15 +37,15 @@ def mean(rated: pd.DataFrame) -> Mean:
 
 
 def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFrame:
-    """Mean Focus of each method with its interval over trainings and source images; columns `by`
-    tell ratings apart. What is undefined is counted, and left out of the mean."""
+    """Summarize the Focus of each method, with its interval over training runs and source images.
+
+    There is one row per combination of the columns `by`. Undefined values are counted, and left
+    out of the mean."""
     rows = []
     for names, part in rated.groupby(list(by), sort=False):
         interval = mean(part).interval()
         low, high = np.clip(interval[1:], 0, 1).tolist()
-        row = dict(zip(by, names, strict=True)) | {
-            "trainings": part["training"].nunique()
-        }
+        row = dict(zip(by, names, strict=True)) | {"runs": part["run"].nunique()}
         row |= {"mosaics": len(part.drop_duplicates(SHOWN))}
         row |= {"undefined": part["focus"].isna().sum(), "mean": interval.estimate}
         rows.append(
@@ -56,7 +58,7 @@ def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFram
 def contrast(
     rated: pd.DataFrame, weights: Mapping[str, float], of: str = "method"
 ) -> Mean:
-    """A weighted sum of Focus by values of a column, where all have one; `CHANCE` is 0.5."""
+    """Return a weighted sum of Focus by the values of a column; `CHANCE` counts as 0.5."""
     keys = [*BY, *SHOWN]
     wide = rated.pivot(index=keys, columns=of, values="focus").assign(**{CHANCE: 0.5})
     value = (wide[list(weights)] * pd.Series(weights)).sum(axis=1, skipna=False)
@@ -66,25 +68,23 @@ def contrast(
 
 @dataclass(frozen=True)
 class Means:
-    """Mean Focus of cells (class pairs, or classes), and how these means covary over mosaics that
-    share an image (Aronow, Samii and Assenova, *Political Analysis* 23, 2015)."""
+    """Hold the mean Focus of cells (class pairs, or classes), and how the means covary over mosaics
+    that share an image (Aronow, Samii and Assenova, *Political Analysis* 23, 2015)."""
 
     focus: pd.Series  # means, by cell
     images: np.ndarray  # their covariance over images, cells by cells
-    rest: (
-        np.ndarray
-    )  # the part of it that a mosaic has in one training and not in another
+    rest: np.ndarray  # the part of it that a mosaic has in one run and not in another
     least: (
         np.ndarray
     )  # variances if no two mosaics shared an image: no contrast is given less
     units: (
         np.ndarray
     )  # what a variance is estimated from: mosaics, or images if these are fewer
-    trainings: list[np.ndarray]  # of each architecture: the means, trainings by cells
+    runs: list[np.ndarray]  # of each architecture: the means, runs by cells
 
     @classmethod
     def of(cls, rated: pd.DataFrame, cells: Sequence[str]) -> Means:
-        """From rated mosaics without undefined rows; there is one cell of the column "all"."""
+        """Compute the means of rated mosaics without undefined rows; the column "all" has one cell."""
         rated = rated.assign(all="all").reset_index(drop=True)
         rated["at"] = rated.groupby(SHOWN, sort=False).ngroup()
         wide = rated.pivot(index=BY, columns="at", values="focus")
@@ -114,13 +114,13 @@ class Means:
         images, *rests = (_over_shared(one, number, shared) for one in (apart, *rests))
         cell_means = wide.T.groupby(number).mean().T
         cell_means = cell_means.fillna(cell_means.groupby(level=0).transform("mean"))
-        trainings = [part.to_numpy() for _, part in cell_means.groupby(level=0)]
+        runs = [part.to_numpy() for _, part in cell_means.groupby(level=0)]
         return cls(
-            focus, images, sum(rests), np.bincount(number, apart**2), units, trainings
+            focus, images, sum(rests), np.bincount(number, apart**2), units, runs
         )
 
     def contrast(self, weights: pd.Series) -> Mean:
-        """A sum of cells' means, weighted by cell, with the error of trainings and images."""
+        """Return a weighted sum of cells' means, with its error over training runs and images."""
         at, w = self.focus.index.get_indexer(weights.index), weights.to_numpy()
         covariance, least = self.images[np.ix_(at, at)], self.least[at]
         of_images = max(float(w @ covariance @ w), float(w**2 @ least))
@@ -128,22 +128,18 @@ class Means:
         share = each / each.sum() if each.any() else each
         doubt = of_images**2 * float((share**2 / (self.units[at] - 1)).sum())
         rest = float(w @ self.rest[np.ix_(at, at)] @ w)
-        of_trainings = 0.0
-        for part in (part for part in self.trainings if len(part) > 1):
-            own = (
-                float((part[:, at] @ w).var(ddof=1))
-                / len(part)
-                / len(self.trainings) ** 2
-            )
-            of_trainings, doubt = of_trainings + own, doubt + own**2 / (len(part) - 1)
-        variance = max(of_trainings + of_images - rest, of_trainings, of_images)
+        of_runs = 0.0
+        for part in (part for part in self.runs if len(part) > 1):
+            own = float((part[:, at] @ w).var(ddof=1)) / len(part) / len(self.runs) ** 2
+            of_runs, doubt = of_runs + own, doubt + own**2 / (len(part) - 1)
+        variance = max(of_runs + of_images - rest, of_runs, of_images)
         freedom = variance**2 / doubt if doubt else 1.0
         estimate = float(w @ self.focus.iloc[at].to_numpy())
         return Mean(estimate, float(np.sqrt(variance)), float(freedom))
 
 
 def _units(mosaics: pd.DataFrame) -> int:
-    """Of one cell: different mosaics, or different images in a role where these are fewer."""
+    """Count the different mosaics of one cell, or the different images in a role if these are fewer."""
     images, inner = mosaics[IMAGES].to_numpy(), mosaics[TARGETS].to_numpy(dtype=bool)
     images_of = (
         np.unique(images, axis=0),
@@ -156,14 +152,16 @@ def _units(mosaics: pd.DataFrame) -> int:
 def _over_shared(
     apart: np.ndarray, number: np.ndarray, shared: sparse.csr_array
 ) -> np.ndarray:
-    """Sums of products of deviations over couples of mosaics that share an image, by cells."""
+    """Sum the products of deviations over pairs of mosaics that share an image, by cells."""
     deviations = sparse.csr_array((apart, (np.arange(len(apart)), number)))
     return (deviations.T @ (shared @ deviations)).toarray()
 
 
 def ranked(rated: pd.DataFrame) -> pd.DataFrame:
-    """Every ordered pair, the lowest mean Focus first, of ratings by one method; p of "lower than
-    the same target's `others`" is one-sided, and adjusted by Holm over all pairs."""
+    """Rank every ordered pair by mean Focus, the lowest first, from ratings by one method.
+
+    The p value is one-sided: is the Focus lower than for the `others` of the same target? It is
+    adjusted by Holm's method over all pairs."""
     if (
         rated["method"].nunique() > 1
         or rated["outer"].str.contains(" + ", regex=False).any()
@@ -200,5 +198,5 @@ def ranked(rated: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:
-    """The rows of one ordered pair."""
+    """Select the rows of one ordered pair."""
     return table[(table["target"] == target) & (table["outer"] == outer)]

@@ -1,4 +1,4 @@
-"""Which images make which mosaic (section I-A): a shuffled deck is dealt out."""
+"""Which images make which mosaic (section I-A): images are drawn evenly, in random order."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -25,27 +25,28 @@ def design(
     seed=0,
 ) -> pd.DataFrame:
     """Decide which four images of a table with the column `class` each mosaic shows, and where.
-    Two are of the target class, of which `per_class` mosaics are made (100 in the paper's code),
-    the others of any class; or `per_pair` of every ordered pair, both of one (section I-C). Images
-    are rows of `table`, by cell. Too few of them, and training images, are a ValueError."""
+
+    Two images are of the target class, and two of any other class. There are `per_class` mosaics
+    of each target (100 in the paper's code), or `per_pair` of every ordered pair, whose two other
+    images are of one class (section I-C). Images are rows of `table`, by cell. Too few images and
+    training images raise a ValueError."""
     counts = table["class"].value_counts().reindex(list(classes), fill_value=0)
     if len(classes) < 2 or counts.min() < 2:
         raise ValueError(
-            "Mosaics need 2 classes or more, with 2 images or more of each: of the "
-            f"{len(classes)} here {counts.idxmin()!r} has fewest, {counts.min()}. Add images, or "
-            "leave the class out."
+            f"Mosaics need at least 2 classes with at least 2 images each. Here are {len(classes)}; "
+            f"{counts.idxmin()!r} has {counts.min()} images. Add images, or leave the class out."
         )
     if "split" in table and (table["split"] == "train").any():
         raise ValueError(
-            "Some of the images are training images, and mosaics are of held-out ones: give the "
-            "table of the test split, `images.split('test').table`."
+            "Some of the images are training images, but mosaics need held-out images. Pass the "
+            "table of the test split, images.split('test').table."
         )
     rng = np.random.default_rng(seed)
     pools = {name: np.flatnonzero(table["class"] == name) for name in classes}
     inner, outer = (
-        {name: _Deck(pools[name], rng) for name in classes} for _ in range(2)
+        {name: _EvenSampler(pools[name], rng) for name in classes} for _ in range(2)
     )
-    places = _Deck(np.arange(len(LAYOUTS)), rng)
+    places = _EvenSampler(np.arange(len(LAYOUTS)), rng)
     rows = []
     for target in classes:
         others = [name for name in classes if name != target]
@@ -53,18 +54,18 @@ def design(
         names = rng.permutation(np.resize(rng.permutation(others), slots)).tolist()
         columns = (names, names) if per_pair else (names[::2], names[1::2])
         for pair in zip(*columns, strict=True):
-            images = [inner[target].deal()]
-            images.append(inner[target].deal(images))
+            images = [inner[target].draw()]
+            images.append(inner[target].draw(images))
             for name in pair:
-                images.append(outer[name].deal(images))
+                images.append(outer[name].draw(images))
             named = " + ".join(dict.fromkeys(sorted(pair)))
             row = {"mosaic": len(rows), "target": target, "outer": named}
-            rows.append(row | placed(images, LAYOUTS[places.deal()]))
+            rows.append(row | placed(images, LAYOUTS[places.draw()]))
     return pd.DataFrame(rows)
 
 
 def placed(images: Sequence[int], cells: tuple[int, int]) -> dict:
-    """The columns of a design that say where each image is: the first two in `cells`."""
+    """Return the columns of a design that place the images, the first two in `cells`."""
     rest = [cell for cell in range(CELLS) if cell not in cells]
     at = dict(zip([*cells, *rest], images, strict=True))
     row = {name: at[cell] for cell, name in enumerate(IMAGES)}
@@ -72,7 +73,7 @@ def placed(images: Sequence[int], cells: tuple[int, int]) -> dict:
 
 
 def layouts(table: pd.DataFrame) -> torch.Tensor:
-    """Where the mosaics of a design show their target: bool tensor (N, 2, 2)."""
+    """Return where the mosaics of a design show their target: bool tensor (N, 2, 2)."""
     return torch.from_numpy(table[TARGETS].to_numpy(dtype=bool).copy()).view(-1, 2, 2)
 
 
@@ -90,7 +91,7 @@ def batches(
 
 
 def cut(maps: torch.Tensor) -> torch.Tensor:
-    """The four cells of maps (B, C, H, W), one after the other: (4 B, C, H // 2, W // 2)."""
+    """Cut maps (B, C, H, W) into their four cells, one after the other: (4 B, C, H // 2, W // 2)."""
     height, width = (side // 2 for side in maps.shape[-2:])
     lines = maps[..., :height, :], maps[..., -height:, :]
     return torch.cat(
@@ -99,25 +100,27 @@ def cut(maps: torch.Tensor) -> torch.Tensor:
 
 
 def joined(cells: torch.Tensor) -> torch.Tensor:
-    """Cells as `cut` gives them, put together again."""
+    """Put cells together again that `cut` returned."""
     return mosaic.join(cells.chunk(CELLS), 2, 2)
 
 
 def in_mosaics(rows: pd.DataFrame, masks: torch.Tensor) -> torch.Tensor:
-    """Masks (M, H, W) put together as the images of the mosaics are: bool (N, rows, columns)."""
+    """Put masks (M, H, W) together like the images of the mosaics: bool (N, rows, columns)."""
     stack = masks[:, None].expand(-1, 3, -1, -1).to(torch.uint8)
     return torch.cat([batch[:, 0] for batch in batches(rows, stack)]) > 0
 
 
-class _Deck:
-    """Cards in random order, dealt one by one; reshuffled when all have been dealt."""
+class _EvenSampler:
+    """Draw items without replacement in random order, and start again when all are drawn."""
 
-    def __init__(self, cards: np.ndarray, rng: np.random.Generator):
-        self.cards, self.rng, self.left = cards, rng, []
+    def __init__(self, items: np.ndarray, rng: np.random.Generator):
+        self.items = items
+        self.rng = rng
+        self.left = []
 
-    def deal(self, but: Sequence[int] = ()) -> int:
-        """The next card that is none of `but`; those passed over are dealt later."""
-        if all(card in but for card in self.left):
-            self.left += self.rng.permutation(self.cards).tolist()
-        at = next(i for i, card in enumerate(self.left) if card not in but)
+    def draw(self, exclude: Sequence[int] = ()) -> int:
+        """Return the next item that is not in `exclude`; items passed over are drawn later."""
+        if all(item in exclude for item in self.left):
+            self.left += self.rng.permutation(self.items).tolist()
+        at = next(i for i, item in enumerate(self.left) if item not in exclude)
         return self.left.pop(at)

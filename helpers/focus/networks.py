@@ -1,4 +1,4 @@
-"""The models whose explanations are rated: trainings of an architecture on an image set."""
+"""The models whose explanations are rated: training runs of an architecture on an image set."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ AS_IT_IS = "as it is"
 
 @dataclass(frozen=True)
 class Model:
-    """A model that is explained: its trainings, and the logit of each class."""
+    """A model that is explained: its training runs, and the logit of each class."""
 
     recipe: Recipe
     trained_on: str  # the image set
@@ -36,12 +36,12 @@ class Model:
 
 
 def main_set(collection: Collection) -> str:
-    """C, or the first set where there is none, as of the mosaics that the authors published."""
+    """Return C, or the first image set if there is no C, as in the authors' published mosaics."""
     return "C" if "C" in collection.sets else next(iter(collection.sets))
 
 
 def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
-    """The images that mosaics are made of: test splits, or all images where nothing is trained."""
+    """Return the images of mosaics: the test splits, or all images of networks that are not trained."""
     sets = collection.sets.items()
     if recipe.fit == AS_IT_IS:
         return {
@@ -51,7 +51,7 @@ def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
 
 
 def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -> dict:
-    """Mosaics of each set's held-out images, `per_class` of each target; or published ones."""
+    """Design mosaics of each set's held-out images, `per_class` of each target, or take published ones."""
     images, designs_of = held_out(collection, recipe), {}
     for name, one in images.items():
         ready = collection.mosaics.get(name)
@@ -67,7 +67,10 @@ def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -
                 **{cell: np.searchsorted(held, ready[cell]) for cell in IMAGES}
             )
         if ready.empty:
-            raise ValueError(f"{name}: no published mosaic is free of training images.")
+            raise ValueError(
+                f"{name}: each published mosaic contains training images. Use a network with "
+                "'fit: as it is', which needs no training images."
+            )
         designs_of[name] = (
             ready.groupby("target").head(per_class).reset_index(drop=True)
         )
@@ -77,8 +80,9 @@ def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -
 def model(
     collection: Collection, recipe: Recipe, seed: int, trained_on: str = ""
 ) -> Model:
-    """The trainings of one architecture on a set, by default the `main_set`; a network as it is has
-    one, and a class that is no ImageNet category is refused."""
+    """Return the training runs of one architecture on an image set, by default the `main_set`.
+
+    A network that is used as it is has one run, and its classes must be ImageNet categories."""
     trained_on = trained_on or main_set(collection)
     classes = collection.sets[trained_on].classes
     if recipe.fit != AS_IT_IS:
@@ -96,16 +100,16 @@ def model(
     known |= {str(number): number for number in range(len(categories))}
     for unknown in (name for name in classes if plain(name) not in known):
         raise ValueError(
-            f"Class {unknown!r} is no ImageNet category, or two, nor a number of one: rename its "
-            "folder, or train a network (fit: scratch, fine-tuned or probe)."
+            f"Class {unknown!r} is not the name or number of exactly one ImageNet category. Rename "
+            "its folder, or train a network (fit: scratch, fine-tuned or probe)."
         )
     network = models.build(recipe.architecture, len(categories), weights=recipe.start)
     head = {} if recipe.start == "imagenet" else read(Path(recipe.start))
     if (many := len(head.get(f"{network.head}.weight", categories))) != len(categories):
-        told = (
-            f"{recipe.start} is of {many} classes, not of ImageNet's {len(categories)}"
+        raise ValueError(
+            f"{recipe.start} has {many} classes, not the {len(categories)} of ImageNet. Train its "
+            "last layer (fit: probe or fine-tuned)."
         )
-        raise ValueError(f"{told}: train its last layer (fit: probe or fine-tuned).")
     network.to(models.device(recipe.device, synthetic=collection.source == "world"))
     return Model(
         recipe, trained_on, [network.eval()], {c: known[plain(c)] for c in classes}
@@ -115,7 +119,7 @@ def model(
 def accuracies(
     several: Sequence[Model], images: Mapping[str, ImageSet]
 ) -> pd.DataFrame:
-    """Accuracy of each model, with low and high, on the held-out images of its own set."""
+    """Return the accuracy of each model on the held-out images of its own set, with its interval."""
     rows = []
     for one in several:
         correct = right(one, images[one.trained_on])
@@ -127,11 +131,11 @@ def accuracies(
                 *stats.share(correct),
             )
         )
-    names = ["architecture", "set", "trainings", "images", "accuracy", "low", "high"]
+    names = ["architecture", "set", "runs", "images", "accuracy", "low", "high"]
     return pd.DataFrame(rows, columns=names)
 
 
 def right(model: Model, images: ImageSet) -> np.ndarray:
-    """Which images each training names right: bool (T, N)."""
+    """Return which images each run classifies correctly: bool (T, N)."""
     wanted = np.array([model.logit[name] for name in images.table["class"]])
     return logits(model.trainings, images.images).argmax(2).numpy() == wanted

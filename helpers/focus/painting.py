@@ -9,9 +9,9 @@ from scipy.ndimage import gaussian_filter
 
 
 def fill(image: np.ndarray, mask: np.ndarray, blur: float) -> np.ndarray:
-    """An image, uint8 (3, H, W), whose masked part, bool (H, W), has the blurred colours around it.
+    """Inpaint the masked part, bool (H, W), of an image, uint8 (3, H, W), with the colours around it.
 
-    The blur, in pixels, is doubled until the inside of the mask sees a colour.
+    The blur, in pixels, is doubled until each masked pixel has a colour.
     """
     known, weight = (~mask).astype(float), np.zeros(1)
     while (weight <= 1e-6).any():

@@ -27,18 +27,19 @@ CHUNK = 8  # maps whose positive part stays in the processor's cache
 def score(
     maps: torch.Tensor, layouts: torch.Tensor, focus_of: Callable = equation.focus_of
 ) -> torch.Tensor:
-    """Focus of maps (Equation 1), float64 (N,), from 0 to 1; NaN, to be counted, where there is
-    none. `maps` are float (N, H, W); `layouts`, bool (N, rows, columns), are true on target
-    cells; `focus_of` is Equation 1."""
+    """Return the Focus of maps (Equation 1), float64 (N,), from 0 to 1, or NaN where it is undefined.
+
+    `maps` are float (N, H, W). `layouts`, bool (N, rows, columns), are true on target cells.
+    `focus_of` is Equation 1."""
     typed = maps.is_floating_point() and layouts.dtype == torch.bool
     fits = typed and maps.ndim == layouts.ndim == 3 and len(maps) == len(layouts)
     fits = fits and min(np.subtract(maps.shape, layouts.shape)) >= 0
     if not fits or (layouts.flatten(1).all(1) | ~layouts.flatten(1).any(1)).any():
         raise ValueError(
-            "Maps must be float (N, H, W) and layouts bool (N, rows, columns), no more cells than "
-            f"pixels; not {maps.dtype} {tuple(maps.shape)} and {layouts.dtype} "
-            f"{tuple(layouts.shape)}. With no target cells, or only target cells, all maps would "
-            "score the same."
+            f"The maps are {maps.dtype} {tuple(maps.shape)}, and the layouts {layouts.dtype} "
+            f"{tuple(layouts.shape)}. Maps must be float (N, H, W), and layouts bool (N, rows, "
+            "columns) with no more cells than pixels. Each layout needs target cells and other "
+            "cells, or else all maps would have the same score."
         )
     where = layouts.to(maps.device)
     parts = zip(maps.split(CHUNK), where.split(CHUNK), strict=True)
@@ -48,7 +49,7 @@ def score(
 def _finite(
     maps: torch.Tensor, layouts: torch.Tensor, focus_of: Callable
 ) -> torch.Tensor:
-    """The scores of a few maps; in double precision where sums in their own are too large."""
+    """Score a few maps, in double precision where their own precision overflows."""
     scores = focus_of(maps.detach(), layouts)
     again = scores.isnan() & maps.isfinite().flatten(1).all(1)
     return focus_of(maps.detach().double(), layouts) if again.any() else scores
@@ -66,39 +67,42 @@ def rate(
     focus_of: Callable = equation.focus_of,
     **settings,
 ) -> pd.DataFrame:
-    """Focus of a method's maps of every mosaic of a design, by each training (section I-B).
-    `images` are the held-out ones that `table` counts; the method is named, or a function.
-    `settings` replace those of the `effort`, a preset of `explain`. Seconds are of a mosaic.
-    A lesson hands on its own `formulas` of methods, by their names, and its own Equation 1."""
+    """Rate a method's maps of every mosaic of a design, by each training run (section I-B).
+
+    `images` are the held-out images that `table` refers to. The method is a name or a function.
+    `settings` replace those of the `effort`, a preset of `explain`. ``seconds`` are per mosaic.
+    A lesson passes its own `formulas` of methods, by their names, and its own Equation 1."""
     unknown = sorted(set(table["target"]) - set(model.logit))
     if unknown:
-        raise ValueError(f"The model has no class {unknown[0]!r} that mosaics have.")
+        raise ValueError(
+            f"The mosaics show {unknown[0]!r}, which is not a class of the model. Use mosaics of "
+            "its classes."
+        )
     targets = torch.tensor([model.logit[name] for name in table["target"]])
     settings = {"preset": effort, **settings}
     own = {"formula": formulas.get(method), "focus_of": focus_of}
     parts = []
-    for training, network in enumerate(
+    for run, network in enumerate(
         progress(model.trainings, desc=label_of(method), delay=2)
     ):
         packages = {type(part).__module__.split(".")[0] for part in network.modules()}
-        told = packages <= {
-            "torch",
-            "torchvision",
-            "helpers",
-        }  # what it computes, by its key
-        score_all = _kept if isinstance(method, str) and told else _scored
+        # the key of a stored score says what these packages' layers compute
+        storable = packages <= {"torch", "torchvision", "helpers"}
+        score_all = _kept if isinstance(method, str) and storable else _scored
         done = score_all(
             network, images.images, table, targets, method, shape, settings, own
         )
         row = {"method": label_of(method), "focus": done[0], "seconds": done[1]}
-        parts.append(table.assign(**row, training=training))
+        parts.append(table.assign(**row, run=run))
     rows = pd.concat(parts, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 
 
 def ratings(models: Iterable[Model], images, tables, methods, **more) -> pd.DataFrame:
-    """Every method on every model, on the image set that it was trained on. `images` and `tables`
-    are by set; `more` is as for `rate`. `attrs["refused"]` says why a method refuses."""
+    """Rate every method on every model, on the image set that the model was trained on.
+
+    `images` and `tables` are by image set; `more` is as for `rate`. `attrs["refused"]` says why a
+    method refuses a network."""
     parts, refused = [], {}
     cases = [(model, method) for model in models for method in methods]
     for model, method in progress(cases, desc="rating", delay=2):
@@ -113,7 +117,7 @@ def ratings(models: Iterable[Model], images, tables, methods, **more) -> pd.Data
 
 
 def label_of(method: str | Callable) -> str:
-    """A method's printed name, or a callable's own."""
+    """Return the printed name of a method, or the name of a function."""
     return (
         METHODS[method].name
         if method in METHODS
@@ -124,7 +128,7 @@ def label_of(method: str | Callable) -> str:
 def _scored(
     network, images, table, targets, method, shape, settings, own
 ) -> np.ndarray:
-    """Scores of the mosaics, and the wall time that explaining one took: (2, N)."""
+    """Score the mosaics, and measure the wall time per explanation: (2, N)."""
     scores, seconds = [], 0.0
     stream, places = (
         batches(table, images, shape, AT_A_TIME),
@@ -145,14 +149,14 @@ def _scored(
 
 
 def _kept(network, images, table, targets, method, shape, settings, own) -> np.ndarray:
-    """As `_scored`, from a file that is named by all that decides the scores, once there is one."""
+    """Return what `_scored` returns, from a stored file if there is one with the same inputs."""
     try:
         digests = {
             name: store.function_digest(code) for name, code in own.items() if code
         }
     except (TypeError, OSError):
         print(
-            "The scores are not kept for the next run: a function has no source code."
+            "The scores are not stored for the next run, since a function has no source code."
         )
         return _scored(network, images, table, targets, method, shape, settings, own)
     key = store.key(

@@ -1,4 +1,5 @@
-"""Ranking and control (section 3): what ICON2 finds, a table a question.
+"""Ranking and control (section 3): the results of ICON2 as tables.
+
 Average precision is in points (0 to 100) in every table, from 0 to 1 in arrays."""
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ LEVEL = 0.95  # of the intervals
 def image_weights(
     n_images: int, resamples: int, seed: int = 0, clusters=None
 ) -> np.ndarray:
-    """How often each image counts (1 + resamples, n images): once in row 0, then as it is drawn."""
+    """Return how often each image counts, (1 + resamples, n images); row 0 is all ones."""
     of = (
         np.arange(n_images)
         if clusters is None
@@ -67,9 +68,9 @@ def analyse(
 
     `sensitive` and `explanatory` are attributes of images or boxes: the groups, and possible
     confounders. The 95% intervals are from bootstrap `resamples` of images, 0 for none; images with
-    the same entry in `clusters` (n images,) are drawn together. The numbers do not depend on the
+    the same entry in `clusters` (n images,) are resampled together. The numbers do not depend on the
     `workers` (threads). Without `standardise`, standardised APs, half of the work, are NaN. A
-    lesson hands on its own `formulas`."""
+    lesson passes its own `formulas`."""
     weights = image_weights(matches.n_images, resamples, seed, clusters)
     settings = (sensitive, explanatory, weights, options, standardise)
     with ThreadPoolExecutor(workers) as pool:
@@ -107,7 +108,7 @@ class Analysis:
         return pd.concat(tables, ignore_index=True)
 
     def sigmas(self) -> pd.DataFrame:
-        """Sigma of AP over the sensitive values, a row a class: ``class sigma low high``."""
+        """Return sigma of AP over the groups, one row per class: ``class sigma low high``."""
         return pd.DataFrame(
             {"class": name} | with_interval("sigma", self.formulas.sigma(e.group_ap))
             for name, e in self.with_mean().items()
@@ -152,7 +153,7 @@ class Analysis:
         )
 
     def estimable(self) -> list[str]:
-        """Classes of which every sensitive value is estimable."""
+        """List the classes with an estimable AP in every group."""
         return [
             c for c, e in self.estimates.items() if not np.isnan(e.group_ap[0]).any()
         ]

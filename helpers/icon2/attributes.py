@@ -1,4 +1,4 @@
-"""Frames, and what is known of each image or box: attributes (section 3.3), as codes."""
+"""Frames, and attributes of each image or box (section 3.3), as codes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Frames:
             ]
             raise DetectionDataError(
                 "parameter 'sensitive' is 'income', and no income is known of these frames: give "
-                "'gps', 'areas' and 'incomes'; or make 'sensitive' another column: "
+                "'gps', 'areas' and 'incomes'; or set 'sensitive' to another column: "
                 f"{', '.join(columns) or 'there is none'}"
             )
         attribute = from_column(self, name)
@@ -88,8 +88,9 @@ class Frames:
     def explanatory(
         self, sensitive: str, further: Sequence[str] | None = None
     ) -> list[Attribute]:
-        """The paper's five but the sensitive one, `further` columns of frames or boxes, and, where
-        the frames allow it, crowds, aspect and contrast of section 3.3."""
+        """Return the paper's five attributes except the sensitive one, and `further` columns.
+
+        Where the frames allow it, crowds, aspect and contrast of section 3.3 are added."""
         known = [*self.images, *self.boxes]
         five = [name for name, column in OF_PAPER.items() if column in known]
         names = dict.fromkeys([*five, *(further or ())])

@@ -59,7 +59,7 @@ WHOLE = Options(precision="raw", images="all")  # one cell of all boxes and imag
 
 @dataclass(frozen=True)
 class Formulas:
-    """The formulas of ICON2 that an analysis computes with; lesson 08 hands on its own."""
+    """The formulas of ICON2 that an analysis uses; lesson 08 passes its own."""
 
     average_precision: Callable = formulas.average_precision
     sigma: Callable = formulas.sigma
@@ -329,7 +329,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Estimate:
-    """All of ICON2's average precisions for one class."""
+    """All average precisions of ICON2 for one class."""
 
     overall: float  # of all groups together
     group_ap: np.ndarray  # (R, A): weightings, sensitive values

@@ -2,7 +2,7 @@
 
 # %% auto #0
 __all__ = ['numbers', 'change_each_choice', 'permuted', 'sigma_null', 'scores', 'with_shares', 'with_within', 'error_rates',
-           'doses', 'found_by', 'any_named', 'printed_again']
+           'blame_by_strength', 'detection_by', 'any_flagged', 'printed_again']
 
 # %% ../../notebooks/08b_deeper_icon2.ipynb #08b-numbers
 from dataclasses import replace
@@ -17,13 +17,20 @@ from .attributes import Attribute
 from .average_precision import CHOICES, PAPER, PLAIN, Estimate, evaluate
 from .claims import GROUPS, RARE, printed
 from .formulas import sigma
-from .verdicts import HARDER, NAMED, NOT_NAMED, OF_WORLDS, PAPER_RULE, YES
+from helpers.icon2.verdicts import (
+    COMPARED_RULES,
+    FLAGGED,
+    HARDER,
+    NOT_FLAGGED,
+    PAPER_RULE,
+    YES,
+)
 
 
 def numbers(
     sensitive, category, matches, attributes, options
 ) -> tuple[pd.Series, pd.Series, str]:
-    """AP of every group, value and cell of one class, all its Δ, and what ranks first."""
+    """Return AP of every group, value and cell of one class, all its Δ, and what ranks first."""
     only = {"classes": [category], "options": options, "standardise": False}
     analysis = analyse(matches, sensitive, attributes, **only)
     tables = (analysis.groups(), analysis.values(), analysis.cells())
@@ -36,9 +43,9 @@ def change_each_choice(
 ) -> pd.DataFrame:
     """Change one choice of `options` at a time, and compare the numbers of one class.
 
-    `others` are choices made before, by name: the matches and as many attributes that they give.
-    ``cells`` and ``delta`` are the largest moves (AP points), ``sign`` is how many Δ change theirs,
-    ``first`` what then ranks first."""
+    `others` are earlier choices by name, each with its matches and attributes. ``cells`` and
+    ``delta`` are the largest changes (AP points), ``sign`` is how many Δ change their sign, and
+    ``first`` is the attribute that then ranks first."""
     changed = {
         (choice, value): (matches, explanatory, replace(options, **{choice: value}))
         for choice, allowed in CHOICES.items()
@@ -60,7 +67,7 @@ def change_each_choice(
 
 # %% ../../notebooks/08b_deeper_icon2.ipynb #08b-permuted
 def permuted(matches, attribute, clusters, permutations, seed) -> list[Attribute]:
-    """The attribute, and then its known codes permuted: of boxes by class, an image together."""
+    """Return the attribute and copies with permuted codes; boxes are permuted within their class."""
     together = np.arange(matches.n_images) if clusters is None else np.asarray(clusters)
     apart = np.zeros(len(attribute.codes), int)
     if attribute.level == "box":
@@ -91,11 +98,11 @@ def sigma_null(
     clusters=None,
     formulas=PLAIN,
 ) -> pd.DataFrame:
-    """Sigma of each class, and of their mean, against groups that are permuted between images.
+    """Test sigma of each class, and of their mean, by permuting groups between images.
 
     ``null_high`` is the null's 95th percentile (AP points), ``p`` the share of permutations with a
-    sigma at least as large, ``p_holm`` the same adjusted for the number of rows. Images of one of
-    the `clusters` are permuted together. A lesson hands on its own `formulas`."""
+    sigma at least as large, and ``p_holm`` its adjustment for the number of rows. Images of a
+    cluster are permuted together. A lesson passes its own `formulas`."""
     ones, estimates, rows = np.ones((1, matches.n_images)), {}, []
     moved = permuted(matches, sensitive, clusters, permutations, seed)
     for name in matches.classes:
@@ -121,80 +128,88 @@ def sigma_null(
 
 # %% ../../notebooks/08b_deeper_icon2.ipynb #08b-scores
 def scores(record, bounds=None) -> pd.DataFrame:
-    """How near each analysis of ``data/streets.csv`` comes to the intervention's part of scenes.
+    """Compare each analysis of ``data/streets.csv`` with the intervention's part of the scenes.
 
-    ``error`` is the mean absolute error (AP points), ``within`` the share of rows whose 95%
-    interval holds that part, ``right`` the share in which a part above the ``bound`` means that the
-    scenes have one beyond doubt. Without `bounds` each analysis gets its best one."""
+    ``error`` is the mean absolute error (AP points). ``coverage`` is the share of rows whose 95%
+    interval contains that part. ``accuracy`` is the share of rows in which the analysis is above the
+    ``bound`` if, and only if, the scenes' part is significant. Without `bounds`, each analysis gets
+    its best one."""
     measured = [
         column.removesuffix("_low") for column in record if column.endswith("_low")
     ]
     truth, caused, rows = record["scenes"], record["scenes_low"] > 0, []
-    for name in [one for one in measured if one not in ("gap", "scenes", "looks")]:
+    for name in [one for one in measured if one not in ("gap", "scenes", "appearance")]:
         part = record[name]
-        right = {b: ((part > b) == caused).mean() for b in np.arange(0, 10, 0.5)}
-        bound = max(right, key=right.get) if bounds is None else bounds[name]
+        accuracy = {b: ((part > b) == caused).mean() for b in np.arange(0, 10, 0.5)}
+        bound = max(accuracy, key=accuracy.get) if bounds is None else bounds[name]
         within = (record[f"{name}_low"] <= truth) & (truth <= record[f"{name}_high"])
         row = {
             "analysis": name,
             "rows": len(record),
             "error": (part - truth).abs().mean(),
         }
-        rows.append(
-            row | {"within": within.mean(), "bound": bound, "right": right[bound]}
-        )
+        row |= {"coverage": within.mean(), "bound": bound, "accuracy": accuracy[bound]}
+        rows.append(row)
     return pd.DataFrame(rows)
 
 # %% ../../notebooks/08b_deeper_icon2.ipynb #08b-within
 def with_shares(counts) -> pd.DataFrame:
-    """Counts, ``times`` and ``of``, with their share and its 95% (Wilson) interval."""
-    low, high = stats.wilson(counts["times"], counts["of"])
-    return counts.assign(share=counts["times"] / counts["of"], low=low, high=high)
+    """Add the share of ``count`` in ``n``, with its 95% (Wilson) interval."""
+    low, high = stats.wilson(counts["count"], counts["n"])
+    return counts.assign(share=counts["count"] / counts["n"], low=low, high=high)
 
 
-def with_within(worlds) -> pd.DataFrame:
-    """The worlds with the answers of the rule that asks within groups: it names the attribute whose
-    ProxyAP within the groups has the largest sigma, if this exceeds 1."""
-    of = ["seed", "world", "confounder", "strength", "reading"]
-    first = worlds.groupby(of)["proxy_within"].rank(ascending=False) == 1
-    named = first & (worlds["proxy_within"] > 1)
-    return worlds.assign(**{verdicts.WITHIN_RULE: np.where(named, NAMED, NOT_NAMED)})
+def with_within(records) -> pd.DataFrame:
+    """Add the verdicts of the rule within groups.
+
+    It flags the attribute whose ProxyAP within the groups has the largest sigma, if this exceeds
+    1."""
+    keys = ["seed", "scenario", "confounder", "strength", "reading"]
+    first = records.groupby(keys)["proxy_within"].rank(ascending=False) == 1
+    flagged = np.where(first & (records["proxy_within"] > 1), FLAGGED, NOT_FLAGGED)
+    return records.assign(**{verdicts.WITHIN_RULE: flagged})
 
 # %% ../../notebooks/08b_deeper_icon2.ipynb #08b-rates
-def error_rates(worlds) -> pd.DataFrame:
-    """How often each rule finds what was planted, and blames what was not, in worlds of the largest
-    dose: a row a rule, kind of world and outcome.
+def error_rates(records) -> pd.DataFrame:
+    """Count how often each rule flags the injected confounder, and any other attribute.
 
-    Outcomes: ``hit`` and ``miss`` (is the planted confounder named?), ``false alarm`` (is any other
-    attribute named?), and ``exact`` of the suite's rule, which alone tells "the gap" from "a part".
+    There is one row per rule, scenario and outcome, at the largest strength. Outcomes are ``true
+    positive`` and ``false negative`` (is the injected confounder flagged?), ``false positive`` (is
+    any other attribute flagged?), and ``exact`` for the suite's rule, which alone distinguishes "the
+    gap" from "a part".
     """
-    worlds, rows = with_within(worlds), []
-    most = worlds.groupby(["world", "confounder"])["strength"].transform("max")
-    worlds = worlds[worlds["strength"] == most]
-    for rule in OF_WORLDS:
-        yes, is_cause = worlds[rule].isin(YES), worlds["truth"].isin(YES)
-        answers = {"false alarm": yes & ~is_cause, "hit": yes & is_cause}
-        answers["exact"] = is_cause & (worlds[rule] == worlds["truth"])
-        each = worlds.assign(**answers).groupby(
-            ["world", "confounder", "seed"], sort=False
+    records, rows = with_within(records), []
+    most = records.groupby(["scenario", "confounder"])["strength"].transform("max")
+    records = records[records["strength"] == most]
+    for rule in COMPARED_RULES:
+        yes, is_cause = records[rule].isin(YES), records["truth"].isin(YES)
+        answers = {"false positive": yes & ~is_cause, "true positive": yes & is_cause}
+        answers["exact"] = is_cause & (records[rule] == records["truth"])
+        each = records.assign(**answers).groupby(
+            ["scenario", "confounder", "seed"], sort=False
         )
-        each = each[list(answers)].any().assign(miss=lambda table: ~table["hit"])
-        for world, part in each.groupby("world", sort=False):
-            kept = ["hit", "miss", *["exact"] * (rule == verdicts.SUITE_RULE)]
-            for outcome in ["false alarm", *kept * (world in (HARDER, verdicts.BOTH))]:
-                rows.append((rule, world, outcome, part[outcome].sum(), len(part)))
-    return with_shares(
-        pd.DataFrame(rows, columns=["rule", "world", "outcome", "times", "of"])
-    )
+        each = each[list(answers)].any()
+        each["false negative"] = ~each["true positive"]
+        for scenario, part in each.groupby("scenario", sort=False):
+            outcomes = ["false positive"]
+            if scenario in (HARDER, verdicts.BOTH):
+                outcomes += ["true positive", "false negative"]
+                if rule == verdicts.SUITE_RULE:
+                    outcomes.append("exact")
+            for outcome in outcomes:
+                rows.append((rule, scenario, outcome, part[outcome].sum(), len(part)))
+    columns = ["rule", "scenario", "outcome", "count", "n"]
+    return with_shares(pd.DataFrame(rows, columns=columns))
 
 # %% ../../notebooks/08b_deeper_icon2.ipynb #08b-doses
-def doses(worlds) -> pd.DataFrame:
-    """Who blames the scene where the detector is worse, by how far (harmless) scenes differ: a row
-    a dose, with the means of sigma, and in how many worlds each of the rules does so."""
-    scene = with_within(worlds).query(
-        "world == @verdicts.BESIDE and attribute == 'scene'"
+def blame_by_strength(records) -> pd.DataFrame:
+    """Count how often each rule blames a harmless scene, by how far the scenes differ.
+
+    There is one row per strength, with the means of sigma."""
+    scene = with_within(records).query(
+        "scenario == @verdicts.BESIDE and attribute == 'scene'"
     )
-    blamed = {f"{rule} blames it": scene[rule].isin(YES) for rule in OF_WORLDS}
+    blamed = {f"{rule} blames it": scene[rule].isin(YES) for rule in COMPARED_RULES}
     known = scene.assign(**blamed, first=scene["rank"] == 1)
     sums = {name: (name, "sum") for name in ("first", *blamed)}
     names = {
@@ -203,52 +218,54 @@ def doses(worlds) -> pd.DataFrame:
         "first": verdicts.FIRST,
     }
     means = {name: (name, "mean") for name in ("proxy_sigma", "proxy_within")}
-    table = known.groupby("strength").agg(**means, **sums, worlds=("seed", "nunique"))
+    table = known.groupby("strength").agg(**means, **sums, n=("seed", "nunique"))
     return table.rename(columns=names).reset_index()
 
 
-def found_by(worlds, of="confounder") -> pd.DataFrame:
-    """Where only the scenes are harder: does the method find the confounder that was planted? A row
-    a value of the column `of` and question."""
-    own = worlds[
-        (worlds["world"] == HARDER) & (worlds["attribute"] == worlds["confounder"])
-    ]
+def detection_by(records, by="confounder") -> pd.DataFrame:
+    """Count how often the injected confounder is detected where only the scenes are harder.
+
+    There is one row per value of the column `by` and question."""
+    is_confounder = records["attribute"] == records["confounder"]
+    own = records[(records["scenario"] == HARDER) & is_confounder]
     answers = {verdicts.FIRST: own["rank"] == 1, verdicts.FALLS: own["delta"] > 0}
-    answers[verdicts.NAMES] = own[PAPER_RULE] == NAMED
-    long = own.assign(**answers).melt(of, list(answers), "question", "yes")
-    by = long.groupby([of, "question"], sort=False)["yes"]
-    return with_shares(by.agg(times="sum", of="count").reset_index())
+    answers[verdicts.FLAGS] = own[PAPER_RULE] == FLAGGED
+    long = own.assign(**answers).melt(by, list(answers), "question", "yes")
+    grouped = long.groupby([by, "question"], sort=False)["yes"]
+    return with_shares(grouped.agg(count="sum", n="count").reset_index())
 
 
-def any_named(worlds, rule, by) -> pd.DataFrame:
-    """In how many seeds, whose worlds share layouts, a rule names any attribute, by column `by`."""
-    named = worlds.assign(rule=rule, named=worlds[rule].isin(YES))
-    each = named.groupby(["rule", by, "seed"], sort=False)["named"].any()
-    counts = each.groupby(["rule", by], sort=False).agg(times="sum", of="count")
+def any_flagged(records, rule, by) -> pd.DataFrame:
+    """Count the seeds, whose settings share layouts, in which a rule flags any attribute."""
+    flagged = records.assign(rule=rule, flagged=records[rule].isin(YES))
+    each = flagged.groupby(["rule", by, "seed"], sort=False)["flagged"].any()
+    counts = each.groupby(["rule", by], sort=False).agg(count="sum", n="count")
     return with_shares(counts.reset_index())
 
 # %% ../../notebooks/08b_deeper_icon2.ipynb #08b-again
 def printed_again() -> pd.DataFrame:
-    """What the paper's Tables 1 to 3 and its section 4.2 say, computed again: how many are ``right``
-    of the numbers that each claim of ``data/paper/claims.csv`` is about."""
+    """Recompute what the paper's Tables 1 to 3 and its section 4.2 say.
+
+    ``consistent`` counts the numbers that follow, of the ``n`` numbers that each claim of
+    ``data/paper/claims.csv`` is about."""
     control, groups = printed("control"), printed("groups").set_index("class")
     ours = sigma(groups[GROUPS].to_numpy())
-    off = [abs(one - groups["sigma"]) for one in (np.sqrt(2 / 3) * ours, ours)]
+    errors = [abs(one - groups["sigma"]) for one in (np.sqrt(2 / 3) * ours, ours)]
     first = control[control["rank"] == 1].set_index("class")
     each = groups.drop("all classes")
     highest = each["sigma"].drop(RARE).nlargest(3).index
-    gone = (
+    reductions = (
         100 * first["delta"] / groups["sigma"].loc[list(first.index)]
     )  # about 50, 10, 50
-    right = {
-        "σ by Eq. 5": off[0] < off[1],
+    consistent = {
+        "σ by Eq. 5": errors[0] < errors[1],
         "Table 3": printed("ranking")["proxy_sigma"] < first["proxy_sigma"].min(),
         "the first has the largest Δ": first["delta"]
         == control.groupby("class")["delta"].max(),
         "AP falls with income": (each["low"] > each["middle"])
         & (each["middle"] > each["high"]),
         "the highest σ": highest.isin(first.index),
-        "the text's reductions": (gone / 10).round() * 10 == [50, 10, 50],
+        "the text's reductions": (reductions / 10).round() * 10 == [50, 10, 50],
     }
-    rows = [(name, *3 * [one.sum()], len(one)) for name, one in right.items()]
-    return pd.DataFrame(rows, columns=["what", "right", "low", "high", "of"])
+    rows = [(name, *3 * [one.sum()], len(one)) for name, one in consistent.items()]
+    return pd.DataFrame(rows, columns=["statement", "consistent", "low", "high", "n"])

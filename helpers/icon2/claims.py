@@ -1,7 +1,7 @@
-"""What the paper prints, and what notebooks 08 and 08b measure for its claims and the suite's.
+"""The paper's printed numbers, and estimates for the claims of notebooks 08 and 08b.
 
-The paper's detector and income table are not to be had: what its printed numbers allow is
-recomputed, what its method promises is tested on worlds whose answer is known."""
+The paper's detector and income table are not available. Its printed numbers are recomputed as far
+as possible, and its method is tested on synthetic street scenes with a known answer."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from helpers import store
 from helpers.icon2.analysis import POINTS, Analysis, interval
 from helpers.stats import Estimate
 
-PLANTED = "that is what the street plants"
+INJECTED = "the synthetic street scenes have this as an injected bias"
 GROUPS = ["low", "middle", "high"]
 TILTED = {"icon2/small-cars": ("size", "small"), "icon2/night": ("time", "night")}
 RARE = ["bus", "motorcycle", "bicycle"]  # whose APs Table 3 calls not reliable
@@ -18,15 +18,16 @@ FEW = [*RARE, "traffic sign", "traffic light"]  # of which Figure 6 has very few
 
 
 def printed(name: str) -> pd.DataFrame:
-    """A table of the paper: ``groups``, ``control``, ``ranking`` (Tables 1 to 3) or ``text``."""
+    """Read a table of the paper: ``groups``, ``control``, ``ranking`` (Tables 1 to 3) or ``text``."""
     return pd.read_csv(store.root() / "data" / "paper" / f"icon2_{name}.csv")
 
 
 def table_1(
     groups: pd.DataFrame, sigmas: pd.DataFrame, paper: pd.DataFrame
 ) -> pd.DataFrame:
-    """Table 1, ours beside the paper's: AP of every class and group with half its interval, and
-    sigma. All of the paper's rows, whether or not there is one of ours."""
+    """Compare Table 1 with the paper's: AP of every class and group with half its interval, and sigma.
+
+    All of the paper's rows are there, also those without a row of ours."""
     half = (groups["high"] - groups["low"]) / 2
     texts = [f"{a:.1f} ±{h:.1f}" for a, h in zip(groups["AP"], half, strict=True)]
     ours = groups.assign(text=texts).pivot(
@@ -52,8 +53,10 @@ def table_1(
 def tables_2_and_3(
     ranking: pd.DataFrame, control: pd.DataFrame, known: bool
 ) -> pd.DataFrame:
-    """Tables 2 and 3, a row a class and attribute, ours first: the rank, sigma, σ of ProxyAP, the
-    mean σ within values and Δ; beside them the paper's, where they are `known` to be of this."""
+    """Compare Tables 2 and 3 with the paper's, one row per class and attribute.
+
+    Columns are the rank, sigma, σ of ProxyAP, the mean σ within values and Δ. The paper's columns
+    are filled where they are `known` to be about the same attribute."""
     on = ["class", "attribute"]
     names = {
         "rank": "rank",
@@ -89,10 +92,12 @@ def tables_2_and_3(
 
 
 def of_analysis(
-    analysis: Analysis, null: pd.DataFrame, planted: bool
+    analysis: Analysis, null: pd.DataFrame, synthetic: bool
 ) -> list[Estimate]:
-    """What Table 1, Figures 2 to 6 and Table 2 say, in their direction.
-    What a street has `planted` is not judged: gaps, and what makes them; control can fail there."""
+    """Estimate the claims of Table 1, Figures 2 to 6 and Table 2, in their direction.
+
+    In `synthetic` street scenes, gaps and their causes are injected and not judged. Control is
+    judged, since it can fail there."""
     estimates = _incomes(analysis)
     sigmas = (
         analysis.sigmas()
@@ -107,12 +112,13 @@ def of_analysis(
         estimates.append(
             Estimate("icon2/support", (round(100 * (~few.estimable).mean()),) * 3)
         )
-    known = [Estimate(e.claim, note=PLANTED) if planted else e for e in estimates]
-    return known + _control(analysis)
+    if synthetic:
+        estimates = [Estimate(one.claim, note=INJECTED) for one in estimates]
+    return estimates + _control(analysis)
 
 
 def _incomes(analysis: Analysis) -> list[Estimate]:
-    """High less low income: AP of all classes; low less high: shares of small cars and of night."""
+    """Compare incomes: AP of all classes (high minus low), small cars and night (low minus high)."""
     groups, every = analysis.sensitive.values, analysis.estimable()
     if (
         analysis.sensitive.name != "income"
@@ -138,7 +144,7 @@ def _incomes(analysis: Analysis) -> list[Estimate]:
 
 
 def _control(analysis: Analysis) -> list[Estimate]:
-    """Does controlling lower sigma where the attribute that ranks first is Table 2's?"""
+    """Estimate whether control lowers sigma where Table 2's attribute ranks first."""
     of, ends = ["class", "attribute"], ["delta", "low", "high"]
     firsts = [
         t.query("rank == 1")[of] for t in (analysis.ranking(), printed("control"))

@@ -4,7 +4,7 @@
 __all__ = ['BOUNDS', 'LIKE_COCO', 'HOW', 'MOST', 'PART', 'UNSURE', 'IN_WORDS', 'MEANING', 'like_coco', 'group_ap', 'spread',
            'interval', 'grouped', 'recalls', 'comparable', 'described', 'most', 'estimable', 'deals', 'by_chance',
            'p_values', 'deviations', 'few_boxes', 'without', 'planted', 'smallest', 'smallest_pooled', 'named',
-           'explained', 'in_words', 'points', 'cause', 'reasons', 'of_page']
+           'explained', 'in_words', 'points', 'cause', 'reasons', 'of_report']
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-coco
 from dataclasses import replace
@@ -21,8 +21,9 @@ LIKE_COCO = Options(precision="raw", images="all", false_positives="coco")
 
 
 def like_coco(frames, bounds=BOUNDS) -> dict[str, float]:
-    """AP as COCO's evaluator prints it, of all boxes and of three sizes, whose areas end at
-    `bounds` (square pixels)."""
+    """Compute AP as COCO's evaluator prints it, of all boxes and of three sizes.
+
+    The areas of small and medium boxes end at `bounds` (square pixels)."""
     ends = [(0, 1e10), *pairwise([0, *bounds, 1e10])]
     numbers, ignored, area = {}, frames.boxes["ignore"], frames.boxes["area"]
     extent = frames.detections["extent"].to_numpy()
@@ -44,7 +45,8 @@ def like_coco(frames, bounds=BOUNDS) -> dict[str, float]:
         ap = ap[~np.isnan(ap).all(1)]
         numbers[name] = ap.mean() if len(ap) else np.nan
         if name == "all":
-            numbers |= {"IoU .5": ap[:, 0].mean(), "IoU .75": ap[:, 5].mean()}
+            numbers["IoU 0.5"] = ap[:, 0].mean()
+            numbers["IoU 0.75"] = ap[:, 5].mean()
     return numbers
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-10
@@ -67,8 +69,9 @@ HOW = Options(precision="per image", images="all")
 
 
 def group_ap(classes, attribute) -> np.ndarray:
-    """AP (1 + C, A) of each group in the matches of C classes, after their mean over those in
-    which every group has boxes enough; NaN where one has not."""
+    """Return AP (1 + C, A) of each group in C classes, the mean over the classes first.
+
+    The mean is over the classes in which every group has enough boxes; it is NaN if there is none."""
     if not classes:
         return np.full((1, len(attribute.values)), np.nan)
     one = np.ones((1, classes[0].n_images))
@@ -80,15 +83,16 @@ def group_ap(classes, attribute) -> np.ndarray:
 
 
 def spread(ap) -> np.ndarray:
-    """The widest gap between groups (the last axis); NaN where fewer than two have an AP."""
+    """Return the widest gap between groups (the last axis); NaN if fewer than two have an AP."""
     low, high = (np.where(np.isnan(ap), fill, ap) for fill in (np.inf, -np.inf))
     return np.where((~np.isnan(ap)).sum(-1) > 1, high.max(-1) - low.min(-1), np.nan)
 
 
 def interval(values) -> np.ndarray:
-    """95% interval (2, ...) in AP points of row 0 of `values`; the other rows are its resamples. The
-    outer ends of the percentile and the basic interval: a resample has copies of its images, so
-    that its AP is too high. n resamples part a line into n + 1, of which both leave out .025."""
+    """Return the 95% interval (2, ...), in AP points, of row 0 of `values` from its resamples.
+
+    The ends are the outer ends of the percentile and the basic interval, because a resample has
+    copies of its images, so that its AP is too high. n resamples divide a line into n + 1 parts."""
     if len(values) < 3:
         return np.full((2, *values.shape[1:]), np.nan)
     sides = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
@@ -98,7 +102,7 @@ def interval(values) -> np.ndarray:
 
 
 def grouped(analysis) -> pd.DataFrame:
-    """AP of each group with its interval: a row a class and value."""
+    """Return AP of each group with its interval, one row per class and value."""
     ap = [interval(each.group_ap) for each in analysis.with_mean().values()]
     low, high = np.hstack(ap)
     return analysis.groups().assign(
@@ -107,8 +111,9 @@ def grouped(analysis) -> pd.DataFrame:
 
 
 def recalls(names, classes, attributes) -> dict[tuple[str, str, str], float]:
-    """Recall in percent, by the names of attribute, class and value: the share of the boxes that
-    are found at the first IoU, at any score."""
+    """Return recall in percent by the names of attribute, class and value.
+
+    It is the share of the boxes that are detected at the first IoU threshold, at any score."""
     table = {}
     for name, of in zip(names, classes, strict=True):
         hit = np.zeros(len(of.box_row), bool)
@@ -123,17 +128,19 @@ def recalls(names, classes, attributes) -> dict[tuple[str, str, str], float]:
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-compare
 def comparable(frames, wanted, fewest) -> tuple[list[Attribute], list[str]]:
-    """The attributes that can be asked about, those of `wanted` or all that there are, and a
-    sentence for each that cannot: it has one value only, too many, or none with `fewest` boxes."""
+    """Return the attributes that can be compared, and a sentence for each other attribute.
+
+    These are the attributes of `wanted`, or all. An attribute cannot be compared if it has one value
+    only, too many values, or fewer than two values with `fewest` boxes."""
     columns = [
         name for name in [*frames.images, *frames.boxes] if name not in {*OWN, "video"}
     ]
     if unknown := set(wanted or ()) - set(columns):
-        there = ", ".join(columns) or "none"
-        raise DetectionDataError(f"no attribute {min(unknown)!r}; there are: {there}")
-    together = (
-        "video: it says which images belong together, and is no group: --cluster video"
-    )
+        listed = ", ".join(columns) or "none"
+        raise DetectionDataError(
+            f"There is no attribute {min(unknown)!r}. The attributes are: {listed}."
+        )
+    together = "video: it says which images belong together, so it is a cluster (--cluster video)"
     attributes, cannot = [], [together] * ("video" in frames.images)
     image, labelled = (
         frames.boxes["image"].to_numpy(),
@@ -154,7 +161,7 @@ def comparable(frames, wanted, fewest) -> tuple[list[Attribute], list[str]]:
 
 
 def described(frames, attribute, bounds) -> str:
-    """An attribute and its values; of sizes, and of numbers in thirds, with where they end."""
+    """Describe an attribute and its values, with the bounds of sizes and of thirds."""
     name, values = attribute.name, list(attribute.values)
     if name == "size" and values[0] == "small":
         ends = [f"{side:.3g}" for side in np.sqrt(bounds)]
@@ -180,12 +187,14 @@ def described(frames, attribute, bounds) -> str:
 
 
 def most(matches, wanted, fewest) -> list[str]:
-    """The classes that are compared: those that are `wanted`, or the eight with the most boxes that
-    have `fewest`; the largest class if none has."""
+    """Return the classes that are compared.
+
+    These are the `wanted` classes, or the eight with the most boxes that have `fewest`, or else the
+    largest class."""
     if unknown := [name for name in wanted or () if name not in matches.classes]:
-        there = ", ".join(matches.classes[:20])
+        listed = ", ".join(matches.classes[:20])
         raise DetectionDataError(
-            f"no class {unknown[0]!r} is labelled; there are: {there}"
+            f"There is no labelled class {unknown[0]!r}. The classes are: {listed}."
         )
     boxes = matches.boxes["category"][~matches.boxes["ignore"]]
     counts = np.bincount(boxes, minlength=len(matches.classes))
@@ -196,7 +205,7 @@ def most(matches, wanted, fewest) -> list[str]:
 
 
 def estimable(attribute, of_class) -> Attribute:
-    """The attribute with the values alone that have boxes enough in a class."""
+    """Keep the values of an attribute that have enough boxes in a class."""
     codes = of_class.codes(attribute)
     often = (
         np.bincount(codes[codes >= 0], minlength=len(attribute.values)) >= HOW.min_boxes
@@ -207,8 +216,10 @@ def estimable(attribute, of_class) -> Attribute:
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-15
 def deals(attributes, boxes, clusters, seed) -> Iterator[list]:
-    """The attributes with their values dealt anew by chance, again and again: to images (or
-    clusters of them), and to boxes within their class, an image together."""
+    """Yield the attributes with randomly permuted values.
+
+    Values are permuted between images (or clusters of them), and between boxes within their
+    class, where the boxes of an image stay together."""
     rng = np.random.default_rng(seed)
     images = stats.permuted_labels(np.arange(len(clusters)), rng, clusters=clusters)
     rows = stats.permuted_labels(
@@ -223,13 +234,15 @@ def deals(attributes, boxes, clusters, seed) -> Iterator[list]:
 
 
 def by_chance(classes, chance, draws, pooled=None) -> SimpleNamespace:
-    """The gaps (attributes, 1 + classes) that chance gives: `mean` and `deviation` of each in some
-    deals, the `most` deviations of any in each deal, and the `cut` that one deal of 20 passes. Of
-    each attribute, the mean `ap` (1 + classes, groups) in all deals. The differences of recall in
-    all classes `pooled` (a `RecallBySize`) are a family of their own, `pooled_most` with its
-    `pooled_cut`. Both cuts have the same rank among the deals, and one deal of 20 passes either."""
+    """Return the null distribution of the gaps (attributes, 1 + classes) by permutation.
+
+    It has the `mean` and `deviation` of each gap, the largest deviation of any gap in each
+    permutation (`most`), and the threshold (`cut`). `ap` is each attribute's mean AP (1 + classes,
+    groups). The differences of recall in all classes `pooled` (a `RecallBySize`) are a family of
+    their own, `pooled_most` with its `pooled_cut`. Both thresholds have the same rank among the
+    permutations, and one permutation in twenty exceeds either."""
     ap, recall = [], []
-    for _ in progress(range(draws), desc="dealt by chance", delay=2):
+    for _ in progress(range(draws), desc="permutations", delay=2):
         dealt = next(chance)
         ap.append([group_ap(classes, one) for one in dealt])
         recall.append(pooled.widest(dealt) if pooled else np.nan)
@@ -240,7 +253,7 @@ def by_chance(classes, chance, draws, pooled=None) -> SimpleNamespace:
     ]
     each = (
         gaps - null.mean
-    )  # a deal is held against the others, as the reader's data are
+    )  # a permutation is compared with the others, as the data are
     left = ((draws - 1) * null.deviation**2 - draws / (draws - 1) * each**2) / (
         draws - 2
     )
@@ -257,22 +270,24 @@ def by_chance(classes, chance, draws, pooled=None) -> SimpleNamespace:
 
 
 def p_values(z, most, null) -> np.ndarray:
-    """p of deviations that belong to the family of `most`, corrected over both families."""
+    """Return p values of deviations of the family of `most`, adjusted over both families."""
     ranks = np.searchsorted(
         np.sort(most), z
-    )  # of how many deals the widest is narrower
+    )  # in how many permutations the widest gap is narrower
     reached = (null.rank >= np.asarray(ranks)[..., None]).sum(-1)
     return np.where(np.isnan(z), np.nan, (1 + reached) / (1 + len(null.rank)))
 
 
 def deviations(gaps, null, attribute=...) -> np.ndarray:
-    """How many deviations gaps, of all attributes or one, are wider than chance gives on average."""
+    """Return how many standard deviations gaps lie above the mean of their null distribution."""
     return (gaps - null.mean[attribute]) / np.maximum(null.deviation[attribute], 1e-9)
 
 
 def few_boxes(classes, attributes, null) -> str:
-    """By how many points AP is too high in groups of few boxes: that of groups of images that differ
-    by chance only, above that of all images; nothing without attributes of images."""
+    """Say by how many points AP is too high in groups of few boxes.
+
+    This compares groups of images that differ by chance only with all images. The text is empty
+    without attributes of images."""
     if not classes:
         return ""
     every = Attribute("every", ("yes",), np.zeros(classes[0].n_images, int), "image")
@@ -291,17 +306,16 @@ def few_boxes(classes, attributes, null) -> str:
     kinds = ["fewer than 50", "50 to 100", "100 to 200", "200 to 400", "400 and more"]
     kind = pd.cut(table["boxes"], ends, labels=kinds, right=False)
     high = table.groupby(kind, observed=True)["points"].mean()
-    told = ", ".join(
+    listed = ", ".join(
         f"{points:z.1f} in groups of {name}" for name, points in high.items()
     )
-    return (
-        told
-        and f"AP of few boxes is too high. In points, by dealing groups by chance: {told}."
-    )
+    if not listed:
+        return ""
+    return f"AP of few boxes is too high. In points, by random permutation: {listed}."
 
 
 def without(of_class, lost) -> ClassMatches:
-    """The matches of a class without the detections that took one of the `lost` boxes (bool)."""
+    """Return the matches of a class without the detections of the `lost` boxes (bool)."""
     gone = np.zeros(len(of_class.detection_row), bool)
     gone[of_class.event_detection[lost[of_class.event_box]]] = True
     left, kept = copy.copy(of_class), ~gone[of_class.event_detection]
@@ -314,7 +328,7 @@ def without(of_class, lost) -> ClassMatches:
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-17
 def planted(classes, attribute, group, loss, rng) -> tuple[np.ndarray, np.ndarray]:
-    """Gaps (1 + C,) where a group loses a share of its found boxes, and whether it is lowest."""
+    """Return gaps (1 + C,) if a group loses a share of its detected boxes, and if it is lowest."""
     lost = [
         (of.codes(attribute) == group) & (rng.random(len(of.box_row)) < loss)
         for of in classes
@@ -325,14 +339,14 @@ def planted(classes, attribute, group, loss, rng) -> tuple[np.ndarray, np.ndarra
 
 
 def smallest(classes, attribute) -> int:
-    """The group with the fewest boxes in the classes, of those that have enough."""
+    """Return the group with the fewest boxes in the classes, of those that have enough."""
     codes = np.concatenate([of.codes(attribute)[~of.box_ignored] for of in classes])
     boxes = np.bincount(codes[codes >= 0], minlength=len(attribute.values))
     return int(np.where(boxes >= HOW.min_boxes, boxes, boxes.max() + 1).argmin())
 
 
 def smallest_pooled(boxes, attribute) -> int:
-    """The group with the fewest boxes of all classes, of those that have enough."""
+    """Return the group with the fewest boxes of all classes, of those that have enough."""
     codes = boxes.codes(attribute)
     number = np.bincount(codes[codes >= 0], minlength=len(attribute.values))
     return int(np.where(number >= HOW.min_boxes, number, number.max() + 1).argmin())
@@ -344,10 +358,11 @@ from .pooled_recall import ALL_POOLED
 def named(
     classes, names, attributes, null, chance, losses, draws, seed=0, pooled=None
 ) -> pd.DataFrame:
-    """How often the fault of the smallest group is named, in the mean of all classes that lose and
-    in each that loses alone, by the share of found boxes that is lost; of a loss of 0, how often
-    any gap is named where nothing is planted. With `pooled` (a `RecallBySize`), also in the recall
-    of all classes pooled."""
+    """Measure the detection rate of an injected fault of the smallest group.
+
+    The group loses a share of its detected boxes, in all classes together and in each class alone.
+    A loss of 0 gives the family-wise error rate. With `pooled` (a `RecallBySize`), the recall of all
+    classes pooled is also tested."""
     rng, rows = np.random.default_rng(seed), []
     for _ in range(2 * draws):
         dealt = next(chance)
@@ -370,7 +385,7 @@ def named(
     lines = [("all classes", classes, 0)] * (len(classes) > 1)
     lines += [(names[k], [of], k + 1) for k, of in enumerate(classes)]
     known = [(i, *line) for i in range(len(attributes)) for line in lines]
-    for i, name, some, at in progress(known, desc="planted", delay=2):
+    for i, name, some, at in progress(known, desc="injected faults", delay=2):
         if np.isfinite(null.mean[i, at]):  # else no two groups have boxes enough
             group = smallest(some, attributes[i])
             for loss in np.repeat(losses, draws):
@@ -380,31 +395,33 @@ def named(
                 about = attributes[i].name, name, attributes[i].values[group]
                 rows.append((*about, loss, hit))
     columns = ["attribute", "class", "group", "loss"]
-    table = pd.DataFrame(rows, columns=[*columns, "named"])
-    times = (
-        table.groupby(columns, sort=False)["named"]
-        .agg(named="sum", of="size")
+    table = pd.DataFrame(rows, columns=[*columns, "detected"])
+    counts = (
+        table.groupby(columns, sort=False)["detected"]
+        .agg(detected="sum", n="size")
         .reset_index()
     )
-    low, high = stats.wilson(times["named"], times["of"])
-    return times.assign(share=times["named"] / times["of"], low=low, high=high)
+    low, high = stats.wilson(counts["detected"], counts["n"])
+    return counts.assign(rate=counts["detected"] / counts["n"], low=low, high=high)
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-26
-from .formulas import EXPLAINS, NO_GAP, NOT, UNDECIDED, UNKNOWN
+from .formulas import EXPLAINS, INCONCLUSIVE, NO_GAP, NOT, UNKNOWN
 
 MOST, PART = "explains most of it", "explains a part of it"
-UNSURE = " (whether the rest is nothing, these images cannot say)"
+UNSURE = " (the rest is not significant)"
 IN_WORDS = {
     NOT: "explains less than half, if any",
-    UNDECIDED: "undecided",
-    NO_GAP: "not judged (the rule sees no gap beyond chance)",
-    UNKNOWN: "could not be tried (too few boxes a value)",
+    INCONCLUSIVE: "inconclusive",
+    NO_GAP: "not judged (the rule finds no significant gap)",
+    UNKNOWN: "not estimable (too few boxes per value)",
 }
 
 
 def explained(matches, attribute, name, others, **how) -> pd.DataFrame:
-    """What the paper's rule and the suite's say of each of `others` as the cause of an attribute's
-    gaps in a class; by how much the widest falls when it is held fixed, and what is left of it."""
+    """Apply both rules to each of `others` as a cause of an attribute's gaps in a class.
+
+    The table also has the fall of the widest gap when the candidate is held fixed, and the remaining
+    gap."""
     of_class = matches.of(name)
     one, *others = [estimable(each, of_class) for each in (attribute, *others)]
     others = [each for each in others if len(each.values) > 1 and each.name != one.name]
@@ -415,91 +432,103 @@ def explained(matches, attribute, name, others, **how) -> pd.DataFrame:
     low, high = estimate.group_ap[0].argmin(), estimate.group_ap[0].argmax()
     gap = estimate.group_ap[:, high] - estimate.group_ap[:, low]
     parts = [estimate.parts[each].standardised for each in table["attribute"]]
-    left = [part[:, high] - part[:, low] for part in parts]
+    remaining = [part[:, high] - part[:, low] for part in parts]
     table["gap"] = POINTS * gap[0]
-    for what, each in {"fall": [gap - one for one in left], "left": left}.items():
+    falls = [gap - one for one in remaining]
+    for name, each in {"fall": falls, "remaining": remaining}.items():
         ends = np.array([(POINTS * one[0], *interval(one)) for one in each])
-        table[[what, f"{what}_low", f"{what}_high"]] = ends.reshape(-1, 3)
+        table[[name, f"{name}_low", f"{name}_high"]] = ends.reshape(-1, 3)
     table.insert(1, "gap of", f"{one.values[low]} against {one.values[high]}")
     return table.rename(columns={"attribute": "candidate"}).assign(by=one.name)
 
 
 def in_words(row) -> str:
-    """What holding a candidate fixed does to a gap. "Most" is said where surely less than half is
-    left: what is not told from nothing need not be nothing."""
+    """Say what happens to a gap when a candidate is held fixed.
+
+    It explains "most" of the gap if significantly less than half remains."""
     rule = row[verdicts.SUITE_RULE]
     if rule in IN_WORDS:
         return IN_WORDS[rule]
-    if max(abs(row["left_low"]), abs(row["left_high"])) < row["gap"] / 2:
-        return MOST + ", perhaps all" * (rule == EXPLAINS)
-    return PART + UNSURE * (rule == EXPLAINS)
+    largest = max(abs(row["remaining_low"]), abs(row["remaining_high"]))
+    if largest < row["gap"] / 2:
+        return f"{MOST}, perhaps all" if rule == EXPLAINS else MOST
+    return PART + UNSURE if rule == EXPLAINS else PART
 
 
 def points(row, of) -> str:
-    """A number of AP points with its 95% interval."""
+    """Format a number of AP points with its 95% interval."""
     low, high = row[f"{of}_low"], row[f"{of}_high"]
     return f"{row[of]:z.1f} ({low:z.1f} to {high:z.1f})" if row[of] == row[of] else "–"
 
 
 def cause(row) -> str:
-    """A candidate, what it explains, and by how much the gap falls when it is held fixed."""
+    """Say what a candidate explains, and by how much the gap falls when it is held fixed."""
     fall, ends = points(row, "fall").split(" (")
     # the gaps above hold size fixed by strata of ten boxes, a candidate in three classes alone
     name = "size in three classes" if row["candidate"] == "size" else row["candidate"]
-    return f"{name} {in_words(row)}: {fall} of {row['gap']:z.1f} points (95% {ends}"
+    return f"{name} {in_words(row)}: {fall} of {row['gap']:z.1f} points (95% CI {ends}"
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-words
 MEANING = [
-    "AP: average precision, 0 to 100: the area under precision by recall, a mean over IoUs from .5 "
-    "to .95. Groups are compared at one number of boxes an image, so that theirs are not quite "
-    "COCO's; the AP of all, under What was read, is.",
-    "told: yes if the gap is wider, in deviations of what chance gives it, than in 19 of 20 deals in "
-    "which groups were dealt to the images by chance, is at least one AP point, and is still above "
-    "zero with the size of the boxes held fixed.",
-    "p: the share of deals in which any gap, or any difference of recall, was as wide. So it is "
-    "corrected over all of them.",
-    "left (in the table of gaps): what is left of a gap when the boxes of both groups are weighted "
-    "to have the same sizes, in strata of ten boxes; left_p: its p value.",
+    "AP: average precision, 0 to 100: the area under precision by recall, a mean over IoU "
+    "thresholds from 0.5 to 0.95. Groups are compared at one number of boxes per image, so that "
+    "these values differ from COCO's. The AP of all boxes, under What was read, is COCO's.",
+    "verdict: significant if the gap is wider, in standard deviations of its null distribution, "
+    "than any gap in 19 of 20 random permutations of the groups, is at least one AP point, and is "
+    "still above zero with the size of the boxes held fixed.",
+    "p: the share of permutations in which any gap, or any difference of recall, was as wide. So "
+    "it is adjusted for all of them.",
+    "remaining (in the table of gaps): the remaining gap when the boxes of both groups are weighted "
+    "to have the same sizes, in strata of ten boxes; remaining_p: its p value.",
     "difference at the same class and size: the group's coefficient in a linear regression of "
-    "found (0 or 1), among every ten boxes of one class and of neighbouring sizes.",
+    "detected (0 or 1), among every ten boxes of one class and of neighbouring sizes.",
     "fall: by how many points the gap falls when all groups have the same mix of a candidate's "
-    "values; left: what remains of it.",
-    "σ of ProxyAP: the spread of the AP that a candidate alone would give the groups. Δ: by how much "
-    "the spread of AP is less within the candidate's values, each of which counts alike.",
-    "low and high: ends of a 95% interval, for other images of the same kind.",
+    "values; remaining: the gap after that.",
+    "σ of ProxyAP: the spread of the AP that a candidate alone would give the groups. Δ: the fall "
+    "of the spread of AP within the candidate's values, which all have the same weight.",
+    "low and high: ends of a 95% CI over images.",
 ]
 
 
 def reasons(rows, attribute, candidates) -> tuple[str, list[str]]:
-    """Why there is a gap between the values of an attribute: the best answer, and a sentence for
-    each kind of answer about all `candidates` (names); `rows` are those of `explained`."""
-    named = [row for row in rows if in_words(row).startswith((MOST, PART))]
-    named.sort(key=lambda row: (not in_words(row).startswith(MOST), abs(row["left"])))
+    """Say what explains the gap of an attribute: the best explanation, and all of them.
+
+    There is one sentence per candidate that explains a part, and one per other verdict. `rows` are
+    those of `explained`, and `candidates` the names of all candidates."""
+    explaining = [row for row in rows if in_words(row).startswith((MOST, PART))]
+    explaining.sort(
+        key=lambda row: (not in_words(row).startswith(MOST), abs(row["remaining"]))
+    )
     of = {rule: [] for rule in IN_WORDS}
     for row in rows:
         of.get(row[verdicts.SUITE_RULE], []).append(row["candidate"])
     tried = {attribute, *(row["candidate"] for row in rows)}
     of[UNKNOWN] += [name for name in candidates if name not in tried]
-    sentences = [f"{cause(row)}; left {points(row, 'left')}" for row in named]
+    sentences = [
+        f"{cause(row)}; {points(row, 'remaining')} remain" for row in explaining
+    ]
     sentences += [
         f"{IN_WORDS[rule]}: {', '.join(names)}" for rule, names in of.items() if names
     ]
-    undecided = ", ".join(of[UNDECIDED])
-    best = f"whether {undecided} explains it is undecided" if undecided else ""
-    best = best or "nothing that could be held fixed surely explains a part of it"
-    return cause(named[0]) if named else best, sentences
+    best = "no candidate significantly explains a part of it"
+    if of[INCONCLUSIVE]:
+        best = f"the result for {', '.join(of[INCONCLUSIVE])} is inconclusive"
+    if explaining:
+        best = cause(explaining[0])
+    return best, sentences
 
 
-def of_page(by_group, first, most=60) -> tuple[str, pd.DataFrame]:
-    """The groups that have an AP, those of the attributes that come `first` before the others, as
-    far as a page shows them, and a sentence that says how many these are."""
+def of_report(by_group, first, most=60) -> tuple[str, pd.DataFrame]:
+    """Return the groups that a report shows, and a sentence that says how many these are.
+
+    They have an AP, and those of the attributes in `first` come first."""
     order = [*dict.fromkeys([*first, *by_group["attribute"]])]
     there = by_group.dropna(subset="AP")
     there = there.sort_values(
         "attribute", key=lambda of: of.map(order.index), kind="stable"
     )
-    few = " (groups with too few boxes for an AP are left out)" * (
-        len(there) < len(by_group)
-    )
+    few = ""
+    if len(there) < len(by_group):
+        few = " (groups with too few boxes for an AP are left out)"
     text = f"{min(most, len(there)):,} of {len(by_group):,} rows{few}; all are in by-group.csv."
     return text, there.head(most)

@@ -1,4 +1,4 @@
-"""What a detector audit finds: gaps of single classes with size held fixed, and the headline."""
+"""Findings of a detector audit: gaps of single classes with size held fixed, and the headline."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,22 +22,14 @@ from helpers.icon2.matching import ClassMatches
 LEVEL = 0.05
 SMALLEST_GAP = 1.0  # AP points
 MOST = 8  # classes that are compared by default
-LEAST_AP = 0.01  # AP at IoU .5, below which the files probably do not belong together
+LEAST_AP = 0.01  # AP at IoU 0.5, below which the files probably do not belong together
 ALL = "all classes"
-YES, NO, CLOSE = "yes", "no", "close: not told"
+YES, NO = pooled_recall.FOUND, pooled_recall.NO_GAP
 BY_SIZE, UNCLEAR, SMALL = (
-    "explained by size",
-    "not separable from size",
+    "explained by box size",
+    "not separable from box size",
     "below one point",
 )
-VERDICTS = {
-    YES: pooled_recall.FOUND,
-    NO: pooled_recall.NO_GAP,
-    CLOSE: CLOSE,
-    BY_SIZE: "explained by box size",
-    UNCLEAR: "not separable from box size",
-    SMALL: SMALL,
-}
 NOT_JUDGED = "not judged: check the files first"
 COLUMNS = ["attribute", "class", "lowest", "highest", "AP", "AP of highest", "recall"]
 COLUMNS += [
@@ -47,9 +39,9 @@ COLUMNS += [
     "high",
     "deviations",
     "p",
-    "left",
-    "left_p",
-    "told",
+    "remaining",
+    "remaining_p",
+    "verdict",
 ]
 
 
@@ -74,7 +66,7 @@ def gaps(
     recalls
         Recall in percent by attribute, class and value.
     null
-        What chance gives, from `detector_audit.by_chance`.
+        The null distribution, from `detector_audit.by_chance`.
     area : array of shape (n boxes,)
         Area of each box in square pixels.
     weights : array of shape (1 + resamples, n images)
@@ -83,9 +75,9 @@ def gaps(
     Returns
     -------
     pandas.DataFrame
-        A row for each attribute and class, and one for the mean of all classes; the surest gap
-        first. ``left`` is what is left of the gap with box size held fixed (AP points), ``left_p``
-        its p value, and ``told`` one of the keys of `VERDICTS`.
+        One row per attribute and class, and one for the mean of all classes, the largest deviation
+        first. ``remaining`` is the gap with box size held fixed (AP points), and ``remaining_p`` its
+        p value. ``verdict`` is explained in `judged`.
     """
     rows = []
     for number, attribute in enumerate(attributes):
@@ -108,20 +100,21 @@ def gaps(
             row["deviations"] = z
             row["p"] = float(p_values(z, null.most, null))
             pair = row["lowest"], row["highest"]
-            left = _with_equal_sizes(classes_in_row, attribute, pair, area, weights)
-            row["left"] = POINTS * left[0]
-            row["left_p"] = size_fixed.p_value(left)
+            remaining = _with_equal_sizes(
+                classes_in_row, attribute, pair, area, weights
+            )
+            row["remaining"] = POINTS * remaining[0]
+            row["remaining_p"] = size_fixed.p_value(remaining)
             rows.append(row)
     table = pd.DataFrame(rows, columns=COLUMNS)
-    told = judged(table, null.cut)
-    table = table.assign(told=told)
+    table = table.assign(verdict=judged(table, null.cut))
     return table.sort_values("deviations", ascending=False, ignore_index=True)
 
 
 def _lowest_and_highest(
     attribute: Attribute, class_ap: np.ndarray, resampled: np.ndarray
 ) -> dict[str, str | float]:
-    """The groups with the lowest and the highest AP of a row, and the gap between them."""
+    """Return the groups with the lowest and the highest AP of a row, and their gap."""
     low, high = np.nanargmin(class_ap), np.nanargmax(class_ap)
     ci = interval(resampled[:, high] - resampled[:, low])
     return {
@@ -142,7 +135,7 @@ def _with_equal_sizes(
     area: np.ndarray,
     weights: np.ndarray,
 ) -> np.ndarray:
-    """The gap between two groups with box size held fixed, shape (1 + resamples,).
+    """Return the gap between two groups with box size held fixed, shape (1 + resamples,).
 
     It is the mean of the classes in which the groups share sizes, NaN where they do in none.
     """
@@ -156,41 +149,41 @@ def _with_equal_sizes(
 
 
 def _whole(classes: Sequence[ClassMatches], ap: np.ndarray) -> list[ClassMatches]:
-    """The classes in which every group has an AP."""
+    """Return the classes in which every group has an AP."""
     return [
         one for one, row in zip(classes, ap[1:], strict=True) if not np.isnan(row).any()
     ]
 
 
 def judged(table: pd.DataFrame, cut: float) -> list[str]:
-    """Say for each row whether the gap is a finding.
+    """Return the verdict on each row.
 
-    A finding passes the cut, is at least one AP point, and is still above zero when the size of
-    the boxes is held fixed. That second test is corrected (Bonferroni) for the number of rows
-    that pass the cut.
+    A significant gap exceeds the threshold `cut`, is at least one AP point, and is still above zero
+    when the size of the boxes is held fixed. That second test is adjusted (Bonferroni) for the
+    number of rows that exceed the threshold.
     """
     wide = (table["deviations"] > cut) & (table["gap"] >= SMALLEST_GAP)
-    told = []
+    verdicts = []
     for row, is_wide in zip(table.to_dict("records"), wide, strict=True):
         if (
             is_wide
-            and row["left_p"] * wide.sum() <= LEVEL
-            and row["left"] >= SMALLEST_GAP
+            and row["remaining_p"] * wide.sum() <= LEVEL
+            and row["remaining"] >= SMALLEST_GAP
         ):
-            told.append(YES)
+            verdicts.append(YES)
         elif is_wide:
-            told.append(BY_SIZE if row["left"] < row["gap"] / 2 else UNCLEAR)
+            verdicts.append(BY_SIZE if row["remaining"] < row["gap"] / 2 else UNCLEAR)
         elif row["deviations"] > cut:
-            told.append(SMALL)
+            verdicts.append(SMALL)
         else:
-            told.append(CLOSE if row["p"] <= 0.2 else NO)
-    return told
+            verdicts.append(NO)
+    return verdicts
 
 
 def with_enough_boxes(
     frames: Frames, attributes: Sequence[Attribute], fewest: int
 ) -> list[str]:
-    """The classes in which two groups of an attribute have boxes enough to be compared."""
+    """Return the classes in which two groups of an attribute have enough boxes to be compared."""
     boxes = frames.boxes[~frames.boxes["ignore"].to_numpy(bool)]
     enough = np.zeros(len(frames.classes), bool)
     for attribute in attributes:
@@ -207,12 +200,12 @@ def with_enough_boxes(
 
 
 def too_low(average_precision: Mapping[str, float]) -> list[str]:
-    """A sentence if the detector finds almost nothing, so that nothing can be compared."""
-    if not average_precision["IoU .5"] < LEAST_AP:
+    """Return a sentence if the detector detects almost nothing."""
+    if not average_precision["IoU 0.5"] < LEAST_AP:
         return []
     return [
         f"The detector finds almost nothing: AP at IoU 0.5 is "
-        f"{100 * average_precision['IoU .5']:.1f}%. Check that image ids, class names and "
+        f"{100 * average_precision['IoU 0.5']:.1f}%. Check that image ids, class names and "
         "coordinates mean the same in both files. No groups are compared."
     ]
 
@@ -224,30 +217,32 @@ def sentence(row: Mapping) -> str:
         f"{row['AP of highest']:.1f} for {row['highest']}; the gap is {row['gap']:z.1f} points "
         f"(95% CI {row['low']:z.1f} to {row['high']:z.1f})"
     )
-    if row["told"] in (BY_SIZE, UNCLEAR):
+    if row["verdict"] in (BY_SIZE, UNCLEAR):
         text += _with_size_fixed(row)
     return text
 
 
 def _with_size_fixed(row: Mapping) -> str:
-    """Say what is left of a gap with box size held fixed, as the end of a sentence."""
-    if np.isnan(row["left"]):
+    """Describe the remaining gap with box size held fixed, as the end of a sentence."""
+    if np.isnan(row["remaining"]):
         return (
             ". The groups share too few boxes of the same size to hold box size fixed"
         )
-    if row["left_p"] <= LEVEL:
-        p = "p < 0.001" if row["left_p"] < 0.001 else f"p = {row['left_p']:.3f}"
+    if row["remaining_p"] <= LEVEL:
+        p = f"p = {row['remaining_p']:.3f}"
+        if row["remaining_p"] < 0.001:
+            p = "p < 0.001"
         significance = f"{p} before correction"
     else:
         significance = "not significant"
-    text = f", and {row['left']:z.1f} points with box size held fixed ({significance})"
-    if row["left"] < 0:
+    text = f", and {row['remaining']:z.1f} points with box size held fixed ({significance})"
+    if row["remaining"] < 0:
         text += f". AP is then higher for {row['lowest']}"
     return text
 
 
 def class_headline(row: Mapping, cause: str) -> str:
-    """Say in words for which group a class is found worse."""
+    """Say in words for which group the detector is worse in a class."""
     text = (
         f"{row['class']}: worse where {row['attribute']} is {row['lowest']} than where it is "
         f"{row['highest']}: average precision {row['AP']:.1f} against {row['AP of highest']:.1f}"
@@ -265,7 +260,7 @@ def how_many(
     compared
         The classes that were compared.
     enough
-        The classes with boxes enough, of which the largest are compared.
+        The classes with enough boxes, of which the largest are compared.
     classes
         All classes.
     """
@@ -285,14 +280,14 @@ def headline(
     doubts: Sequence[str],
     detectable: float,
 ) -> tuple[str, list[str]]:
-    """The headline of a detector audit, and the sentences that come right below it.
+    """Return the headline of a detector audit, and the sentences below it.
 
     Parameters
     ----------
     pooled : pandas.DataFrame
         A row for each attribute, from `pooled_recall.foremost`.
     of_class : str
-        A sentence about the surest gap of a single class; empty where there is none.
+        A sentence about the most significant gap of a single class; empty if there is none.
     counted : str
         How many classes were compared, from `how_many`.
     doubts

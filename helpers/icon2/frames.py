@@ -1,5 +1,7 @@
-"""What notebook 08 analyses: BDD100K, or planted streets that are written as it is given out; with
-the income of the place of a frame: GPS, areas and incomes, joined (ICON2, section 4.1)."""
+"""Frames for notebook 08: BDD100K's folder, with the income of the place of each frame.
+
+GPS tracks, areas and incomes are joined (ICON2, section 4.1).
+"""
 
 import json
 import re
@@ -14,9 +16,8 @@ import pandas as pd
 import shapely
 from PIL import Image
 
-from helpers.icon2 import reading
+from helpers.icon2 import reading, user_data
 from helpers.icon2.attributes import OF_PAPER, Frames
-from helpers.icon2.brought import brought
 from helpers.icon2.matching import Matches
 from helpers.icon2.reading import CLASSES, DetectionDataError, csv, entries, numbered
 from helpers.synthetic_data import street
@@ -29,7 +30,7 @@ PUBLISHED = {  # where BDD100K's folder, as it is given out, has what is read he
     ),
     "images": ("images/100k/val",),
     "gps": ("info/100k/val",),
-    # what BDD100K does not hold, and the reader puts beside it
+    # what BDD100K does not hold, and the user provides
     "predictions": ("predictions.json", "bbox_predictions.json"),
     "areas": ("areas.geojson",),
     "incomes": ("incomes.csv",),
@@ -69,7 +70,7 @@ def read(
     property ``area``, `incomes` CSV with the columns ``area`` and ``income`` (dollars a year).
     `edges` are ``equal`` (a third of the joined frames in each bin) or the ``paper``'s. A
     DetectionDataError names a file that cannot be used."""
-    frames = brought(labels, predictions, classes=CLASSES)
+    frames = user_data.read(labels, predictions, classes=CLASSES)
     frames = replace(frames, report=(*frames.report, *frames.warnings))
     if gps is None:
         return frames
@@ -85,8 +86,10 @@ def read(
 
 
 def files(settings: SimpleNamespace) -> dict[str, Path | None]:
-    """The reader's files by what they hold, none for the rendered street: those that are given,
-    and what the folder `frames` holds where BDD100K has it; else that folder has the ``images``."""
+    """Return the user's files by their content; there are none for synthetic street scenes.
+
+    These are the files that are given, and those that the folder `frames` has where BDD100K has
+    them. Otherwise that folder holds the ``images``."""
     named = {name: getattr(settings, name, None) for name in PUBLISHED}
     if settings.frames is not None:
         folder, here = Path(settings.frames), {}
@@ -107,15 +110,15 @@ def files(settings: SimpleNamespace) -> dict[str, Path | None]:
 
 
 def check(settings: SimpleNamespace) -> None:
-    """Refuse labels that cannot be read, and columns that they (or a rendered street) lack."""
+    """Refuse labels that cannot be read, and columns that they (or the synthetic scenes) lack."""
     own = files(settings)
-    if not own:  # the columns of the rendered street
+    if not own:  # the columns of synthetic street scenes
         of_boxes = (
             "image",
             *reading.CORNERS,
             "occluded",
             "truncated",
-            "look",
+            "appearance",
             "distance",
         )
         of_frames = ("name", "video", "weather", "scene", "timeofday", "contrast")
@@ -133,8 +136,10 @@ def check(settings: SimpleNamespace) -> None:
     frames.attribute(settings.sensitive)
     there = [settings.sensitive, *OF_PAPER, *OF_PAPER.values()]
     if twice := [name for name in settings.further or () if name in there]:
-        told = f"parameter 'further': {twice[0]!r} is the sensitive one, or one of the five"
-        raise ValueError(f"{told} that are held fixed already; take it out")
+        raise ValueError(
+            f"parameter 'further': {twice[0]!r} is the sensitive attribute, or one of the five "
+            "that are held fixed already; remove it"
+        )
     frames.explanatory(settings.sensitive, settings.further)
     frames.clusters(settings.cluster)
 
@@ -142,7 +147,7 @@ def check(settings: SimpleNamespace) -> None:
 def example(
     frames: Frames, matches: Matches, name: str
 ) -> tuple[int, pd.DataFrame, pd.DataFrame]:
-    """A frame that shows what matching does: its number, its boxes, and its detections.
+    """Return a frame that shows what matching does: its number, boxes, and detections.
 
     It has a hit, a miss and a false positive of the class, or most of them. The boxes have a column
     ``found``, the detections ``hit`` and ``box`` (the row of the box that they took)."""
@@ -163,7 +168,7 @@ def example(
 
 
 def labelled(labels: str | Path) -> tuple[list[str], list[str]]:
-    """Names of the frames of a labels file, and of the classes that are labelled in it."""
+    """Return the names of the frames of a labels file, and of the labelled classes."""
     images, boxes = reading.labels(Path(labels), reading.Notes())
     return list(images["name"]), [
         one for one in CLASSES if one in set(boxes["category"])
@@ -171,7 +176,7 @@ def labelled(labels: str | Path) -> tuple[list[str], list[str]]:
 
 
 def picture(frames: Frames, folder: str | Path | None, number: int) -> np.ndarray:
-    """The picture of a frame, uint8 (H, W, 3); grey of the usual size where there is none."""
+    """Return the picture of a frame, uint8 (H, W, 3), or grey of the usual size."""
     file = Path(folder or "") / frames.images["name"][number]
     if file.is_file():
         return np.asarray(Image.open(file).convert("RGB"))
@@ -181,7 +186,7 @@ def picture(frames: Frames, folder: str | Path | None, number: int) -> np.ndarra
 def join(
     videos, gps, areas, incomes, edges="equal"
 ) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Every frame's ``video latitude longitude area income bin``, NaN if not known, and counts."""
+    """Return each frame's ``video latitude longitude area income bin``, NaN if unknown, and counts."""
     table = positions(videos, Path(gps))
     table["area"] = areas_of(table, Path(areas))
     table["income"] = table.area.map(_incomes(Path(incomes))).astype(float)
@@ -210,17 +215,17 @@ def join(
 
 
 def positions(videos: Iterable[str], folder: Path) -> pd.DataFrame:
-    """Where each video's labelled frame was taken, NaN where there is no file or no fix in it."""
+    """Return the place of each video's labelled frame, NaN without a file or a fix."""
     if not folder.is_dir():
         raise DetectionDataError(
-            f"parameter 'gps': {folder.name} is no folder of <video>.json"
+            f"parameter 'gps': {folder.name} is not a folder with files <video>.json"
         )
     rows = [(v, *_position(folder / f"{v}.json")) for v in videos]
     return pd.DataFrame(rows, columns=["video", *PLACE])
 
 
 def _position(path: Path) -> tuple[float, float]:
-    """Latitude and longitude, between two fixes interpolated; NaN in a gap of the track."""
+    """Interpolate latitude and longitude between two fixes; NaN in a gap of the track."""
     track = next(entries(path, "")) if path.is_file() else {}
     try:
         fixes = pd.DataFrame(
@@ -229,11 +234,11 @@ def _position(path: Path) -> tuple[float, float]:
         fixes, begin = fixes.astype(float), track.get("startTime")
         wrong = ~(np.isfinite(fixes) & (fixes.abs() <= [np.inf, 90, 180])).all(axis=1)
         if wrong.any():
-            told = ", ".join(
+            values = ", ".join(
                 f"{name} {n:g}" for name, n in fixes.loc[wrong.idxmax()].items()
             )
             raise ValueError(
-                f"fix {wrong.idxmax()} has no time and place in degrees: {told}"
+                f"fix {wrong.idxmax()} has no time and place in degrees: {values}"
             )
         fixes = fixes.sort_values("timestamp")
         begin = fixes["timestamp"].min() if begin is None else float(begin)
@@ -250,7 +255,7 @@ def _position(path: Path) -> tuple[float, float]:
 
 
 def areas_of(places: pd.DataFrame, areas: Path) -> pd.Series:
-    """Area that each place (``latitude``, ``longitude``) lies in, NaN where there is none."""
+    """Return the area of each place (``latitude``, ``longitude``), NaN where there is none."""
     content, names = next(entries(areas, "")), []
     with suppress(KeyError, TypeError):  # another form
         known = [feature["properties"] for feature in content["features"]]
@@ -290,7 +295,7 @@ def areas_of(places: pd.DataFrame, areas: Path) -> pd.Series:
 
 
 def _incomes(path: Path) -> dict[str, float]:
-    """Income by area, NaN where there is none; "142,500" and "$142,500" are numbers too."""
+    """Read the income by area, NaN where there is none; "142,500" and "$142,500" are numbers."""
     text = dict.fromkeys(("area", "income", *CALLED), str)
     table = csv(path, ["area", "income"], CALLED, **text)
     areas = table["area"].str.strip().str.replace(SUMMARY, "", regex=True)

@@ -1,5 +1,8 @@
-"""How much of a gap is due to scenes and how much to looks, measured on a detector.
-The same layouts are rendered with the looks of their own income group and of the opposite one."""
+"""Divide the gap of a detector into parts due to scenes and to appearance, by intervention.
+
+The same layouts are rendered with the appearances of their own income group and of the opposite
+one.
+"""
 
 from collections.abc import Sequence
 
@@ -16,21 +19,21 @@ from helpers.models import detector as detectors
 from helpers.models.detector import Detector
 from helpers.synthetic_data import street
 
-RARE = (0.9, 0.5, 0.1)  # share of the rare look in the test frames of each income group
+SHARES_OF_B = (0.9, 0.5, 0.1)  # of appearance B in the test frames of each income group
 TRAINED_ON, TESTED_ON = 600, 900  # frames
 CELLS = (
     "low, own",
     "high, own",
     "low, other",
     "high, other",
-)  # whose layouts, in whose looks
+)  # whose layouts, in whose appearances
 CONTROL = "paper's control"
 
 
-def trained(rare: float, seed: int) -> Detector:
-    """The stored detector of street frames of equal scenes, `rare` of them with the rare look."""
+def trained(share_of_b: float, seed: int) -> Detector:
+    """Return the stored detector, trained on equal scenes with a share of appearance B."""
     table, things = street.scenes(TRAINED_ON, 1000 + seed)
-    images, boxes = street.render(table, street.dressed(table, things, rare))
+    images, boxes = street.render(table, street.dressed(table, things, share_of_b))
     settings = {"seed": seed, "folder": store.networks()}
     return detectors.trained(torch.from_numpy(images), boxes, street.KINDS, **settings)
 
@@ -39,16 +42,16 @@ def observed(
     detector: Detector,
     frames: pd.DataFrame,
     things: pd.DataFrame,
-    rare: Sequence[float],
+    shares_of_b: Sequence[float],
 ) -> Frames:
-    """The frames with their looks, their boxes, and what a detector finds."""
-    images, boxes = street.render(frames, street.dressed(frames, things, rare))
+    """Render frames with these shares of appearance B, and detect their things."""
+    images, boxes = street.render(frames, street.dressed(frames, things, shares_of_b))
     frames = frames.assign(contrast=[round(float(image.std()), 1) for image in images])
     return Frames(frames, boxes, detections(detector, images), street.KINDS)
 
 
 def detections(detector: Detector, images: np.ndarray) -> pd.DataFrame:
-    """What a detector finds in pictures of the street, the classes as numbers; kept."""
+    """Return the (stored) detections of a detector in street scenes, with classes as numbers."""
 
     def find():
         table = detectors.detect(detector, torch.from_numpy(images))
@@ -64,8 +67,10 @@ def detections(detector: Detector, images: np.ndarray) -> pd.DataFrame:
 
 
 def swapped(own: Frames, other: Frames, resamples: int = 200) -> dict[str, np.ndarray]:
-    """AP (1 + resamples, 4) of each class, in 0..1, of the four combinations in `CELLS` (Eq. 3).
-    `own` and `other` are the same frames in both looks; layouts are drawn in both renderings."""
+    """Return the AP (1 + resamples, 4) of each class, 0 to 1, of the combinations in `CELLS`.
+
+    `own` and `other` are the same frames in both appearances. A layout is resampled together with
+    both of its renderings."""
     groups = own.images["income"].astype(str)
     names = [*(groups + ", own"), *(groups + ", other")]
     codes = pd.Index(CELLS).get_indexer(names)  # the middle group is in none

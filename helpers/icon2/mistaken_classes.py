@@ -15,7 +15,7 @@ ADVICE = "Do both files have the same numbers or names of classes?"
 def mistaken(frames: Frames, matches: Matches) -> dict[str, str]:
     """Find classes whose boxes are detected as another class.
 
-    A class is listed if many of its boxes are found (IoU 0.5) as any class, but fewer than a fifth
+    A class is listed if many of its boxes are detected (IoU 0.5) as any class, but fewer than a fifth
     of these as the class itself.
 
     Parameters
@@ -49,13 +49,13 @@ def mistaken(frames: Frames, matches: Matches) -> dict[str, str]:
             max(others, key=lambda j, found_as=found_as: found_as[j])
         ]
         sentences[name] = (
-            f"{name}: {own / boxes:.0%} of its {boxes:,} boxes are found as {name}, and "
+            f"{name}: {own / boxes:.0%} of its {boxes:,} boxes are detected as {name}, and "
             f"{found_as.sum() / boxes:.0%} as any class, most often as {other}. {ADVICE}"
         )
     if _looks_mistaken(boxes_of_all, len(of_box), own_of_all):
         pooled = (
             f"Classes look shifted or exchanged: {own_of_all / boxes_of_all:.0%} of the "
-            f"{boxes_of_all:,} boxes are found as their own class, and "
+            f"{boxes_of_all:,} boxes are detected as their own class, and "
             f"{len(of_box) / boxes_of_all:.0%} as any class. {ADVICE} No groups are compared."
         )
         sentences = {ALL_POOLED: pooled, **sentences}
@@ -77,5 +77,5 @@ def _matched_classes(frames: Frames, matches: Matches) -> tuple[np.ndarray, np.n
 
 
 def _looks_mistaken(boxes: int, as_any: int, as_own: int) -> bool:
-    """Tell whether many boxes are found, and few of them as their own class."""
+    """Return whether many boxes are detected, and few of them as their own class."""
     return as_any >= 0.3 * boxes and as_own < as_any / 5

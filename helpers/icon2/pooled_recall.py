@@ -30,17 +30,17 @@ LEVEL = 0.05
 SIZE_BINS = 5
 
 ALL_POOLED = "all classes pooled"
-FOUND = "more than chance gives"
+FOUND = "significant"
 EXPLAINED = "explained by class and size"
 UNCLEAR = "not separable from class and size"
 SMALL = "below one point"
-NO_GAP = "not told from chance"
+NO_GAP = "not significant"
 TOO_FEW = "too few boxes"
 
 
 @dataclass(frozen=True)
 class Boxes:
-    """All labelled boxes that are to be found, of all classes; each field has shape (n,)."""
+    """All labelled boxes that should be detected, of all classes; each field has shape (n,)."""
 
     row: np.ndarray  # in the table of boxes
     image: np.ndarray
@@ -52,7 +52,7 @@ class Boxes:
     cluster: np.ndarray  # number of the image, or of what belongs together
 
     def codes(self, attribute: Attribute) -> np.ndarray:
-        """Code of an attribute for each box, -1 where it is absent."""
+        """Return the code of an attribute for each box, -1 where it is absent."""
         return attribute.codes[self.image if attribute.level == "image" else self.row]
 
 
@@ -62,7 +62,7 @@ def labelled_boxes(
     clusters: np.ndarray | None = None,
     without: Sequence[str] = (),
 ) -> Boxes:
-    """Collect the boxes that are to be found.
+    """Collect the boxes that should be detected.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class RecallBySize:
         return difference / error
 
     def widest(self, attributes: Sequence[Attribute]) -> float:
-        """The largest difference of any group in standard errors; NaN where none is known."""
+        """Return the largest difference of any group in standard errors; NaN if none is known."""
         if not attributes:
             return np.nan
         every = np.abs(np.concatenate([self.deviations(one) for one in attributes]))
@@ -208,7 +208,7 @@ class RecallBySize:
 
 
 class _Projection:
-    """Take out of columns what strata and a basis predict, by least squares."""
+    """Remove from columns what strata and a basis predict, by least squares."""
 
     def __init__(self, stratum: np.ndarray, basis: np.ndarray) -> None:
         self.indicator = _indicator(stratum)
@@ -227,7 +227,7 @@ class _Projection:
 
 
 def _indicator(code: np.ndarray) -> scipy.sparse.csr_array:
-    """A column for each code with a 1 in its rows."""
+    """Return a column for each code with a 1 in its rows."""
     n = len(code)
     entries = (np.ones(n), (np.arange(n), code))
     return scipy.sparse.csr_array(entries, shape=(n, int(code.max(initial=0)) + 1))
@@ -248,7 +248,7 @@ def _strata(category: np.ndarray, size: np.ndarray) -> np.ndarray:
 def by_group(
     model: RecallBySize, attributes: Sequence[Attribute], cut: float
 ) -> pd.DataFrame:
-    """Recall of each group of all classes pooled, and its difference from all others.
+    """Compute recall of each group of all classes pooled, and its difference from all others.
 
     Parameters
     ----------
@@ -314,9 +314,9 @@ def by_group(
 def judge(row: dict, cut: float, rows: int) -> str:
     """Say what a row of `by_group` shows.
 
-    A group is worse (or better) if its difference with class and size held fixed passes the cut
-    and is at least one point. Otherwise, class and size explain a significant gap in plain recall
-    if what is left is less than half of it and its 95% interval holds zero, or if it has the
+    A group is worse (or better) if its difference with class and size held fixed exceeds the
+    threshold `cut` and is at least one point. Otherwise, class and size explain a significant gap in plain recall
+    if the remaining gap is less than half of it and its 95% interval holds zero, or if it has the
     other sign.
 
     Parameters
@@ -366,7 +366,7 @@ def is_open(row: dict) -> bool:
 
 
 def within_size(boxes: Boxes, attributes: Sequence[Attribute]) -> pd.DataFrame:
-    """Recall of each group among boxes of about the same size, of all classes pooled.
+    """Compute recall of each group among boxes of about the same size, of all classes pooled.
 
     Returns
     -------
@@ -397,12 +397,12 @@ def within_size(boxes: Boxes, attributes: Sequence[Attribute]) -> pd.DataFrame:
 
 
 def _pixels(side: float) -> str:
-    """A side in pixels, with three digits below 100 and in whole pixels from there."""
+    """Format a side in pixels, with three digits below 100, else in whole pixels."""
     return f"{side:,.0f}" if side >= 100 else f"{side:.3g}"
 
 
 def size_table(within: pd.DataFrame) -> pd.DataFrame:
-    """The table of `within_size` as it is printed: a row per group, a column per size."""
+    """Format the table of `within_size`: one row per group, one column per size."""
     if within.empty:
         return within[["attribute", "group"]]
     texts = within["recall"].map("{:.0f}%".format) + within["boxes"].map(
@@ -470,8 +470,9 @@ def _reversed(row: dict) -> str:
 
 
 def foremost(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each attribute: its surest finding, a worse group before a better one. Without
-    a finding it is the widest of the gaps that may be explained (`is_open`), or else of all."""
+    """Select a row per attribute: its most significant finding, a worse group before a better one.
+
+    Without a finding, it is the widest of the gaps that may be explained (`is_open`), or of all."""
     rows = []
     for _, part in table.groupby("attribute", sort=False):
         found = part[part["verdict"] == FOUND]
@@ -498,15 +499,14 @@ def foremost(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def would_be_found(table: pd.DataFrame, cut: float) -> float:
-    """The difference of recall (points) that is detected in four of five cases in the group that
-    is compared least precisely."""
+def detectable_difference(table: pd.DataFrame, cut: float) -> float:
+    """Return the difference of recall (points) with a power of 80%, in the least precise group."""
     error = (table["difference"] / table["deviations"]).abs().max()
     return float((cut + scipy.stats.norm.ppf(0.8)) * error)
 
 
 def printed(table: pd.DataFrame) -> pd.DataFrame:
-    """The table of `by_group` as a report prints it; it needs the column ``p``, adjusted p."""
+    """Format the table of `by_group` for a report; it needs the column ``p`` (adjusted p)."""
 
     def difference(row: pd.Series) -> str:
         if np.isnan(row["difference"]):
@@ -529,7 +529,7 @@ def printed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def title(first: pd.DataFrame, attribute: str) -> str:
-    """The title of the figure of recall by size: what the first row of `foremost` shows."""
+    """Return the title of the figure of recall by size, from the first row of `foremost`."""
     rows = first[first["attribute"] == attribute].to_dict("records")
     if not rows:
         return f"Recall of all classes pooled by box size and {attribute}"

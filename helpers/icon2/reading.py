@@ -1,6 +1,7 @@
-"""Labels and detections as readers have them: COCO's JSON, BDD100K's (Scalabel's) or a CSV of
-boxes. JSON is read in a stream; what is left out or odd is counted in `notes`, by the sentence that
-tells it."""
+"""Read labels and detections: COCO's JSON, BDD100K's (Scalabel's) JSON or a CSV of boxes.
+
+JSON is read in a stream. Entries that are left out or odd are counted in `notes`, by a sentence.
+"""
 
 import gzip
 import io
@@ -216,14 +217,14 @@ def _places_by_name(
         raise DetectionDataError(
             f"{path.name}: several labelled images are called {min(ambiguous)!r}, and its "
             "detections name images by file name. Write the name of the video or folder before "
-            "the file name in both files, or bring the detections as COCO's results by image_id."
+            "the file name in both files, or provide the detections as COCO's results by image_id."
         )
     several = images.attrs.get("repeated_categories", [])
     ambiguous = set(several) & set(table["category"])
     if ambiguous:
         raise DetectionDataError(
             f"{path.name}: several categories of the labels are called {min(ambiguous)!r}, and "
-            "its detections name classes by name. Give each category its own name, or bring the "
+            "its detections name classes by name. Give each category its own name, or provide the "
             "detections as COCO's results by category_id."
         )
     place = dict(zip(images["name"], range(len(images)), strict=True))
@@ -577,7 +578,7 @@ def _bdd(
 
 
 def _further(entry: dict, notes: Notes, beside: dict | None = None) -> dict:
-    """The attributes of an image or a box, and single values that stand `beside` its fields."""
+    """Return the attributes of an image or a box, and further single values of an entry."""
     own = entry.get("attributes") or {}
     notes[HIDDEN] += len(own.keys() & OWN)
     single = {

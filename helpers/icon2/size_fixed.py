@@ -21,7 +21,7 @@ def gap(
     weights: np.ndarray,
     options: Options,
 ) -> np.ndarray:
-    """AP of one group minus that of another, as if their boxes had the same sizes.
+    """Compute AP of one group minus another's, as if their boxes had the same sizes.
 
     The boxes of both groups are divided into strata of about ten of neighbouring sizes. Each box
     counts as much as the other group's share of its stratum (Mantel-Haenszel weights), so that
@@ -82,7 +82,7 @@ def strata(size: np.ndarray) -> np.ndarray:
 def _box_weights(
     of_class: ClassMatches, pair: Attribute, area: np.ndarray
 ) -> np.ndarray:
-    """The other group's share of the boxes of about the same size, 0 for all other boxes."""
+    """Return the other group's share of the boxes of about the same size, 0 for other boxes."""
     codes = np.where(of_class.box_ignored, -1, of_class.codes(pair))
     rows = np.flatnonzero(codes >= 0)
     stratum = strata(area[rows])
@@ -94,7 +94,7 @@ def _box_weights(
 
 
 def p_value(left: np.ndarray) -> float:
-    """Two-sided p of a gap, by the spread of its resamples (row 1 and further)."""
+    """Return the two-sided p value of a gap, by the spread of its resamples (rows from 1)."""
     known = left[1:][np.isfinite(left[1:])]
     if not np.isfinite(left[0]) or len(known) < 3:
         return np.nan

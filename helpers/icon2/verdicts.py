@@ -1,6 +1,6 @@
-"""From numbers to words: does a confounder explain the gap between groups? Three rules say so.
+"""Rules that decide whether a confounder explains the gap between groups.
 
-Their error rates are counted on worlds with a known answer.
+Their error rates are measured on synthetic street scenes with a known answer.
 """
 
 from collections.abc import Callable
@@ -12,34 +12,34 @@ from helpers.icon2.analysis import Analysis
 from helpers.icon2.attributes import OF_PAPER
 from helpers.icon2.formulas import (
     EXPLAINS,
+    FLAGGED,
     IN_PART,
-    NAMED,
     NO_GAP,
     NOT,
-    NOT_NAMED,
+    NOT_FLAGGED,
     UNKNOWN,
     paper_says,
     suite_says,
 )
 
-YES = (NAMED, EXPLAINS, IN_PART)
+YES = (FLAGGED, EXPLAINS, IN_PART)
 PAPER_RULE, ANY_RULE, SUITE_RULE = "paper's rule", "Δ > 0 for any", "suite's rule"
 RULES = (PAPER_RULE, ANY_RULE, SUITE_RULE)
-WITHIN_RULE = "asked within groups"
-OF_WORLDS = (PAPER_RULE, WITHIN_RULE, SUITE_RULE)  # of recorded worlds
+WITHIN_RULE = "rule within groups"
+COMPARED_RULES = (PAPER_RULE, WITHIN_RULE, SUITE_RULE)  # on recorded settings
 
 HARDER, WORSE, BOTH, NEITHER = "scenes harder", "detector worse", "both", "neither"
 BESIDE = "detector worse, other scenes"  # the scenes of the groups differ, but none is harder
 NO_CAUSE = (NEITHER, WORSE, BESIDE)  # no attribute is to blame for a gap
 FIRST, FALLS = "ranks first", "σ falls within its values"
-NAMES = "the paper's rule names it"
+FLAGS = "the paper's rule flags it"
 LEVELS = {"size": "boxes", "occlusion": "boxes", "time": "frames", "weather": "frames"}
 
 
-def truth(world: str, confounder: str) -> dict[str, str]:
-    """The right verdict on each of the paper's five attributes in a kind of planted world."""
-    cause = IN_PART if world == BOTH else EXPLAINS
-    other = NO_GAP if world == NEITHER else NOT
+def truth(scenario: str, confounder: str) -> dict[str, str]:
+    """Return the correct verdict on each of the paper's five attributes in a scenario."""
+    cause = IN_PART if scenario == BOTH else EXPLAINS
+    other = NO_GAP if scenario == NEITHER else NOT
     return {name: cause if name == confounder else other for name in OF_PAPER}
 
 
@@ -48,15 +48,16 @@ def table(
     paper_says: Callable = paper_says,
     suite_says: Callable = suite_says,
 ) -> pd.DataFrame:
-    """What each of the `RULES` says of every class and confounder (with resamples).
-    A lesson hands on its own rules."""
+    """Apply each of the `RULES` to every class and confounder (this needs resamples).
+
+    A lesson passes its own rules."""
     falls = analysis.control()[["class", "attribute", "delta"]]
     table = analysis.ranking()[["class", "attribute", "rank", "proxy_sigma"]].merge(
         falls
     )
     numbers = table[["rank", "proxy_sigma", "delta"]].itertuples(index=False)
     table[PAPER_RULE] = [paper_says(*one) for one in numbers]
-    table[ANY_RULE] = np.where(table.delta > 0, NAMED, NOT_NAMED)
+    table[ANY_RULE] = np.where(table.delta > 0, FLAGGED, NOT_FLAGGED)
     estimates = [
         (analysis.estimates[row["class"]], row["attribute"])
         for _, row in table.iterrows()

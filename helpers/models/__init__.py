@@ -1,4 +1,7 @@
-"""Models: build, train, keep and ask them (paper section 2.1.2). A model is several trainings."""
+"""Models: build, train, store and query them (paper section 2.1.2).
+
+A model is several training runs.
+"""
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -38,12 +41,13 @@ def trainings(
     device: torch.device | str = "cpu",
     **settings,
 ) -> list[Classifier]:
-    """Several trainings of one model, in eval mode, on a device, each with its `history`. Training
-    t has the seed `seed` * 1000 + t and sees `data(t)`; it is trained on the device once and then
-    found in a file. `settings` are `epochs`, the `folder`, `weights` to start from, `threads`, and
-    more arguments of `train`."""
+    """Return the training runs of one model, in eval mode, on a device, each with its `history`.
+
+    Run t has the seed `seed` * 1000 + t and sees `data(t)`. It is trained on the device once, and
+    later read from a file. `settings` are `epochs`, the `folder`, `weights` to start from,
+    `threads`, and more arguments of `train`."""
     found, empty = [], build(architecture, len(classes)).eval()
-    for t in progress(range(number), desc="trainings", delay=2):
+    for t in progress(range(number), desc="training runs", delay=2):
         given = {"seed": 1000 * seed + t, "device": device, **settings}
         _, weights, facts = _stored(architecture, tuple(classes), data(t), **given)
         model = deepcopy(empty)  # a fresh one would draw its weights
@@ -63,7 +67,7 @@ def pretrained(
     folder: Path,
     device: torch.device | str = "cpu",
 ) -> Path:
-    """A file of weights trained on images of a wider world, of as many `kinds`."""
+    """Return a file of weights that were pretrained on `kinds` other kinds of synthetic images."""
     classes, settings = (
         tuple(range(kinds)),
         {"epochs": epochs, "folder": folder, "device": device},
@@ -110,7 +114,7 @@ def _stored(
         decides["loop"] = store.function_digest(loop)
     except (TypeError, OSError):
         print(
-            "The network is not kept for the next run: its training loop has no source code."
+            "The network is not stored for the next run, since its training loop has no source code."
         )
         network, facts = made()
         return None, network.state_dict(), facts

@@ -24,11 +24,11 @@ MODELS = {
     f"{prefix}-{name}": (fit, name) for fit, prefix in FAMILIES.items() for name in SETS
 }
 WIDER_EPOCHS = 8
-PHOTOGRAPHS = 25  # epochs of a training on photographs
+PHOTOGRAPHS = 25  # epochs of a run on photographs
 
 
 def planted(images: Images) -> pd.DataFrame | None:
-    """What is planted in the images (see `worlds.pictures.planted`); None outside the world."""
+    """Return the injected bias of synthetic images (`pictures.planted`), None for other images."""
     bias = pictures.CONTEXT_BIAS if images.context_bias is None else images.context_bias
     return pictures.planted(bias) if images.source == "world" else None
 
@@ -63,11 +63,10 @@ def model_names(collection: Collection, families: list[str], sets=SETS) -> list[
 def model(
     name: str, collection: Collection, recipe: Recipe, seed: int, loop: Callable = fit
 ) -> list[Classifier]:
-    """The trainings of one of the paper's models (section 2.1.2), trained once and found in the
-    store.
+    """Return the training runs of one of the paper's models (section 2.1.2), stored after training.
 
-    `name` is one of :func:`model_names` and tells the fit; `loop` is as for `models.train`. In the
-    world each training sees other images. A set that is not there is a KeyError."""
+    `name` is one of :func:`model_names` and names the fit; `loop` is as for `models.train`. With the
+    synthetic dataset, each run sees other images. A missing image set raises a KeyError."""
     prefix, _, set_name = name.partition("-")
     [family] = [fit for fit, known in FAMILIES.items() if known == prefix]
     if set_name not in collection.sets:
@@ -97,16 +96,17 @@ def model(
 def without_bias(
     name: str, images: Images, recipe: Recipe, seed: int
 ) -> list[Classifier] | None:
-    """The same model, trained in the same world where class and context are independent: what it
-    answers is not the planted bias's doing. None outside the world."""
+    """Return the control model: trained on the unbiased counterpart of the synthetic dataset.
+
+    There, class and context are independent. None for other images."""
     if images.source != "world":
         return None
-    unplanted = replace(images, context_bias=1 / len(pictures.CONTEXT_OF))
-    return model(name, data.load(unplanted, seed), recipe, seed)
+    unbiased = replace(images, context_bias=1 / len(pictures.CONTEXT_OF))
+    return model(name, data.load(unbiased, seed), recipe, seed)
 
 
 def _start_weights(recipe: Recipe, collection: Collection, seed: int) -> str | Path:
-    """What the fine-tuned models start from: ImageNet, a file, or the wider world."""
+    """Return the start of fine-tuned models: ImageNet, a file, or pretraining pictures."""
     if recipe.start != WIDER:
         return recipe.start
     things = world.wider(collection.size, seed)

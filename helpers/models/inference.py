@@ -20,10 +20,10 @@ def logits(
     *,
     finite: bool = True,
 ) -> torch.Tensor:
-    """What `model` says of `images`: float32 (N, classes), or (T, N, classes) of T trainings.
+    """Compute the logits of images: float32 (N, classes), or (T, N, classes) for T training runs.
 
     `images` are uint8, or float in [0, 1], of shape (N, 3, H, W), or batches of such, made once for
-    all trainings. Where `finite`, NaN and infinite logits are a FloatingPointError."""
+    all runs. If `finite`, NaN and infinite logits raise a FloatingPointError."""
     networks = [model] if isinstance(model, nn.Module) else list(model)
     was_training = [network.training for network in networks]
     device = next(networks[0].parameters()).device

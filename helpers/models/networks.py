@@ -101,12 +101,12 @@ def _logits_in(output) -> torch.Tensor:
         return found
     parts = output.items() if isinstance(output, Mapping) else [("", output)]
     parts = enumerate(output) if isinstance(output, tuple | list) else parts
-    told = [
+    returned = [
         f"{k} {tuple(getattr(one, 'shape', ())) or type(one).__name__}"
         for k, one in parts
     ]
     raise ValueError(
-        f"The network returns a {type(output).__name__} of {', '.join(told).strip()}, which does "
+        f"The network returns a {type(output).__name__} of {', '.join(returned).strip()}, which does "
         "not tell where the logits are. Wrap it in a module that returns these alone: (N, classes)."
     )
 
@@ -150,9 +150,9 @@ def _stated(like) -> tuple:
         like if isinstance(like, dict) else {n: getattr(like, n, None) for n in names}
     )
     if odd := [n for n, usual in OTHER_KEYS.items() if known.get(n) not in usual]:
-        told = f"{odd[0]}={known[odd[0]]}"
+        setting = f"{odd[0]}={known[odd[0]]}"
         raise ValueError(
-            f"This image processor does more than to normalise images in [0, 1] ({told}). Give "
+            f"This image processor does more than to normalise images in [0, 1] ({setting}). Give "
             "mean=(...) and std=(...) that do the same to images in [0, 1]."
         )
     if known.get("do_normalize") is False:
@@ -252,7 +252,7 @@ def read(
         Exception
     ) as error:  # torch's own words advise to switch its safety off: not passed on
         own = path.resolve().parent == store.networks()
-        todo = " Delete that file and run again: it will be made anew." if own else ""
+        todo = " Delete that file and run again: it will be made again." if own else ""
         raise ValueError(
             f"{path} cannot be read as weights: {_why(error, start)}{todo}"
         ) from None
@@ -317,14 +317,14 @@ def _why(error: Exception, start: bytes) -> str:
         return f"it is no state dict, for it holds {error}. {instead}"
     if named := re.search(r"GLOBAL ([\w.]+)|(TorchScript)", str(error)):
         what = named[1] or "a TorchScript program"
-        return f"beside tensors it holds code or objects ({what}), which are not run. {instead}"
+        return f"besides tensors it holds code or objects ({what}), which are not run. {instead}"
     text = start.decode("ascii", "replace").split("\n")[0].strip()
-    told = (
+    begin = (
         f"; it begins with {text!r}"
         if text and text.isascii() and text.isprintable()
         else ""
     )
-    return f"it is cut short, or no file that torch.save or safetensors wrote{told}."
+    return f"it is cut short, or no file that torch.save or safetensors wrote{begin}."
 
 
 def load(network: nn.Module, state: dict[str, torch.Tensor], path: Path) -> None:
@@ -375,7 +375,7 @@ def once(
 
 
 def _torchvision():
-    """Its models: loaded late, for that takes seconds, and the drawn world needs none of them."""
+    """Import torchvision's models late: it takes seconds, and synthetic images need none."""
     return import_module("torchvision.models")
 
 

@@ -1,4 +1,4 @@
-"""A short training, by which one machine is compared with others."""
+"""A short training run, by which one machine is compared with others."""
 
 import torch
 

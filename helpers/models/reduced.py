@@ -1,5 +1,8 @@
-"""The paper's three architectures at reduced size, for images of 96 pixels: `epochs` is in how many
-each learns 100 drawn images a class, `rate` the highest learning rate in a training's cycle."""
+"""The paper's three architectures at reduced size, for images of 96 pixels.
+
+`epochs` is the number in which each learns 100 synthetic images per class, and `rate` the highest
+learning rate of a run's cycle.
+"""
 
 from collections.abc import Callable
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""A training: augmentation, best epoch by validation, the same model for the same seed."""
+"""A training run: augmentation, best epoch by validation, the same model for the same seed."""
 
 import copy
 import math

@@ -37,13 +37,13 @@ def audited(frames, column="place", draws=79, seed=0):
         classes, names, [attribute], analyses, recalls, null, area, weights
     )
     found = gaps[
-        (gaps["told"] == detector_findings.YES) & (gaps["class"] != "all classes")
+        (gaps["verdict"] == detector_findings.YES) & (gaps["class"] != "all classes")
     ]
     of_class = detector_findings.class_headline(found.iloc[0], "") if len(found) else ""
     enough = detector_findings.with_enough_boxes(frames, [attribute], FEW)
     compared = [name for name in names if name in set(gaps["class"])]
     counted = detector_findings.how_many(compared, enough, frames.classes)
-    detectable = pooled_recall.would_be_found(every, null.pooled_cut)
+    detectable = pooled_recall.detectable_difference(every, null.pooled_cut)
     headline, below = detector_findings.headline(
         pooled, of_class, counted, [], detectable
     )
@@ -58,5 +58,5 @@ def is_found(result):
         "worse where" in result.headline.lower() or "better" in result.headline.lower()
     )
     in_pooled = (result.every["verdict"] == pooled_recall.FOUND).any()
-    in_classes = (result.gaps["told"] == detector_findings.YES).any()
+    in_classes = (result.gaps["verdict"] == detector_findings.YES).any()
     return bool(in_headline or in_pooled or in_classes)

@@ -43,8 +43,8 @@ def scene(seed=0, n_images=30, n_classes=2, boxes=6, crowd=0.1, digits=2, whole=
     return Frames(images, truth, detections, classes)
 
 
-def recorded_worlds(confounders):
-    """What the rules said of two recorded worlds of each kind, by Eq. 3."""
+def recorded_settings(confounders):
+    """Return the rules' verdicts on two recorded settings of each scenario, by Eq. 3."""
     table = pd.read_csv(store.root() / "data" / "rules.csv")
     known = ["none", *confounders]  # noqa: F841  in the query
     return table.query("seed < 2 and reading == 'Eq. 3' and confounder in @known")

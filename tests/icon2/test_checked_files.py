@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from helpers.icon2 import brought, detector_audit, match, reading
-from helpers.icon2.brought import DetectionDataError
+from helpers.icon2 import detector_audit, match, reading, user_data
 from helpers.icon2.detector_findings import too_low
 from helpers.icon2.mistaken_classes import ALL_POOLED, mistaken
+from helpers.icon2.user_data import DetectionDataError
 
 SIDES = (20, 60, 140)  # small, medium and large boxes
 
@@ -58,7 +58,7 @@ def read(folder, labels, results, about=None):
     if about is not None:
         (folder / "about.csv").write_text(about)
         paths.append(folder / "about.csv")
-    return brought.brought(*paths)
+    return user_data.read(*paths)
 
 
 def ap(frames, of="all"):
@@ -241,7 +241,7 @@ def test_categories_of_one_name_cannot_be_found_by_name(tmp_path):
     with pytest.raises(
         DetectionDataError, match=r"several categories .* are called 'cat'"
     ):
-        brought.brought(tmp_path / "labels.json", tmp_path / "found.csv")
+        user_data.read(tmp_path / "labels.json", tmp_path / "found.csv")
 
 
 def test_one_category_id_with_two_names_is_refused(tmp_path):
@@ -330,7 +330,7 @@ def test_a_class_may_be_called_none_or_na(tmp_path):
     found = "image,class,x1,y1,x2,y2,score\na.jpg,NA,10,20,40,60,.5\na.jpg,None,60,20,90,60,.9\n"
     (tmp_path / "labels.csv").write_text(labels)
     (tmp_path / "found.csv").write_text(found)
-    frames = brought.brought(tmp_path / "labels.csv", tmp_path / "found.csv")
+    frames = user_data.read(tmp_path / "labels.csv", tmp_path / "found.csv")
     assert frames.classes == ("NA", "None") and ap(frames) == 1
 
 
@@ -345,7 +345,7 @@ def test_words_for_missing_are_missing_where_numbers_have_to_be(tmp_path, word):
     (tmp_path / "found.csv").write_text(
         "image,class,x1,y1,x2,y2,score\na.jpg,cat,10,20,40,60,.5\n"
     )
-    frames = brought.brought(tmp_path / "labels.csv", tmp_path / "found.csv")
+    frames = user_data.read(tmp_path / "labels.csv", tmp_path / "found.csv")
     assert frames.images["name"].tolist() == ["a.jpg", "b.jpg"]
     assert frames.images["width"].tolist() == [640, 640]
     assert frames.boxes["ignore"].tolist() == [False, True]
@@ -434,7 +434,7 @@ def test_detections_by_a_name_of_several_images_are_refused(tmp_path):
     with pytest.raises(
         DetectionDataError, match="several labelled images are called 'frame0"
     ):
-        brought.brought(tmp_path / "labels.json", tmp_path / "found.csv")
+        user_data.read(tmp_path / "labels.json", tmp_path / "found.csv")
 
 
 def test_classes_that_are_shifted_by_one_are_noticed_with_few_boxes_each(tmp_path):

@@ -1,4 +1,4 @@
-"""What notebook 08 stands on: loading, choices, claims and figures."""
+"""The base of notebook 08: loading, choices, claims and figures."""
 
 import json
 from types import SimpleNamespace
@@ -13,15 +13,13 @@ from executed import executed
 
 from helpers import icon2, store
 from helpers.claims import CONTRADICTS, NOT_TESTABLE, REPLICATED, judge
-from helpers.figures import icon2 as figures
-from helpers.icon2 import Options, attributes, claims, formulas, frames, match, verdicts
-from helpers.icon2.average_precision import CHOICES
-from helpers.icon2.reading import CORNERS, DetectionDataError
+from helpers.icon2 import attributes, claims, formulas, frames, match, verdicts
+from helpers.icon2.reading import CORNERS
 from synthetic import street
 
 
 def written(folder, number):
-    """A rendered street as BDD100K's files, and detections that are near its boxes."""
+    """Write synthetic street scenes as BDD100K's files, with detections near their boxes."""
     scenes, things = street.scenes(number, 2)
     images, boxes = street.render(scenes, street.dressed(scenes, things, 0.5))
     results, rng = boxes[["image", "category", *CORNERS]], np.random.default_rng(0)
@@ -58,8 +56,10 @@ def test_ones_own_files_give_what_the_street_gives(on_disk):
     )
     assert income.values == ("low", "middle", "high") and 0 < known.sum() < 60
     assert np.corrcoef(income.codes[known], codes[known])[0, 1] > 0.9
-    looks = data.boxes["look"].map(street.LOOKS.index)
-    np.testing.assert_array_equal(np.sort(looks), np.sort(world.boxes["look"]))
+    appearances = data.boxes["appearance"].map(street.APPEARANCES.index)
+    np.testing.assert_array_equal(
+        np.sort(appearances), np.sort(world.boxes["appearance"])
+    )
     drawn, taken = (np.sort(match(one).taken >= 0) for one in (world, data))
     np.testing.assert_array_equal(drawn, taken)
     assert (frames.picture(data, pictures, 0) == images[0].transpose(1, 2, 0)).all()
@@ -69,7 +69,7 @@ def test_ones_own_files_give_what_the_street_gives(on_disk):
         "no picture, no contrast"
     )
     assert [a.name for a in data.explanatory("timeofday")][2:4] == ["scene", "weather"]
-    assert data.explanatory("income", ["look"])[5].values == street.LOOKS
+    assert data.explanatory("income", ["appearance"])[5].values == street.APPEARANCES
     names, classes = frames.labelled(both[0])
     assert names == list(scenes["name"]) and set(classes) == set(world.classes)
     assert len(np.unique(data.clusters("video"))) == 60
@@ -130,25 +130,6 @@ def test_positions_are_at_ten_seconds_in_areas_with_holes_and_several_parts(tmp_
     assert areas.fillna("none").tolist() == ["7", "none", "7", "none", "none"]
 
 
-def test_what_cannot_be_joined_is_counted(on_disk, tmp_path):
-    videos, place = on_disk[0].images["video"], on_disk[2]
-    rich = (
-        pd.read_csv(place["incomes"])
-        .iloc[::2]
-        .assign(income=lambda rows: rows.income * 2)
-    )
-    rich.to_csv(tmp_path / "rich.csv", index=False)
-    _, report = frames.join(
-        videos, **place | {"incomes": tmp_path / "rich.csv"}, edges="paper"
-    )
-    assert report[frames.NO_INCOME] > 0 and report[frames.OUTSIDE] > 0
-    assert sum(report.values()) == 2 * report["frames"]
-    fewer = {"features": json.loads(place["areas"].read_text())["features"][:20]}
-    (tmp_path / "fewer.json").write_text(json.dumps(fewer))
-    _, report = frames.join(videos, **place | {"areas": tmp_path / "fewer.json"})
-    assert report[frames.NO_AREA] > 0
-
-
 @pytest.fixture(scope="module")
 def small():
     world = icon2.Frames(*made_up.make(400, 1, 0.4))
@@ -159,24 +140,16 @@ def small():
     return matches, group, explanatory, analysis
 
 
-def test_every_choice_moves_something(small):
-    matches, group, explanatory, _ = small
-    table = icon2.change_each_choice(
-        matches, group, explanatory[:2], "car", Options(), {}
-    )
-    assert len(table) == sum(len(v) - 1 for v in CHOICES.values())
-    moved = table[["cells", "delta"]].max(axis=1)
-    assert (moved[table.choice != "number"] > 0).all()
-
-
-def test_claims_are_judged_of_own_frames_and_not_where_they_are_planted(small):
+def test_claims_are_judged_on_user_supplied_frames_and_not_where_they_are_injected(
+    small,
+):
     matches, group, _, analysis = small
     null = icon2.sigma_null(matches, group, permutations=200)
     estimates = (
-        claims.of_analysis(analysis, null, planted) for planted in (True, False)
+        claims.of_analysis(analysis, null, synthetic) for synthetic in (True, False)
     )
     judged = (judge("08_icon2", one, data=["labels"]) for one in estimates)
-    planted, own = (one.set_index("id")["verdict"] for one in judged)
+    injected, own = (one.set_index("id")["verdict"] for one in judged)
     assert own["icon2/gap/car"] == own["icon2/control/car"] == REPLICATED
     assert own["icon2/control/pedestrian"] == NOT_TESTABLE, (
         "size ranks first, not occlusion"
@@ -184,18 +157,18 @@ def test_claims_are_judged_of_own_frames_and_not_where_they_are_planted(small):
     incomes = ["icon2/falls-with-income", "icon2/small-cars"]
     assert own[incomes].tolist() == [CONTRADICTS, REPLICATED]
     cannot_fail = [*incomes, "icon2/gap/car", "icon2/gap/pedestrian"]
-    assert (planted[cannot_fail] == NOT_TESTABLE).all(), "what is planted is not judged"
+    assert (injected[cannot_fail] == NOT_TESTABLE).all(), (
+        "an injected gap is not judged"
+    )
     rows = analysis.control().query("attribute == 'size'").set_index("class")
     found = {e.claim: e.interval for e in claims.of_analysis(analysis, null, True)}
     assert found["icon2/control/car"] == tuple(
         rows.loc["car", ["delta", "low", "high"]]
     )
-    assert planted["icon2/control/car"] == REPLICATED, (
-        "whether control helps is not planted"
-    )
+    assert injected["icon2/control/car"] == REPLICATED, "control can fail"
 
 
-def test_the_papers_tables_stand_beside_ours_in_their_own_quantities(small):
+def test_the_papers_tables_are_compared_in_their_own_quantities(small):
     """All of Tables 1 to 3: 9 rows of 8, 15 of 4, 25 values."""
     analysis = small[-1]
     paper = claims.printed("groups").set_index("class").drop(columns="source")
@@ -218,52 +191,40 @@ def test_the_papers_tables_stand_beside_ours_in_their_own_quantities(small):
     assert claims.tables_2_and_3(ranking, control, False)["paper"].isna().all(axis=None)
 
 
-def test_strengths_are_judged_apart_by_trainings_drawn_anew():
-    """Control that leaves just the looks' share is nearer by what the raw gap is off."""
+def test_errors_are_computed_by_difficulty_with_resampled_runs():
+    """Control that leaves just the appearance's share removes the whole error."""
     rows = [
         (
-            harder,
-            rare,
-            training,
+            difficulty,
+            share,
+            run,
             "car",
             0.4,
             True,
-            verdicts.NAMED if rare else verdicts.NOT_NAMED,
+            verdicts.FLAGGED if share else verdicts.NOT_FLAGGED,
         )
-        for harder in (0.5, 1.0)
-        for rare in (0, 1)
-        for training in (0, 1)
+        for difficulty in (0.5, 1.0)
+        for share in (0, 1)
+        for run in (0, 1)
     ]
     columns = [
-        "harder",
-        "rare",
-        "training",
+        "difficulty",
+        "share_of_b",
+        "run",
         "class",
-        "looks",
-        "scenes?",
+        "appearance_share",
+        "scenes_significant",
         verdicts.PAPER_RULE,
     ]
     table = pd.DataFrame(rows, columns=columns)
-    table["left"] = np.where(table["harder"] == 0.5, 0.4, 1.0)
-    by = formulas.by_strength(table, draws=500).set_index("harder")
-    np.testing.assert_allclose(by["nearer"], [0.6, 0.0], atol=1e-12)
-    np.testing.assert_allclose(by["nearer_low"], by["nearer_high"], atol=1e-12)
-    assert by["named"].tolist() == [0.5, 0.5] and (by["named_low"] == 0).all()
-    assert by["detectors"].tolist() == [4, 4]
-
-
-def test_the_published_folder_is_found_and_what_it_lacks_is_named(on_disk, tmp_path):
-    """BDD100K's own layout; tracks are read only where areas and incomes stand beside them."""
-    _, (labels, predictions), place, (pictures, _) = on_disk
-    values = SimpleNamespace(frames=str(predictions.parent), edges="equal")
-    files = {"labels": labels, "predictions": predictions, "images": pictures} | place
-    assert frames.files(values) == files
-    place["areas"].rename(tmp_path / "elsewhere")
-    assert frames.files(values) == files | dict.fromkeys(place)
-    (tmp_path / "elsewhere").rename(place["areas"])
-    assert frames.files(SimpleNamespace(frames=None)) == {}
-    with pytest.raises(DetectionDataError, match="val has none of labels/det_20"):
-        frames.files(SimpleNamespace(frames=str(pictures)))
+    table["sigma_left"] = np.where(table["difficulty"] == 0.5, 0.4, 1.0)
+    errors = formulas.by_difficulty(table, draws=500)
+    np.testing.assert_allclose(errors["error_reduction"], [0.6, 0.0], atol=1e-12)
+    np.testing.assert_allclose(
+        errors["error_reduction_low"], errors["error_reduction_high"], atol=1e-12
+    )
+    assert errors["flagged"].tolist() == [0.5, 0.5]
+    assert (errors["flagged_low"] == 0).all() and errors["runs"].tolist() == [4, 4]
 
 
 @pytest.mark.slow
@@ -288,22 +249,4 @@ def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path):
     told = json.loads((ran / "findings/08_icon2.json").read_text())["findings"]
     judged = {one["id"]: one for one in told}
     verdict = judged["icon2/gap/car"]["verdict"]
-    assert verdict != NOT_TESTABLE, "these gaps are not planted: they are judged"
-
-
-def test_figures_mark_what_is_not_estimable_and_an_example_what_each_detection_took(
-    small,
-):
-    analysis = small[-1]
-    tables = (
-        t[t["class"] == "bus"]
-        for t in (analysis.values(), analysis.shares(), analysis.cells())
-    )
-    figure = figures.attributes_of_class(*tables, "bus")
-    assert "too few" in {t.get_text() for ax in figure.axes for t in ax.texts}
-    world, matches = icon2.Frames(*made_up.make(400, 1, 0.4)), small[0]
-    number, boxes, detections = frames.example(world, matches, "car")
-    assert (boxes.image == number).all() and (detections.image == number).all()
-    assert detections.hit.any() and not detections.hit.all() and not boxes.found.all()
-    assert set(detections.box[detections.hit]) == set(boxes.index[boxes.found])
-    assert frames.picture(world, None, number).shape == (720, 1280, 3)
+    assert verdict != NOT_TESTABLE, "these gaps are not injected, so they are judged"

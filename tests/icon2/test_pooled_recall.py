@@ -198,8 +198,9 @@ def test_a_gap_that_size_explains_is_reported_as_such(kind):
 
 def test_the_page_says_which_gap_of_a_class_size_explains():
     result = audited(detection_set(3, n_images=300, n_classes=3))
-    told = set(result.gaps["told"])
-    assert detector_findings.BY_SIZE in told and detector_findings.YES not in told
+    verdicts = set(result.gaps["verdict"])
+    assert detector_findings.BY_SIZE in verdicts
+    assert detector_findings.YES not in verdicts
     row = result.gaps.iloc[0]
     assert (
         "points with box size held fixed (not significant)"
@@ -210,7 +211,7 @@ def test_the_page_says_which_gap_of_a_class_size_explains():
 def test_a_loss_in_one_class_is_found_with_size_held_fixed():
     frames = detection_set(4, n_images=400, n_classes=3, loss=0.5, shift=0.5)
     result = audited(frames)
-    assert (result.gaps["told"] == detector_findings.YES).any()
+    assert (result.gaps["verdict"] == detector_findings.YES).any()
 
 
 @pytest.mark.parametrize(
@@ -223,7 +224,13 @@ def test_a_loss_in_one_class_is_found_with_size_held_fixed():
     ],
 )
 def test_a_gap_that_passes_the_cut_is_judged_by_what_size_leaves(gap, left, p, told):
-    row = {"deviations": 5.0, "gap": gap, "left": left, "left_p": p, "p": 0.01}
+    row = {
+        "deviations": 5.0,
+        "gap": gap,
+        "remaining": left,
+        "remaining_p": p,
+        "p": 0.01,
+    }
     table = pd.DataFrame([row])
     assert detector_findings.judged(table, 3.0) == [told]
 
@@ -341,7 +348,7 @@ def test_a_raw_gap_of_which_less_than_a_point_remains_is_in_the_headline():
 def test_a_sentence_of_a_class_says_what_size_leaves(left, p, told):
     row = {"class": "car", "attribute": "weather", "lowest": "rain", "highest": "sun"}
     row |= {"AP": 40.0, "AP of highest": 52.0, "gap": 12.0, "low": 9.0, "high": 15.0}
-    row |= {"left": left, "left_p": p, "told": detector_findings.UNCLEAR}
+    row |= {"remaining": left, "remaining_p": p, "verdict": detector_findings.UNCLEAR}
     text = detector_findings.sentence(row)
     assert "the gap is 12.0 points (95% CI 9.0 to 15.0)" in text
     assert text.endswith(told)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from helpers import icon2
-from helpers.icon2 import brought
+from helpers.icon2 import user_data
 from helpers.icon2.reading import CORNERS, DetectionDataError
 from helpers.models import detector
 
@@ -168,7 +168,7 @@ def test_other_classes_lanes_and_attributes_called_as_fields_are_read(tmp_path):
         written(tmp_path / "labels.json", labels),
         written(tmp_path / "found.json", results),
     )
-    data = brought.brought(*files)
+    data = user_data.read(*files)
     assert (
         data.classes == ("dog", "motorcycle", "pedestrian")
         and len(data.detections) == 1
@@ -189,7 +189,7 @@ def test_other_classes_lanes_and_attributes_called_as_fields_are_read(tmp_path):
         "1 labelled images have no detection",
         "1 detections left out: no box of their class is labelled (cat 1)",
     )
-    only = brought.brought(*files, classes=("pedestrian", "dog", "cow"))
+    only = user_data.read(*files, classes=("pedestrian", "dog", "cow"))
     assert only.classes == ("pedestrian", "dog")
     assert (
         "not a class here, or regions to ignore only: car 1, motorcycle 1"

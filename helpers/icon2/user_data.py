@@ -1,5 +1,7 @@
-"""What readers bring to an analysis of their detector: labels and detections in one of the formats
-that `reading` knows, of any classes, and more attributes in a CSV."""
+"""User-supplied labels and detections in one of the formats of `reading`, and further attributes.
+
+Classes are arbitrary, and the attributes come from a CSV.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,23 +19,24 @@ from helpers.icon2.reading import OWN, DetectionDataError
 
 SIZES = ("small", "medium", "large")
 BEYOND = 1e6  # pixels, beyond every image
-APART = 1.4  # boxes that reach so much further than detections, or these, are of other frames
+APART = 1.4  # ratio of the extents of boxes and detections from which they do not fit
 
 
-def brought(
+def read(
     labels: str | Path,
     predictions: str | Path,
     attributes: str | Path | None = None,
     classes: Sequence[str] | None = None,
 ) -> Frames:
-    """The reader's labels and detections in one of three formats, which may differ: COCO, BDD100K
-    (Scalabel) or CSV. Of `classes` those that are labelled; of all, those with most boxes first.
-    `attributes` is a CSV with a column ``image`` (a name) or ``box`` (an id). The report has a
-    sentence for all that was left out or looks wrong; a DetectionDataError says what cannot be
-    used."""
+    """Read labels and detections in one of three formats: COCO, BDD100K (Scalabel) or CSV.
+
+    The two files may have different formats. Classes are those of `classes` that are labelled, or
+    all, those with most boxes first. `attributes` is a CSV with a column ``image`` (a name) or
+    ``box`` (an id). The report has a sentence for everything that was left out or looks wrong. A
+    DetectionDataError says what cannot be used."""
     if predictions is None:
         raise DetectionDataError(
-            "parameter 'predictions' is missing: what did the detector find?"
+            "parameter 'predictions' is missing: name the file of the detections"
         )
     notes, labels, predictions = reading.Notes(), Path(labels), Path(predictions)
     images, boxes = reading.labels(labels, notes)
@@ -43,15 +46,15 @@ def brought(
     listed = pd.Index(counts.sort_values(ascending=False, kind="stable").index)
     listed = pd.Index([one for one in classes or listed if one in listed])
     others = boxes["category"][~boxes["category"].isin(listed)].value_counts()
-    told = ", ".join(f"{name} {n:,}" for name, n in others.items())
+    left_out = ", ".join(f"{name} {n:,}" for name, n in others.items())
     if listed.empty:
         raise DetectionDataError(
             f"{labels.name}: no box is left of known classes ({', '.join(classes or ('any',))}) "
-            f"that is to be found; not a class here, or regions to ignore only: {told}"
+            f"that is to be found; not a class here, or regions to ignore only: {left_out}"
         )
-    notes[f"boxes left out, not a class here, or regions to ignore only: {told}"] += (
-        others.sum()
-    )
+    notes[
+        f"boxes left out, not a class here, or regions to ignore only: {left_out}"
+    ] += others.sum()
     crowds = "boxes are crowds, or regions to ignore: a detection there is neither right nor wrong"
     notes[crowds] += int(boxes["ignore"].sum())
     detections = reading.detections(predictions, images, notes)
@@ -59,10 +62,11 @@ def brought(
     unknown = detections["category"][
         ~detections["category"].isin(listed)
     ].value_counts()
-    told = ", ".join(f"{name} {n:,}" for name, n in unknown.head(5).items())
+    left_out = ", ".join(f"{name} {n:,}" for name, n in unknown.head(5).items())
     own = [f"{key} {name}" for key, name in images.attrs.get("categories", {}).items()]
-    told += f"; ids of the labels are {', '.join(own[:9])}" * bool(own)
-    notes[f"detections left out: no box of their class is labelled ({told})"] += (
+    if own:
+        left_out += f"; ids of the labels are {', '.join(own[:9])}"
+    notes[f"detections left out: no box of their class is labelled ({left_out})"] += (
         unknown.sum()
     )
     boxes, detections = (
@@ -74,7 +78,7 @@ def brought(
     if detections.empty:
         raise DetectionDataError(
             f"{predictions.name}: no detection is left of labelled images and classes "
-            f"({', '.join(listed[:9])}); {'; '.join(reversed(_told(notes)))}"
+            f"({', '.join(listed[:9])}); {'; '.join(reversed(_sentences(notes)))}"
         )
     _refuse_ids_of_file_names(images, boxes, detections, predictions)
     if attributes is not None:
@@ -83,7 +87,7 @@ def brought(
     first += f"detections of {len(listed)} classes"
     _warn_of_scale(boxes, detections, notes)
     _warn_of_crowded_images(boxes, notes)
-    report = (first, *_told(notes), *_odd(images))
+    report = (first, *_sentences(notes), *_odd(images))
     boxes = _with_open_classes(boxes, open_classes, listed)
     return Frames(
         images, boxes, detections, tuple(listed), report, tuple(notes.warnings)
@@ -93,7 +97,7 @@ def brought(
 def _of_verified_classes(
     images, verified, boxes, detections, notes: reading.Notes
 ) -> pd.DataFrame:
-    """Detections without those of classes that nobody looked for in their image (LVIS).
+    """Remove detections of classes that were not verified in their image (LVIS).
 
     In federated labels, a class is verified in an image if it has a box there or is listed in
     ``neg_category_ids``. A detection of any other class is neither right nor wrong.
@@ -123,7 +127,7 @@ def _of_verified_classes(
 
 
 def _open_classes(images, verified: dict) -> pd.DataFrame:
-    """Number of the image and name of the class where labels are not complete (LVIS)."""
+    """List the image and the class where labels are not complete (LVIS)."""
     names = images.attrs.get("categories", {})
     place = dict(zip(images["id"], images.index, strict=True)) if verified else {}
     rows = [
@@ -138,8 +142,9 @@ def _open_classes(images, verified: dict) -> pd.DataFrame:
 def _with_open_classes(
     boxes, open_classes: pd.DataFrame, listed: pd.Index
 ) -> pd.DataFrame:
-    """Boxes, and a region to ignore around each image for each class that is not labelled in full
-    there (``not_exhaustive_category_ids`` of LVIS)."""
+    """Add a region to ignore around each image for each class that is not labelled in full.
+
+    These are the ``not_exhaustive_category_ids`` of LVIS."""
     regions = open_classes[open_classes["category"].isin(listed)]
     if regions.empty:
         return boxes
@@ -174,7 +179,7 @@ def _refuse_ids_of_file_names(images, boxes, detections, path: Path) -> None:
 
 
 def _share_of_matched(images, boxes, detections) -> float:
-    """Share of the boxes that a detection of any class overlaps by half."""
+    """Return the share of the boxes that a detection of any class overlaps by half."""
     boxes, detections = boxes.assign(category=0), detections.assign(category=0)
     matches = match(Frames(images, boxes, detections, ("any",)), [0.5])
     return len(np.unique(matches.taken[matches.taken >= 0])) / max(len(boxes), 1)
@@ -208,8 +213,8 @@ def _warn_of_crowded_images(boxes, notes: reading.Notes) -> None:
 
 
 def _odd(images) -> list[str]:
-    """Sentences about what is usable and probably not what was meant."""
-    told = []
+    """Return sentences about values that are usable but probably mistakes."""
+    sentences = []
     for name, column in images.drop(
         columns=[one for one in images if one in OWN]
     ).items():
@@ -218,20 +223,20 @@ def _odd(images) -> list[str]:
         )
         alike = texts[texts.str.strip().str.casefold().duplicated(keep=False)]
         if len(alike):
-            told.append(
+            sentences.append(
                 f"{name!r} holds {' and '.join(map(repr, alike))}: they count as different"
             )
-    return told
+    return sentences
 
 
-def _told(notes: Counter) -> list[str]:
+def _sentences(notes: Counter) -> list[str]:
     return [f"{n:,} {text}" for text, n in notes.items() if n]
 
 
 def _joined(
     path: Path, images, boxes, notes: reading.Notes
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Images and boxes with the columns of a CSV, by the name of an image or the id of a box."""
+    """Join the columns of a CSV to images or boxes, by the name of an image or the id of a box."""
     table = reading.csv(path, notes=notes)
     places = {"box": (boxes, "box"), "image": (images, "name")}
     by = next(
@@ -249,9 +254,14 @@ def _joined(
     own = target[key].astype(str)
     if by == "image":  # or ids, or names without their folder
         files = own.map(Path)
-        ways = own, files.map(lambda file: file.name), files.map(lambda file: file.stem)
-        ways = [*ways, target["id"].astype(str)] if "id" in target else ways
-        own = max(ways, key=lambda names: keys.isin(names).sum())
+        forms = [
+            own,
+            files.map(lambda file: file.name),
+            files.map(lambda file: file.stem),
+        ]
+        if "id" in target:
+            forms.append(target["id"].astype(str))
+        own = max(forms, key=lambda names: keys.isin(names).sum())
     noun = "boxes" if by == "box" else "images"
     several = own[own.isin(keys) & own.duplicated(keep=False)]
     if len(several):
@@ -282,8 +292,10 @@ def _joined(
 
 
 def explaining(frames: Frames, bounds: Sequence[float]) -> list[Attribute]:
-    """What every box has and may explain a gap: its size (by `bounds` of its area, square pixels),
-    its shape, and how many boxes its image has, as 08 has them."""
+    """Return the attributes of every box that may explain a gap.
+
+    These are its size (by `bounds` of its area, square pixels), its shape, and the number of boxes
+    in its image."""
     codes, of_detections = (
         np.searchsorted(list(bounds), t[column].to_numpy(float), side="right")
         for t, column in ((frames.boxes, "area"), (frames.detections, "extent"))
