@@ -1,13 +1,10 @@
-"""Ways of asking, beside loops over all cases, scikit-learn, and another record of the same."""
+"""Detection rates of methods, compared with loops over all cases and scikit-learn."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from helpers import store
 from helpers.contexts import detection
-from sweeps import audit_trials, ways
 
 UNITS = ["a", "b", "c"]
 
@@ -53,50 +50,3 @@ def test_the_auc_is_the_mean_of_scikit_learns_over_the_contexts(drawn):
         each.append(roc_auc_score(truth, np.r_[some, effects[:, u, 1]]))
     value, low, high = detection.auc(effects, planted)
     assert value == pytest.approx(np.mean(each)) and low < value < high
-
-
-def test_the_share_on_the_context_is_that_of_the_places_outside_of_the_frame():
-    """Two photographs of each of two classes, 9 x 9 places: the middle 5 x 5 are in the frame."""
-    inside = np.zeros((9, 9), bool)
-    inside[2:7, 2:7] = True
-    maps = np.zeros((4, 2, 81, 2), np.float32)
-    maps[:, 0, ~inside.ravel(), 0] = (
-        1  # feature 0 lies on context 0, feature 1 in the frame
-    )
-    maps[:, 0, inside.ravel(), 1] = 1
-    maps[:, 1, inside.ravel(), :] = 1
-    y, ask = np.array([0, 0, 1, 1]), np.zeros((4, 2, 2))
-    of = ways.Ways(y, ask, ask, ask, ask, maps)
-    weights = np.array(
-        [[1.0, 2.0], [-1.0, 1.0]]
-    )  # (features, classes): class 0 has no relevance
-    shares = of.outside(lambda features: features @ weights + 3.0, np.arange(4))
-    assert shares[0] == pytest.approx([1, 0]) and shares[1, 1] == 0
-    assert shares[1, 0] == pytest.approx(56 * 2 / (56 * 2 + 25))
-
-
-@pytest.mark.parametrize("dose", [0.5, 1])
-def test_pasting_finds_as_many_contexts_as_in_the_trials_of_the_audit(dose):
-    rows = pd.read_csv(store.root() / "data/ways.csv").query(
-        "dose == @dose and planted == 1"
-    )
-    trials = pd.read_csv(store.root() / "data/audit_summary.csv").query(
-        "images == 'photographs' and kind == 'context' and dose == @dose and quantity == 'found'"
-        " and photographs == 'others' and recipe == 'all'"
-    )
-    assert (
-        trials["low"].item()
-        <= (rows[ways.WAYS[0]] >= 1).mean()
-        <= trials["high"].item()
-    )
-
-
-def test_trials_of_heads_that_there_are_not_are_refused_with_those_that_there_are(
-    monkeypatch,
-):
-    monkeypatch.setattr(audit_trials, "squeezenet", lambda weights: None)
-    monkeypatch.setattr(audit_trials, "kinds", lambda network: {"own head": None})
-    words = "trials t.csv --heads tree --photographs p --weights w"
-    monkeypatch.setattr("sys.argv", words.split())
-    with pytest.raises(SystemExit, match="'tree' is none of: all, own head"):
-        audit_trials.main()

@@ -31,8 +31,12 @@ OTHERS = (
     "Regression, rankings and bands of scores: fairlearn (its MetricFrame takes any function) \
 and aequitas (reports for bands) are for them."
 )
-TOLD = {"yes": "more than chance gives", "no": "not told from chance"}
-TOLD |= {"cannot": "cannot be told with so few shuffles", "untested": "not tested"}
+TOLD = {
+    "yes": "significant",
+    "no": "not significant",
+    "cannot": "too few permutations",
+    "untested": "not tested",
+}
 
 
 def worded(table: pd.DataFrame) -> pd.DataFrame:
@@ -60,11 +64,11 @@ class Audit:
         """Ask everything; `limit` is the smallest accepted ratio of two groups' positive rates."""
         if not 0 < limit <= 1:
             raise ValueError(
-                f"--ratio {limit:g}: a ratio lies between 0 and 1, such as 0.8"
+                f"limit {limit:g}: a ratio lies between 0 and 1, such as 0.8"
             )
         if draws < FEWEST:
             raise ValueError(
-                f"--draws {draws}: an interval of 95% needs {FEWEST} or more"
+                f"draws {draws}: an interval of 95% needs {FEWEST} or more"
             )
         self.counted, self.name, self.limit, self.draws = counted, name, limit, draws
         several = [
@@ -75,7 +79,7 @@ class Audit:
                 "each group column has one value only: there is nothing to compare"
             )
         known = [*REFERENCES, *counted.rows[several].stack().unique()]
-        counts.known("--reference", known, reference)
+        counts.known("reference", known, reference)
         self.several, self.reference = several, reference
         by = {n: counted.table([n]) for n in several}
         held = (
@@ -138,17 +142,17 @@ class Audit:
             reasons.append(f"{of}: it has no row that counts.")
         if count := (self.gaps["told"] == "no").sum():
             reasons.append(
-                f"{count} of {len(self.gaps)} gaps are not told from chance. That is no proof "
+                f"{count} of {len(self.gaps)} gaps are not significant. That is no proof "
                 "that there are none: their intervals say how large they may be."
             )
         if (self.gaps["told"] == "cannot").any():
             reasons.append(
-                f"Gaps that no shuffle reaches, but that {self.shuffles:,} shuffles are too few "
+                f"Gaps that no permutation reaches, but that {self.shuffles:,} permutations are too few "
                 "for: ask about fewer group columns; their intervals are what there is to judge by."
             )
         if not self.counted.strata:
             why = "Whether a gap comes from another mix of cases in the groups"
-            reasons.append(f"{why}: no strata were given (--strata COLUMN).")
+            reasons.append(f"{why}: no strata were given (strata).")
         return [
             *reasons,
             OTHERS,
@@ -187,11 +191,11 @@ def made(
     columns = {of: options.pop(name) for name, of in COLUMNS.items() if name in options}
     for one in roles:
         role, equals, column = one.partition("=")
-        counts.known("--map: role", tally.ROLES, role)
+        counts.known("roles", tally.ROLES, role)
         if not equals or columns.setdefault(role, column) != column:
             both = (
                 f"{columns.get(role)} and {column} were both given as {role}: give one"
             )
-            raise ValueError(both if equals else f"--map {one}: say ROLE=COLUMN")
+            raise ValueError(both if equals else f"roles {one}: say ROLE=COLUMN")
     counted = tally.of_file(table, positive=positive, threshold=threshold, **columns)
     return Audit(counted, Path(table).name, **options)

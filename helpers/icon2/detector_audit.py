@@ -132,7 +132,7 @@ def comparable(frames, wanted, fewest) -> tuple[list[Attribute], list[str]]:
         there = ", ".join(columns) or "none"
         raise DetectionDataError(f"no attribute {min(unknown)!r}; there are: {there}")
     together = (
-        "video: it says which images belong together, and is no group: --cluster video"
+        "video: it says which images belong together, and is no group: cluster video"
     )
     attributes, cannot = [], [together] * ("video" in frames.images)
     image, labelled = (
