@@ -1,17 +1,15 @@
-"""An audit's methods on detections whose faults were planted, and the command itself."""
+"""The detector audit on detections with injected faults, and the lesson itself."""
 
 import json
-import os
-import subprocess
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import papermill
 import pytest
 from detection_oracles import as_coco, average_precision, overlap, scene
 
 from helpers import store
-from helpers.audit import command, form
 from helpers.icon2 import Frames, brought, match
 from helpers.icon2 import detector_audit as audit
 from helpers.icon2.analysis import interval as usual
@@ -20,7 +18,6 @@ from helpers.icon2.mistaken_classes import ALL_POOLED, mistaken
 from helpers.icon2.reading import CORNERS
 
 KINDS = ("ring", "kite")
-HELP = {"labels": "--frames", "table": "--strata"}
 CELL, SIDE = (
     100,
     40,
@@ -425,21 +422,6 @@ def test_how_much_too_high_the_ap_of_few_boxes_is_says_the_mean_of_small_samples
     assert f"{ours.mean():.1f} in groups of 50 to 100" in told
 
 
-def test_each_pair_of_files_has_a_folder_of_its_own(tmp_path, monkeypatch):
-    names = []
-    monkeypatch.setattr(form, "run", lambda kind, name, values: names.append(name))
-    for folder in ("val", "a", "b"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "found.json").touch()
-    (tmp_path / "val" / "labels.v2.json").touch()
-    for one in ("val", "a", "b"):
-        files = ["--labels", f"{tmp_path}/val/labels.v2.json"]
-        command.main(["audit", *files, "--predictions", f"{tmp_path}/{one}/found.json"])
-    command.main(["audit", "--sample", "detector"])
-    expected = ["val-labels.v2-found", "val-labels.v2-a-found", "val-labels.v2-b-found"]
-    assert names == [*expected, "sample-detector"]
-
-
 def written(folder, frames):
     for name, content in zip(("boxes", "detections"), as_coco(frames), strict=True):
         (folder / f"{name}.json").write_text(json.dumps(content))
@@ -447,20 +429,19 @@ def written(folder, frames):
 
 
 @pytest.mark.slow
-def test_the_command_leaves_a_folder_whose_page_names_the_fault(
-    tmp_path, monkeypatch, capsys
-):
+def test_the_lesson_leaves_a_folder_whose_report_names_the_fault(tmp_path, monkeypatch):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "out"))
     labels, results = written(tmp_path, world(250, loss=0.4))
-    arguments = ["--labels", labels, "--predictions", results, "--resamples", "20"]
-    folder = tmp_path / "out" / "audit" / f"{tmp_path.name}-boxes-detections"
-    stale = folder / "figures" / form.NOTEBOOKS["detector"] / "of-before.png"
-    stale.parent.mkdir(parents=True)
-    stale.touch()
-    os.utime(stale, (0, 0))
-    command.main(["audit", *arguments, "--groups", "site, light"])
-    assert not stale.exists() and len([*stale.parent.glob("*.png")]) >= 4
-    assert f"open {folder / 'page.html'}" in capsys.readouterr().out
+    values = {"labels": labels, "predictions": results, "resamples": 20}
+    notebook = store.root() / "notebooks/12_audit_your_detector.ipynb"
+
+    def run(**more):
+        papermill.execute_notebook(
+            notebook, tmp_path / "ran.ipynb", {**values, **more}, progress_bar=False
+        )
+
+    run(groups="site, light", output="audit")
+    folder = tmp_path / "out" / "audit"
     record = json.loads((folder / "findings.json").read_text())
     first, _, third = record["findings"][:3]
     assert first["finding"] == "light/all classes pooled" and first["high"] < 0
@@ -496,49 +477,6 @@ def test_the_command_leaves_a_folder_whose_page_names_the_fault(
         *("all-classes-pooled", "recall-by-size", "by-group", "gaps", "missed"),
         *("what-could-explain", "would-be-found"),
     }
-    assert record["command"].startswith("visual-bias audit --labels /")
-    with pytest.raises(
-        SystemExit, match="audit: no class 'cow' is labelled; there are: "
-    ):
-        command.main(["audit", *arguments, "--classes", "cow"])
-    assert form.OLD in (old := (folder / "page.html").read_text())
-    assert old.replace(f"\n{form.OLD}", "") == page
-    with pytest.raises(SystemExit, match="needs --labels and --predictions, both"):
-        command.main(["audit", "--labels", labels])
-
-
-@pytest.mark.parametrize(
-    ("words", "calls"),
-    [
-        (["LABELS=a b.json", "PREDICTIONS=c.json"], "audit --labels 'a b.json' --pred"),
-        (["TABLE=t.csv", "ASK=--strata x"], "audit --table 't.csv' --strata x"),
-    ],
-)
-def test_make_audit_picks_by_its_arguments(words, calls):
-    told = subprocess.run(
-        ["make", "-n", "audit", *words],
-        capture_output=True,
-        text=True,
-        cwd=store.root(),
-    )
-    assert calls in " ".join(told.stdout.replace("\\\n", "").split())
-
-
-def test_the_word_runs_one_audit_and_asks_which(capsys):
-    for words in ([], ["audit"], ["audit", "--table", "t.csv", "--labels", "l.json"]):
-        with pytest.raises(SystemExit, match="what is audited"):
-            command.main(words)
-    with pytest.raises(SystemExit, match="unrecognized arguments: --nonsense"):
-        command.main(["audit", "--table", "t.csv", "--nonsense"])
-    helps = {f"audit --{kind} none --help": of for kind, of in HELP.items()}
-    for words, printed in (helps | {"--version": "1.0.0"}).items():
-        with pytest.raises(SystemExit, match=r"^0$"):
-            command.main(words.split())
-        assert printed in capsys.readouterr().out
-    values = {"labels": "/a b.json", "groups": ["x", "y"], "seed": 3}
-    made = form.command(values, "detector")
-    assert made == "visual-bias audit --labels '/a b.json' --groups x,y --seed 3"
-    assert (
-        form.command({"seed": 3}, "model")
-        == "visual-bias audit --sample model --seed 3"
-    )
+    assert record["command"].startswith("make audit-detector LABELS=")
+    with pytest.raises(papermill.PapermillExecutionError, match="no class 'cow' is"):
+        run(classes="cow")
