@@ -40,14 +40,13 @@ def compute_features(network, images, labels, contexts, seed) -> dict:
             choice = part[rng.permutation(len(images)) % len(part)]
             composites = paste(images, backgrounds[torch.from_numpy(choice)])
             pasted.append(features.passes(network.model, composites, "pasted"))
-            backgrounds_of_part = backgrounds[part[:6]]
-            alone.append(features.passes(network.model, backgrounds_of_part, "alone"))
+            some = backgrounds[part[:6]]
+            alone.append(features.passes(network.model, some, "alone"))
     plain = features.passes(network.model, images, "plain")["features"]
-    grid = (len(contexts), PARTS)
     pasted = np.stack([passed["features"] for passed in pasted], 1)
     alone = np.stack([passed["features"] for passed in alone])
-    pasted = pasted.reshape(len(images), *grid, -1)
-    alone = alone.reshape(*grid, *alone.shape[1:])
+    pasted = pasted.reshape(len(images), len(contexts), PARTS, -1)
+    alone = alone.reshape(len(contexts), PARTS, *alone.shape[1:])
     return {"labels": labels, "plain": plain, "pasted": pasted, "alone": alone}
 
 
@@ -75,26 +74,6 @@ def features_of_synthetic_images(seed: int) -> dict:
     return compute_features(network, images, labels, contexts, seed)
 
 
-def judge(calibration, images, classifier, biased) -> dict:
-    """Audit a user's classifier, of whose pairs (classes, K) some are biased."""
-    every = np.arange(len(images.labels))
-    score = images.score(classifier, every)
-    z = calibration.z(score)[None]
-    changed = images.effect(classifier, every) >= audit.LEAST_CHANGE
-    above = audit.above_threshold(calibration, z, corrected=False)[0]
-    significant = audit.above_threshold(calibration, z, corrected=True)[0]
-    strength = audit.estimated_strength(calibration, score)[0]
-    verdicts = {"threshold": above, "significant": significant}
-    verdicts |= {"reported": above & changed, "detected": significant & changed}
-    row = {f"fpr_{name}": pairs[~biased].mean() for name, pairs in verdicts.items()}
-    for name, pairs in verdicts.items():
-        row[f"power_{name}"] = pairs[biased].mean() if biased.any() else np.nan
-    row["exact"] = (significant == biased).all()
-    row["estimated_strength"] = strength[biased if biased.any() else ~biased].mean()
-    row["pairs_above_threshold"] = str(np.argwhere(above).tolist())
-    return row
-
-
 def measure(images: str, seed: int, folder: str, weights: str) -> pd.DataFrame:
     """Calibrate on some photographs, and audit classifiers of each cell and recipe."""
     if images == "photographs":
@@ -114,10 +93,9 @@ def measure(images: str, seed: int, folder: str, weights: str) -> pd.DataFrame:
     in_training = ContextImages(labels, of["pasted"][:, :, parts[:2]], query, alone)
     users = classifiers.Trainer(labels, of["plain"])
     calibration = audit.calibrate(in_audit, trainer, seed)
-    predicted = {
-        "threshold": audit.detection_rates(calibration, least_change=-np.inf),
-        "reported": audit.detection_rates(calibration),
-    }
+    predicted_above = audit.detection_rates(calibration, least_change=-np.inf)
+    predicted_reported = audit.detection_rates(calibration)
+    photographs = np.arange(len(audited))
     rows = []
     for trained_on, strength, whose in CELLS:
         seen = others if whose == "others" else audited
@@ -130,13 +108,27 @@ def measure(images: str, seed: int, folder: str, weights: str) -> pd.DataFrame:
                 )
             classifier = users.train(inputs, seen, recipe, rng)
             biased = context_of_class[:, None] == np.arange(4)
-            row = {"images": images, "seed": seed, "trained_on": trained_on}
-            row |= {"bias_strength": strength, "photographs": whose, "recipe": recipe}
-            for name, rates in predicted.items():
-                row[f"predicted_power_{name}"] = rates.get(strength)
-            row |= judge(calibration, in_audit, classifier, biased)
-            if trained_on == "composites":
-                row["pairs_above_threshold"] = None
+            row = {
+                "images": images,
+                "seed": seed,
+                "trained_on": trained_on,
+                "bias_strength": strength,
+                "photographs": whose,
+                "recipe": recipe,
+                "predicted_power_threshold": predicted_above.get(strength),
+                "predicted_power_reported": predicted_reported.get(strength),
+            }
+            score = in_audit.score(classifier, photographs)
+            effect = in_audit.effect(classifier, photographs)
+            verdicts = audit.verdicts(calibration, score, effect)
+            row.update(audit.rates_by_verdict(verdicts, biased))
+            row["exact"] = (verdicts["significant"] == biased).all()
+            estimated, _, _ = audit.estimated_strength(calibration, score)
+            of_cell = biased if strength else ~biased
+            row["estimated_strength"] = estimated[of_cell].mean()
+            if trained_on == "plain photographs":
+                pairs = np.argwhere(verdicts["threshold"])
+                row["pairs_above_threshold"] = str(pairs.tolist())
             rows.append(row)
     return pd.DataFrame(rows).round(12)
 

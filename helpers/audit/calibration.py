@@ -285,6 +285,58 @@ def above_threshold(
     return z.max(1) > calibration.threshold
 
 
+def verdicts(
+    calibration: Calibration, score: np.ndarray, effect: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Judge the pairs of one network in four ways.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    score : ndarray, shape (2, classes, K)
+    effect : ndarray, shape (classes, K)
+
+    Returns
+    -------
+    dict of str to ndarray of bool, shape (classes, K)
+        ``threshold`` (above it for one pair), ``significant`` (after correction), and
+        ``reported`` and ``detected``, which also need changed predictions.
+    """
+    z = calibration.z(score)[None]
+    above = above_threshold(calibration, z, corrected=False)[0]
+    significant = above_threshold(calibration, z, corrected=True)[0]
+    changed = effect >= LEAST_CHANGE
+    return {
+        "threshold": above,
+        "significant": significant,
+        "reported": above & changed,
+        "detected": significant & changed,
+    }
+
+
+def rates_by_verdict(verdicts: dict, biased: np.ndarray) -> dict[str, float]:
+    """Compute the rates of `verdicts` among the pairs without a bias, and with one.
+
+    Parameters
+    ----------
+    verdicts : dict of str to ndarray of bool, shape (classes, K)
+    biased : ndarray of bool, shape (classes, K)
+        The pairs of which a bias was injected.
+
+    Returns
+    -------
+    dict of str to float
+        ``fpr_`` and ``power_`` with the name of each verdict. The power is NaN if no pair
+        is biased.
+    """
+    rates = {}
+    for name, pairs in verdicts.items():
+        rates[f"fpr_{name}"] = pairs[~biased].mean()
+    for name, pairs in verdicts.items():
+        rates[f"power_{name}"] = pairs[biased].mean() if biased.any() else np.nan
+    return rates
+
+
 def values_of_biased_pairs(
     values: np.ndarray, contexts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

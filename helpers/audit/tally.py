@@ -329,9 +329,7 @@ def _thresholded(roles: dict[str, str], threshold: float) -> str:
     if not 0 <= threshold <= 1:
         raise ValueError(f"threshold {threshold:g}: scores lie between 0 and 1")
     if "y_score" not in roles:
-        raise ValueError(
-            "threshold needs scores: say which column, roles y_score=..."
-        )
+        raise ValueError("threshold needs scores: say which column, roles y_score=...")
     if "y_beside" in roles:
         raise ValueError(
             "threshold and second both give a second prediction: give one of them"
@@ -404,9 +402,7 @@ def _group(rows: Rows, roles: dict, lists: dict, values: dict, total: int) -> No
     ]
     reasons = {name: _no_group(values[name], total) for name in others}
     if odd := [f"{name} ({why})" for name, why in reasons.items() if why]:
-        rows.notes.append(
-            f"No groups, unless groups names them: {', '.join(odd)}."
-        )
+        rows.notes.append(f"No groups, unless groups names them: {', '.join(odd)}.")
         numeric = [
             name
             for name, why in reasons.items()
@@ -511,9 +507,7 @@ def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
     if set(role) <= set(lacking):
         raise ValueError(f"{question} {' or '.join(role)}? Say {maps}, or name {such}")
     other = f"another model's {role[0]}? Name {such}"
-    both = "; second compares two predictions" * (
-        "y_beside" not in roles
-    )
+    both = "; second compares two predictions" * ("y_beside" not in roles)
     raise ValueError(f"{question} {other} (and to judge {name}: {maps}){both}")
 
 
@@ -710,7 +704,9 @@ def _which(name: str, wanted: dict, chosen: dict, kinds: dict, pairs: dict) -> s
     such, its = f"positive {shlex.quote(answer)}", _listed(kinds[name])
     if name in wanted:
         absent = [word for word in wanted[name] if word not in kinds[name]]
-        no = f"positive {','.join(wanted[name])}: {name} holds {its}, and no {absent[0]}"
+        no = (
+            f"positive {','.join(wanted[name])}: {name} holds {its}, and no {absent[0]}"
+        )
         return f"{no}; say which of them is the 1, such as {such}"
     also = "".join(f", {of} has {_listed(kinds[of])}" for of in unclear if of != name)
     return (
