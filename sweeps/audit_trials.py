@@ -23,8 +23,7 @@ from sweeps.resume import collect
 CLASSES = ("airplane", "cup", "fire hydrant", "kangaroo")
 CONTEXTS = ("sky", "wood", "road", "park")
 AUDITED, PER_CLASS = 37, 57
-PARTS = 4  # of a context's backgrounds: two to train with, two for queries
-SIZE = 160  # pixels
+PARTS, SIZE = 4, 160  # of a context's backgrounds (half for queries); pixels
 CELLS = [("composites", strength, "others") for strength in (0, 0.5, 0.75, 1)]
 CELLS += [("composites", 1, "the audit's"), ("plain photographs", 0, "others")]
 CELLS += [("plain photographs", 0, "the audit's")]
@@ -124,8 +123,7 @@ def measure(images: str, seed: int, folder: str, weights: str) -> pd.DataFrame:
             row.update(audit.rates_by_verdict(verdicts, biased))
             row["exact"] = (verdicts["significant"] == biased).all()
             estimated, _, _ = audit.estimated_strength(calibration, score)
-            of_cell = biased if strength else ~biased
-            row["estimated_strength"] = estimated[of_cell].mean()
+            row["estimated_strength"] = estimated[biased == bool(strength)].mean()
             if trained_on == "plain photographs":
                 pairs = np.argwhere(verdicts["threshold"])
                 row["pairs_above_threshold"] = str(pairs.tolist())
