@@ -10,12 +10,10 @@
 #   make pages       the pages of the stored notebooks, nothing is run -> outputs/stored/index.html
 #   make picture     what README shows of the stored lessons: its numbers, and its picture
 #   make sweep       every method in many worlds at five doses of planted bias -> outputs/sweep/
-#   make audit TABLE=predictions.csv   your own predictions -> outputs/audit/predictions/page.html
-#   make audit-table                   the same of a made-up table, with the truth at its end
-#   make audit MODEL=resnet18 IMAGES=photos/ CONTEXTS=places/ [WEIGHTS=mine.pt START=before.pt]   your own network
-#   make audit-model                   the same of a network of the drawn world
-#   make audit LABELS=labels.json PREDICTIONS=found.json [ATTRIBUTES=boxes.csv]   your own detector
-#   make audit-detector                the same of a detector of drawn streets
+#   make audit-table TABLE=loans.csv GROUPS=sex,race      your own predictions -> outputs/audit/table/page.html
+#   make audit-detector LABELS=labels.json PREDICTIONS=found.json   your own detector
+#   make audit-model NETWORK=resnet18 PHOTOGRAPHS=photos/ PLACES=backgrounds/   your own network
+#                    without a variable, each of the three audits a sample
 #   make lab         JupyterLab on copies of the notebooks, in outputs/lab/
 #   make class NAME=seat07       JupyterLab on copies without the solutions, outputs/class/seat07/
 #   make exercises NAME=seat07   these copies alone
@@ -61,13 +59,13 @@ endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 # what a map of a large image takes and frees is kept for the next one, not fetched from the system anew
-run test test-fast sweep seeds: export GLIBC_TUNABLES := glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296
+run test test-fast sweep seeds audit-table audit-detector audit-model: export GLIBC_TUNABLES := glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296
 
 .DEFAULT_GOAL := help
 help:  # what `make` alone prints
 	@sed -n '/^#/!q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: help run book pages picture sweep seeds test test-fast test-other-processor lab audit audit-model audit-table audit-detector exercises class notebooks bench export lock setup lint
+.PHONY: help run book pages picture sweep seeds test test-fast test-other-processor lab audit-model audit-table audit-detector exercises class notebooks bench export lock setup lint
 
 setup: $(READY)
 ifeq ($(TORCH),cpu)
@@ -130,16 +128,19 @@ export: $(READY)
 lint: $(READY)
 	@python -m ruff check --quiet . && python -m ruff format --check --quiet .
 
-# ASK="..." says what the arguments do not: --sensitive race,sex --positive yes of tables, --groups time,weather
-# --frames images/ of detectors; visual-bias audit --sample table --help, and model, and detector, list all
-option = $(if $(strip $(2)),--$(1) $(call quoted,$(2)))
-audit: $(READY)
-	@visual-bias audit $(call option,table,$(TABLE)) $(call option,model,$(MODEL)) $(call option,images,$(IMAGES)) \
-	  $(call option,contexts,$(CONTEXTS)) $(call option,weights,$(WEIGHTS)) $(call option,groups,$(GROUPS)) \
-	  $(call option,start,$(START)) $(call option,trained,$(TRAINED)) $(call option,classes,$(CLASSES)) $(call option,labels,$(LABELS)) $(call option,predictions,$(PREDICTIONS)) $(call option,attributes,$(ATTRIBUTES)) $(ASK)
-
-audit-model audit-detector audit-table: audit-%: $(READY)
-	@visual-bias audit --sample $* $(ASK)
+# an audit is its lesson, run by papermill: TABLE=... hands on the parameter `table`, and so for all
+LESSON_table := 13_audit_your_table
+LESSON_detector := 12_audit_your_detector
+LESSON_model := 11_audit_your_model
+TEXTS := TABLE ROLES GROUPS STRATA SECOND CLUSTER WEIGHT POSITIVE REFERENCE LABELS PREDICTIONS ATTRIBUTES CLASSES FRAMES \
+  NETWORK PHOTOGRAPHS PLACES WEIGHTS START TRAINED CLASS_TABLE GROUP_TABLE DEVICE
+NUMBERS := THRESHOLD LIMIT DRAWS RESAMPLES SEED
+given = $(foreach name,$(2),$(if $(filter command,$(origin $(name))),$(1) $(shell echo $(name) | tr A-Z a-z) $(call quoted,$($(name)))))
+audit-table audit-detector audit-model: OUTPUT ?= audit/$(@:audit-%=%)
+audit-table audit-detector audit-model: audit-%: $(READY)
+	@mkdir -p outputs/$(OUTPUT) && rm -f outputs/$(OUTPUT)/page.html
+	@python -m papermill notebooks/$(LESSON_$*).ipynb outputs/$(OUTPUT)/notebook.ipynb -r output $(OUTPUT) \
+	  $(call given,-r,$(TEXTS)) $(call given,-p,$(NUMBERS)) && echo "The report is outputs/$(OUTPUT)/page.html"
 
 # copies: opening, saving and exercising never change the stored notebooks
 lab: $(READY)

@@ -24,7 +24,6 @@ WITHOUT = {
     "10",
     "11",
     "11b",
-    "11c",
     "12",
     "13",
 }  # from 11 on: judge nothing

@@ -67,11 +67,11 @@ class Audit:
         """Run the audit; `limit` is the smallest accepted ratio of two groups' positive rates."""
         if not 0 < limit <= 1:
             raise ValueError(
-                f"--ratio {limit:g}: a ratio lies between 0 and 1, such as 0.8"
+                f"limit {limit:g}: a ratio lies between 0 and 1, such as 0.8"
             )
         if draws < FEWEST:
             raise ValueError(
-                f"--draws {draws}: an interval of 95% needs {FEWEST} or more"
+                f"draws {draws}: an interval of 95% needs {FEWEST} or more"
             )
         self.counted, self.name, self.limit, self.draws = counted, name, limit, draws
         several = [
@@ -82,7 +82,7 @@ class Audit:
                 "each group column has one value only: there is nothing to compare"
             )
         known = [*REFERENCES, *counted.rows[several].stack().unique()]
-        counts.known("--reference", known, reference)
+        counts.known("reference", known, reference)
         self.several, self.reference = several, reference
         by = {n: counted.table([n]) for n in several}
         held = (
@@ -155,7 +155,7 @@ class Audit:
             )
         if not self.counted.strata:
             why = "Whether a gap comes from another mix of cases in the groups"
-            reasons.append(f"{why}: no strata were given (--strata COLUMN).")
+            reasons.append(f"{why}: no strata were given (strata).")
         return [
             *reasons,
             OTHERS,
@@ -194,11 +194,11 @@ def made(
     columns = {of: options.pop(name) for name, of in COLUMNS.items() if name in options}
     for one in roles:
         role, equals, column = one.partition("=")
-        counts.known("--map: role", tally.ROLES, role)
+        counts.known("roles", tally.ROLES, role)
         if not equals or columns.setdefault(role, column) != column:
             both = (
                 f"{columns.get(role)} and {column} were both given as {role}: give one"
             )
-            raise ValueError(both if equals else f"--map {one}: say ROLE=COLUMN")
+            raise ValueError(both if equals else f"roles {one}: say ROLE=COLUMN")
     counted = tally.of_file(table, positive=positive, threshold=threshold, **columns)
     return Audit(counted, Path(table).name, **options)

@@ -156,7 +156,7 @@ def of_file(
     source : str or Path
         The file, folder or pattern.
     positive : str or mapping, optional
-        The values that count as 1: as of --positive, or a value or a list of values per column.
+        The values that count as 1: as of positive, or a value or a list of values per column.
     threshold : float, optional
         Score from which a row is predicted positive.
     **columns
@@ -261,7 +261,7 @@ def _decisions(
         return roles
     notes.append(
         f"{name} holds 0 and 1 alone, so it was taken for decisions (y_pred). If it is a score, "
-        f"say {_shell(f'--map y_score={name}')}."
+        f"say {_shell(f'roles y_score={name}')}."
     )
     roles = {"y_pred": name} | {
         role: of for role, of in roles.items() if role != "y_score"
@@ -327,14 +327,12 @@ def _shell(option: str) -> str:
 def _thresholded(roles: dict[str, str], threshold: float) -> str:
     """The role that scores from a threshold have: they are y_pred, or stand beside it."""
     if not 0 <= threshold <= 1:
-        raise ValueError(f"--threshold {threshold:g}: scores lie between 0 and 1")
+        raise ValueError(f"threshold {threshold:g}: scores lie between 0 and 1")
     if "y_score" not in roles:
-        raise ValueError(
-            "--threshold needs scores: say which column, --map y_score=..."
-        )
+        raise ValueError("threshold needs scores: say which column, roles y_score=...")
     if "y_beside" in roles:
         raise ValueError(
-            "--threshold and --beside both stand beside y_pred: give one of them"
+            "threshold and second both give a second prediction: give one of them"
         )
     role = "y_beside" if "y_pred" in roles else "y_pred"
     roles[role] = f"{roles['y_score']} from {threshold:g}"
@@ -362,27 +360,27 @@ def named(names: Sequence[str], columns: dict) -> tuple[dict, dict]:
         taken = {*by_role.values(), *groups} - ({role} & {*groups})
         here = [name for name in ROLES[role] if name in names and name not in taken]
         if len(here) > 1:
-            both, answer = " and ".join(here), f"--map {role}={here[0]}"
+            both, answer = " and ".join(here), f"roles {role}={here[0]}"
             raise ValueError(f"{both} could both be {role}: say {answer}")
         if here:
             by_role[role] = here[0]
     uses = [(role, name) for role, name in by_role.items() if role != "cluster"]
-    uses += [("a group (--sensitive)", name) for name in groups]
-    uses += [("held fixed (--strata)", name) for name in strata if name in groups]
+    uses += [("a group (groups)", name) for name in groups]
+    uses += [("held fixed (strata)", name) for name in strata if name in groups]
     often = Counter(name for _, name in uses)
     if twice := [name for name in often if often[name] > 1]:
         both = " and ".join(use for use, name in uses if name == twice[0])
-        which = "--map y_true=COLUMN says which column is y_true; so for the others"
+        which = "roles y_true=COLUMN says which column is y_true; so for the others"
         raise ValueError(f"{twice[0]} cannot be {both} at once: {which}")
     if "y_beside" in by_role and "y_pred" not in by_role:
         raise ValueError(
-            f"--beside {by_role['y_beside']}: beside which? Say --map y_pred=..."
+            f"second {by_role['y_beside']}: second to which? Say roles y_pred=..."
         )
     if not {"y_true", "y_pred", "y_score"} & set(by_role):
         raise ValueError(
             f"none of the columns {', '.join(names)} is recognised as y_true (what turned out), "
             "y_pred (what was decided) or y_score (a score from 0 to 1): say which is, such as "
-            "--map y_true=paid_back y_pred=decision; a name with blanks as 'y_true=paid back' (is "
+            "roles y_true=paid_back,y_pred=decision; a name with blanks as 'y_true=paid back' (is "
             "it a table at all, and is its first line the header?)"
         )
     return {role: by_role[role] for role in ROLES if role in by_role}, lists
@@ -404,9 +402,7 @@ def _group(rows: Rows, roles: dict, lists: dict, values: dict, total: int) -> No
     ]
     reasons = {name: _no_group(values[name], total) for name in others}
     if odd := [f"{name} ({why})" for name, why in reasons.items() if why]:
-        rows.notes.append(
-            f"No groups, unless --sensitive names them: {', '.join(odd)}."
-        )
+        rows.notes.append(f"No groups, unless groups names them: {', '.join(odd)}.")
         numeric = [
             name
             for name, why in reasons.items()
@@ -420,7 +416,7 @@ def _group(rows: Rows, roles: dict, lists: dict, values: dict, total: int) -> No
             each = f"{name} has {len(values[name])} whole numbers, each a group of few rows."
             rows.notes.append(f"{each} {_bands(rows, name)}")
     rows.notes += [
-        f"{name} was not taken for {role}: --{role.removeprefix('sample_')} {name} does so."
+        f"{name} was not taken for {role}: {role.removeprefix('sample_')} {name} does so."
         for name, role in UNTAKEN.items()
         if name in others and role not in roles
     ]
@@ -434,7 +430,7 @@ def _group(rows: Rows, roles: dict, lists: dict, values: dict, total: int) -> No
     lists["sensitive_features"] += kept
     if not lists["sensitive_features"]:
         raise ValueError(
-            f"no column is a group. {' '.join(rows.notes)} Say which are: --sensitive race,sex"
+            f"no column is a group. {' '.join(rows.notes)} Say which are: groups race,sex"
         )
 
 
@@ -503,17 +499,15 @@ def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
     if not odd:
         return
     name, role = next(iter(odd.items()))
-    maps = " or ".join(_shell(f"--map {of}={name}") for of in role)
+    maps = " or ".join(_shell(f"roles {of}={name}") for of in role)
     groups = pd.DataFrame(columns=[n for n in names if n not in odd] or [name])
     answer = shlex.quote(groups.to_csv(index=False).removesuffix("\n"))
-    such = f"the group columns, such as --sensitive {answer}"
+    such = f"the group columns, such as groups {answer}"
     question = f"{name} holds {_listed(words[name])}: is it"
     if set(role) <= set(lacking):
         raise ValueError(f"{question} {' or '.join(role)}? Say {maps}, or name {such}")
     other = f"another model's {role[0]}? Name {such}"
-    both = "; --beside sets two predictions beside each other" * (
-        "y_beside" not in roles
-    )
+    both = "; second compares two predictions" * ("y_beside" not in roles)
     raise ValueError(f"{question} {other} (and to judge {name}: {maps}){both}")
 
 
@@ -560,7 +554,7 @@ def _no_scores(name: str, words: set[str]) -> None:
     if values.between(0, 1).all() and (values % 1 > 0).any():
         raise ValueError(
             f"{name} holds numbers between 0 and 1, such as {values[values % 1 > 0].iloc[0]:g}: is "
-            f"it y_score? Say --map y_score={name}"
+            f"it y_score? Say roles y_score={name}"
         )
 
 
@@ -603,7 +597,7 @@ def _zeros_and_ones(
                 notes.setdefault(("1",), []).append(name)
         if len(its) > 1 and its <= {*chosen.get(name, ())}:
             raise ValueError(
-                f"--positive {','.join(want)}: these are all values of {name}, so every row would "
+                f"positive {','.join(want)}: these are all values of {name}, so every row would "
                 "count as 1. Leave out the values that count as 0."
             )
         for word in chosen.get(name, ()) if not pair else ():
@@ -648,7 +642,7 @@ def _wanted(
     if positive is None:
         return {}, False
     if not labels:
-        raise ValueError(f"--positive {positive}: there is no y_true and no y_pred")
+        raise ValueError(f"positive {positive}: there is no y_true and no y_pred")
     columns = {own.removeprefix("__"): name for name, own in labels.items()}
     columns |= {name: name for name in labels}
     if isinstance(positive, list):
@@ -707,10 +701,12 @@ def _which(name: str, wanted: dict, chosen: dict, kinds: dict, pairs: dict) -> s
     answer = ",".join(f"{of}={value}" for of, value in values.items())
     if len(values) == len(kinds) and len({*values.values()}) == 1:
         answer = values[name]
-    such, its = f"--positive {shlex.quote(answer)}", _listed(kinds[name])
+    such, its = f"positive {shlex.quote(answer)}", _listed(kinds[name])
     if name in wanted:
         absent = [word for word in wanted[name] if word not in kinds[name]]
-        no = f"--positive {','.join(wanted[name])}: {name} holds {its}, and no {absent[0]}"
+        no = (
+            f"positive {','.join(wanted[name])}: {name} holds {its}, and no {absent[0]}"
+        )
         return f"{no}; say which of them is the 1, such as {such}"
     also = "".join(f", {of} has {_listed(kinds[of])}" for of in unclear if of != name)
     return (
@@ -723,7 +719,7 @@ def _mixed(rows: Rows, name: str, often: pd.Series, texts: pd.Series) -> None:
     """Refuse more than one way of writing 0 and 1 in a column."""
     best = max(PAIRS, key=lambda pair: often.reindex(pair).sum())
     first = rows.first(name, texts[~texts.map(_word).isin(best)])
-    or_count = f", or count one value against all others: --positive {name}={best[1]}"
+    or_count = f", or count one value against all others: positive {name}={best[1]}"
     raise ValueError(
         f"{name} holds {_listed({*often.index})}, which is more than one way to write 0 and 1; the "
         f"first that is not {' or '.join(best)} is {first}. Write them in one way or drop those "

@@ -66,7 +66,7 @@ def load_module(path: Path) -> tuple[ModuleType, dict[str, str]]:
     path = path.resolve()
     if not path.is_file():
         raise ValueError(
-            f"model: there is no file {path}. Give the path of a Python file."
+            f"network: there is no file {path}. Give the path of a Python file."
         )
     name = f"{path.stem}_{store.file_digest(path)[:12]}"
     sys.dont_write_bytecode = (
@@ -82,7 +82,7 @@ def load_module(path: Path) -> tuple[ModuleType, dict[str, str]]:
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise ValueError(
-            f"model: {path} could not be imported. {_described(error, path)}"
+            f"network: {path} could not be imported. {_described(error, path)}"
         ) from error
     digests = {"file": store.file_digest(path)}
     for file in sorted({*imported, *_python_files(path.parent)}):

@@ -140,7 +140,7 @@ def comparable(frames, wanted, fewest) -> tuple[list[Attribute], list[str]]:
         raise DetectionDataError(
             f"There is no attribute {min(unknown)!r}. The attributes are: {listed}."
         )
-    together = "video: it says which images belong together, so it is a cluster (--cluster video)"
+    together = "video: it says which images belong together, so it is a cluster (cluster=video)"
     attributes, cannot = [], [together] * ("video" in frames.images)
     image, labelled = (
         frames.boxes["image"].to_numpy(),

@@ -1,15 +1,15 @@
-"""An audit's methods on detections whose faults were planted, and the command itself."""
+"""The detector audit on detections with injected faults, and the lesson itself."""
 
 import json
-import os
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import papermill
 import pytest
 from detection_oracles import as_coco, average_precision, overlap, scene
 
-from helpers.audit import command, form
+from helpers import store
 from helpers.icon2 import Frames, match, user_data
 from helpers.icon2 import detector_audit as audit
 from helpers.icon2.analysis import interval as usual
@@ -401,20 +401,19 @@ def written(folder, frames):
 
 
 @pytest.mark.slow
-def test_the_command_leaves_a_folder_whose_page_names_the_fault(
-    tmp_path, monkeypatch, capsys
-):
+def test_the_lesson_leaves_a_folder_whose_report_names_the_fault(tmp_path, monkeypatch):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "out"))
     labels, results = written(tmp_path, world(250, loss=0.4))
-    arguments = ["--labels", labels, "--predictions", results, "--resamples", "20"]
-    folder = tmp_path / "out" / "audit" / f"{tmp_path.name}-boxes-detections"
-    stale = folder / "figures" / form.NOTEBOOKS["detector"] / "of-before.png"
-    stale.parent.mkdir(parents=True)
-    stale.touch()
-    os.utime(stale, (0, 0))
-    command.main(["audit", *arguments, "--groups", "site, light"])
-    assert not stale.exists() and len([*stale.parent.glob("*.png")]) >= 4
-    assert f"open {folder / 'page.html'}" in capsys.readouterr().out
+    values = {"labels": labels, "predictions": results, "resamples": 20}
+    notebook = store.root() / "notebooks/12_audit_your_detector.ipynb"
+
+    def run(**more):
+        papermill.execute_notebook(
+            notebook, tmp_path / "ran.ipynb", {**values, **more}, progress_bar=False
+        )
+
+    run(groups="site, light", output="audit")
+    folder = tmp_path / "out" / "audit"
     record = json.loads((folder / "findings.json").read_text())
     first, _, third = record["findings"][:3]
     assert first["finding"] == "light/all classes pooled" and first["high"] < 0
@@ -450,10 +449,6 @@ def test_the_command_leaves_a_folder_whose_page_names_the_fault(
         *("all-classes-pooled", "recall-by-size", "by-group", "gaps", "missed"),
         *("candidates", "detection-rates"),
     }
-    assert record["command"].startswith("visual-bias audit --labels /")
-    with pytest.raises(SystemExit, match="no labelled class 'cow'"):
-        command.main(["audit", *arguments, "--classes", "cow"])
-    assert form.OLD in (old := (folder / "page.html").read_text())
-    assert old.replace(f"\n{form.OLD}", "") == page
-    with pytest.raises(SystemExit, match="needs --labels and --predictions, both"):
-        command.main(["audit", "--labels", labels])
+    assert record["command"].startswith("make audit-detector LABELS=")
+    with pytest.raises(papermill.PapermillExecutionError, match="no class 'cow' is"):
+        run(classes="cow")

@@ -95,11 +95,11 @@ def test_what_is_prescribed_for_mixed_labels_is_accepted():
         ValueError, match="more than one way"
     ) as refused:  # yes would count as 0
         of_rows(ROWS.assign(y_true=words.where(~some, "yes")))
-    assert "--positive" not in str(refused.value)
+    assert "positive" not in str(refused.value)
     missing = ROWS.assign(y_true=words.where(~some, "-1"))
     with pytest.raises(ValueError, match="more than one way") as refused:
         of_rows(missing)
-    answer = re.search(r"--positive (\S+)$", str(refused.value))[1]
+    answer = re.search(r"positive (\S+)$", str(refused.value))[1]
     assert len(of_rows(missing, positive=answer)) == N
 
 

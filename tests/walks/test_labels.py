@@ -260,29 +260,14 @@ def test_what_is_odd_is_counted(tmp_path, change, sentence):
     assert len(read(tmp_path).report) == 1 and not read(tmp_path).warnings
 
 
-def test_a_box_that_is_right_in_a_larger_frame_is_told_in_the_usual_one(tmp_path):
-    def wide(labels, results, **size):
-        box(0, x1=1300, x2=1900)(labels, results)
-        labels[3].update(size)
-        score(1.0000001)(labels, results)  # rounded
-
-    larger = {"size": {"width": 1920, "height": 1080}}
-    told = "1 of 24 boxes lay outside of the image: counted, as for COCO"
-    assert told not in read(tmp_path, lambda *both: wide(*both, **larger)).report
-    assert told in read(tmp_path, wide).report
-
-
 def packed(text):
     return gzip.compress(text.encode())
 
 
 FORMS = {  # name to what is written: of the labels' text, or of their lines
     "BOM": ("labels.json", lambda text, _: b"\xef\xbb\xbf" + text.encode()),
-    "UTF-16": ("labels.json", lambda text, _: text.encode("utf-16")),
     "gz": ("labels.json.gz", lambda text, _: packed(text)),
     "lines": ("labels.jsonl", lambda _, lines: lines.encode()),
-    "lines.gz": ("labels.jsonl.gz", lambda _, lines: packed(lines)),
-    "lines as json": ("labels.json", lambda _, lines: b"\xef\xbb\xbf" + lines.encode()),
     "object": (
         "labels.json",
         lambda text, _: f'{{"config": {{}}, "frames": {text}}}'.encode(),
@@ -291,7 +276,6 @@ FORMS = {  # name to what is written: of the labels' text, or of their lines
         "folder/0.json",
         lambda _, lines: lines.splitlines()[0].encode(),
     ),
-    "folder gz": ("folder/labels.json.gz", lambda text, _: packed(text)),
     "folder lines": ("folder/labels.jsonl", lambda _, lines: lines.encode()),
 }
 
@@ -317,23 +301,6 @@ def test_json_in_other_forms_is_read(tmp_path, form):
             DetectionDataError, match=r"labels.json.gz is cut short or no JSON"
         ):
             icon2.read(str(path), predictions)
-
-
-@pytest.mark.parametrize("write", [str, int, lambda value: str(value).lower()])
-def test_occlusion_is_read_however_it_is_written(tmp_path, write):
-    """Text in some boxes was no value there, numbers in all were "the column holds no value"."""
-
-    def change(labels, _):
-        for frame in labels:
-            for label in frame["labels"]:
-                label["attributes"]["occluded"] = write(label["attributes"]["occluded"])
-
-    occlusion = read(tmp_path, change).explanatory("region")[1]
-    assert occlusion.values == ("visible", "occluded") and (occlusion.codes >= 0).all()
-    other = read(
-        tmp_path, lambda a, b: [mark("occluded", str(i), i)(a, b) for i in (0, 1, 2)]
-    )
-    assert other.explanatory("region")[1].values == ("0", "1", "2", "False", "True")
 
 
 def mostly(labels, _):
@@ -365,15 +332,6 @@ def test_an_attribute_that_makes_no_groups_is_refused(
 ):
     with pytest.raises(DetectionDataError, match=message):
         read(tmp_path, change).attribute(sensitive)
-
-
-def test_a_number_and_its_text_are_one_group(tmp_path):
-    def change(labels, _):
-        for i, frame in enumerate(labels):
-            frame["attributes"]["region"] = (1, "1", "2")[i % 3]
-
-    group = read(tmp_path, change).attribute("region")
-    assert group.values == ("1", "2") and np.bincount(group.codes).tolist() == [8, 4]
 
 
 def test_names_are_no_groups_and_a_cluster_has_a_value_in_every_frame(tmp_path):

@@ -1,0 +1,415 @@
+"""What a network without a bias would score, and how often a bias would be detected.
+
+Linear classifiers are trained on the user's own photographs: unbiased ones, on photographs
+in random contexts, give each class and context a null of its own; biased ones, of a known
+bias strength, give the detection rates.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from helpers.audit.classifiers import Trainer, sharpness
+from helpers.audit.context_scores import ContextImages
+
+BIAS_STRENGTHS = (0.25, 0.5, 1.0)
+"""Shares of a class's training images that are put into its context."""
+LEAST_CHANGE = 0.01
+"""The least share of photographs whose prediction must change for a finding."""
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Scores of unbiased and biased classifiers, by which a network is judged.
+
+    Attributes
+    ----------
+    mean, deviation : ndarray, shape (2, classes, K)
+        Of the scores of unbiased classifiers, by pasting and by the context alone.
+    biased : ndarray, shape (strengths, classifiers, 2, classes, K)
+        The scores of classifiers of each of `BIAS_STRENGTHS`.
+    biased_effect : ndarray, shape (strengths, classifiers, classes, K)
+        Their changes of predictions.
+    biased_context : ndarray of int, shape (strengths, classifiers, classes)
+        The context of each class in their training.
+    unbiased : ndarray, shape (classifiers, 2, classes, K)
+        z of unbiased classifiers that were trained on other photographs.
+    unbiased_effect : ndarray, shape (classifiers, classes, K)
+        Their changes of predictions.
+    threshold : float
+        One in twenty pairs of `unbiased` lies above it, by the larger z of a pair.
+    """
+
+    mean: np.ndarray
+    deviation: np.ndarray
+    biased: np.ndarray
+    biased_effect: np.ndarray
+    biased_context: np.ndarray
+    unbiased: np.ndarray
+    unbiased_effect: np.ndarray
+    threshold: float
+
+    def z(self, score: np.ndarray) -> np.ndarray:
+        """Express scores (..., 2, classes, K) in deviations above unbiased classifiers."""
+        return (score - self.mean) / self.deviation
+
+    def largest_z(self, score: np.ndarray) -> np.ndarray:
+        """Return the larger z of pasting and of the context alone, (..., classes, K)."""
+        return self.z(score).max(-3)
+
+
+def split_in_halves(
+    labels: np.ndarray, photographs: np.ndarray, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Split photographs at random into two halves, each with half of every class."""
+    orders = []
+    for c in np.unique(labels):
+        orders.append(rng.permutation(photographs[labels[photographs] == c]))
+    return [np.concatenate([order[part::2] for order in orders]) for part in (0, 1)]
+
+
+def pooled_deviation(scores: np.ndarray, prior: int = 5) -> np.ndarray:
+    """Estimate the standard deviation of each pair over classifiers.
+
+    The variance of a pair is drawn towards the mean over pairs, as if this had been seen
+    in so many (`prior`) further classifiers.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (classifiers, 2, classes, K)
+
+    Returns
+    -------
+    ndarray, shape (2, classes, K)
+    """
+    variance = scores.var(0, ddof=1)
+    mean_variance = variance.mean((-2, -1), keepdims=True)
+    weight = len(scores) - 1
+    return np.sqrt((weight * variance + prior * mean_variance) / (weight + prior))
+
+
+def train_classifiers(
+    images: ContextImages,
+    trainer: Trainer,
+    photographs: np.ndarray,
+    strengths: Sequence[float],
+    rng: np.random.Generator,
+) -> Iterator[tuple]:
+    """Train a classifier of each bias strength on a random half of the photographs.
+
+    Yields
+    ------
+    classifier : callable
+        Trained by a recipe that is drawn at random.
+    unseen : ndarray of int
+        The photographs of the other half.
+    context_of_class : ndarray of int, shape (classes,)
+        The context that is a shortcut for each class; -1 for an unbiased classifier.
+    """
+    classes = images.labels.max() + 1
+    contexts = images.train.shape[1]
+    for number, strength in enumerate(strengths):
+        seen, unseen = split_in_halves(images.labels, photographs, rng)
+        if strength:
+            context_of_class = (np.arange(classes) + number) % contexts
+        else:
+            context_of_class = np.full(classes, -1)
+        recipe = trainer.recipes[rng.integers(len(trainer.recipes))]
+        features = images.draw_training(seen, context_of_class, strength, rng)
+        classifier = trainer.train(features, seen, recipe, rng)
+        yield classifier, unseen, context_of_class
+
+
+def score_classifiers(
+    images: ContextImages,
+    trainer: Trainer,
+    trained_on: np.ndarray,
+    queried: np.ndarray,
+    strengths: Sequence[float],
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Train classifiers and score them.
+
+    Parameters
+    ----------
+    images : ContextImages
+        Features of the photographs.
+    trainer : Trainer
+    trained_on, queried : ndarray of int
+        The photographs from which half are drawn for training, and those of the scores.
+    strengths : sequence of float
+        The bias strength of each classifier.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    scores : ndarray, shape (classifiers, 2, classes, K)
+    effects : ndarray, shape (classifiers, classes, K)
+        On the queried photographs that the classifier has not seen, since predictions of
+        the others rarely change.
+    contexts : ndarray of int, shape (classifiers, classes)
+    """
+    scores, effects, contexts = [], [], []
+    trained = train_classifiers(images, trainer, trained_on, strengths, rng)
+    for classifier, unseen, context_of_class in trained:
+        scores.append(images.score(classifier, queried))
+        unseen_queries = np.intersect1d(queried, unseen)
+        if len(unseen_queries) == 0:
+            unseen_queries = queried
+        effects.append(images.effect(classifier, unseen_queries))
+        contexts.append(context_of_class)
+    return np.stack(scores), np.stack(effects), np.stack(contexts)
+
+
+def calibrate(
+    images: ContextImages,
+    trainer: Trainer,
+    seed: int = 0,
+    unbiased: int = 80,
+    halvings: int = 8,
+    unseen: int = 16,
+    biased: int = 24,
+) -> Calibration:
+    """Calibrate an audit on the user's photographs.
+
+    Parameters
+    ----------
+    images : ContextImages
+        Features of the photographs in contexts.
+    trainer : Trainer
+    seed : int
+    unbiased : int
+        The number of unbiased classifiers that give mean and deviation.
+    halvings : int
+        How often the photographs are split: classifiers of one half are judged by those
+        of the other, as a network of other photographs is.
+    unseen : int
+        The number of classifiers that are judged in each halving.
+    biased : int
+        The number of biased classifiers of each strength.
+    """
+    rng = np.random.default_rng(seed)
+    every = np.arange(len(images.labels))
+    null, _, _ = score_classifiers(images, trainer, every, every, [0] * unbiased, rng)
+    z, effects = [], []
+    for _ in range(halvings):
+        half, other = split_in_halves(images.labels, every, rng)
+        own, _, _ = score_classifiers(images, trainer, half, half, [0] * unbiased, rng)
+        others, effect, _ = score_classifiers(
+            images, trainer, other, half, [0] * unseen, rng
+        )
+        z.append((others - own.mean(0)) / pooled_deviation(own))
+        effects.append(effect)
+    of_strengths = []
+    for strength in BIAS_STRENGTHS:
+        strengths = [strength] * biased
+        of_strengths.append(
+            score_classifiers(images, trainer, every, every, strengths, rng)
+        )
+    biased_scores, biased_effects, biased_contexts = zip(*of_strengths, strict=True)
+    z = np.concatenate(z)
+    return Calibration(
+        mean=null.mean(0),
+        deviation=pooled_deviation(null),
+        biased=np.stack(biased_scores),
+        biased_effect=np.stack(biased_effects),
+        biased_context=np.stack(biased_contexts),
+        unbiased=z,
+        unbiased_effect=np.concatenate(effects),
+        threshold=float(np.quantile(z.max(1), 0.95)),
+    )
+
+
+def as_sharp_as(
+    images: ContextImages,
+    trainer: Trainer,
+    network_sharpness: float,
+    seed: int = 0,
+    classifiers: int = 20,
+) -> Trainer:
+    """Return a trainer of classifiers that are hardly sharper than a network.
+
+    Where the network is less sharp than 19 of 20 classifiers are on photographs that they
+    have not seen, the limit is its own sharpness, rounded up to a half.
+    """
+    rng = np.random.default_rng(seed)
+    every = np.arange(len(images.labels))
+    usual = []
+    for classifier, unseen, _ in train_classifiers(
+        images, trainer, every, [0] * classifiers, rng
+    ):
+        logits = classifier(trainer.plain[unseen])
+        usual.append(sharpness(logits, images.labels[unseen]))
+    if network_sharpness >= np.quantile(usual, 0.05):
+        return trainer
+    return replace(trainer, limit=np.ceil(2 * network_sharpness) / 2)
+
+
+def p_values(calibration: Calibration, z: np.ndarray) -> np.ndarray:
+    """Compute p values, (2, classes, K): the share of unbiased pairs that reach z."""
+    null = calibration.unbiased.swapaxes(0, 1).reshape(len(z), 1, 1, -1)
+    reached = (null >= z[..., None]).sum(-1)
+    return (1 + reached) / (1 + null.shape[-1])
+
+
+def significant_pairs(p: np.ndarray, level: float = LEVEL) -> np.ndarray:
+    """Find the pairs that are significant by pasting or by the context alone, (classes, K).
+
+    The expected share of false ones among them is at most `level`.
+
+    References
+    ----------
+    Benjamini and Hochberg (1995), Controlling the false discovery rate.
+    """
+    ranked = np.sort(p, axis=None)
+    accepted = ranked <= level * np.arange(1, p.size + 1) / p.size
+    return (p <= ranked[accepted].max(initial=0)).any(0)
+
+
+def above_threshold(
+    calibration: Calibration, z: np.ndarray, corrected: bool
+) -> np.ndarray:
+    """Find the pairs of classifiers that are above the threshold, (..., classes, K).
+
+    Parameters
+    ----------
+    calibration : Calibration
+    z : ndarray, shape (classifiers, 2, classes, K)
+    corrected : bool
+        Whether to correct for the number of pairs instead, see `significant_pairs`.
+    """
+    if corrected:
+        return np.stack([significant_pairs(p_values(calibration, one)) for one in z])
+    return z.max(1) > calibration.threshold
+
+
+def verdicts(
+    calibration: Calibration, score: np.ndarray, effect: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Judge the pairs of one network in four ways.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    score : ndarray, shape (2, classes, K)
+    effect : ndarray, shape (classes, K)
+
+    Returns
+    -------
+    dict of str to ndarray of bool, shape (classes, K)
+        ``threshold`` (above it for one pair), ``significant`` (after correction), and
+        ``reported`` and ``detected``, which also need changed predictions.
+    """
+    z = calibration.z(score)[None]
+    above = above_threshold(calibration, z, corrected=False)[0]
+    significant = above_threshold(calibration, z, corrected=True)[0]
+    changed = effect >= LEAST_CHANGE
+    return {
+        "threshold": above,
+        "significant": significant,
+        "reported": above & changed,
+        "detected": significant & changed,
+    }
+
+
+def rates_by_verdict(verdicts: dict, biased: np.ndarray) -> dict[str, float]:
+    """Compute the rates of `verdicts` among the pairs without a bias, and with one.
+
+    Parameters
+    ----------
+    verdicts : dict of str to ndarray of bool, shape (classes, K)
+    biased : ndarray of bool, shape (classes, K)
+        The pairs of which a bias was injected.
+
+    Returns
+    -------
+    dict of str to float
+        ``fpr_`` and ``power_`` with the name of each verdict. The power is NaN if no pair
+        is biased.
+    """
+    rates = {}
+    for name, pairs in verdicts.items():
+        rates[f"fpr_{name}"] = pairs[~biased].mean()
+    for name, pairs in verdicts.items():
+        rates[f"power_{name}"] = pairs[biased].mean() if biased.any() else np.nan
+    return rates
+
+
+def values_of_biased_pairs(
+    values: np.ndarray, contexts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pick the biased pairs of classifiers.
+
+    Parameters
+    ----------
+    values : ndarray, shape (classifiers, classes, K)
+    contexts : ndarray of int, shape (classifiers, classes)
+
+    Returns
+    -------
+    values, classes, contexts : ndarray, shape (pairs,)
+    """
+    classifiers, classes = np.nonzero(contexts >= 0)
+    context = contexts[classifiers, classes]
+    return values[classifiers, classes, context], classes, context
+
+
+def detection_rates(
+    calibration: Calibration,
+    corrected: bool = False,
+    least_change: float = LEAST_CHANGE,
+) -> dict[float, float]:
+    """Compute which share of the biased pairs is detected, by bias strength.
+
+    A pair is detected if its score is above the threshold (or significant after
+    correction), and if at least `least_change` of the predictions change.
+    """
+    rates = {}
+    for number, strength in enumerate(BIAS_STRENGTHS):
+        z = calibration.z(calibration.biased[number])
+        detected = above_threshold(calibration, z, corrected)
+        detected = detected & (calibration.biased_effect[number] >= least_change)
+        found, _, _ = values_of_biased_pairs(
+            detected, calibration.biased_context[number]
+        )
+        rates[strength] = float(found.mean())
+    return rates
+
+
+def false_positives(calibration: Calibration, corrected: bool = False) -> np.ndarray:
+    """Find the pairs of unbiased classifiers that are reported, (classifiers, classes, K)."""
+    reported = above_threshold(calibration, calibration.unbiased, corrected)
+    return reported & (calibration.unbiased_effect >= LEAST_CHANGE)
+
+
+def estimated_strength(
+    calibration: Calibration, score: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Estimate the bias strength of each pair from its score by pasting.
+
+    The score is interpolated between the mean scores of classifiers of known strengths.
+
+    Returns
+    -------
+    value, low, high : ndarray, shape (classes, K)
+        The estimate and its 90% range, by the errors of the same estimate for the
+        calibration's own biased classifiers.
+    """
+    strengths = [0.0, *BIAS_STRENGTHS]
+    mean_rises = [0.0]
+    rises_by_strength = []
+    for number in range(len(BIAS_STRENGTHS)):
+        scores, classes, contexts = values_of_biased_pairs(
+            calibration.biased[number][:, 0], calibration.biased_context[number]
+        )
+        rises = scores - calibration.mean[0, classes, contexts]
+        mean_rises.append(max(mean_rises[-1] + 1e-9, rises.mean()))
+        rises_by_strength.append(rises)
+    errors = []
+    for strength, rises in zip(BIAS_STRENGTHS, rises_by_strength, strict=True):
+        errors.append(np.interp(rises, mean_rises, strengths) - strength)
+    lowest, highest = np.quantile(np.concatenate(errors), [0.05, 0.95])
+    value = np.interp(score[0] - calibration.mean[0], mean_rises, strengths)
+    return value, np.clip(value - highest, 0, 1), np.clip(value - lowest, 0, 1)

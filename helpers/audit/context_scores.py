@@ -1,0 +1,218 @@
+"""How much a context raises the logit of a class, and how many predictions it changes.
+
+Photographs are pasted into background images of each context. The score of a class and a
+context is the logit of the class on photographs of the other classes, minus its mean over
+the other contexts.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.nn.functional import interpolate
+
+from helpers.audit.classifiers import center_logits
+
+SHARE = 0.65
+"""The side of a pasted photograph, as a share of the side of the image."""
+SMALLEST_SPREAD = 1e-9
+"""So that a network that answers all images alike scores 0."""
+
+
+def class_logits(answers: np.ndarray, outputs: Sequence[Sequence[int]]) -> np.ndarray:
+    """Compute the logits of classes from the answers of a network.
+
+    Parameters
+    ----------
+    answers : ndarray of float, shape (n, outputs)
+        Logits, log-probabilities, or probabilities, whose logarithm is taken.
+    outputs : sequence of sequences of int
+        The outputs that stand for each class; the exponentials of several are added.
+
+    Returns
+    -------
+    ndarray of float, shape (n, classes)
+    """
+    known = answers[~np.isnan(answers).any(1)]
+    smallest = np.log(1e-12)
+    if len(known) and known.min() >= 0 and np.allclose(known.sum(1), 1, atol=1e-3):
+        answers = np.log(answers.clip(1e-12))
+    answers = np.where(np.isneginf(answers), smallest, answers)
+    with np.errstate(invalid="ignore"):  # NaN is found and named later
+        logits = [np.logaddexp.reduce(answers[:, list(of)], axis=1) for of in outputs]
+    return np.stack(logits, 1)
+
+
+def paste(
+    photographs: torch.Tensor, backgrounds: torch.Tensor, share: float = SHARE
+) -> torch.Tensor:
+    """Paste photographs into the middle of background images.
+
+    Parameters
+    ----------
+    photographs, backgrounds : torch.Tensor of uint8, shape (N, 3, H, H)
+    share : float
+        The side of the pasted photograph, as a share of H.
+
+    Returns
+    -------
+    torch.Tensor of uint8, shape (N, 3, H, H)
+    """
+    size = photographs.shape[-1]
+    side = round(share * size)
+    resized = interpolate(
+        photographs.float(), (side, side), mode="bilinear", antialias=True
+    )
+    start = (size - side) // 2
+    inside = slice(start, start + side)
+    composites = backgrounds.clone()
+    composites[..., inside, inside] = resized.round().clamp(0, 255).to(torch.uint8)
+    return composites
+
+
+def paste_into_contexts(
+    photographs: torch.Tensor, contexts: Mapping[str, torch.Tensor], seed: int
+) -> tuple[list, list, list]:
+    """Paste each photograph into two images of each context, one to train and one to query.
+
+    The backgrounds of a context are divided: 60% are for training classifiers, the others
+    for queries, so that no classifier knows the background by which it is queried.
+
+    Returns
+    -------
+    train, query : list of torch.Tensor of uint8, shape (N, 3, H, H)
+        One tensor per context.
+    alone : list of torch.Tensor of uint8, shape (m, 3, H, H)
+        The backgrounds for queries, without photographs.
+    """
+    rng = np.random.default_rng(seed)
+    train, query, alone = [], [], []
+    for backgrounds in contexts.values():
+        order = torch.from_numpy(rng.permutation(len(backgrounds)))
+        count = round(0.6 * len(backgrounds))
+        for images, composites in (
+            (backgrounds[order[:count]], train),
+            (backgrounds[order[count:]], query),
+        ):
+            choice = rng.permutation(len(photographs)) % len(images)
+            composites.append(paste(photographs, images[torch.from_numpy(choice)]))
+        alone.append(backgrounds[order[count:]])
+    return train, query, alone
+
+
+def mean_of_other_classes(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Average over the photographs of all other classes, each class counting equally.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n, K, classes)
+    labels : ndarray of int, shape (n,)
+
+    Returns
+    -------
+    ndarray of float, shape (classes, K)
+    """
+    classes = values.shape[-1]
+    by_class = np.stack([values[labels == c].mean(0) for c in range(classes)])
+    own = np.moveaxis(np.diagonal(by_class, axis1=0, axis2=2), 0, 0)
+    others = by_class.sum(0) - own
+    return others.T / (classes - 1)
+
+
+def minus_others(values: np.ndarray, axis: int) -> np.ndarray:
+    """Subtract from values the mean of the others along an axis."""
+    count = values.shape[axis]
+    return (values - values.mean(axis, keepdims=True)) * count / (count - 1)
+
+
+def prediction_change(predictions: np.ndarray, classes: int) -> np.ndarray:
+    """Compute how many more photographs are predicted as a class in a context.
+
+    Parameters
+    ----------
+    predictions : ndarray of int, shape (n, K)
+        The predicted class of each photograph in each context.
+    classes : int
+        The number of classes.
+
+    Returns
+    -------
+    ndarray of float, shape (classes, K)
+        The share of photographs that are predicted to be the class in the context, minus
+        the mean of these shares in the other contexts.
+    """
+    shares = np.stack([(predictions == c).mean(0) for c in range(classes)])
+    # rounded, so that ten of a thousand are 0.01
+    return minus_others(shares, -1).round(9)
+
+
+@dataclass(frozen=True)
+class ContextImages:
+    """Features, or logits, of photographs in contexts.
+
+    Attributes
+    ----------
+    labels : ndarray of int, shape (n,)
+    train : ndarray of float, shape (n, K, r, D), or None
+        Photographs pasted into r training backgrounds of each of K contexts.
+    query : ndarray of float, shape (n, K, D)
+        Photographs pasted into a query background of each context.
+    alone : ndarray of float, shape (K, m, D)
+        Query backgrounds without a photograph.
+    """
+
+    labels: np.ndarray
+    train: np.ndarray | None
+    query: np.ndarray
+    alone: np.ndarray
+
+    def draw_training(
+        self,
+        photographs: np.ndarray,
+        context_of_class: np.ndarray,
+        bias_strength: float,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """Draw a context for each photograph, and return the features, (len, D).
+
+        A photograph of class c is in the context `context_of_class[c]` (-1: none) with the
+        probability `bias_strength`, and else in any context.
+        """
+        context = rng.integers(self.train.shape[1], size=len(photographs))
+        own = context_of_class[self.labels[photographs]]
+        biased = (own >= 0) & (rng.random(len(photographs)) < bias_strength)
+        context = np.where(biased, own, context)
+        background = rng.integers(self.train.shape[2], size=len(photographs))
+        return self.train[photographs, context, background]
+
+    def score(self, classifier: Callable, photographs: np.ndarray) -> np.ndarray:
+        """Score each class and context.
+
+        Parameters
+        ----------
+        classifier : callable
+            Maps what this object holds to logits; the identity if it holds logits.
+        photographs : ndarray of int
+            The numbers of the photographs.
+
+        Returns
+        -------
+        ndarray of float, shape (2, classes, K)
+            By pasting and by the context alone, in standard deviations of the logit.
+        """
+        logits = center_logits(classifier(self.query[photographs]))
+        logits_alone = center_logits(classifier(self.alone))
+        classes = logits.shape[-1]
+        spread = logits.reshape(-1, classes).std(0)
+        spread = np.maximum(spread, SMALLEST_SPREAD)[:, None]
+        pasted = mean_of_other_classes(
+            minus_others(logits, 1), self.labels[photographs]
+        )
+        alone = minus_others(logits_alone.mean(1), 0).T
+        return np.stack([pasted, alone]) / spread
+
+    def effect(self, classifier: Callable, photographs: np.ndarray) -> np.ndarray:
+        """Compute `prediction_change` of a classifier, (classes, K)."""
+        logits = classifier(self.query[photographs])
+        return prediction_change(logits.argmax(-1), logits.shape[-1])

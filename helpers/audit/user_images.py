@@ -1,0 +1,187 @@
+"""Read the photographs and the background images of a user of the model audit."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from helpers.audit.model import Network
+from helpers.data import decoding, duplicates, folders
+from helpers.data.collection import listed
+
+MOST_CLASSES = 20
+MOST_PHOTOGRAPHS = 100
+"""Per class."""
+FEWEST_PHOTOGRAPHS = 8
+MOST_BACKGROUNDS = 50
+"""Per context."""
+ENOUGH_BACKGROUNDS = 25
+FEWEST_BACKGROUNDS = 5
+
+
+def read_table(path: str, parameter: str, columns: Iterable[str]) -> pd.DataFrame:
+    """Read a CSV as text, in which only an empty field is missing.
+
+    Parameters
+    ----------
+    path : str
+    parameter : str
+        The parameter that named the file, for the error message.
+    columns : iterable of str
+        Columns that it must have.
+    """
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False, na_values=[""])
+    missing = set(columns) - set(rows)
+    if missing:
+        raise ValueError(
+            f"{parameter}: {path} has no column {listed(missing)}; it has {listed(rows)}"
+        )
+    return rows
+
+
+def read_photographs(
+    where: str, network: Network, seed: int
+) -> tuple[torch.Tensor, pd.DataFrame, list[str]]:
+    """Read photographs of class folders, or of a CSV with the columns path and label.
+
+    Parameters
+    ----------
+    where : str
+    network : Network
+        Whose images have a size.
+    seed : int
+        Decides which images are read of a class that has more than 100.
+
+    Returns
+    -------
+    images : torch.Tensor of uint8, shape (N, 3, size, size)
+    rows : pandas.DataFrame
+        The columns ``path``, ``class``, ``number`` (of the class) and ``of`` (classes).
+    notes : list of str
+        What was not used.
+    """
+    if Path(where).is_file():
+        files, notes = _listed_files(where), []
+    else:
+        layout = folders.scan(Path(where))
+        folders.agreed_classes(layout)
+        files, notes = layout.sets["C"], list(layout.report)
+    names, number = np.unique(files["class"], return_inverse=True)
+    files = files.assign(own="", number=number, of=len(names))
+    counts = files["class"].value_counts()
+    if len(counts) > MOST_CLASSES:
+        notes.append(
+            f"Of {len(counts)} classes the {MOST_CLASSES} with most images are audited."
+        )
+        counts = counts[:MOST_CLASSES]
+        files = files[files["class"].isin(counts.index)].reset_index(drop=True)
+    few = sorted(counts.index[counts < FEWEST_PHOTOGRAPHS])
+    if few:
+        raise ValueError(
+            f"photographs: there are fewer than {FEWEST_PHOTOGRAPHS} of {listed(few)}, too few "
+            "to audit. Add photographs, or leave the class out."
+        )
+    images, rows, report = _decode(
+        files, network, seed, MOST_PHOTOGRAPHS, "photographs"
+    )
+    return images, rows, notes + report
+
+
+def _listed_files(csv: str) -> pd.DataFrame:
+    """List the photographs of a CSV, whose paths are relative to its folder."""
+    files = read_table(csv, "photographs", ["path", "label"])
+    files = files.rename(columns={"label": "class"})
+    empty = files[["path", "class"]].isna().any(axis=1)
+    if empty.any():
+        first = int(np.flatnonzero(empty)[0]) + 2
+        raise ValueError(
+            f"photographs: {int(empty.sum())} rows of {csv} have no path or no label. The first "
+            f"is line {first}. Fill in both, or remove these rows."
+        )
+    paths = [Path(csv).parent / path for path in files["path"]]
+    return files.assign(file=paths, name=files["path"])
+
+
+def _decode(
+    files: pd.DataFrame, network: Network, seed: int, most: int, parameter: str
+) -> tuple[torch.Tensor, pd.DataFrame, list[str]]:
+    """Decode images, resized and cropped as the network wants them."""
+    resize = network.size
+    if isinstance(network.input.resize, int):
+        resize = max(network.input.resize, network.size)
+    images, rows, report = decoding.read(files, resize, seed, most, parameter)
+    start = (resize - network.size) // 2
+    inside = slice(start, start + network.size)
+    return images[..., inside, inside].contiguous(), rows, report
+
+
+def read_contexts(
+    where: str, network: Network, photographs: torch.Tensor, seed: int
+) -> tuple[dict[str, torch.Tensor], dict[str, pd.DataFrame], list[str]]:
+    """Read the background images of a folder with one folder per context.
+
+    Parameters
+    ----------
+    where : str
+    network : Network
+        Whose images have a size.
+    photographs : torch.Tensor of uint8, shape (N, 3, size, size)
+        Backgrounds that show the same as one of these are left out.
+    seed : int
+
+    Returns
+    -------
+    contexts : dict of str to torch.Tensor of uint8, shape (m, 3, size, size)
+    files : dict of str to pandas.DataFrame
+        Their rows, with the column ``path``.
+    notes : list of str
+    """
+    context_folders = {}
+    for folder in folders.subfolders(Path(where)):
+        context_folders[folders.printable(folder.name)] = folder
+    if len(context_folders) < 2:
+        raise ValueError(
+            f"places: {where} holds {len(context_folders)} folders. The audit compares contexts. "
+            "Give at least two."
+        )
+    parts = []
+    for name, folder in context_folders.items():
+        parts.append(folders.rows(folders.files(folder), Path(where), folder, name, ""))
+    files = pd.concat(parts, ignore_index=True)
+    images, rows, notes = _decode(files, network, seed, MOST_BACKGROUNDS, "places")
+    copies = _copies(photographs, images)
+    if copies:
+        notes.append(
+            "Background images that are also photographs of a class are left out: "
+            f"{listed(rows['path'][copies])}."
+        )
+    contexts, files_of = {}, {}
+    for name in context_folders:
+        of_context = (rows["class"] == name) & ~rows.index.isin(copies)
+        contexts[name] = images[np.flatnonzero(of_context)]
+        files_of[name] = rows[of_context]
+    few = [name for name in contexts if len(contexts[name]) < FEWEST_BACKGROUNDS]
+    if few:
+        raise ValueError(
+            f"places: there are fewer than {FEWEST_BACKGROUNDS} images of {listed(few)}. Give "
+            f"{ENOUGH_BACKGROUNDS} of each context."
+        )
+    few = [name for name in contexts if len(contexts[name]) < ENOUGH_BACKGROUNDS]
+    if few:
+        notes.append(
+            f"Fewer than {ENOUGH_BACKGROUNDS} images of {listed(few)}: the detection rates below "
+            "may be too high."
+        )
+    return contexts, files_of, notes
+
+
+def _copies(photographs: torch.Tensor, backgrounds: torch.Tensor) -> list[int]:
+    """Find the backgrounds that show the same as a photograph."""
+    count = len(photographs)
+    copies = set()
+    for first, second in duplicates.copies(photographs, backgrounds):
+        if first < count <= second:
+            copies.add(second - count)
+    return sorted(copies)

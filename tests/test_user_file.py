@@ -1,0 +1,106 @@
+"""Networks in Python files of users, with the modules next to them (cases 13 and 14)."""
+
+import sys
+
+import pytest
+import torch
+
+from helpers.audit import model
+
+NETWORK = """
+import torch
+from torch import nn
+mean, std, size = (0, 0, 0), (1, 1, 1), 32
+network = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 3))
+network[2].weight.data, network[2].bias.data = ROWS, torch.zeros(3)
+"""
+ALONE = NETWORK.replace("ROWS", "20 * torch.eye(3)")
+IMPORTING = f"from layers import ROWS\n{NETWORK}"
+LAYERS = "import torch\nROWS = 20 * torch.eye(3){order}\n"
+STRAIGHT, TURNED = LAYERS.format(order=""), LAYERS.format(order="[[1, 0, 2]]")
+LATE = """
+class Late(nn.Module):
+    def forward(self, x):
+        from late import factor
+        return factor.FACTOR * x
+network.append(Late())
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Write files into a folder and load a network from them."""
+
+    def write_and_load(text, folder="files", **modules):
+        place = tmp_path / folder
+        for name, content in {"mine": text, **modules}.items():
+            file = place / f"{name.replace('late_', 'late/', 1)}.py"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content)
+        return model.load_network(f"{place / 'mine.py'}:network")
+
+    return write_and_load
+
+
+def answers(network):
+    """Return the answer to one pure red image."""
+    red = torch.zeros(1, 3, 8, 8, dtype=torch.uint8)
+    red[:, 0] = 255
+    return network.model(red)[0].detach().round().tolist()
+
+
+def test_a_dataclass_under_postponed_annotations_works(load):
+    text = (
+        "from __future__ import annotations\nfrom dataclasses import dataclass, field\n"
+        "@dataclass\nclass Config:\n    rows: list[int] = field(default_factory=list)\n"
+    )
+    assert answers(load(f"{text}Config()\n{ALONE}")) == [20, 0, 0]
+
+
+def test_modules_of_one_name_next_to_two_files_are_not_mixed_up(load):
+    first = load(IMPORTING, "first", layers=STRAIGHT)
+    second = load(IMPORTING, "second", layers=TURNED)
+    assert (answers(first), answers(second)) == ([20, 0, 0], [0, 20, 0])
+
+
+def test_an_edit_of_the_module_next_to_a_file_is_seen_and_changes_the_digests(load):
+    first = load(IMPORTING, layers=STRAIGHT)
+    second = load(IMPORTING, layers=TURNED)
+    assert (answers(first), answers(second)) == ([20, 0, 0], [0, 20, 0])
+    assert first.model.code != second.model.code
+
+
+def test_a_module_of_the_user_shadows_none_of_the_suite(load):
+    before, path = sys.modules["helpers"], sys.path[0]
+    text = f"import helpers\nassert helpers.NAME == 'mine'\n{ALONE}"
+    load(text, helpers="NAME = 'mine'\n")
+    assert sys.modules["helpers"] is before and sys.path[0] == path
+
+
+def test_a_late_import_is_of_the_file_that_was_loaded_last(load):
+    digests = []
+    for folder, factor in (("first", 2), ("second", 3), ("first", 4)):
+        package = {"late___init__": "", "late_factor": f"FACTOR = {factor}\n"}
+        network = load(ALONE + LATE, folder, **package)
+        assert answers(network) == [20 * factor, 0, 0]
+        digests.append(network.model.code["late/factor.py"])
+    assert len(set(digests)) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("import nowhere_to_be_found", r"ModuleNotFoundError in mine\.py, line 1"),
+        ("\nmean = 1 / 0", r"ZeroDivisionError in mine\.py, line 2: division by zero"),
+        ("\ndef f(:", r"SyntaxError in mine\.py, line 2: invalid syntax\.$"),
+        ("\nimport sys\nsys.exit()", r"SystemExit in mine\.py, line 3\. Move"),
+    ],
+)
+def test_an_error_in_a_users_file_is_named_with_its_line(load, text, message):
+    with pytest.raises(ValueError, match=rf"could not be imported\. {message}"):
+        load(text)
+
+
+def test_a_syntax_error_next_to_a_users_file_is_named_with_its_line(load):
+    with pytest.raises(ValueError, match=r"SyntaxError in layers\.py, line 2: "):
+        load(IMPORTING, layers="\ndef f(:\n")
