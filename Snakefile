@@ -7,7 +7,6 @@ from pathlib import Path
 
 import yaml
 
-import forked
 from helpers import store
 from helpers.suite import preflight
 
@@ -25,11 +24,6 @@ THREADS = max(1, (workflow.resource_settings.cores or 1) // len(NOTEBOOKS))
 SECONDS = yaml.safe_load((store.root() / "data/seconds.yml").read_text())
 # that a notebook failed, and where its error is, says the rule; not its whole command line
 logging.getLogger("snakemake.logging").addFilter(lambda said: "CalledProcessError" not in str(said.msg))
-
-
-onstart:  # what lessons load is loaded once; a cluster's jobs are no main process
-    if workflow.is_main_process and workflow.local_exec:
-        forked.begin()
 
 
 rule all:
@@ -56,7 +50,7 @@ rule notebook:
     shell:
         "echo {wildcards.name:q}: started; rm -f {params.findings:q};"
         " stopped() {{ echo {wildcards.name:q}: stopped; exit 130; }}; trap stopped INT;"
-        " TQDM_DISABLE=1 SUITE_THREADS={threads} {forked.ASK:q} papermill --no-progress-bar --log-level WARNING"
+        " TQDM_DISABLE=1 SUITE_THREADS={threads} {sys.executable:q} -m papermill --no-progress-bar --log-level WARNING"
         " -y {params.yaml:q} {input.notebook:q} {log.notebook:q} 2>&1"
         # what the cell said, without papermill's own frames
         " | sed -e '/^Traceback (most recent/d' -e '/^  File /,/^    /d' -e '/^ *[~^][~^]*$/d' >&2"
@@ -77,7 +71,7 @@ rule book:
     output:
         f"{OUT}/index.html",
     shell:
-        "{forked.ASK:q} helpers.suite.pages {OUT:q}"
+        "{sys.executable:q} -m helpers.suite.pages {OUT:q}"
 
 
 onerror:  # what there is can be read, and what failed is named

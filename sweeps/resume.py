@@ -40,7 +40,7 @@ def collect(
     """
     folder = store.outputs() / "sweeps" / path.stem
     parts = []
-    for case in cases:
+    for case in store.progress(list(cases), desc=path.stem):
         part = folder / f"{store.key('case', values=case)}.csv"
         if not part.exists():
             store.write_text(part, measure(*case).to_csv(index=False))

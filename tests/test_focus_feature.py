@@ -12,7 +12,7 @@ import pytest
 import torch
 from PIL import Image
 
-from helpers import explain, recorded
+from helpers import explain, store
 from helpers.data import ImageSet
 from helpers.figures import focus as figures
 from helpers.focus import claims, feature, means, mosaics, rate
@@ -203,7 +203,7 @@ def test_relevance_on_the_patch_is_that_of_a_loop_over_pixels(world):
 
 def test_recorded_trials_are_those_that_the_sweep_makes():
     """Their grid, and their verdicts by a loop."""
-    known = recorded.read(RECORDED)
+    known = store.recorded_table(RECORDED)
     judged = claims.judged(known)
     full = known[known["dose"] == 1]
     seeds = known["seed"].nunique()
@@ -232,7 +232,7 @@ def test_a_seed_makes_the_recorded_columns(tmp_path, monkeypatch):
         trials, "RECIPE", Recipe("resnet10-eighth", trainings=4, epochs=1)
     )
     found = trials.run(5)
-    assert set(found) == set(recorded.read(RECORDED)) and len(found) == 24
+    assert set(found) == set(store.recorded_table(RECORDED)) and len(found) == 24
     unasked = (found["dose"] == 1) & (found["target"] != found["planted"])
     assert unasked.sum() == 9 and found["erased"][unasked].isna().all()
     assert found["erased"][~unasked].notna().sum() >= 14  # a map may be empty

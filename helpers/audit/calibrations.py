@@ -30,7 +30,7 @@ def calibrated(
         return vars(planting.calibrate(suspects, fit, seed, **counts)), {}
 
     decides = {"suspects": suspects, "fit": fit, "seed": seed, "counts": counts}
-    decides |= {"torch": torch.__version__, "pinned": not helpers.unpinned}
+    decides |= {"torch": torch.__version__, "pinned": helpers.pinned}
     folder = store.networks() / "audits"
     return planting.Calibration(
         **store.arrays("calibration", folder, make, **decides)[1]

@@ -251,7 +251,7 @@ def record(folder: Path, notebooks: Mapping) -> dict:
         )
         or platform.processor()
         or platform.machine(),
-        "pinned": helpers.unpinned or True,
+        "pinned": helpers.pinned,
         "seconds": {
             name: round(of.get("duration") or 0, 1) for name, of in timed.items()
         },

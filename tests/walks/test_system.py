@@ -11,7 +11,6 @@ import sys
 import nbformat
 import pytest
 
-import forked
 from helpers import store
 
 ROOT = store.root()
@@ -35,7 +34,7 @@ def clone(tmp_path):
     another that does nothing. Its number is 10: two digits are seen by what runs lessons, too."""
     folder = tmp_path / 'it\'s here ü $x "q" {b}'
     shutil.copytree(ROOT / "sweeps", folder / "sweeps")
-    for name in ("Snakefile", "Makefile", "TEACHING.md", "forked.py"):
+    for name in ("Snakefile", "Makefile", "TEACHING.md"):
         shutil.copy(ROOT / name, folder / name)
     shutil.copytree(ROOT / "helpers", folder / "helpers")
     (folder / "data").symlink_to(ROOT / "data")
@@ -107,36 +106,6 @@ def test_ctrl_c_ends_without_an_alarm(clone):
     told = "".join(lines)
     assert "the same command goes on from there" in told, told
     assert "CalledProcessError" not in told and "make run` first" not in told
-
-
-BEGAN = """import json, os, pathlib, sys
-began = {"torch": "torch" in sys.modules, "path": sys.path, "about": dict(os.environ)}
-pathlib.Path("began.json").write_text(json.dumps(began))"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux")
-def test_kernels_of_a_run_are_forks_that_begin_as_others_do(clone, monkeypatch):
-    """And where the process to fork is not there, kernels start as elsewhere."""
-    path = clone / "notebooks" / "10_a.ipynb"
-    lesson = nbformat.read(path, as_version=4)
-    lesson.cells[2:] = [nbformat.v4.new_code_cell(BEGAN)]
-    nbformat.write(lesson, path)
-    (clone / "notebooks" / "02_b.ipynb").unlink()
-    monkeypatch.delenv("JUPYTER_PATH", raising=False)
-    began = {}
-    for place in ("", "nowhere"):
-        monkeypatch.setenv(forked.PLACE, place)
-        if not place:
-            monkeypatch.delenv(forked.PLACE)
-        told = run(clone, MAKE)
-        assert "10_a: done in" in told.communicate()[0]
-        began[place] = json.loads((clone / "began.json").read_text())
-        shutil.rmtree(clone / "outputs")
-        del began[place]["about"]["JPY_PARENT_PID"]
-    assert began[""].pop("torch") and not began["nowhere"].pop("torch")
-    assert began["nowhere"]["about"].pop(forked.PLACE) == "nowhere"
-    assert began[""] == began["nowhere"]
 
 
 def test_make_quotes_the_folder_that_it_stands_in(clone):
