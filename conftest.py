@@ -41,7 +41,8 @@ def pytest_configure(config):
 
 def pytest_report_header(config):
     """Say that notebooks are checked leniently."""
-    return LENIENT if config.option.nbval_lax else None
+    lenient = config.option.nbval_lax and not helpers.pinned
+    return LENIENT if lenient else None
 
 
 def pytest_collection_finish(session):
