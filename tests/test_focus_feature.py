@@ -212,27 +212,9 @@ def test_recorded_trials_are_those_that_the_sweep_makes():
     for row in judged.sample(20, random_state=0).to_dict("records"):
         rises = [row[f"rise_{t}"] for t in range(trials.RECIPE.trainings)]
         assert row["found"] == (sum(rises) / len(rises) >= feature.EFFECT)
-        means = {pair: row[f"{pair[0]} > {pair[1]}"] for pair in trials.DRAWN}
+        means = {pair: row[f"{pair[0]} > {pair[1]}"] for pair in trials.PAIRS}
         assert row["first"] == (
             min(means, key=means.get) == (row["target"], row["outer"])
         )
         own = (row["target"], row["outer"])
         assert row["lowest_3"] == (own in sorted(means, key=means.get)[:3])
-
-
-def test_a_seed_makes_the_recorded_columns(tmp_path, monkeypatch):
-    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    monkeypatch.setattr(trials, "PER_CLASS", 24)
-    monkeypatch.setattr(
-        trials, "product", lambda *_: [(1.0, trials.CLASSES[0])]
-    )  # of four
-    monkeypatch.setattr(trials, "PER_PAIR", 2)
-    monkeypatch.setattr(trials, "MANY", 2)
-    monkeypatch.setattr(
-        trials, "RECIPE", Recipe("resnet10-eighth", trainings=4, epochs=1)
-    )
-    found = trials.run(5)
-    assert set(found) == set(store.recorded_table(RECORDED)) and len(found) == 24
-    unasked = (found["dose"] == 1) & (found["target"] != found["planted"])
-    assert unasked.sum() == 9 and found["erased"][unasked].isna().all()
-    assert found["erased"][~unasked].notna().sum() >= 14  # a map may be empty

@@ -1,4 +1,4 @@
-"""Many worlds: rates and AUC against other computations; the sweep plans, runs and resumes."""
+"""Rates and AUC over many pairs of synthetic datasets, against other computations."""
 
 from itertools import product
 
@@ -8,15 +8,12 @@ import pandas as pd
 import pytest
 import scipy.stats
 import torch
-from executed import snakemake
 from statsmodels.stats.proportion import proportion_confint
 
-from helpers import recorded, store
+from helpers import store
 from helpers.contexts import sweep, twins
 from helpers.contexts.calibration import clear
 from helpers.data import world
-from helpers.data.images import Images
-from helpers.models.recipe import Recipe
 from sweeps import context_worlds
 
 CLASSES = ("bench", "mug", "plane")
@@ -230,30 +227,11 @@ def test_a_number_that_differs_between_contexts_does_not_follow_the_reliance():
     assert abs(curve.loc[sweep.ALL, "auc"] - 0.5) < 0.1
 
 
-def test_a_pair_differs_in_its_contexts_alone_and_has_all_measures(monkeypatch):
-    monkeypatch.setattr(context_worlds, "HELD_OUT", 48)
-    images, recipe = Images("world", 96, 18), Recipe(trainings=2, epochs=1)
-    small = context_worlds.pair(7, images, recipe)
-    assert small.groupby(["world", "trainings"]).size().eq(4).all() and len(small) == 16
-    assert (small.loc[small["world"] == "twin", "dose"] == 0.25).all()
-    biased = small[(small["world"] == "biased") & (small["trainings"] == 2)]
-    doses = context_worlds.doses(7, tuple(biased["context_class"]))
-    assert (
-        sorted(biased["dose"]) == sorted(doses.values()) and min(doses.values()) >= 0.25
-    )
-    assert {*MEASURES, "reliance", "p_class_given_context"} <= {*small.columns}
-    known = [m for m in MEASURES if "GradCAM" not in m]  # whose maps may be empty
-    assert small[known].notna().all().all()
-    # maps that no network made see the images alone: trainings change nothing
-    wide = small.set_index(["world", "context_class", "trainings"])[
-        "edges, relevance, raw"
-    ]
-    assert np.allclose(wide.unstack()[1], wide.unstack()[2])
-
-
 def test_reliance_is_found_by_hand_for_a_network_that_sees_the_ground_alone():
     """It names the class of the corner's context: at the border every pixel is ground."""
-    table = context_worlds.reliance([Corner()], 48, 3).set_index("context_class")
+    table = context_worlds.measure_reliance([Corner()], 48, 3).set_index(
+        "context_class"
+    )
     drawn = {
         "size": 48,
         "seed": 500_003,
@@ -275,33 +253,3 @@ def test_reliance_is_found_by_hand_for_a_network_that_sees_the_ground_alone():
         pull = -more[other.table["context"] == home[name]].mean()
         found = table.loc[name, ["need", "pull", "reliance"]].tolist()
         assert found == pytest.approx([need, pull, (need + pull) / 2])
-
-
-def test_the_recorded_pairs_are_whole():
-    worlds = recorded.read("context_worlds.csv")
-    assert list(worlds["pair"].unique()) == list(context_worlds.SEEDS)
-    sizes = worlds.groupby(["pair", "world", "trainings"]).size()
-    assert (sizes == 4).all() and len(sizes) == len(context_worlds.SEEDS) * 4
-    assert {*MEASURES, "reliance"} <= {*worlds.columns}
-
-
-@pytest.mark.slow
-def test_a_sweep_refuses_what_is_wrong_before_anything_runs(tmp_path):
-    taken = store.write_text(tmp_path / "taken.yml", "run: lab\n")
-    twice = store.write_text(tmp_path / "twice.yml", "run: a\nrun: b\n")
-    wrong = {
-        "--config seed=[0,1]": "did you mean 'seeds'",
-        "--config seeds=three": "parameter 'seeds'",
-        "--config per_class=1": "per_class",
-        f"--configfile {taken}": "'lab' is what `make` writes",
-        f"--configfile {twice}": "'run' is given twice",
-    }
-    where = {"folder": store.root(), "outputs": tmp_path / "outputs"}
-    told = snakemake("sweeps/context_bias.smk", *wrong, **where)
-    for why, one in zip(wrong.values(), told, strict=True):
-        assert (
-            "refused before anything ran" in one
-            and why in one
-            and "ENDED WITH 1" in one
-        ), one
-    assert not (tmp_path / "outputs").exists()

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers import store
-from helpers.icon2 import attributes, checks, intervention, verdicts
+from helpers.icon2 import attributes, checks, intervention
 from helpers.icon2.attributes import Frames
 from helpers.icon2.average_precision import Part
 from helpers.icon2.intervention import CELLS, RARE
@@ -113,11 +112,11 @@ def test_a_gap_is_divided_as_it_was_put_together_and_a_perfect_detector_has_none
 
 def test_attributes_are_crossed_box_by_box_and_fifths_are_of_each_class(perfect):
     known = [attributes.from_column(perfect, name) for name in ("income", "look")]
-    both = streets.crossed(perfect, *known)
+    both = streets.cross(perfect, *known)
     income = perfect.images["income"].iloc[perfect.boxes["image"]].astype(str)
     expected = [f"{a}, {b}" for a, b in zip(income, perfect.boxes["look"], strict=True)]
     assert [both.values[code] for code in both.codes] == expected
-    fifth = streets.fifths(perfect)
+    fifth = streets.fifths_of_size(perfect)
     counts = pd.crosstab(perfect.boxes["category"], fifth.codes).to_numpy()
     assert (
         counts.shape[1] == 5
@@ -141,34 +140,13 @@ def test_an_analysis_is_scored_against_the_intervention():
     assert (seven["right"] == 0.75).all()
 
 
-def test_rules_ask_about_the_recorded_rows(monkeypatch):
-    """Of few frames, by the detector of 08: rows and truth are those of the table."""
-    monkeypatch.setattr(rules, "RARE_IN_TRAINING", 0.5)
-    monkeypatch.setattr(rules, "FRAMES", 150)
-    monkeypatch.setattr(rules, "RESAMPLES", 2)
-    few = [
-        kind for kind in rules.kinds() if kind[0] in (verdicts.NEITHER, verdicts.WORSE)
-    ]
-    monkeypatch.setattr(rules, "kinds", lambda: few)
-    new = rules.ask(6)
-    known = pd.read_csv(store.root() / "data" / "rules.csv")
-    known = known[(known["seed"] == 6) & known["world"].isin(new["world"])].reset_index(
-        drop=True
-    )
-    assert list(new) == list(known) and len(new) == 4 * len(attributes.OF_PAPER)
-    same = ["seed", "world", "confounder", "strength", "attribute", "reading", "truth"]
-    both = [table[same].sort_values(same, ignore_index=True) for table in (new, known)]
-    pd.testing.assert_frame_equal(*both)  # in another order: by sigma
-    assert new["sigma"].groupby([new["world"], new["reading"]]).nunique().eq(1).all()
-
-
 @pytest.mark.parametrize("cause", [*rules.STRENGTH, "scene"])
 def test_a_cause_moves_its_attribute_and_nothing_else(cause):
     """Beside the same seed without a cause; a pedestrian is hidden where it stands elsewhere."""
-    frames, things = rules.planted(
-        3, cause, rules.STRENGTH.get(cause, rules.OTHER_SCENES)
+    frames, things = rules.inject_cause(
+        3, cause, rules.STRENGTH.get(cause, rules.HARMLESS[-1])
     )
-    plain, alike = rules.planted(3, "none", 0.0)
+    plain, alike = rules.inject_cause(3, "none", 0.0)
     column = {"time": "timeofday", "size": "distance", "occlusion": "aside"}.get(
         cause, cause
     )
@@ -196,8 +174,8 @@ def test_a_cause_moves_its_attribute_and_nothing_else(cause):
 
 
 def test_pedestrians_behind_a_car_are_labelled_as_occluded():
-    frames, things = rules.planted(3, "occlusion", rules.STRENGTH["occlusion"])
-    plain = rules.planted(3, "none", 0.0)[1]
+    frames, things = rules.inject_cause(3, "occlusion", rules.STRENGTH["occlusion"])
+    plain = rules.inject_cause(3, "none", 0.0)[1]
     few = things["frame"] < 200
     moved = things[few & (things["aside"] != plain["aside"])]
     _, boxes = street.render(
@@ -218,5 +196,5 @@ def test_effects_within_groups_are_those_of_a_sum():
     ap[1, 0] = np.nan
     boxes = np.array([[90.0, 10], [5, 40], [5, 50]])
     part = Part(("a", "b", "c"), ap[:, 0], boxes[:, 0], ap[None], boxes[None], ap)
-    within = rules.within(part)
+    within = rules.effects_within_groups(part)
     np.testing.assert_allclose(within - within[0], effect, atol=1e-12)
