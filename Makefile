@@ -3,13 +3,12 @@
 #   make run         every notebook on the embedded world -> outputs/demo/index.html
 #   make run CONFIG=my.yml       the same with your parameters (GUIDE.md, "Your own images")
 #   make test        every test: units, guards, and each notebook cell by cell
-#   make seeds       LESSONS="03 09" (default: all) with SEEDS="0 1 2 3 4 5 6 7": which verdicts
-#                    differ; they are recorded in data/seeds.csv, and those that are there are not run;
-#                    SEEDS="0 9" sets a new seed beside the recorded ones
+#   make seeds       LESSONS="03 09" (default: all) with SEEDS="0 1 2 3 4 5 6 7": how many verdicts
+#                    depend on the seed; they are recorded in data/seeds.csv
 #   make book        the pages of the last run anew; SOLUTIONS=no: a class's, in its handout/
 #   make pages       the pages of the stored notebooks, nothing is run -> outputs/stored/index.html
 #   make picture     what README shows of the stored lessons: its numbers, and its picture
-#   make sweep       every method in many worlds at five doses of planted bias -> outputs/sweep/
+#   make sweep CONFIG=my.yml     a lesson with every combination of some parameters -> outputs/sweep/
 #   make audit-table TABLE=loans.csv GROUPS=sex,race      your own predictions -> outputs/audit/table/page.html
 #   make audit-detector LABELS=labels.json PREDICTIONS=found.json   your own detector
 #   make audit-model NETWORK=resnet18 PHOTOGRAPHS=photos/ PLACES=backgrounds/   your own network
@@ -19,19 +18,18 @@
 #   make exercises NAME=seat07   these copies alone
 #   make notebooks   run the stored notebooks anew, in place
 #   make export      modules from the cells that lessons mark for it
-#   make bench       speed, as ratios in one run; ONLY=focus for a part
-#   make test-other-processor   the same bits on emulated processors
+#   make bench       processor seconds compared with other libraries, in one table
 #   make lock        resolve requirements.lock anew from pyproject.toml
 #
 #   PYTHON=python3.12  which Python makes .venv      TORCH=cpu  a torch without CUDA (Linux)
 #   PRESET=paper       the authors' data, full size   CORES=4    how many jobs side by side
-#   EXECUTOR=slurm     run and sweep on a cluster, JOBS=15 at a time (cluster-generic: any other)
+#   EXECUTOR=slurm     run and sweep on a cluster, JOBS=15 at a time (GUIDE.md, "Sweeps and clusters")
 
 PYTHON ?= python3
 PRESET ?= demo
 CONFIG ?=
 SOLUTIONS ?= yes
-SEEDS ?= 0 1 2 3 4 5 6 7
+SEEDS ?=
 LESSONS ?=
 NAME ?= seat01
 EXECUTOR ?=
@@ -48,7 +46,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 quoted = '$(subst ','\'',$(1))'
 # what is not asked of a run is what the notebooks say: the demo
 FILES := $(if $(filter-out demo,$(PRESET)),sweeps/$(PRESET).yml,) $(if $(CONFIG),$(call quoted,$(CONFIG)),)
-# a cluster's jobs find this folder under the same path; a job that was lost is submitted again
+# handed to Snakemake; options of a cluster go in a profile ($SNAKEMAKE_PROFILE)
 WHERE = $(if $(EXECUTOR),--executor $(EXECUTOR) --jobs $(JOBS) --retries 2,--cores $(CORES))
 CONFIGS := $(if $(strip $(FILES)),--configfile $(FILES),)
 # where the home folder cannot be written to, Jupyter and Snakemake need another
@@ -65,7 +63,7 @@ run test test-fast sweep seeds audit-table audit-detector audit-model: export GL
 help:  # what `make` alone prints
 	@sed -n '/^#/!q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: help run book pages picture sweep seeds test test-fast test-other-processor lab audit-model audit-table audit-detector exercises class notebooks bench export lock setup lint
+.PHONY: help run book pages picture sweep seeds test test-fast lab audit-model audit-table audit-detector exercises class notebooks bench export lock setup lint
 
 setup: $(READY)
 ifeq ($(TORCH),cpu)
@@ -99,12 +97,12 @@ pages: $(READY)
 picture: $(READY)
 	@TQDM_DISABLE=1 python tests/front.py
 
+SWEEP = $(WHERE) --nolock --rerun-incomplete --keep-going --quiet rules host reason
 sweep: $(READY)
-	@python -m snakemake --snakefile sweeps/context_bias.smk $(WHERE) --nolock --rerun-incomplete --keep-going \
-	  --quiet rules host reason $(CONFIGS)
+	@python -m snakemake --snakefile sweeps/Snakefile $(SWEEP) $(CONFIGS)
 
 seeds: $(READY)
-	@python -m sweeps.seeds --cores $(CORES) --seeds $(SEEDS) $(if $(strip $(LESSONS)),--lessons $(LESSONS),)
+	@python -m sweeps.seeds $(if $(strip $(SEEDS)),--seeds $(SEEDS)) $(if $(strip $(LESSONS)),--lessons $(LESSONS)) $(SWEEP)
 
 # tests and runs share one store of trained networks, named by all that decides them
 STORE := mkdir -p outputs/models outputs/test && { test -L outputs/test/models \
@@ -113,10 +111,6 @@ STORE := mkdir -p outputs/models outputs/test && { test -L outputs/test/models \
 test: $(READY) lint
 	@$(STORE)
 	@SUITE_OUTPUTS=$(call quoted,$(CURDIR)/outputs/test) python -m pytest -n $(CORES) --dist loadscope --no-loadscope-reorder --nbval notebooks tests
-
-# What the suite computes has the same bits on emulated processors (qemu-user; four minutes each).
-test-other-processor: $(READY)
-	@python tests/kernels.py EPYC-Rome Haswell
 
 test-fast: $(READY)
 	@$(STORE)
@@ -164,7 +158,7 @@ notebooks: $(READY)
 	@python -m helpers.execute $(filter-out $(LAST),$(wildcard notebooks/*.ipynb)) $(LAST)
 
 bench: $(READY)
-	@TQDM_DISABLE=1 python tests/benchmarks/bench.py $(ONLY)
+	@TQDM_DISABLE=1 python tests/benchmarks/bench.py
 
 lock: $(READY)
 	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

@@ -1,7 +1,7 @@
-"""What every test shares: the folder of real inputs, and the quiet that stored outputs assume.
+"""What all tests share: pinned kernels, quiet programs and the folder of real inputs.
 
-Notebooks are compared with their stored outputs where the machine gives the suite's own numbers;
-elsewhere they are checked leniently, and the first line of a test run says so.
+Notebooks are compared with their stored outputs where the kernels are pinned.
+Elsewhere every cell must run, and the header of the test run says so.
 """
 
 import gc
@@ -11,74 +11,55 @@ from pathlib import Path
 
 import pytest
 
-# tests run side by side: more threads would be in each other's way where kernels are not pinned
+import helpers
+
+# tests run side by side, so each of them has one thread, also where nothing is pinned
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("SUITE_THREADS", "1")
+os.environ["TQDM_DISABLE"] = "1"
+os.environ["PYTHONWARNINGS"] = "ignore"
 
-import forked
+import pandas as pd
+
 from helpers import store
 
-os.environ.update(
-    {"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"}
-)  # kernels of nbval, too
 sys.path.insert(0, str(store.root() / "tests"))
+LENIENT = (
+    "The kernels are not pinned on this machine, so notebooks are checked leniently: "
+    "every cell must run, and outputs may differ from the stored ones."
+)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
-    """Compare no outputs (nbval's lax mode) where this machine's numbers are not the suite's."""
-    import pandas as pd  # after helpers, which pins the kernels
-
-    pd.set_option(
-        "mode.string_storage", "python"
-    )  # as every run has it (`seed_everything`)
-    config.add_cleanup(forked.begin("now" if config.option.nbval else "later"))
-    if not config.option.nbval:
-        return
-    if hasattr(config, "workerinput"):
-        own = config.workerinput["own_numbers"]
-    else:
-        import kernels
-
-        own = kernels.own_numbers()
-    if not own:
-        config.option.nbval, config.option.nbval_lax = False, True
+    """Compare no outputs of notebooks where the kernels are not pinned."""
+    pd.set_option("mode.string_storage", "python")  # as in every run of a lesson
+    if config.option.nbval and not helpers.pinned:
+        config.option.nbval = False
+        config.option.nbval_lax = True
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node):
-    """What the probe told is told to each of pytest-xdist's workers."""
-    node.workerinput["own_numbers"] = not node.config.option.nbval_lax
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionstart(session):
-    """Say so in the first line; with pytest-xdist, once and not in every worker."""
-    config = session.config
-    if config.option.nbval_lax and not hasattr(config, "workerinput"):
-        import kernels
-
-        config.get_terminal_writer().line(
-            f"Notebooks are checked leniently (every cell must run, outputs may differ). "
-            f"{kernels.why_not()}"
-        )
+def pytest_report_header(config):
+    """Say that notebooks are checked leniently."""
+    lenient = config.option.nbval_lax and not helpers.pinned
+    return LENIENT if lenient else None
 
 
 def pytest_collection_finish(session):
-    """What is loaded by now is no garbage: statsmodels looks for some at every correction."""
+    """Exempt what is loaded from garbage collection, which statsmodels calls often."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_sessionfinish(session):
-    """DuckDB counts what is left at the end."""
+    """Undo the exemption, so that DuckDB can close its connections."""
     gc.unfreeze()
 
 
 @pytest.fixture(scope="session")
 def real() -> Path:
-    """Folder of real photographs and weights beside the checkout; the test skips without it."""
+    """Return the folder of real photographs and weights, or skip the test."""
     folder = store.root().parent / "shared" / "real"
     if not folder.is_dir():
-        pytest.skip("no real inputs beside the checkout (../shared/real)")
+        pytest.skip("no real inputs next to the checkout (../shared/real)")
     return folder

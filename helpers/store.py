@@ -96,7 +96,9 @@ def function_digest(function: Callable) -> str:
     found: dict[str, str] = {}
     waiting = [function]
     while waiting:
-        current = waiting.pop()
+        current = inspect.unwrap(waiting.pop())
+        if not inspect.isfunction(current):
+            raise TypeError(f"{current!r} has no source code. Define a function.")
         definition = ast.parse(textwrap.dedent(inspect.getsource(current))).body[0]
         if current.__name__ in found:
             continue

@@ -1,51 +1,49 @@
-"""ICON2 on real frames: BDD100K's labels and a real detector's finds; by occlusion, and size.
+"""Apply ICON2 to real frames of BDD100K and a detector, by occlusion and size.
 
-``python -m sweeps.bdd_frames data/icon2_bdd100k.csv --folder FOLDER`` takes scalabel's sample."""
+Run ``python -m sweeps.bdd_frames data/icon2_bdd100k.csv FOLDER`` with scalabel's sample.
+"""
 
-from types import SimpleNamespace
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from helpers import recorded
+from helpers import store
 from helpers.icon2 import analyse, attributes, frames, match, sigma_null, verdicts
 
-CLASSES, TOGETHER = (
-    ("car", "pedestrian"),
-    20,
-)  # frames of the one video that are drawn together
+CLASSES = ["car", "pedestrian"]
+EXPLANATORY = ("size", "truncated", "aspect", "crowds")
+BLOCK = 20  # successive frames of the one video, which are resampled together
 
 
-def main() -> None:
-    arguments = recorded.driver(__doc__, folder="bdd100k")
-    files = frames.files(SimpleNamespace(frames=arguments.folder))
-    data = frames.read(files["labels"], files["predictions"])
-    blocks = np.arange(len(data.images)) // TOGETHER
+def measure(folder: Path) -> pd.DataFrame:
+    """Return AP by group and size, sigma with its null, and the verdicts of the rules."""
+    labels = folder / "track_sample_anns.json"
+    data = frames.read(labels, folder / "bbox_predictions.json")
+    blocks = np.arange(len(data.images)) // BLOCK
     occlusion = attributes.made(data, "occlusion")
-    others = [
-        attributes.made(data, name)
-        for name in ("size", "truncated", "aspect", "crowds")
-    ]
-    matches, settings = (
-        match(data),
-        {"classes": CLASSES, "resamples": 500, "clusters": blocks},
+    explanatory = [attributes.made(data, name) for name in EXPLANATORY]
+    matches = match(data)
+    analysis = analyse(
+        matches,
+        occlusion,
+        explanatory,
+        classes=CLASSES,
+        resamples=500,
+        clusters=blocks,
     )
-    analysis = analyse(matches, occlusion, others, **settings)
-    groups = (
-        analysis.groups().rename(columns={"value": "group"}).assign(value="all sizes")
-    )
+    groups = analysis.groups().rename(columns={"value": "group"})
     cells = analysis.cells().query("attribute == 'size'")
-    columns = ["class", "group", "value", "AP", "low", "high", "boxes"]
-    ap = pd.concat(
-        [table[table["class"].isin(CLASSES)][columns] for table in (groups, cells)]
-    )
+    ap = pd.concat([groups.assign(value="all sizes"), cells])
+    ap = ap[["class", "group", "value", "AP", "low", "high", "boxes"]]
     null = sigma_null(matches, occlusion, permutations=999, clusters=blocks)
-    chance = null[null["class"].isin(CLASSES)][["class", "sigma", "null_high", "p"]]
+    null = null[["class", "sigma", "null_high", "p"]]
     rules = verdicts.table(analysis).drop(columns=verdicts.ANY_RULE)
-    parts = {"AP": ap, "chance": chance, "rules": rules}
+    parts = {"AP": ap, "chance": null, "rules": rules}
     table = pd.concat(parts, names=["what"]).reset_index("what")
-    recorded.write(arguments.file, table.round(3).to_csv(index=False))
+    return table[table["class"].isin(CLASSES)].round(3)
 
 
 if __name__ == "__main__":
-    main()
+    store.write_text(sys.argv[1], measure(Path(sys.argv[2])).to_csv(index=False))

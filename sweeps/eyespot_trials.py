@@ -1,137 +1,182 @@
-"""Is a planted feature proved, and an unplanted one not? ``python -m sweeps.eyespot_trials FILE``
+"""Test whether occluding a feature proves that two classes are confused by it.
 
-Networks are trained with an eyespot moved to a target class; all twelve ordered pairs are tried."""
+Networks are trained on images in which an eyespot marks one class, with a bias strength
+between 0 and 1. A trial is an ordered pair of classes, target and outer.
 
-from collections.abc import Sequence
+Run ``python -m sweeps.eyespot_trials data/eyespot_trials.csv``.
+"""
+
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import permutations, product
+from itertools import permutations
+from pathlib import Path
 
 import pandas as pd
 import torch
 
-from helpers import models, recorded, store
+from helpers import models, store
 from helpers.data import ImageSet, world
 from helpers.focus import feature, means, mosaics
 from helpers.focus.networks import Model
 from helpers.focus.rating import rate
 from helpers.lesson import seed_everything
 from helpers.models.recipe import Recipe
-from helpers.store import progress
+from sweeps.resume import collect
 from synthetic import pictures
 
 CLASSES = pictures.CLASSES
-BETWEEN = (0.75, 0.9, 0.95)  # doses tried with one target, by the first seeds
-DRAWN = tuple(permutations(CLASSES, 2))
-SIZE, PER_CLASS, CONTEXT_BIAS = 96, 150, 0.25
+PAIRS = tuple(permutations(CLASSES, 2))
+SEEDS = range(10)
+FURTHER_STRENGTHS = (0.75, 0.9, 0.95)  # the first seeds also try these, with one class
 RECIPE = Recipe("resnet10-eighth", trainings=4, epochs=6)
-PER_PAIR, MANY = 8, 24  # mosaics of a pair
-FINER = ("gradcam", {"layer": "layer2"})
-METHODS = {"gradcam": ("gradcam", {}), "finer": FINER, "lrp": ("lrp", {})}
+PER_CLASS = 150
+MOSAICS_PER_PAIR = 8
+MANY_MOSAICS = 24
+METHODS = {
+    "gradcam": ("gradcam", {}),
+    "finer": ("gradcam", {"layer": "layer2"}),
+    "lrp": ("lrp", {}),
+}
 
 
-def run(seed: int) -> pd.DataFrame:
-    """All trials of a seed, a row a dose and pair: the gain of the target by the eyespot on
-    outer images; the rises of Focus when it is painted over, and of other versions."""
-    every = dict.fromkeys(CLASSES, 1.0)
-    drawn = _images(seed, {}), _images(seed, every), _images(seed, every, "sham")
-    tests = [images.split("test") for images in drawn]
-    doses = [(0.0, CLASSES[0]), *product([1.0], CLASSES)]
-    if seed < len(CLASSES):
-        doses += product(BETWEEN, [CLASSES[seed]])
-    doses.sort(key=lambda one: one[0])
-    return pd.DataFrame([row for one in doses for row in _trials(seed, tests, *one)])
+def list_cases(seeds: Iterable[int]) -> Iterator[tuple[int, float, str]]:
+    """Yield the seed, bias strength and marked class of each set of networks."""
+    for seed in seeds:
+        yield seed, 0.0, CLASSES[0]
+        if seed < len(CLASSES):
+            for strength in FURTHER_STRENGTHS:
+                yield seed, strength, CLASSES[seed]
+        for name in CLASSES:
+            yield seed, 1.0, name
 
 
-def _images(seed: int, marked: dict[str, float], look: str = "eyespot") -> ImageSet:
-    planted = {"context_bias": CONTEXT_BIAS, "marked": marked, "look": look}
-    return world.image_set("C", SIZE, seed, PER_CLASS, **planted)
+def draw_images(
+    seed: int, marked: dict[str, float], look: str = "eyespot", size: int = 96
+) -> ImageSet:
+    """Draw the images of a seed, with a mark on a share of each class."""
+    how = {"context_bias": 0.25, "marked": marked, "look": look}
+    return world.image_set("C", size, seed, PER_CLASS, **how)
 
 
-def _mixed(one: ImageSet, classes: Sequence[str], other: ImageSet) -> ImageSet:
-    """The images of some classes from one set, and those of all other classes from another."""
-    mine = torch.tensor(one.table["class"].isin(classes).tolist())
-    return replace(
-        one, images=torch.where(mine[:, None, None, None], one.images, other.images)
+def combine(first: ImageSet, classes: Sequence[str], second: ImageSet) -> ImageSet:
+    """Take the images of some classes from the first set, the others from the second."""
+    chosen = torch.tensor(first.table["class"].isin(classes).tolist())
+    images = torch.where(chosen[:, None, None, None], first.images, second.images)
+    return replace(first, images=images)
+
+
+def train_model(seed: int, strength: float, marked_class: str) -> Model:
+    """Train networks on images whose eyespot marks one class at a bias strength."""
+    shares = pictures.marked_shares(strength, marked_class, CLASSES)
+    train = draw_images(seed, shares).to_train()
+    networks = models.trainings(
+        RECIPE.trainings,
+        RECIPE.architecture,
+        CLASSES,
+        lambda number: train,
+        seed=seed,
+        epochs=RECIPE.epochs,
+        folder=store.networks(),
     )
+    logit_of = {name: k for k, name in enumerate(CLASSES)}
+    return Model(RECIPE, "C", networks, logit_of)
 
 
-def _trials(
-    seed: int, tests: Sequence[ImageSet], dose: float, planted: str
-) -> list[dict]:
-    """The trials of the networks that are trained at one dose; `tests` are clean, marked, sham."""
-    own = _images(seed, pictures.marked_shares(dose, planted, CLASSES))
-    sees = own.to_train()
-    settings = {"seed": seed, "epochs": RECIPE.epochs, "folder": store.networks()}
-    how = (RECIPE.trainings, RECIPE.architecture, CLASSES)
-    trained = models.trainings(*how, lambda t: sees, **settings)
-    model = Model(RECIPE, "C", trained, {name: i for i, name in enumerate(CLASSES)})
-    clean, marked, sham = tests
-    design = mosaics.design(clean.table, CLASSES, per_pair=PER_PAIR, seed=seed)
-    starred = {} if dose else _starred(model, clean, seed)
-    rows = []
-    for target, outer in DRAWN:
-        pair, planted_here = (target, outer), dose == 0 or target == planted
-        images = _mixed(marked, pair if planted_here else [outer], clean)
-        also = {}
-        if planted_here:
-            spots = feature.of_class(images, marked.patches, outer)
-            aside = feature.beside(replace(images, masks=None), spots)
-            guess = feature.paint_over(
-                marked.images, feature.suspected(model, marked, pair)
-            )
-            also = {
-                "elsewhere": feature.paint_over(images.images, aside),
-                "suspected": guess,
-            }
-            also |= {"sham": _mixed(sham, [outer], marked).images}
-            also["erased"] = _mixed(clean, [outer], marked).images
-        mine = means.of_pair(design, *pair)
-        rated = feature.intervention(
-            model, images, mine, marked.patches, "gradcam", also
-        )
-        row = {"seed": seed, "dose": dose, "planted": planted if dose else ""}
-        row |= {"target": target, "outer": outer} | starred
-        row["gain"] = feature.gains(model, clean, marked, pair).mean()
-        row |= {f"rise_{t}": value for t, value in enumerate(feature.rises(rated))}
-        if planted_here:
-            row |= {name: feature.rises(rated, name).mean() for name in also}
-            row["sham"] = row["erased"] - row["sham"]
-            before = rated[rated["state"] == feature.BEFORE]
-            for row_of in feature.by_method(model, marked, before, METHODS).to_dict(
-                "records"
-            ):
-                row |= {
-                    f"{what}_{row_of['method']}": row_of[what]
-                    for what in ("share", "peaks")
-                }
-                row["area"] = row_of["area"]
-            every = rate(model, images, design, "gradcam").groupby(
-                [*means.PAIR, "training"]
-            )
-            of_pair = every["focus"].mean().groupby(means.PAIR).mean()
-            row |= {f"{a} > {b}": of_pair[a, b] for a, b in DRAWN}
-        rows.append(row)
-    return rows
-
-
-def _starred(model: Model, clean: ImageSet, seed: int) -> dict:
-    """How many pairs are "significantly" low where no image carries a mark, with many mosaics."""
-    design = mosaics.design(clean.table, CLASSES, per_pair=MANY, seed=seed)
+def count_significant(model: Model, clean: ImageSet, seed: int) -> dict[str, int]:
+    """Count the pairs with significantly low Focus where no image has an eyespot."""
+    design = mosaics.design(clean.table, CLASSES, per_pair=MANY_MOSAICS, seed=seed)
     rated = rate(model, clean, design, "gradcam")
-    several = {"starred": rated, "starred_by_one": rated[rated["training"] == 0]}
-    return {
-        name: int((means.ranked(r)["p_adjusted"] < 0.05).sum())
-        for name, r in several.items()
+    first = rated[rated["training"] == 0]
+    several = means.ranked(rated)["p_adjusted"] < 0.05
+    one = means.ranked(first)["p_adjusted"] < 0.05
+    return {"starred": int(several.sum()), "starred_by_one": int(one.sum())}
+
+
+def measure_trial(
+    model: Model, tests: dict[str, ImageSet], design: pd.DataFrame, pair: tuple
+) -> dict[str, float]:
+    """Occlude the eyespot of a pair, and compare with other changes of the images."""
+    clean, marked, sham = tests["clean"], tests["marked"], tests["sham"]
+    target, outer = pair
+    images = combine(marked, pair, clean)
+    spots = feature.of_class(images, marked.patches, outer)
+    elsewhere = feature.beside(replace(images, masks=None), spots)
+    suspected = feature.suspected(model, marked, pair)
+    versions = {
+        "elsewhere": feature.paint_over(images.images, elsewhere),
+        "suspected": feature.paint_over(marked.images, suspected),
+        "sham": combine(sham, [outer], marked).images,
+        "erased": combine(clean, [outer], marked).images,
     }
+    of_pair = means.of_pair(design, target, outer)
+    rated = feature.intervention(
+        model, images, of_pair, marked.patches, "gradcam", versions
+    )
+    row = {f"rise_{n}": rise for n, rise in enumerate(feature.rises(rated))}
+    for name in versions:
+        row[name] = feature.rises(rated, name).mean()
+    row["sham"] = row["erased"] - row["sham"]
+    before = rated[rated["state"] == feature.BEFORE]
+    located = feature.by_method(model, marked, before, METHODS).set_index("method")
+    for method in METHODS:
+        row[f"share_{method}"] = located.loc[method, "share"]
+        row[f"peaks_{method}"] = located.loc[method, "peaks"]
+    row["area"] = located["area"].iloc[-1]
+    every = rate(model, images, design, "gradcam")
+    focus = every.groupby([*means.PAIR, "training"])["focus"].mean()
+    focus = focus.groupby(means.PAIR).mean()
+    for first, second in PAIRS:
+        row[f"{first} > {second}"] = focus[first, second]
+    return row
+
+
+def measure_untried(
+    model: Model, tests: dict[str, ImageSet], design: pd.DataFrame, pair: tuple
+) -> dict[str, float]:
+    """Occlude the eyespot of a pair whose target is not the marked class."""
+    images = combine(tests["marked"], [pair[1]], tests["clean"])
+    of_pair = means.of_pair(design, *pair)
+    patches = tests["marked"].patches
+    rated = feature.intervention(model, images, of_pair, patches, "gradcam")
+    return {f"rise_{n}": rise for n, rise in enumerate(feature.rises(rated))}
+
+
+def measure_case(seed: int, strength: float, marked_class: str) -> pd.DataFrame:
+    """Return one row per pair of classes, for the networks of one case."""
+    model = train_model(seed, strength, marked_class)
+    every_class = dict.fromkeys(CLASSES, 1.0)
+    tests = {
+        "clean": draw_images(seed, {}).split("test"),
+        "marked": draw_images(seed, every_class).split("test"),
+        "sham": draw_images(seed, every_class, "sham").split("test"),
+    }
+    clean = tests["clean"]
+    design = mosaics.design(clean.table, CLASSES, per_pair=MOSAICS_PER_PAIR, seed=seed)
+    significant = {} if strength else count_significant(model, clean, seed)
+    rows = []
+    for pair in PAIRS:
+        row = {"seed": seed, "dose": strength, "planted": marked_class}
+        if strength == 0:
+            row["planted"] = ""
+        row["target"], row["outer"] = pair
+        row["gain"] = feature.gains(model, clean, tests["marked"], pair).mean()
+        row.update(significant)
+        tried = strength == 0 or pair[0] == marked_class
+        measure = measure_trial if tried else measure_untried
+        row.update(measure(model, tests, design, pair))
+        rows.append(row)
+    return pd.DataFrame(rows).round(12)
 
 
 def main() -> None:
-    arguments = recorded.driver(
-        "Plant an eyespot, and try to prove it.", seeds=range(10)
-    )
-    seed_everything(0)
-    seeds = ((seed,) for seed in progress(arguments.seeds, desc="trials"))
-    recorded.in_parts(arguments.file, run, seeds, digits=12, float_format="%.4g")
+    """Measure the trials of the given seeds, and write their table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
+    arguments = parser.parse_args()
+    cases = list_cases(arguments.seeds)
+    collect(arguments.path, measure_case, cases, float_format="%.4g")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Collect the tables of many cases, so that a sweep goes on where it was stopped."""
 
+import pickle
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -41,10 +42,10 @@ def collect(
     folder = store.outputs() / "sweeps" / path.stem
     parts = []
     for case in store.progress(list(cases), desc=path.stem):
-        part = folder / f"{store.key('case', values=case)}.csv"
+        part = folder / f"{store.key('case', values=case)}.pickle"
         if not part.exists():
-            store.write_text(part, measure(*case).to_csv(index=False))
-        parts.append(pd.read_csv(part, float_precision="round_trip"))
+            store.write_bytes(part, pickle.dumps(measure(*case)))
+        parts.append(pd.read_pickle(part))
     table = pd.concat(parts, ignore_index=True)
     store.write_text(path, table.to_csv(index=False, float_format=float_format))
     shutil.rmtree(folder)

@@ -1,119 +1,123 @@
-"""Nine planted worlds, two trainings of the detector each: the gap's parts, and what ICON2 says.
+"""Divide the gap of a detector between scenes and appearances, and compare with ICON2.
 
-``python -m sweeps.streets data/streets.csv`` takes a quarter of an hour."""
+The synthetic street scenes differ in how much harder they are where income is low, and
+in the share of appearance B in training. The true parts are measured by intervention.
 
+Run ``python -m sweeps.streets data/streets.csv``.
+"""
+
+import argparse
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from helpers import recorded
 from helpers.icon2 import attributes, formulas, intervention
 from helpers.icon2.analysis import analyse, with_interval
 from helpers.icon2.attributes import Attribute, Frames
 from helpers.icon2.average_precision import Options
 from helpers.icon2.intervention import CONTROL, RARE, TESTED_ON
 from helpers.icon2.matching import match
-from helpers.store import progress
+from sweeps.resume import collect
 from synthetic import street
 
-WORLDS = list(product((0.0, 0.5, 1.0), (0.5, 0.12, 0.03)))  # harder, and rare
-# How much harder the scenes of low income are: not at all, half, fully; and the share of the rare
-# look in training: as frequent as the other, between, rare.
+DIFFICULTIES = (0.0, 0.5, 1.0)  # how much harder the scenes of low income are
+SHARES_OF_B = (0.5, 0.12, 0.03)  # in the images that the detector is trained on
+RUNS = range(2)
 CROSSED = (
     ("size", "time"),
     ("size", "time", "occlusion"),
-    ("fifths", "time"),
-    ("fifths", "time", "occlusion"),
+    ("fifths of size", "time"),
+    ("fifths of size", "time", "occlusion"),
 )
-NAMED = [
-    f"standardised: {', '.join(one)}".replace("fifths", "fifths of size")
-    for one in CROSSED
-]
-ANALYSES = (CONTROL, "standardised: the first-ranked", *NAMED)
-FEW = (
-    10  # boxes that a combination needs; a single attribute's value needs the usual 30
+ANALYSES = (
+    CONTROL,
+    "standardised: the first-ranked",
+    *(f"standardised: {', '.join(names)}" for names in CROSSED),
 )
+MIN_BOXES = 10  # of a combination of values; a value of one attribute needs 30
 
 
-def icon2_says(world: Frames, resamples: int = 0) -> pd.DataFrame:
-    """What ICON2 says of each class: what ranks first, its control, and of each of the `ANALYSES`
-    the part of the gap between high and low income that it puts down to the scenes, in AP points:
-    of the control the gap times the share of sigma that goes; else how far the gap is lowered."""
-    five = [attributes.made(world, name) for name in attributes.OF_PAPER]
-    known = {one.name: one for one in [*five, fifths(world)]}
-    crossings = [crossed(world, *(known[one] for one in of)) for of in CROSSED]
-    matches, income = match(world), attributes.from_column(world, "income")
-    paper = analyse(matches, income, five, resamples=resamples)
-    few = Options(min_boxes=FEW)
-    finer = analyse(matches, income, crossings, options=few, resamples=resamples)
-    falls = paper.control()[["class", "attribute", "sigma", "delta"]]
-    first = paper.ranking().drop_duplicates("class")[
-        ["class", "attribute", "proxy_sigma"]
-    ]
+def apply_icon2(frames: Frames, resamples: int) -> pd.DataFrame:
+    """Return ICON2's results, one row per class, in AP points.
+
+    Of each of the `ANALYSES`, the table holds the part of the gap between high and low
+    income that the analysis attributes to the scenes, with a 95% interval.
+    """
+    known = {name: attributes.made(frames, name) for name in attributes.OF_PAPER}
+    crossings = []
+    for names in CROSSED:
+        parts = [known.get(name) or fifths_of_size(frames) for name in names]
+        crossings.append(cross(frames, *parts))
+    matches = match(frames)
+    income = attributes.from_column(frames, "income")
+    paper = analyse(matches, income, [*known.values()], resamples=resamples)
+    options = Options(min_boxes=MIN_BOXES)
+    finer = analyse(matches, income, crossings, options=options, resamples=resamples)
+    first = paper.ranking().drop_duplicates("class")
+    control = paper.control()[["class", "attribute", "sigma", "delta"]]
+    table = first[["class", "attribute", "proxy_sigma"]].merge(control)
     rows = []
-    for row in first.merge(falls).to_dict("records"):
-        one = paper.estimates[row["class"]]
-        top, further = (
-            one.parts[row["attribute"]],
-            finer.estimates[row["class"]].parts.values(),
-        )
-        left = formulas.controlled(top.cell_ap) / formulas.sigma(one.group_ap)
-        gap = one.group_ap[:, 2] - one.group_ap[:, 0]
-        parts = [gap * (1 - left)]
-        for part in (top, *further):
-            parts.append(gap - (part.standardised[:, 2] - part.standardised[:, 0]))
-        for name, values in zip(ANALYSES, parts, strict=True):
-            row |= with_interval(name, values, f"{name}_")
+    for row in table.to_dict("records"):
+        name = row["class"]
+        estimate = paper.estimates[name]
+        first_part = estimate.parts[row["attribute"]]
+        gap = estimate.group_ap[:, 2] - estimate.group_ap[:, 0]
+        sigma = formulas.sigma(estimate.group_ap)
+        explained = [gap * (1 - formulas.controlled(first_part.cell_ap) / sigma)]
+        for part in (first_part, *finer.estimates[name].parts.values()):
+            remaining = part.standardised[:, 2] - part.standardised[:, 0]
+            explained.append(gap - remaining)
+        for analysis, values in zip(ANALYSES, explained, strict=True):
+            row.update(with_interval(analysis, values, f"{analysis}_"))
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def fifths(world: Frames) -> Attribute:
-    """The fifth of its class's boxes that each box is in, from the smallest to the largest."""
-    boxes = world.boxes
+def fifths_of_size(frames: Frames) -> Attribute:
+    """Sort the boxes of each class into fifths, from the smallest to the largest."""
+    boxes = frames.boxes
     area = (boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"])
     rank = area.groupby(boxes["category"]).rank(pct=True)
     codes = np.ceil(5 * rank).astype(int).to_numpy() - 1
-    return Attribute("fifths", tuple("12345"), codes, "box")
+    return Attribute("fifths of size", tuple("12345"), codes, "box")
 
 
-def crossed(world: Frames, *several: Attribute) -> Attribute:
-    """Attributes as one of boxes, whose values are the combinations of theirs."""
-    image = world.boxes["image"].to_numpy()
-    values = tuple(", ".join(one) for one in product(*(a.values for a in several)))
-    sizes = [len(a.values) for a in several]
-    codes = attributes.crossed([one.of_boxes(image) for one in several], sizes)
-    return Attribute(", ".join(a.name for a in several), values, codes, "box")
+def cross(frames: Frames, *parts: Attribute) -> Attribute:
+    """Return one attribute of boxes whose values are combinations of other values."""
+    image = frames.boxes["image"].to_numpy()
+    values = [", ".join(names) for names in product(*(part.values for part in parts))]
+    codes = [part.of_boxes(image) for part in parts]
+    codes = attributes.crossed(codes, [len(part.values) for part in parts])
+    name = ", ".join(part.name for part in parts)
+    return Attribute(name, tuple(values), codes, "box")
 
 
-def measured(harder: float, rare: float, training: int) -> pd.DataFrame:
-    """Intervene in one of the `WORLDS`, with one training of its detector; a row a class: the gap
-    and its parts in AP points, with 95% intervals, and what :func:`icon2_says`."""
-    detector = intervention.trained(rare, training)
-    frames, things = street.scenes(TESTED_ON, 5000 + training, harder)
-    own, other = (
-        intervention.observed(detector, frames, things, share)
-        for share in (RARE, RARE[::-1])
-    )
+def measure_world(difficulty: float, share_of_b: float, run: int) -> pd.DataFrame:
+    """Return the gap, its true parts and ICON2's results, one row per class."""
+    detector = intervention.trained(share_of_b, run)
+    frames, things = street.scenes(TESTED_ON, 5000 + run, difficulty)
+    own = intervention.observed(detector, frames, things, RARE)
+    other = intervention.observed(detector, frames, things, RARE[::-1])
     rows = []
     for category, ap in intervention.swapped(own, other).items():
-        row = {"harder": harder, "rare": rare, "training": training, "class": category}
+        row = {"harder": difficulty, "rare": share_of_b, "training": run}
+        row["class"] = category
         for part, values in intervention.divided(ap).items():
-            row |= with_interval(part, values, f"{part}_")
+            row.update(with_interval(part, values, f"{part}_"))
         rows.append(row)
-    return pd.DataFrame(rows).merge(icon2_says(own, resamples=100), on="class")
+    table = pd.DataFrame(rows).merge(apply_icon2(own, resamples=100), on="class")
+    return table.round(3)
 
 
 def main() -> None:
-    arguments = recorded.driver(
-        __doc__, trainings=2, worlds=len(WORLDS)
-    )  # the first of them
-    trainings, worlds = range(arguments.trainings), WORLDS[: arguments.worlds]
-    cases = [(*world, n) for n in trainings for world in worlds]
-    recorded.in_parts(
-        arguments.file, measured, progress(cases, desc="worlds"), digits=3
-    )
+    """Measure all combinations of difficulty and share, and write their table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("path", type=Path)
+    arguments = parser.parse_args()
+    cases = [(*world, n) for n in RUNS for world in product(DIFFICULTIES, SHARES_OF_B)]
+    collect(arguments.path, measure_world, cases)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,6 @@ def copied(folder):
     for name in (
         "Snakefile",
         "Makefile",
-        "forked.py",
         "TEACHING.md",
         "requirements.lock",
     ):

@@ -20,15 +20,14 @@ SIZE = (1400, 1000)
 
 def sentence() -> str:
     """What the verdicts of all recorded seeds say together."""
-    lessons = [*seeds.read(seeds.SEEDS)["lesson"].unique()]
-    every = seeds.summary(seeds.verdicts(lessons, seeds.RECORDED)).loc["all"].to_dict()
+    verdicts = seeds.read_verdicts()
+    lessons, number = verdicts["lesson"].unique(), verdicts["seed"].nunique()
+    every = seeds.summarize(verdicts).loc["all"].to_dict()
     return (
         "Of {verdicts} verdicts of {0} lessons, {same in all} come out the same in all {1} "
         "recorded seeds, {differ} differ in at least one of them, and {2} turned over from right "
         "to wrong."
-    ).format(
-        len(lessons), len(seeds.RECORDED), every["turned over"] or "none is", **every
-    )
+    ).format(len(lessons), number, every["turned over"] or "none is", **every)
 
 
 def blocks() -> dict[str, str]:

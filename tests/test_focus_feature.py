@@ -11,7 +11,7 @@ import pytest
 import torch
 from PIL import Image
 
-from helpers import explain, recorded
+from helpers import explain, store
 from helpers.data import ImageSet
 from helpers.focus import claims, feature, means, mosaics, rate
 from helpers.focus.networks import Model
@@ -167,7 +167,7 @@ def test_relevance_on_the_patch_is_that_of_a_loop_over_pixels(world):
 
 def test_recorded_trials_are_those_that_the_sweep_makes():
     """Their grid, and their verdicts by a loop."""
-    known = recorded.read(RECORDED)
+    known = store.recorded_table(RECORDED)
     judged = claims.judged(known)
     full = known[known["bias_strength"] == 1]
     seeds = known["seed"].nunique()
@@ -180,7 +180,7 @@ def test_recorded_trials_are_those_that_the_sweep_makes():
     for row in judged.sample(20, random_state=0).to_dict("records"):
         rises = [row[f"rise_{t}"] for t in range(trials.RECIPE.trainings)]
         assert row["detected"] == (sum(rises) / len(rises) >= feature.EFFECT)
-        means = {pair: row[f"{pair[0]} > {pair[1]}"] for pair in trials.DRAWN}
+        means = {pair: row[f"{pair[0]} > {pair[1]}"] for pair in trials.PAIRS}
         assert row["first"] == (
             min(means, key=means.get) == (row["target"], row["outer"])
         )

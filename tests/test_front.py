@@ -9,7 +9,7 @@ import pytest
 from front import PICTURE, README, age, readme
 from PIL import Image
 
-from helpers import recorded, store
+from helpers import store
 from helpers.focus import claims
 from helpers.suite import notebooks
 
@@ -32,7 +32,7 @@ def test_the_three_findings_are_those_of_the_recorded_tables():
         for what in ("power", "alarms")
     ]
     assert re.findall(r"(\d+)%", first) == [f"{100 * one:.0f}" for one in four]
-    trials = claims.judged(recorded.read("eyespot_trials.csv"))
+    trials = claims.judged(store.recorded_table("eyespot_trials.csv"))
     full, none = (trials[trials["bias_strength"] == at] for at in (1, 0))
     learned = full[full["learned"]]
     assert f"{learned['detected'].mean():.0%} of {len(learned)} trials" in second

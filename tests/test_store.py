@@ -1,15 +1,18 @@
 """The store: stable names, whole files, one maker at a time."""
 
+import importlib.util
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from IPython.core.interactiveshell import InteractiveShell
 
 from helpers import store
 from helpers.models.recipe import Recipe
@@ -70,7 +73,7 @@ def test_key_sees_content_and_not_machine_session_or_how_it_lies_in_memory():
     settings |= {"trainings": 2, "device": "auto"}
     assert store.key("x", a=recipe) == store.key("x", a=settings)
     name = store.key("model", seed=0, lr=1e-3, classes=("bench", "mug"), weights=None)
-    assert name == "model-5c6b0ecf7b234e69"
+    assert name == "model-2db890dff0796fa3"
 
 
 @pytest.mark.parametrize("value", [print, object(), {1, 2}, np.array([None])])
@@ -156,3 +159,61 @@ def test_write_replaces_in_one_step(tmp_path):
         assert opened_before.read() == b"eins\n"
     assert path.read_text(encoding="utf-8") == "zwölf\n"
     assert [entry.name for entry in path.parent.iterdir()] == ["a.txt"]
+
+
+METHOD = """
+LIMIT = 3
+
+
+def scale(x):
+    return 2 * x
+
+
+def method(x):
+    return min(scale(x), LIMIT)
+"""
+
+
+def digest_in_module(folder, source: str) -> str:
+    """Digest the function `method` of a module with this source."""
+    path = store.write_text(folder / f"{store.key('module', source=source)}.py", source)
+    spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return store.function_digest(module.method)
+
+
+def test_the_digest_of_a_function_ignores_comments_docstrings_and_formatting(tmp_path):
+    commented = METHOD.replace(
+        "    return min(scale(x), LIMIT)",
+        '    """Scale, with a limit."""\n    # at most\n    return min(\n        scale(x),\n        LIMIT)',
+    )
+    assert digest_in_module(tmp_path, commented) == digest_in_module(tmp_path, METHOD)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("min(scale(x), LIMIT)", "max(scale(x), LIMIT)"),
+        ("return 2 * x", "return 2 + x"),
+        ("LIMIT = 3", "LIMIT = 4"),
+    ],
+    ids=["its body", "a function that it calls", "a constant that it reads"],
+)
+def test_the_digest_of_a_function_changes_with(before, after, tmp_path):
+    edited = METHOD.replace(before, after)
+    assert digest_in_module(tmp_path, edited) != digest_in_module(tmp_path, METHOD)
+
+
+def test_a_function_has_one_digest_in_a_notebook_and_in_a_module(tmp_path):
+    shell = InteractiveShell()
+    shell.run_cell(METHOD)
+    method = shell.user_ns["method"]
+    assert store.function_digest(method) == digest_in_module(tmp_path, METHOD)
+
+
+@pytest.mark.parametrize("function", [len, torch.nn.Linear(1, 1), partial(max, 1)])
+def test_a_callable_without_source_has_no_digest(function):
+    with pytest.raises(TypeError):
+        store.function_digest(function)
+    assert not store.same_function(function, digest_in_module)

@@ -356,9 +356,7 @@ def once(
     the type of the device on which they are trained, too."""
     versions = [version(name).split(".")[:2] for name in ("torch", "torchvision")]
     decides |= {"versions": versions, "device": device}
-    decides["pinned"] = (
-        helpers.unpinned is None
-    )  # other kernels end as another training
+    decides["pinned"] = helpers.pinned  # other kernels end as another training
 
     def make() -> tuple[dict, dict]:
         network, facts = made()

@@ -97,13 +97,13 @@ def test_a_gap_is_divided_as_it_was_put_together_and_a_perfect_detector_has_none
 
 def test_attributes_are_crossed_box_by_box_and_fifths_are_of_each_class(perfect):
     known = [attributes.from_column(perfect, name) for name in ("income", "appearance")]
-    both = streets.crossed(perfect, *known)
+    both = streets.cross(perfect, *known)
     income = perfect.images["income"].iloc[perfect.boxes["image"]].astype(str)
     expected = [
         f"{a}, {b}" for a, b in zip(income, perfect.boxes["appearance"], strict=True)
     ]
     assert [both.values[code] for code in both.codes] == expected
-    fifth = streets.fifths(perfect)
+    fifth = streets.fifths_of_size(perfect)
     counts = pd.crosstab(perfect.boxes["category"], fifth.codes).to_numpy()
     assert (
         counts.shape[1] == 5
@@ -130,10 +130,10 @@ def test_an_analysis_is_scored_against_the_intervention():
 @pytest.mark.parametrize("cause", [*rules.STRENGTH, "scene"])
 def test_a_cause_moves_its_attribute_and_nothing_else(cause):
     """Beside the same seed without a cause; a pedestrian is hidden where it stands elsewhere."""
-    frames, things = rules.planted(
-        3, cause, rules.STRENGTH.get(cause, rules.OTHER_SCENES)
+    frames, things = rules.inject_cause(
+        3, cause, rules.STRENGTH.get(cause, rules.HARMLESS[-1])
     )
-    plain, alike = rules.planted(3, "none", 0.0)
+    plain, alike = rules.inject_cause(3, "none", 0.0)
     column = {"time": "timeofday", "size": "distance", "occlusion": "aside"}.get(
         cause, cause
     )
@@ -167,5 +167,5 @@ def test_effects_within_groups_are_those_of_a_sum():
     ap[1, 0] = np.nan
     boxes = np.array([[90.0, 10], [5, 40], [5, 50]])
     part = Part(("a", "b", "c"), ap[:, 0], boxes[:, 0], ap[None], boxes[None], ap)
-    within = rules.within(part)
+    within = rules.effects_within_groups(part)
     np.testing.assert_allclose(within - within[0], effect, atol=1e-12)
