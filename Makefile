@@ -125,7 +125,7 @@ test-fast: $(READY)
 	@SUITE_OUTPUTS=$(call quoted,$(CURDIR)/outputs/test) python -m pytest -n $(CORES) --dist loadscope -m "not slow and not real" tests
 
 export: $(READY)
-	@python -m helpers.suite.export
+	@python tools/export.py
 
 lint: $(READY)
 	@python -m ruff check --quiet . && python -m ruff format --check --quiet .

@@ -35,14 +35,17 @@ from helpers.icon2.reading import CLASSES
 from helpers.models import networks
 from helpers.models.recipe import WIDER, Recipe, Times, recipes
 from helpers.models.reduced import REDUCED
-from helpers.suite import exercises
 
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
 OF_ALL = {"seed", "output"}  # by one of them the cell of the parameters is known
 
 
-class ParameterError(exercises.Plain, ValueError):
+class ParameterError(ValueError):
     """A parameter is unknown, of the wrong type or out of range; the message names each one."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Show the sentence without a traceback in Jupyter."""
+        return [str(self)]
 
 
 def texts_of(value: Any) -> Any:
@@ -162,7 +165,6 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
 
     Returns them by name: `images` as :class:`Images`, `model` as :class:`Recipe`, `models` all of
     them. A :class:`ParameterError` names all that is wrong, and says what is allowed."""
-    exercises.watch()
     cells = [_annotated(source) for source in namespace.get("In", [])]
     cells = [names for names in cells if OF_ALL & names.keys()]
     names = (

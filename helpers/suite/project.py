@@ -21,7 +21,7 @@ from IPython.display import display
 import helpers
 from helpers import models, store
 from helpers.figures import style
-from helpers.suite import claims, edits, exercises, parameters, words
+from helpers.suite import claims, edits, parameters, words
 
 RUN = "demo"  # the folder of `make run`
 FEWEST = 5  # trainings of a model from which intervals can be trusted to be of use
@@ -197,7 +197,6 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     seed_everything(settings.seed, models.threads(synthetic=synthetic))
     style.set_style()
     pd.set_option("display.max_colwidth", None)  # claims are sentences
-    exercises.are_run(synthetic)
     if changed := tuple(parameters.changed(notebook, settings)):
         print(CHANGED.format(", ".join(changed)))
     few = getattr(settings, "trainings", FEWEST)
