@@ -51,8 +51,6 @@ def read(name: str) -> pd.DataFrame:
 def stale(name: str) -> str:
     """Why a recorded table may not be what the code gives; empty where it is."""
     row = _ledger().loc[name]
-    if store.root() == store.SHARE:
-        return ""  # a wheel has no drivers; its tables were tested where it was built
     if _content(DATA / name) != row["content"]:
         return "the file was changed after it was recorded (data/README.md has its command)"
     if maker(row["driver"]) != row["made_by"]:

@@ -14,7 +14,7 @@ from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
 
 from helpers import store
-from helpers.suite.export import MARK
+from helpers.suite.edits import EXPORTED as MARK
 
 SPIES = """
 import builtins, importlib, inspect, types

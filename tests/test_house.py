@@ -24,7 +24,7 @@ BELOW |= {room: {*GROUND, *ROOMS[:place]} for place, room in enumerate(ROOMS)}
 BELOW |= {"figures": {*GROUND, "stats"}}
 BELOW |= {paper: {*GROUND, *ROOMS, "figures"} for paper in PAPERS}
 BELOW |= {"audit": {*GROUND, *ROOMS, "figures", *PAPERS}}
-BELOW |= {"suite": set(BELOW), "__init__": set()}
+BELOW |= {"suite": set(BELOW), "__init__": set(), "exercises": set()}
 FILES = sorted((store.root() / "helpers").rglob("*.py"))
 
 

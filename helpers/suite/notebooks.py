@@ -1,7 +1,6 @@
-"""The notebooks as files: what they say of themselves, executing them in place, and copies.
+"""The notebooks as files: what they say of themselves, and executing them in place.
 
-python -m helpers.suite.notebooks execute NOTEBOOK ...       `make notebooks`
-python -m helpers.suite.notebooks copy FOLDER [--solved]     `make exercises`, `make lab`
+python -m helpers.suite.notebooks NOTEBOOK ...       `make notebooks`
 """
 
 import base64
@@ -19,7 +18,7 @@ from IPython.display import HTML, Markdown
 from nbclient import NotebookClient
 
 from helpers import store
-from helpers.suite import claims, project, words
+from helpers.suite import claims, words
 
 NOTEBOOKS = store.root() / "notebooks"
 KERNEL = {
@@ -30,14 +29,7 @@ KERNEL = {
 QUIET = {"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
 MENUS = "Here are menus or sliders: open this notebook in JupyterLab and run this cell to use them."
-SOLUTION = re.compile(
-    r"^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$", re.DOTALL | re.MULTILINE
-)
-STUB = r"\1# YOUR CODE HERE\n\1raise NotImplementedError"
 FOLD = "hide-input"  # the tag by which the pages fold a cell
-PREDICT = (
-    "predict"  # the tag of a question before a cell, whose output a class does not get
-)
 NOT_RUN = "not run yet"
 
 
@@ -203,61 +195,12 @@ def without_widgets(notebook: nbformat.NotebookNode) -> None:
     notebook.metadata.pop("widgets", None)
 
 
-def copy(folder: Path, solved: bool) -> Path:
-    """Copy the start page and the lessons to a folder; what is there already stays as it is. The
-    copies write their results to one folder beside them."""
-    place, all_runs = folder.resolve(), store.outputs()
-    inside = place.is_relative_to(all_runs)
-    if inside and "class" in folder.parts and place.parent != all_runs / "class":
-        raise ValueError(f"{folder}: NAME is one plain name, such as seat07")
-    results = f"{place.relative_to(all_runs)}/results" if inside else folder.name
-    project.output_name(results)  # a ValueError where it is no name
-    for path in [NOTEBOOKS / "00_start_here.ipynb", *lessons()]:
-        if (folder / path.name).exists():
-            continue
-        notebook = read(path)
-        for cell in notebook.cells:
-            if "parameters" in cell.metadata.get("tags", []):
-                own = f'output: str = "{project.own_output(path.stem)}"'
-                cell.source = cell.source.replace(own, f'output: str = "{results}"')
-        if not solved:
-            unsolved(notebook)
-        store.write_text(folder / path.name, nbformat.writes(notebook) + "\n")
-    return folder
-
-
-def unsolved(notebook: nbformat.NotebookNode) -> None:
-    """Take the solutions out, fold their checks, and clear what is to be predicted."""
-    predict = False
-    for cell in notebook.cells:
-        predict |= PREDICT in cell.metadata.get("tags", [])
-        task = cell.metadata.get("nbgrader")
-        if cell.cell_type == "code" and (predict or task):
-            cell.outputs, cell.execution_count, predict = [], None, False
-        if (
-            task and task.solution
-        ):  # what stands before it is the stub, and its cell is unfolded
-            cell.source = SOLUTION.sub("", cell.source).strip() or SOLUTION.sub(
-                STUB, cell.source
-            )
-            cell.metadata.tags = [tag for tag in cell.metadata.tags if tag != FOLD]
-            cell.metadata.pop("jupyter", None)
-        elif task:
-            cell.metadata.jupyter = {"source_hidden": True}
-
-
-def main(what: str, *names: str) -> None:
-    """The commands at the top of this module."""
-    if what == "copy":
-        try:
-            place = copy(Path(names[0]), solved="--solved" in names)
-        except ValueError as error:
-            raise SystemExit(f"refused: {error}") from None
-        print(f"the copies are in {place}; what was there is unchanged")
-    for name in names if what == "execute" else ():
+def main(names: Iterable[str]) -> None:
+    """Execute the named notebooks in place."""
+    for name in names:
         print(f"running {name}")
         execute(Path(name))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1:])

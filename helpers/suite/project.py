@@ -42,7 +42,7 @@ TAKEN = {
     "false",
     SINGLE,
 }
-OF_EACH_RUN = {"figures", "findings", "handout", "logs", "notebooks", "pages", "tables"}
+OF_EACH_RUN = {"figures", "findings", "logs", "notebooks", "pages", "tables"}
 DESCRIBE = "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"  # a commit
 OURS = "not the authors': the splits, if no folders name them, the training, and the contexts, \
 which are yours or cut out of C's validation and test images; the paper generated its own"

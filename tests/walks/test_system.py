@@ -150,28 +150,3 @@ def test_make_quotes_the_folder_that_it_stands_in(clone):
         )
         unnamed = [word for word in shells if f"-m {word}" not in lines]
         assert not unnamed, f"{goal}: scripts name their folder"
-
-
-@pytest.mark.slow
-def test_a_file_of_the_readers_does_not_stand_before_the_package(tmp_path):
-    """B5, and the warning that a kernel is not encrypted: by the kernels' configuration."""
-    begins = "from helpers import store; import mine; assert mine.X and store.root()"
-    cell = nbformat.v4.new_code_cell(begins)
-    about = {
-        "kernelspec": {"name": "python3", "display_name": "", "language": "python"}
-    }
-    nbformat.write(
-        nbformat.v4.new_notebook(cells=[cell], metadata=about), tmp_path / "a.ipynb"
-    )
-    for name in ("helpers.py", "mine.py"):
-        (tmp_path / name).write_text("X = 1\n")
-    profile = tmp_path / "ipython" / "profile_default"
-    profile.mkdir(parents=True)
-    shutil.copy(ROOT / "helpers" / "suite" / "ipython_kernel_config.py", profile)
-    kept = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    done = subprocess.run(
-        [sys.executable, "-m", "papermill", "--no-progress-bar", "a.ipynb", "b.ipynb"],
-        cwd=tmp_path, env={**kept, "IPYTHONDIR": str(tmp_path / "ipython")},
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0 and "encryption" not in done.stderr, done.stderr
