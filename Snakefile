@@ -56,7 +56,7 @@ rule notebook:
     shell:
         "echo {wildcards.name:q}: started; rm -f {params.findings:q};"
         " stopped() {{ echo {wildcards.name:q}: stopped; exit 130; }}; trap stopped INT;"
-        " TQDM_DISABLE=1 SUITE_THREADS={threads} {forked.ASK:q} papermill --no-progress-bar --log-level WARNING"
+        " TQDM_DISABLE=1 SUITE_THREADS={threads} {forked.ASK:q} helpers.run_lesson --no-progress-bar --log-level WARNING"
         " -y {params.yaml:q} {input.notebook:q} {log.notebook:q} 2>&1"
         # what the cell said, without papermill's own frames
         " | sed -e '/^Traceback (most recent/d' -e '/^  File /,/^    /d' -e '/^ *[~^][~^]*$/d' >&2"

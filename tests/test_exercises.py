@@ -5,10 +5,11 @@ import ast
 import nbformat
 import numpy as np
 import pandas as pd
+import papermill
 import pytest
 import torch
 
-from helpers import exercises
+from helpers import exercises, run_lesson
 from helpers.suite import notebooks
 
 SHARE_OF_FLIPS = 0.43216
@@ -106,3 +107,33 @@ def test_exercises_are_solution_and_check_which_are_folded_and_may_fail(path):
             if isinstance(node, ast.Assert)
         ]
         assert all(node.msg for node in asserts), "each assert has a hint"
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a function that runs an exercise and then an ordinary cell."""
+
+    def execute(exercise, ordinary):
+        cells = [nbformat.v4.new_code_cell(code) for code in (exercise, ordinary)]
+        cells[0].metadata.tags = ["raises-exception"]
+        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+        notebook = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
+        executed = tmp_path / "out.ipynb"
+        with run_lesson.exercises_may_fail(executed):
+            papermill.execute_notebook(notebook, executed, progress_bar=False)
+        return nbformat.read(executed, as_version=4).cells
+
+    return execute
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_after_an_exercise(run):
+    exercise, last = run("assert False, 'the hint'", "print('the end')")
+    assert exercise.outputs[0].evalue == "the hint"
+    assert last.outputs[0].text == "the end\n"
+
+
+@pytest.mark.slow
+def test_a_run_stops_at_an_ordinary_error(run):
+    with pytest.raises(papermill.PapermillExecutionError, match="ZeroDivisionError"):
+        run("assert False, 'the hint'", "1 / 0")

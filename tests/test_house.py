@@ -11,7 +11,7 @@ import pytest
 
 from helpers import store
 
-GROUND = ["store", "synthetic_data", "source", "recorded"]
+GROUND = ["store", "synthetic_data", "source", "recorded", "run_lesson"]
 ROOMS = ["stats", "data", "models", "explain"]
 PAPERS = ["contexts", "focus", "icon2", "blocks"]
 BELOW = {
@@ -24,7 +24,12 @@ BELOW |= {room: {*GROUND, *ROOMS[:place]} for place, room in enumerate(ROOMS)}
 BELOW |= {"figures": {*GROUND, "stats"}}
 BELOW |= {paper: {*GROUND, *ROOMS, "figures"} for paper in PAPERS}
 BELOW |= {"audit": {*GROUND, *ROOMS, "figures", *PAPERS}}
-BELOW |= {"suite": set(BELOW), "__init__": set(), "exercises": set()}
+BELOW |= {
+    "suite": set(BELOW),
+    "__init__": set(),
+    "exercises": set(),
+    "run_lesson": set(),
+}
 FILES = sorted((store.root() / "helpers").rglob("*.py"))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from helpers import store
+from helpers import run_lesson, store
 
 SCHEMA = 1  # of findings.json
 NOTEBOOKS = {"table": "13_audit_your_table", "model": "11_audit_your_model"}
@@ -168,9 +168,10 @@ def run(kind: str, name: str, values: Mapping[str, Any]) -> None:
                 bar.set_description(headings.get(cell.id, "begins"), refresh=False)
                 bar.update(cell_index - bar.n)
 
-            papermill.execute_notebook(
-                source, ran, values, progress_bar=False, on_cell_start=told
-            )
+            with run_lesson.exercises_may_fail(ran):
+                papermill.execute_notebook(
+                    source, ran, values, progress_bar=False, on_cell_start=told
+                )
         ran.replace(folder / "notebook.ipynb")
         for old in folder.glob(
             f"[ft]*/{notebook}/*"
