@@ -5,7 +5,7 @@
 #   make test        every test: units, guards, and each notebook cell by cell
 #   make seeds       LESSONS="03 09" (default: all) with SEEDS="0 1 2 3 4 5 6 7": how many verdicts
 #                    depend on the seed; they are recorded in data/seeds.csv
-#   make book        the pages of the last run anew; SOLUTIONS=no: a class's, in its handout/
+#   make book        the pages of the last run anew
 #   make pages       the pages of the stored notebooks, nothing is run -> outputs/stored/index.html
 #   make picture     what README shows of the stored lessons: its numbers, and its picture
 #   make sweep CONFIG=my.yml     a lesson with every combination of some parameters -> outputs/sweep/
@@ -14,8 +14,8 @@
 #   make audit-model NETWORK=resnet18 PHOTOGRAPHS=photos/ PLACES=backgrounds/   your own network
 #                    without a variable, each of the three audits a sample
 #   make lab         JupyterLab on copies of the notebooks, in outputs/lab/
-#   make class NAME=seat07       JupyterLab on copies without the solutions, outputs/class/seat07/
-#   make exercises NAME=seat07   these copies alone
+#   make class       the notebooks without solutions, by nbgrader -> outputs/class/release/
+#   make grade LESSON=03   grade the notebooks in outputs/class/submissions/ -> outputs/class/scores-03.csv
 #   make notebooks   run the stored notebooks anew, in place
 #   make export      modules from the cells that lessons mark for it
 #   make bench       processor seconds compared with other libraries, in one table
@@ -28,10 +28,9 @@
 PYTHON ?= python3
 PRESET ?= demo
 CONFIG ?=
-SOLUTIONS ?= yes
 SEEDS ?=
 LESSONS ?=
-NAME ?= seat01
+CLASS ?= outputs/class
 EXECUTOR ?=
 JOBS ?= 15
 TORCH ?=
@@ -63,7 +62,7 @@ run test test-fast sweep seeds audit-table audit-detector audit-model: export GL
 help:  # what `make` alone prints
 	@sed -n '/^#/!q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: help run book pages picture sweep seeds test test-fast lab audit-model audit-table audit-detector exercises class notebooks bench export lock setup lint
+.PHONY: help run book pages picture sweep seeds test test-fast lab audit-model audit-table audit-detector class grade notebooks bench export lock setup lint
 
 setup: $(READY)
 ifeq ($(TORCH),cpu)
@@ -88,7 +87,7 @@ run: $(READY)
 	@python -m snakemake $(WHERE) --nolock --rerun-incomplete --keep-going --quiet rules host reason $(CONFIGS)
 
 book: $(READY)
-	@python -m helpers.suite.pages $(if $(filter no,$(SOLUTIONS)),--unsolved)
+	@python -m helpers.suite.pages
 
 pages: $(READY)
 	@mkdir -p outputs/stored/notebooks && cp notebooks/[01]*.ipynb outputs/stored/notebooks/ && rm -f outputs/stored/notebooks/00_template.ipynb
@@ -117,7 +116,7 @@ test-fast: $(READY)
 	@SUITE_OUTPUTS=$(call quoted,$(CURDIR)/outputs/test) python -m pytest -n $(CORES) --dist loadscope -m "not slow and not real" tests
 
 export: $(READY)
-	@python -m helpers.suite.export
+	@python tools/export.py
 
 lint: $(READY)
 	@python -m ruff check --quiet . && python -m ruff format --check --quiet .
@@ -138,19 +137,43 @@ audit-table audit-detector audit-model: audit-%: $(READY)
 
 # copies: opening, saving and exercising never change the stored notebooks
 lab: $(READY)
-	@TQDM_DISABLE=1 python -m helpers.suite.notebooks copy outputs/lab --solved
+	@mkdir -p outputs/lab
+	@for notebook in notebooks/*.ipynb; do \
+	  copy=outputs/lab/$$(basename $$notebook); test -e $$copy || cp $$notebook $$copy; done
 	@python -m jupyterlab $(ROOT) outputs/lab/00_start_here.ipynb
 
-# a class needs no CUDA, wherever it is installed first
-exercises class: TORCH := cpu
 # in a container one is root
 ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-exercises: $(READY)
-	@TQDM_DISABLE=1 python -m helpers.suite.notebooks copy $(call quoted,outputs/class/$(NAME))
+# nbgrader has an environment of its own; the lessons that it grades run in that of the suite
+NBGRADER := .venv-nbgrader
+COURSE := $(call quoted,$(CLASS))
+nbgrader = cd $(COURSE) && PYTHONWARNINGS=ignore PATH="$(CURDIR)/$(NBGRADER)/bin:$$PATH" nbgrader
 
-class: exercises
-	@python -m jupyterlab $(ROOT) $(call quoted,outputs/class/$(NAME)/00_start_here.ipynb)
+$(NBGRADER)/ready: requirements-nbgrader.lock | $(READY)
+	@$(PYTHON) -m venv --clear $(NBGRADER)
+	@$(UV) install --quiet --python $(NBGRADER) --require-hashes -r requirements-nbgrader.lock $(OFFLINE)
+	@python -m ipykernel install --prefix $(NBGRADER)
+	@touch $@
+
+class: $(NBGRADER)/ready
+	@mkdir -p $(COURSE) && cp tools/nbgrader_config.py $(COURSE)
+	@for notebook in notebooks/0[1-9]*.ipynb notebooks/1*.ipynb; do \
+	  name=$$(basename $$notebook); lesson=$(COURSE)/source/$${name%%_*}; \
+	  mkdir -p $$lesson && cp $$notebook $$lesson; done
+	@$(nbgrader) generate_assignment "*" --force --log-level WARN
+	@echo "the notebooks without solutions are in $(CLASS)/release"
+
+grade: $(NBGRADER)/ready
+	@test -d $(COURSE)/release/$(or $(LESSON),?) || { \
+	  echo "name one lesson of $(CLASS)/release, such as make grade LESSON=03"; exit 1; }
+	@for notebook in $(COURSE)/submissions/*/$(LESSON)_*.ipynb; do \
+	  student=$$(basename "$$(dirname "$$notebook")"); \
+	  folder=$(COURSE)/submitted/"$$student"/$(LESSON); \
+	  mkdir -p "$$folder" && cp "$$notebook" "$$folder"; done
+	-@$(nbgrader) autograde $(LESSON) --create --force --log-level WARN
+	@$(nbgrader) export --to scores-$(LESSON).csv --assignment "['$(LESSON)']" --log-level WARN
+	@echo "the scores are in $(CLASS)/scores-$(LESSON).csv"
 
 # these show what the other lessons are stored with, so they come last
 notebooks: LAST := $(patsubst %,notebooks/%.ipynb,06_focus_rating 08_icon2 01_datasets 00_start_here)
@@ -163,6 +186,8 @@ bench: $(READY)
 lock: $(READY)
 	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --extra test --extra cluster --extra setup --upgrade --quiet pyproject.toml -o requirements.lock
+	@echo nbgrader | UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) compile --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --upgrade --quiet - -o requirements-nbgrader.lock
 	@$(MAKE) --no-print-directory environment.yml
 
 environment.yml: requirements.lock

@@ -52,7 +52,7 @@ rule notebook:
     shell:
         "echo {wildcards.name:q}: started; rm -f {params.findings:q};"
         " stopped() {{ echo {wildcards.name:q}: stopped; exit 130; }}; trap stopped INT;"
-        " TQDM_DISABLE=1 SUITE_THREADS={threads} {sys.executable:q} -m papermill --no-progress-bar --log-level ERROR"
+        " TQDM_DISABLE=1 SUITE_THREADS={threads} {sys.executable:q} -m helpers.run_lesson --no-progress-bar --log-level ERROR"
         " -y {params.yaml:q} {input.notebook:q} {log.notebook:q} 2>&1"
         # what the cell said, without papermill's own frames
         " | sed -e '/^Traceback (most recent/d' -e '/^  File /,/^    /d' -e '/^ *[~^][~^]*$/d' >&2"

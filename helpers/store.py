@@ -24,21 +24,17 @@ CACHE_VERSION = (
     1  # raise it when a change of the code changes what a stored file would hold
 )
 
-CHECKOUT = Path(__file__).resolve().parents[1]
-SHARE = (
-    Path(__file__).resolve().parent / "share"
-)  # in an installed wheel, data and notebooks
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def root() -> Path:
-    """Folder with ``data`` and ``notebooks``, wherever the caller was started from."""
-    return SHARE if SHARE.is_dir() else CHECKOUT
+    """Return the folder of the checkout, which holds ``data`` and ``notebooks``."""
+    return ROOT
 
 
 def outputs() -> Path:
-    """Folder of all that runs write: of the checkout, of where a wheel is started, or as set."""
-    here = Path.cwd() if SHARE.is_dir() else CHECKOUT
-    return Path(os.environ.get("SUITE_OUTPUTS", here / "outputs")).resolve()
+    """Return the folder of all results: ``outputs``, or ``SUITE_OUTPUTS`` if it is set."""
+    return Path(os.environ.get("SUITE_OUTPUTS", ROOT / "outputs")).resolve()
 
 
 def networks() -> Path:

@@ -20,7 +20,6 @@ from helpers.data import ImageSet, world
 from helpers.focus import feature, means, mosaics
 from helpers.focus.networks import Model
 from helpers.focus.rating import rate
-from helpers.lesson import seed_everything
 from helpers.models.recipe import Recipe
 from sweeps.resume import collect
 from synthetic import pictures

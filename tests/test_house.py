@@ -19,6 +19,7 @@ BELOW |= {room: {*GROUND, *ROOMS[:place]} for place, room in enumerate(ROOMS)}
 BELOW |= {"figures": {*GROUND, "stats"}}
 BELOW |= {paper: {*GROUND, *ROOMS, "figures"} for paper in PAPERS}
 BELOW |= {"audit": {*GROUND, *ROOMS, "figures", *PAPERS}}
+BELOW |= {"exercises": set(), "run_lesson": set()}
 BELOW |= {"workflow": {"store", "suggest"}, "execute": {"store"}}
 BELOW |= {"settings": {"suggest", "data", "models", "explain"}}
 BELOW |= {"claims": {"store", "stats", "figures"}}

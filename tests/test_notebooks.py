@@ -103,7 +103,7 @@ def test_unchecked_cells_say_why_and_are_seconds_or_widgets(path):
     """
     for cell in cells(path):
         assert "interactive(" not in cell.source or '"manual": True' in cell.source
-        assert "raises-exception" not in tags(cell)
+        assert ("raises-exception" in tags(cell)) == ("nbgrader" in cell.metadata)
         if {"nbval-ignore-output", "nbval-skip"} & set(tags(cell)):
             assert len(cell.metadata.get("reason", "")) > 20, cell.source
             is_widget = any(

@@ -134,26 +134,6 @@ def test_pages_of_nothing_or_of_a_notebook_cut_short_are_refused(tmp_path, monke
         pages.main()
 
 
-def test_pages_for_a_class_hold_no_solution(tmp_path, monkeypatch):
-    """They, and all that they link to, stand in a folder that can be given away."""
-    executed(tmp_path, "01_a", "Title A", findings=[claim()])
-    store.write_text(tmp_path / "tables" / "01_a" / "t.csv", "x,y\n1,2\n")
-    monkeypatch.setattr(
-        pages, "_build", lambda source, place, about: source.rename(place)
-    )
-    kept = pages.write(tmp_path)
-    assert "secret" in (tmp_path / "pages" / "01_a.ipynb").read_text()
-    handout = pages.write(tmp_path, solved=False).parent
-    assert (
-        handout == kept.parent / "handout" and (handout / "tables/01_a/t.csv").exists()
-    )
-    texts = [path.read_text() for path in handout.rglob("*.*") if path.suffix != ".png"]
-    assert "secret" not in "".join(texts)
-    assert "secret" in (tmp_path / "pages" / "01_a.ipynb").read_text(), (
-        "the others stay"
-    )
-
-
 def test_the_table_of_exhibits_counts_the_whole_run(tmp_path, monkeypatch):
     """Whatever had been judged when its lesson ran."""
     executed(tmp_path, "01_a", "Title A")
@@ -194,7 +174,7 @@ def test_the_first_lines_tell_what_found_what_was_planted():
         ),
     ]
     findings = pd.DataFrame([{"notebook": "01_a", "seeds": ""} | row for row in rows])
-    page = pages.first(findings, [], {}, solved=True)
+    page = pages.first(findings, [], {})
     assert (
         "painting it over showed this in 90% of 120 trials" in page
         and "in 10% of 120." in page
@@ -209,7 +189,7 @@ def test_the_first_lines_tell_what_found_what_was_planted():
     )
     assert "GradCAM++" not in page, "it was not judged"
     assert "✓ 2" in page and "✗ 1" in page and "? 1" in page
-    empty = pages.first(findings[:0], [], {"02_b": "x < y"}, solved=False)
+    empty = pages.first(findings[:0], [], {"02_b": "x < y"})
     assert "planted" not in empty.split("##")[0] and "x &lt; y" in empty
 
 

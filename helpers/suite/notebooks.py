@@ -1,7 +1,4 @@
-"""The notebooks as files: what they say of themselves, and copies.
-
-python -m helpers.suite.notebooks copy FOLDER [--solved]     `make exercises`, `make lab`
-"""
+"""The notebooks as files: what they say of themselves."""
 
 import base64
 import html
@@ -15,18 +12,11 @@ import pandas as pd
 import yaml
 from IPython.display import HTML, Markdown
 
-from helpers import claims, lesson, store
+from helpers import claims, store
 
 NOTEBOOKS = store.root() / "notebooks"
 BOOK = Path(__file__).parent / "book"  # settings, templates, style and script
-SOLUTION = re.compile(
-    r"^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$", re.DOTALL | re.MULTILINE
-)
-STUB = r"\1# YOUR CODE HERE\n\1raise NotImplementedError"
 FOLD = "hide-input"  # the tag by which the pages fold a cell
-PREDICT = (
-    "predict"  # the tag of a question before a cell, whose output a class does not get
-)
 NOT_RUN = "not run yet"
 
 
@@ -165,57 +155,5 @@ def linked(table: pd.DataFrame) -> Markdown:
     return Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
 
 
-def copy(folder: Path, solved: bool) -> Path:
-    """Copy the start page and the lessons to a folder; what is there already stays as it is. The
-    copies write their results to one folder beside them."""
-    place, all_runs = folder.resolve(), store.outputs()
-    inside = place.is_relative_to(all_runs)
-    if inside and "class" in folder.parts and place.parent != all_runs / "class":
-        raise ValueError(f"{folder}: NAME is one plain name, such as seat07")
-    results = f"{place.relative_to(all_runs)}/results" if inside else folder.name
-    for path in [NOTEBOOKS / "00_start_here.ipynb", *lessons()]:
-        if (folder / path.name).exists():
-            continue
-        notebook = read(path)
-        for cell in notebook.cells:
-            if "parameters" in cell.metadata.get("tags", []):
-                own = f'output: str = "{lesson.own_output(path.stem)}"'
-                cell.source = cell.source.replace(own, f'output: str = "{results}"')
-        if not solved:
-            unsolved(notebook)
-        store.write_text(folder / path.name, nbformat.writes(notebook) + "\n")
-    return folder
-
-
-def unsolved(notebook: nbformat.NotebookNode) -> None:
-    """Take the solutions out, fold their checks, and clear what is to be predicted."""
-    predict = False
-    for cell in notebook.cells:
-        predict |= PREDICT in cell.metadata.get("tags", [])
-        task = cell.metadata.get("nbgrader")
-        if cell.cell_type == "code" and (predict or task):
-            cell.outputs, cell.execution_count, predict = [], None, False
-        if (
-            task and task.solution
-        ):  # what stands before it is the stub, and its cell is unfolded
-            cell.source = SOLUTION.sub("", cell.source).strip() or SOLUTION.sub(
-                STUB, cell.source
-            )
-            cell.metadata.tags = [tag for tag in cell.metadata.tags if tag != FOLD]
-            cell.metadata.pop("jupyter", None)
-        elif task:
-            cell.metadata.jupyter = {"source_hidden": True}
-
-
-def main(what: str, *names: str) -> None:
-    """The commands at the top of this module."""
-    if what == "copy":
-        try:
-            place = copy(Path(names[0]), solved="--solved" in names)
-        except ValueError as error:
-            raise SystemExit(f"refused: {error}") from None
-        print(f"the copies are in {place}; what was there is unchanged")
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1:])

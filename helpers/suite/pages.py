@@ -1,6 +1,6 @@
 """The pages of a run: a book of its notebooks, which begins with what they found; none is executed.
 
-python -m helpers.suite.pages [FOLDER] [--unsolved]    `make book`, of the last run unless named
+python -m helpers.suite.pages [FOLDER]    `make book`, of the last run unless named
 """
 
 import html
@@ -31,12 +31,10 @@ START = "00_start_here"  # a page, though not a lesson
 TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(notebooks.BOOK.parent), trim_blocks=True
 )
-HANDOUT = "handout"  # a run's folder with pages for a class
 
 
-def write(folder: Path, *, solved: bool = True) -> Path:
-    """Write ``pages/`` and ``index.html`` of a run anew from what its notebooks wrote; the index.
-    Pages that are not `solved` have no solutions of exercises, and stand in ``handout/``."""
+def write(folder: Path) -> Path:
+    """Write ``pages/`` and ``index.html`` of a run anew from what its notebooks wrote; the index."""
     done = sorted(folder.glob("notebooks/*.ipynb"))
     logs = sorted(folder.glob("logs/*.ipynb"))
     logs = [path for path in logs if path.stem not in {one.stem for one in done}]
@@ -55,9 +53,6 @@ def write(folder: Path, *, solved: bool = True) -> Path:
     findings = notebooks.findings(done + begun)
     record = workflow.write_record(folder) | {"run": folder.name}
     store.write_text(folder / "scorecard.csv", findings.to_csv(index=False))
-    if not solved:
-        for notebook in executed.values():
-            notebooks.unsolved(notebook)
     start = {
         path.stem: notebooks.read(path)
         for path in notebooks.NOTEBOOKS.glob(f"{START}.ipynb")
@@ -76,17 +71,8 @@ def write(folder: Path, *, solved: bool = True) -> Path:
                     source / "static" / chapter["name"] / f"{name}.png", png
                 )
         shutil.copy(store.root() / "TEACHING.md", source / "teaching.md")
-        (source / "index.md").write_text(
-            first(findings, chapters, failed, solved=solved)
-        )
+        (source / "index.md").write_text(first(findings, chapters, failed))
         _build(source, pages, record)
-        if not solved:
-            shutil.rmtree(folder / HANDOUT, ignore_errors=True)
-            shutil.copytree(
-                folder / "tables", folder / HANDOUT / "tables", dirs_exist_ok=True
-            )
-            shutil.copy(folder / "scorecard.csv", folder / HANDOUT)
-            folder /= HANDOUT
         shutil.rmtree(folder / "pages", ignore_errors=True)
         pages.rename(folder / "pages")
     return store.write_text(
@@ -98,8 +84,6 @@ def first(
     findings: pd.DataFrame,
     chapters: Sequence[Mapping],
     failed: Mapping,
-    *,
-    solved: bool,
 ) -> str:
     """The first page as Markdown, by ``book/front.yml``: what was found, the papers, the lessons;
     notebooks that `failed` are linked where solutions may be read."""
@@ -127,7 +111,6 @@ def first(
         legend=claims.LOOKS,
         chapters=chapters,
         failed=failed,
-        solved=solved,
     )
 
 
@@ -314,7 +297,7 @@ def _unlinked(text: str, known: Mapping[str, object]) -> str:
 
 def main() -> None:
     """The command at the top of this module."""
-    names = [name for name in sys.argv[1:] if name != "--unsolved"]
+    names = sys.argv[1:]
     runs = sorted(
         store.outputs().glob("*/run.json"), key=lambda path: path.stat().st_mtime
     )
@@ -322,7 +305,7 @@ def main() -> None:
         raise SystemExit("no run has been finished here: `make run` first")
     folder = Path(names[0]).resolve() if names else runs[-1].parent
     try:
-        print(f"open {write(folder, solved='--unsolved' not in sys.argv)}")
+        print(f"open {write(folder)}")
     except (FileNotFoundError, store.UnreadableArtifact) as error:
         raise SystemExit(str(error)) from None
 

@@ -133,26 +133,3 @@ def test_make_quotes_the_folder_that_it_is_in(clone, goal):
     scripts = r"(?<![-\w./])(?:snakemake|pytest|papermill|jupyter|ruff) "
     for name in re.findall(scripts, lines):
         assert f"-m {name}" in lines, "the scripts of .venv name their folder"
-
-
-@pytest.mark.slow
-def test_a_file_of_the_user_does_not_hide_the_package(tmp_path):
-    write_notebook(
-        tmp_path / "a.ipynb",
-        "from helpers import store; import mine; assert mine.X and store.root()",
-    )
-    for name in ("helpers.py", "mine.py"):
-        (tmp_path / name).write_text("X = 1\n")
-    profile = tmp_path / "ipython" / "profile_default"
-    profile.mkdir(parents=True)
-    shutil.copy(ROOT / "helpers" / "suite" / "ipython_kernel_config.py", profile)
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    environment["IPYTHONDIR"] = str(tmp_path / "ipython")
-    done = subprocess.run(
-        [sys.executable, "-m", "papermill", "--no-progress-bar", "a.ipynb", "b.ipynb"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
