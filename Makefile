@@ -6,9 +6,8 @@
 #   make seeds       LESSONS="03 09" (default: all) with SEEDS="0 1 2 3 4 5 6 7": which verdicts
 #                    differ; they are recorded in data/seeds.csv, and those that are there are not run;
 #                    SEEDS="0 9" sets a new seed beside the recorded ones
-#   make book        the pages of the last run anew; SOLUTIONS=no: a class's, in its handout/
-#   make pages       the pages of the stored notebooks, nothing is run -> outputs/stored/index.html
-#   make picture     what README shows of the stored lessons: its numbers, and its picture
+#   make pages       the site of the stored notebooks, nothing is run -> outputs/stored/index.html
+#   make picture     README's findings and its picture, from the stored lessons
 #   make sweep       every method in many worlds at five doses of planted bias -> outputs/sweep/
 #   make audit TABLE=predictions.csv   your own predictions -> outputs/audit/predictions/page.html
 #   make audit-table                   the same of a made-up table, with the truth at its end
@@ -32,7 +31,6 @@
 PYTHON ?= python3
 PRESET ?= demo
 CONFIG ?=
-SOLUTIONS ?= yes
 SEEDS ?= 0 1 2 3 4 5 6 7
 LESSONS ?=
 NAME ?= seat01
@@ -67,7 +65,7 @@ run test test-fast sweep seeds: export GLIBC_TUNABLES := glibc.malloc.mmap_thres
 help:  # what `make` alone prints
 	@sed -n '/^#/!q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: help run book pages picture sweep seeds test test-fast test-other-processor lab audit audit-model audit-table audit-detector exercises class notebooks bench export lock setup lint
+.PHONY: help run pages picture sweep seeds test test-fast test-other-processor lab audit audit-model audit-table audit-detector exercises class notebooks bench export lock setup lint
 
 setup: $(READY)
 ifeq ($(TORCH),cpu)
@@ -91,15 +89,12 @@ $(READY): requirements.lock pyproject.toml
 run: $(READY)
 	@python -m snakemake $(WHERE) --nolock --rerun-incomplete --keep-going --quiet rules host reason $(CONFIGS)
 
-book: $(READY)
-	@python -m helpers.suite.pages $(if $(filter no,$(SOLUTIONS)),--unsolved)
-
 pages: $(READY)
-	@mkdir -p outputs/stored/notebooks && cp notebooks/[01]*.ipynb outputs/stored/notebooks/ && rm -f outputs/stored/notebooks/00_template.ipynb
-	@python -m helpers.suite.pages outputs/stored
+	@rm -rf outputs/stored && mkdir -p outputs/stored/notebooks && cp notebooks/*.ipynb outputs/stored/notebooks/
+	@python -m helpers.site outputs/stored
 
 picture: $(READY)
-	@TQDM_DISABLE=1 python tests/front.py
+	@python tests/front.py
 
 sweep: $(READY)
 	@python -m snakemake --snakefile sweeps/context_bias.smk $(WHERE) --nolock --rerun-incomplete --keep-going \
