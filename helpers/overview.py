@@ -163,8 +163,9 @@ def exhibits(paper: str, judged: pd.DataFrame | None = None) -> pd.DataFrame:
     claims["exhibit"] = claims["exhibit"].str.split("; ")
     claims = claims[claims["by"] == paper].explode("exhibit")
     verdicts = claims.merge(judged[["id", "verdict"]], on="id")
-    counts = verdicts.groupby("exhibit")["verdict"].agg(count_verdicts)
-    return table.assign(verdicts=table["exhibit"].map(counts).fillna("–"))
+    counts = verdicts.groupby("exhibit")["verdict"].agg(count_verdicts).to_dict()
+    texts = [counts.get(exhibit, "–") for exhibit in table["exhibit"]]
+    return table.assign(verdicts=texts)
 
 
 def count_verdicts(verdicts: pd.Series) -> str:

@@ -27,7 +27,7 @@ def draw() -> None:
     subprocess.run(["make", "pages"], cwd=store.root(), check=True)
     page = store.outputs() / "stored" / "pages" / "00_start_here.html"
     command = [chromium, "--headless", "--no-sandbox", "--hide-scrollbars"]
-    command += ["--window-size=1400,1000", f"--screenshot={PICTURE}", page.as_uri()]
+    command += ["--window-size=1400,1400", f"--screenshot={PICTURE}", page.as_uri()]
     subprocess.run(command, check=True, capture_output=True)
     with Image.open(PICTURE) as picture:
         picture.convert("P", palette=Image.Palette.ADAPTIVE).save(PICTURE)

@@ -24,6 +24,7 @@ BELOW |= {room: {*GROUND, *ROOMS[:place]} for place, room in enumerate(ROOMS)}
 BELOW |= {"figures": {*GROUND, "stats"}}
 BELOW |= {paper: {*GROUND, *ROOMS, "figures"} for paper in PAPERS}
 BELOW |= {"audit": {*GROUND, *ROOMS, "figures", *PAPERS}}
+BELOW |= {"overview": {"store"}, "site": {"store", "overview"}}
 BELOW |= {"suite": set(BELOW), "__init__": set()}
 FILES = sorted((store.root() / "helpers").rglob("*.py"))
 

@@ -2,7 +2,6 @@
 
 import ast
 import json
-import re
 from types import SimpleNamespace
 
 import nbformat
@@ -22,53 +21,6 @@ KEYS = {
     "solution",
     "task",
 }  # nbgrader's schema 3
-PAPERS = {
-    paper: pd.read_csv(
-        claims.TABLE.with_name(f"{paper}_counterparts.csv"), keep_default_na=False
-    )
-    for paper in ("contexts", "focus", "icon2")
-}
-
-
-def test_every_exhibit_of_the_paper_has_one_counterpart_in_a_stored_notebook():
-    figures = [f"Figure {number}" for number in range(1, 17)]
-    assert sorted(PAPERS["contexts"]["exhibit"]) == sorted([*figures, "Table 1"])
-    for row in pd.concat(PAPERS.values()).itertuples():
-        if row.exhibit != "Table 1":  # a KeyError names what is missing
-            assert "<img" in notebooks.figure(row.notebook, row.name).data
-        else:
-            notebook = notebooks.read(notebooks.NOTEBOOKS / f"{row.notebook}.ipynb")
-            code = "\n".join(
-                cell.source for cell in notebook.cells if cell.cell_type == "code"
-            )
-            assert re.search(rf'run\.table\([^#]*"{row.name}"', code), row.exhibit
-
-
-def test_claims_are_about_exhibits_that_are_listed():
-    known = claims.read().query("exhibit != ''")
-    named = {
-        (claim.by, one)
-        for claim in known.itertuples()
-        for one in claim.exhibit.split("; ")
-    }
-    assert named <= {
-        (paper, one) for paper, listed in PAPERS.items() for one in listed["exhibit"]
-    }
-    assert {exhibit for _, exhibit in named} >= {
-        "Figure 2",
-        "Figure 7",
-        "Figure 11",
-        "Table 1",
-    }
-
-
-def test_the_stored_table_of_exhibits_counts_the_stored_notebooks():
-    stored = notebooks.findings(notebooks.lessons())
-    table = notebooks.linked(notebooks.exhibits("contexts", stored)).data
-    shown = notebooks.outputs(notebooks.read(notebooks.NOTEBOOKS / "01_datasets.ipynb"))
-    assert table in [output.get("data", {}).get("text/markdown") for output in shown], (
-        "execute 01 again, after the lessons whose verdicts it counts"
-    )
 
 
 def test_a_run_counts_its_own_verdicts_and_not_those_of_other_images(tmp_path):

@@ -2,10 +2,12 @@
 function enlarge(picture) {
   const dialog = document.createElement("dialog");
   dialog.className = "enlarged";
-  dialog.tabIndex = 0; // arrow keys scroll it
   dialog.append(picture.cloneNode());
   dialog.addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") dialog.close(); // the theme stops the browser from doing it
+  });
   document.body.append(dialog);
   dialog.showModal();
 }

@@ -39,6 +39,7 @@ def clone(tmp_path):
         shutil.copy(ROOT / name, folder / name)
     shutil.copytree(ROOT / "helpers", folder / "helpers")
     (folder / "data").symlink_to(ROOT / "data")
+    (folder / "site").symlink_to(ROOT / "site")
     cells = [nbformat.v4.new_code_cell(text) for text in (BEGINS, JUDGES, FAILS)]
     cells[0].metadata.tags = ["parameters"]
     about = {
@@ -49,6 +50,7 @@ def clone(tmp_path):
         metadata=about,
     )
     (folder / "notebooks").mkdir()
+    shutil.copy(ROOT / "notebooks" / "00_start_here.ipynb", folder / "notebooks")
     nbformat.write(lesson, folder / "notebooks" / "10_a.ipynb")
     del lesson.cells[2:]
     nbformat.write(lesson, folder / "notebooks" / "02_b.ipynb")
@@ -80,15 +82,16 @@ def test_a_failed_notebook_keeps_what_it_judged_and_runs_again(clone):
     assert "CalledProcessError" not in told and "Removing output" not in told
     assert json.loads((demo / "findings" / "10_a.json").read_text())["findings"]
     assert not (demo / "notebooks" / "10_a.ipynb").exists()
-    index = (demo / "pages" / "index.html").read_text()
-    assert "10_a failed" in index and "Sky is strong" in index
+    start = demo / "pages" / "00_start_here.html"
+    assert "lessons of the run failed" in start.read_text()
+    assert "Sky is strong" in (demo / "scorecard.csv").read_text()
     assert "the share is of all rows" in (demo / "pages" / "10_a.html").read_text()
     (clone / "wrong").unlink()
     again = run(clone, MAKE)
     told = again.communicate()[0]
     assert again.returncode == 0 and "10_a: done in" in told, told
     assert "02_b: started" not in told, "what was done is not run again"
-    assert "failed" not in (demo / "pages" / "index.html").read_text()
+    assert "lessons of the run failed" not in start.read_text()
 
 
 @pytest.mark.slow
