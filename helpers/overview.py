@@ -43,7 +43,8 @@ def outputs(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
 
 def opening(notebook: nbformat.NotebookNode) -> dict[str, str]:
     """Return the title, the question and the table with which a notebook opens."""
-    text = notebook.cells[0].source
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    text = next((text for text in texts if text.startswith("# ")), "")
     found = dict(re.findall(r"^\| \**([\w ]+?)\** \| (.*?) \|$", text, re.MULTILINE))
     for name, mark in {"title": "#", "question": ">"}.items():
         line = re.search(rf"^{mark} (.*)$", text, re.MULTILINE)
