@@ -170,12 +170,13 @@ def open_page(browser, stored):
 
 @in_browser
 def test_every_page_fits_wide_and_narrow_windows(stored, open_page):
-    for path in sorted(stored[0].glob("*.html")):
-        page = open_page(path.stem)
+    names = {path.stem for path in stored[0].glob("*.html")}
+    for name in sorted(names - {"index"}):  # which leads to another page
+        page = open_page(name)
         for width in (1280, 390):
             page.set_viewport_size({"width": width, "height": 900})
             wide = page.evaluate("document.documentElement.scrollWidth")
-            assert wide <= width + 1, f"{path.name} is {wide} pixels wide"
+            assert wide <= width + 1, f"{name} is {wide} pixels wide"
         page.close()
 
 
