@@ -5,9 +5,8 @@
 #   make test        every test: units, guards, and each notebook cell by cell
 #   make seeds       LESSONS="03 09" (default: all) with SEEDS="0 1 2 3 4 5 6 7": how many verdicts
 #                    depend on the seed; they are recorded in data/seeds.csv
-#   make book        the pages of the last run anew
-#   make pages       the pages of the stored notebooks, nothing is run -> outputs/stored/index.html
-#   make picture     what README shows of the stored lessons: its numbers, and its picture
+#   make pages       the site of the stored notebooks, nothing is run -> outputs/stored/index.html
+#   make picture     README's findings and its picture, from the stored lessons
 #   make sweep CONFIG=my.yml     a lesson with every combination of some parameters -> outputs/sweep/
 #   make audit-table TABLE=loans.csv GROUPS=sex,race      your own predictions -> outputs/audit/table/page.html
 #   make audit-detector LABELS=labels.json PREDICTIONS=found.json   your own detector
@@ -62,7 +61,7 @@ run test test-fast sweep seeds audit-table audit-detector audit-model: export GL
 help:  # what `make` alone prints
 	@sed -n '/^#/!q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: help run book pages picture sweep seeds test test-fast lab audit-model audit-table audit-detector class grade notebooks bench export lock setup lint
+.PHONY: help run pages picture sweep seeds test test-fast lab audit-model audit-table audit-detector class grade notebooks bench export lock setup lint
 
 setup: $(READY)
 ifeq ($(TORCH),cpu)
@@ -86,15 +85,12 @@ $(READY): requirements.lock pyproject.toml
 run: $(READY)
 	@python -m snakemake $(WHERE) --nolock --rerun-incomplete --keep-going --quiet rules host reason $(CONFIGS)
 
-book: $(READY)
-	@python -m helpers.suite.pages
-
 pages: $(READY)
-	@mkdir -p outputs/stored/notebooks && cp notebooks/[01]*.ipynb outputs/stored/notebooks/ && rm -f outputs/stored/notebooks/00_template.ipynb
-	@python -m helpers.suite.pages outputs/stored
+	@rm -rf outputs/stored && mkdir -p outputs/stored/notebooks && cp notebooks/*.ipynb outputs/stored/notebooks/
+	@python -m helpers.site outputs/stored
 
 picture: $(READY)
-	@TQDM_DISABLE=1 python tests/front.py
+	@python tests/front.py
 
 SWEEP = $(WHERE) --nolock --rerun-incomplete --keep-going --quiet rules host reason
 sweep: $(READY)

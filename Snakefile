@@ -64,23 +64,19 @@ rule notebook:
         " && echo {wildcards.name:q}: done in $SECONDS s"
 
 
-rule book:
+rule site:
     input:
         notebooks=expand(OUT + "/notebooks/{name}.ipynb", name=NOTEBOOKS),
-        book=sorted(map(str, Path("helpers/suite/book").rglob("*.*"))),
+        settings=sorted(map(str, Path("site").rglob("*.*"))),
         start=list(map(str, FOLDER.glob("00_start_here.ipynb"))),
         teaching=os.path.relpath(store.root() / "TEACHING.md"),
     output:
         f"{OUT}/index.html",
     shell:
-        "{sys.executable:q} -m helpers.workflow {OUT:q}"
-        " && {sys.executable:q} -m helpers.suite.pages {OUT:q}"
+        "{sys.executable:q} -m helpers.site {OUT:q}"
 
 
 onerror:  # what there is can be read, and what failed is named
     if any(Path(OUT).glob("*/*.ipynb")):
-        shell(
-            "{sys.executable:q} -m helpers.workflow {OUT:q}"
-            " && {sys.executable:q} -m helpers.suite.pages {OUT:q} || true"
-        )
+        shell("{sys.executable:q} -m helpers.site {OUT:q} || true")
     print("What is done is kept: the same command goes on from there.")

@@ -7,14 +7,9 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-from helpers import store
+from helpers import overview, store
 
 QUIET = {"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"}
-WIDGET = "application/vnd.jupyter.widget-view+json"
-INSTEAD_OF_WIDGET = (
-    "Here are menus or sliders: open this notebook in JupyterLab and run this cell to "
-    "use them."
-)
 
 
 def execute(path: Path) -> None:
@@ -29,18 +24,8 @@ def execute(path: Path) -> None:
         resources={"metadata": {"path": str(path.parent)}},
     )
     client.execute(env={**os.environ, **QUIET})
-    without_widgets(notebook)
+    overview.replace_widgets(notebook)
     store.write_text(path, nbformat.writes(notebook) + "\n")
-
-
-def without_widgets(notebook: nbformat.NotebookNode) -> None:
-    """Put a sentence in the place of widgets, which do nothing without a kernel."""
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            if WIDGET in output.get("data", {}):
-                texts = ("text/markdown", "text/plain")
-                output.data = dict.fromkeys(texts, INSTEAD_OF_WIDGET)
-    notebook.metadata.pop("widgets", None)
 
 
 if __name__ == "__main__":

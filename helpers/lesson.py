@@ -19,7 +19,6 @@ from IPython.display import display
 from helpers import claims, models, store, workflow
 from helpers.figures import style
 from helpers.stats import Estimate
-from helpers.suite import exercises
 
 SINGLE_RUNS = "single-runs"  # folder of notebooks that are run by themselves
 FEW_RUNS = 5  # intervals over fewer training runs are wide
@@ -232,8 +231,6 @@ def start(notebook: str, settings: Any) -> Run:
     seed_everything(settings.seed, models.threads(synthetic=synthetic))
     style.set_style()
     pd.set_option("display.max_colwidth", None)  # claims are sentences
-    exercises.watch()
-    exercises.are_run(synthetic)
     changed = _changed(notebook, settings.given)
     _say_what_changed(changed)
     runs = getattr(settings, "trainings", FEW_RUNS)

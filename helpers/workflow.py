@@ -7,17 +7,12 @@ Nothing here imports torch, so that a run with nothing to do ends within seconds
 import ast
 import json
 import os
-import platform
-import subprocess
-import sys
 from collections.abc import Iterable, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-import helpers
 from helpers import store
 from helpers.suggest import did_you_mean
 
@@ -161,54 +156,6 @@ def _paths(value: Any, base: Path) -> set[Path]:
     return {path}
 
 
-def write_record(folder: Path) -> dict[str, Any]:
-    """Write ``run.json``, which says what made a run and how long each notebook took.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of the run, with executed notebooks in ``notebooks/``.
-
-    Returns
-    -------
-    dict
-        What was written. The commit ends with "+" where files were changed since, and is
-        empty without git.
-    """
-    seconds = {}
-    for path in sorted(folder.glob("notebooks/*.ipynb")):
-        about = _read(path)["metadata"].get("papermill", {})
-        seconds[path.stem] = round(about.get("duration") or 0, 1)
-    lock = store.root() / "requirements.lock"
-    describe = ["describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"]
-    cpu = _output_of("grep", "-m1", "^model name", "/proc/cpuinfo").partition(": ")[2]
-    record = {
-        "version": version("visual-bias-notebooks"),
-        "commit": _output_of("git", "-C", str(store.root()), *describe),
-        "lock": store.file_digest(lock)[:16] if lock.is_file() else "",
-        "python": platform.python_version(),
-        "torch": version("torch"),
-        "processor": cpu or platform.processor() or platform.machine(),
-        "pinned": helpers.unpinned or True,
-        "seconds": seconds,
-    }
-    store.write_text(folder / "run.json", json.dumps(record, indent=1) + "\n")
-    return record
-
-
 def _read(notebook: Path) -> dict[str, Any]:
     """Read a notebook as JSON."""
     return json.loads(notebook.read_text(encoding="utf-8"))
-
-
-def _output_of(*command: str) -> str:
-    """Return what a command prints, or an empty text if it fails or is not installed."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return done.stdout.strip()
-
-
-if __name__ == "__main__":
-    write_record(Path(sys.argv[1]))

@@ -9,13 +9,13 @@ import json
 import os
 
 import nbformat
-from helpers.suite.edits import EXPORTED as MARK
 from nbclient import NotebookClient
 from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
 
 from helpers import store
 
+MARK = "#| export "
 SPIES = """
 import builtins, importlib, inspect, types
 

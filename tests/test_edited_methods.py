@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers import focus, icon2, models, source, store
+from helpers import focus, icon2, models, overview, source, store
 from helpers.blocks import blocks, chance, counts, report
 from helpers.blocks import paper as of_blocks
 from helpers.data import world
@@ -20,7 +20,6 @@ from helpers.focus.networks import Model
 from helpers.icon2 import formulas, verdicts
 from helpers.icon2.attributes import from_column, made
 from helpers.models.recipe import Recipe
-from helpers.suite import notebooks
 
 MARK = "#| export "
 
@@ -173,7 +172,7 @@ def test_a_function_with_the_packages_code_is_the_packages():
     assert not source.same(lower, cam.gradcam)
 
 
-@pytest.mark.parametrize("path", notebooks.lessons(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", overview.lessons(), ids=lambda path: path.stem)
 def test_no_later_cell_imports_the_packages_copy_of_a_method(path):
     cells = [c.source for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
     methods = set()

@@ -9,8 +9,7 @@ import papermill
 import pytest
 import torch
 
-from helpers import exercises, run_lesson
-from helpers.suite import notebooks
+from helpers import exercises, overview, run_lesson
 
 SHARE_OF_FLIPS = 0.43216
 MISTAKES = {"This is a share of all mosaics.": 0.25}
@@ -91,7 +90,7 @@ def test_nothing_is_printed_where_results_agree(result, package_result, capsys):
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("path", notebooks.lessons(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", overview.lessons(), ids=lambda path: path.stem)
 def test_exercises_are_solution_and_check_which_are_folded_and_may_fail(path):
     notebook = nbformat.read(path, as_version=4)
     cells = [cell for cell in notebook.cells if "nbgrader" in cell.metadata]

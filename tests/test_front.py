@@ -1,4 +1,4 @@
-"""README and 00 begin with the same findings, whose numbers are those of the stored lessons."""
+"""README and 00 begin with findings whose numbers are those of recorded tables."""
 
 import re
 
@@ -6,64 +6,79 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
-from front import PICTURE, README, age, readme
-from PIL import Image
+from front import FINDINGS, README, findings
 
-from helpers import store
-from helpers.focus import claims
-from helpers.suite import notebooks
+from helpers import claims, overview, store
+from helpers.focus import claims as focus_claims
 
 
-def test_readme_has_the_numbers_of_today():
-    text = README.read_text()
-    assert text == readme(text), "make picture writes them anew"
+@pytest.fixture(scope="module")
+def three():
+    return overview.three().data.splitlines()
 
 
-def test_the_three_findings_are_those_of_the_recorded_tables():
-    first, second, third = notebooks.three().data.splitlines()
-    pairs = pd.read_csv(store.root() / "data/context_worlds.csv")
-    assert pairs["pair"].nunique() == 60 and "In 60 pairs of drawn worlds" in first
-    stored = notebooks.findings([notebooks.NOTEBOOKS / "05b_dose_and_worlds.ipynb"])
-    measured = stored.set_index(["id", "subject"])["estimate"]
-    ways = "context alone, logits, less other contexts", "mosaics, flips, raw"
-    four = [
-        measured[f"suite/contexts/{what}", of]
-        for of in ways
-        for what in ("power", "alarms")
+def test_readme_begins_with_the_three_findings():
+    [shown] = FINDINGS.findall(README.read_text())
+    assert shown == findings(), "`make picture` writes them again"
+
+
+def test_00_begins_with_the_three_findings():
+    notebook = nbformat.read(overview.NOTEBOOKS / "00_start_here.ipynb", 4)
+    first = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    assert first.outputs[-1].data["text/markdown"] == overview.three().data
+
+
+def test_the_first_finding_has_the_rates_of_lesson_05b(three):
+    judged = overview.findings([overview.NOTEBOOKS / "05b_dose_and_worlds.ipynb"])
+    measured = judged.set_index(["id", "subject"])["estimate"]
+    methods = ["context alone, logits, minus other contexts", "mosaics, flips, raw"]
+    rates = [
+        measured[f"suite/contexts/{quantity}", method]
+        for method in methods
+        for quantity in ("power", "alarms")
     ]
-    assert re.findall(r"(\d+)%", first) == [f"{100 * one:.0f}" for one in four]
-    trials = claims.judged(store.recorded_table("eyespot_trials.csv"))
-    full, none = (trials[trials["bias_strength"] == at] for at in (1, 0))
-    learned = full[full["learned"]]
-    assert f"{learned['detected'].mean():.0%} of {len(learned)} trials" in second
-    assert f"{none['detected'].mean():.0%} of {len(none)}." in second
-    rng, medians = np.random.default_rng(0), []
-    for groups in (2, 60):
-        member = rng.integers(0, groups, (800, 1000))
-        positive = rng.random((800, 1000)) < 0.1
-        shares = [
-            [row[by == g].mean() for g in np.unique(by)]
-            for row, by in zip(positive, member, strict=True)
-        ]
-        medians.append(np.median([min(one) / max(one) for one in shares]))
-    number = float(re.search(r"by (0\.\d+) lower", third)[1])
+    assert re.findall(r"(\d+%) \(95% CI", three[0]) == [f"{rate:.0%}" for rate in rates]
+
+
+def test_the_second_finding_has_the_rates_of_the_recorded_trials(three):
+    trials = focus_claims.judged(store.recorded_table("eyespot_trials.csv"))
+    biased = trials[(trials["dose"] == 1) & trials["learned"]]
+    unbiased = trials[trials["dose"] == 0]
+    assert f"{biased['found'].mean():.0%} (95% CI" in three[1]
+    assert f"{unbiased['found'].mean():.0%} (95% CI" in three[1]
+    assert f"of {len(biased)} trials" in three[1]
+    assert f"in {len(unbiased)} trials" in three[1]
+
+
+def test_the_third_finding_is_what_a_simulation_without_bias_gives(three):
+    rng = np.random.default_rng(0)
+    positive = rng.random((800, 1000)) < 0.1
+    medians = []
+    for n_groups in (2, 60):
+        groups = rng.integers(0, n_groups, positive.shape)
+        ratios = []
+        for labels, predictions in zip(groups, positive, strict=True):
+            counts = np.bincount(labels, predictions, minlength=n_groups)
+            rates = counts / np.bincount(labels, minlength=n_groups)
+            ratios.append(rates.min() / rates.max())
+        medians.append(np.median(ratios))
+    number = float(re.search(r"by (0\.\d+) \(95% CI", three[2])[1])
     assert number == pytest.approx(medians[0] - medians[1], abs=0.03)
 
 
-def test_00_shows_them_before_any_list():
-    cells = nbformat.read(store.root() / "notebooks/00_start_here.ipynb", 4).cells
-    first = next(cell for cell in cells if cell.cell_type == "code")
-    shown = first.outputs[-1].data["text/markdown"]
-    assert shown == notebooks.three().data
-
-
-def test_the_picture_shows_the_first_page_of_today():
-    with Image.open(PICTURE) as image:
-        assert image.text.get("made of") == age(), "make picture draws it anew"
+def test_readme_counts_the_verdicts_that_all_recorded_seeds_share():
+    seeds = pd.read_csv(store.root() / "data" / "seeds.csv", keep_default_na=False)
+    not_judged = [claims.REPORTED_ONLY, claims.NOT_TESTABLE]
+    judged = seeds[~seeds["verdict"].isin(not_judged) & (seeds["seed"] < 8)]
+    kinds = judged.groupby(["lesson", "id", "of"])["verdict"].nunique()
+    n_lessons = judged["lesson"].nunique()
+    assert (
+        f"Of {len(kinds)} verdicts of {n_lessons} lessons, {(kinds == 1).sum()} come out "
+        f"the same in all 8 recorded seeds, {(kinds > 1).sum()} differ"
+    ) in README.read_text()
 
 
 def test_what_readme_links_to_is_there():
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", README.read_text())
-    assert len(links) > 10
     missing = [link for link in links if not (store.root() / link).exists()]
-    assert not missing
+    assert len(links) > 10 and not missing

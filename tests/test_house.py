@@ -23,7 +23,11 @@ BELOW |= {"exercises": set(), "run_lesson": set()}
 BELOW |= {"workflow": {"store", "suggest"}, "execute": {"store"}}
 BELOW |= {"settings": {"suggest", "data", "models", "explain"}}
 BELOW |= {"claims": {"store", "stats", "figures"}}
-BELOW |= {"suite": {*BELOW, "lesson"}, "__init__": set()}
+BELOW |= {
+    "overview": {"store", "claims"},
+    "site": {"store", "overview", "claims"},
+    "__init__": set(),
+}
 BELOW |= {"lesson": {*BELOW} - {"__init__"}}
 FILES = sorted((store.root() / "helpers").rglob("*.py"))
 

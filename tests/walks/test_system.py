@@ -47,6 +47,8 @@ def clone(tmp_path):
     for name in ("helpers", "synthetic", "sweeps"):
         shutil.copytree(ROOT / name, folder / name)
     (folder / "data").symlink_to(ROOT / "data")
+    (folder / "site").symlink_to(ROOT / "site")
+    shutil.copy(ROOT / "notebooks" / "00_start_here.ipynb", folder / "notebooks")
     (folder / ".venv").symlink_to(sys.prefix)
     write_notebook(folder / "notebooks" / "10_a.ipynb", PARAMETERS, JUDGES, FAILS)
     write_notebook(folder / "notebooks" / "02_b.ipynb", PARAMETERS)
@@ -86,8 +88,9 @@ def test_a_failed_lesson_keeps_its_findings_and_the_next_run_goes_on(clone):
     assert "CalledProcessError" not in printed
     assert (demo / "findings" / "10_a.json").exists()
     assert not (demo / "notebooks" / "10_a.ipynb").exists()
-    assert "the share is of all rows" in (demo / "logs" / "10_a.ipynb").read_text()
-    assert (demo / "index.html").exists(), "what there is can be read"
+    start = demo / "pages" / "00_start_here.html"
+    assert "lessons of the run failed" in start.read_text()
+    assert "the share is of all rows" in (demo / "pages" / "10_a.html").read_text()
 
     (clone / "wrong").unlink()
     status, printed = finish(clone, MAKE)
@@ -98,6 +101,7 @@ def test_a_failed_lesson_keeps_its_findings_and_the_next_run_goes_on(clone):
     status, printed = finish(clone, MAKE)
     assert status == 0, printed
     assert "Nothing to be done" in printed
+    assert "lessons of the run failed" not in start.read_text()
 
 
 @pytest.mark.slow

@@ -1,0 +1,186 @@
+"""What lessons and the site show of other lessons: titles, figures, findings, exhibits.
+
+Everything is read from notebooks that were executed before.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+import yaml
+from IPython.display import HTML, Markdown
+
+from helpers import store
+
+NOTEBOOKS = store.root() / "notebooks"
+PAPER = store.root() / "data" / "paper"
+THREE = store.root() / "data" / "three_findings.yml"
+WIDGET = "application/vnd.jupyter.widget-view+json"
+WIDGET_SENTENCE = (
+    "Here are menus or sliders: open this notebook in JupyterLab and run this cell "
+    "to use them."
+)
+
+
+def lessons(folder: Path = NOTEBOOKS) -> list[Path]:
+    """Return the paths of the lessons of a folder in their order."""
+    paths = sorted(folder.glob("[0-9][0-9]*_*.ipynb"))
+    return [path for path in paths if not path.name.startswith("00")]
+
+
+def read(path: Path) -> nbformat.NotebookNode:
+    """Read a notebook; an error names the file that was cut short."""
+    with store.reading(path):
+        return nbformat.read(path, as_version=4)
+
+
+def outputs(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """Return the outputs of all cells of a notebook."""
+    return [output for cell in notebook.cells for output in cell.get("outputs", [])]
+
+
+def opening(notebook: nbformat.NotebookNode) -> dict[str, str]:
+    """Return the title, the question and the table with which a notebook opens."""
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    text = next((text for text in texts if text.startswith("# ")), "")
+    found = dict(re.findall(r"^\| \**([\w ]+?)\** \| (.*?) \|$", text, re.MULTILINE))
+    for name, mark in {"title": "#", "question": ">"}.items():
+        line = re.search(rf"^{mark} (.*)$", text, re.MULTILINE)
+        found[name] = line[1] if line else ""
+    return found
+
+
+def linked(table: pd.DataFrame) -> Markdown:
+    """Show a table of texts as Markdown, in which links can be followed."""
+    rows = [table.columns, [":--"] * len(table.columns), *table.astype(str).to_numpy()]
+    return Markdown("\n".join(f"| {' | '.join(row)} |" for row in rows))
+
+
+def link_to(notebook: str) -> str:
+    """Link to a notebook by its name; the text has spaces, so that it wraps in a table."""
+    return f"[{notebook.replace('_', ' ')}]({notebook}.ipynb)"
+
+
+def table_of_lessons() -> Markdown:
+    """Show one row per lesson: its link, its question, what it needs, how long it takes."""
+    rows = []
+    for path in lessons():
+        opens = opening(read(path))
+        rows.append(
+            [link_to(path.stem), opens["question"], opens["You need"], opens["Time"]]
+        )
+    return linked(
+        pd.DataFrame(rows, columns=["lesson", "question", "you need", "time"])
+    )
+
+
+def figure(notebook: str, name: str) -> HTML:
+    """Show a figure with its caption as another notebook stores it.
+
+    Parameters
+    ----------
+    notebook
+        Name of the notebook's file, without its ending.
+    name
+        Name under which the notebook shows the figure.
+
+    Raises
+    ------
+    KeyError
+        The notebook stores no figure of that name.
+    """
+    for output in outputs(read(NOTEBOOKS / f"{notebook}.ipynb")):
+        data = output.get("data", {})
+        if data.get("text/plain", "").startswith(f"Figure {name}:"):
+            return HTML(data["text/html"])
+    raise KeyError(f"{notebook} stores no figure {name!r}. Execute the notebook again.")
+
+
+def findings(paths: Iterable[Path]) -> pd.DataFrame:
+    """Return the judged claims of executed notebooks, one row per claim.
+
+    The column `notebook` holds the notebook's name. The other columns are those of the
+    findings that the notebook stored.
+    """
+    rows = []
+    for path in paths:
+        for output in outputs(read(path)):
+            stored = output.get("metadata", {}).get("findings", [])
+            rows += [{"notebook": path.stem, **finding} for finding in stored]
+    return pd.DataFrame(rows, columns=None if rows else ["notebook", "id", "verdict"])
+
+
+def with_interval(finding: pd.Series, form: str) -> str:
+    """Write a measured number with its 95% interval, each in a format such as .0%."""
+    value, low, high = (
+        format(finding[name], form) for name in ("estimate", "ci_low", "ci_high")
+    )
+    return f"{value} (95% CI {low} to {high})"
+
+
+def three() -> Markdown:
+    """Show the three findings of ``data/three_findings.yml`` with their stored numbers."""
+    lines = []
+    for entry in yaml.safe_load(THREE.read_text()):
+        lesson = entry["lesson"]
+        judged = findings([NOTEBOOKS / f"{lesson}.ipynb"]).set_index(["id", "subject"])
+        numbers = [
+            with_interval(judged.loc[tuple(claim)], entry["format"])
+            for claim in entry["claims"]
+        ]
+        link = f"[{lesson.split('_')[0]}]({lesson}.ipynb)"
+        lines.append(f"- {entry['text'].format(*numbers)} ({link})")
+    return Markdown("\n".join(lines))
+
+
+def exhibits(paper: str, judged: pd.DataFrame | None = None) -> pd.DataFrame:
+    """List the figures and tables of a paper with links to their counterparts here.
+
+    Parameters
+    ----------
+    paper
+        Name of the paper, as in ``data/paper/<paper>_counterparts.csv``.
+    judged
+        Findings of a run. A further column then counts the verdicts on the claims that
+        the paper makes with each exhibit.
+    """
+    listed = pd.read_csv(PAPER / f"{paper}_counterparts.csv", keep_default_na=False)
+    table = pd.DataFrame(
+        {
+            "exhibit": listed["exhibit"],
+            "it shows": listed["shows"],
+            "here": [
+                f"{link_to(row.notebook)}: {row.name}"
+                for row in listed.itertuples(index=False)
+            ],
+            "same quantity": listed["same"],
+        }
+    )
+    if judged is None:
+        return table
+    claims = pd.read_csv(PAPER / "claims.csv", keep_default_na=False)
+    claims["exhibit"] = claims["exhibit"].str.split("; ")
+    claims = claims[claims["by"] == paper].explode("exhibit")
+    verdicts = claims.merge(judged[["id", "verdict"]], on="id")
+    counts = verdicts.groupby("exhibit")["verdict"].agg(count_verdicts).to_dict()
+    texts = [counts.get(exhibit, "–") for exhibit in table["exhibit"]]
+    return table.assign(verdicts=texts)
+
+
+def count_verdicts(verdicts: pd.Series) -> str:
+    """Write how often each verdict occurs, such as "replicated: 2; inconclusive: 1"."""
+    counts = verdicts.value_counts()
+    return "; ".join(f"{verdict}: {count}" for verdict, count in counts.items())
+
+
+def replace_widgets(notebook: nbformat.NotebookNode) -> None:
+    """Put a sentence in the place of widgets, which do nothing without a kernel."""
+    for output in outputs(notebook):
+        if WIDGET in output.get("data", {}):
+            output.data = {
+                "text/markdown": WIDGET_SENTENCE,
+                "text/plain": WIDGET_SENTENCE,
+            }
+    notebook.metadata.pop("widgets", None)

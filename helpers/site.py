@@ -1,0 +1,180 @@
+"""Build the site of a run with Sphinx: ``python -m helpers.site FOLDER``.
+
+The site shows the notebooks of the run, also those that failed, with their tables and
+findings. Nothing is executed.
+"""
+
+import json
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+from sphinx.cmd.build import main as sphinx_build
+
+import helpers
+from helpers import overview, store
+
+START = "00_start_here"
+REDIRECT = """<!doctype html><title>The site of this run</title>
+<meta http-equiv="refresh" content="0; url={0}"><a href="{0}">The site of this run</a>
+"""
+PAPERS = {"contexts": "Visual Contexts", "focus": "Focus", "icon2": "ICON2"}
+TOCTREE = """```{{toctree}}
+:hidden:
+:caption: Lessons
+
+{lessons}
+```
+
+```{{toctree}}
+:hidden:
+:caption: More
+
+teaching
+run
+```"""
+
+
+def build(folder: Path) -> Path:
+    """Write ``pages/``, ``index.html``, ``scorecard.csv`` and ``run.json`` of a run.
+
+    Parameters
+    ----------
+    folder
+        Folder of the run. ``notebooks/`` holds the executed notebooks. Of a notebook that
+        is not there, ``logs/`` holds the cells that were executed before it failed.
+
+    Returns
+    -------
+    Path
+        The file to open.
+
+    Raises
+    ------
+    FileNotFoundError
+        No notebook of the run was executed.
+    RuntimeError
+        Sphinx could not build the site.
+    """
+    finished = overview.lessons(folder / "notebooks")
+    names = [path.stem for path in finished]
+    logs = overview.lessons(folder / "logs")
+    failed = [path for path in logs if path.stem not in names]
+    begun = [path for path in failed if path.stat().st_size]
+    paths = sorted(finished + begun, key=lambda path: path.stem)
+    if not paths:
+        raise FileNotFoundError(
+            f"{folder} holds no executed notebook. Execute the lessons with `make run`."
+        )
+    notebooks = {path.stem: overview.read(path) for path in paths}
+    findings = overview.findings(paths)
+    store.write_text(folder / "scorecard.csv", findings.to_csv(index=False))
+    made_by = describe(notebooks)
+    store.write_text(folder / "run.json", json.dumps(made_by, indent=1) + "\n")
+    with tempfile.TemporaryDirectory() as temporary:
+        source = Path(temporary) / "source"
+        write_notebooks(source, notebooks, [path.stem for path in failed])
+        shutil.copy(store.root() / "TEACHING.md", source / "teaching.md")
+        shutil.copy(folder / "scorecard.csv", source)
+        if (folder / "tables").is_dir():
+            shutil.copytree(folder / "tables", source / "tables")
+        store.write_text(source / "run.md", run_page(source, made_by, findings))
+        run_sphinx(source, folder / "pages")
+    index = REDIRECT.format(f"pages/{START}.html")
+    return store.write_text(folder / "index.html", index)
+
+
+def describe(notebooks: Mapping[str, nbformat.NotebookNode]) -> dict:
+    """Describe what made a run; without git, the commit is empty."""
+    command = "git describe --always --exclude='*' --dirty=+"
+    git = subprocess.run(
+        command, shell=True, cwd=store.root(), capture_output=True, text=True
+    )
+    seconds = {
+        name: notebook.metadata.get("papermill", {}).get("duration")
+        for name, notebook in notebooks.items()
+    }
+    return {
+        "version": version("visual-bias-notebooks"),
+        "commit": git.stdout.strip(),
+        "python": platform.python_version(),
+        "torch": version("torch"),
+        "pinned": helpers.unpinned or True,
+        "seconds": seconds,
+    }
+
+
+def write_notebooks(
+    source: Path, notebooks: Mapping[str, nbformat.NotebookNode], failed: list[str]
+) -> None:
+    """Write the notebooks for Sphinx; the start page links to all and names the failed."""
+    lessons = []
+    for name, notebook in notebooks.items():
+        overview.replace_widgets(notebook)
+        store.write_text(source / f"{name}.ipynb", nbformat.writes(notebook))
+        number = name.split("_")[0]
+        lessons.append(f"{number} {overview.opening(notebook)['title']} <{name}>")
+    start = overview.read(overview.NOTEBOOKS / f"{START}.ipynb")
+    toctree = TOCTREE.format(lessons="\n".join(lessons))
+    start.cells.append(nbformat.v4.new_markdown_cell(toctree))
+    if failed:
+        links = ", ".join(f"[{name}]({name}.ipynb)" for name in failed)
+        warning = f":::{{error}}\nThese lessons of the run failed: {links}.\n:::"
+        start.cells.insert(1, nbformat.v4.new_markdown_cell(warning))
+    store.write_text(source / f"{START}.ipynb", nbformat.writes(start))
+
+
+def run_page(source: Path, made_by: Mapping, findings: pd.DataFrame) -> str:
+    """Write the page on the run itself: what made it, its verdicts, and its tables."""
+    made_by = (
+        "The run was made by version {version} of this suite (commit {commit}), "
+        "Python {python} and PyTorch {torch}."
+    ).format(**made_by)
+    parts = ["# About this run", made_by, "[All findings](scorecard.csv) in one table."]
+    parts.append("## The exhibits of the papers, and what the run says about them")
+    for paper, title in PAPERS.items():
+        exhibits = overview.linked(overview.exhibits(paper, findings)).data
+        parts += [f"### {title}", exhibits]
+    tables = sorted(source.glob("tables/*"))
+    parts += ["## The tables of the lessons"] if tables else []
+    for folder in tables:
+        names = sorted(path.name for path in folder.glob("*.csv"))
+        links = [f"[{name}](tables/{folder.name}/{name})" for name in names]
+        parts.append(f"{folder.name}: {', '.join(links)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def run_sphinx(source: Path, pages: Path) -> None:
+    """Build the pages, and then put them in the place of those that are there."""
+    built = source.with_name("pages")
+    options = ["-q", "-c", str(store.root() / "site")]
+    if sphinx_build([*options, str(source), str(built)]):
+        raise RuntimeError(f"Sphinx could not build {pages}: see the lines above.")
+    store.write_text(built / "index.html", REDIRECT.format(f"{START}.html"))
+    shutil.rmtree(built / ".doctrees")
+    shutil.rmtree(pages, ignore_errors=True)
+    shutil.move(built, pages)
+
+
+def main() -> None:
+    """Build the site of the folder that the command names."""
+    if len(sys.argv) != 2:
+        raise SystemExit(
+            "Name the folder of one run: python -m helpers.site outputs/demo"
+        )
+    try:
+        index = build(Path(sys.argv[1]).resolve())
+    except (FileNotFoundError, store.UnreadableArtifact) as error:
+        raise SystemExit(str(error)) from None
+    print(f"open {index}")
+
+
+if __name__ == "__main__":
+    main()
