@@ -110,16 +110,20 @@ def given_by(kind: str, words: Sequence[str]) -> dict[str, Any]:
 def _parser(kind: str) -> Parser:
     import papermill  # takes a second
 
-    made, whole = Parser(f"Audit your own {kind}."), {"int": int, "float": float}
+    made = Parser(f"Audit your own {kind}.")
+    whole = {"float": float, "Draws": int, "Resamples": int, "Seed": int}
     several = {
         "list[str]": names,
         "list[float]": lambda text: [float(one) for one in names(text)],
     }
     path = store.root() / "notebooks" / f"{form.NOTEBOOKS[kind]}.ipynb"
     for name, about in papermill.inspect_notebook(path).items():
-        how = {"type": whole.get(about["inferred_type_name"], str)}
-        if about["inferred_type_name"] in several:
-            how = {"type": several[about["inferred_type_name"]], "action": "extend"}
+        type_name = about["inferred_type_name"]
+        if type_name.startswith("Optional["):
+            type_name = type_name[len("Optional[") : -1]
+        how = {"type": whole.get(type_name, str)}
+        if type_name in several:
+            how = {"type": several[type_name], "action": "extend"}
         if name == "roles":  # whose columns may have any names
             how = {"nargs": "+", "action": "extend", "metavar": "ROLE=COLUMN"}
         if name in FILES:
