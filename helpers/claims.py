@@ -30,18 +30,6 @@ INCONCLUSIVE = "inconclusive"
 NOT_SPECIFIC = "not specific to the bias"  # the control model shows the same
 REPORTED_ONLY = "reported only"  # a number without a verdict
 NOT_TESTABLE = "not testable here"
-VERDICTS = (
-    REPLICATED,
-    NOT_REPLICATED,
-    CONTRADICTS,
-    SUPPORTED,
-    NOT_SUPPORTED,
-    INCONCLUSIVE,
-    NOT_SPECIFIC,
-    REPORTED_ONLY,
-    NOT_TESTABLE,
-)
-
 SUITE = "suite"  # in the column `by` of claims that this suite makes
 THIS_SUITE = "this suite"  # their source
 CONTROL_SUFFIX = "-reference"  # of the name of a table of the control model
@@ -82,6 +70,7 @@ LOOKS = {
     REPORTED_ONLY: NOT_COUNTED,
     NOT_TESTABLE: NOT_COUNTED,
 }
+VERDICTS = tuple(LOOKS)
 MANY = 3  # more claims that are not testable for one reason share a line
 
 

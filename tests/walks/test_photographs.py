@@ -157,9 +157,7 @@ def test_folders_that_do_not_fit_together_are_refused(tmp_path, names, told):
 def test_contexts_in_the_folder_of_classes_are_no_class(tmp_path):
     """06 and 07 load no contexts, and took these for a class."""
     write(tmp_path, "cat", "dog", "scenes/cat", "scenes/dog", n=4)
-    with pytest.raises(
-        ValueError, match=r"where 'scenes' would be a class. Move it out"
-    ):
+    with pytest.raises(ValueError, match="where 'scenes' would be a class"):
         load(tmp_path, contexts=str(tmp_path / "scenes"))
     (tmp_path / "scenes").rename(tmp_path / "Contexts")
     assert load(tmp_path, contexts=str(tmp_path / "Contexts")).classes == ("cat", "dog")
