@@ -21,7 +21,7 @@ PAIR = ("cup", "kangaroo")
 
 
 def rated():
-    """An intervention on twelve mosaics by two trainings; some maps have no Focus."""
+    """Return an intervention on twelve mosaics by two runs; some maps have no Focus."""
     one = pd.DataFrame({"mosaic": range(12), "target": PAIR[1], "outer": PAIR[0]})
     one = one.assign(set="C", architecture="any")
     one[IMAGES], one[TARGETS] = np.arange(48).reshape(12, 4), [True, True, False, False]
@@ -30,8 +30,8 @@ def rated():
         np.random.default_rng(0),
     )
     rows = [
-        one.assign(training=training, state=state, focus=rng.random(12))
-        for training in range(2)
+        one.assign(run=run, state=state, focus=rng.random(12))
+        for run in range(2)
         for state in states
     ]
     rows = pd.concat(rows, ignore_index=True)
@@ -63,11 +63,11 @@ def test_the_check_of_07_takes_the_rise_of_the_package_where_maps_have_no_focus(
         "reverse": feature.rise(again).estimate,
     }
     exec(check.source, space)
-    with pytest.raises(AssertionError, match="the rise is painted over minus as it is"):
+    with pytest.raises(AssertionError, match="the rise is inpainted minus unchanged"):
         exec(check.source, space | {"reverse": space["reverse"] + 0.01})
     assert feature.rises(again).mean() == pytest.approx(space["reverse"], abs=0.01)
-    both = again.pivot(index=["training", "mosaic"], columns="state", values="focus")
-    single = (both[feature.OVER] - both[feature.BEFORE]).groupby("training").mean()
+    both = again.pivot(index=["run", "mosaic"], columns="state", values="focus")
+    single = (both[feature.OVER] - both[feature.BEFORE]).groupby("run").mean()
     np.testing.assert_allclose(feature.rises(again), single)
 
 
