@@ -128,8 +128,9 @@ given = $(foreach name,$(2),$(if $(filter command,$(origin $(name))),$(1) $(shel
 audit-table audit-detector audit-model: OUTPUT ?= audit/$(@:audit-%=%)
 audit-table audit-detector audit-model: audit-%: $(READY)
 	@mkdir -p outputs/$(OUTPUT) && rm -f outputs/$(OUTPUT)/page.html
-	@python -m papermill notebooks/$(LESSON_$*).ipynb outputs/$(OUTPUT)/notebook.ipynb -r output $(OUTPUT) \
-	  $(call given,-r,$(TEXTS)) $(call given,-p,$(NUMBERS)) && echo "The report is outputs/$(OUTPUT)/page.html"
+	@python -m helpers.run_lesson -r output $(OUTPUT) \
+	  $(call given,-r,$(TEXTS)) $(call given,-p,$(NUMBERS)) notebooks/$(LESSON_$*).ipynb outputs/$(OUTPUT)/notebook.ipynb \
+  && echo "The report is outputs/$(OUTPUT)/page.html"
 
 # copies: opening, saving and exercising never change the stored notebooks
 lab: $(READY)
