@@ -70,8 +70,9 @@ def measure_reliance(networks: Sequence, size: int, seed: int) -> pd.DataFrame:
         in_context = (images.table["context"] == context_of[name]).to_numpy()
         for ending in ("", "_logits"):
             gain = scores["own"][ending][..., k] - scores["other"][ending][..., k]
-            table[f"need{ending}"] = gain[:, of_class].mean(1).numpy()
-            table[f"pull{ending}"] = -gain[:, in_context].mean(1).numpy()
+            gain = gain.numpy()
+            table[f"need{ending}"] = gain[:, of_class].mean(1)
+            table[f"pull{ending}"] = -gain[:, in_context].mean(1)
             both = table[f"need{ending}"] + table[f"pull{ending}"]
             table[f"reliance{ending}"] = both / 2
         tables.append(table)
