@@ -65,7 +65,7 @@ def measure_reliance(networks: Sequence, size: int, seed: int) -> pd.DataFrame:
             context_of = images.table.groupby("class")["context"].first()
     tables = []
     for k, name in enumerate(images.classes):
-        table = pd.DataFrame({"training": range(len(networks)), "context_class": name})
+        table = pd.DataFrame({"run": range(len(networks)), "context_class": name})
         of_class = (images.labels == k).numpy()
         in_context = (images.table["context"] == context_of[name]).to_numpy()
         for ending in ("", "_logits"):
@@ -94,7 +94,7 @@ def random_maps(n_images: int, seed: int) -> torch.Tensor:
     return torch.rand((n_images, 1, 5, 5), generator=generator, dtype=torch.float64)
 
 
-def map_baselines(test: ImageSet, trainings: int, seed: int) -> list[pd.DataFrame]:
+def map_baselines(test: ImageSet, runs: int, seed: int) -> list[pd.DataFrame]:
     """Measure edges and random numbers in the place of GradCAM's maps."""
     coarse = {
         "edges": edge_maps(test.images),
@@ -103,7 +103,7 @@ def map_baselines(test: ImageSet, trainings: int, seed: int) -> list[pd.DataFram
     tables = []
     for method, maps in coarse.items():
         fine = interpolate(maps, test.images.shape[-2:], mode="bilinear")[:, 0]
-        table = methods.relevances([fine] * trainings, test)
+        table = methods.relevances([fine] * runs, test)
         tables.append(table.assign(method=method))
     return tables
 
@@ -125,14 +125,16 @@ def decision_baselines(
     class_of_context = {name: k for k, name in biased.context_of.items()}
     errors = models.logits(networks, test.images).argmax(2) != test.labels
     tables = []
-    for training in range(len(networks)):
+    for run in range(len(networks)):
         missed = pd.DataFrame({"method": "worst context", "object": range(len(test))})
         missed["object_class"] = test.table["class"].to_numpy()
         missed["context_class"] = test.table["context"].map(class_of_context).to_numpy()
-        missed["value"] = errors[training].double().numpy()
+        missed["value"] = errors[run].double().numpy()
         missed = missed[missed["object_class"] != missed["context_class"]]
-        tables += [guessed.assign(training=training), missed.assign(training=training)]
-    return [table.assign(quantity="decisions", reading=methods.RAW) for table in tables]
+        tables += [guessed.assign(run=run), missed.assign(run=run)]
+    return [
+        table.assign(quantity="decisions", comparison=methods.RAW) for table in tables
+    ]
 
 
 def measure_methods(
@@ -145,27 +147,29 @@ def measure_methods(
     """Apply every method and baseline to one dataset, with each neutral ground."""
     n = len(networks)
     every = [*networks, *control]
-    tables = [methods.beyond(methods.measured(every, collection, seed=seed), n)]
+    tables = [methods.minus_control(methods.measured(every, collection, seed=seed), n)]
     for ground in NEUTRAL_GROUNDS:
         if ground == methods.GROUND:
             continue
         table = methods.composed(every, collection, seed=seed, neutral=ground)
-        table = methods.beyond(table, n)
-        table = table[table["reading"].isin([methods.NEUTRAL, methods.REFERENCE])]
-        tables.append(table.assign(reading=table["reading"] + f" ({ground})"))
+        table = methods.minus_control(table, n)
+        table = table[table["comparison"].isin([methods.NEUTRAL, methods.CONTROL])]
+        tables.append(table.assign(comparison=table["comparison"] + f" ({ground})"))
     tables += map_baselines(collection.sets["C"].split("test"), n, seed)
     tables += decision_baselines(collection, unbiased, networks)
     return pd.concat(tables, ignore_index=True)[methods.ROW]
 
 
-def effects_and_answers(measured: pd.DataFrame) -> pd.DataFrame:
+def effects_and_directions(measured: pd.DataFrame) -> pd.DataFrame:
     """Return one row per context: the effect by each measure, and its sign if clear."""
-    table = methods.answers(measured)
+    table = methods.context_effects(measured)
     table["measure"] = table[methods.MEASURE].agg(", ".join, axis=1)
-    table["sign"] = table["answer"].map({"more": 1, "less": -1}).fillna(0).astype(int)
+    table["sign"] = (
+        table["direction"].map({"more": 1, "less": -1}).fillna(0).astype(int)
+    )
     wide = table.pivot(index="context_class", columns="measure")
-    compared = table.loc[table["reading"] != methods.RAW, "measure"].unique()
-    return wide["effect"].join(wide["sign"][compared].add_prefix("answer: "))
+    compared = table.loc[table["comparison"] != methods.RAW, "measure"].unique()
+    return wide["effect"].join(wide["sign"][compared].add_prefix("direction: "))
 
 
 def measure_pair(seed: int, per_class: int = 90, recipe: Recipe | None = None):
@@ -182,25 +186,26 @@ def measure_pair(seed: int, per_class: int = 90, recipe: Recipe | None = None):
     networks = experiment.model("model-C", biased, recipe, seed)
     cases = [
         ("biased", biased_images, biased, networks),
-        ("twin", unbiased_images, unbiased, unbiased_networks[:n]),
+        ("unbiased", unbiased_images, unbiased, unbiased_networks[:n]),
     ]
     tables = []
     for name, images, collection, networks in cases:
         control = unbiased_networks[n:]
         measured = measure_methods(networks, control, collection, unbiased, seed)
         reliance = measure_reliance(networks, unbiased_images.size, seed)
-        planted = experiment.planted(images).set_index("class")
+        injected = experiment.planted(images).set_index("class")
         for number in dict.fromkeys((n, 1)):
-            first = reliance[reliance["training"] < number]
-            table = first.groupby("context_class").mean().drop(columns="training")
+            first = reliance[reliance["run"] < number]
+            table = first.groupby("context_class").mean().drop(columns="run")
             table.insert(0, "pair", seed)
-            table.insert(1, "world", name)
-            table.insert(2, "trainings", number)
-            table.insert(3, "dose", planted["p_context_given_class"])
-            likely = planted["p_class_given_context"]
+            table.insert(1, "dataset", name)
+            table.insert(2, "runs", number)
+            share = injected["p_context_given_class"]
+            table.insert(3, "bias_strength", (share - UNBIASED) / (1 - UNBIASED))
+            likely = injected["p_class_given_context"]
             table.insert(4, "p_class_given_context", likely)
-            few = measured[measured["training"] < number]
-            tables.append(table.join(effects_and_answers(few)).reset_index())
+            few = measured[measured["run"] < number]
+            tables.append(table.join(effects_and_directions(few)).reset_index())
     return pd.concat(tables, ignore_index=True).round(6)
 
 

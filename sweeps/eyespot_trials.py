@@ -86,10 +86,13 @@ def count_significant(model: Model, clean: ImageSet, seed: int) -> dict[str, int
     """Count the pairs with significantly low Focus where no image has an eyespot."""
     design = mosaics.design(clean.table, CLASSES, per_pair=MANY_MOSAICS, seed=seed)
     rated = rate(model, clean, design, "gradcam")
-    first = rated[rated["training"] == 0]
+    first = rated[rated["run"] == 0]
     several = means.ranked(rated)["p_adjusted"] < 0.05
     one = means.ranked(first)["p_adjusted"] < 0.05
-    return {"starred": int(several.sum()), "starred_by_one": int(one.sum())}
+    return {
+        "significant_pairs": int(several.sum()),
+        "significant_pairs_one_run": int(one.sum()),
+    }
 
 
 def measure_trial(
@@ -100,13 +103,13 @@ def measure_trial(
     target, outer = pair
     images = combine(marked, pair, clean)
     spots = feature.of_class(images, marked.patches, outer)
-    elsewhere = feature.beside(replace(images, masks=None), spots)
-    suspected = feature.suspected(model, marked, pair)
+    elsewhere = feature.elsewhere(replace(images, masks=None), spots)
+    candidate = feature.candidate(model, marked, pair)
     versions = {
         "elsewhere": feature.paint_over(images.images, elsewhere),
-        "suspected": feature.paint_over(marked.images, suspected),
+        "lrp_guess": feature.paint_over(marked.images, candidate),
         "sham": combine(sham, [outer], marked).images,
-        "erased": combine(clean, [outer], marked).images,
+        "unmarked": combine(clean, [outer], marked).images,
     }
     of_pair = means.of_pair(design, target, outer)
     rated = feature.intervention(
@@ -115,7 +118,7 @@ def measure_trial(
     row = {f"rise_{n}": rise for n, rise in enumerate(feature.rises(rated))}
     for name in versions:
         row[name] = feature.rises(rated, name).mean()
-    row["sham"] = row["erased"] - row["sham"]
+    row["sham"] = row["unmarked"] - row["sham"]
     before = rated[rated["state"] == feature.BEFORE]
     located = feature.by_method(model, marked, before, METHODS).set_index("method")
     for method in METHODS:
@@ -123,7 +126,7 @@ def measure_trial(
         row[f"peaks_{method}"] = located.loc[method, "peaks"]
     row["area"] = located["area"].iloc[-1]
     every = rate(model, images, design, "gradcam")
-    focus = every.groupby([*means.PAIR, "training"])["focus"].mean()
+    focus = every.groupby([*means.PAIR, "run"])["focus"].mean()
     focus = focus.groupby(means.PAIR).mean()
     for first, second in PAIRS:
         row[f"{first} > {second}"] = focus[first, second]
@@ -155,9 +158,13 @@ def measure_case(seed: int, strength: float, marked_class: str) -> pd.DataFrame:
     significant = {} if strength else count_significant(model, clean, seed)
     rows = []
     for pair in PAIRS:
-        row = {"seed": seed, "dose": strength, "planted": marked_class}
+        row = {
+            "seed": seed,
+            "bias_strength": strength,
+            "marked_class": marked_class,
+        }
         if strength == 0:
-            row["planted"] = ""
+            row["marked_class"] = ""
         row["target"], row["outer"] = pair
         row["gain"] = feature.gains(model, clean, tests["marked"], pair).mean()
         row.update(significant)

@@ -37,7 +37,7 @@ READINGS = {"Eq. 3": PAPER, "N and F per image": PER_IMAGE}
 trained_detector = cache(intervention.trained)
 
 
-def list_worlds() -> Iterator[tuple[str, str, float, bool]]:
+def list_scenarios() -> Iterator[tuple[str, str, float, bool]]:
     """Yield each kind of data: name, cause, strength, and if the detector is worse."""
     yield verdicts.NEITHER, "scene", HARMLESS[-1], False
     yield verdicts.WORSE, "none", 0.0, True
@@ -101,21 +101,21 @@ def hide_pedestrians(
     return positions
 
 
-def measure_world(
-    seed: int, world: str, cause: str, strength: float, worse: bool
+def measure_scenario(
+    seed: int, scenario: str, cause: str, strength: float, worse: bool
 ) -> pd.DataFrame:
     """Return the verdicts of all rules, one row per attribute and reading."""
     detector = trained_detector(SHARE_OF_B, seed % 2)
-    share_of_b = intervention.RARE if worse else [SAME_FOR_ALL] * 3
+    share_of_b = intervention.SHARES_OF_B if worse else [SAME_FOR_ALL] * 3
     layout = inject_cause(seed, cause, strength)
     frames = intervention.observed(detector, *layout, share_of_b)
-    confounder = cause if world in (verdicts.HARDER, verdicts.BOTH) else "none"
+    confounder = cause if scenario in (verdicts.HARDER, verdicts.BOTH) else "none"
     table = apply_rules(frames, seed)
     table["seed"] = seed
-    table["world"] = world
+    table["scenario"] = scenario
     table["confounder"] = confounder
     table["strength"] = strength
-    table["truth"] = table["attribute"].map(verdicts.truth(world, confounder))
+    table["truth"] = table["attribute"].map(verdicts.truth(scenario, confounder))
     return table.round(4)
 
 
@@ -171,7 +171,7 @@ def detected_boxes(seed: int) -> pd.DataFrame:
     """
     detector = trained_detector(SHARE_OF_B, seed % 2)
     frames, things = inject_cause(seed, "size", STRENGTH["size"])
-    observed = intervention.observed(detector, frames, things, intervention.RARE)
+    observed = intervention.observed(detector, frames, things, intervention.SHARES_OF_B)
     boxes = observed.boxes
     boxes = boxes[boxes["category"] == street.KINDS.index(CATEGORY)]
     area = (boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"])
@@ -179,7 +179,7 @@ def detected_boxes(seed: int) -> pd.DataFrame:
     table = pd.DataFrame({"frame": boxes["image"]})
     table["income"] = frames["income"].astype(str).to_numpy()[boxes["image"]]
     table["size"] = pd.qcut(area, 3, labels=["small", "medium", "large"]).astype(str)
-    table["right"] = np.isin(boxes.index, detected).astype(int)
+    table["found"] = np.isin(boxes.index, detected).astype(int)
     return table
 
 
@@ -193,8 +193,10 @@ def main() -> None:
     if arguments.boxes:
         collect(arguments.path, detected_boxes, [(0,)])
     else:
-        cases = [(n, *world) for n in arguments.seeds for world in list_worlds()]
-        collect(arguments.path, measure_world, cases)
+        cases = [
+            (n, *scenario) for n in arguments.seeds for scenario in list_scenarios()
+        ]
+        collect(arguments.path, measure_scenario, cases)
 
 
 if __name__ == "__main__":

@@ -17,13 +17,13 @@ from helpers.icon2 import attributes, formulas, intervention
 from helpers.icon2.analysis import analyse, with_interval
 from helpers.icon2.attributes import Attribute, Frames
 from helpers.icon2.average_precision import Options
-from helpers.icon2.intervention import CONTROL, RARE, TESTED_ON
+from helpers.icon2.intervention import CONTROL, SHARES_OF_B, TESTED_ON
 from helpers.icon2.matching import match
 from sweeps.resume import collect
 from synthetic import street
 
 DIFFICULTIES = (0.0, 0.5, 1.0)  # how much harder the scenes of low income are
-SHARES_OF_B = (0.5, 0.12, 0.03)  # in the images that the detector is trained on
+TRAINED_SHARES_OF_B = (0.5, 0.12, 0.03)  # in the images that the detector is trained on
 RUNS = range(2)
 CROSSED = (
     ("size", "time"),
@@ -98,11 +98,11 @@ def measure_world(difficulty: float, share_of_b: float, run: int) -> pd.DataFram
     """Return the gap, its true parts and ICON2's results, one row per class."""
     detector = intervention.trained(share_of_b, run)
     frames, things = street.scenes(TESTED_ON, 5000 + run, difficulty)
-    own = intervention.observed(detector, frames, things, RARE)
-    other = intervention.observed(detector, frames, things, RARE[::-1])
+    own = intervention.observed(detector, frames, things, SHARES_OF_B)
+    other = intervention.observed(detector, frames, things, SHARES_OF_B[::-1])
     rows = []
     for category, ap in intervention.swapped(own, other).items():
-        row = {"harder": difficulty, "rare": share_of_b, "training": run}
+        row = {"difficulty": difficulty, "share_of_b": share_of_b, "run": run}
         row["class"] = category
         for part, values in intervention.divided(ap).items():
             row.update(with_interval(part, values, f"{part}_"))
@@ -116,7 +116,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", type=Path)
     arguments = parser.parse_args()
-    cases = [(*world, n) for n in RUNS for world in product(DIFFICULTIES, SHARES_OF_B)]
+    cases = [
+        (*world, n)
+        for n in RUNS
+        for world in product(DIFFICULTIES, TRAINED_SHARES_OF_B)
+    ]
     collect(arguments.path, measure_world, cases)
 
 

@@ -55,7 +55,9 @@ def test_eyespot_trials(own_store):
     case = (9, 1.0, "mug")
     resume.collect(path, eyespot_trials.measure_case, [case], float_format="%.4g")
     made = pd.read_csv(path, dtype=str)
-    made[["starred", "starred_by_one"]] = ""  # counted without a bias alone
+    made[["significant_pairs", "significant_pairs_one_run"]] = (
+        ""  # counted without a bias alone
+    )
     made.to_csv(path, index=False)
     assert_stored(path, path.name)
 
@@ -64,7 +66,7 @@ def test_rules(own_store):
     """One kind of scenes, in which a cause and the detector explain the gap."""
     path = own_store / "rules.csv"
     case = (6, verdicts.BOTH, "occlusion", rules.STRENGTH["occlusion"], True)
-    resume.collect(path, rules.measure_world, [case])
+    resume.collect(path, rules.measure_scenario, [case])
     assert_stored(path, path.name)
 
 
