@@ -106,7 +106,7 @@ def describe(notebooks: Mapping[str, nbformat.NotebookNode]) -> dict:
         "commit": git.stdout.strip(),
         "python": platform.python_version(),
         "torch": version("torch"),
-        "pinned": helpers.unpinned or True,
+        "pinned": helpers.pinned,
         "seconds": seconds,
     }
 

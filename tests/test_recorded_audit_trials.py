@@ -13,7 +13,7 @@ WEIGHTS = REAL / "weights" / "squeezenet1_0_imagenet.safetensors"
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(bool(helpers.unpinned), reason="the kernels are not pinned")
+@pytest.mark.skipif(not helpers.pinned, reason="the kernels are not pinned")
 @pytest.mark.parametrize("images", ["photographs", "synthetic images"])
 def test_the_trials_of_one_partition_are_those_of_the_table(images):
     if images == "photographs" and not PHOTOGRAPHS.is_dir():
