@@ -44,8 +44,8 @@ def test_the_second_finding_has_the_rates_of_the_recorded_trials(three):
     trials = focus_claims.judged(store.recorded_table("eyespot_trials.csv"))
     biased = trials[(trials["bias_strength"] == 1) & trials["learned"]]
     unbiased = trials[trials["bias_strength"] == 0]
-    assert f"{biased["detected"].mean():.0%} (95% CI" in three[1]
-    assert f"{unbiased["detected"].mean():.0%} (95% CI" in three[1]
+    assert f"{biased['detected'].mean():.0%} (95% CI" in three[1]
+    assert f"{unbiased['detected'].mean():.0%} (95% CI" in three[1]
     assert f"of {len(biased)} trials" in three[1]
     assert f"in {len(unbiased)} trials" in three[1]
 
