@@ -1,7 +1,6 @@
 """What the Snakefile needs to know about lessons, their parameters and the files they read.
 
 Nothing here imports torch, so that a run with nothing to do ends within seconds.
-``python -m helpers.workflow FOLDER`` writes the record of a run.
 """
 
 import ast
