@@ -145,6 +145,8 @@ def feature_masks(
         return images.patches
     if not folder:
         return candidate(model, images, pair)
+    if "path" not in images.table or images.patches is not None:
+        raise ValueError("`masks` are read for photographs only. Leave it out.")
     masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
     files = [
         Path(folder).expanduser() / Path(p).with_suffix(".png")
