@@ -14,8 +14,8 @@ from helpers.icon2 import Frames, match, user_data
 from helpers.icon2 import detector_audit as audit
 from helpers.icon2.analysis import interval as usual
 from helpers.icon2.attributes import Attribute, from_column
+from helpers.icon2.file_checks import CORNERS
 from helpers.icon2.mistaken_classes import ALL_POOLED, mistaken
-from helpers.icon2.reading import CORNERS
 
 KINDS = ("ring", "kite")
 CELL, SIDE = (
