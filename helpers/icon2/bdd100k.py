@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from helpers.icon2.file_checks import CORNERS
+
 # The classes that the paper evaluates.
 CLASSES = (
     "car",
@@ -79,10 +81,9 @@ def _labels_with_box(frame: dict) -> list[dict]:
 
 
 def _annotation(frame: dict, label: dict) -> dict:
-    box = {corner: float(value) for corner, value in label["box2d"].items()}
-    sides = [box["x2"] - box["x1"], box["y2"] - box["y1"]]
+    x1, y1, x2, y2 = (float(label["box2d"][name]) for name in CORNERS)
     return {
         "image_id": frame["name"],
         "category_id": RENAMED.get(label["category"], label["category"]),
-        "bbox": [box["x1"], box["y1"], *sides],
+        "bbox": [x1, y1, x2 - x1, y2 - y1],
     }

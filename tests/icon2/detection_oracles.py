@@ -81,7 +81,7 @@ def as_coco(world):
         entry(row) | {"score": row.score} for row in world.detections.itertuples()
     ]
     images = [
-        {"id": i + 1, "file_name": one.pop("name"), **one}
+        {**one, "id": i + 1, "file_name": one.pop("name")}
         for i, one in enumerate(world.images.to_dict("records"))
     ]
     categories = [{"id": i + 1, "name": name} for i, name in enumerate(world.classes)]

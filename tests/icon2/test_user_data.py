@@ -4,16 +4,12 @@ import contextlib
 import gzip
 import io
 import json
-import re
 
-import nbformat
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from detection_oracles import as_coco, average_precision, evaluated, scene
 
-from helpers import store
 from helpers.icon2 import detector_audit, match, user_data
 from helpers.icon2.file_checks import DetectionDataError
 
@@ -102,35 +98,6 @@ def test_average_precision_of_cocos_files_is_that_of_pycocotools(
     numbers = detector_audit.like_coco(frames)
     ours = [-1 if np.isnan(numbers[name]) else numbers[name] for name in order]
     np.testing.assert_allclose(ours, six, atol=1e-12)
-
-
-def test_the_csv_of_torchvisions_results_says_what_cocos_json_says(tmp_path):
-    """By the lines that notebook 12 prints."""
-    labels, results = coco(1, decimals=1)
-    frames = read(tmp_path, labels, results)
-    kinds, order, names, outputs = list(CLASSES), [90, 7, 33], [], []
-    for image in labels["images"]:
-        mine = [one for one in results if one["image_id"] == image["id"]]
-        boxes = torch.tensor([one["bbox"] for one in mine], dtype=torch.double).reshape(
-            -1, 4
-        )
-        boxes[:, 2:] += boxes[:, :2]
-        codes = torch.tensor([order.index(one["category_id"]) for one in mine])
-        scores = torch.tensor([one["score"] for one in mine], dtype=torch.double)
-        names.append(image["file_name"])
-        outputs.append({"boxes": boxes, "labels": codes, "scores": scores})
-    cells = nbformat.read(
-        store.root() / "notebooks/12_audit_your_detector.ipynb", 4
-    ).cells
-    sources = [c.source for c in cells if "```" in c.source]
-    [lines] = re.findall(r"```python\n(.*?)```", "".join(sources), re.S)
-    assert lines in (store.root() / "GUIDE.md").read_text(), "GUIDE has the same lines"
-    program = lines.replace('"predictions.csv"', "path")
-    exec(program, {"pd": pd, "path": tmp_path / "found.csv"} | locals())
-    again = user_data.read(tmp_path / "labels.json", tmp_path / "found.csv")
-    by = {"by": "image", "kind": "stable", "ignore_index": True}
-    both = (one.detections.sort_values(**by) for one in (again, frames))
-    pd.testing.assert_frame_equal(*both)
 
 
 CSV = """image,class,x1,y1,x2,y2,box,ignore,shade
