@@ -44,7 +44,6 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 import drawn as made_up
 import loans
 from detection_oracles import as_coco, scene
-from helpers.suite import notebooks
 
 from helpers import explain, focus, icon2, models
 from helpers.audit import model as audit_model
@@ -57,6 +56,7 @@ from helpers.focus import rating
 from helpers.focus.networks import Model
 from helpers.icon2 import attributes, brought, detector_audit
 from helpers.models.recipe import Recipe
+from helpers.suite import notebooks
 from synthetic import pictures, street
 
 Rows = Iterator[tuple[str, str, Callable | None, Callable | str | None]]
