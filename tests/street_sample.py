@@ -14,7 +14,7 @@ import pandas as pd
 from PIL import Image
 
 from helpers.icon2 import intervention, match
-from helpers.icon2.reading import CORNERS
+from helpers.icon2.file_checks import CORNERS
 from synthetic import street
 
 SHARE_OF_B, DIFFICULTY, FRAMES, SEED = 0.12, 0.5, 900, 5000

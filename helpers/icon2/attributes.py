@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from helpers.icon2.reading import WIDTH, DetectionDataError
+from helpers.icon2.bdd100k import SIZE
+from helpers.icon2.file_checks import DetectionDataError
 
 OF_PAPER = {  # the paper's five, and the column that each is made from
     "size": "x1",
@@ -52,19 +53,18 @@ class Frames:
     def attribute(self, name: str) -> Attribute:
         """A sensitive attribute by the name of its column."""
         if name == "income" and name not in self.images:
-            columns = [
-                c for c in self.images if c not in ("name", "video", "width", "height")
-            ]
+            reserved = ("id", "name", "video", "width", "height")
+            columns = [name for name in self.images if name not in reserved]
             raise DetectionDataError(
-                "parameter 'sensitive' is 'income', and no income is known of these frames: give "
-                "'gps', 'areas' and 'incomes'; or set 'sensitive' to another column: "
-                f"{', '.join(columns) or 'there is none'}"
+                "The sensitive attribute is 'income', and no income is known of these frames. Give "
+                "'attributes' with a column 'income', or set 'sensitive' to another column: "
+                f"{', '.join(columns) or 'there is none'}."
             )
         attribute = from_column(self, name)
         if len(attribute.values) < 2:
             raise DetectionDataError(
-                f"parameter 'sensitive': {name!r} has one value only, {attribute.values[0]!r}, and "
-                "there are no groups to compare; take another column"
+                f"The sensitive attribute {name!r} has one value only, {attribute.values[0]!r}, so "
+                "there are no groups to compare. Set 'sensitive' to another column."
             )
         return attribute
 
@@ -189,7 +189,8 @@ def _coded(name: str, column: pd.Series, level: str) -> Attribute:
     if len(values) > MOST:
         raise DetectionDataError(
             f"{name}: the column holds {len(values):,} values, such as {values[0]!r}, and at most "
-            f"{MOST} can be compared; numbers are cut into thirds unless they are text"
+            f"{MOST} can be compared. Numbers are cut into thirds if no value is text (leave unknown "
+            "numbers empty)."
         )
     return Attribute(name, values, column.cat.codes.to_numpy(np.int64), level)
 
@@ -206,7 +207,7 @@ def _binned(
 def _sized(table: pd.DataFrame, images: pd.DataFrame) -> Attribute:
     area = ((table.x2 - table.x1) * (table.y2 - table.y1)).to_numpy(float)
     if "width" in images:
-        area = area * (WIDTH / images["width"].to_numpy()[table["image"]]) ** 2
+        area = area * (SIZE["width"] / images["width"].to_numpy()[table["image"]]) ** 2
     return _binned("size", area, SIZES, "box")
 
 
@@ -216,7 +217,7 @@ def crossed(codes: Sequence[np.ndarray], sizes: Sequence[int]) -> np.ndarray:
     return np.where((np.array(codes) >= 0).all(0), place, -1)
 
 
-def report(attributes: Sequence[Attribute]) -> pd.DataFrame:
+def attribute_table(attributes: Sequence[Attribute]) -> pd.DataFrame:
     """What each attribute counts: its values, and how many images or boxes have none."""
     rows = [
         (

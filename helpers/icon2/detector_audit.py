@@ -3,8 +3,8 @@
 # %% auto #0
 __all__ = ['BOUNDS', 'LIKE_COCO', 'HOW', 'MOST', 'PART', 'UNSURE', 'IN_WORDS', 'MEANING', 'like_coco', 'group_ap', 'spread',
            'interval', 'grouped', 'recalls', 'comparable', 'described', 'most', 'estimable', 'deals', 'by_chance',
-           'p_values', 'deviations', 'few_boxes', 'without', 'planted', 'smallest', 'smallest_pooled', 'named',
-           'explained', 'in_words', 'points', 'cause', 'reasons', 'of_report']
+           'p_values', 'deviations', 'few_boxes', 'without', 'planted', 'smallest', 'named', 'explained', 'in_words',
+           'points', 'cause', 'reasons']
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-coco
 from dataclasses import replace
@@ -338,18 +338,10 @@ def planted(classes, attribute, group, loss, rng) -> tuple[np.ndarray, np.ndarra
     return spread(ap), np.where(np.isnan(ap), np.inf, ap).argmin(-1) == group
 
 
-def smallest(classes, attribute) -> int:
-    """Return the group with the fewest boxes in the classes, of those that have enough."""
-    codes = np.concatenate([of.codes(attribute)[~of.box_ignored] for of in classes])
+def smallest(codes, attribute) -> int:
+    """Return the group with the fewest boxes, of those that have enough; `codes` are of boxes."""
     boxes = np.bincount(codes[codes >= 0], minlength=len(attribute.values))
     return int(np.where(boxes >= HOW.min_boxes, boxes, boxes.max() + 1).argmin())
-
-
-def smallest_pooled(boxes, attribute) -> int:
-    """Return the group with the fewest boxes of all classes, of those that have enough."""
-    codes = boxes.codes(attribute)
-    number = np.bincount(codes[codes >= 0], minlength=len(attribute.values))
-    return int(np.where(number >= HOW.min_boxes, number, number.max() + 1).argmin())
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-18
 from .pooled_recall import ALL_POOLED
@@ -373,7 +365,7 @@ def named(
     for i in range(len(attributes) if pooled else 0):
         if not np.isfinite(pooled.deviations(attributes[i])).any():
             continue
-        group = smallest_pooled(pooled.boxes, attributes[i])
+        group = smallest(pooled.boxes.codes(attributes[i]), attributes[i])
         for loss in np.repeat(losses, draws):
             dealt = next(chance)[i]
             in_group = pooled.boxes.codes(dealt) == group
@@ -387,7 +379,8 @@ def named(
     known = [(i, *line) for i in range(len(attributes)) for line in lines]
     for i, name, some, at in progress(known, desc="injected faults", delay=2):
         if np.isfinite(null.mean[i, at]):  # else no two groups have boxes enough
-            group = smallest(some, attributes[i])
+            codes = [of.codes(attributes[i])[~of.box_ignored] for of in some]
+            group = smallest(np.concatenate(codes), attributes[i])
             for loss in np.repeat(losses, draws):
                 gaps, lowest = planted(some, next(chance)[i], group, loss, rng)
                 own = 0 if len(some) > 1 else 1  # the first is the mean of classes
@@ -516,19 +509,3 @@ def reasons(rows, attribute, candidates) -> tuple[str, list[str]]:
     if explaining:
         best = cause(explaining[0])
     return best, sentences
-
-
-def of_report(by_group, first, most=60) -> tuple[str, pd.DataFrame]:
-    """Return the groups that a report shows, and a sentence that says how many these are.
-
-    They have an AP, and those of the attributes in `first` come first."""
-    order = [*dict.fromkeys([*first, *by_group["attribute"]])]
-    there = by_group.dropna(subset="AP")
-    there = there.sort_values(
-        "attribute", key=lambda of: of.map(order.index), kind="stable"
-    )
-    few = ""
-    if len(there) < len(by_group):
-        few = " (groups with too few boxes for an AP are left out)"
-    text = f"{min(most, len(there)):,} of {len(by_group):,} rows{few}; all are in by-group.csv."
-    return text, there.head(most)

@@ -228,14 +228,10 @@ def _with_size_fixed(row: Mapping) -> str:
         return (
             ". The groups share too few boxes of the same size to hold box size fixed"
         )
-    if row["remaining_p"] <= LEVEL:
-        p = f"p = {row['remaining_p']:.3f}"
-        if row["remaining_p"] < 0.001:
-            p = "p < 0.001"
-        significance = f"{p} before correction"
-    else:
-        significance = "not significant"
-    text = f", and {row['remaining']:z.1f} points with box size held fixed ({significance})"
+    text = (
+        f", and {row['remaining']:z.1f} points with box size held fixed "
+        f"(p = {row['remaining_p']:.3f} before correction)"
+    )
     if row["remaining"] < 0:
         text += f". AP is then higher for {row['lowest']}"
     return text

@@ -1,88 +1,158 @@
-"""Frames for notebook 08: BDD100K's folder, with the income of the place of each frame.
-
-GPS tracks, areas and incomes are joined (ICON2, section 4.1).
-"""
+"""Frames for notebook 08: BDD100K's folder, with the income of the place of each frame."""
 
 import json
-import re
-from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import shapely
 from PIL import Image
 
-from helpers.icon2 import reading, user_data
-from helpers.icon2.attributes import OF_PAPER, Frames
+from helpers.icon2 import user_data
+from helpers.icon2.attributes import Frames
+from helpers.icon2.bdd100k import CLASSES
+from helpers.icon2.file_checks import Checks, DetectionDataError
 from helpers.icon2.matching import Matches
-from helpers.icon2.reading import CLASSES, DetectionDataError, csv, entries, numbered
-from helpers.synthetic_data import street
+from helpers.icon2.reading import read_labels
 
-PUBLISHED = {  # where BDD100K's folder, as it is given out, has what is read here
+PUBLISHED = {  # where BDD100K's folder, as it is published, has what is read here
     "labels": (
         "labels/det_20/det_val.json",
         "labels/bdd100k_labels_images_val.json",
-        "track_sample_anns.json",
     ),
     "images": ("images/100k/val",),
     "gps": ("info/100k/val",),
-    # what BDD100K does not hold, and the user provides
-    "predictions": ("predictions.json", "bbox_predictions.json"),
+    # what BDD100K does not hold, and you provide
+    "predictions": ("predictions.json",),
     "areas": ("areas.geojson",),
-    "incomes": ("incomes.csv",),
+    "attributes": ("attributes.csv",),
 }
-CITY = ("gps", "areas", "incomes")
 PAPER_EDGES = (21_400.0, 62_100.0, 93_400.0, 250_000.0)  # dollars, section 4.1
-PLACE = ["latitude", "longitude"]
+GROUPS = ("low", "middle", "high")
 LABELLED_AT = 10.0  # seconds into the video, of BDD100K's labelled frame
 GAP = 5.0  # seconds from the nearest fix, above which the position is not known
-JOINED, NO_GPS = "joined", "without GPS"
-NO_AREA, NO_INCOME = "outside of every area", "in an area without income"
-OUTSIDE = "outside of the bins' edges"
-AMOUNT = re.compile(r"nan|\d+(\.\d+)?|\d{1,3}(,\d{3})+(\.\d+)?")
-NO_AMOUNT = ("", "na", "n/a", "#n/a", "<na>", "null", "none", "-")
-NO_AMOUNT = (*NO_AMOUNT, "-666666666")  # the Census'
-CALLED = {
-    "GEOID": "area",
-    "GEO_ID": "area",
-    "B19013_001E": "income",
-}  # in the Census' tables
-SUMMARY = re.compile(r"^\d{7}US(?=\d)")  # before a tract's number in them
-POOREST = 1_000  # dollars a year: where all incomes are below, they are of another unit
 
 
 def read(
     labels: str | Path,
     predictions: str | Path,
     *,
-    gps: str | None = None,
-    areas: str | None = None,
-    incomes: str | None = None,
+    attributes: str | Path | None = None,
+    gps: str | Path | None = None,
+    areas: str | Path | None = None,
     edges: str = "equal",
 ) -> Frames:
-    """Read BDD100K's labels and detections (files or folders), with incomes where these are given.
+    """Read labels and detections of the paper's classes, with incomes where these are known.
 
-    `gps` is the folder of BDD100K's info files ``<video>.json``, `areas` GeoJSON of polygons with a
-    property ``area``, `incomes` CSV with the columns ``area`` and ``income`` (dollars a year).
-    `edges` are ``equal`` (a third of the joined frames in each bin) or the ``paper``'s. A
-    DetectionDataError names a file that cannot be used."""
-    frames = user_data.read(labels, predictions, classes=CLASSES)
-    frames = replace(frames, report=(*frames.report, *frames.warnings))
-    if gps is None:
-        return frames
-    more = ["the labels' own attribute 'income' is not used, for 'incomes' is given"]
-    videos = frames.images.get(
-        "video", frames.images["name"].map(lambda name: Path(name).stem)
+    Parameters
+    ----------
+    labels, predictions : path
+        BDD100K's (Scalabel's) or COCO's JSON, or a CSV of boxes.
+    attributes : path, optional
+        A CSV with the columns ``image`` and, for example, ``income`` (dollars a year).
+    gps, areas : path, optional
+        BDD100K's folder of info files, and outlines with a property ``income``: see `incomes`.
+    edges : {"equal", "paper"}
+        Income groups: a third of the frames in each, or the paper's bounds.
+
+    Returns
+    -------
+    Frames
+
+    Raises
+    ------
+    DetectionDataError
+        If a file cannot be used.
+    """
+    frames = user_data.read(labels, predictions, attributes, classes=CLASSES)
+    images, report = frames.images, [*frames.report, *frames.warnings]
+    if areas is not None and gps is not None:
+        videos = images["name"].map(lambda name: Path(name).stem)
+        if "video" in images:
+            videos = images["video"]
+        income = incomes(videos, Path(gps), Path(areas))
+        images = images.assign(income=income.to_numpy())
+        report.append(
+            f"{income.notna().sum():,} of {len(images):,} frames have an income"
+        )
+    if edges == "paper" and "income" in images:
+        income = pd.to_numeric(images["income"])
+        groups = pd.cut(income, PAPER_EDGES, labels=GROUPS, right=False)
+        images = images.assign(income=groups)
+    return Frames(
+        images, frames.boxes, frames.detections, frames.classes, tuple(report)
     )
-    table, counts = join(videos, gps, areas, incomes, edges)
-    more = more * ("income" in frames.images)
-    more.append(", ".join(f"{n:,} {name}" for name, n in counts.items()))
-    images = frames.images.assign(income=table["bin"])
-    return replace(frames, images=images, report=(*frames.report, *more))
+
+
+def incomes(videos: pd.Series, gps: Path, areas: Path) -> pd.Series:
+    """Look up the income of the area in which each video's labelled frame lies.
+
+    Parameters
+    ----------
+    videos : pandas.Series
+        Names of videos.
+    gps : Path
+        The folder of BDD100K's info files ``<video>.json``, with fixes in degrees and
+        milliseconds.
+    areas : Path
+        Outlines that geopandas can read, such as GeoJSON, with a column ``income``.
+
+    Returns
+    -------
+    pandas.Series
+        One income per video, NaN where the place or the income is not known.
+
+    Raises
+    ------
+    DetectionDataError
+        If geopandas is not installed, there is no income, or no frame has one.
+    """
+    try:
+        import geopandas
+    except ImportError:
+        raise DetectionDataError(
+            "'gps' and 'areas' need geopandas, which is not installed. Install the extra 'gps' "
+            "(pip install -e '.[gps]'), or give a column 'income' in 'attributes'."
+        ) from None
+    outlines = geopandas.read_file(areas)
+    if "income" not in outlines:
+        raise DetectionDataError(
+            f"{areas.name}: each area needs an 'income' (dollars a year). It has "
+            f"{', '.join(map(str, outlines.columns))}."
+        )
+    places = pd.DataFrame([_position(gps / f"{video}.json") for video in videos])
+    points = geopandas.points_from_xy(places["longitude"], places["latitude"])
+    points = geopandas.GeoDataFrame(geometry=points, crs="EPSG:4326")
+    outlines = outlines[["income", "geometry"]].to_crs("EPSG:4326")
+    joined = points.sjoin(outlines, predicate="within")
+    income = joined.groupby(level=0)["income"].first().reindex(places.index)
+    if income.isna().all():
+        raise DetectionDataError(
+            f"No frame lies in an area with an income: {places['latitude'].notna().sum():,} of "
+            f"{len(places):,} videos have a position at {LABELLED_AT:.0f} seconds. Check the names "
+            "of the files in 'gps', their units (degrees, milliseconds), and the areas."
+        )
+    return income
+
+
+def _position(path: Path) -> dict[str, float]:
+    """Interpolate the place of a video's labelled frame; NaN in a gap of the track."""
+    unknown = {"latitude": np.nan, "longitude": np.nan}
+    if not path.is_file():
+        return unknown
+    track = json.loads(path.read_text())
+    fixes = pd.DataFrame(track.get("locations") or [])
+    if fixes.empty:
+        return unknown
+    fixes = fixes.astype(float).sort_values("timestamp")
+    begin = track.get("startTime", fixes["timestamp"].iloc[0])
+    moment = begin + 1000 * LABELLED_AT
+    if (fixes["timestamp"] - moment).abs().min() > 1000 * GAP:
+        return unknown
+    return {
+        name: float(np.interp(moment, fixes["timestamp"], fixes[name]))
+        for name in unknown
+    }
 
 
 def files(settings: SimpleNamespace) -> dict[str, Path | None]:
@@ -92,56 +162,20 @@ def files(settings: SimpleNamespace) -> dict[str, Path | None]:
     them. Otherwise that folder holds the ``images``."""
     named = {name: getattr(settings, name, None) for name in PUBLISHED}
     if settings.frames is not None:
-        folder, here = Path(settings.frames), {}
+        folder = Path(settings.frames)
         for name, places in PUBLISHED.items():
-            existing = [folder / place for place in places if (folder / place).exists()]
-            here[name] = existing[0] if existing else None
-        if not all(named[name] or here[name] for name in CITY):
-            here |= dict.fromkeys(CITY)
-        named = {name: file or here[name] for name, file in named.items()}
-        named["images"] = named["images"] or folder
-        if not named["labels"]:
-            name, places = folder.resolve().name, ", ".join(PUBLISHED["labels"])
+            there = [folder / place for place in places if (folder / place).exists()]
+            if there and named[name] is None:
+                named[name] = there[0]
+        if named["images"] is None:
+            named["images"] = folder
+        if named["labels"] is None:
             raise DetectionDataError(
-                f"parameter 'frames': {name} has none of {places}; give "
-                "BDD100K's folder as it is given out, or 'labels'"
+                f"The folder {folder.resolve().name!r} of 'frames' has none of "
+                f"{', '.join(PUBLISHED['labels'])}. Give BDD100K's folder as it is published, or "
+                "'labels'."
             )
     return named if any(named.values()) else {}
-
-
-def check(settings: SimpleNamespace) -> None:
-    """Refuse labels that cannot be read, and columns that they (or the synthetic scenes) lack."""
-    own = files(settings)
-    if not own:  # the columns of synthetic street scenes
-        of_boxes = (
-            "image",
-            *reading.CORNERS,
-            "occluded",
-            "truncated",
-            "appearance",
-            "distance",
-        )
-        of_frames = ("name", "video", "weather", "scene", "timeofday", "contrast")
-        boxes = pd.DataFrame({name: [0, 1] for name in of_boxes})
-        images = pd.DataFrame({name: ["a", "b"] for name in of_frames}).assign(
-            width=street.WIDTH
-        )
-    else:
-        images, boxes = reading.labels(Path(own["labels"]), reading.Notes())
-    if not own or own["gps"]:
-        images = images.assign(
-            income=np.where(np.arange(len(images)) % 2, "low", "high")
-        )
-    frames = Frames(images, boxes, boxes.iloc[:0], ())
-    frames.attribute(settings.sensitive)
-    there = [settings.sensitive, *OF_PAPER, *OF_PAPER.values()]
-    if twice := [name for name in settings.further or () if name in there]:
-        raise ValueError(
-            f"parameter 'further': {twice[0]!r} is the sensitive attribute, or one of the five "
-            "that are held fixed already; remove it"
-        )
-    frames.explanatory(settings.sensitive, settings.further)
-    frames.clusters(settings.cluster)
 
 
 def example(
@@ -169,10 +203,9 @@ def example(
 
 def labelled(labels: str | Path) -> tuple[list[str], list[str]]:
     """Return the names of the frames of a labels file, and of the labelled classes."""
-    images, boxes = reading.labels(Path(labels), reading.Notes())
-    return list(images["name"]), [
-        one for one in CLASSES if one in set(boxes["category"])
-    ]
+    content = read_labels(Path(labels), Checks())
+    classes = set(content.boxes["category"])
+    return list(content.images["name"]), [one for one in CLASSES if one in classes]
 
 
 def picture(frames: Frames, folder: str | Path | None, number: int) -> np.ndarray:
@@ -181,137 +214,3 @@ def picture(frames: Frames, folder: str | Path | None, number: int) -> np.ndarra
     if file.is_file():
         return np.asarray(Image.open(file).convert("RGB"))
     return np.full((720, 1280, 3), 238, np.uint8)
-
-
-def join(
-    videos, gps, areas, incomes, edges="equal"
-) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Return each frame's ``video latitude longitude area income bin``, NaN if unknown, and counts."""
-    table = positions(videos, Path(gps))
-    table["area"] = areas_of(table, Path(areas))
-    table["income"] = table.area.map(_incomes(Path(incomes))).astype(float)
-    known = table.income.dropna()
-    bounds = PAPER_EDGES
-    if edges == "equal" and len(known):
-        bounds = np.quantile(known, [0, 1 / 3, 2 / 3, 1])
-        if not (np.diff(bounds) > 0).all():
-            raise DetectionDataError(
-                "edges='equal': too many frames have the same income for thirds"
-            )
-    bounds = [*bounds[:3], np.nextafter(bounds[3], np.inf)]
-    table["bin"] = pd.cut(table.income, bounds, labels=street.GROUPS, right=False)
-    missing = [table[column].isna() for column in ("latitude", "area", "income", "bin")]
-    reasons = [NO_GPS, NO_AREA, NO_INCOME, OUTSIDE]
-    outcome = np.select(missing, reasons, JOINED)
-    counts = {name: int((outcome == name).sum()) for name in (JOINED, *reasons)}
-    if not counts[JOINED]:
-        why = ", ".join(f"{counts[name]:,} {name}" for name in reasons if counts[name])
-        raise DetectionDataError(
-            f"no frame could be joined with an income: {why}. Fixes are in 'gps' as <video>.json, "
-            f"such as {table.video[0]}.json, in degrees and milliseconds; the map and the table "
-            "name their areas alike in 'area'"
-        )
-    return table, {"frames": len(table)} | counts
-
-
-def positions(videos: Iterable[str], folder: Path) -> pd.DataFrame:
-    """Return the place of each video's labelled frame, NaN without a file or a fix."""
-    if not folder.is_dir():
-        raise DetectionDataError(
-            f"parameter 'gps': {folder.name} is not a folder with files <video>.json"
-        )
-    rows = [(v, *_position(folder / f"{v}.json")) for v in videos]
-    return pd.DataFrame(rows, columns=["video", *PLACE])
-
-
-def _position(path: Path) -> tuple[float, float]:
-    """Interpolate latitude and longitude between two fixes; NaN in a gap of the track."""
-    track = next(entries(path, "")) if path.is_file() else {}
-    try:
-        fixes = pd.DataFrame(
-            track.get("locations") or [], columns=["timestamp", *PLACE]
-        )
-        fixes, begin = fixes.astype(float), track.get("startTime")
-        wrong = ~(np.isfinite(fixes) & (fixes.abs() <= [np.inf, 90, 180])).all(axis=1)
-        if wrong.any():
-            values = ", ".join(
-                f"{name} {n:g}" for name, n in fixes.loc[wrong.idxmax()].items()
-            )
-            raise ValueError(
-                f"fix {wrong.idxmax()} has no time and place in degrees: {values}"
-            )
-        fixes = fixes.sort_values("timestamp")
-        begin = fixes["timestamp"].min() if begin is None else float(begin)
-    except (AttributeError, TypeError, ValueError) as error:
-        raise DetectionDataError(f"{path.name}: locations: {error}") from None
-    if fixes.empty:
-        return np.nan, np.nan
-    moment = begin + 1000 * LABELLED_AT
-    if (fixes.timestamp - moment).abs().min() > 1000 * GAP:
-        return np.nan, np.nan
-    return tuple(
-        float(np.interp(moment, fixes.timestamp, fixes[axis])) for axis in PLACE
-    )
-
-
-def areas_of(places: pd.DataFrame, areas: Path) -> pd.Series:
-    """Return the area of each place (``latitude``, ``longitude``), NaN where there is none."""
-    content, names = next(entries(areas, "")), []
-    with suppress(KeyError, TypeError):  # another form
-        known = [feature["properties"] for feature in content["features"]]
-        names = [one["area"] if "area" in one else one["GEOID"] for one in known]
-    if not names or None in names:
-        raise DetectionDataError(
-            f"{areas.name}: GeoJSON holds 'features', and each needs a property 'area' or 'GEOID'"
-        )
-    names = [
-        str(int(n) if isinstance(n, float) and n.is_integer() else n) for n in names
-    ]
-    outlines = [json.dumps(feature.get("geometry")) for feature in content["features"]]
-    outlines = shapely.from_geojson(outlines, on_invalid="ignore")
-    if (lost := shapely.get_dimensions(outlines) != 2).any():
-        name = names[lost.argmax()]
-        raise DetectionDataError(
-            f"{areas.name}: area {name!r} is no Polygon or MultiPolygon"
-        )
-    ends = np.abs(shapely.total_bounds(outlines)).reshape(2, 2).max(0)
-    if not (ends <= (180, 90)).all():
-        raise DetectionDataError(
-            f"{areas.name}: coordinates are degrees, longitude before latitude; they reach to "
-            f"{ends[0]:.6g}, {ends[1]:.6g}"
-        )
-    known = places[PLACE].dropna()
-    points = shapely.points(known[PLACE[::-1]].to_numpy(float))
-    place, area = shapely.STRtree(outlines).query(points, predicate="within")
-    inside = pd.DataFrame({"at": known.index[place], "area": np.array(names)[area]})
-    inside = inside.drop_duplicates().sort_values(["at", "area"])
-    if len(several := inside[inside["at"].duplicated(keep=False)]):
-        one, other = several["area"].iloc[:2]
-        raise DetectionDataError(
-            f"{areas.name}: {several['at'].nunique():,} frames lie in several areas, such as "
-            f"{one!r} and {other!r}; areas must not overlap"
-        )
-    return inside.set_index("at")["area"].reindex(places.index)
-
-
-def _incomes(path: Path) -> dict[str, float]:
-    """Read the income by area, NaN where there is none; "142,500" and "$142,500" are numbers."""
-    text = dict.fromkeys(("area", "income", *CALLED), str)
-    table = csv(path, ["area", "income"], CALLED, **text)
-    areas = table["area"].str.strip().str.replace(SUMMARY, "", regex=True)
-    texts = (
-        table["income"].fillna("").str.replace(r"[$\s]|\+$", "", regex=True)
-    )  # 250,000+ is one
-    texts = texts.mask(texts.str.lower().isin(NO_AMOUNT), "nan")
-    if (wrong := ~texts.map(AMOUNT.fullmatch).astype(bool)).any():
-        area, text = areas[wrong].iloc[0], table["income"][wrong].iloc[0]
-        raise DetectionDataError(
-            f"{path.name}: the income {text!r} of area {area!r} is no amount; give dollars a year, "
-            "such as 142500, or leave it empty"
-        )
-    incomes = texts.str.replace(",", "").astype(float)
-    if incomes.max() < POOREST:
-        raise DetectionDataError(
-            f"{path.name}: no income is above {incomes.max():g}; give dollars a year, as 142500"
-        )
-    return dict(zip(numbered(areas, path), incomes, strict=True))

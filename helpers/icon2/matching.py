@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.icon2.attributes import Attribute, Frames
-from helpers.icon2.reading import CORNERS
+from helpers.icon2.file_checks import CORNERS
 
 IOU_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10))
 MAX_DETECTIONS = (

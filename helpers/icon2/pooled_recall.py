@@ -420,52 +420,36 @@ def size_table(within: pd.DataFrame) -> pd.DataFrame:
 def sentence(row: dict) -> str:
     """Say in words what a row of `by_group` shows, with its column ``p``."""
     place = f"where {row['attribute']} is {row['group']}"
-    recalls = f"{row['recall']:.0f}% of the boxes are found, against {row['others']:.0f}% elsewhere"
-    held = f"{row['difference']:+.1f} points (95% CI {row['low']:+.1f} to {row['high']:+.1f})"
+    recall, others = f"{row['recall']:.0f}%", f"{row['others']:.0f}%"
+    interval = f"95% CI {row['low']:+.1f} to {row['high']:+.1f}"
     p = f"adjusted p = {row['p']:.3f}"
-    at_the_same = "at the same class and size of the boxes, the difference is"
     if row["verdict"] == FOUND:
-        if row["gap"] * row["difference"] < 0:
-            return _reversed(row)
-        worse = "Worse" if row["difference"] < 0 else "Better"
-        if abs(row["difference"]) < abs(row["gap"]):
-            return (
-                f"{worse} {place}: {recalls}. At the same class and size of the boxes, "
-                f"{abs(row['difference']):.1f} of these {abs(row['gap']):.1f} points remain ({p})."
-            )
-        return f"{worse} {place}: {recalls}; {at_the_same} {held}, {p}."
-    start = f"{place[0].upper()}{place[1:]}, {recalls}"
-    alone = abs(row["size_fixed"]) < abs(row["gap"]) / 2
-    causes = "box size explains" if alone else "class and size of the boxes explain"
-    corrected = (
-        f"not significant after correction ({p})"  # the interval is not corrected
-    )
-    if row["verdict"] == EXPLAINED:
-        return f"{start}, but {causes} this gap: {at_the_same} {held}, {corrected}."
-    if row["verdict"] == SMALL and is_open(row):
-        return f"{start}, but {causes} most of this gap: {at_the_same} {held}, {p}."
-    if row["verdict"] == UNCLEAR:
-        if np.isnan(row["difference"]):
-            return (
-                f"{start}. The groups share too few boxes of the same class and size to say "
-                "whether the detector is worse there."
-            )
+        start, direction = "Better", "higher"
+        if row["difference"] < 0:
+            start, direction = "Worse", "lower"
         return (
-            f"{start}. Whether class and size of the boxes explain this gap is open: "
-            f"{at_the_same} {held}, {corrected}."
+            f"{start} {place}: at the same class and size of the boxes, recall is "
+            f"{abs(row['difference']):.1f} points {direction} ({interval}, {p}). Of all boxes, "
+            f"{recall} are found there, against {others} elsewhere."
         )
-    return f"{start}; {at_the_same} {held}, {p}."
-
-
-def _reversed(row: dict) -> str:
-    """Say that a group is worse only with class and size held fixed, or better only then."""
-    lower = row["difference"] < 0
-    low, high = (-row["high"], -row["low"]) if lower else (row["low"], row["high"])
+    text = f"W{place[1:]}, {recall} of the boxes are found, against {others} elsewhere."
+    if np.isnan(row["difference"]):
+        return (
+            f"{text} The groups share too few boxes of the same class and size to say whether "
+            "the detector is worse there."
+        )
+    cause = "Class and size of the boxes explain"
+    if abs(row["size_fixed"]) < abs(row["gap"]) / 2:
+        cause = "Box size explains"
+    if row["verdict"] == EXPLAINED:
+        text += f" {cause} this gap."
+    elif row["verdict"] == UNCLEAR:
+        text += " Whether class and size of the boxes explain this gap is open."
+    elif is_open(row):
+        text += f" {cause} most of this gap."
     return (
-        f"At the same class and size, recall is {abs(row['difference']):.1f} points "
-        f"{'lower' if lower else 'higher'} where {row['attribute']} is {row['group']} "
-        f"(95% CI {low:z.1f} to {high:z.1f}, adjusted p = {row['p']:.3f}). Without this adjustment "
-        f"it is {abs(row['gap']):.1f} points {'higher' if lower else 'lower'}."
+        f"{text} At the same class and size of the boxes, the difference is "
+        f"{row['difference']:+.1f} points ({interval}, {p})."
     )
 
 

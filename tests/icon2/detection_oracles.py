@@ -10,7 +10,7 @@ import pytest
 from helpers import store
 from helpers.icon2.attributes import Attribute, Frames
 from helpers.icon2.average_precision import WHOLE, Curves
-from helpers.icon2.reading import CORNERS
+from helpers.icon2.file_checks import CORNERS
 
 
 def scene(seed=0, n_images=30, n_classes=2, boxes=6, crowd=0.1, digits=2, whole=False):
@@ -81,7 +81,7 @@ def as_coco(world):
         entry(row) | {"score": row.score} for row in world.detections.itertuples()
     ]
     images = [
-        {"id": i + 1, "file_name": one.pop("name"), **one}
+        {**one, "id": i + 1, "file_name": one.pop("name")}
         for i, one in enumerate(world.images.to_dict("records"))
     ]
     categories = [{"id": i + 1, "name": name} for i, name in enumerate(world.classes)]

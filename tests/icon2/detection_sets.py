@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.icon2 import Frames
-from helpers.icon2.reading import CORNERS
+from helpers.icon2.file_checks import CORNERS
 
 WIDTH, HEIGHT = 640, 480
 KINDS = (

@@ -6,8 +6,8 @@ import pytest
 
 from helpers.icon2 import detector_audit, match, user_data
 from helpers.icon2.detector_findings import too_low
+from helpers.icon2.file_checks import DetectionDataError
 from helpers.icon2.mistaken_classes import ALL_POOLED, mistaken
-from helpers.icon2.user_data import DetectionDataError
 
 SIDES = (20, 60, 140)  # small, medium and large boxes
 

@@ -10,12 +10,11 @@ import pytest
 from detection_oracles import as_coco, average_precision, overlap, scene
 
 from helpers import store
-from helpers.icon2 import Frames, match, user_data
+from helpers.icon2 import Frames, match
 from helpers.icon2 import detector_audit as audit
 from helpers.icon2.analysis import interval as usual
 from helpers.icon2.attributes import Attribute, from_column
-from helpers.icon2.mistaken_classes import ALL_POOLED, mistaken
-from helpers.icon2.reading import CORNERS
+from helpers.icon2.file_checks import CORNERS
 
 KINDS = ("ring", "kite")
 CELL, SIDE = (
@@ -144,24 +143,6 @@ def test_recall_is_the_share_of_boxes_that_a_detection_overlaps():
     np.testing.assert_allclose(ours, np.multiply(expected, 100))
 
 
-def test_classes_that_have_other_numbers_in_the_two_files_are_named():
-    frames = world(60)
-    assert mistaken(frames, match(frames)) == {}
-    other = frames.detections.assign(category=1 - frames.detections["category"])
-    frames = Frames(frames.images, frames.boxes, other, KINDS)
-    told = mistaken(frames, match(frames))
-    assert list(told) == [ALL_POOLED, "ring", "kite"]
-    assert told[ALL_POOLED].startswith("Classes look shifted or exchanged: 0% of the ")
-    assert (
-        told["ring"].startswith("ring: 0% of its")
-        and "most often as kite." in told["ring"]
-    )
-    assert (
-        told["kite"].startswith("kite: 0% of its")
-        and "most often as ring" in told["kite"]
-    )
-
-
 def test_without_a_fault_the_family_wise_error_rate_is_about_one_in_twenty():
     false_positives = []
     for seed in range(4):
@@ -175,27 +156,6 @@ def test_without_a_fault_the_family_wise_error_rate_is_about_one_in_twenty():
         assert table["class"].tolist() == ["any", "all classes", *KINDS]
         assert (table["rate"][1:] == 1).all(), "half of the boxes of a group are lost"
     assert np.mean(false_positives) < 0.15
-
-
-def test_a_fault_of_all_classes_is_detected_in_their_mean():
-    """Not in one of them: counted again, trial by trial, from the AP of the same permutations."""
-    matches, classes, [light] = prepared(world(150), "light")
-    chance = dealt(matches, [light])
-    null = audit.by_chance(classes, chance, 40)
-    table = audit.named(classes, KINDS, [light], null, chance, [0.1], 20).set_index(
-        "class"
-    )
-    chance, rng = dealt(matches, [light]), np.random.default_rng(0)
-    again = [next(chance)[0] for _ in range(40 + 2 * 20 + 20)][-20:]
-    rows = []
-    for one in again:
-        gaps, lowest = audit.planted(classes, one, light.values.index("dim"), 0.1, rng)
-        rows.append(((gaps - null.mean[0]) / null.deviation[0] > null.cut) & lowest)
-    assert (
-        table.loc["all classes", "detected"]
-        == np.sum(rows, 0)[0]
-        < np.any(rows, 1).sum()
-    )
 
 
 def test_each_permutation_is_compared_with_the_others():
@@ -253,14 +213,6 @@ def test_a_scene_that_makes_the_gap_is_named_and_leaves_nothing():
     assert by.loc["site", "suite's rule"] == "does not explain it"
 
 
-def test_a_gap_without_any_candidate_is_reported_with_nothing_held_fixed():
-    frames = world(loss=0.3)
-    matches, _, [light] = prepared(frames, "light")
-    none = audit.explained(matches, light, "ring", [], options=audit.HOW, resamples=5)
-    best, _ = audit.reasons(none.to_dict("records"), "light", [])
-    assert best == "no candidate significantly explains a part of it"
-
-
 @pytest.mark.parametrize("bias", [0.0, 1.0])
 def test_nineteen_of_twenty_intervals_hold_the_truth(bias):
     """Of numbers that are normal and too high by `bias`, as their resamples are again."""
@@ -302,69 +254,6 @@ UNSURE = f"{PART} (the rest is not significant)"
 )
 def test_most_is_said_where_significantly_less_than_half_remains(one, words):
     assert audit.in_words(one) == words
-
-
-def test_the_best_explanation_comes_first_and_others_by_what_was_said_of_them():
-    rows = [
-        row("size", IN_PART, 16, 6, 4, 7),
-        row("shape", EXPLAINS, 16, 5, -4, 14),
-        row("tone", IN_PART, 16, 14, 12, 15.6),
-        row("camera", NOT, 16, 15.7, 14, 18),
-        row("lighting", "inconclusive", 16, 12, 3, 20),
-        row("lens", "not estimable", 16, np.nan, np.nan, np.nan),
-    ]
-    names = ["room", "photographer", *(one["candidate"] for one in rows)]
-    for order in (rows, rows[::-1]):
-        best, sentences = audit.reasons(order, "room", names)
-        assert best == (
-            "size in three classes explains most of it: 10.0 of 16.0 points (95% CI 9.0 to 12.0)"
-        )
-        assert sentences == [
-            f"{best}; 6.0 (4.0 to 7.0) remain",
-            f"shape {UNSURE}: 11.0 of 16.0 points (95% CI 2.0 to 20.0); 5.0 (-4.0 to 14.0) remain",
-            f"tone {PART}: 2.0 of 16.0 points (95% CI 0.4 to 4.0); 14.0 (12.0 to 15.6) remain",
-            "explains less than half, if any: camera",
-            "inconclusive: lighting",
-            "not estimable (too few boxes per value): lens, photographer",
-        ]
-    best, sentences = audit.reasons(rows[3:4], "room", ["room", "camera"])
-    assert best == "no candidate significantly explains a part of it"
-    assert len(sentences) == 1
-    assert (
-        audit.reasons(rows[3:5], "room", names)[0]
-        == "the result for lighting is inconclusive"
-    )
-    assert ": 0.0 of 16.0 points" in audit.cause(
-        row("x", IN_PART, 16, 16.02, 12, 18)
-    ), "no -0.0"
-
-
-def test_the_report_begins_with_the_groups_of_the_finding_and_counts_the_rows():
-    names, ap = np.repeat(["many", "room", "light"], [100, 2, 2]), np.arange(104.0)
-    ap[:50] = np.nan
-    table = pd.DataFrame({"attribute": names, "AP": ap})
-    text, there = audit.of_report(table, ["light", "many"])
-    assert there["AP"].tolist() == [102, 103, *range(50, 100), 100, 101]
-    assert text.startswith(
-        "54 of 104 rows (groups with too few boxes for an AP are left out); all"
-    )
-    assert audit.of_report(table, ["room"], 3)[1]["AP"].tolist() == [100, 101, 50]
-
-
-def test_thirds_of_numbers_and_sizes_are_told_with_where_they_end():
-    frames = world(90)
-    lux = np.arange(90.0)
-    lux[-1] = np.nan
-    frames = replace(frames, images=frames.images.assign(lux=lux))
-    told = audit.described(frames, from_column(frames, "lux"), (1024, 9216))
-    assert told == "lux (low 0 to 29, middle 30 to 58, high 59 to 88)"
-    assert (
-        audit.described(frames, from_column(frames, "light"), (1,))
-        == "light (day, dim)"
-    )
-    sizes = Attribute("size", user_data.SIZES, np.zeros(540, int), "box")
-    told = audit.described(frames, sizes, (1024, 9216))
-    assert told == "size (small below 32, medium to 96, large above 96 pixels a side)"
 
 
 def test_how_much_too_high_the_ap_of_few_boxes_is_says_the_mean_of_small_samples():

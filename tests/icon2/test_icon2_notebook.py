@@ -14,7 +14,7 @@ from executed import executed
 from helpers import icon2, store
 from helpers.claims import CONTRADICTS, NOT_TESTABLE, REPLICATED, judge
 from helpers.icon2 import attributes, claims, formulas, frames, match, verdicts
-from helpers.icon2.reading import CORNERS
+from helpers.icon2.file_checks import CORNERS
 from synthetic import street
 
 
@@ -50,12 +50,10 @@ def test_ones_own_files_give_what_the_street_gives(on_disk):
     scenes, codes = world.images, world.images["income"].cat.codes.to_numpy()
     income = data.attribute("income")
     known = income.codes >= 0
-    assert (
-        f"60 frames, {known.sum()} joined, {60 - known.sum()} without GPS"
-        in data.report[-1]
-    )
     assert income.values == ("low", "middle", "high") and 0 < known.sum() < 60
     assert np.corrcoef(income.codes[known], codes[known])[0, 1] > 0.9
+    paper = icon2.read(*both, **place, edges="paper").attribute("income")
+    np.testing.assert_array_equal(paper.codes[known], codes[known])
     appearances = data.boxes["appearance"].map(street.APPEARANCES.index)
     np.testing.assert_array_equal(
         np.sort(appearances), np.sort(world.boxes["appearance"])
@@ -73,61 +71,6 @@ def test_ones_own_files_give_what_the_street_gives(on_disk):
     names, classes = frames.labelled(both[0])
     assert names == list(scenes["name"]) and set(classes) == set(world.classes)
     assert len(np.unique(data.clusters("video"))) == 60
-
-
-def test_every_frame_with_gps_gets_its_area_income_and_bin(on_disk):
-    videos, place = on_disk[0].images["video"], on_disk[2]
-    tracks = {
-        file.stem: json.loads(file.read_text()) for file in place["gps"].iterdir()
-    }
-    table, report = frames.join(videos, **place)
-    for row in table.itertuples():
-        if row.video in tracks:
-            before, after = tracks[row.video]["locations"][2:4]  # at 8 and 12 seconds
-            east = int((before["longitude"] + after["longitude"]) / 2)
-            assert (row.area, row.income) == (f"area {east}", city.DOLLARS[east])
-        else:
-            assert pd.isna(row.income)
-    assert report["frames"] == 60
-    assert report[frames.JOINED] == len(tracks) == 60 - report[frames.NO_GPS]
-    equal = table["bin"].value_counts()
-    assert equal.sum() == len(tracks) and np.ptp(equal) < 0.15 * len(tracks)
-    paper = frames.join(videos, **place, edges="paper")[0].dropna()
-    low = paper[paper["bin"] == "low"].income
-    assert low.between(21_400, 62_100, inclusive="left").all()
-    assert (paper[paper["bin"] == "high"].income >= 93_400).all()
-
-
-def test_positions_are_at_ten_seconds_in_areas_with_holes_and_several_parts(tmp_path):
-    track = {
-        "startTime": 1000,
-        "locations": [
-            {"latitude": 10.0, "longitude": 20.0, "timestamp": 9000},
-            {"latitude": 11.0, "longitude": 24.0, "timestamp": 13000},
-        ],
-    }
-    (tmp_path / "v.json").write_text(json.dumps(track))
-    row = frames.positions(["v"], tmp_path).iloc[0]
-    assert (row.latitude, row.longitude) == (10.5, 22.0)
-    track["locations"][0]["timestamp"], track["locations"][1]["timestamp"] = (
-        2000,
-        60_000,
-    )
-    (tmp_path / "gap.json").write_text(json.dumps(track))
-    assert frames.positions(["gap"], tmp_path)[frames.PLACE].isna().all(axis=None)
-
-    def ring(low, high):
-        return [[low, low], [high, low], [high, high], [low, high], [low, low]]
-
-    parts = [[ring(0, 10), ring(4, 6)], [ring(20, 22)]]
-    geometry = {"type": "MultiPolygon", "coordinates": parts}
-    shape = {"features": [{"properties": {"area": 7}, "geometry": geometry}]}
-    (tmp_path / "map.json").write_text(json.dumps(shape))
-    where = [1, 5, 21, 15, np.nan]
-    areas = frames.areas_of(
-        pd.DataFrame(dict.fromkeys(frames.PLACE, where)), tmp_path / "map.json"
-    )
-    assert areas.fillna("none").tolist() == ["7", "none", "7", "none", "none"]
 
 
 @pytest.fixture(scope="module")

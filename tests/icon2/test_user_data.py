@@ -4,18 +4,14 @@ import contextlib
 import gzip
 import io
 import json
-import re
 
-import nbformat
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from detection_oracles import as_coco, average_precision, evaluated, scene
 
-from helpers import store
 from helpers.icon2 import detector_audit, match, user_data
-from helpers.icon2.user_data import DetectionDataError
+from helpers.icon2.file_checks import DetectionDataError
 
 CLASSES = ("kite", "lamp", "pear")
 
@@ -104,35 +100,6 @@ def test_average_precision_of_cocos_files_is_that_of_pycocotools(
     np.testing.assert_allclose(ours, six, atol=1e-12)
 
 
-def test_the_csv_of_torchvisions_results_says_what_cocos_json_says(tmp_path):
-    """By the lines that notebook 12 prints."""
-    labels, results = coco(1, decimals=1)
-    frames = read(tmp_path, labels, results)
-    kinds, order, names, outputs = list(CLASSES), [90, 7, 33], [], []
-    for image in labels["images"]:
-        mine = [one for one in results if one["image_id"] == image["id"]]
-        boxes = torch.tensor([one["bbox"] for one in mine], dtype=torch.double).reshape(
-            -1, 4
-        )
-        boxes[:, 2:] += boxes[:, :2]
-        codes = torch.tensor([order.index(one["category_id"]) for one in mine])
-        scores = torch.tensor([one["score"] for one in mine], dtype=torch.double)
-        names.append(image["file_name"])
-        outputs.append({"boxes": boxes, "labels": codes, "scores": scores})
-    cells = nbformat.read(
-        store.root() / "notebooks/12_audit_your_detector.ipynb", 4
-    ).cells
-    sources = [c.source for c in cells if "```" in c.source]
-    [lines] = re.findall(r"```python\n(.*?)```", "".join(sources), re.S)
-    assert lines in (store.root() / "GUIDE.md").read_text(), "GUIDE has the same lines"
-    program = lines.replace('"predictions.csv"', "path")
-    exec(program, {"pd": pd, "path": tmp_path / "found.csv"} | locals())
-    again = user_data.read(tmp_path / "labels.json", tmp_path / "found.csv")
-    by = {"by": "image", "kind": "stable", "ignore_index": True}
-    both = (one.detections.sort_values(**by) for one in (again, frames))
-    pd.testing.assert_frame_equal(*both)
-
-
 CSV = """image,class,x1,y1,x2,y2,box,ignore,shade
 b.jpg,cat,10,20,40,60,1,0,dark
 b.jpg,dog,50,20,90,60,2,,light
@@ -149,15 +116,10 @@ c.jpg,cat,50,20,90,60,.9
 
 
 def test_a_csv_is_read_and_what_is_left_out_is_counted(tmp_path):
-    about = written(
-        tmp_path, "image,light,box\na.jpg,day,1\nz.jpg,night,2\n", "images.csv"
-    )
     boxes = written(tmp_path, "box,tone,score\n1,I,3\n4,VI,3\n9,VI,3\n", "boxes.csv")
-    paths = (
-        written(tmp_path, CSV, "labels.csv.gz"),
-        written(tmp_path, FOUND, "found.csv"),
-    )
-    frames = user_data.read(*paths, boxes)
+    labels = written(tmp_path, CSV, "labels.csv.gz")
+    found = written(tmp_path, FOUND, "found.csv")
+    frames = user_data.read(labels, found, boxes)
     assert frames.classes == ("cat", "dog") and len(frames.images) == 3
     assert frames.boxes["ignore"].tolist() == [False, False, True, False]
     assert frames.boxes["tone"].fillna("").tolist() == ["I", "", "", "VI"]
@@ -168,17 +130,12 @@ def test_a_csv_is_read_and_what_is_left_out_is_counted(tmp_path):
         "1 detections left out: their image has no labels",
         "1 labelled images have no detection",
         "1 detections left out: no box of their class is labelled (cow 1)",
-        "1 rows of boxes.csv left out: none of the labelled boxes has their name",
-        "2 labelled boxes are in no row of boxes.csv: they have no value",
-        "1 columns of boxes.csv left out, named as a field of boxes: score",
+        "1 rows of boxes.csv left out: their box is not labelled",
+        "2 labelled boxes have no row in boxes.csv: they have no value",
     )
-    about.write_text("image,light\na.jpg,day\nz.jpg,night\n")
-    frames = user_data.read(*paths, about)
+    about = written(tmp_path, "image,light\na.jpg,day\nz.jpg,night\n", "about.csv")
+    frames = user_data.read(labels, found, about)
     assert frames.images["light"].fillna("").tolist() == ["day", "", ""]
-    assert (
-        "2 labelled images are in no row of images.csv: they have no value"
-        in frames.report
-    )
 
 
 def test_ids_and_names_may_be_text_and_other_ids_are_set_beside_those_of_the_labels(
@@ -199,7 +156,7 @@ def test_ids_and_names_may_be_text_and_other_ids_are_set_beside_those_of_the_lab
     assert len(read(tmp_path, labels, results).detections) == len(results)
     other = [one | {"category_id": 1000 + one["category_id"]} for one in results]
     ids = ", ".join(f"{one['id']} {one['name']}" for one in labels["categories"])
-    told = rf"; {len(results):,} detections left out: no box of their class .*; ids .* are {ids}\)"
+    told = rf"{len(results):,} detections left out: no box of their class .*; ids .* are {ids}\)"
     with pytest.raises(DetectionDataError, match=told):
         read(tmp_path, labels, other)
 
@@ -251,19 +208,19 @@ def cut(which):
         ),
         (
             changed("annotations", bbox=[5, float("nan"), 4, 4]),
-            "labels.json .* NaN is no number",
+            "labels.json: 1 of .* have no number where one has to be",
         ),
         (
             changed("annotations", bbox=[5, 5, 4]),
-            "annotations entry 0 .* has 3 numbers, not 4",
+            "entry 0 of its annotations .* has 3 numbers, not 4",
         ),
         (
             changed("annotations", image_id=[9]),
-            "annotations entry 0 .*is no id: ids are",
+            "entry 0 of its annotations .*is no id: ids are",
         ),
         (
             changed("annotations", image_id=999),
-            "labels.json: boxes are of image 999, .* not li",
+            "labels.json: boxes are of image 999, .* not listed",
         ),
         (
             changed("annotations", category_id=4),
@@ -271,31 +228,30 @@ def cut(which):
         ),
         (
             changed("images", id=coco(0, 8)[0]["images"][1]["id"]),
-            "images: 22 occurs 2 times",
+            "22 occurs 2 times among the ids of images",
         ),
         (
             changed("results", image_id=10, score="high"),
-            "found.json, entry 0 .*convert .* 'high'",
+            "found.json: entry 0 of its results .*convert .* 'high'",
         ),
-        (cut(0), "labels.json is cut short or no JSON"),
-        (("nothing", "[]"), "labels.json is cut short or no JSON"),
-        (({"rows": []}, []), "labels.json: it is no COCO file"),
+        (cut(0), "labels.json cannot be read as JSON"),
+        (({"rows": []}, []), "labels.json holds no labels"),
         (
             (coco(0, 8)[1], coco(0, 8)[1]),
-            "labels.json: these are COCO's results.* exchanged",
+            "labels.json holds no labels.* exchange the two files",
         ),
         (
             (coco(0, 8)[0], [coco(0, 8)[1][0] | {"image_id": "x"}]),
-            "none of its 1 images .* 'x'",
+            "none of its images is labelled.* 'x'",
         ),
-        ((coco(0, 8)[0], []), "found.json: "),
+        ((coco(0, 8)[0], []), "found.json holds no detection"),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_a_sentence(tmp_path, contents, message):
     with pytest.raises(DetectionDataError, match=message) as refused:
         read(tmp_path, *contents)
-    told = str(refused.value)
-    assert "\n" not in told and "np." not in told and len(told) < 400
+    sentence = str(refused.value)
+    assert "\n" not in sentence and "np." not in sentence and len(sentence) < 400
 
 
 @pytest.mark.parametrize("hit", ["a", "b"])
