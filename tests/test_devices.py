@@ -1,7 +1,7 @@
 """Devices and threads: which is chosen, and whether tensors follow the network.
 
-Without a GPU, a pretended device (tests/pretended.py) and torch's fake tensors show which tensors
-do not follow it. The last tests need a CUDA GPU.
+Without a GPU, a pretended device (tests/pretended.py) shows which tensors do not follow
+the network. The last tests need a CUDA GPU.
 """
 
 import os
@@ -13,19 +13,16 @@ import pytest
 import torch
 from pretended import DEVICE, moved, pretended_device
 from torch import nn
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 from helpers import explain, focus, lesson, models
 from helpers.audit import features, network_checks
 from helpers.audit.model import Network
 from helpers.data import Collection, ImageSet
-from helpers.data.collection import Drawn
 from helpers.focus import controls
 from helpers.focus.networks import Model
 from helpers.models import detector, experiment, inference
-from helpers.models.recipe import Recipe, read_specification
-from helpers.settings import Device, Images, check
-from helpers.settings import Model as ModelParameter
+from helpers.models.recipe import Recipe
+from helpers.settings import Images, check
 from helpers.synthetic_data import street_detector
 
 QUARTER, EIGHTH = "alexnet-quarter", "resnet10-eighth"
@@ -111,19 +108,6 @@ def test_a_device_that_is_not_there_is_refused(name, words, without_cuda, monkey
         models.device(name)
 
 
-def test_the_parameter_device_reaches_the_recipes_of_all_models():
-    types = {"model": list[ModelParameter], "trainings": int, "device": Device}
-    values = {"model": [QUARTER, EIGHTH], "trainings": 3, "device": "cpu"}
-    settings = check({"__annotations__": types, **values})
-    assert [recipe.device for recipe in settings.model] == ["cpu", "cpu"]
-    assert [recipe.trainings for recipe in settings.model] == [3, 3]
-
-
-def test_a_device_among_the_keys_of_a_model_is_refused():
-    with pytest.raises(ValueError, match="There is no key 'device'"):
-        read_specification({"architecture": QUARTER, "device": "cuda"})
-
-
 @pytest.mark.parametrize(
     ("source", "device", "threads"), [("world", "cpu", 1), ("folder", "cuda", 5)]
 )
@@ -142,19 +126,9 @@ def test_models_of_own_images_get_the_gpu_and_all_threads(
 # how many threads
 
 
-def test_the_synthetic_dataset_takes_one_thread(monkeypatch):
-    monkeypatch.setenv(inference.THREADS, "5")
-    assert models.threads(synthetic=True) == 1
-
-
 def test_other_images_take_all_cores(monkeypatch):
     monkeypatch.delenv(inference.THREADS, raising=False)
     assert models.threads() == CORES
-
-
-def test_other_images_take_the_share_that_a_workflow_gives(monkeypatch):
-    monkeypatch.setenv(inference.THREADS, "3")
-    assert models.threads() == 3
 
 
 @pytest.mark.parametrize(("folder", "threads"), [(False, 1), (True, 3)])
@@ -168,28 +142,6 @@ def test_a_notebook_starts_with_the_threads_of_its_images(
     settings = check({"__annotations__": types, **values})
     lesson.start("00_template", settings)
     assert torch.get_num_threads() == threads
-
-
-def test_a_training_takes_the_threads_that_it_is_given():
-    seen = []
-
-    def loop(*_, **__):
-        seen.append(torch.get_num_threads())
-        yield 0.0
-
-    for threads in (1, 3):
-        data = noise(4), torch.arange(4), noise(4), torch.arange(4)
-        models.train(example(), *data, seed=0, epochs=1, loop=loop, threads=threads)
-    assert seen == [1, 3]
-
-
-def test_what_is_computed_on_the_cpu_touches_no_gpu(monkeypatch):
-    """A process takes hundreds of megabytes of each GPU of which it reads the generator."""
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(torch.cuda, "get_rng_state", None)
-    monkeypatch.setattr(torch.cuda, "manual_seed_all", None)
-    data = noise(8), torch.arange(8) % 4, noise(4), torch.arange(4)
-    models.train(example(), *data, seed=0, epochs=1)
 
 
 # a pretended device: each result is that of the CPU, and comes back to it
@@ -239,28 +191,6 @@ def test_a_network_is_trained_on_its_device_and_stays_there(tune, unfused):
         assert equal(on_cpu(there), here.state_dict())
 
 
-def test_stored_networks_come_to_the_device_and_those_of_two_devices_are_two(
-    unfused, tmp_path
-):
-    data = noise(8), torch.arange(8) % 4, noise(4), torch.arange(4)
-    drawn = Drawn({"of": "the test"}, lambda: data)
-    settings = {"seed": 0, "epochs": 1, "folder": tmp_path / "stored"}
-    models.trainings(1, QUARTER, CLASSES, lambda _: drawn, **settings)
-    with pretended_device():
-        for _ in range(2):  # trained, and found again
-            [there] = models.trainings(
-                1, QUARTER, CLASSES, lambda _: drawn, device=DEVICE, **settings
-            )
-            assert there.mean.device == next(there.parameters()).device == DEVICE
-    assert len(list((tmp_path / "stored").glob("*.safetensors"))) == 2
-
-
-def test_a_network_that_is_wrapped_on_its_device_finds_its_normalisation_there():
-    with pretended_device():
-        network = moved(example().network)
-        assert models.wrap(network, mean=0.5, std=0.25).mean.device == DEVICE
-
-
 @pytest.mark.parametrize("method", explain.METHODS)
 @pytest.mark.parametrize("name", [QUARTER, EIGHTH])
 def test_every_method_explains_on_the_networks_device(method, name):
@@ -283,7 +213,7 @@ def test_focus_and_its_controls_are_rated_on_the_networks_device(images):
         rate = partial(focus.rate, model, images, table, effort="quick")
         ratings = [rate(method)["focus"] for method in [*methods, controls.random_map]]
         known = controls.in_disconnected(model, images, table, methods)["focus"]
-        cells = controls.by_cell(model, images, table, methods)["by cell"]
+        cells = controls.by_cell(model, images, table, methods)["Focus by cell"]
         return [*map(list, ratings), list(known), list(cells)]
 
     here = example()
@@ -335,47 +265,6 @@ def test_a_detector_is_trained_and_finds_boxes_on_its_device(unfused):
         ) == pytest.approx(losses)
         again = detector.detect(detector.Detector(there, {1: "car"}, ""), pictures)
     pd.testing.assert_frame_equal(again, found)
-
-
-def test_keys_of_the_store_name_a_gpu_and_are_as_before_for_the_cpu():
-    assert inference.in_key(torch.device("cpu")) == {}
-    assert inference.in_key(torch.device("cuda:1")) == {"device": "cuda"}
-
-
-# torch's fake tensors, which say that they are on a GPU
-
-
-def faked(network: nn.Module) -> nn.Module:
-    """Give a network's modules fake tensors on a GPU; within a FakeTensorMode."""
-    for module in network.modules():
-        for tensors in (module._parameters, module._buffers):
-            for name, tensor in tensors.items():
-                if tensor is not None:
-                    fake = torch.empty(tensor.shape, dtype=tensor.dtype, device="cuda")
-                    tensors[name] = (
-                        nn.Parameter(fake) if tensors is module._parameters else fake
-                    )
-    return network
-
-
-def test_logits_and_focus_mix_no_devices_under_cuda(monkeypatch):
-    for module in (
-        "inference",
-        "networks",
-    ):  # reads numbers, which fake tensors have not
-        monkeypatch.setattr(
-            f"helpers.models.{module}.refuse_other_ranges", lambda *_, **__: None
-        )
-    network = example()
-    with FakeTensorMode():
-        faked(network)
-        logits = models.logits(
-            network, torch.zeros(70, 3, 64, 64, dtype=torch.uint8), finite=False
-        )
-        assert logits.device.type == "cpu" and logits.shape == (70, 4)
-        maps = torch.rand(3, 64, 64, device="cuda")
-        cells = torch.ones(3, 2, 2, dtype=torch.bool, device="cuda")
-        assert focus.equation.focus_of(maps, cells).device.type == "cuda"
 
 
 # too little memory

@@ -112,11 +112,6 @@ PAIRS = [(o, c) for o in "abcd" for c in "abcd" if o != c]
 RISING = dict(zip(PAIRS, np.arange(12.0), strict=True))
 
 
-def test_subtracting_a_control_model_that_shows_the_same_gives_zero():
-    first = per_image(*logits_of_known_law())
-    assert (effects.subtract(first, first).set_index(effects.IMAGE)["drop"] == 0).all()
-
-
 def test_agreement_is_spearmans_over_pairs():
     first, second = images(RISING, 5, 16), images(RISING, 6, 16)
     means = [t.groupby(effects.PAIR)["context_effect"].mean() for t in (first, second)]

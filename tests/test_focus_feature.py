@@ -103,14 +103,6 @@ def test_the_rise_of_a_network_that_uses_the_feature_is_known(world):
     assert feature.rises(rated) == pytest.approx([1 - means["unchanged"]] * 2)
 
 
-def test_the_gain_of_a_logit_is_that_of_the_feature(world):
-    model, images, _, clean = world
-    without = ImageSet("C", clean, images.labels, CLASSES, images.table)
-    gains = feature.gains(model, without, images, ("ant", "bee"))
-    assert gains.shape == (2, 6)
-    assert np.allclose(gains, float(images.patches[6].sum()) * 250 / SIDE**2)
-
-
 def test_a_candidate_feature_is_where_the_relevance_peaks_for_any_method(
     world, monkeypatch
 ):

@@ -2,8 +2,6 @@
 
 import ast
 import re
-import subprocess
-import sys
 from importlib.util import resolve_name
 from pathlib import Path
 
@@ -20,7 +18,7 @@ BELOW |= {"figures": {*GROUND, "stats"}}
 BELOW |= {paper: {*GROUND, *ROOMS, "figures"} for paper in PAPERS}
 BELOW |= {"audit": {*GROUND, *ROOMS, "figures", *PAPERS}}
 BELOW |= {"exercises": set(), "run_lesson": set()}
-BELOW |= {"workflow": {"store", "suggest"}, "execute": {"store"}}
+BELOW |= {"workflow": {"store", "suggest"}, "execute": {"store", "overview"}}
 BELOW |= {"settings": {"suggest", "data", "models", "explain"}}
 BELOW |= {"claims": {"store", "stats", "figures"}}
 BELOW |= {
@@ -108,27 +106,3 @@ def test_no_function_of_torch_is_called_whose_last_digits_depend_on_the_processo
                 ):
                     calls[f"{path.name}:{node.lineno}"] = node.func.attr
     assert not calls
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "begins, late",
-    [
-        ("from helpers.audit import page", {"torch", "torchvision"}),
-        (
-            "from helpers.settings import check; from helpers.models import experiment; "
-            "from helpers.contexts import methods; from helpers.focus import rating",
-            {
-                "torchvision",
-                "torch._dynamo",
-                "sympy",
-            },  # torch's compiler and what it needs
-        ),
-    ],
-)
-def test_what_takes_seconds_to_load_is_loaded_where_it_is_used(begins, late):
-    told = [sys.executable, "-c", f"{begins}; import sys; print(*sys.modules)"]
-    done = subprocess.run(
-        told, capture_output=True, text=True, cwd=store.root(), check=True
-    )
-    assert not late & set(done.stdout.split()), "who imports it?"

@@ -234,16 +234,3 @@ def test_a_set_is_drawn_once_and_then_read(folder, monkeypatch, eyespot):
     assert all(
         torch.equal(first.contexts[c], again.contexts[c]) for c in pictures.CLASSES
     )
-
-
-def test_splits_are_drawn_alone_and_the_first_run_sees_the_set_itself(folder):
-    whole = world.load(seed=3, **GIVEN).sets["C"].split("test")
-    alone = world.image_set("C", 33, 3, 6, ("test",), context_bias=0.5)
-    assert torch.equal(alone.images, whole.images)
-    pd.testing.assert_frame_equal(alone.table, whole.table)
-    collection = world.load(seed=3, **GIVEN)
-    own = collection.sets["NC"].to_train().draw()
-    zero, one = (collection.to_train("NC", number) for number in (0, 1))
-    assert all(torch.equal(a, b) for a, b in zip(own, zero.draw(), strict=True))
-    assert not torch.equal(own[0], one.draw()[0]) and torch.equal(own[1], one.draw()[1])
-    assert zero.recipe != one.recipe
