@@ -329,47 +329,6 @@ def test_one_percentage_point_of_the_predictions_must_change(changed, verdict):
     assert judged(ATTIC, predictions)["verdict"][0] == verdict
 
 
-def test_an_artifact_of_the_users_own_is_found_as_a_context_with_and_without_it():
-    """Backgrounds with a white corner and without it; one network knows the corner."""
-    rng, y = np.random.default_rng(0), np.arange(120) % 3
-    photographs = rng.integers(0, 120, (120, 3, 24, 24), dtype=np.uint8)
-    photographs[np.arange(120), y] += 100
-    backgrounds = rng.integers(0, 120, (25, 3, 24, 24), dtype=np.uint8)
-    lettered = backgrounds.copy()
-    lettered[..., :4, :4] = 255
-    contexts = {"without": torch.tensor(backgrounds), "with": torch.tensor(lettered)}
-    photographs = torch.tensor(photographs)
-    train, query, alone = context_scores.paste_into_contexts(photographs, contexts, 0)
-
-    def seen(images):
-        images = images.double() / 255
-        corner = images[..., :4, :4].mean((-3, -2, -1))[..., None]
-        return torch.cat([images.mean((-2, -1)), corner], -1).numpy()
-
-    images = ContextImages(
-        labels=y,
-        train=np.stack([seen(part) for part in train], 1)[:, :, None],
-        query=np.stack([seen(part) for part in query], 1),
-        alone=np.stack([seen(part) for part in alone]),
-    )
-    trainer = classifiers.Trainer(y, seen(photographs))
-    made = calibration.calibrate(images, trainer, unbiased=20, biased=4)
-    reported = {}
-    for name, corner in (("clean", 0), ("biased", 6)):
-        weights = 20 * np.eye(4, 3)
-        weights[3, 1] = corner  # the corner raises the second class
-        logits = images.query @ weights
-        score = images.score(lambda x, weights=weights: x @ weights, np.arange(120))
-        table = reliance.judge(
-            made, score, logits.argmax(-1), ["red", "green", "blue"], [*contexts]
-        )
-        verdicts = [reliance.POSSIBLE, reliance.DETECTED]
-        reported[name] = table[table["verdict"].isin(verdicts)]
-    assert reported["clean"].empty
-    first = reported["biased"].iloc[0]
-    assert first[["class", "context"]].tolist() == ["green", "with"]
-
-
 # What was trained
 
 

@@ -64,27 +64,6 @@ def street():
     return icon2.match(frames, (0.5, 0.75)), from_column(frames, "income"), attributes
 
 
-def test_an_edited_average_precision_is_computed_cell_by_cell(street):
-    """It gives what the package computes at once, but for recalls that a rounding decides."""
-    matches, group, attributes = street
-
-    def retold(hit, boxes, N, weight=1):
-        return formulas.average_precision(hit, boxes, N, weight) + 0.0
-
-    how = {"resamples": 6, "options": icon2.Options(min_boxes=5)}
-    package = icon2.analyse(matches, group, attributes, **how)
-    own = icon2.Formulas(average_precision=retold)
-    assert own.edited and not icon2.Formulas().edited
-    edited = icon2.analyse(matches, group, attributes, formulas=own, **how)
-    for name, column in (
-        ("groups", "AP"),
-        ("cells", "AP"),
-        ("control", "standardised"),
-    ):
-        gap = getattr(package, name)()[column] - getattr(edited, name)()[column]
-        assert gap.abs().max() < 1 and gap.abs().median() < 1e-9
-
-
 @pytest.mark.parametrize(
     ("name", "table"),
     [

@@ -87,20 +87,6 @@ def cats_and_dogs(real) -> dict:
     return {"output": "dogs", "images": images, "model": model, "trainings": 2}
 
 
-def test_notebook_06_on_cats_and_dogs(cats_and_dogs, outputs):
-    given = {"shape": "squeezed", "mosaics": 6, "trainings": 1}
-    given |= {"methods": ["gradcam", "lrp", "gradcam++"]}
-    tables = tables_of("06", cats_and_dogs | given, outputs)
-    accuracy = pd.read_csv(tables / "accuracies.csv")["accuracy"].item()
-    found = pd.read_csv(tables / "focus.csv").set_index("method")
-    print(
-        f"accuracy {accuracy:.2f}\n",
-        found[["mosaics", "mean", "mean_low", "mean_high"]],
-    )
-    assert accuracy > 0.9
-    assert found["mean_low"]["GradCAM"] > 0.5 and found["mean"]["LRP"] > 0.5
-
-
 SMALL = {"size": 64, "per_class": 40}
 
 

@@ -77,23 +77,6 @@ def test_the_synthetic_datasets_do_not_import_the_package():
         assert not re.search(r"^\s*(from|import) helpers", path.read_text(), re.M), path
 
 
-def test_no_file_of_a_room_is_in_a_circle():
-    """Between the modules of one room, too: none imports one that imports it."""
-    package = store.root() / "helpers"
-    after = {}
-    for path in FILES:
-        name = path.relative_to(package).with_suffix("").as_posix()
-        names = imported(path, ast.walk(ast.parse(path.read_text())))
-        paths = {one.replace(".", "/") for one in names}
-        after[name] = {one for one in paths if (package / f"{one}.py").is_file()} - {
-            name
-        }
-    while free := [name for name, others in after.items() if not others & after.keys()]:
-        for name in free:
-            del after[name]
-    assert not after, f"these import each other: {sorted(after)}"
-
-
 def test_no_function_of_torch_is_called_whose_last_digits_depend_on_the_processor():
     calls = {}
     for path in FILES:
