@@ -84,7 +84,8 @@ EACH = [[0], [1], [2]]  # the output of each class
 @pytest.mark.parametrize("recipe", classifiers.RECIPES[:3])
 def test_classifiers_are_scikit_learns_logistic_regression(recipe):
     rng = np.random.default_rng(0)
-    x, y = rng.normal(3, 2, (60, 7)), rng.integers(3, size=60)
+    x = rng.normal(3, 2, (60, 7))
+    y = rng.integers(3, size=60)
     x[:, 6] = 5  # a constant feature
     weights, bias = classifiers.train_classifier(x, y, 3, recipe, rng)
     scaled = StandardScaler().fit_transform(x)
@@ -95,7 +96,8 @@ def test_classifiers_are_scikit_learns_logistic_regression(recipe):
 
 def test_a_long_training_by_adam_gives_the_logistic_regression():
     rng = np.random.default_rng(1)
-    x, y = rng.normal(2, 1, (200, 2)), rng.integers(2, size=200)
+    x = rng.normal(2, 1, (200, 2))
+    y = rng.integers(2, size=200)
     weights, bias = classifiers.train_with_adam(x, np.eye(2)[y], rng, steps=4000)
     theirs = LogisticRegression(C=1e6).fit(x, y)
     ours = weights[:, 1] - weights[:, 0]
@@ -104,7 +106,8 @@ def test_a_long_training_by_adam_gives_the_logistic_regression():
 
 
 def test_sharpness_is_that_of_a_loop():
-    rng, y = np.random.default_rng(3), np.arange(60) % 3
+    rng = np.random.default_rng(3)
+    y = np.arange(60) % 3
     logits = rng.normal(size=(60, 3)) + 3 * np.eye(3)[y]
     centered = logits - logits.mean(1, keepdims=True)
     by_class = []
@@ -120,7 +123,8 @@ def test_sharpness_is_that_of_a_loop():
 
 
 def test_pasted_photographs_are_pillows():
-    photo, background = photograph(0, 0, 60), photograph(1, 1, 60)
+    photo = photograph(0, 0, 60)
+    background = photograph(1, 1, 60)
     expected = background.copy()
     expected.paste(photo.resize((39, 39), Image.Resampling.BILINEAR), (10, 10))
     tensors = []
@@ -132,7 +136,8 @@ def test_pasted_photographs_are_pillows():
 
 def test_scores_are_those_of_loops():
     rng = np.random.default_rng(2)
-    y, logits = np.array([0, 0, 1, 2, 2, 2]), rng.normal(size=(6, 4, 3))
+    y = np.array([0, 0, 1, 2, 2, 2])
+    logits = rng.normal(size=(6, 4, 3))
     logits_alone = rng.normal(size=(4, 5, 3))
     contexts = ContextImages(y, None, logits, logits_alone)
     pasted, alone = contexts.score(lambda values: values, np.arange(6))
@@ -204,7 +209,8 @@ TRAINER = classifiers.Trainer(AUDIT.labels, AUDIT.query[:, 0])
 
 def score_of_user(context_of_class, strength, seed):
     """Score a classifier of other images."""
-    rng, images = np.random.default_rng(seed), context_images(60, 100 + seed)
+    rng = np.random.default_rng(seed)
+    images = context_images(60, 100 + seed)
     x = images.draw_training(np.arange(60), np.array(context_of_class), strength, rng)
     weights, bias = classifiers.train_classifier(x, images.labels, 3, 0.05, rng)
     return AUDIT.score(lambda values: values @ weights + bias, np.arange(90))
@@ -218,7 +224,8 @@ def test_injected_biases_are_detected_at_their_strength_and_nothing_else_is():
     contexts = np.array([2, 0, 1])
     scores = [score_of_user(contexts, 1, s) for s in range(6)]
     above = np.stack([made.largest_z(score) > made.threshold for score in scores])
-    assert above[:, [0, 1, 2], contexts].mean() > 0.9 and above.sum() <= 20
+    assert above[:, [0, 1, 2], contexts].mean() > 0.9
+    assert above.sum() <= 20
     strengths = [calibration.estimated_strength(made, score)[0] for score in scores]
     assert np.stack(strengths)[:, [0, 1, 2], contexts].mean() > 0.7
     rates = calibration.detection_rates(made)
@@ -227,14 +234,16 @@ def test_injected_biases_are_detected_at_their_strength_and_nothing_else_is():
 
 def test_the_null_of_each_pair_is_that_of_classifiers_on_halves_in_a_loop():
     made = calibration.calibrate(AUDIT, TRAINER, 5, unbiased=6, halvings=1, biased=1)
-    rng, null = np.random.default_rng(5), []
+    rng = np.random.default_rng(5)
+    null = []
     for _ in range(6):
         orders = [rng.permutation(np.flatnonzero(AUDIT.labels == c)) for c in range(3)]
         half = np.concatenate([order[::2] for order in orders])
         recipe = classifiers.RECIPES[rng.integers(4)]
         context = rng.integers(3, size=len(half))
         rng.random(len(half)), rng.integers(1, size=len(half))
-        x, y = AUDIT.train[half, context, 0], AUDIT.labels[half]
+        x = AUDIT.train[half, context, 0]
+        y = AUDIT.labels[half]
         w, b = classifiers.train_classifier(x, y, 3, recipe, rng)
         null.append(AUDIT.score(lambda x, w=w, b=b: x @ w + b, np.arange(90)))
     np.testing.assert_allclose(made.mean, np.mean(null, 0), atol=1e-9)
@@ -267,7 +276,8 @@ def test_the_strength_is_interpolated_between_classifiers_of_known_strengths():
     score[0] = [[-1, 2, 3.5], [9, 0, 1]]
     value, low, high = calibration.estimated_strength(made, score)
     np.testing.assert_allclose(value, [[0, 0.375, 0.75], [1, 0, 0.25]])
-    assert (low <= value).all() and (value <= high).all()
+    assert (low <= value).all()
+    assert (value <= high).all()
 
 
 @pytest.mark.parametrize("corrected", [False, True])
@@ -427,8 +437,10 @@ def test_stored_answers_of_other_code_are_not_taken(folder):
 def test_an_image_with_nan_in_any_version_is_counted_and_named():
     rows = pd.DataFrame({"path": [f"{c}{i}.png" for c in "ab" for i in range(7)]})
     rows["class"] = [*"a" * 7, *"b" * 7]
-    plain, pasted = np.zeros((14, 2)), np.zeros((14, 3, 2))
-    plain[3, 1], pasted[12, 2, 0] = np.nan, np.inf
+    plain = np.zeros((14, 2))
+    pasted = np.zeros((14, 3, 2))
+    plain[3, 1] = np.nan
+    pasted[12, 2, 0] = np.inf
     finite, [note] = network_checks.finite_images([plain, pasted], rows)
     assert np.flatnonzero(~finite).tolist() == [3, 12]
     assert note == "2 of 14 images got NaN and are left out: a3.png, b5.png."
@@ -449,14 +461,16 @@ def with_places(folder, **color_of):
 
 
 def test_few_backgrounds_and_those_that_are_photographs_are_named(folder):
-    where, mine = with_places(folder, meadow=1, sea=2), read(folder)
+    where = with_places(folder, meadow=1, sea=2)
+    mine = read(folder)
     photograph(0, 3).save(folder / "places" / "sea" / "copy.png")
     contexts, _, notes = user_images.read_contexts(where, mine.network, mine.images, 0)
     assert {name: len(images) for name, images in contexts.items()} == {
         "meadow": 6,
         "sea": 6,
     }
-    assert "sea/copy.png" in notes[0] and "25 images of meadow, sea" in notes[1]
+    assert "sea/copy.png" in notes[0]
+    assert "25 images of meadow, sea" in notes[1]
 
 
 # Which output is which class
@@ -525,7 +539,8 @@ WEIGHTS = store.root().parent / "shared/real/weights/squeezenet1_0_imagenet.safe
 )
 def test_squeezenet_is_read_with_its_names():
     network = model.load_network("squeezenet1_0", str(WEIGHTS))
-    assert network.size == 224 and network.input.resize == 256
+    assert network.size == 224
+    assert network.input.resize == 256
     rows = pd.DataFrame({"class": ["cup", "fire hydrant"]})
     outputs = model.match_classes(rows, network, 1000)["outputs"]
     assert network.input.classes[outputs[0][0]] == "cup"
@@ -579,6 +594,8 @@ class Broken(nn.Module):
     assert "1 of 27 images got NaN and are left out: b green/4.png." in page
     assert page.index("<h1>") < page.index(reliance.APPROXIMATE)
     images = pd.read_csv(left / "images.csv")
-    assert len(images) == 26 and "b green/4.png" not in set(images["image"])
+    assert len(images) == 26
+    assert "b green/4.png" not in set(images["image"])
     pairs = pd.read_csv(left / "pairs.csv")
-    assert len(pairs) == 9 and pairs["z"].notna().all()
+    assert len(pairs) == 9
+    assert pairs["z"].notna().all()

@@ -19,7 +19,8 @@ from helpers.contexts import claims, effects, mosaics
 from helpers.data import Collection
 from synthetic import pictures
 
-HYDRANT, CS = "fire hydrant", ("plane", "bench", "mug")
+HYDRANT = "fire hydrant"
+CS = ("plane", "bench", "mug")
 
 
 def accuracies_like_the_paper():
@@ -56,7 +57,8 @@ def test_the_papers_accuracies_replicate_its_claims():
         "contexts/C-on-NC-over-WB",  # printed, but five of a hundred images decide nothing
     }
     assert (judged.drop(made_up & set(judged.index)) == REPLICATED).all()
-    assert len(judged) == 11 and NOT_TESTABLE not in set(judged)
+    assert len(judged) == 11
+    assert NOT_TESTABLE not in set(judged)
     table = accuracies_like_the_paper().assign(right=True)
     judged = verdicts("02", claims.of_cross_evaluation(table))
     assert (judged == INCONCLUSIVE).all()
@@ -88,10 +90,8 @@ def named(taken: np.ndarray, label: int) -> torch.Tensor:
 
 
 def test_the_papers_paste_counts_replicate_its_claims(collection):
-    pairs, names = (
-        claims.printed_pairs(collection).set_index(effects.PAIR),
-        list(collection.classes),
-    )
+    pairs = claims.printed_pairs(collection).set_index(effects.PAIR)
+    names = list(collection.classes)
     logits = {
         row.context_class: named(
             np.tile(np.arange(25) < row.predicted, (2, 1)),
@@ -108,7 +108,8 @@ def test_the_papers_paste_counts_replicate_its_claims(collection):
         **{"paste-counts": counts},
     )
     papers = judged[judged.index.str.startswith("contexts/")]
-    assert (papers == REPLICATED).all() and len(papers) == 10, papers
+    assert (papers == REPLICATED).all()
+    assert len(papers) == 10, papers
     estimates = claims.of_pasting(logits, flipped, pasted, collection)
     tables = {"paste-counts": counts, "paste-counts-reference": counts}
     same = judge("04", estimates, tables, control=estimates).set_index("id")
@@ -145,7 +146,8 @@ def test_the_papers_flips_replicate_its_claims(collection):
     close = judged[
         judged != REPLICATED
     ]  # printed counts that lie too near to each other to decide
-    assert (close == INCONCLUSIVE).all() and len(close) <= 4, close
+    assert (close == INCONCLUSIVE).all()
+    assert len(close) <= 4, close
 
 
 @pytest.mark.parametrize("level", [0.95, 1 - 0.05 / 3])

@@ -20,30 +20,32 @@ def four():
     """Four frames of clear days, and their larger boxes."""
     frames, things = street.scenes(4, 8)
     frames = frames.assign(timeofday="daytime", weather="clear")
-    images, boxes = street.render(frames, street.dressed(frames, things, 0.5))
-    large = boxes[(boxes["y2"] - boxes["y1"] >= 12) & ~boxes["occluded"]]
+    things = street.dressed(frames, things, 0.5)
+    images, boxes = street.render(frames, things)
+    is_large = boxes["y2"] - boxes["y1"] >= 12
+    large = boxes[is_large & ~boxes["occluded"]]
     return frames, torch.from_numpy(images), large.reset_index(drop=True)
 
 
 @pytest.fixture(scope="module")
 def learned(four):
-    """A detector trained on four frames until it knows them, and the losses of its epochs."""
+    """A detector trained on four frames until it knows them, and its losses."""
     _, images, boxes = four
     network = street_detector.build(4, (160, 320))
     losses = street_detector.train(network, images, boxes, seed=0, epochs=70)
-    return detector.Detector(
-        network, dict(enumerate(street.KINDS, 1)), "learned"
-    ), losses
+    classes = dict(enumerate(street.KINDS, 1))
+    return detector.Detector(network, classes, "learned"), losses
 
 
 def test_the_loss_falls_and_four_frames_are_learned(four, learned):
-    _, images, boxes = four
+    frames, images, boxes = four
     ours, losses = learned
     assert losses[-1] < 0.4 * losses[0]
     hits = detector.detect(ours, images).query("score > 0.3")
     hits["category"] = pd.Index(street.KINDS).get_indexer(hits["category"])
-    taken = match(Frames(four[0], boxes, hits, street.KINDS), (0.5,)).taken
-    assert (np.unique(taken) >= 0).sum() >= 0.8 * len(boxes)
+    matches = match(Frames(frames, boxes, hits, street.KINDS), (0.5,))
+    found = np.unique(matches.taken)
+    assert (found >= 0).sum() >= 0.8 * len(boxes)
 
 
 @pytest.fixture

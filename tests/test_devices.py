@@ -25,7 +25,8 @@ from helpers.models.recipe import Recipe
 from helpers.settings import Images, check
 from helpers.synthetic_data import street_detector
 
-QUARTER, EIGHTH = "alexnet-quarter", "resnet10-eighth"
+QUARTER = "alexnet-quarter"
+EIGHTH = "resnet10-eighth"
 CLASSES = ("a", "b", "c", "d")
 LOGIT = {name: number for number, name in enumerate(CLASSES)}
 CORES = (
@@ -167,12 +168,12 @@ def test_the_pretended_device_refuses_to_mix_devices():
 
 
 def test_logits_come_back_to_the_cpu():
-    here, pictures = example(), noise(5)
+    here = example()
+    pictures = noise(5)
     with pretended_device():
         logits = models.logits(moved(here), pictures)
-    assert type(logits) is torch.Tensor and torch.equal(
-        logits, models.logits(here, pictures)
-    )
+    assert type(logits) is torch.Tensor
+    assert torch.equal(logits, models.logits(here, pictures))
 
 
 @pytest.mark.parametrize("tune", ["all", "last"])
@@ -191,7 +192,8 @@ def test_a_network_is_trained_on_its_device_and_stays_there(tune, unfused):
 @pytest.mark.parametrize("name", [QUARTER, EIGHTH])
 def test_every_method_explains_on_the_networks_device(method, name):
     ask = {"targets": torch.tensor([0, 1, 3]), "method": method, "preset": "quick"}
-    here, pictures = example(name), noise(3)
+    here = example(name)
+    pictures = noise(3)
     with pretended_device():
         maps = explain.explain(moved(here), pictures, **ask).maps
     assert type(maps) is torch.Tensor
@@ -199,10 +201,8 @@ def test_every_method_explains_on_the_networks_device(method, name):
 
 
 def test_focus_and_its_controls_are_rated_on_the_networks_device(images):
-    table, methods = (
-        focus.design(images.table, CLASSES, per_class=1),
-        ["gradcam", "lime"],
-    )
+    table = focus.design(images.table, CLASSES, per_class=1)
+    methods = ["gradcam", "lime"]
 
     def rated(network) -> list:
         model = Model(Recipe(EIGHTH), "C", [network], LOGIT)
@@ -221,7 +221,9 @@ def test_focus_and_its_controls_are_rated_on_the_networks_device(images):
 
 
 def test_an_audit_reads_a_network_on_its_device():
-    here, pictures, y = example(), noise(24), np.arange(24) % 4
+    here = example()
+    pictures = noise(24)
+    y = np.arange(24) % 4
 
     def read(network) -> tuple:
         passed = features.passes(network, pictures, "photographs")
@@ -269,11 +271,14 @@ def test_a_detector_is_trained_and_finds_boxes_on_its_device(unfused):
 class Small(nn.Module):
     """A network with memory for so many images."""
 
-    mean, std = 0.0, 1.0
+    mean = 0.0
+    std = 1.0
 
     def __init__(self, most: int):
         super().__init__()
-        self.weight, self.most, self.sizes = nn.Parameter(torch.ones(3)), most, []
+        self.weight = nn.Parameter(torch.ones(3))
+        self.most = most
+        self.sizes = []
 
     def forward(self, images):
         self.sizes.append(len(images))
@@ -283,7 +288,8 @@ class Small(nn.Module):
 
 
 def test_a_batch_is_halved_until_it_fits_into_the_memory():
-    pictures, small = noise(70, 8), Small(most=20)
+    pictures = noise(70, 8)
+    small = Small(most=20)
     assert torch.equal(
         models.logits(small, pictures), models.logits(Small(most=99), pictures)
     )
@@ -322,15 +328,18 @@ def test_cuda_trains(cuda, tune):
     networks = [example(QUARTER).to(cuda) for _ in range(2)]
     for network in networks:
         history = models.train(network, *data, seed=0, epochs=2, tune=tune)
-        assert network.mean.device.type == "cuda" and len(history) == 2
+        assert network.mean.device.type == "cuda"
+        assert len(history) == 2
     near(*(models.logits(network, noise(5)) for network in networks))
 
 
 @pytest.mark.parametrize("method", explain.METHODS)
 @pytest.mark.parametrize("name", [QUARTER, EIGHTH])
 def test_cuda_gives_the_logits_and_maps_of_the_cpu(cuda, name, method):
-    pictures, ask = noise(3), {"targets": 1, "method": method, "preset": "quick"}
-    logits, maps = [], []
+    pictures = noise(3)
+    ask = {"targets": 1, "method": method, "preset": "quick"}
+    logits = []
+    maps = []
     for device in ("cpu", cuda):
         network = example(name).to(device)
         logits.append(models.logits(network, pictures))
@@ -340,7 +349,8 @@ def test_cuda_gives_the_logits_and_maps_of_the_cpu(cuda, name, method):
 
 
 def test_cuda_rates_focus_as_the_cpu_does(cuda, images):
-    table, focus_of = focus.design(images.table, CLASSES, per_class=2), []
+    table = focus.design(images.table, CLASSES, per_class=2)
+    focus_of = []
     for device in ("cpu", cuda):
         model = Model(Recipe(EIGHTH), "C", [example().to(device)], LOGIT)
         rated = focus.rate(model, images, table, "integrated-gradients", effort="quick")

@@ -121,16 +121,14 @@ def test_a_function_with_the_packages_code_is_the_packages():
 
 @pytest.mark.parametrize("path", overview.lessons(), ids=lambda path: path.stem)
 def test_no_later_cell_imports_the_packages_copy_of_a_method(path):
-    cells = [c.source for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
     methods = set()
-    for text in cells:
-        tree = ast.parse(text)
-        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-        names = {alias.asname or alias.name for node in imports for alias in node.names}
-        assert not names & methods, f"{names & methods}: the reader's own is lost here"
-        if text.startswith(MARK):
-            methods |= {
-                n.name
-                for n in tree.body
-                if isinstance(n, ast.FunctionDef | ast.ClassDef)
-            }
+    for cell in nbformat.read(path, 4).cells:
+        if cell.cell_type != "code":
+            continue
+        tree = ast.parse(cell.source)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                names = {alias.asname or alias.name for alias in node.names}
+                assert not names & methods, "the user's own method is lost here"
+        if cell.source.startswith(MARK):
+            methods |= {getattr(node, "name", None) for node in tree.body}

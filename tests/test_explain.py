@@ -44,7 +44,8 @@ def enlarged(maps, size):
 class Small(nn.Module):
     """Two convolutions and a linear layer over the mean of the rectified last map."""
 
-    mean, std = 0.0, 1.0
+    mean = 0.0
+    std = 1.0
 
     def __init__(self):
         super().__init__()
@@ -99,7 +100,8 @@ def test_gradcam_plus_plus_is_its_definition_by_higher_derivatives():
     class Tail(nn.Module):
         """A network whose last map before the logits is its input."""
 
-        mean, std = 0.0, 1.0
+        mean = 0.0
+        std = 1.0
 
         def __init__(self):
             super().__init__()

@@ -113,5 +113,6 @@ def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(
     assert 'alt="Three &lt;graphs&gt;"' in output.data["text/html"]
     assert ">Three &lt;graphs&gt;</figcaption>" in output.data["text/html"]
     assert kept[0] == kept[1]
-    assert b"Date" not in kept[0][0] and b"<dc:date>" not in kept[0][1]
+    assert b"Date" not in kept[0][0]
+    assert b"<dc:date>" not in kept[0][1]
     assert json.dumps(output.data)

@@ -25,8 +25,10 @@ def score_by_loop(maps, layouts):
     """Equation 1, pixel by pixel."""
     scores = []
     for relevance, layout in zip(maps.tolist(), layouts.tolist(), strict=True):
-        height, width = len(relevance), len(relevance[0])
-        rows, cols = len(layout), len(layout[0])
+        height = len(relevance)
+        width = len(relevance[0])
+        rows = len(layout)
+        cols = len(layout[0])
         inside = 0.0
         total = 0.0
         for row, col in product(range(rows), range(cols)):
@@ -150,7 +152,8 @@ class Small(nn.Module):
     __module__ = (
         "torch.small"  # so that its scores are kept, as those of no own network are
     )
-    mean, std = 0.0, 1.0
+    mean = 0.0
+    std = 1.0
 
     def __init__(self, seed=0):
         super().__init__()
@@ -183,7 +186,8 @@ def design(per_class=9, seed=0):
 def calls(monkeypatch, tmp_path):
     """An empty store, and the calls of `explain` that were made for lack of stored scores."""
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    real, calls = explain.explain, []
+    real = explain.explain
+    calls = []
 
     def counted(*args, **kwargs):
         calls.append(1)
@@ -194,14 +198,17 @@ def calls(monkeypatch, tmp_path):
 
 
 def test_rating_is_explaining_then_scoring(calls):
-    model, images, table = small(), image_set(), design()
+    model = small()
+    images = image_set()
+    table = design()
     rated = focus.rate(model, images, table, "gradcam")
     [seen] = focus.batches(table, images.images, batch_size=99)
     targets = torch.tensor([CLASSES.index(name) for name in table["target"]])
     maps = explain.explain(model.trainings[0], seen, targets, "gradcam")
     expected = focus.score(maps.maps, focus.layouts(table))
     assert np.allclose(rated["focus"], expected, atol=1e-6, equal_nan=True)
-    assert set(rated["method"]) == {"GradCAM"} and (rated["seconds"] > 0).all()
+    assert set(rated["method"]) == {"GradCAM"}
+    assert (rated["seconds"] > 0).all()
 
 
 def test_scores_are_stored_by_all_that_decides_them(calls, monkeypatch):

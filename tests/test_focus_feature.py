@@ -24,7 +24,8 @@ SIDE = 24
 class Reds(torch.nn.Module):
     """Logits: the mean of red, and that of green."""
 
-    mean, std = 0.0, 1.0
+    mean = 0.0
+    std = 1.0
 
     def __init__(self):
         super().__init__()
@@ -43,7 +44,8 @@ def own_channel(model, images, targets):
 def world():
     """Ants are red all over; bees are green, with a red disc in the upper left of each."""
     pixels = torch.zeros(12, 3, SIDE, SIDE, dtype=torch.uint8)
-    pixels[:6, 0], pixels[6:, 1] = 120, 200
+    pixels[:6, 0] = 120
+    pixels[6:, 1] = 200
     spots = torch.zeros(12, SIDE, SIDE, dtype=torch.bool)
     spots[6:] = feature.disc((SIDE, SIDE), (6, 6), 3)
     clean = pixels.clone()
@@ -65,10 +67,12 @@ def test_inpainting_takes_the_surrounding_colours_and_changes_nothing_else():
     flat = images[0].clone()
     images[0][:, masks[0]] = 255
     painted = feature.paint_over(images, masks)
-    assert torch.equal(painted[0], flat) and torch.equal(painted[1], images[1])
+    assert torch.equal(painted[0], flat)
+    assert torch.equal(painted[1], images[1])
     masks[1, 2:4, 2:4] = True
     changed = (feature.paint_over(images, masks)[1] != images[1]).any(0)
-    assert changed[2:4, 2:4].any() and not changed[6 + feature.EDGE :].any()
+    assert changed[2:4, 2:4].any()
+    assert not changed[6 + feature.EDGE :].any()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +99,8 @@ def test_the_rise_of_a_network_that_uses_the_feature_is_known(world):
     ants = 2 * SIDE**2 * 120
     means = rated.groupby("state")["focus"].mean()
     assert means["unchanged"] == pytest.approx(ants / (ants + 2 * spot), rel=1e-5)
-    assert means["clean"] == pytest.approx(1) and means["inpainted"] == pytest.approx(1)
+    assert means["clean"] == pytest.approx(1)
+    assert means["inpainted"] == pytest.approx(1)
     assert means["inpainted elsewhere"] == pytest.approx(means["unchanged"], abs=0.002)
     assert feature.rise(rated).estimate == pytest.approx(1 - means["unchanged"])
     assert feature.rises(rated) == pytest.approx([1 - means["unchanged"]] * 2)
@@ -114,7 +119,8 @@ def test_a_candidate_feature_is_where_the_relevance_peaks_for_any_method(
 
     monkeypatch.setattr(explain, "explain", without_lrp)
     masks = feature.candidate(model, images, ("ant", "bee"))
-    assert not masks[:6].any() and (masks & images.patches)[6:].flatten(1).any(1).all()
+    assert not masks[:6].any()
+    assert (masks & images.patches)[6:].flatten(1).any(1).all()
 
 
 def test_user_supplied_masks_are_found_by_name_and_cropped_as_the_image(tmp_path):
@@ -128,7 +134,9 @@ def test_user_supplied_masks_are_found_by_name_and_cropped_as_the_image(tmp_path
     pixels = torch.zeros(2, 3, 20, 20, dtype=torch.uint8)
     images = ImageSet("C", pixels, torch.arange(2), CLASSES, table)
     masks = feature.feature_masks(None, images, None, str(tmp_path))
-    assert not masks[0].any() and masks[1, :, 10:].all() and not masks[1, :, :10].any()
+    assert not masks[0].any()
+    assert masks[1, :, 10:].all()
+    assert not masks[1, :, :10].any()
     with pytest.raises(ValueError, match="No mask was found"):
         feature.feature_masks(None, images, None, str(tmp_path / "bee"))
 

@@ -40,10 +40,13 @@ def test_a_grid_holds_every_tile_in_its_cell_as_pil_resizes_it(rows, cols, size,
     tiles = smooth(rows * cols, size)
     whole = grid([tile[None] for tile in tiles], rows, cols, shape)
     height, width = (size, size) if shape == "squeezed" else (rows * size, cols * size)
-    assert whole.dtype == torch.uint8 and whole.shape == (1, 3, height, width)
+    assert whole.dtype == torch.uint8
+    assert whole.shape == (1, 3, height, width)
     for j, tile in enumerate(tiles):
-        top, bottom = j // cols * height // rows, (j // cols + 1) * height // rows
-        left, right = j % cols * width // cols, (j % cols + 1) * width // cols
+        top = j // cols * height // rows
+        bottom = (j // cols + 1) * height // rows
+        left = j % cols * width // cols
+        right = (j % cols + 1) * width // cols
         picture = Image.fromarray(tile.permute(1, 2, 0).contiguous().numpy())
         expected = picture.resize(
             (right - left, bottom - top), Image.Resampling.BILINEAR

@@ -61,10 +61,11 @@ def test_cached_makes_once_and_keeps_the_ending(tmp_path):
 
     target = tmp_path / "deep" / "table.csv"
     assert store.cached(target, make) == target == store.cached(str(target), make)
-    assert (
-        len(seen) == 1 and seen[0].suffix == ".csv" and seen[0].parent == target.parent
-    )
-    assert target.read_text() == "whole" and not seen[0].exists()
+    assert len(seen) == 1
+    assert seen[0].suffix == ".csv"
+    assert seen[0].parent == target.parent
+    assert target.read_text() == "whole"
+    assert not seen[0].exists()
 
 
 def test_cached_keeps_nothing_when_making_fails(tmp_path):
