@@ -69,7 +69,8 @@ def test_regions_equal_a_loop(images):
         y, x = np.unravel_index(one.argmax(), one.shape)
         assert row.peak == (not mask[y, x])
         assert row[3] == (y < np.flatnonzero(mask.any(1))[0])  # peak above
-    assert (table["area"] == 48 / 64).all() and (table["area above"] == 2 / 8).all()
+    assert (table["area"] == 48 / 64).all()
+    assert (table["area above"] == 2 / 8).all()
     assert set(table["peak above"]) == {0, 1}
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from helpers import explain, focus, store
-from helpers.data import Collection, ImageSet
-from helpers.focus import networks
+from helpers.data import ImageSet
 from helpers.focus.mosaics import IMAGES, TARGETS
 from helpers.focus.networks import Model
 from helpers.models.recipe import Recipe
@@ -21,64 +21,63 @@ from helpers.models.recipe import Recipe
 CLASSES = ("a", "b", "c", "d")
 
 
-def by_loop(maps, layouts):
+def score_by_loop(maps, layouts):
     """Equation 1, pixel by pixel."""
-    found = []
+    scores = []
     for relevance, layout in zip(maps.tolist(), layouts.tolist(), strict=True):
-        height, width = len(relevance), len(relevance[0])
-        rows, cols = len(layout), len(layout[0])
-        inside = total = 0.0
-        for row in range(rows):
-            for col in range(cols):
-                for y in range(row * height // rows, (row + 1) * height // rows):
-                    for x in range(col * width // cols, (col + 1) * width // cols):
-                        positive = max(relevance[y][x], 0.0)
-                        total += positive
-                        inside += positive * layout[row][col]
-        found.append(inside / total if 0 < total < float("inf") else float("nan"))
-    return torch.tensor(found, dtype=torch.float64)
+        height = len(relevance)
+        width = len(relevance[0])
+        rows = len(layout)
+        cols = len(layout[0])
+        inside = 0.0
+        total = 0.0
+        for row, col in product(range(rows), range(cols)):
+            for y in range(row * height // rows, (row + 1) * height // rows):
+                for x in range(col * width // cols, (col + 1) * width // cols):
+                    positive = max(relevance[y][x], 0.0)
+                    total += positive
+                    inside += positive * layout[row][col]
+        defined = 0 < total < float("inf")
+        scores.append(inside / total if defined else float("nan"))
+    return torch.tensor(scores, dtype=torch.float64)
 
 
 @st.composite
-def scored(draw):
+def maps_and_layouts(draw):
+    """Draw maps of noise, some without positive relevance or not finite, and layouts."""
     rows, cols = draw(st.sampled_from([(1, 2), (2, 1), (2, 2), (3, 2), (2, 3)]))
-    n, height = draw(st.integers(1, 20)), draw(st.integers(rows, 12))
+    n = draw(st.integers(1, 20))
+    height = draw(st.integers(rows, 12))
+    width = draw(st.integers(cols, 12))
     generator = torch.Generator().manual_seed(draw(st.integers(0, 999)))
-    maps = torch.randn(n, height, draw(st.integers(cols, 12)), generator=generator)
+    maps = torch.randn(n, height, width, generator=generator)
     if draw(st.booleans()):
-        maps[0], maps[-1, -1, -1] = (
-            -maps[0].abs(),
-            draw(st.sampled_from([0.0, torch.nan, torch.inf])),
-        )
-    flat = torch.rand(n, rows * cols, generator=generator) < 0.5
-    flat[:, 0], flat[:, -1] = True, False
-    return maps.to(draw(st.sampled_from([torch.float32, torch.float64]))), flat.view(
-        n, rows, cols
-    )
+        maps[0] = -maps[0].abs()
+        maps[-1, -1, -1] = draw(st.sampled_from([0.0, torch.nan, torch.inf]))
+    layouts = torch.rand(n, rows, cols, generator=generator) < 0.5
+    layouts[:, 0, 0] = True
+    layouts[:, -1, -1] = False
+    return maps, layouts
 
 
-@given(scored())
+@given(maps_and_layouts())
 def test_score_is_equation_1(case):
     maps, layouts = case
-    before = maps.clone()
-    found = focus.score(maps, layouts)
-    assert found.dtype == torch.float64 and torch.equal(
-        maps.nan_to_num(7), before.nan_to_num(7)
-    )
-    assert torch.allclose(found, by_loop(maps, layouts), atol=1e-6, equal_nan=True)
+    scores = focus.score(maps, layouts)
+    expected = score_by_loop(maps, layouts)
+    assert torch.allclose(scores, expected, atol=1e-6, equal_nan=True)
 
 
 @pytest.mark.parametrize(
-    ("maps", "layouts", "said"),
+    ("maps", "layouts", "message"),
     [
         (torch.ones(1, 4, 4), torch.zeros(1, 2, 2).bool(), "needs target cells"),
         (torch.ones(1, 4, 4), torch.ones(1, 2, 2).bool(), "and other"),
-        (torch.ones(1, 4, 4), torch.ones(1, 2, 2), "Maps must be"),
         (torch.ones(2, 4, 4), torch.ones(1, 2, 2).bool(), "Maps must be"),
     ],
 )
-def test_score_refuses(maps, layouts, said):
-    with pytest.raises(ValueError, match=said):
+def test_score_refuses(maps, layouts, message):
+    with pytest.raises(ValueError, match=message):
         focus.score(maps, layouts)
 
 
@@ -88,47 +87,46 @@ def held_out(each=25, classes=CLASSES):
 
 @settings(deadline=None)
 @given(
-    st.integers(0, 99),
-    st.integers(2, 9),
-    st.integers(1, 40),
-    st.booleans(),
-    st.integers(2, 4),
+    seed=st.integers(0, 99),
+    each=st.integers(2, 9),
+    number=st.integers(1, 40),
+    of_pairs=st.booleans(),
+    n_classes=st.integers(2, 4),
 )
-def test_a_design_is_sound_for_every_seed(seed, each, per_class, two, k):
-    table, classes = held_out(each, CLASSES[:k]), CLASSES[:k]
-    how = {"per_pair" if two else "per_class": per_class, "seed": seed}
-    made = focus.design(table, classes, **how)
-    pd.testing.assert_frame_equal(made, focus.design(table, classes, **how))
-    label, images = table["class"].to_numpy(), made[IMAGES].to_numpy()
-    is_target = made[TARGETS].to_numpy()
+def test_a_design_is_sound_for_every_seed(seed, each, number, of_pairs, n_classes):
+    classes = CLASSES[:n_classes]
+    table = held_out(each, classes)
+    how = {"per_pair" if of_pairs else "per_class": number, "seed": seed}
+    design = focus.design(table, classes, **how)
+    pd.testing.assert_frame_equal(design, focus.design(table, classes, **how))
+    images = design[IMAGES].to_numpy()
+    is_target = design[TARGETS].to_numpy()
+    shown = table["class"].to_numpy()[images]
     assert (is_target.sum(1) == 2).all()
     assert all(len(set(row)) == 4 for row in images), "never the same image twice"
-    same = label[images] == made["target"].to_numpy()[:, None]
-    assert (same == is_target).all()
-    for row, outers in zip(
-        label[np.where(is_target, images[:, :1], images)], made["outer"], strict=True
-    ):
-        assert set(outers.split(" + ")) <= set(row.tolist())
-    of_target = per_class * (k - 1) if two else per_class
-    assert (made.groupby("target").size() == of_target).all()
-    if two:
-        assert not made["outer"].str.contains("+", regex=False).any()
-    assert made["mosaic"].tolist() == list(range(len(made)))
+    assert ((shown == design[["target"]].to_numpy()) == is_target).all()
+    for outer, names, target in zip(design["outer"], shown, is_target, strict=True):
+        assert set(outer.split(" + ")) == set(names[~target])
+    expected = number * (n_classes - 1) if of_pairs else number
+    assert (design.groupby("target").size() == expected).all()
 
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_positions_classes_and_images_are_balanced(seed):
-    table = held_out()
-    made = focus.design(table, CLASSES, per_class=96, seed=seed)
-    places = Counter(map(tuple, made[TARGETS].to_numpy().tolist()))
-    assert len(places) == 6 and set(places.values()) == {64}
+    design = focus.design(held_out(), CLASSES, per_class=96, seed=seed)
+    is_target = design[TARGETS].to_numpy()
+    images = design[IMAGES].to_numpy()
+    places = Counter(map(tuple, is_target.tolist()))
+    assert len(places) == 6
+    assert set(places.values()) == {64}
     for role in (True, False):
-        shown = made[IMAGES].to_numpy()[made[TARGETS].to_numpy() == role]
-        counts = np.bincount(shown, minlength=100)
+        counts = np.bincount(images[is_target == role], minlength=100)
         assert counts.max() - counts.min() <= 2
-    for name, part in made.groupby("target"):
-        others = part[IMAGES].to_numpy()[~part[TARGETS].to_numpy()]
-        assert set(Counter(table["class"].to_numpy()[others]).values()) == {64}, name
+    shown = held_out()["class"].to_numpy()[images]
+    for name in CLASSES:
+        mosaics = (design["target"] == name).to_numpy()
+        others = shown[mosaics][~is_target[mosaics]]
+        assert set(Counter(others).values()) == {64}
 
 
 def pictures(n=20, height=10, width=12, *, seed=0):
@@ -154,7 +152,8 @@ class Small(nn.Module):
     __module__ = (
         "torch.small"  # so that its scores are kept, as those of no own network are
     )
-    mean, std = 0.0, 1.0
+    mean = 0.0
+    std = 1.0
 
     def __init__(self, seed=0):
         super().__init__()
@@ -179,7 +178,7 @@ def image_set(seed=0):
     return ImageSet("C", pictures(seed=seed), labels, CLASSES, held_out(5))
 
 
-def made(per_class=9, seed=0):
+def design(per_class=9, seed=0):
     return focus.design(held_out(5), CLASSES, per_class=per_class, seed=seed)
 
 
@@ -187,7 +186,8 @@ def made(per_class=9, seed=0):
 def calls(monkeypatch, tmp_path):
     """An empty store, and the calls of `explain` that were made for lack of stored scores."""
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    real, calls = explain.explain, []
+    real = explain.explain
+    calls = []
 
     def counted(*args, **kwargs):
         calls.append(1)
@@ -198,86 +198,55 @@ def calls(monkeypatch, tmp_path):
 
 
 def test_rating_is_explaining_then_scoring(calls):
-    model, images, table = small(), image_set(), made()
+    model = small()
+    images = image_set()
+    table = design()
     rated = focus.rate(model, images, table, "gradcam")
     [seen] = focus.batches(table, images.images, batch_size=99)
     targets = torch.tensor([CLASSES.index(name) for name in table["target"]])
     maps = explain.explain(model.trainings[0], seen, targets, "gradcam")
     expected = focus.score(maps.maps, focus.layouts(table))
     assert np.allclose(rated["focus"], expected, atol=1e-6, equal_nan=True)
-    assert set(rated["method"]) == {"GradCAM"} and (rated["seconds"] > 0).all()
+    assert set(rated["method"]) == {"GradCAM"}
+    assert (rated["seconds"] > 0).all()
 
 
-def test_a_callable_of_the_users_own_and_logits_by_name(calls):
+def test_scores_are_stored_by_all_that_decides_them(calls, monkeypatch):
+    def rate(model=None, images=None, table=None, method="gradcam", **more):
+        if table is None:
+            table = design(3)
+        focus.rate(model or small(), images or image_set(), table, method, **more)
+        return len(calls)
+
+    assert rate() == 1
+    assert rate() == 1
+    assert rate(model=small(seed=1)) == 2
+    several = replace(small(), trainings=[Small(seed) for seed in range(3)])
+    assert rate(model=several) == 3, "an interrupted rating continues with the next run"
+    assert rate(images=image_set(seed=1)) == 4
+    assert rate(table=design(3, seed=1)) == 5
+    assert rate(method="gradcam++") == 6
+    assert rate(layer="body.0") == 7
+    assert rate(shape="squeezed") == 8
+    assert rate(model=small("badc")) == 9
+    monkeypatch.setattr(store, "CACHE_VERSION", -1)
+    assert rate() == 10
+
+
+def test_a_class_that_the_model_lacks_is_refused():
+    with pytest.raises(ValueError, match="'d', which is not a class of the model"):
+        focus.rate(small("abc"), image_set(), design(), "gradcam")
+
+
+def test_a_function_of_the_users_is_rated_by_the_logits_of_the_models_classes(calls):
     def quadrant(model, images, targets):
         maps = torch.zeros(len(images), *images.shape[-2:])
         maps[:, 0, 0] = 1.0 * targets
         maps[targets == 1] = torch.nan  # the others of the batch keep their numbers
         return maps
 
-    rated = focus.rate(small("dcba"), image_set(), made(), quadrant)
+    rated = focus.rate(small("dcba"), image_set(), design(), quadrant)
     known = rated["target"].isin(["a", "b"])
     assert (rated.loc[known, "focus"] == rated.loc[known, "is_target_0"]).all()
     assert rated.loc[~known, "focus"].isna().all()
-    found = focus.summary(rated)
-    assert found["undefined"].tolist() == [18] and found["method"].tolist() == [
-        "quadrant"
-    ]
-    done = len(calls)
-    focus.rate(small("dcba"), image_set(), made(), quadrant)
-    assert len(calls) == 2 * done, "the result of a function is not stored"
-
-
-def test_scores_are_stored_by_all_that_decides_them(calls, monkeypatch):
-    def rate(model=None, images=None, table=None, method="gradcam", **more):
-        table = made(3) if table is None else table
-        focus.rate(model or small(), images or image_set(), table, method, **more)
-        return len(calls)
-
-    assert rate() == rate() == 1
-    assert rate(model=small(seed=1)) == 2
-    several = replace(small(), trainings=[Small(seed) for seed in range(3)])
-    assert rate(model=several) == 3, "an interrupted rating continues with the next run"
-    assert rate(images=image_set(seed=1)) == 4
-    assert rate(table=made(3, seed=1)) == 5
-    assert rate(method="gradcam++") == 6
-    assert rate(layer="body.0") == 7
-    assert rate(shape="squeezed") == 8
-    assert rate(model=small("badc")) == 9
-    assert rate() == 9
-    own = small()
-    own.trainings[0].__class__ = type("Own", (Small,), {"__module__": "__main__"})
-    assert rate(model=own) == 10
-    own.trainings[0].std = 0.5
-    assert rate(model=own) == 11, "an edited network of the user is rated again"
-    monkeypatch.setattr(store, "CACHE_VERSION", -1)
-    assert rate() == 12
-
-
-def test_a_class_that_the_model_lacks_is_refused():
-    with pytest.raises(ValueError, match="'d', which is not a class of the model"):
-        focus.rate(small("abc"), image_set(), made(), "gradcam")
-
-
-@pytest.mark.parametrize("fit", ["scratch", networks.AS_IT_IS])
-def test_published_mosaics_are_rated_unchanged_for_every_fit(fit):
-    """Cells in the order of the index; for a network that is trained, without training images."""
-    ready = made(40, seed=3)
-    table = image_set().table.assign(split=["train", "val", "test", "test", "test"] * 4)
-    one = replace(image_set(), name="mame", table=table)
-    collection = Collection("focus", CLASSES, {"mame": one}, mosaics={"mame": ready})
-    recipe = Recipe("small", fit)
-    found = networks.designs(collection, recipe, 2, 0)["mame"]
-    assert found.groupby("target").size().tolist() == [2] * 4
-    held = networks.held_out(collection, recipe)["mame"]
-    assert len(held) == (20 if fit == networks.AS_IT_IS else 12)
-    [whole] = focus.batches(ready.set_index("mosaic").loc[found["mosaic"]], one.images)
-    [seen] = focus.batches(found, held.images)
-    assert torch.equal(whole, seen), "the published mosaics themselves"
-    none = replace(one, table=table.assign(split="train"))
-    collection = replace(collection, sets={"mame": none})
-    if fit != networks.AS_IT_IS:
-        with pytest.raises(
-            ValueError, match="mame: each published mosaic contains training"
-        ):
-            networks.designs(collection, recipe, 2, 0)
+    assert focus.summary(rated)["undefined"].tolist() == [18]

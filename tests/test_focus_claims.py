@@ -37,7 +37,8 @@ def rated():
     table = focus.design(
         pd.DataFrame({"class": np.repeat(classes, 12)}), classes, per_class=12
     )
-    rng, parts = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    parts = []
     for architecture, method, run in itertools.product(("one", "two"), LEVEL, range(3)):
         noise = rng.normal(0, 0.08 if method == "LIME" else 0.03, len(table))
         value = (LEVEL[method] + rng.normal(0, 0.01) + noise).clip(0, 1)
@@ -58,25 +59,15 @@ def _judged_also_where_reported_only(monkeypatch):
 def verdicts(notebook, estimates):
     """Return the verdicts by claim, and by the subject of a claim that has several."""
     judged = judge(notebook, estimates)
-    names = judged["id"] + (" " + judged["of"].str.split(",").str[0]).str.rstrip()
+    names = judged["id"] + (" " + judged["subject"].str.split(",").str[0]).str.rstrip()
     return dict(zip(names, judged["verdict"], strict=True))
 
 
 def test_the_papers_tiers_agree_where_they_were_made(rated):
     estimates = claims.of_methods(rated)
     found = verdicts("06", estimates)
-    assert {found[e.claim] for e in estimates} == {REPLICATED} and len(estimates) == 9
-
-
-def test_a_method_near_what_is_better_than_random_is_not_quasi_random(rated):
-    """Though nearer to chance than to GradCAM: chance .5, IG .65, GradCAM++ .7, GradCAM .9."""
-    up = rated["focus"] + 0.1 * (rated["method"] == "IG")
-    assert (
-        verdicts("06", claims.of_methods(rated.assign(focus=up)))[
-            "focus/near-random/ig"
-        ]
-        == NOT_REPLICATED
-    )
+    assert {found[e.claim] for e in estimates} == {REPLICATED}
+    assert len(estimates) == 9
 
 
 def test_consistent_is_judged_where_a_method_does_worst(rated):
@@ -86,7 +77,8 @@ def test_consistent_is_judged_where_a_method_does_worst(rated):
         for e in claims.of_methods(rated.assign(focus=rated["focus"].mask(weak, 0.6)))
         if e.claim == "focus/reliable/lrp"
     ]
-    assert lrp.interval[0] == pytest.approx(0.6) and lrp.note == "two on image set C"
+    assert lrp.interval[0] == pytest.approx(0.6)
+    assert lrp.note == "two on image set C"
     assert verdicts("06", [lrp])["focus/reliable/lrp"] == NOT_REPLICATED
 
 
@@ -143,10 +135,8 @@ def test_controls_count_what_fails_and_say_what_gives_no_map(rated):
     ]
     estimates = claims.of_controls(pd.concat(parts).assign(name=""))
     found = verdicts("06", estimates)
-    assert (
-        found["suite/focus/difull-input 2"] == REPORTED_ONLY
-        and estimates[0].interval[0] == 1
-    )
+    assert found["suite/focus/difull-input 2"] == REPORTED_ONLY
+    assert estimates[0].interval[0] == 1
     assert estimates[0].note == "1 give no map and are not counted"
     assert (
         found["suite/focus/difull-lime"]
@@ -193,8 +183,6 @@ def test_trials_that_share_their_networks_are_one(found, alarms, verdict, alarme
     [of_found] = [one.interval for one in estimates if one.claim == "suite/focus/found"]
     ends = proportion_confint(found / 10 * SEEDS, SEEDS, method="wilson")
     assert np.allclose(of_found, (found / 10, *ends))
-    assert (
-        seen[f"focus/first {SEEDS}"] == REPLICATED
-        and seen[f"focus/remedy {SEEDS}"] == REPLICATED
-    )
+    assert seen[f"focus/first {SEEDS}"] == REPLICATED
+    assert seen[f"focus/remedy {SEEDS}"] == REPLICATED
     assert seen[f"suite/focus/names {SEEDS}"] == SUPPORTED

@@ -48,21 +48,25 @@ def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path, monkey
     model = networks.model(collection, recipe, 0)
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "outputs"))
     table = focus.design(images.table, images.classes, per_class=2)
-    assert len(table) >= 100 and len(model.logit) == 57
+    assert len(table) >= 100
+    assert len(model.logit) == 57
     rated = [
         focus.rate(model, images, table, m, shape="squeezed", **FEW.get(m, {}))
         for m in METHODS
     ]
     found = focus.summary(pd.concat(rated)).set_index("method")
     print(found[["mean", "mean_low", "mean_high", "undefined", "seconds"]].round(3))
-    assert (found["mosaics"] == len(table)).all() and (found["undefined"] <= 5).all()
-    assert found["mean_low"]["GradCAM"] > 0.65 and found["mean_low"]["LRP"] > 0.65
+    assert (found["mosaics"] == len(table)).all()
+    assert (found["undefined"] <= 5).all()
+    assert found["mean_low"]["GradCAM"] > 0.65
+    assert found["mean_low"]["LRP"] > 0.65
     means = found["mean"]
     assert means[["GradCAM", "LRP"]].min() > means[["GradCAM++", "SmoothGrad"]].max()
     recorded = pd.read_csv(store.root() / "data/focus_imagenet.csv").set_index(
         "method"
     )["mean"]
-    assert recorded["GradCAM++"] < recorded["IG"] and means["GradCAM++"] < means["IG"]
+    assert recorded["GradCAM++"] < recorded["IG"]
+    assert means["GradCAM++"] < means["IG"]
 
 
 @pytest.fixture(scope="module")
@@ -87,20 +91,6 @@ def cats_and_dogs(real) -> dict:
     return {"output": "dogs", "images": images, "model": model, "trainings": 2}
 
 
-def test_notebook_06_on_cats_and_dogs(cats_and_dogs, outputs):
-    given = {"shape": "squeezed", "mosaics": 6, "trainings": 1}
-    given |= {"methods": ["gradcam", "lrp", "gradcam++"]}
-    tables = tables_of("06", cats_and_dogs | given, outputs)
-    accuracy = pd.read_csv(tables / "accuracies.csv")["accuracy"].item()
-    found = pd.read_csv(tables / "focus.csv").set_index("method")
-    print(
-        f"accuracy {accuracy:.2f}\n",
-        found[["mosaics", "mean", "mean_low", "mean_high"]],
-    )
-    assert accuracy > 0.9
-    assert found["mean_low"]["GradCAM"] > 0.5 and found["mean"]["LRP"] > 0.5
-
-
 SMALL = {"size": 64, "per_class": 40}
 
 
@@ -111,9 +101,8 @@ def test_notebook_07_on_cats_and_dogs_says_nothing_of_the_synthetic_dataset(
     given = cats_and_dogs | {"images": cats_and_dogs["images"] | SMALL, "per_pair": 3}
     tables = tables_of("07", given, outputs)
     ranked = pd.read_csv(tables / "pairs.csv")
-    assert (
-        set(ranked["target"]) == {"cat", "dog"} and ranked["focus"].between(0, 1).all()
-    )
+    assert set(ranked["target"]) == {"cat", "dog"}
+    assert ranked["focus"].between(0, 1).all()
     states = pd.read_csv(tables / "interventions.csv")
     assert states["state"].tolist() == ["unchanged", "inpainted", "inpainted elsewhere"]
     assert not (tables / "on-eyespot.csv").exists(), "no bias is injected"

@@ -97,16 +97,6 @@ def test_an_unknown_name_is_refused(project, config, message):
         grid.plan(config)
 
 
-def test_make_hands_the_executor_to_snakemake():
-    for goal in ("run", "sweep", "seeds"):
-        command = ["make", "-o", ".venv/ready", "-n", goal, "EXECUTOR=slurm", "JOBS=20"]
-        done = subprocess.run(
-            command, capture_output=True, text=True, cwd=store.root(), check=True
-        )
-        assert "--executor slurm --jobs 20" in done.stdout
-        assert "--cores" not in done.stdout
-
-
 def test_verdicts_of_a_seed_are_replaced_and_counted(tmp_path, monkeypatch):
     recorded = (
         "lesson,id,of,seed,verdict\n03_a,sky,,0,supported\n03_a,road,,0,supported\n"

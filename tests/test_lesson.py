@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import nbformat
 import pandas as pd
 import pytest
-import torch
 
 from helpers import claims, lesson, store
 from helpers.stats import Estimate
@@ -37,14 +36,6 @@ def displayed(monkeypatch):
         lesson, "display", lambda _, raw, metadata: rows.extend(metadata["findings"])
     )
     return rows
-
-
-def test_a_seed_gives_the_same_numbers_on_one_thread():
-    lesson.seed_everything(3)
-    first = torch.rand(3)
-    lesson.seed_everything(3)
-    assert torch.equal(first, torch.rand(3))
-    assert torch.get_num_threads() == 1
 
 
 @pytest.mark.parametrize(
@@ -87,7 +78,9 @@ def test_findings_are_saved_and_stored_in_the_notebook(displayed):
     judged = claims.judge(BLOCKS, SIXTY)
     assert set(collected["notebook"]) == {BLOCKS}
     compared = ["id", "verdict", "estimate", "ci_low", "ci_high", "note"]
-    pd.testing.assert_frame_equal(collected[compared], judged[compared])
+    pd.testing.assert_frame_equal(
+        collected[compared], judged[compared], check_dtype=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,27 +154,3 @@ def test_a_lesson_of_a_run_sees_the_claims_of_this_run_with_the_same_seed():
         path = run.folder / "findings" / f"{name}.json"
         store.write_text(path, json.dumps(record))
     assert run.judged()["id"].tolist() == ["01_a"]
-
-
-def test_a_lesson_by_itself_sees_the_claims_of_the_stored_lessons(capsys):
-    judged = start().judged()
-    assert "focus/remedy" in set(judged["id"]), "a claim of lesson 07"
-    assert "verdicts of other lessons are those stored" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("parameters", "synthetic"),
-    [
-        ({"images": SimpleNamespace(source="world")}, True),
-        ({"images": SimpleNamespace(source="folder")}, False),
-        ({"model": [SimpleNamespace(weights="mine.pt")]}, False),
-        ({"table": "mine.csv"}, False),
-    ],
-)
-def test_user_supplied_data_take_all_cores(monkeypatch, parameters, synthetic):
-    asked = []
-    monkeypatch.setattr(
-        lesson.models, "threads", lambda *, synthetic: asked.append(synthetic) or 1
-    )
-    start(**parameters)
-    assert asked == [synthetic]

@@ -1,6 +1,5 @@
 """What the Snakefile runs: which notebooks, with which parameters, and when again."""
 
-import json
 import os
 
 import pytest
@@ -106,12 +105,3 @@ def test_a_changed_file_of_the_users_changes_the_digest(photographs, change):
 def test_a_run_without_files_of_the_users_has_no_digest(tmp_path):
     parameters = {"images": "world", "layer": None, "output": str(tmp_path)}
     assert workflow.input_digest(parameters) == ""
-
-
-def test_the_record_of_a_run_says_what_made_it(tmp_path):
-    notebook = {"cells": [], "metadata": {"papermill": {"duration": 1.234}}}
-    store.write_text(tmp_path / "notebooks" / "01_a.ipynb", json.dumps(notebook))
-    record = workflow.write_record(tmp_path)
-    assert record == json.loads((tmp_path / "run.json").read_text())
-    assert record["seconds"] == {"01_a": 1.2}
-    assert {"version", "commit", "lock", "torch", "processor"} <= set(record)
