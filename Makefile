@@ -38,7 +38,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 UV := $(BIN)/uv pip
 READY := .venv/ready
-WITHOUT_CUDA = --torch-backend cpu --no-verify-hashes -c requirements.lock '.[test,cluster,setup]'
+WITHOUT_CUDA = --torch-backend cpu --no-verify-hashes -c requirements.lock '.[test,cluster,gps,setup]'
 OFFLINE = || { echo "the packages could not be loaded: this machine needs a network once, and 8 GB of disk; then the same command again"; exit 1; }
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 quoted = '$(subst ','\'',$(1))'
@@ -182,7 +182,7 @@ bench: $(READY)
 
 lock: $(READY)
 	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --extra test --extra cluster --extra setup --upgrade --quiet pyproject.toml -o requirements.lock
+	  --extra test --extra cluster --extra gps --extra setup --upgrade --quiet pyproject.toml -o requirements.lock
 	@echo nbgrader | UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) compile --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --upgrade --quiet - -o requirements-nbgrader.lock
 	@$(MAKE) --no-print-directory environment.yml
