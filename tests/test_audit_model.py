@@ -753,17 +753,6 @@ def test_what_is_no_network_is_refused_with_what_there_is(
         model.load_network(name)
 
 
-def test_it_is_noted_which_of_several_sets_of_weights_was_read(folder):
-    state = nn.Sequential(nn.Identity(), nn.Identity(), nn.Linear(3, 3)).state_dict()
-    averaged = {name: value + 1 for name, value in state.items()}
-    torch.save({"state_dict": state, "state_dict_ema": averaged}, folder / "last.pt")
-    weights = str(folder / "last.pt")
-    network = model.load_network(f"{folder / 'mine.py'}:network", weights)
-    assert torch.equal(network.model.network[2].weight, state["2.weight"])
-    [note] = network.notes
-    assert "'state_dict' was read, not 'state_dict_ema'" in note
-
-
 @pytest.mark.parametrize(
     ("library", "config"), [("transformers", '{"model_type": "vit"}'), ("timm", "{}")]
 )

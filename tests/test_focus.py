@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from helpers import explain, focus, store
-from helpers.data import Collection, ImageSet
-from helpers.focus import networks
+from helpers.data import ImageSet
 from helpers.focus.mosaics import IMAGES, TARGETS
 from helpers.focus.networks import Model
 from helpers.models.recipe import Recipe
@@ -257,27 +256,3 @@ def test_scores_are_stored_by_all_that_decides_them(calls, monkeypatch):
 def test_a_class_that_the_model_lacks_is_refused():
     with pytest.raises(ValueError, match="'d', which is not a class of the model"):
         focus.rate(small("abc"), image_set(), made(), "gradcam")
-
-
-@pytest.mark.parametrize("fit", ["scratch", networks.AS_IT_IS])
-def test_published_mosaics_are_rated_unchanged_for_every_fit(fit):
-    """Cells in the order of the index; for a network that is trained, without training images."""
-    ready = made(40, seed=3)
-    table = image_set().table.assign(split=["train", "val", "test", "test", "test"] * 4)
-    one = replace(image_set(), name="mame", table=table)
-    collection = Collection("focus", CLASSES, {"mame": one}, mosaics={"mame": ready})
-    recipe = Recipe("small", fit)
-    found = networks.designs(collection, recipe, 2, 0)["mame"]
-    assert found.groupby("target").size().tolist() == [2] * 4
-    held = networks.held_out(collection, recipe)["mame"]
-    assert len(held) == (20 if fit == networks.AS_IT_IS else 12)
-    [whole] = focus.batches(ready.set_index("mosaic").loc[found["mosaic"]], one.images)
-    [seen] = focus.batches(found, held.images)
-    assert torch.equal(whole, seen), "the published mosaics themselves"
-    none = replace(one, table=table.assign(split="train"))
-    collection = replace(collection, sets={"mame": none})
-    if fit != networks.AS_IT_IS:
-        with pytest.raises(
-            ValueError, match="mame: each published mosaic contains training"
-        ):
-            networks.designs(collection, recipe, 2, 0)

@@ -111,7 +111,7 @@ def test_four_at_once_download_once_and_unpack(simple, tmp_path):
 def test_what_is_not_whole_is_refused_and_never_kept(simple, tmp_path, fault):
     simple.faults = [fault]
     with pytest.raises(
-        ConnectionError, match=r"a\.zip did not come as a whole zip.*run again"
+        ConnectionError, match=r"a\.zip did not come as a whole zip.*Run again"
     ):
         archives.fetch("a.zip", tmp_path)
     assert [p for p in tmp_path.iterdir() if p.suffix != ".lock"] == []
