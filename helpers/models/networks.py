@@ -86,6 +86,9 @@ def _logits_in(output) -> torch.Tensor:
     """Return the logits, (N, classes), of what a network returned: alone, or as `logits`."""
     logits = output.get("logits") if isinstance(output, Mapping) else output
     logits = getattr(logits, "logits", logits)
+    if isinstance(logits, tuple | list):  # auxiliary outputs have other dimensions
+        tables = [part for part in logits if getattr(part, "ndim", 0) == 2]
+        logits = tables[0] if len(tables) == 1 else None
     if isinstance(logits, torch.Tensor) and logits.ndim == 2:
         return logits
     shape = f" of shape {tuple(output.shape)}" if hasattr(output, "shape") else ""
