@@ -25,9 +25,8 @@ FEW_RUNS = 5  # intervals over fewer training runs are wide
 USER_FILES = ("frames", "labels", "masks", "photographs", "table", "weights")
 METHOD_COMMENT = "# the method"  # on a line that assigns a method of a lesson
 CAVEAT = (
-    "not the authors': the splits, if no folders name them, the training, and the "
-    "contexts, which are yours or cut out of C's validation and test images; the paper "
-    "generated its own"
+    "not the authors': the splits, the training, and the contexts, which are yours; the "
+    "paper generated its own"
 )
 
 

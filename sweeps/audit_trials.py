@@ -17,7 +17,7 @@ import torch
 from helpers.audit import calibration as audit
 from helpers.audit import classifiers, features, model, sample
 from helpers.audit.context_scores import ContextImages, paste
-from helpers.data import decoding, folders
+from helpers.data import decoding
 from sweeps.resume import collect
 
 CLASSES = ("airplane", "cup", "fire hydrant", "kangaroo")
@@ -56,7 +56,7 @@ def features_of_photographs(folder: str, weights: str) -> dict:
     network = replace(network, size=SIZE, input=network.input._replace(resize=SIZE))
 
     def read(name: str) -> torch.Tensor:
-        files = folders.files(Path(folder) / name)
+        files = sorted((Path(folder) / name).iterdir())
         return torch.stack([decoding.decode(file, SIZE) for file in files])
 
     images = torch.cat([read(f"objects/{name}")[:PER_CLASS] for name in CLASSES])

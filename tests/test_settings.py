@@ -70,7 +70,6 @@ def test_injected_values_replace_those_of_the_cell():
         ({"images": {"context_bias": {"mug": 1.0}}}, "Give one share per class"),
         ({"images": {"folder": ".", "eyespot": 1.0}}, "Only the synthetic images"),
         ({"images": {"source": "folder"}}, "`source: folder` needs a `folder`"),
-        ({"images": {"archives": ["mame"]}}, "read only with `source: focus`"),
         ({"model": "alexnet-quater"}, "Did you mean 'alexnet-quarter'?"),
         ({"model": {"architecture": "resnt18"}}, "Did you mean 'resnet18'?"),
         ({"model": {"weights": "a.pt"}}, "The model has no key `architecture`"),

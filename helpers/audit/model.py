@@ -6,8 +6,7 @@ Hugging Face's.
 
 import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -42,15 +41,12 @@ class Network:
     size : int
         The side of its images, in pixels.
     name : str
-    notes : tuple of str
-        Remarks on the weights that were read.
     """
 
     model: models.Classifier
     input: preprocessing.Input
     size: int
     name: str
-    notes: tuple[str, ...] = ()
 
     def preprocessing_table(self) -> pd.DataFrame:
         """Tabulate how images are prepared, and who says so."""
@@ -85,31 +81,28 @@ def load_network(name: str, weights: str | None = None) -> Network:
     ValueError
         If there is no such network, or if the weights do not fit.
     """
-    notes: list[str] = []
     python_file, _, attribute = name.rpartition(":")
     if python_file.endswith(".py"):
-        network = _from_python(Path(python_file), attribute, weights, notes.append)
+        network = _from_python(Path(python_file), attribute, weights)
     elif (Path(name) / "config.json").is_file():
         config = json.loads((Path(name) / "config.json").read_text())
         if "model_type" in config:
             network = _from_hugging_face(name)
         else:
-            network = _from_timm(f"local-dir:{name}", name, weights, notes.append)
+            network = _from_timm(f"local-dir:{name}", name, weights)
     elif name.startswith("timm/"):
         model_name = name.removeprefix("timm/")
-        network = _from_timm(model_name, name, weights, notes.append)
+        network = _from_timm(model_name, name, weights)
     elif Path(name).exists():
         raise ValueError(
             f"network: {name} is no folder with a config.json. A network is {KINDS}."
         )
     else:
-        network = _from_torchvision(name, weights, notes.append)
-    return replace(network, notes=tuple(dict.fromkeys(notes)))
+        network = _from_torchvision(name, weights)
+    return network
 
 
-def _from_torchvision(
-    name: str, weights: str | None, remark: Callable[[str], None]
-) -> Network:
+def _from_torchvision(name: str, weights: str | None) -> Network:
     """Load one of torchvision's networks, with ImageNet's weights or the user's."""
     library = import_module("torchvision.models")
     known = library.list_models(module=library)
@@ -122,7 +115,7 @@ def _from_torchvision(
     outputs = 1000
     if weights:
         last_layer = f"{models.build(name, 2).head}.weight"
-        state = networks.read(Path(weights), remark)
+        state = networks.read(Path(weights))
         if last_layer not in state:
             raise ValueError(
                 f"weights: {weights} has no {last_layer}, so it is not of {name}. Give the "
@@ -138,14 +131,12 @@ def _from_torchvision(
     return Network(model.eval(), stated, stated.crop[0], name)
 
 
-def _from_timm(
-    where: str, name: str, weights: str | None, remark: Callable[[str], None]
-) -> Network:
+def _from_timm(where: str, name: str, weights: str | None) -> Network:
     """Load one of timm's networks."""
     library = _import_library("timm")
     network = library.create_model(where, pretrained=weights is None)
     if weights:
-        networks.load(network, networks.read(Path(weights), remark), Path(weights))
+        networks.load(network, Path(weights))
     return _wrap(network, None, name)
 
 
@@ -185,9 +176,7 @@ def _wrap(network: nn.Module, like, name: str) -> Network:
     return Network(model.eval(), stated, int(height), name)
 
 
-def _from_python(
-    path: Path, attribute: str, weights: str | None, remark: Callable[[str], None]
-) -> Network:
+def _from_python(path: Path, attribute: str, weights: str | None) -> Network:
     """Load a network of a user's file, which also states `mean` and `std`."""
     module, digests = user_file.load_module(path)
     if not hasattr(module, attribute):
@@ -201,7 +190,7 @@ def _from_python(
             f"network: {attribute} of {path} is no nn.Module, and returns none when called."
         )
     if weights:
-        networks.load(network, networks.read(Path(weights), remark), Path(weights))
+        networks.load(network, Path(weights))
     mean = getattr(module, "mean", None)
     std = getattr(module, "std", None)
     if mean is None or std is None:

@@ -8,7 +8,7 @@ import pandas as pd
 import torch
 
 from helpers.audit.model import Network
-from helpers.data import decoding, duplicates, folders
+from helpers.data import decoding, folders, splits
 from helpers.data.collection import listed
 
 MOST_CLASSES = 20
@@ -65,11 +65,10 @@ def read_photographs(
     if Path(where).is_file():
         files, notes = _listed_files(where), []
     else:
-        layout = folders.scan(Path(where))
-        folders.agreed_classes(layout)
-        files, notes = layout.sets["C"], list(layout.report)
+        place = folders.image_sets(Path(where))["C"]
+        files, notes = folders.list_images(place), []
     names, number = np.unique(files["class"], return_inverse=True)
-    files = files.assign(own="", number=number, of=len(names))
+    files = files.assign(number=number, of=len(names))
     counts = files["class"].value_counts()
     if len(counts) > MOST_CLASSES:
         notes.append(
@@ -138,18 +137,13 @@ def read_contexts(
         Their rows, with the column ``path``.
     notes : list of str
     """
-    context_folders = {}
-    for folder in folders.subfolders(Path(where)):
-        context_folders[folders.printable(folder.name)] = folder
-    if len(context_folders) < 2:
+    names = [path.name for path in folders.subfolders(Path(where))]
+    if len(names) < 2:
         raise ValueError(
-            f"places: {where} holds {len(context_folders)} folders. The audit compares contexts. "
+            f"places: {where} holds {len(names)} folders. The audit compares contexts. "
             "Give at least two."
         )
-    parts = []
-    for name, folder in context_folders.items():
-        parts.append(folders.rows(folders.files(folder), Path(where), folder, name, ""))
-    files = pd.concat(parts, ignore_index=True)
+    files = folders.list_images(Path(where))
     images, rows, notes = _decode(files, network, seed, MOST_BACKGROUNDS, "places")
     copies = _copies(photographs, images)
     if copies:
@@ -158,7 +152,7 @@ def read_contexts(
             f"{listed(rows['path'][copies])}."
         )
     contexts, files_of = {}, {}
-    for name in context_folders:
+    for name in names:
         of_context = (rows["class"] == name) & ~rows.index.isin(copies)
         contexts[name] = images[np.flatnonzero(of_context)]
         files_of[name] = rows[of_context]
@@ -181,7 +175,7 @@ def _copies(photographs: torch.Tensor, backgrounds: torch.Tensor) -> list[int]:
     """Find the backgrounds that show the same as a photograph."""
     count = len(photographs)
     copies = set()
-    for first, second in duplicates.copies(photographs, backgrounds):
+    for first, second in splits.copies(torch.cat([photographs, backgrounds])):
         if first < count <= second:
             copies.add(second - count)
     return sorted(copies)

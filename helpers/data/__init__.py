@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from helpers import store
-from helpers.data import archives, folders, published, splits, world
+from helpers.data import archives, folders, splits, world
 from helpers.data import contexts as _contexts
 from helpers.data.collection import SPLITS, Collection, ImageSet
 from helpers.data.images import Images
@@ -16,49 +16,71 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
     """Load images in image sets and splits, with the contexts of their classes (paper, section 2).
 
     Of 150 images of a class, 100/25/25 are for training, validation and test; other numbers are
-    split 4 : 1 : 1. A folder's own train, val and test splits are kept. Contexts are those of
-    `images.contexts`, else of a `contexts` folder next to the class folders, else they are cut from
-    C where WB is white. Remarks on files are in the `report`, and printed. Classes that are empty,
-    too small or more than 5% unreadable raise a ValueError."""
-    size, per_class, context_of = images.size, images.per_class, images.context_of
+    split 4 : 1 : 1. Remarks on files are printed, and kept in the `report`.
+
+    Parameters
+    ----------
+    images : Images
+    seed : int
+        Decides what is drawn, and the splits.
+    with_contexts : bool
+        Whether contexts are read.
+
+    Returns
+    -------
+    Collection
+
+    Raises
+    ------
+    ValueError
+        If the folders do not fit together, or a class is too small or more than 5% unreadable.
+    """
     if images.source == "world":
         return world.load(
-            size, seed, per_class or 150, images.context_bias, images.eyespot
+            images.size,
+            seed,
+            images.per_class or 150,
+            images.context_bias,
+            images.eyespot,
         )
-    downloads = store.root() / "data/downloads"
-    if images.source == "focus":
-        return published.load(
-            images.archives, images.folder, downloads, size, per_class, seed
-        )
+    context_of = images.context_of
     if images.source == "visual-contexts":
-        layout = archives.scan(downloads)
+        downloads = store.root() / "data/downloads"
+        places = {
+            name: archives.fetch(archive, downloads)
+            for name, archive in archives.ARCHIVES.items()
+        }
+        contexts_folder = images.contexts
         context_of = context_of or pictures.CONTEXT_OF
     else:
-        layout = folders.scan(Path(images.folder))
-    if images.contexts:
-        layout.contexts = Path(images.contexts)
-    classes = folders.agreed_classes(layout)
-    sets, masks, report = splits.load_sets(layout.sets, classes, size, seed, per_class)
-    report = [*layout.report, *report]
-    context_images, names, notes = {}, {}, []
-    if with_contexts and layout.contexts:
-        context_images, names, notes = _contexts.of_folders(
-            layout.contexts, context_of, sets, seed, per_class
+        places = folders.image_sets(Path(images.folder))
+        beside = Path(images.folder) / folders.CONTEXTS
+        contexts_folder = images.contexts or (beside if beside.is_dir() else None)
+    sets, report = splits.load_sets(places, images.size, seed, images.per_class)
+    context_images, names = {}, {}
+    if with_contexts and contexts_folder:
+        context_images, names, remarks = _contexts.load_contexts(
+            Path(contexts_folder), context_of, sets, seed, images.per_class
         )
+        report += remarks
     elif with_contexts:
-        context_images, names, notes = _contexts.cut(sets["C"], masks, context_of or {})
-        if images.source == "visual-contexts":
-            notes.insert(
-                0,
-                "The authors' archives hold no context images: give a folder of yours.",
-            )
+        report.append(
+            "There are no context images. 01 and 02 run without them; 03 needs them: give a folder "
+            "with one folder per context as `contexts`."
+        )
     if _contexts.one_background(sets["C"].images):
-        notes.append(
+        report.append(
             "All images of C show the same background. It tells nothing of the class, so a model "
             "cannot learn contexts from C: nothing can be said here about contexts learned from it."
         )
-    if report + notes:
-        print("\n".join(report + notes))
+    if report:
+        print("\n".join(report))
     return Collection(
-        images.source, classes, sets, context_images, names, report + notes, size=size
+        source=images.source,
+        classes=sets["C"].classes,
+        sets=sets,
+        contexts=context_images,
+        context_of=names,
+        report=report,
+        size=images.size,
     )

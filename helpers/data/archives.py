@@ -1,12 +1,10 @@
-"""The authors' three archives: downloaded and unpacked whole, and read."""
+"""The authors' archives of image sets: downloaded by pooch, and unpacked."""
 
-import re
 import tempfile
 import zipfile
 import zlib
 from pathlib import Path
 
-import pandas as pd
 import pooch
 from filelock import FileLock
 
@@ -14,74 +12,42 @@ from helpers.data import folders
 
 URL = "https://storage.hpai.bsc.es/object-datasets/"
 ARCHIVES = {"C": "context.zip", "NC": "no_context.zip", "WB": "white_background.zip"}
-SPELLED = {
-    "bench": r"\bbench(es)?\b",
-    "fire hydrant": r"\b(fire ?)?hydrants?\b",
-    "plane": r"\b(air|aero)?planes?\b",
-    "mug": r"\bmugs?\b",
-}
 DOWNLOADER = pooch.HTTPDownloader(progressbar=True, timeout=60)
 
 
-def scan(downloads: Path) -> folders.Layout:
-    """Find the classes in the three archives, at any depth and however spelled."""
-    layout = folders.Layout()
-    for name, archive in ARCHIVES.items():
-        folder = fetch(archive, downloads)
-        rows = [row for file in folders.files(folder) if (row := _row(file, folder))]
-        table = pd.DataFrame(rows, columns=folders.COLUMNS)
-        if missing := sorted(set(SPELLED) - set(table["class"])):
-            there = sorted({p.name for p in folder.rglob("*") if p.is_dir()})
-            raise ValueError(
-                f"{archive}: no images of {', '.join(missing)}; its folders: {there}."
-            )
-        layout.add(name, table)
-    return layout
+def fetch(name: str, downloads: Path) -> Path:
+    """Return the folder of class folders of an archive, downloaded on first use.
 
-
-def _row(file: Path, top: Path) -> tuple | None:
-    """A row of `folders.Layout.sets`, of the class that the nearest folder names; or None."""
-    inside = file.relative_to(top)
-    parts = [folders.plain(part) for part in inside.parts[:-1]]
-    labels = [
-        c for part in reversed(parts) for c in SPELLED if re.search(SPELLED[c], part)
-    ]
-    own = next(
-        (split for split, words in folders.SPLIT_WORDS.items() if {*parts} & {*words}),
-        "",
-    )
-    return (
-        (file, inside.as_posix(), labels[0], file.stem.casefold(), own)
-        if labels
-        else None
-    )
-
-
-def fetch(name: str, downloads: Path, url: str | None = None) -> Path:
-    """Return the folder of a zip archive, downloaded on first use (from `url`, else `URL`).
-
-    The archive is unpacked into another folder, which is renamed when it is complete."""
+    Raises
+    ------
+    ConnectionError
+        If the archive cannot be downloaded as a whole.
+    """
     downloads.mkdir(parents=True, exist_ok=True)
     pooch.get_logger().setLevel("WARNING")
-    folder, source = downloads / Path(name).stem, f"{url or URL}{name}"
-    with FileLock(downloads / f".{name}.lock"):  # processes that ask at once wait
-        if folder.is_dir():
-            return folder
-        with tempfile.TemporaryDirectory(
-            prefix=f".{folder.name}-", dir=downloads
-        ) as partial:
-            try:
-                archive = pooch.retrieve(
-                    source, None, name, partial, downloader=DOWNLOADER
-                )
-                with zipfile.ZipFile(archive) as content:
-                    content.extractall(
-                        f"{partial}/whole"
-                    )  # no links, and nothing outside of it
-            except (OSError, zipfile.BadZipFile, zlib.error, EOFError) as error:
-                raise ConnectionError(
-                    f"{source} did not come as a whole zip archive ({error}): run again, or name a "
-                    "folder of images of your own."
-                ) from error
-            Path(partial, "whole").rename(folder)
-    return folder
+    folder = downloads / Path(name).stem
+    with (
+        FileLock(downloads / f".{name}.lock"),  # processes that ask at once wait
+        tempfile.TemporaryDirectory(prefix=".", dir=downloads) as partial,
+    ):
+        if not folder.is_dir():
+            _unpack(name, Path(partial)).rename(folder)
+    inside = folders.subfolders(folder)
+    return inside[0] if len(inside) == 1 else folder
+
+
+def _unpack(name: str, partial: Path) -> Path:
+    """Download an archive and unpack it into a new folder below `partial`."""
+    unpacked = partial / "unpacked"
+    try:
+        archive = pooch.retrieve(
+            f"{URL}{name}", None, name, partial, downloader=DOWNLOADER
+        )
+        with zipfile.ZipFile(archive) as content:
+            content.extractall(unpacked)  # no links, and nothing outside of the folder
+    except (OSError, zipfile.BadZipFile, zlib.error) as error:
+        raise ConnectionError(
+            f"{URL}{name} did not come as a whole zip archive ({error}). Run again, or give a "
+            "folder of your own images."
+        ) from error
+    return unpacked

@@ -100,19 +100,15 @@ class Drawn:
 class Collection:
     """All that the notebooks need of a source."""
 
-    source: str  # "world", "visual-contexts", "focus" or "folder"
+    source: str  # "world", "visual-contexts" or "folder"
     classes: tuple[str, ...]
-    sets: Mapping[
-        str, ImageSet
-    ]  # "C" and, where there are, "NC", "WB"; of "focus" its own sets
+    sets: Mapping[str, ImageSet]  # "C" and, where there are, "NC" and "WB"
     # class to the images of its context, uint8 (M, 3, H, W), and to its name; a class may have none
     contexts: dict[str, torch.Tensor] = field(default_factory=dict)
     context_of: dict[str, str] = field(default_factory=dict)
     report: list[str] = field(default_factory=list)  # remarks that a user must know
     # an image set's name and a run's number, from 0, to its images; None: those of the set
     redraw: Callable[[str, int], Drawn] | None = None
-    # of "focus": each set's ready-made mosaics, as `helpers.focus.design` describes its own
-    mosaics: dict[str, pd.DataFrame] = field(default_factory=dict)
     size: int | None = None  # side of the images in pixels
 
     def to_train(self, name: str, number: int) -> Drawn:

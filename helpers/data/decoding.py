@@ -78,9 +78,7 @@ def read(
     for name, rows in shuffled.sort_values(["rank", "path"]).groupby(
         "class", sort=True
     ):
-        limit = (
-            len(rows) if per_class is None or (rows["own"] != "").any() else per_class
-        )
+        limit = len(rows) if per_class is None else per_class
         decoded, bad = {}, {}
         for row in progress(
             rows.itertuples(), desc=f"reading {what}, {name}", total=len(rows)

@@ -1,9 +1,9 @@
 """What the images of a run are: the keys of a YAML file, and what each may be."""
 
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag
@@ -13,8 +13,6 @@ from helpers.suggest import did_you_mean
 from helpers.synthetic_data import pictures
 
 STRICT = ConfigDict(strict=True, extra="forbid")
-Archive = Literal["catsdogs", "ilsvrc2012", "mit67", "mame"]
-Archives = list[Archive] | dict[Archive, list[str]]
 
 
 def _existing_folder(path: str) -> str:
@@ -53,21 +51,18 @@ class Images:
 
     Attributes
     ----------
-    source : {"world", "visual-contexts", "focus", "folder"}
-        The synthetic images, the authors' images of *Visual Contexts* or *Focus*, or a
-        folder of photographs.
+    source : {"world", "visual-contexts", "folder"}
+        The synthetic images, the authors' images of *Visual Contexts*, or a folder of
+        photographs.
     size : int
         Side of the square images in pixels.
     per_class : int or None
-        Images of each class in each image set, or mosaics of each target class with
-        "focus". None means all.
+        Images of each class in each image set. None means all.
     folder : str or None
-        Folder of class folders, or of mosaics and their index with "focus".
+        Folder of class folders, which may be in the folders C, NC and WB.
     contexts : str or None
-        Folder of context folders.
-    archives : list of str, or dict of str to list of str
-        Archives of "focus". A mapping names the classes whose images are read for new
-        mosaics.
+        Folder of context folders. None means the folder `contexts` in `folder`, if there
+        is one.
     context_of : dict of str to str, or None
         Context of each class. None means that contexts are named as the classes.
     context_bias : float, dict of str to float, or None
@@ -78,12 +73,11 @@ class Images:
         share of it is moved from all classes to bench. None means no eyespot.
     """
 
-    source: Literal["world", "visual-contexts", "focus", "folder"] = "world"
+    source: Literal["world", "visual-contexts", "folder"] = "world"
     size: Annotated[int, Field(ge=32, le=512)] = 96
     per_class: Annotated[int, Field(ge=3)] | None = 150
     folder: Folder | None = None
     contexts: Folder | None = None
-    archives: Archives = field(default_factory=lambda: [*get_args(Archive)])
     context_of: dict[str, str] | None = None
     context_bias: Bias | None = None
     eyespot: Share | None = None
@@ -91,14 +85,14 @@ class Images:
     def __post_init__(self):
         if self.source == "folder" and not self.folder:
             raise ValueError("`source: folder` needs a `folder`.")
-        if self.folder and self.source not in ("folder", "focus"):
+        if self.folder and self.source != "folder":
             raise ValueError(f"`folder` is not read with `source: {self.source}`.")
+        if self.source == "world" and (self.contexts or self.context_of):
+            raise ValueError(
+                "`contexts` and `context_of` are not read with `source: world`."
+            )
         if self.folder and self.contexts:
             self._refuse_contexts_as_a_class()
-        if self.source in ("world", "focus") and (self.contexts or self.context_of):
-            raise ValueError(
-                f"`contexts` and `context_of` are not read with `source: {self.source}`."
-            )
         if self.source != "world" and (
             self.eyespot is not None or self.context_bias is not None
         ):
@@ -107,8 +101,8 @@ class Images:
     def _refuse_contexts_as_a_class(self) -> None:
         """Refuse a folder of contexts that would be read as a class."""
         contexts = Path(self.contexts)
-        above = (contexts.parent.resolve() / contexts.name).parents
-        if Path(self.folder).resolve() in above and contexts.name.lower() != "contexts":
+        inside = contexts.absolute().parent == Path(self.folder).absolute()
+        if inside and contexts.name != "contexts":
             raise ValueError(
                 f"`contexts` is inside `folder`, where {contexts.name!r} would be a class. "
                 "Move it out of `folder`, or call it contexts."
@@ -166,14 +160,7 @@ def read_specification(specification: Any) -> Images:
     values = dict(specification)
     if values.get("folder"):
         values.setdefault("source", "folder")
-    published = values.get("source") in ("visual-contexts", "focus")
-    values.setdefault("size", 224 if published else 96)
-    if "archives" in values and (
-        values.get("source") != "focus" or values.get("folder")
-    ):
-        raise ValueError(
-            "`archives` are read only with `source: focus` and no `folder`."
-        )
+    values.setdefault("size", 224 if values.get("source") == "visual-contexts" else 96)
     return Images(**values)
 
 

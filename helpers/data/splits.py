@@ -1,216 +1,137 @@
-"""From image files to split image sets: seeded, by class, and no picture in two splits."""
+"""Image sets from class folders, split by a hash of the file name."""
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import torch
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
-from helpers.data import duplicates
+from helpers.data import folders
 from helpers.data.collection import SPLITS, ImageSet, listed, sizes
-from helpers.data.decoding import UNREADABLE_SHARE, ranks, read
+from helpers.data.decoding import ranks, read
 from helpers.data.white import object_masks
 
 
 def load_sets(
-    tables: dict[str, pd.DataFrame],
-    classes: tuple[str, ...],
-    size: int,
-    seed: int,
-    per_class,
-) -> tuple[dict[str, ImageSet], torch.Tensor, list[str]]:
-    """Sets of image files, C's object masks (empty where not known), and a report."""
-    every = {
-        name: read(table, size, seed, per_class, name) for name, table in tables.items()
-    }
-    report = [sentence for *_, notes in every.values() for sentence in notes]
-    images = torch.cat(
-        [pixels for pixels, *_ in every.values()]
-    )  # one for each of the rows
-    rows = pd.concat(
-        [r.assign(set=name) for name, (_, r, _) in every.items()], ignore_index=True
-    )
-    matched, notes = _match(rows, images, classes)
-    copies = duplicates.copies(images)
-    _refuse_twins(rows, images, copies)
-    same = [*_of_one_name(rows, matched), *matched]
-    rows["split"] = assign(rows, together(len(rows), [*copies, *same]), seed)
-    # left out: a row whose folder's split is not the one that a copy of it is in
-    splits = zip(rows["own"], rows["split"], strict=True)
-    dropped = np.array(
-        [own != "" and split not in own.split("+") for own, split in splits]
-    )
-    report += notes + _about_copies(rows, copies, dropped)
-    in_c = (rows["set"] == "C").to_numpy()
-    alone = in_c & ~rows.index.isin([i for i, _ in matched])
-    if (
-        matched and 0 < alone.sum() <= UNREADABLE_SHARE * in_c.sum()
-    ):  # for them C has its masks
-        notes = f"Left out of C, as no WB image shows their object, {alone.sum()}"
-        report, dropped = (
-            [*report, f"{notes}: {listed(rows['path'][alone])}."],
-            dropped | alone,
-        )
-    return *_built(rows, images, matched, ~dropped, classes), report
+    places: Mapping[str, Path], size: int, seed: int, per_class: int | None
+) -> tuple[dict[str, ImageSet], list[str]]:
+    """Load image sets from their folders of class folders.
 
+    Images of one name in one class are in the same split in all sets, so that a model that is
+    trained on an object in C is not tested on the same object in WB.
 
-def _match(rows, images, classes) -> tuple[list[tuple[int, int]], list[str]]:
-    """C and WB row pairs of one object, and a sentence on classes that have none."""
-    matched, missing = [], []
-    for name in classes if "WB" in set(rows["set"]) else ():
-        c, wb = (
-            np.flatnonzero((rows["class"] == name) & (rows["set"] == s))
-            for s in ("C", "WB")
-        )
-        pairs = duplicates.pairs(images[c], images[wb])
-        matched += [(int(c[i]), int(wb[j])) for i, j in pairs]
-        missing += [] if pairs else [name]
-    notice = f"The WB images of {listed(missing)} are not C's with a white ground."
-    return matched, [notice] if missing else []
+    Parameters
+    ----------
+    places : mapping of str to Path
+        The folder of each image set.
+    size : int
+        Side of the images in pixels.
+    seed : int
+        Decides the splits, and which images are read.
+    per_class : int or None
+        Images of each class in each set, None for all.
 
+    Returns
+    -------
+    sets : dict of str to ImageSet
+    report : list of str
+        Remarks on files.
 
-def _of_one_name(
-    rows: pd.DataFrame, matched: list[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """Pairs of rows of one name in one class and split; matched WB images are apart."""
-    key = rows["class"] + "/" + rows["own"] + "/" + rows["name"]
-    white = rows["class"].isin(rows["class"][[j for _, j in matched]]) & (
-        rows["set"] == "WB"
-    )
-    first = (
-        rows.index.to_series().groupby(key.where(~white, key + "/WB")).transform("min")
-    )
-    return list(zip(first, rows.index, strict=True))
-
-
-def _refuse_twins(rows: pd.DataFrame, images: torch.Tensor, copies) -> None:
-    """Refuse a class of which half the images or more are, pixel by pixel, in another one."""
-    twins = {}
-    for i, j in copies:
-        a, b = rows.loc[i], rows.loc[j]
-        if (
-            a["set"] == b["set"]
-            and a["class"] != b["class"]
-            and torch.equal(images[i], images[j])
-        ):
-            for one, other in ((a, b), (b, a)):
-                key = one["set"], one["class"], other["class"]
-                twins.setdefault(key, set()).add(one["path"])
-    for (name, label, other), same in twins.items():
-        n = int(((rows["set"] == name) & (rows["class"] == label)).sum())
-        if len(same) >= n / 2:
+    Raises
+    ------
+    ValueError
+        If sets differ in their classes, a split of a class has no image, or an image is in two
+        splits or classes.
+    """
+    tables = {name: folders.list_images(place) for name, place in places.items()}
+    classes = tuple(sorted(tables["C"]["class"].unique()))
+    for name, table in tables.items():
+        odd = sorted(set(table["class"]) ^ set(classes))
+        if odd:
             raise ValueError(
-                f"{name}: {len(same)} of the {n} images of class {label!r} are also in class "
-                f"{other!r}, pixel by pixel, so no model can tell these classes apart. Remove the "
-                "copies, or one of the two folders."
+                f"C and {name} must have class folders of the same names. They differ in "
+                f"{listed(odd)}."
             )
-
-
-def _about_copies(
-    rows: pd.DataFrame, copies: list[tuple[int, int]], dropped
-) -> list[str]:
-    """Sentences that name the copies of images, and the files left out for them."""
-    kinds: dict[str, list[str]] = {}
-    for i, j in copies:
-        kind = "The same image is there twice (kept in one split)"
-        if dropped[i] or dropped[j]:
-            kind = "The same image is in two splits"
-        elif rows["class"][i] != rows["class"][j]:
-            kind = "The same image is in two classes (kept in one split)"
-        elif rows["set"][i] != rows["set"][j]:
-            kind = f"The same image is in {rows['set'][i]} and {rows['set'][j]} (kept in one split)"
-        kinds.setdefault(kind, []).append(f"{rows['path'][i]} = {rows['path'][j]}")
-    notes = [f"{kind}, {len(named)}: {listed(named)}." for kind, named in kinds.items()]
-    if dropped.any():
-        notes.append(
-            "Left out, as the same image or object is in a later split (train before val before "
-            f"test), {int(dropped.sum())}: {listed(rows['path'][dropped])}."
-        )
-    return notes
-
-
-def _built(
-    rows, images, matched, keep, classes
-) -> tuple[dict[str, ImageSet], torch.Tensor]:
-    """Image sets of the rows kept, and the masks of C's objects, carried over from WB."""
-    masks, sets = torch.zeros_like(images[:, 0], dtype=torch.bool), {}
-    white = torch.tensor((rows["set"] == "WB").to_numpy())
-    masks[white] = object_masks(images[white])
-    for i, j in matched:
-        masks[i] = masks[j]
-    for name in rows["set"].unique():
-        here = np.flatnonzero((rows["set"] == name) & keep)
-        table = (
-            rows.loc[here].drop(columns=["file", "set", "own"]).reset_index(drop=True)
-        )
+    images, report = {}, []
+    for name, table in tables.items():
+        images[name], rows, remarks = read(table, size, seed, per_class, name)
+        above = f"{name}/" if len(tables) > 1 else ""
+        tables[name] = rows.assign(set=name, path=above + rows["path"])
+        report += remarks
+    rows = pd.concat(tables.values(), ignore_index=True)
+    rows["split"] = split_by_name(rows, seed)
+    refuse_copies(rows, torch.cat(list(images.values())))
+    sets = {}
+    for name, pixels in images.items():
+        table = rows[rows["set"] == name].drop(columns=["file", "set"])
+        table = table.reset_index(drop=True).assign(context="")
+        _refuse_missing_splits(name, table, classes)
         labels = torch.tensor([classes.index(label) for label in table["class"]])
-        known = name == "WB" or masks[here].flatten(1).any(1).all()
-        parts = (
-            labels,
-            classes,
-            table.assign(context=""),
-            masks[here] if known else None,
+        masks = object_masks(pixels) if name == "WB" else None
+        sets[name] = ImageSet(name, pixels, labels, classes, table, masks)
+    return sets, report
+
+
+def split_by_name(rows: pd.DataFrame, seed: int) -> pd.Series:
+    """Split the images of each class by a hash of their name and the seed, 4 : 1 : 1.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        The columns `set`, `class` and `name`. An image whose name an earlier set has in this
+        class is in the same split as there.
+    seed : int
+
+    Returns
+    -------
+    pandas.Series of str
+        "train", "val" or "test", with the index of the rows.
+    """
+    key = rows["class"] + "/" + rows["name"]
+    split_of = {}
+    for _, keys in key.groupby([rows["set"], rows["class"]], sort=False):
+        new = [name for name in keys.unique() if name not in split_of]
+        by_hash = [name for _, name in sorted(zip(ranks(new, seed), new, strict=True))]
+        train, val, test = sizes(len(new)) if len(new) >= 3 else (len(new), 0, 0)
+        splits = ["train"] * train + ["val"] * val + ["test"] * test
+        split_of.update(zip(by_hash, splits, strict=True))
+    return key.map(split_of)
+
+
+def copies(images: torch.Tensor) -> list[tuple[int, int]]:
+    """Find images, (N, 3, H, W), that are equal pixel by pixel, as pairs i < j."""
+    first_of, pairs = {}, []
+    for index, image in enumerate(images):
+        digest = hashlib.sha256(image.numpy().tobytes()).digest()
+        first = first_of.setdefault(digest, index)
+        if first != index:
+            pairs.append((first, index))
+    return pairs
+
+
+def refuse_copies(rows: pd.DataFrame, images: torch.Tensor) -> None:
+    """Raise a ValueError if one image is in two splits or in two classes."""
+    places = rows[["split", "class"]].to_numpy()
+    paths = rows["path"].to_numpy()
+    named = []
+    for i, j in copies(images):
+        if tuple(places[i]) != tuple(places[j]):
+            named.append(f"{paths[i]} = {paths[j]}")
+    if named:
+        raise ValueError(
+            f"{len(named)} images are in two splits or two classes, pixel by pixel, so a test "
+            f"would tell nothing: {listed(named)}. Remove one of each pair."
         )
-        sets[name] = ImageSet(name, images[here], *parts)
-        for label in classes:
-            there = set(table["split"][table["class"] == label])
-            if missing := [split for split in SPLITS if split not in there]:
-                raise ValueError(
-                    f"{name}, class {label!r}: no image for {' and '.join(missing)}. Its "
-                    "images are too few, or copies of one another or of images in another split."
-                )
-    return sets, masks[np.flatnonzero((rows["set"] == "C") & keep)]
 
 
-def together(n: int, pairs: Iterable[tuple[int, int]]) -> np.ndarray:
-    """Number the groups that `pairs` of n items connect: int, shape (n,)."""
-    edges = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
-    links = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
-    return connected_components(links, directed=False)[1]
-
-
-def quotas(own: pd.Series) -> np.ndarray:
-    """How many images of a class and set go to each split; of "train+val" 4 : 1."""
-    if (own == "").all():
-        return np.array(sizes(len(own)), dtype=float)
-    carved = int((own == "train+val").sum())
-    val = max(1, carved // 5) if carved else 0
-    train, *held_out = ((own == name).sum() for name in SPLITS)
-    return np.array([train + carved - val, held_out[0] + val, held_out[1]], dtype=float)
-
-
-def assign(images: pd.DataFrame, groups: np.ndarray, seed: int) -> np.ndarray:
-    """Give every image a split, the same within a group; names decide the shuffle."""
-    cells = images.groupby(["set", "class"], sort=True)
-    cell = cells.ngroup().to_numpy()
-    quota = np.stack([quotas(own) for _, own in cells["own"]])
-    left = quota.copy()
-    place = {name: i for i, name in enumerate(SPLITS)}
-    fixed = (
-        images["own"].map(lambda own: place.get(own, -1)).to_numpy()
-    )  # -1: ours to choose
-    members = pd.Series(np.arange(len(images))).groupby(groups).apply(list)
-    key = (
-        pd.Series(ranks(images["class"] + "/" + images["name"], seed))
-        .groupby(groups)
-        .min()
-    )
-    order = sorted(
-        members.index,
-        key=lambda g: (-fixed[members[g]].max(), -len(members[g]), key[g]),
-    )
-    split = np.empty(len(images), dtype=int)
-    for group in order:
-        inside = members[group]
-        its = cell[inside]
-        open_share = np.divide(
-            left, quota, out=np.full_like(left, -np.inf), where=quota > 0
-        )
-        fullest = (
-            open_share[its].sum(axis=0).argmax()
-        )  # its quota is furthest from being filled
-        split[inside] = fixed[inside].max() if fixed[inside].max() >= 0 else fullest
-        np.subtract.at(left, (its, split[inside]), 1)
-    return np.array(SPLITS)[split]
+def _refuse_missing_splits(name: str, table: pd.DataFrame, classes) -> None:
+    """Raise a ValueError if a class has no image in one of the splits."""
+    for label in classes:
+        there = set(table["split"][table["class"] == label])
+        missing = [split for split in SPLITS if split not in there]
+        if missing:
+            raise ValueError(
+                f"{name}, class {label!r}: no image for {' and '.join(missing)}. Each class needs "
+                "at least three images in each image set."
+            )

@@ -12,7 +12,7 @@ import pandas as pd
 from helpers import models, stats
 from helpers.data import Collection, ImageSet
 from helpers.data.folders import plain
-from helpers.focus.mosaics import IMAGES, design
+from helpers.focus.mosaics import design
 from helpers.models import experiment
 from helpers.models.inference import logits
 from helpers.models.networks import Classifier, read
@@ -36,7 +36,7 @@ class Model:
 
 
 def main_set(collection: Collection) -> str:
-    """Return C, or the first image set if there is no C, as in the authors' published mosaics."""
+    """Return C, or the first image set if there is no C."""
     return "C" if "C" in collection.sets else next(iter(collection.sets))
 
 
@@ -51,30 +51,11 @@ def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
 
 
 def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -> dict:
-    """Design mosaics of each set's held-out images, `per_class` of each target, or take published ones."""
-    images, designs_of = held_out(collection, recipe), {}
-    for name, one in images.items():
-        ready = collection.mosaics.get(name)
-        if ready is None:
-            designs_of[name] = design(
-                one.table, one.classes, per_class=per_class, seed=seed
-            )
-            continue
-        if recipe.fit != AS_IT_IS:
-            held = np.flatnonzero(collection.sets[name].table["split"] == "test")
-            ready = ready[ready[IMAGES].isin(held).all(axis=1)]
-            ready = ready.assign(
-                **{cell: np.searchsorted(held, ready[cell]) for cell in IMAGES}
-            )
-        if ready.empty:
-            raise ValueError(
-                f"{name}: each published mosaic contains training images. Use a network with "
-                "'fit: as it is', which needs no training images."
-            )
-        designs_of[name] = (
-            ready.groupby("target").head(per_class).reset_index(drop=True)
-        )
-    return designs_of
+    """Design mosaics of each set's held-out images, `per_class` of each target."""
+    return {
+        name: design(images.table, images.classes, per_class=per_class, seed=seed)
+        for name, images in held_out(collection, recipe).items()
+    }
 
 
 def model(

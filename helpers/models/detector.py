@@ -72,7 +72,7 @@ def coco(path: str | Path | None, device: str = "auto") -> Detector:
         )
     path = Path(path)
     network = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None)
-    networks.load(network, networks.read(path), path)
+    networks.load(network, path)
     return Detector(
         network.to(inference.device(device)).eval(), COCO, store.file_digest(path)
     )

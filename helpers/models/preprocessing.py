@@ -98,7 +98,8 @@ def _hugging_face(like, labels: Mapping | None) -> Input:
     mean, std = tuple(like.image_mean), tuple(like.image_std)
     if not getattr(like, "do_normalize", True):
         mean, std = (0.0,) * 3, (1.0,) * 3
-    scaled = getattr(like, "do_rescale", True)
+    odd = getattr(like, "rescale_offset", False) or getattr(like, "include_top", False)
+    scaled = getattr(like, "do_rescale", True) and not odd
     more = getattr(like, "rescale_factor", RESCALE) if scaled else None
     names = tuple(labels[number] for number in sorted(labels)) if labels else None
     crop = (cut["height"], cut["width"]) if does else None

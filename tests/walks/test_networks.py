@@ -1,8 +1,6 @@
 """Walks with weights, networks and images as people have them (A6, B6, B7)."""
 
-import argparse
 import os
-import traceback
 from collections import OrderedDict
 from types import SimpleNamespace
 
@@ -11,7 +9,6 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 from torchvision.models import squeezenet1_0
-from torchvision.models.googlenet import GoogLeNetOutputs
 
 from helpers import explain, models
 from helpers.focus import networks
@@ -27,58 +24,15 @@ def state():
     }
 
 
-def prefixed(before, state):
-    return {before + name: tensor for name, tensor in state.items()}
+# B6: weights
 
 
-# B6: checkpoints
-
-SAVED = {
-    "model": lambda s: {"model": s, "epoch": 3, "args": argparse.Namespace(lr=0.1)},
-    "model_state_dict": lambda s: {"model_state_dict": s, "loss": 0.1},
-    "beside a running mean": lambda s: {
-        "model": s,
-        "model_ema": prefixed("module.", s),
-    },
-    "DataParallel": lambda s: prefixed("module.", s),
-    "torch.compile": lambda s: {"model": prefixed("_orig_mod.", s)},
-    "features in parallel": lambda s: {
-        n.replace("features", "features.module"): s[n] for n in s
-    },
-    "Lightning": lambda s: {"state_dict": prefixed("model.", s), "epoch": 1},
-    "a Classifier": lambda s: prefixed("network.", s),
-}
-
-
-@pytest.mark.parametrize("how", SAVED)
-def test_checkpoints_load(tmp_path, state, how):
-    torch.save(SAVED[how](state), tmp_path / "weights.pth")
-    read = models.build(NAME, 3, weights=tmp_path / "weights.pth").network.state_dict()
-    assert all(torch.equal(read[name], state[name]) for name in state)
-
-
-def test_it_is_said_once_which_of_several_sets_of_weights_was_read(
-    tmp_path, state, capsys
-):
-    averaged = {name: tensor + 1 for name, tensor in state.items()}
-    torch.save(
-        {"state_dict": state, "state_dict_ema": averaged}, tmp_path / "last.pth.tar"
-    )
-    for _ in range(2):
-        read = models.build(
-            NAME, 3, weights=tmp_path / "last.pth.tar"
-        ).network.state_dict()
-        assert all(torch.equal(read[name], state[name]) for name in state)
-    said = capsys.readouterr().out
-    assert said.count("last.pth.tar holds several sets of weights") == 1
-    assert "'state_dict' was read, not 'state_dict_ema'" in said
-
-
-@pytest.mark.parametrize("name", ["weights.SAFETENSORS", "weights.pt"])
-def test_safetensors_load_whatever_their_ending(tmp_path, state, name):
-    save_file(prefixed("module.", state), tmp_path / name)
+@pytest.mark.parametrize("name", ["weights.safetensors", "weights.pt"])
+def test_state_dicts_load(tmp_path, state, name):
+    save = save_file if name.endswith("safetensors") else torch.save
+    save(state, tmp_path / name)
     read = models.build(NAME, 3, weights=tmp_path / name).network.state_dict()
-    assert all(torch.equal(read[name], state[name]) for name in state)
+    assert all(torch.equal(read[key], state[key]) for key in state)
 
 
 class Evil:
@@ -86,54 +40,31 @@ class Evil:
         return os.system, ("touch ran",)
 
 
-def half_of(path):
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
 REFUSED = {
-    "whole": (
-        lambda p, s: torch.save(squeezenet1_0(num_classes=3), p),
-        r"SqueezeNet.*state_dict",
+    "a checkpoint": (
+        lambda s: {"state_dict": s, "state_dict_ema": s, "epoch": 3},
+        "'state_dict', 'state_dict_ema', 'epoch' is no tensor. Where .* save them alone",
     ),
-    "evil": (
-        lambda p, s: torch.save({"a": Evil()}, p),
-        r"\(posix.system\), which are not run",
-    ),
-    "TorchScript": (
-        lambda p, s: torch.jit.script(nn.Linear(2, 2)).save(str(p)),
-        "TorchScript",
-    ),
-    "text": (
-        lambda p, s: p.write_text("import torch\nx"),
-        "begins with 'import torch'",
-    ),
-    "two": (
-        lambda p, s: torch.save({"g": s, "d": s}, p),
-        r"it holds g \(dict\), d \(dict\)",
-    ),
-    "cut": (lambda p, s: [torch.save(s, p), half_of(p)], "it is cut short"),
-    "head replaced": (
-        lambda p, s: torch.save(
-            {n.replace("er.1", "er.1.1"): t for n, t in s.items()}, p
-        ),
-        "has no classifier.1.weight.*Instead it has classifier.1.1.weight",
+    "a network": (lambda s: nn.Linear(2, 2), "holds more than tensors"),
+    "code": (lambda s: {"a": Evil()}, "holds more than tensors"),
+    "DataParallel": (
+        lambda s: {f"module.{name}": tensor for name, tensor in s.items()},
+        "does not fit: .*Missing key.*features.0.weight",
     ),
 }
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit")
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_no_checkpoint_gets_a_sentence_and_never_torchs_advice(
+def test_what_is_no_state_dict_is_refused_and_no_code_is_run(
     tmp_path, state, what, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    write, message = REFUSED[what]
-    write(tmp_path / "weights.pt", state)
+    saved, message = REFUSED[what]
+    torch.save(saved(state), tmp_path / "weights.pt")
     with pytest.raises(ValueError, match=rf"weights\.pt .*{message}") as refusal:
         models.build(NAME, 3, weights="weights.pt")
-    told = "".join(traceback.format_exception(refusal.value))
-    assert "weights_only" not in told and "safe_globals" not in told
-    assert "\n" not in str(refusal.value) and not (tmp_path / "ran").exists()
+    assert "weights_only" not in str(refusal.value)
+    assert not (tmp_path / "ran").exists()
 
 
 # A network as it is: what its logits are of
@@ -142,8 +73,12 @@ def test_what_is_no_checkpoint_gets_a_sentence_and_never_torchs_advice(
 @pytest.mark.parametrize(
     ("classes", "n", "told"),
     [
-        (("cardigan", "sock"), 1000, "'cardigan' is no ImageNet category, or two"),
-        (("264", "sock"), 3, "w.pt is of 3 classes, not of ImageNet's 1000"),
+        (
+            ("cardigan", "sock"),
+            1000,
+            "'cardigan' is not the name or number of exactly one",
+        ),
+        (("264", "sock"), 3, "w.pt has 3 classes, not the 1000 of ImageNet"),
         (("Goldfish", "great_white shark", "264", "sock"), 1000, None),
     ],
 )
@@ -195,11 +130,8 @@ def wrapped(how, **more):
 @pytest.mark.parametrize(
     "how",
     [
-        lambda f, z: (z,),
         lambda f, z: (z, f),
-        lambda f, z: [f, z],
-        lambda f, z: {"logits": z, "features": f.mean((2, 3))},
-        lambda f, z: GoogLeNetOutputs(z, z, z),
+        lambda f, z: SimpleNamespace(logits=z),
         lambda f, z: OrderedDict(
             logits=z, hidden_states=(f, f)
         ),  # as those of Hugging Face
@@ -216,11 +148,9 @@ def test_logits_are_found_in_what_a_network_returns(how):
 @pytest.mark.parametrize(
     ("how", "told"),
     [
-        (lambda f, z: (f.mean((2, 3)), z), r"tuple of 0 \(2, 4\), 1 \(2, 3\)"),
-        (lambda f, z: {"pooled": z}, r"dict of pooled \(2, 3\)"),
-        (lambda f, z: z[:, 0], r"Tensor of \(2,\), which"),
-        (lambda f, z: f, r"Tensor of \(2, 4, 14, 14\)"),
-        (lambda f, z: "cat", "str of str"),
+        (lambda f, z: (z, z), "a tuple, which does not tell"),
+        (lambda f, z: {"pooled": z}, "a dict, which does not tell"),
+        (lambda f, z: f, r"Tensor of shape \(2, 4, 14, 14\), which"),
     ],
 )
 def test_what_does_not_tell_its_logits_gets_a_sentence(how, told):
