@@ -202,22 +202,22 @@ def _open(source: Path) -> tuple[str, dict[str, str]]:
     """Return a table in SQL, and the names of its columns in the database."""
     files = _files(source)
     listed = ", ".join(_string(glob.escape(str(file))) for file in files)
-    if files[0].suffix.lower() in PARQUET:
+    parquet = _ending(files[0]) in PARQUET
+    if parquet:
         table = f"read_parquet([{listed}], hive_partitioning=false)"
-        header = f"SELECT name FROM (DESCRIBE FROM {table})"
     else:
-        separator = TEXT[Path(str(files[0]).removesuffix(".gz")).suffix.lower()]
         dialect = (
-            f"delim={_string(separator)}, quote='\"', escape='\"', all_varchar=true, "
-            "hive_partitioning=false, files_to_sniff=-1"
+            f"delim={_string(TEXT[_ending(files[0])])}, quote='\"', escape='\"', "
+            "all_varchar=true, hive_partitioning=false, files_to_sniff=-1"
         )
         table = f"read_csv([{listed}], header=true, {dialect})"
-        header = f"SELECT * FROM read_csv([{listed}], header=false, {dialect}) LIMIT 1"
     database = duckdb.connect()
     described = _ask(database, f"DESCRIBE FROM {table}").fetchall()
     in_database = [column[0] for column in described]
     in_file = in_database
-    if files[0].suffix.lower() not in PARQUET:
+    if not parquet:
+        first_file = _string(glob.escape(str(files[0])))
+        header = f"FROM read_csv({first_file}, header=false, {dialect}) LIMIT 1"
         first_row = _ask(database, header).fetchall()
         if not first_row:
             raise ValueError(f"{files[0].name} is empty. Give a table with a header.")
