@@ -1,13 +1,14 @@
 """The audit of a table: gaps, intervals and findings against truths, and its report."""
 
 import json
+import os
 import subprocess
+import sys
 import tempfile
 
 import loans
 import numpy as np
 import pandas as pd
-import papermill
 import pytest
 
 from helpers import store
@@ -172,7 +173,7 @@ def test_weights_are_weights_copies_are_rows_and_tallies_count_as_their_rows():
 def folder(tmp_path_factory):
     """The audit of a table with hostile values."""
     place = tmp_path_factory.mktemp("audit")
-    rng, patch = np.random.default_rng(0), pytest.MonkeyPatch()
+    rng = np.random.default_rng(0)
     rows = pd.DataFrame(
         {"y_true": rng.integers(0, 2, N), "ticket": np.arange(N) + 70_000_000}
     )
@@ -183,18 +184,17 @@ def folder(tmp_path_factory):
         (rows["g"] == "$x$") & (rng.random(N) < 0.5), 0, rows["y_true"]
     )
     rows.to_csv(place / "t.csv", index=False)
-    values = {
-        "table": str(place / "t.csv"),
-        "roles": ["y_true=y_true", "y_pred=y_pred"],
-        "groups": ["g"],
-        "output": "audit",
-    }
+    arguments = ["-p", "table", str(place / "t.csv"), "-p", "groups", "g"]
+    arguments += ["-p", "roles", "y_true=y_true,y_pred=y_pred", "-p", "output", "audit"]
     notebook = store.root() / "notebooks/13_audit_your_table.ipynb"
-    with patch.context() as here:
-        here.setenv("SUITE_OUTPUTS", str(place))
-        papermill.execute_notebook(
-            notebook, place / "ran.ipynb", values, progress_bar=False
-        )
+    command = [sys.executable, "-m", "helpers.run_lesson", *arguments, str(notebook)]
+    subprocess.run(
+        [*command, str(place / "ran.ipynb")],
+        env=os.environ | {"SUITE_OUTPUTS": str(place)},
+        cwd=store.root(),
+        check=True,
+        capture_output=True,
+    )
     return place / "audit", (place / "audit/page.html").read_text()
 
 

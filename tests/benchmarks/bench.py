@@ -47,7 +47,8 @@ from detection_oracles import as_coco, scene
 
 from helpers import explain, focus, icon2, models
 from helpers.audit import model as audit_model
-from helpers.audit import planting, tally
+from helpers.audit import planting
+from helpers.audit.table_counts import count_table
 from helpers.blocks import counts, report
 from helpers.contexts import mosaics
 from helpers.data import ImageSet
@@ -340,6 +341,9 @@ def blocks() -> Rows:
             )
 
 
+LABELS = {"y_true": "y_true", "y_pred": "y_pred"}
+
+
 def shards() -> Rows:
     """A Parquet file counted, beside the same GROUP BY in DuckDB alone; ONLY=shards."""
     with tempfile.TemporaryDirectory() as folder:
@@ -352,7 +356,7 @@ def shards() -> Rows:
             labels = "(hash(i + 7) % 2)::TINYINT y_true, (hash(i + 8) % 10 < 4)::TINYINT y_pred"
             made = f"SELECT {by}, {labels} FROM range({rows}) t(i)"
             duckdb.execute(f"COPY ({made}) TO '{path}' (FORMAT parquet)")
-            ours = partial(tally.of_file, path, sensitive_features=["a", "b", "c"])
+            ours = partial(count_table, path, LABELS, ["a", "b", "c"])
             columns = "a, b, c, y_true, y_pred"
             query = f"SELECT {columns}, count(*) FROM '{path}' GROUP BY {columns}"
             theirs = lambda query=query: duckdb.execute(query).fetchall()  # noqa: E731
