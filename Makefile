@@ -8,7 +8,7 @@
 #   make pages       the site of the stored notebooks, nothing is run -> outputs/stored/index.html
 #   make picture     README's findings and its picture, from the stored lessons
 #   make sweep CONFIG=my.yml     a lesson with every combination of some parameters -> outputs/sweep/
-#   make audit-table TABLE=loans.csv GROUPS=sex,race      your own predictions -> outputs/audit/table/page.html
+#   make audit-table TABLE=loans.csv ROLES=y_pred=decision GROUPS=sex,race      your own predictions -> outputs/audit/table/page.html
 #   make audit-detector LABELS=labels.json PREDICTIONS=found.json   your own detector
 #   make audit-model NETWORK=resnet18 PHOTOGRAPHS=photos/ PLACES=backgrounds/   your own network
 #                    without a variable, each of the three audits a sample

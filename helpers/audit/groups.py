@@ -13,8 +13,7 @@ import scipy.stats
 
 from .. import stats
 from . import largest_gaps, page
-from .rows import PRIVATE
-from .tally import MISSING
+from .table_counts import MISSING, PRIVATE
 from ..blocks import blocks, counts, proportions, report, resampling
 from ..stats.differences import newcombe
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from helpers.audit import largest_gaps, tally
-from helpers.audit.tally import Tally
+from helpers.audit import largest_gaps
+from helpers.audit.table_counts import TableCounts, count_table
 from helpers.blocks import blocks, counts, report
 
 WORDS = report.NAMES
@@ -24,8 +24,6 @@ READ |= {"f_j": "other's value", "value": "gap", "p": "adjusted p"}
 FEWEST = 40  # draws, of which the 95% in the middle are fewer than all
 BOTH = "group_i", "group_j"
 REFERENCES = "best", "largest", "rest"
-COLUMNS = {"groups": "sensitive_features", "strata": "strata", "second": "y_beside"}
-COLUMNS |= {"cluster": "cluster", "weight": "sample_weight"}
 SMALL = 30  # rows of a group of which little can be said
 OTHERS = (
     "Regression, rankings and bands of scores: fairlearn (its MetricFrame takes any function) \
@@ -56,7 +54,7 @@ class Audit:
 
     def __init__(
         self,
-        counted: Tally,
+        counted: TableCounts,
         name: str = "the table",
         *,
         limit: float = 0.8,
@@ -184,21 +182,56 @@ def printed(table: pd.DataFrame) -> pd.Series:
 
 def made(
     table: str | Path,
-    roles: Iterable[str] = (),
+    roles: Iterable[str],
+    groups: Iterable[str],
     *,
-    positive: str | None = None,
+    strata: Iterable[str] = (),
+    second: str | None = None,
+    cluster: str | None = None,
+    weight: str | None = None,
+    positive: Any = None,
     threshold: float | None = None,
     **options: Any,
 ) -> Audit:
-    """Make the audit from the parameters of notebook 13; a ValueError says what is wrong."""
-    columns = {of: options.pop(name) for name, of in COLUMNS.items() if name in options}
-    for one in roles:
-        role, equals, column = one.partition("=")
-        counts.known("roles", tally.ROLES, role)
-        if not equals or columns.setdefault(role, column) != column:
-            both = (
-                f"{columns.get(role)} and {column} were both given as {role}: give one"
+    """Make the audit from the parameters of lesson 13.
+
+    Parameters
+    ----------
+    table : str or Path
+        The file, folder or pattern.
+    roles : iterable of str
+        ``"y_true=COLUMN"``, ``"y_pred=COLUMN"`` and ``"y_score=COLUMN"``, as far as the
+        table has them.
+    groups, strata : iterable of str
+        Columns of groups, and columns that are held fixed.
+    second, cluster, weight : str, optional
+        Columns of a second prediction, of what belongs together, and of weights.
+    positive, threshold
+        As in :func:`helpers.audit.table_counts.count_table`.
+    **options
+        As in :class:`Audit`.
+
+    Raises
+    ------
+    ValueError
+        If a column is not there or does not fit.
+    """
+    columns = {"y_beside": second, "cluster": cluster, "sample_weight": weight}
+    columns = {role: column for role, column in columns.items() if column is not None}
+    for text in roles:
+        role, equals, column = text.partition("=")
+        if role not in ("y_true", "y_pred", "y_score") or not equals or role in columns:
+            raise ValueError(
+                f"roles has {text!r}. Give each of y_true, y_pred and y_score once, such as "
+                "y_true=repaid,y_pred=decision."
             )
-            raise ValueError(both if equals else f"roles {one}: say ROLE=COLUMN")
-    counted = tally.of_file(table, positive=positive, threshold=threshold, **columns)
+        columns[role] = column
+    counted = count_table(
+        table,
+        columns,
+        list(groups),
+        strata=list(strata),
+        positive=positive,
+        threshold=threshold,
+    )
     return Audit(counted, Path(table).name, **options)

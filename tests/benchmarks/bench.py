@@ -30,7 +30,7 @@ from sklearn.metrics import accuracy_score, precision_score
 from torch.nn.functional import cross_entropy
 
 from helpers import explain, icon2, models
-from helpers.audit import tally
+from helpers.audit.table_counts import count_table
 from helpers.blocks import counts, report
 from helpers.contexts import mosaics
 from helpers.icon2 import attributes
@@ -207,7 +207,7 @@ def reading(folder: str) -> Row:
     draw_table(5_000_000).to_parquet(path)
 
     def ours():
-        tally.of_file(path, sensitive_features=[*COLUMNS])
+        count_table(path, {"y_true": "y_true", "y_pred": "y_pred"}, [*COLUMNS])
 
     def peer():
         table = pd.read_parquet(path)
