@@ -57,14 +57,19 @@ def photographed(tmp_path_factory):
         ("02_cross_evaluation", 2, ""),
         ("03_contextualized_mosaics", 2, ""),
         ("04_paste_check", 1, "There is no set WB (the same images on white)"),
-        ("05_gradcam_comparison", 3, "where the objects are is known: False"),
+        ("05_gradcam_comparison", 3, "object masks are known: False"),
     ],
 )
 def test_notebooks_run_on_real_photographs(real, photographed, name, figures, says):
     weights = str(real / "weights" / "squeezenet1_0_imagenet.safetensors")
     values = {
         "output": "photos",
-        "images": {"folder": str(real / "photos4"), "size": 64, "context_of": CONTEXTS},
+        "images": {
+            "folder": str(real / "photos4" / "objects"),
+            "contexts": str(real / "photos4" / "contexts"),
+            "context_of": CONTEXTS,
+            "size": 64,
+        },
         "model": {"architecture": "squeezenet1_0", "weights": weights, "fit": "probe"},
         "fits": ["probe"],
         "trainings": 2,
