@@ -8,15 +8,6 @@ from contextlib import contextmanager
 import pandas as pd
 import torch
 from torch import nn
-from torchvision.models._utils import IntermediateLayerGetter
-from torchvision.models.detection import FasterRCNN
-from torchvision.models.detection.anchor_utils import AnchorGenerator
-from torchvision.models.detection.faster_rcnn import FastRCNNPredictor
-from torchvision.ops import (
-    Conv2dNormActivation,
-    FeaturePyramidNetwork,
-    MultiScaleRoIAlign,
-)
 from tqdm import tqdm
 
 WIDTHS = (16, 24, 32, 48, 48, 64, 64)  # channels of the convolutions
@@ -34,7 +25,14 @@ CORNERS = ["x1", "y1", "x2", "y2"]
 
 
 def _backbone() -> nn.Sequential:
-    """Seven convolutions, and a pyramid over three: maps (B, 32, h, w) at strides 4, 8 and 16."""
+    """Build seven convolutions with a feature pyramid over three of them.
+
+    The maps are (B, 32, h, w) at strides 4, 8 and 16.
+    """
+    # torchvision's detection models take seconds to import
+    from torchvision.models._utils import IntermediateLayerGetter
+    from torchvision.ops import Conv2dNormActivation, FeaturePyramidNetwork
+
     layers = [
         Conv2dNormActivation(before, width, stride=stride)
         for before, width, stride in zip(
@@ -50,8 +48,13 @@ def _backbone() -> nn.Sequential:
     return backbone
 
 
-def build(n_classes: int, size: tuple[int, int], seed: int = 0) -> FasterRCNN:
-    """An untrained detector of `n_classes` kinds of things, for images (height, width)."""
+def build(n_classes: int, size: tuple[int, int], seed: int = 0) -> nn.Module:
+    """Build an untrained Faster R-CNN of `n_classes` kinds, for images (height, width)."""
+    from torchvision.models.detection import FasterRCNN
+    from torchvision.models.detection.anchor_utils import AnchorGenerator
+    from torchvision.models.detection.faster_rcnn import FastRCNNPredictor
+    from torchvision.ops import MultiScaleRoIAlign
+
     with _seeded(seed):
         hidden = nn.Sequential(
             nn.Flatten(),
@@ -86,7 +89,7 @@ def build(n_classes: int, size: tuple[int, int], seed: int = 0) -> FasterRCNN:
 
 
 def train(
-    network: FasterRCNN,
+    network: nn.Module,
     images: torch.Tensor,
     boxes: pd.DataFrame,
     *,

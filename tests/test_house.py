@@ -93,3 +93,17 @@ def test_no_function_of_torch_is_called_whose_last_digits_depend_on_the_processo
             if name in ("sqrt", "atan", "acos") and owner not in ("np", "math"):
                 calls.add(f"{path.name}:{node.lineno}")
     assert not calls
+
+
+@pytest.mark.slow
+def test_lessons_start_without_torchvision_and_torchs_compiler():
+    """Each takes seconds to import, in every lesson of a run."""
+    imports = (
+        "from helpers import lesson, settings; from helpers.models import experiment; "
+        "from helpers.contexts import methods; from helpers.focus import rating"
+    )
+    command = [sys.executable, "-c", f"{imports}; import sys; print(*sys.modules)"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=store.root(), check=True
+    )
+    assert not {"torchvision", "torch._dynamo", "sympy"} & set(done.stdout.split())

@@ -72,6 +72,28 @@ def test_newcombes_interval_is_that_of_statsmodels():
         assert (ours.low, ours.high) == pytest.approx(expected, abs=1e-12)
 
 
+def coverage_of_newcombe(sizes, rates):
+    """Enumerate both binomials: how often the interval holds the true difference."""
+    n, m = sizes
+    p, q = rates
+    first, second = np.mgrid[: n + 1, : m + 1]
+    chance = scipy.stats.binom.pmf(first, n, p)
+    chance *= scipy.stats.binom.pmf(second, m, q)
+    ours = stats.newcombe(with_wilson(first, n), with_wilson(second, m))
+    covers = (ours.low <= p - q + 1e-9) & (p - q <= ours.high + 1e-9)
+    return chance[covers].sum()
+
+
+@pytest.mark.parametrize("sizes", [(20, 20), (20, 40), (40, 40)])
+def test_newcombes_interval_covers_at_rates_of_0_and_1_and_near_them_on_average(sizes):
+    for rates in [(1, 0), (0, 0), (1, 1), (1, 0.5), (0, 0.1), (1, 0.9)]:
+        assert coverage_of_newcombe(sizes, rates) >= 0.95
+    near = [0.005, 0.02, 0.06, 0.1, 0.98]
+    pairs = itertools.product(near, near)
+    covered = [coverage_of_newcombe(sizes, pair) for pair in pairs]
+    assert np.mean(covered) > 0.94
+
+
 def test_rates_have_wilsons_interval_where_rows_are_the_unit():
     values = (simulate(0, 6)[0] > 0).astype(float)
     [row] = stats.rates(tidy(values), "value").to_numpy()
