@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from importlib.util import resolve_name
 from pathlib import Path
 
