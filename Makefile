@@ -180,9 +180,10 @@ notebooks: $(READY)
 bench: $(READY)
 	@TQDM_DISABLE=1 python tests/benchmarks/bench.py
 
+# later versions of jsonschema parse a grammar of web addresses, 2.5 s, wherever nbformat is loaded
 lock: $(READY)
 	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --extra test --extra cluster --extra gps --extra setup --upgrade --quiet pyproject.toml -o requirements.lock
+	  --extra test --extra cluster --extra gps --extra setup --upgrade --quiet -c <(echo 'jsonschema<4.25') pyproject.toml -o requirements.lock
 	@echo nbgrader | UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) compile --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --upgrade --quiet - -o requirements-nbgrader.lock
 	@$(MAKE) --no-print-directory environment.yml
