@@ -230,8 +230,10 @@ def _ground(rng, tallest: int) -> Image.Image:
                 )
         x += wide
     draw.rectangle((0, HORIZON + 3, WIDTH, HEIGHT), fill=(128, 122, 112))
-    road = [(WIDTH / 2 + s * 5.5 * FOCAL / d, HORIZON + CAMERA * FOCAL / d) for s, d in
-            ((-1, 60), (1, 60), (1, 2.2), (-1, 2.2))]  # fmt: skip
+    road = [
+        (WIDTH / 2 + s * 5.5 * FOCAL / d, HORIZON + CAMERA * FOCAL / d)
+        for s, d in ((-1, 60), (1, 60), (1, 2.2), (-1, 2.2))
+    ]
     draw.polygon(road, fill=(86, 86, 90))
     for d in np.geomspace(3, 50, 14):
         y, half = HORIZON + CAMERA * FOCAL / d, max(0.08 * FOCAL / d, 0.5)

@@ -29,7 +29,7 @@ def printed(lesson):
 def copied(folder):
     """A copy of the project, in which a test may change what it reads."""
     unwanted = shutil.ignore_patterns("__pycache__", "downloads", ".ipynb_checkpoints")
-    for name in ("helpers", "site", "sweeps", "notebooks", "data"):
+    for name in ("helpers", "synthetic", "site", "sweeps", "notebooks", "data"):
         shutil.copytree(store.root() / name, folder / name, ignore=unwanted)
     for name in (
         "Snakefile",
@@ -65,7 +65,10 @@ def snakemake(workflow, *calls, folder, outputs):
     own = {"SUITE_OUTPUTS": str(outputs), "PYTHONPATH": str(store.root())}
     done = subprocess.run(
         [sys.executable, "-c", IN_TURN, str(store.root() / workflow), *calls],
-        cwd=folder, env=os.environ | own, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
+        cwd=folder,
+        env=os.environ | own,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     return done.stdout.split("ASKED\n")[1:]

@@ -23,9 +23,13 @@ from synthetic import pictures
 ROOT, SIDE = store.root(), 64
 URL = "https://storage.hpai.bsc.es/object-datasets/"
 LESSONS = [
-    "01_datasets", "02_cross_evaluation", "03_contextualized_mosaics", "04_paste_check",
-    "05_gradcam_comparison", "05b_dose_and_worlds",
-]  # fmt: skip
+    "01_datasets",
+    "02_cross_evaluation",
+    "03_contextualized_mosaics",
+    "04_paste_check",
+    "05_gradcam_comparison",
+    "05b_dose_and_worlds",
+]
 IMAGES = {"source": "visual-contexts", "size": SIDE, "per_class": 30}
 GIVEN = {"images": IMAGES, "fits": ["scratch"], "trainings": 3}
 GIVEN |= {"model": {"architecture": "alexnet-quarter", "epochs": 8}}
@@ -55,10 +59,21 @@ def make_run(folder, notebooks, parameters):
     (folder / "small.yml").write_text(yaml.safe_dump(config))
     other = {"SUITE_OUTPUTS", "MAKEFLAGS", "MAKELEVEL", "PYTHONPATH"}
     done = subprocess.run(
-        ["make", "-o", ".venv/ready", "run", "PRESET=paper", "CONFIG=small.yml", "CORES=1"],
-        cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        [
+            "make",
+            "-o",
+            ".venv/ready",
+            "run",
+            "PRESET=paper",
+            "CONFIG=small.yml",
+            "CORES=1",
+        ],
+        cwd=folder,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         env={name: value for name, value in os.environ.items() if name not in other},
-    )  # fmt: skip
+    )
     return done.returncode, done.stdout
 
 

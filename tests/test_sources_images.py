@@ -57,10 +57,15 @@ def test_exif_orientation(tmp_path, orientation):
     """The file is stored turned or mirrored; the tag says how to put it right."""
     upright = np.repeat(np.repeat(four_colours(), 4, 0), 4, 1)
     stored = {
-        1: upright, 2: upright[:, ::-1], 3: upright[::-1, ::-1], 4: upright[::-1],
-        5: upright.transpose(1, 0, 2), 7: np.rot90(upright.transpose(1, 0, 2), 2),
-        6: np.rot90(upright), 8: np.rot90(upright, -1),
-    }[orientation]  # fmt: skip
+        1: upright,
+        2: upright[:, ::-1],
+        3: upright[::-1, ::-1],
+        4: upright[::-1],
+        5: upright.transpose(1, 0, 2),
+        7: np.rot90(upright.transpose(1, 0, 2), 2),
+        6: np.rot90(upright),
+        8: np.rot90(upright, -1),
+    }[orientation]
     exif = Image.Exif()
     exif[0x0112] = orientation
     image = Image.fromarray(np.ascontiguousarray(stored))

@@ -16,11 +16,17 @@ KEYS = ["measure", "set", "comparison", "reduction"]
 SIDES = ["group_i", "group_j", "f_i", "f_j", "n_i", "n_j"]
 
 NAMES = {  # base measures in words that anybody reads
-    "pr": "positive rate", "tpr": "true positive rate", "fpr": "false positive rate",
-    "ppv": "precision", "npv": "negative predictive value", "acc": "accuracy",
-    "prevalence": "share of positive labels", "score": "mean score",
-    "calibration": "calibration error", "auc": "area under the roc curve",
-}  # fmt: skip
+    "pr": "positive rate",
+    "tpr": "true positive rate",
+    "fpr": "false positive rate",
+    "ppv": "precision",
+    "npv": "negative predictive value",
+    "acc": "accuracy",
+    "prevalence": "share of positive labels",
+    "score": "mean score",
+    "calibration": "calibration error",
+    "auc": "area under the roc curve",
+}
 
 
 class Report(NamedTuple):

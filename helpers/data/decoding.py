@@ -14,10 +14,26 @@ from PIL import Image, ImageOps
 from helpers.store import progress
 
 #: Endings of images, whatever their case. HEIC, which Pillow cannot read, counts as unreadable.
-ENDINGS = frozenset({
-    ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".bmp", ".tif", ".tiff",
-    ".webp", ".ppm", ".pgm", ".pbm", ".avif", ".heic", ".heif",
-})  # fmt: skip
+ENDINGS = frozenset(
+    {
+        ".jpg",
+        ".jpeg",
+        ".jpe",
+        ".jfif",
+        ".png",
+        ".gif",
+        ".bmp",
+        ".tif",
+        ".tiff",
+        ".webp",
+        ".ppm",
+        ".pgm",
+        ".pbm",
+        ".avif",
+        ".heic",
+        ".heif",
+    }
+)
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "AVIF")
 UNREADABLE_SHARE = 0.05  # of a class's opened files: more than this stops the run
 

@@ -12,9 +12,13 @@ WIDTH = 0.25  # of the kernel: samples that are like the whole image count more
 
 
 def lime(
-    logit: Callable, images: torch.Tensor, places: torch.Tensor, samples: int, penalty: float,
+    logit: Callable,
+    images: torch.Tensor,
+    places: torch.Tensor,
+    samples: int,
+    penalty: float,
     seed: int = 0,
-) -> torch.Tensor:  # fmt: skip
+) -> torch.Tensor:
     """Return LIME's coefficients (superpixels, N): a ridge regression of `logit(images)`, (N,).
 
     `places`, int64 (H, W), number the superpixels; each sample hides half of them."""

@@ -20,9 +20,14 @@ from helpers.synthetic_data import street_detector
 
 CORNERS = street_detector.CORNERS
 COCO = {  # number of a class of COCO: its name in BDD100K; COCO has no class of traffic signs
-    1: "pedestrian", 2: "bicycle", 3: "car", 4: "motorcycle",
-    6: "bus", 8: "truck", 10: "traffic light",
-}  # fmt: skip
+    1: "pedestrian",
+    2: "bicycle",
+    3: "car",
+    4: "motorcycle",
+    6: "bus",
+    8: "truck",
+    10: "traffic light",
+}
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,15 @@ from torch.nn.functional import cross_entropy
 
 # %% ../../notebooks/02_cross_evaluation.ipynb #loop
 def fit(
-    network: Callable, draw: Callable, labels: torch.Tensor, *, rate: float, epochs: int,
-    generator: torch.Generator, most: int = 16,
-) -> Iterator[float]:  # fmt: skip
+    network: Callable,
+    draw: Callable,
+    labels: torch.Tensor,
+    *,
+    rate: float,
+    epochs: int,
+    generator: torch.Generator,
+    most: int = 16,
+) -> Iterator[float]:
     """Fit a network in place; after each epoch the mean loss of its images is yielded (nats).
 
     `labels` are int64 (N,); `draw(rows)` gives float images (n, 3, H, W); `most` is of a batch.

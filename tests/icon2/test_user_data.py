@@ -176,8 +176,10 @@ def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(
     frames = read(tmp_path, labels, results)
     columns, cannot = detector_audit.comparable(frames, None, 30)
     assert {one.name: one.level for one in columns} == {
-        "light": "image", "lux": "image", "tone": "box"
-    }  # fmt: skip
+        "light": "image",
+        "lux": "image",
+        "tone": "box",
+    }
     assert len({one.name: one for one in columns}["lux"].values) == 3
     one, many = sorted(cannot, reverse=True)
     assert "one: fewer than two" in one and "camera: the column holds 60 values" in many
