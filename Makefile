@@ -1,27 +1,27 @@
-# The words a person types. Everything happens in .venv, which the first of them makes.
+# The commands of this suite. They run in .venv, which the first command creates.
 #
-#   make run         every notebook on the embedded world -> outputs/demo/index.html
+#   make run         every notebook on the synthetic dataset -> outputs/demo/index.html
 #   make run CONFIG=my.yml       the same with your parameters (GUIDE.md, "Your own images")
-#   make test        every test: units, guards, and each notebook cell by cell
+#   make test        every test, and each notebook cell by cell
 #   make seeds       LESSONS="03 09" (default: all) with SEEDS="0 1 2 3 4 5 6 7": how many verdicts
 #                    depend on the seed; they are recorded in data/seeds.csv
-#   make pages       the site of the stored notebooks, nothing is run -> outputs/stored/index.html
+#   make pages       the site of the stored notebooks, without running them -> outputs/stored/index.html
 #   make picture     README's findings and its picture, from the stored lessons
 #   make sweep CONFIG=my.yml     a lesson with every combination of some parameters -> outputs/sweep/
 #   make audit-table TABLE=loans.csv ROLES=y_pred=decision GROUPS=sex,race      your own predictions -> outputs/audit/table/page.html
 #   make audit-detector LABELS=labels.json PREDICTIONS=found.json   your own detector
 #   make audit-model NETWORK=resnet18 PHOTOGRAPHS=photos/ PLACES=backgrounds/   your own network
-#                    without a variable, each of the three audits a sample
+#                    without variables, each of the three commands audits a sample
 #   make lab         JupyterLab on copies of the notebooks, in outputs/lab/
 #   make class       the notebooks without solutions, by nbgrader -> outputs/class/release/
 #   make grade LESSON=03   grade the notebooks in outputs/class/submissions/ -> outputs/class/scores-03.csv
-#   make notebooks   run the stored notebooks anew, in place
-#   make export      modules from the cells that lessons mark for it
+#   make notebooks   run the stored notebooks again, in place
+#   make export      write modules from the cells that lessons mark for export
 #   make bench       processor seconds compared with other libraries, in one table
-#   make lock        resolve requirements.lock anew from pyproject.toml
+#   make lock        resolve requirements.lock again from pyproject.toml
 #
 #   PYTHON=python3.12  which Python makes .venv      TORCH=cpu  a torch without CUDA (Linux)
-#   PRESET=paper       the authors' data, full size   CORES=4    how many jobs side by side
+#   PRESET=paper       the authors' data, full size   CORES=4    how many jobs run at once
 #   EXECUTOR=slurm     run and sweep on a cluster, JOBS=15 at a time (GUIDE.md, "Sweeps and clusters")
 
 PYTHON ?= python3
@@ -39,26 +39,26 @@ BIN := .venv/bin
 UV := $(BIN)/uv pip
 READY := .venv/ready
 WITHOUT_CUDA = --torch-backend cpu --no-verify-hashes -c requirements.lock '.[test,cluster,gps,setup]'
-OFFLINE = || { echo "the packages could not be loaded: this machine needs a network once, and 8 GB of disk; then the same command again"; exit 1; }
+OFFLINE = || { echo "The packages could not be loaded. The first command needs a network and 8 GB of disk. Then run it again."; exit 1; }
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 quoted = '$(subst ','\'',$(1))'
-# what is not asked of a run is what the notebooks say: the demo
+# without a preset or a configuration, the parameters are those of the notebooks
 FILES := $(if $(filter-out demo,$(PRESET)),sweeps/$(PRESET).yml,) $(if $(CONFIG),$(call quoted,$(CONFIG)),)
-# handed to Snakemake; options of a cluster go in a profile ($SNAKEMAKE_PROFILE)
+# options of Snakemake; options of a cluster go into a profile ($SNAKEMAKE_PROFILE)
 WHERE = $(if $(EXECUTOR),--executor $(EXECUTOR) --jobs $(JOBS) --retries 2,--cores $(CORES))
 CONFIGS := $(if $(strip $(FILES)),--configfile $(FILES),)
-# where the home folder cannot be written to, Jupyter and Snakemake need another
+# if the home folder is not writable, Jupyter and Snakemake need another
 ifneq ($(shell test -w "$$HOME" && echo yes),yes)
 export HOME := $(CURDIR)/outputs/home
 $(shell mkdir -p $(call quoted,$(HOME)))
 endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
-# what a map of a large image takes and frees is kept for the next one, not fetched from the system anew
+# keep freed memory for the next large array, which is faster than to ask the system again
 run test test-fast sweep seeds audit-table audit-detector audit-model: export GLIBC_TUNABLES := glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296
 
 .DEFAULT_GOAL := help
-help:  # what `make` alone prints
+help:  # printed by `make` without a target
 	@sed -n '/^#/!q;s/^# \{0,1\}//p' Makefile
 
 .PHONY: help run pages picture sweep seeds test test-fast lab audit-model audit-table audit-detector class grade notebooks bench export lock setup lint
@@ -66,14 +66,14 @@ help:  # what `make` alone prints
 setup: $(READY)
 ifeq ($(TORCH),cpu)
 	@! ls -d .venv/lib/*/site-packages/nvidia >/dev/null 2>&1 || { \
-	  echo "the torch in .venv is one with CUDA: rm -rf .venv, then make setup TORCH=cpu"; exit 1; }
+	  echo "The torch in .venv has CUDA. Run rm -rf .venv, and then make setup TORCH=cpu."; exit 1; }
 endif
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 13) else \
-	  "Python 3.11, 3.12 or 3.13 is needed and %s is %d.%d: try make PYTHON=python3.12" % (sys.executable, *v))'
+	  "Python 3.11, 3.12 or 3.13 is needed, but %s is %d.%d. Try make PYTHON=python3.12." % (sys.executable, *v))'
 	@$(PYTHON) -m venv --clear .venv || { rm -rf .venv; \
-	  echo "$(PYTHON) cannot make a virtual environment: apt-get install python3-venv"; exit 1; }
+	  echo "$(PYTHON) cannot create a virtual environment. Run apt-get install python3-venv."; exit 1; }
 	@echo "installing the locked requirements into .venv ($(if $(filter cpu,$(TORCH)),without CUDA,about 6 GB with CUDA); minutes, once)"
 	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > .venv/uv.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.lock $(OFFLINE)
@@ -81,9 +81,10 @@ $(READY): requirements.lock pyproject.toml
 	@$(UV) install --quiet --python .venv --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# Every file a job writes appears whole or not at all, so a run that was killed needs no unlocking.
+# A job renames a file when it is complete, so a run that was killed needs no unlocking.
+SNAKEMAKE = $(WHERE) --nolock --rerun-incomplete --keep-going --quiet rules host reason
 run: $(READY)
-	@python -m snakemake $(WHERE) --nolock --rerun-incomplete --keep-going --quiet rules host reason $(CONFIGS)
+	@python -m snakemake $(SNAKEMAKE) $(CONFIGS)
 
 pages: $(READY)
 	@rm -rf outputs/stored && mkdir -p outputs/stored/notebooks && cp notebooks/*.ipynb outputs/stored/notebooks/
@@ -92,14 +93,13 @@ pages: $(READY)
 picture: $(READY)
 	@python tests/front.py
 
-SWEEP = $(WHERE) --nolock --rerun-incomplete --keep-going --quiet rules host reason
 sweep: $(READY)
-	@python -m snakemake --snakefile sweeps/Snakefile $(SWEEP) $(CONFIGS)
+	@python -m snakemake --snakefile sweeps/Snakefile $(SNAKEMAKE) $(CONFIGS)
 
 seeds: $(READY)
-	@python -m sweeps.seeds $(if $(strip $(SEEDS)),--seeds $(SEEDS)) $(if $(strip $(LESSONS)),--lessons $(LESSONS)) $(SWEEP)
+	@python -m sweeps.seeds $(if $(strip $(SEEDS)),--seeds $(SEEDS)) $(if $(strip $(LESSONS)),--lessons $(LESSONS)) $(SNAKEMAKE)
 
-# tests and runs share one store of trained networks, named by all that decides them
+# tests and runs share the trained networks in outputs/models
 STORE := mkdir -p outputs/models outputs/test && { test -L outputs/test/models \
   || { rm -rf outputs/test/models && ln -s ../models outputs/test/models; }; }
 
@@ -117,7 +117,7 @@ export: $(READY)
 lint: $(READY)
 	@python -m ruff check --quiet . && python -m ruff format --check --quiet .
 
-# an audit is its lesson, run by papermill: TABLE=... hands on the parameter `table`, and so for all
+# papermill runs the lesson of an audit; TABLE=... sets its parameter `table`, and so on
 LESSON_table := 13_audit_your_table
 LESSON_detector := 12_audit_your_detector
 LESSON_model := 11_audit_your_model
@@ -132,17 +132,17 @@ audit-table audit-detector audit-model: audit-%: $(READY)
 	  $(call given,-r,$(TEXTS)) $(call given,-p,$(NUMBERS)) notebooks/$(LESSON_$*).ipynb outputs/$(OUTPUT)/notebook.ipynb \
   && echo "The report is outputs/$(OUTPUT)/page.html"
 
-# copies: opening, saving and exercising never change the stored notebooks
+# JupyterLab opens copies, so that your changes leave the stored notebooks unchanged
 lab: $(READY)
 	@mkdir -p outputs/lab
 	@for notebook in notebooks/*.ipynb; do \
 	  copy=outputs/lab/$$(basename $$notebook); test -e $$copy || cp $$notebook $$copy; done
 	@python -m jupyterlab $(ROOT) outputs/lab/00_start_here.ipynb
 
-# in a container one is root
+# JupyterLab refuses root, who is the user in a container, without this option
 ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-# nbgrader has an environment of its own; the lessons that it grades run in that of the suite
+# nbgrader has its own environment; the lessons that it grades run in the suite's
 NBGRADER := .venv-nbgrader
 COURSE := $(call quoted,$(CLASS))
 nbgrader = cd $(COURSE) && PYTHONWARNINGS=ignore PATH="$(CURDIR)/$(NBGRADER)/bin:$$PATH" nbgrader
@@ -159,20 +159,20 @@ class: $(NBGRADER)/ready
 	  name=$$(basename $$notebook); lesson=$(COURSE)/source/$${name%%_*}; \
 	  mkdir -p $$lesson && cp $$notebook $$lesson; done
 	@$(nbgrader) generate_assignment "*" --force --log-level WARN
-	@echo "the notebooks without solutions are in $(CLASS)/release"
+	@echo "The notebooks without solutions are in $(CLASS)/release."
 
 grade: $(NBGRADER)/ready
 	@test -d $(COURSE)/release/$(or $(LESSON),?) || { \
-	  echo "name one lesson of $(CLASS)/release, such as make grade LESSON=03"; exit 1; }
+	  echo "Name one lesson of $(CLASS)/release, such as make grade LESSON=03."; exit 1; }
 	@for notebook in $(COURSE)/submissions/*/$(LESSON)_*.ipynb; do \
 	  student=$$(basename "$$(dirname "$$notebook")"); \
 	  folder=$(COURSE)/submitted/"$$student"/$(LESSON); \
 	  mkdir -p "$$folder" && cp "$$notebook" "$$folder"; done
 	-@$(nbgrader) autograde $(LESSON) --create --force --log-level WARN
 	@$(nbgrader) export --to scores-$(LESSON).csv --assignment "['$(LESSON)']" --log-level WARN
-	@echo "the scores are in $(CLASS)/scores-$(LESSON).csv"
+	@echo "The scores are in $(CLASS)/scores-$(LESSON).csv."
 
-# these show what the other lessons are stored with, so they come last
+# these notebooks show stored results of the others, so they are executed last
 notebooks: LAST := $(patsubst %,notebooks/%.ipynb,06_focus_rating 08_icon2 01_datasets 00_start_here)
 notebooks: $(READY)
 	@python -m helpers.execute $(filter-out $(LAST),$(wildcard notebooks/*.ipynb)) $(LAST)

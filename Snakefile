@@ -1,4 +1,4 @@
-"""Which notebook runs with which parameters, and what that makes. See GUIDE.md, "Sweeps"."""
+"""Execute the notebooks of a run with their parameters, and build its site. See GUIDE.md."""
 
 import logging
 import os
@@ -12,24 +12,27 @@ from helpers import workflow as planning
 
 FOLDER = Path("notebooks")
 
-try:  # refused here, before anything runs
+try:  # a wrong configuration is refused before anything runs
     RUN, PARAMETERS = planning.plan(config, FOLDER)
 except ValueError as error:
-    raise WorkflowError(f"The configuration was refused, nothing ran:\n{error}") from None
-OUT = os.path.relpath(store.outputs() / RUN)  # whatever the folders above are called
+    raise WorkflowError(f"The configuration is wrong, and nothing was run:\n{error}") from None
+# a relative path, so that the names of the folders above do not matter
+OUT = os.path.relpath(store.outputs() / RUN)
 NOTEBOOKS = list(PARAMETERS)
-# for your own images and networks; where there are fewer notebooks than cores, each gets several
+# threads for your own images and networks: several if there are more cores than notebooks
 THREADS = max(1, (workflow.resource_settings.cores or 1) // len(NOTEBOOKS))
-# of a first run; the longest begin first, so that no core is left waiting for one at the end
+# durations of a first run: the longest notebooks start first, so that cores end together
 SECONDS = yaml.safe_load((store.root() / "data/seconds.yml").read_text())
-# that a notebook failed, and where its error is, says the rule; not its whole command line
+# the rule itself says that a notebook failed, so Snakemake need not print the command line
 logging.getLogger("snakemake.logging").addFilter(
     lambda record: "CalledProcessError" not in str(record.msg)
 )
 
+CODE = sorted(map(str, [*Path("helpers").rglob("*.py"), *Path("synthetic").rglob("*.py")]))
+
 
 rule all:
-    input:  # each of them, not the index alone: `onerror` writes it, too
+    input:  # all notebooks, because `onerror` writes the index too
         expand(OUT + "/notebooks/{name}.ipynb", name=NOTEBOOKS),
         f"{OUT}/index.html",
 
@@ -37,14 +40,14 @@ rule all:
 rule notebook:
     input:
         notebook="notebooks/{name}.ipynb",
-        code=sorted(str(path) for package in ("helpers", "synthetic") for path in Path(package).rglob("*.py")),
+        code=CODE,
         paper=sorted(map(str, Path("data/paper").glob("*.csv"))),
     output:
         notebook=OUT + "/notebooks/{name}.ipynb",
     log:
-        notebook=OUT + "/logs/{name}.ipynb",  # stays, with its error, when the notebook fails
+        notebook=OUT + "/logs/{name}.ipynb",  # kept with its error if the notebook fails
     params:
-        findings=OUT + "/findings/{name}.json",  # those of an earlier run go first
+        findings=OUT + "/findings/{name}.json",  # those of an earlier run are removed first
         yaml=lambda wildcards: yaml.safe_dump(PARAMETERS[wildcards.name]),
         inputs=lambda wildcards: planning.input_digest(PARAMETERS[wildcards.name]),
     threads: THREADS
@@ -54,7 +57,7 @@ rule notebook:
         " stopped() {{ echo {wildcards.name:q}: stopped; exit 130; }}; trap stopped INT;"
         " TQDM_DISABLE=1 SUITE_THREADS={threads} {sys.executable:q} -m helpers.run_lesson --no-progress-bar --log-level ERROR"
         " -y {params.yaml:q} {input.notebook:q} {log.notebook:q} 2>&1"
-        # what the cell said, without papermill's own frames
+        # remove papermill's own frames from the traceback
         " | sed -e '/^Traceback (most recent/d' -e '/^  File /,/^    /d' -e '/^ *[~^][~^]*$/d' >&2"
         " || {{ echo {wildcards.name:q}: FAILED, and its cells, with the error, are in {log.notebook:q};"
         " test -f {params.findings:q}"
@@ -76,7 +79,7 @@ rule site:
         "{sys.executable:q} -m helpers.site {OUT:q}"
 
 
-onerror:  # what there is can be read, and what failed is named
+onerror:  # the site shows the finished notebooks and names those that failed
     if any(Path(OUT).glob("*/*.ipynb")):
         shell("{sys.executable:q} -m helpers.site {OUT:q} || true")
-    print("What is done is kept: the same command goes on from there.")
+    print("Finished notebooks are kept. Run the same command again to continue from there.")

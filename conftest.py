@@ -1,4 +1,4 @@
-"""What all tests share: pinned kernels, quiet programs and the folder of real inputs.
+"""Set up all tests: pinned kernels, quiet programs and the folder of real inputs.
 
 Notebooks are compared with their stored outputs where the kernels are pinned.
 Elsewhere every cell must run, and the header of the test run says so.
@@ -13,7 +13,7 @@ import pytest
 
 import helpers
 
-# tests run side by side, so each of them has one thread, also where nothing is pinned
+# tests run in parallel, so each has one thread, also if the kernels are not pinned
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("SUITE_THREADS", "1")
 os.environ["TQDM_DISABLE"] = "1"
@@ -46,7 +46,7 @@ def pytest_report_header(config):
 
 
 def pytest_collection_finish(session):
-    """Exempt what is loaded from garbage collection, which statsmodels calls often."""
+    """Exempt loaded objects from garbage collection, which statsmodels calls often."""
     gc.collect()
     gc.freeze()
 

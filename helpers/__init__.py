@@ -1,8 +1,9 @@
 """Pin the kernels of torch, NumPy and SciPy as soon as this package is imported.
 
 With these environment variables, the libraries compute the same bits on every Linux
-machine whose x86-64 processor has AVX2, and so do programs that are started from here.
-Torch's `sqrt`, `atan` and `acos` are exceptions, so the package does not call them.
+machine whose x86-64 processor has AVX2. Programs that are started from here inherit
+them. Torch's `sqrt`, `atan` and `acos` are exceptions, so the package does not call
+them.
 """
 
 import os
@@ -24,7 +25,7 @@ PROCESSOR = Path("/proc/cpuinfo")
 
 
 def _pin() -> bool:
-    """Set the environment variables, and return whether they hold in this process."""
+    """Set the environment variables, and return whether they take effect in this process."""
     processor = PROCESSOR.read_text() if PROCESSOR.is_file() else ""
     if not {"avx2", "fma"} <= set(processor.split()):
         return False
@@ -36,4 +37,5 @@ def _pin() -> bool:
 pinned = _pin()
 """Whether the kernels of this process are pinned.
 
-They are not on other processors, or if torch, NumPy or SciPy was imported before."""
+False on other processors, or if torch, NumPy or SciPy was imported before.
+"""

@@ -1,4 +1,4 @@
-"""Claims, how they are judged, and how judged claims are shown.
+"""Read claims, judge them, and show judged claims.
 
 A claim is a row of ``data/paper/claims.csv``. It is judged by an estimate that a lesson
 hands over, or by a row of a table that the lesson shows (``claim_rows.csv``).
@@ -31,8 +31,8 @@ NOT_SPECIFIC = "not specific to the bias"  # the control model shows the same
 REPORTED_ONLY = "reported only"  # a number without a verdict
 NOT_TESTABLE = "not testable here"
 SUITE = "suite"  # in the column `by` of claims that this suite makes
-THIS_SUITE = "this suite"  # their source
-CONTROL_SUFFIX = "-reference"  # of the name of a table of the control model
+THIS_SUITE = "this suite"  # the source of these claims
+CONTROL_SUFFIX = "-reference"  # ends the name of a table of the control model
 LEVEL = 0.05  # of adjusted p-values
 NUMBERS = ("estimate", "ci_low", "ci_high", "bound", "p")
 COLUMNS = (
@@ -71,7 +71,8 @@ LOOKS = {
     NOT_TESTABLE: NOT_COUNTED,
 }
 VERDICTS = tuple(LOOKS)
-MANY = 3  # more claims that are not testable for one reason share a line
+# if more claims than this are not testable for the same reason, they share a line
+MOST_SEPARATE_LINES = 3
 
 
 @cache
@@ -118,9 +119,9 @@ def judge(
     DataFrame
         One row per claim, or per claim and subject, with the columns `COLUMNS`:
         `subject` (what the claim is about, if there are several), `claim`, `source`
-        (paper and section), `paper` and `cases` (the printed value and number of cases),
-        `estimate` with its 95% interval `ci_low` to `ci_high` in `unit`, `side` and
-        `bound` (where the claim is right), `p` (adjusted), `control` (the control
+        (paper and section), `paper` and `cases` (the printed value and number of
+        cases), `estimate` with its 95% interval `ci_low` to `ci_high` in `unit`, `side`
+        and `bound` (where the claim is right), `p` (adjusted), `control` (the control
         model's estimate as text), `verdict`, `seeds` (empty) and `note`.
 
     Raises
@@ -131,41 +132,44 @@ def judge(
         The lower end of an interval is above its upper end.
     """
     chapter = notebook.split("_")[0]
-    known = read().query("notebook == @chapter")
+    claims_of_lesson = read().query("notebook == @chapter")
     tables = dict(tables or {})
-    of_control = {
+    control_tables = {
         name.removesuffix(CONTROL_SUFFIX): table
         for name, table in tables.items()
         if name.endswith(CONTROL_SUFFIX)
     }
-    estimates = [*estimates, *_from_tables(known.index, tables)]
-    control = [*control, *_from_tables(known.index, of_control)]
-    controls = {_identity(estimate): estimate.interval for estimate in control}
+    estimates = [*estimates, *_from_tables(claims_of_lesson.index, tables)]
+    control = [*control, *_from_tables(claims_of_lesson.index, control_tables)]
+    control_intervals = {_identity(item): item.interval for item in control}
     for estimate in estimates:
-        if estimate.claim not in known.index:
+        if estimate.claim not in claims_of_lesson.index:
             raise KeyError(
                 f"{TABLE.name} has no claim {estimate.claim!r} of notebook {chapter}."
             )
     rows = []
-    for name, claim in known.iterrows():
-        own = [estimate for estimate in estimates if estimate.claim == name]
-        if not own and claim["by"] != SUITE:
-            own = [Estimate(name, note=claim["otherwise"])]
-        for estimate in own:
-            known_control = controls.get(_identity(estimate))
-            rows.append(_row(claim, estimate, known_control, data, caveat))
+    for name, claim in claims_of_lesson.iterrows():
+        measured = [estimate for estimate in estimates if estimate.claim == name]
+        if not measured and claim["by"] != SUITE:
+            measured = [Estimate(name, note=claim["otherwise"])]
+        for estimate in measured:
+            control_interval = control_intervals.get(_identity(estimate))
+            rows.append(_row(claim, estimate, control_interval, data, caveat))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _identity(estimate: Estimate) -> tuple:
-    """Return what tells estimates apart: the claim and its subject."""
-    return (estimate.claim, *estimate.of.values())
+    """Return the claim and the subject, which identify an estimate."""
+    return (estimate.claim, *estimate.subject.values())
 
 
 def _from_tables(
     ids: Iterable[str], tables: Mapping[str, pd.DataFrame]
 ) -> list[Estimate]:
-    """Read the estimates that are rows of tables; a column p_holm has their p-values."""
+    """Read the estimates that are rows of tables.
+
+    A column p_holm holds adjusted p-values.
+    """
     places = pd.read_csv(ROWS, dtype=str, keep_default_na=False)
     places = places[places["id"].isin(ids) & places["table"].isin(list(tables))]
     estimates = []
@@ -189,13 +193,13 @@ def _row(
     caveat: str,
 ) -> dict[str, Any]:
     """Judge one claim by one estimate."""
-    interval = tuple(map(float, estimate.interval or (math.nan,) * 3))
-    value, low, high = interval
+    not_measured = (math.nan, math.nan, math.nan)
+    value, low, high = map(float, estimate.interval or not_measured)
     if low > high:
         raise ValueError(
             f"{claim.name}: the lower end {low} is above the upper {high}."
         )
-    verdict = _verdict(claim, interval, estimate.p, control, data)
+    verdict = _verdict(claim, (value, low, high), estimate.p, control, data)
     notes = []
     if verdict == REPORTED_ONLY:
         if claim["cannot_fail"]:
@@ -209,11 +213,11 @@ def _row(
     paper, cases = claim["printed"], claim["n"]
     if paper.isdigit() and cases.isdigit():
         paper, cases = f"{paper} of {cases}", ""
-    subject = defaultdict(lambda: "…", estimate.of)
+    subject = defaultdict(lambda: "…", estimate.subject)
     source = f"{claim['by']}, {claim['section']}"
     return {
         "id": claim.name,
-        "subject": ", ".join(map(str, estimate.of.values())),
+        "subject": ", ".join(map(str, estimate.subject.values())),
         "claim": claim["claim"].format_map(subject),
         "source": THIS_SUITE if claim["by"] == SUITE else source,
         "paper": paper,
@@ -268,8 +272,14 @@ def _is_right(
             return None
         low = high = value
     if side == "above":
-        return True if low > bound else False if high <= bound else None
-    return True if high < bound else False if low >= bound else None
+        is_right = low > bound
+        is_wrong = high <= bound
+    else:
+        is_right = high < bound
+        is_wrong = low >= bound
+    if is_right or is_wrong:
+        return is_right
+    return None
 
 
 def count_seeds(judged: pd.DataFrame, notebook: str) -> list[str]:
@@ -293,15 +303,15 @@ def count_seeds(judged: pd.DataFrame, notebook: str) -> list[str]:
     )
     recorded = recorded[recorded["lesson"] == notebook]
     recorded = recorded[~recorded["verdict"].isin(not_counted)]
-    number = recorded["seed"].nunique()
+    n_seeds = recorded["seed"].nunique()
     verdicts = recorded.groupby(["id", "of"])["verdict"].agg(list)
     texts = []
     for row in judged.itertuples():
-        known = verdicts.get((row.id, row.subject))
-        if known is None or row.verdict in not_counted:
+        by_seed = verdicts.get((row.id, row.subject))
+        if by_seed is None or row.verdict in not_counted:
             texts.append("")
         else:
-            texts.append(f"{known.count(row.verdict)} of {number} seeds")
+            texts.append(f"{by_seed.count(row.verdict)} of {n_seeds} seeds")
     return texts
 
 
@@ -331,7 +341,7 @@ def collect(notebooks: Iterable[tuple[str, Mapping]]) -> pd.DataFrame:
 
 
 def steady(judged: pd.DataFrame) -> pd.DataFrame:
-    """Show verdicts that fewer than half of the recorded seeds gave as inconclusive.
+    """Replace verdicts that fewer than half of the recorded seeds gave by inconclusive.
 
     Parameters
     ----------
@@ -355,8 +365,8 @@ def steady(judged: pd.DataFrame) -> pd.DataFrame:
 def format_interval(value: float, low: float, high: float) -> str:
     """Write a value with its interval.
 
-    Numbers have two decimals, and three where two would hide the sign. A value without an
-    interval, such as a count, is written alone.
+    Numbers have two decimals, and three where two would hide the sign. A value without
+    an interval, such as a count, is written alone.
     """
     if math.isnan(value):
         return "–"
@@ -409,12 +419,12 @@ def as_html(judged: pd.DataFrame) -> str:
 
 
 def fold_not_testable(judged: pd.DataFrame) -> pd.DataFrame:
-    """Merge the claims that are not testable for one reason, if there are many."""
+    """Merge the claims that are not testable for the same reason, if there are many."""
     not_testable = judged["verdict"] == NOT_TESTABLE
-    number = judged.groupby(["verdict", "note"])["id"].transform("size")
-    many = not_testable & (number > MANY)
+    same_reason = judged.groupby(["verdict", "note"])["id"].transform("size")
+    many = not_testable & (same_reason > MOST_SEPARATE_LINES)
     folded = judged.copy()
-    beginning = number.astype(str) + " claims of the paper, such as: "
+    beginning = same_reason.astype(str) + " claims of the paper, such as: "
     folded.loc[many, "claim"] = beginning + judged["claim"]
     return folded[~(many & judged.duplicated(["verdict", "note"]))]
 
@@ -455,7 +465,7 @@ def _item(row: Mapping[str, Any]) -> str:
 
 
 def _details(row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """List what is behind a verdict, as names and texts."""
+    """List the names and texts of the details of a verdict."""
     details = [("claimed by", row["source"]), ("cases in the paper", row["cases"])]
     if not math.isnan(row["estimate"]):
         side = "equal to" if row["side"] == "equal" else row["side"]

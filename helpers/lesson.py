@@ -1,4 +1,4 @@
-"""The run of a lesson: how it starts, and where its figures, tables and findings go."""
+"""Start a lesson, and store its figures, tables and findings."""
 
 import ast
 import json
@@ -46,7 +46,7 @@ def seed_everything(seed: int, threads: int = 1) -> None:
     np.random.seed(seed)  # noqa: NPY002  libraries draw from the global state
     torch.manual_seed(seed)
     torch.set_num_threads(threads)
-    # without it cuBLAS is not deterministic
+    # without this variable cuBLAS is not deterministic
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True, warn_only=True)
     # TF32 rounds so much that LRP would not conserve relevance
@@ -104,9 +104,9 @@ class Run:
     ) -> None:
         """Judge the claims of the lesson, show them and save them.
 
-        They are saved as ``findings/<notebook>.json``, and in the notebook as metadata of
-        the output. Recorded seeds are counted only if no method and no parameter but the
-        seed was changed.
+        They are saved as ``findings/<notebook>.json``, and in the notebook as metadata
+        of the output. Recorded seeds are counted only if no method and no parameter but
+        the seed was changed.
 
         Parameters
         ----------
@@ -116,13 +116,14 @@ class Run:
             The same quantities of the control model.
         """
         edited = edited_methods(self.notebook)
-        caveat = CAVEAT if "visual-contexts" in self._own_data() else ""
+        papers_data = self._papers_data()
+        caveat = CAVEAT if "visual-contexts" in papers_data else ""
         judged = claims.judge(
             self.notebook,
             estimates,
             self.tables,
             control=control,
-            data=self._own_data(),
+            data=papers_data,
             caveat=caveat,
         )
         if not edited and set(self.changed) <= {"seed"}:
@@ -133,7 +134,7 @@ class Run:
             "settings": vars(self.settings),
             "findings": rows,
         }
-        store.write_text(self._record_of_findings, json.dumps(record, default=vars))
+        store.write_text(self._findings_path, json.dumps(record, default=vars))
         display(
             {"text/html": claims.as_html(judged), "text/plain": claims.as_text(judged)},
             raw=True,
@@ -144,7 +145,7 @@ class Run:
         _say_what_changed([*self.changed, *(f"the method {name}" for name in edited)])
         self.say_where()
 
-    def _own_data(self) -> list[str]:
+    def _papers_data(self) -> list[str]:
         """Name the papers' own data that the run uses."""
         data = ["printed"]
         if getattr(self.settings, "labels", None):
@@ -154,11 +155,12 @@ class Run:
         return data
 
     @property
-    def _record_of_findings(self) -> Path:
+    def _findings_path(self) -> Path:
+        """Return the file of this lesson's findings."""
         return self.folder / "findings" / f"{self.notebook}.json"
 
     def say_where(self, folder: Path | None = None) -> None:
-        """Print where the results are, by the place below outputs/."""
+        """Print the folder of the results, relative to outputs/ if it is inside."""
         folder = folder or self.folder
         if folder.is_relative_to(store.outputs()):
             place = folder.relative_to(store.outputs())
@@ -169,8 +171,8 @@ class Run:
     def judged(self) -> pd.DataFrame:
         """Collect the claims that the lessons of this run have judged so far.
 
-        A notebook that is run by itself collects the claims of the stored notebooks, and
-        those that it judged itself.
+        A notebook that is run by itself collects the claims of the stored notebooks,
+        and those that it judged itself.
 
         Returns
         -------
@@ -179,7 +181,7 @@ class Run:
         """
         if not self.by_itself or {"images", "seed"} & set(self.changed):
             records = sorted((self.folder / "findings").glob("*.json"))
-            return self._of_records(records)
+            return self._read_records(records)
         print(
             "This notebook was run by itself: verdicts of other lessons are those stored "
             "in their notebooks. `make run` judges all of them in one run."
@@ -189,20 +191,21 @@ class Run:
             (name, json.loads((folder / f"{name}.ipynb").read_text(encoding="utf-8")))
             for name in workflow.lessons(folder)
         )
-        if self._record_of_findings.is_file():
+        if self._findings_path.is_file():
             judged = judged[judged["notebook"] != self.notebook]
-            own = self._of_records([self._record_of_findings])
-            judged = pd.concat([judged, own], ignore_index=True)
+            judged_here = self._read_records([self._findings_path])
+            judged = pd.concat([judged, judged_here], ignore_index=True)
         return judged[[*claims.COLUMNS]]
 
-    def _of_records(self, records: Iterable[Path]) -> pd.DataFrame:
+    def _read_records(self, records: Iterable[Path]) -> pd.DataFrame:
         """Read the findings of records that have the same images and the same seed."""
-        own = json.loads(json.dumps(vars(self.settings), default=vars))
+        settings = json.loads(json.dumps(vars(self.settings), default=vars))
         rows = []
         for path in records:
             record = json.loads(path.read_text(encoding="utf-8"))
-            shared = {"images", "seed"} & own.keys() & record["settings"].keys()
-            if all(own[name] == record["settings"][name] for name in shared):
+            recorded = record["settings"]
+            shared = {"images", "seed"} & settings.keys() & recorded.keys()
+            if all(settings[name] == recorded[name] for name in shared):
                 rows.extend(record["findings"])
         return pd.DataFrame(rows, columns=claims.COLUMNS)
 
@@ -230,7 +233,7 @@ def start(notebook: str, settings: Any) -> Run:
     seed_everything(settings.seed, models.threads(synthetic=synthetic))
     style.set_style()
     pd.set_option("display.max_colwidth", None)  # claims are sentences
-    changed = _changed(notebook, settings.given)
+    changed = _changed_parameters(notebook, settings.given)
     _say_what_changed(changed)
     runs = getattr(settings, "trainings", FEW_RUNS)
     if runs < FEW_RUNS:
@@ -251,14 +254,14 @@ def _is_synthetic(settings: Any) -> bool:
     return images is None or images.source == "world"
 
 
-def _stored(notebook: str) -> Path:
+def _stored_path(notebook: str) -> Path:
     """Return the file of a stored notebook."""
     return store.root() / "notebooks" / f"{notebook}.ipynb"
 
 
-def _changed(notebook: str, given: Mapping[str, Any]) -> list[str]:
+def _changed_parameters(notebook: str, given: Mapping[str, Any]) -> list[str]:
     """Name the parameters that differ from those of the stored notebook."""
-    stored = workflow.defaults(_stored(notebook))
+    stored = workflow.defaults(_stored_path(notebook))
     names = [name for name in given if name in stored and name != "output"]
     return [name for name in names if given[name] != stored[name]]
 
@@ -289,7 +292,7 @@ def edited_methods(notebook: str) -> list[str]:
         Names in the order of the notebook; empty outside of Jupyter.
     """
     shell = get_ipython()
-    if shell is None or not _stored(notebook).is_file():
+    if shell is None or not _stored_path(notebook).is_file():
         return []
     executed = {}
     for source in shell.user_ns.get("In", []):
@@ -297,7 +300,7 @@ def edited_methods(notebook: str) -> list[str]:
             executed[definition.name] = definition.code
     stored: dict[str, set[str]] = {}
     methods = []
-    for cell in nbformat.read(_stored(notebook), as_version=4).cells:
+    for cell in nbformat.read(_stored_path(notebook), as_version=4).cells:
         if cell.cell_type != "code":
             continue
         exported = cell.source.startswith("#| export ")
@@ -317,7 +320,7 @@ class _Definition(NamedTuple):
 
     name: str
     code: str
-    is_method: bool  # whether the comment says so
+    is_method: bool  # whether its line has METHOD_COMMENT
 
 
 def _definitions(source: str) -> list[_Definition]:
@@ -329,8 +332,9 @@ def _definitions(source: str) -> list[_Definition]:
     lines = source.splitlines()
     found = []
     for statement in statements:
-        ends = lines[statement.lineno - 1], lines[statement.end_lineno - 1]
-        is_method = any(METHOD_COMMENT in line for line in ends)
+        first_line = lines[statement.lineno - 1]
+        last_line = lines[statement.end_lineno - 1]
+        is_method = METHOD_COMMENT in first_line or METHOD_COMMENT in last_line
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
             if ast.get_docstring(statement) is not None:
                 del statement.body[0]

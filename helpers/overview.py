@@ -1,4 +1,4 @@
-"""What lessons and the site show of other lessons: titles, figures, findings, exhibits.
+"""Show titles, figures, findings and exhibits of other lessons, in lessons and the site.
 
 Everything is read from notebooks that were executed before.
 """
@@ -12,11 +12,11 @@ import pandas as pd
 import yaml
 from IPython.display import HTML, Markdown
 
-from helpers import store
+from helpers import claims, store, workflow
 
 NOTEBOOKS = store.root() / "notebooks"
 PAPER = store.root() / "data" / "paper"
-THREE = store.root() / "data" / "three_findings.yml"
+THREE_FINDINGS = store.root() / "data" / "three_findings.yml"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 WIDGET_SENTENCE = (
     "Here are menus or sliders: open this notebook in JupyterLab and run this cell "
@@ -26,12 +26,11 @@ WIDGET_SENTENCE = (
 
 def lessons(folder: Path = NOTEBOOKS) -> list[Path]:
     """Return the paths of the lessons of a folder in their order."""
-    paths = sorted(folder.glob("[0-9][0-9]*_*.ipynb"))
-    return [path for path in paths if not path.name.startswith("00")]
+    return [folder / f"{name}.ipynb" for name in workflow.lessons(folder)]
 
 
 def read(path: Path) -> nbformat.NotebookNode:
-    """Read a notebook; an error names the file that was cut short."""
+    """Read a notebook; if that fails, the error names the file."""
     with store.reading(path):
         return nbformat.read(path, as_version=4)
 
@@ -45,11 +44,12 @@ def opening(notebook: nbformat.NotebookNode) -> dict[str, str]:
     """Return the title, the question and the table with which a notebook opens."""
     texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
     text = next((text for text in texts if text.startswith("# ")), "")
-    found = dict(re.findall(r"^\| \**([\w ]+?)\** \| (.*?) \|$", text, re.MULTILINE))
-    for name, mark in {"title": "#", "question": ">"}.items():
-        line = re.search(rf"^{mark} (.*)$", text, re.MULTILINE)
-        found[name] = line[1] if line else ""
-    return found
+    table_row = r"^\| \**([\w ]+?)\** \| (.*?) \|$"
+    entries = dict(re.findall(table_row, text, re.MULTILINE))
+    for name, prefix in {"title": "#", "question": ">"}.items():
+        line = re.search(rf"^{prefix} (.*)$", text, re.MULTILINE)
+        entries[name] = line[1] if line else ""
+    return entries
 
 
 def linked(table: pd.DataFrame) -> Markdown:
@@ -59,18 +59,17 @@ def linked(table: pd.DataFrame) -> Markdown:
 
 
 def link_to(notebook: str) -> str:
-    """Link to a notebook by its name; the text has spaces, so that it wraps in a table."""
+    """Link to a notebook; its name has spaces in the text, so that it wraps in a table."""
     return f"[{notebook.replace('_', ' ')}]({notebook}.ipynb)"
 
 
 def table_of_lessons() -> Markdown:
-    """Show one row per lesson: its link, its question, what it needs, how long it takes."""
+    """Show one row per lesson: a link, the question, the requirements and the duration."""
     rows = []
     for path in lessons():
-        opens = opening(read(path))
-        rows.append(
-            [link_to(path.stem), opens["question"], opens["You need"], opens["Time"]]
-        )
+        entries = opening(read(path))
+        columns = [entries["question"], entries["You need"], entries["Time"]]
+        rows.append([link_to(path.stem), *columns])
     return linked(
         pd.DataFrame(rows, columns=["lesson", "question", "you need", "time"])
     )
@@ -99,31 +98,22 @@ def figure(notebook: str, name: str) -> HTML:
 
 
 def findings(paths: Iterable[Path]) -> pd.DataFrame:
-    """Return the judged claims of executed notebooks, one row per claim.
-
-    The column `notebook` holds the notebook's name. The other columns are those of the
-    findings that the notebook stored.
-    """
-    rows = []
-    for path in paths:
-        for output in outputs(read(path)):
-            stored = output.get("metadata", {}).get("findings", [])
-            rows += [{"notebook": path.stem, **finding} for finding in stored]
-    return pd.DataFrame(rows, columns=None if rows else ["notebook", "id", "verdict"])
+    """Read the judged claims of executed notebooks (see :func:`helpers.claims.collect`)."""
+    return claims.collect((path.stem, read(path)) for path in paths)
 
 
 def with_interval(finding: pd.Series, form: str) -> str:
     """Write a measured number with its 95% interval, each in a format such as .0%."""
-    value, low, high = (
-        format(finding[name], form) for name in ("estimate", "ci_low", "ci_high")
-    )
+    value = format(finding["estimate"], form)
+    low = format(finding["ci_low"], form)
+    high = format(finding["ci_high"], form)
     return f"{value} (95% CI {low} to {high})"
 
 
 def three() -> Markdown:
     """Show the three findings of ``data/three_findings.yml`` with their stored numbers."""
     lines = []
-    for entry in yaml.safe_load(THREE.read_text()):
+    for entry in yaml.safe_load(THREE_FINDINGS.read_text()):
         lesson = entry["lesson"]
         judged = findings([NOTEBOOKS / f"{lesson}.ipynb"]).set_index(["id", "subject"])
         numbers = [
@@ -160,10 +150,10 @@ def exhibits(paper: str, judged: pd.DataFrame | None = None) -> pd.DataFrame:
     )
     if judged is None:
         return table
-    claims = pd.read_csv(PAPER / "claims.csv", keep_default_na=False)
-    claims["exhibit"] = claims["exhibit"].str.split("; ")
-    claims = claims[claims["by"] == paper].explode("exhibit")
-    verdicts = claims.merge(judged[["id", "verdict"]], on="id")
+    of_paper = pd.read_csv(PAPER / "claims.csv", keep_default_na=False)
+    of_paper["exhibit"] = of_paper["exhibit"].str.split("; ")
+    of_paper = of_paper[of_paper["by"] == paper].explode("exhibit")
+    verdicts = of_paper.merge(judged[["id", "verdict"]], on="id")
     counts = verdicts.groupby("exhibit")["verdict"].agg(count_verdicts).to_dict()
     texts = [counts.get(exhibit, "–") for exhibit in table["exhibit"]]
     return table.assign(verdicts=texts)
@@ -176,7 +166,7 @@ def count_verdicts(verdicts: pd.Series) -> str:
 
 
 def replace_widgets(notebook: nbformat.NotebookNode) -> None:
-    """Put a sentence in the place of widgets, which do nothing without a kernel."""
+    """Replace widgets, which do nothing without a kernel, by a sentence."""
     for output in outputs(notebook):
         if WIDGET in output.get("data", {}):
             output.data = {

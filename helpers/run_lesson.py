@@ -1,8 +1,8 @@
-"""Run papermill, in which an error in an exercise does not count as a failure.
+"""Run papermill so that an error in an exercise does not count as a failure.
 
-Papermill goes on after a cell with the tag ``raises-exception``, but reports its error
-at the end. ``python -m helpers.run_lesson`` takes papermill's arguments, the last of
-which is the executed notebook.
+Papermill goes on after an error in a cell with the tag ``raises-exception``, but
+reports the error at the end. ``python -m helpers.run_lesson`` takes papermill's
+arguments, the last of which is the executed notebook.
 """
 
 import sys
@@ -33,7 +33,7 @@ def exercises_may_fail(executed_notebook: Path | str) -> Iterator[None]:
 
 
 def _stops_notebook(cell: nbformat.NotebookNode) -> bool:
-    """Return whether a cell failed that may not fail."""
+    """Return whether a cell failed and has no tag ``raises-exception``."""
     outputs = cell.get("outputs", [])
     failed = any(output.output_type == "error" for output in outputs)
     return failed and "raises-exception" not in _tags(cell)

@@ -1,7 +1,7 @@
-"""The check of a lesson's parameters, which the cell before declares by annotations.
+"""Check the parameters of a lesson, which a cell of the notebook declares by annotations.
 
-A parameter has a type of Python's, ``Literal[...]`` for a choice, ``Optional[...]`` where
-None is allowed, or one of the types below.
+The type of a parameter is a Python type, ``Literal[...]`` for a choice,
+``Optional[...]`` if None is allowed, or one of the types below.
 """
 
 import ast
@@ -58,7 +58,7 @@ class ParameterError(ValueError):
 
 
 def _as_texts(value: Any) -> Any:
-    """Turn numbers and truth values, also in lists and mappings, into the texts of YAML."""
+    """Write numbers and truth values as in YAML, also inside lists and mappings."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
@@ -117,9 +117,10 @@ def check(namespace: Mapping[str, Any]) -> Settings:
     Returns
     -------
     Settings
-        One attribute per parameter. `images` becomes :class:`helpers.data.images.Images`
-        and `model` :class:`helpers.models.recipe.Recipe`, which holds the parameters
-        `trainings` and `device` as well.
+        One attribute per parameter. `images` becomes
+        :class:`helpers.data.images.Images` and `model`
+        :class:`helpers.models.recipe.Recipe`, which holds the parameters `trainings`
+        and `device` as well.
 
     Raises
     ------
@@ -136,9 +137,9 @@ def check(namespace: Mapping[str, Any]) -> Settings:
         if _is_list(annotations[name]):
             values[name] = _as_list(values[name])
     fields = {name: (annotations[name], ...) for name in names}
-    kind = create_model("Settings", __base__=Settings, **fields)
+    model_class = create_model("Settings", __base__=Settings, **fields)
     try:
-        settings = kind(**values)
+        settings = model_class(**values)
     except ValidationError as error:
         problems = [_sentence(problem, names) for problem in error.errors()]
         raise ParameterError("\n".join(problems)) from None
@@ -148,7 +149,7 @@ def check(namespace: Mapping[str, Any]) -> Settings:
 
 
 def _declared(namespace: Mapping[str, Any]) -> list[str]:
-    """Name the annotated assignments of the cell of parameters that ran last."""
+    """Name the parameters that the last executed cell of parameters declares."""
     for source in reversed(namespace.get("In", [])):
         names = _assigned(source, ast.AnnAssign)
         if "output" in names:
@@ -157,7 +158,7 @@ def _declared(namespace: Mapping[str, Any]) -> list[str]:
 
 
 def _injected(namespace: Mapping[str, Any]) -> list[str]:
-    """Name the assignments of the cell that papermill inserted last."""
+    """Name the parameters that the last cell inserted by papermill assigns."""
     for source in reversed(namespace.get("In", [])):
         if source.startswith("# Parameters\n"):
             return _assigned(source, ast.Assign)
@@ -188,8 +189,8 @@ def _is_list(annotation: Any) -> bool:
 def _as_list(value: Any) -> Any:
     """Return the list that a single value or a text stands for.
 
-    The option -p of papermill can pass only texts and numbers. "a,b" and "[a, b]" are two
-    items, and a comma inside double quotes belongs to its item.
+    The option -p of papermill can pass only texts and numbers. "a,b" and "[a, b]" are
+    two items, and a comma inside double quotes belongs to its item.
     """
     if value is None or isinstance(value, list):
         return value
@@ -202,20 +203,21 @@ def _as_list(value: Any) -> Any:
 
 
 def _sentence(problem: Mapping[str, Any], names: list[str]) -> str:
-    """Say what is wrong with a parameter, by one of pydantic's errors."""
-    name, *place = [part for part in problem["loc"] if isinstance(part, str | int)]
+    """Describe an error of pydantic in a sentence about the parameter."""
+    location = [part for part in problem["loc"] if isinstance(part, str | int)]
+    name = location[0]
     if problem["type"] == "extra_forbidden":
         return f"There is no parameter {name!r}. {did_you_mean(name, names)}"
     message = problem["msg"].removeprefix("Value error, ")
     inside = ""
-    if place:
-        part = place[0] if isinstance(place[0], str) else f"item {place[0] + 1}"
-        inside = f" ({part})"
+    if len(location) > 1:
+        part = location[1]
+        inside = f" ({part})" if isinstance(part, str) else f" (item {part + 1})"
     return f"Parameter {name!r}{inside} is {problem['input']!r}. {message.rstrip('.')}."
 
 
 def _complete_recipes(settings: Settings) -> None:
-    """Hand the parameters `trainings` and `device` on to the recipe of each model."""
+    """Copy the parameters `trainings` and `device` into the recipe of each model."""
     if not hasattr(settings, "model"):
         return
     changes = {

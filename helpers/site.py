@@ -48,8 +48,8 @@ def build(folder: Path) -> Path:
     Parameters
     ----------
     folder
-        Folder of the run. ``notebooks/`` holds the executed notebooks. Of a notebook that
-        is not there, ``logs/`` holds the cells that were executed before it failed.
+        Folder of the run. ``notebooks/`` holds the executed notebooks. For a notebook
+        that failed, ``logs/`` holds the cells that were executed before.
 
     Returns
     -------
@@ -92,9 +92,9 @@ def build(folder: Path) -> Path:
 
 
 def describe(notebooks: Mapping[str, nbformat.NotebookNode]) -> dict:
-    """Describe what made a run; without git, the commit is empty."""
+    """Describe the software and the times of a run; without git, the commit is empty."""
     command = "git describe --always --exclude='*' --dirty=+"
-    git = subprocess.run(
+    git = subprocess.run(  # by a shell, which fails quietly where git is missing
         command, shell=True, cwd=store.root(), capture_output=True, text=True
     )
     seconds = {
@@ -114,7 +114,7 @@ def describe(notebooks: Mapping[str, nbformat.NotebookNode]) -> dict:
 def write_notebooks(
     source: Path, notebooks: Mapping[str, nbformat.NotebookNode], failed: list[str]
 ) -> None:
-    """Write the notebooks for Sphinx; the start page links to all and names the failed."""
+    """Write the notebooks for Sphinx, with a start page that names those that failed."""
     lessons = []
     for name, notebook in notebooks.items():
         overview.replace_widgets(notebook)
@@ -132,18 +132,20 @@ def write_notebooks(
 
 
 def run_page(source: Path, made_by: Mapping, findings: pd.DataFrame) -> str:
-    """Write the page on the run itself: what made it, its verdicts, and its tables."""
-    made_by = (
+    """Write the page about the run: its software, its verdicts and its tables."""
+    software = (
         "The run was made by version {version} of this suite (commit {commit}), "
         "Python {python} and PyTorch {torch}."
     ).format(**made_by)
-    parts = ["# About this run", made_by, "[All findings](scorecard.csv) in one table."]
+    parts = ["# About this run", software]
+    parts.append("[All findings](scorecard.csv) in one table.")
     parts.append("## The exhibits of the papers, and what the run says about them")
     for paper, title in PAPERS.items():
         exhibits = overview.linked(overview.exhibits(paper, findings)).data
         parts += [f"### {title}", exhibits]
     tables = sorted(source.glob("tables/*"))
-    parts += ["## The tables of the lessons"] if tables else []
+    if tables:
+        parts.append("## The tables of the lessons")
     for folder in tables:
         names = sorted(path.name for path in folder.glob("*.csv"))
         links = [f"[{name}](tables/{folder.name}/{name})" for name in names]
@@ -152,11 +154,11 @@ def run_page(source: Path, made_by: Mapping, findings: pd.DataFrame) -> str:
 
 
 def run_sphinx(source: Path, pages: Path) -> None:
-    """Build the pages, and then put them in the place of those that are there."""
+    """Build the pages, and then replace the earlier pages by them."""
     built = source.with_name("pages")
     options = ["-q", "-c", str(store.root() / "site")]
     if sphinx_build([*options, str(source), str(built)]):
-        raise RuntimeError(f"Sphinx could not build {pages}: see the lines above.")
+        raise RuntimeError(f"Sphinx could not build {pages}. See the lines above.")
     store.write_text(built / "index.html", REDIRECT.format(f"{START}.html"))
     shutil.rmtree(built / ".doctrees")
     shutil.rmtree(pages, ignore_errors=True)
@@ -164,10 +166,10 @@ def run_sphinx(source: Path, pages: Path) -> None:
 
 
 def main() -> None:
-    """Build the site of the folder that the command names."""
+    """Build the site of the folder that is the argument of this command."""
     if len(sys.argv) != 2:
         raise SystemExit(
-            "Name the folder of one run: python -m helpers.site outputs/demo"
+            "Name the folder of one run, such as python -m helpers.site outputs/demo."
         )
     try:
         index = build(Path(sys.argv[1]).resolve())

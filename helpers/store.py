@@ -1,5 +1,8 @@
-"""The ground: where files are, files that are whole or not there, keys, and progress.
-A file with its final name is always whole: it is written under another name and then renamed."""
+"""Find, name, read and write the files of this suite.
+
+A file with its final name is always complete: it is written under a temporary name and
+then renamed.
+"""
 
 import ast
 import hashlib
@@ -20,9 +23,8 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 from tqdm import tqdm
 
-CACHE_VERSION = (
-    1  # raise it when a change of the code changes what a stored file would hold
-)
+# raise it when a change of the code changes what a stored file would hold
+CACHE_VERSION = 1
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,15 +40,16 @@ def outputs() -> Path:
 
 
 def networks() -> Path:
-    """Folder of trained networks, shared by all runs and found by the key of what decides them."""
+    """Return the folder of trained networks, which all runs share."""
     return outputs() / "models"
 
 
 def writable_home() -> Path:
     """Return a home folder that Jupyter can write to, and set ``HOME`` to it.
 
-    It is the user's, or ``home`` in the folder of outputs where the user's cannot be written to, as
-    in a container with a random user id."""
+    If the user's home folder cannot be written to, as in a container with a random user
+    id, it is ``home`` in the folder of outputs.
+    """
     home = Path(os.environ.get("HOME") or Path("~").expanduser())
     if not os.access(home, os.W_OK):
         home = outputs() / "home"
@@ -56,12 +59,15 @@ def writable_home() -> Path:
 
 
 def progress(iterable: Iterable | None = None, **options) -> tqdm:
-    """A bar of tqdm's with its `options` on standard output; none where ``TQDM_DISABLE`` is set."""
+    """Show a progress bar on standard output, unless ``TQDM_DISABLE`` is set."""
     return tqdm(iterable, file=sys.stdout, leave=False, ncols=80, **options)
 
 
 def recorded_table(name: str) -> pd.DataFrame:
-    """Read a table of ``data/``, such as ``streets.csv``; ``data/README.md`` has its command."""
+    """Read a table of ``data/``, such as ``streets.csv``.
+
+    ``data/README.md`` gives the command that wrote each table.
+    """
     return pd.read_csv(root() / "data" / name)
 
 
@@ -70,8 +76,16 @@ class UnreadableArtifact(RuntimeError):
 
 
 def key(kind: str, **decides) -> str:
-    """Name for the artifact that `decides` determines: `kind-` and 16 digits, the same everywhere.
-    A TypeError names what has no content, such as a function; 1, 1.0 and True are three values."""
+    """Return the name of an artifact: `kind`, a dash and 16 hexadecimal digits.
+
+    The digits depend on the values of `decides` alone, and are the same on every
+    machine. The values 1, 1.0 and True give three keys.
+
+    Raises
+    ------
+    TypeError
+        A value, such as a function, cannot be digested. The message names it.
+    """
     digest = hashlib.sha256()
     _feed(digest, {"version": CACHE_VERSION, **decides}, kind)
     return f"{kind}-{digest.hexdigest()[:16]}"
@@ -80,9 +94,10 @@ def key(kind: str, **decides) -> str:
 def function_digest(function: Callable) -> str:
     """Digest the code of a function that a lesson passes in, for a key.
 
-    The digest covers the functions and plain values that the function names, if they are defined
-    in the notebook or in the same module. Comments, docstrings and formatting change nothing, so a
-    method has one digest in a notebook's cell and in the module exported from it.
+    The digest covers the functions and plain values that the function names, if they
+    are defined in the notebook or in the same module. Comments, docstrings and
+    formatting change nothing, so a method has one digest in a notebook's cell and in
+    the module exported from it.
 
     Raises
     ------
@@ -121,14 +136,22 @@ def same_function(first: Callable, second: Callable) -> bool:
 
 
 def file_digest(path: Path | str) -> str:
-    """SHA-256 of a file's bytes, 64 hexadecimal digits."""
+    """Return the SHA-256 of a file's bytes, as 64 hexadecimal digits."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def cached(path: Path | str, make: Callable[[Path], object]) -> Path:
-    """The file at `path`, which `make` writes, to a temporary path of the same ending, where it is
-    not there yet. Of two processes that ask at once, one makes it and the other waits."""
+    """Make a file if it does not exist yet, and return its path.
+
+    Parameters
+    ----------
+    path : Path or str
+        The file.
+    make : callable
+        Writes the file to the temporary path that it is given, which has the same
+        suffix. If two processes ask at once, one makes the file and the other waits.
+    """
     path = Path(path)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -141,8 +164,25 @@ def cached(path: Path | str, make: Callable[[Path], object]) -> Path:
 def arrays(
     kind: str, folder: Path | str, make: Callable[[], tuple[Mapping, dict]], **decides
 ) -> tuple[Path, dict[str, np.ndarray], dict]:
-    """A file named by what `decides` it, and the arrays and facts in it, which `make` gives where
-    there is none yet."""
+    """Read arrays and facts from a file, and compute and store them if it does not exist.
+
+    Parameters
+    ----------
+    kind : str
+        The kind of artifact, for its `key`.
+    folder : Path or str
+        The folder of the file.
+    make : callable
+        Returns the arrays, and the facts that go into JSON, each by name.
+    **decides
+        The values that determine the artifact, for its `key`.
+
+    Returns
+    -------
+    path : Path
+    arrays : dict of str to ndarray
+    facts : dict
+    """
 
     def write(path: Path) -> None:
         made, facts = make()
@@ -162,7 +202,7 @@ def arrays(
 
 
 def write_bytes(path: Path | str, data: bytes) -> Path:
-    """Write `data` to `path`, which readers see with its old content or its new, never half."""
+    """Write `data` to `path` in one step, so that no reader sees half of it."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
@@ -170,24 +210,24 @@ def write_bytes(path: Path | str, data: bytes) -> Path:
 
 
 def write_text(path: Path | str, text: str) -> Path:
-    """As `write_bytes`, for text: UTF-8, line ends as they are."""
+    """Write text to `path` in one step, in UTF-8 and with its line ends unchanged."""
     return write_bytes(path, text.encode())
 
 
 @contextmanager
 def reading(path: Path | str) -> Iterator[Path]:
-    """Turn any failure to read a stored file into an error that says which file to delete."""
+    """Turn a failure to read a stored file into an error that names the file to delete."""
     try:
         yield Path(path)
     except Exception as error:
         raise UnreadableArtifact(
             f"The stored file {path} cannot be read ({type(error).__name__}: {error}). "
-            "Delete that file and run again: it will be made anew."
+            "Delete that file and run again. It will be made again."
         ) from error
 
 
 def _replace(path: Path, partial: Path, make: Callable[[Path], object]) -> Path:
-    """Let `make` write `partial`, then give it the name `path` in one step."""
+    """Let `make` write `partial`, and then rename it to `path`."""
     partial.unlink(missing_ok=True)  # left by a process that was killed
     try:
         make(partial)
@@ -200,14 +240,13 @@ def _replace(path: Path, partial: Path, make: Callable[[Path], object]) -> Path:
 
 
 def _feed(digest, value, where: str) -> None:
-    """Add `value` to `digest`: its type, its length, its content, so that no two values collide."""
+    """Add the type, length and content of `value` to `digest`."""
     if isinstance(value, np.generic):
         value = value.item()
     if hasattr(value, "detach"):  # a tensor, without importing torch
         value = value.detach().cpu().numpy()
-    if hasattr(
-        value, "state_dict"
-    ):  # a torch module: what it computes, and its weights
+    # a torch module: its layers and its weights
+    if hasattr(value, "state_dict"):
         value = [str(value), value.state_dict() | dict(value.named_buffers())]
     if is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
@@ -230,6 +269,7 @@ def _feed(digest, value, where: str) -> None:
             _feed(digest, item, f"{where}[{position}]")
     else:
         raise TypeError(
-            f"{where} is a {type(value).__name__}, which has no content to name an artifact by. "
-            "Give numbers, strings, arrays, tensors, lists and dicts, or a file's `file_digest`."
+            f"{where} is a {type(value).__name__}, which has no content to name an "
+            "artifact by. Give numbers, strings, arrays, tensors, lists and dicts, or a "
+            "file's `file_digest`."
         )

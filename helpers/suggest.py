@@ -1,4 +1,4 @@
-"""Suggestions for names that are not known."""
+"""Suggest known names for unknown ones."""
 
 import difflib
 from collections.abc import Iterable

@@ -1,4 +1,7 @@
-"""The synthetic datasets, for the rest of the package. No other module imports `synthetic`."""
+"""Give the package access to the synthetic datasets.
+
+No other module of the package imports `synthetic`.
+"""
 
 from synthetic import detector as street_detector
 from synthetic import pictures, street

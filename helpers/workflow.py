@@ -1,6 +1,6 @@
-"""What the Snakefile needs to know about lessons, their parameters and the files they read.
+"""Plan a run for the Snakefile: the lessons, their parameters and the files they read.
 
-Nothing here imports torch, so that a run with nothing to do ends within seconds.
+Nothing here imports torch, so a run that has nothing to do ends within seconds.
 """
 
 import ast
@@ -54,9 +54,9 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
     Parameters
     ----------
     config : mapping
-        The configuration: ``run`` (a folder below outputs/), ``notebooks`` (names; default:
-        all lessons), ``parameters`` (for all notebooks that have them), and the name of a
-        notebook with parameters for this notebook alone.
+        The configuration: ``run`` (a folder below outputs/), ``notebooks`` (names;
+        default: all lessons), ``parameters`` (for all notebooks that have them), and
+        the name of a notebook with parameters for this notebook alone.
     folder : Path
         The folder of the notebooks.
 
@@ -70,7 +70,7 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
     Raises
     ------
     ValueError
-        A name in the configuration belongs to nothing.
+        A name in the configuration is unknown.
     """
     declared = {path.stem: defaults(path) for path in sorted(folder.glob("*.ipynb"))}
     declared = {name: parameters for name, parameters in declared.items() if parameters}
@@ -82,12 +82,14 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
 
     run = str(config.get("run", DEFAULT_RUN))
     shared = config.get("parameters") or {}
-    anywhere = dict.fromkeys(key for own in declared.values() for key in own)
-    anywhere.pop("output")  # the key `run` sets it
-    refuse_unknown("parameter", shared, anywhere)
+    names_of_parameters = {}  # a dict keeps their order
+    for parameters in declared.values():
+        names_of_parameters.update(parameters)
+    names_of_parameters.pop("output")  # the key `run` sets it
+    refuse_unknown("parameter", shared, names_of_parameters)
 
-    for name, known in declared.items():
-        refuse_unknown(f"parameter of {name}", config.get(name) or {}, known)
+    for name, parameters in declared.items():
+        refuse_unknown(f"parameter of {name}", config.get(name) or {}, parameters)
     planned = {}
     for name in names:
         given = {key: value for key, value in shared.items() if key in declared[name]}
@@ -98,18 +100,21 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
 
 
 def refuse_unknown(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
-    """Raise a ValueError that names all that is not known, with a suggestion for each."""
+    """Raise a ValueError that lists all unknown names, with a suggestion for each."""
     known = list(known)
     unknown = [name for name in names if name not in known]
     if unknown:
-        lines = [f"No {kind} {name!r}. {did_you_mean(name, known)}" for name in unknown]
+        lines = [
+            f"There is no {kind} {name!r}. {did_you_mean(name, known)}"
+            for name in unknown
+        ]
         raise ValueError("\n".join(lines))
 
 
 def input_digest(parameters: Mapping[str, Any]) -> str:
     """Digest the state of all files that parameters name, so that a change is noticed.
 
-    Folders count with all files below them, and a YAML file with the files that it names.
+    A folder stands for all files below it, and a YAML file also for the files it names.
 
     Parameters
     ----------
@@ -130,7 +135,7 @@ def input_digest(parameters: Mapping[str, Any]) -> str:
 
 
 def _files(path: Path) -> list[Path]:
-    """List the files below a folder, also behind links, or the file itself."""
+    """List the files below a folder, also through links, or return the file itself."""
     if path.is_file():
         return [path]
     files = []
@@ -140,7 +145,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _paths(value: Any, base: Path) -> set[Path]:
-    """Find the existing files and folders that are named in nested values."""
+    """Find the existing files and folders that a parameter's value names."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list):

@@ -51,7 +51,7 @@ html_math_renderer = "mathml"
 
 
 def link_pages(app, doctree, name):
-    """Lead links in the Markdown that cells display to pages, or drop them."""
+    """Point links to notebooks at their pages, and remove those without a page."""
     for reference in list(doctree.findall(nodes.reference)):
         notebook, _, ending = reference.get("refuri", "").rpartition(".")
         if ending == "ipynb" and notebook in app.env.found_docs:

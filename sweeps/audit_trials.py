@@ -1,7 +1,8 @@
-"""Does the audit of a model detect injected biases, and how often is it wrong?
+"""Measure how often the audit of a model detects injected biases, and how often it errs.
 
-Users' classifiers are trained on other photographs than the audit's. Seeds below 7000 were
-used while the audit was developed. Run ``python -m sweeps.audit_trials data/audit_trials.csv
+Users' classifiers are trained on other photographs than the audit's. Seeds below 7000
+were used while the audit was developed. Run ``python -m sweeps.audit_trials
+data/audit_trials.csv
 --photographs FOLDER --weights FILE``, where the folder has objects/ and contexts/.
 """
 
@@ -22,11 +23,20 @@ from sweeps.resume import collect
 
 CLASSES = ("airplane", "cup", "fire hydrant", "kangaroo")
 CONTEXTS = ("sky", "wood", "road", "park")
-AUDITED, PER_CLASS = 37, 57
-PARTS, SIZE = 4, 160  # of a context's backgrounds (half for queries); pixels
-CELLS = [("composites", strength, "others") for strength in (0, 0.5, 0.75, 1)]
-CELLS += [("composites", 1, "the audit's"), ("plain photographs", 0, "others")]
-CELLS += [("plain photographs", 0, "the audit's")]
+PER_CLASS = 57  # photographs
+AUDITED = 37  # those that the audit uses; the users train on the others
+PARTS = 4  # of the backgrounds of a context: two for training, two for queries
+SIZE = 160  # pixels
+# what a user trains on, the bias strength, and whose photographs the user has
+CELLS = [
+    ("composites", 0, "others"),
+    ("composites", 0.5, "others"),
+    ("composites", 0.75, "others"),
+    ("composites", 1, "others"),
+    ("composites", 1, "the audit's"),
+    ("plain photographs", 0, "others"),
+    ("plain photographs", 0, "the audit's"),
+]
 
 
 def compute_features(network, images, labels, contexts, seed) -> dict:
@@ -39,8 +49,8 @@ def compute_features(network, images, labels, contexts, seed) -> dict:
             choice = part[rng.permutation(len(images)) % len(part)]
             composites = paste(images, backgrounds[torch.from_numpy(choice)])
             pasted.append(features.passes(network.model, composites, "pasted"))
-            some = backgrounds[part[:6]]
-            alone.append(features.passes(network.model, some, "alone"))
+            first_six = backgrounds[part[:6]]
+            alone.append(features.passes(network.model, first_six, "alone"))
     plain = features.passes(network.model, images, "plain")["features"]
     pasted = np.stack([passed["features"] for passed in pasted], 1)
     alone = np.stack([passed["features"] for passed in alone])
@@ -76,43 +86,48 @@ def features_of_synthetic_images(seed: int) -> dict:
 def measure(images: str, seed: int, folder: str, weights: str) -> pd.DataFrame:
     """Calibrate on some photographs, and audit classifiers of each cell and recipe."""
     if images == "photographs":
-        of = features_of_photographs(folder, weights)
+        computed = features_of_photographs(folder, weights)
     else:
-        of = features_of_synthetic_images(seed)
-    rng, labels = np.random.default_rng(seed), of["labels"]
+        computed = features_of_synthetic_images(seed)
+    rng = np.random.default_rng(seed)
+    labels, plain = computed["labels"], computed["plain"]
+    pasted = computed["pasted"]
     orders = [rng.permutation(np.flatnonzero(labels == c)) for c in np.unique(labels)]
     audited = np.concatenate([order[:AUDITED] for order in orders])
     others = np.concatenate([order[AUDITED:PER_CLASS] for order in orders])
-    parts, every = rng.permutation(PARTS), np.arange(len(labels))
-    query = of["pasted"][every, :, parts[2 + rng.integers(2, size=len(labels))]]
-    train = of["pasted"][every, :, parts[rng.integers(2, size=len(labels))], None]
-    alone = np.concatenate([of["alone"][:, part] for part in parts[2:]], axis=1)
-    trainer = classifiers.Trainer(labels[audited], of["plain"][audited])
+    parts = rng.permutation(PARTS)
+    every = np.arange(len(labels))
+    query_part = parts[2 + rng.integers(2, size=len(labels))]
+    query = pasted[every, :, query_part]
+    train_part = parts[rng.integers(2, size=len(labels))]
+    train = pasted[every, :, train_part, None]
+    alone = np.concatenate([computed["alone"][:, part] for part in parts[2:]], axis=1)
+    trainer = classifiers.Trainer(labels[audited], plain[audited])
     in_audit = ContextImages(labels[audited], train[audited], query[audited], alone)
-    in_training = ContextImages(labels, of["pasted"][:, :, parts[:2]], query, alone)
-    users = classifiers.Trainer(labels, of["plain"])
+    in_training = ContextImages(labels, pasted[:, :, parts[:2]], query, alone)
+    users_trainer = classifiers.Trainer(labels, plain)
     calibration = audit.calibrate(in_audit, trainer, seed)
     predicted_above = audit.detection_rates(calibration, least_change=-np.inf)
     predicted_reported = audit.detection_rates(calibration)
     photographs = np.arange(len(audited))
     rows = []
-    for trained_on, strength, whose in CELLS:
-        seen = others if whose == "others" else audited
+    for trained_on, strength, owner in CELLS:
+        seen = others if owner == "others" else audited
         for recipe in classifiers.RECIPES:
             context_of_class = rng.permutation(4) if strength else np.full(4, -1)
-            inputs = of["plain"][seen]
+            inputs = plain[seen]
             if trained_on == "composites":
                 inputs = in_training.draw_training(
                     seen, context_of_class, strength, rng
                 )
-            classifier = users.train(inputs, seen, recipe, rng)
+            classifier = users_trainer.train(inputs, seen, recipe, rng)
             biased = context_of_class[:, None] == np.arange(4)
             row = {
                 "images": images,
                 "seed": seed,
                 "trained_on": trained_on,
                 "bias_strength": strength,
-                "photographs": whose,
+                "photographs": owner,
                 "recipe": recipe,
                 "predicted_power_threshold": predicted_above.get(strength),
                 "predicted_power_reported": predicted_reported.get(strength),

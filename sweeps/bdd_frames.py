@@ -1,6 +1,7 @@
 """Apply ICON2 to real frames of BDD100K and a detector, by occlusion and size.
 
-Run ``python -m sweeps.bdd_frames data/icon2_bdd100k.csv FOLDER`` with scalabel's sample.
+Run ``python -m sweeps.bdd_frames data/icon2_bdd100k.csv FOLDER`` with scalabel's
+sample.
 """
 
 import sys

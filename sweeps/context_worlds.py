@@ -63,6 +63,8 @@ def measure_reliance(networks: Sequence, size: int, seed: int) -> pd.DataFrame:
         scores[place] = {"": predicted.double(), "_logits": logits - others}
         if place == "own":
             context_of = images.table.groupby("class")["context"].first()
+    # both image sets show the same objects, and `images` is now the set in other
+    # contexts
     tables = []
     for k, name in enumerate(images.classes):
         table = pd.DataFrame({"run": range(len(networks)), "context_class": name})
@@ -73,8 +75,8 @@ def measure_reliance(networks: Sequence, size: int, seed: int) -> pd.DataFrame:
             gain = gain.numpy()
             table[f"need{ending}"] = gain[:, of_class].mean(1)
             table[f"pull{ending}"] = -gain[:, in_context].mean(1)
-            both = table[f"need{ending}"] + table[f"pull{ending}"]
-            table[f"reliance{ending}"] = both / 2
+            total = table[f"need{ending}"] + table[f"pull{ending}"]
+            table[f"reliance{ending}"] = total / 2
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
@@ -113,8 +115,8 @@ def decision_baselines(
 ) -> list[pd.DataFrame]:
     """Measure two signs of a bias that need no intervention.
 
-    *mean colour* is how often the mean colour of the background reveals the class,
-    *worst context* how often other objects are misclassified in the context.
+    *mean colour* is how often the mean colour of the background reveals the class.
+    *worst context* is how often other objects are misclassified in the context.
     """
     guesses = colour.guesses({"C": biased.sets["C"]})
     guesses = guesses[guesses["region"] == "background"].reset_index(drop=True)
@@ -181,8 +183,9 @@ def measure_pair(seed: int, per_class: int = 90, recipe: Recipe | None = None):
     strengths = bias_strengths(seed, unbiased.classes)
     biased_images = replace(unbiased_images, context_bias=strengths)
     biased = data.load(biased_images, seed)
-    twice = replace(recipe, trainings=2 * n)
-    unbiased_networks = experiment.model("model-C", unbiased, twice, seed)
+    # half of the unbiased networks are the control models
+    twice_as_many = replace(recipe, trainings=2 * n)
+    unbiased_networks = experiment.model("model-C", unbiased, twice_as_many, seed)
     networks = experiment.model("model-C", biased, recipe, seed)
     cases = [
         ("biased", biased_images, biased, networks),
@@ -195,17 +198,18 @@ def measure_pair(seed: int, per_class: int = 90, recipe: Recipe | None = None):
         reliance = measure_reliance(networks, unbiased_images.size, seed)
         injected = experiment.planted(images).set_index("class")
         for number in dict.fromkeys((n, 1)):
-            first = reliance[reliance["run"] < number]
-            table = first.groupby("context_class").mean().drop(columns="run")
+            reliance_of_runs = reliance[reliance["run"] < number]
+            table = reliance_of_runs.groupby("context_class").mean().drop(columns="run")
             table.insert(0, "pair", seed)
             table.insert(1, "dataset", name)
             table.insert(2, "runs", number)
             share = injected["p_context_given_class"]
             table.insert(3, "bias_strength", (share - UNBIASED) / (1 - UNBIASED))
-            likely = injected["p_class_given_context"]
-            table.insert(4, "p_class_given_context", likely)
-            few = measured[measured["run"] < number]
-            tables.append(table.join(effects_and_directions(few)).reset_index())
+            p_class = injected["p_class_given_context"]
+            table.insert(4, "p_class_given_context", p_class)
+            measured_of_runs = measured[measured["run"] < number]
+            effects = effects_and_directions(measured_of_runs)
+            tables.append(table.join(effects).reset_index())
     return pd.concat(tables, ignore_index=True).round(6)
 
 

@@ -1,4 +1,4 @@
-"""Test whether occluding a feature proves that two classes are confused by it.
+"""Test whether occluding a feature shows that two classes are confused because of it.
 
 Networks are trained on images in which an eyespot marks one class, with a bias strength
 between 0 and 1. A trial is an ordered pair of classes, target and outer.
@@ -54,8 +54,9 @@ def draw_images(
     seed: int, marked: dict[str, float], look: str = "eyespot", size: int = 96
 ) -> ImageSet:
     """Draw the images of a seed, with a mark on a share of each class."""
-    how = {"context_bias": 0.25, "marked": marked, "look": look}
-    return world.image_set("C", size, seed, PER_CLASS, **how)
+    return world.image_set(
+        "C", size, seed, PER_CLASS, context_bias=0.25, marked=marked, look=look
+    )
 
 
 def combine(first: ImageSet, classes: Sequence[str], second: ImageSet) -> ImageSet:
@@ -87,11 +88,11 @@ def count_significant(model: Model, clean: ImageSet, seed: int) -> dict[str, int
     design = mosaics.design(clean.table, CLASSES, per_pair=MANY_MOSAICS, seed=seed)
     rated = rate(model, clean, design, "gradcam")
     first = rated[rated["run"] == 0]
-    several = means.ranked(rated)["p_adjusted"] < 0.05
-    one = means.ranked(first)["p_adjusted"] < 0.05
+    by_all_runs = means.ranked(rated)["p_adjusted"] < 0.05
+    by_first_run = means.ranked(first)["p_adjusted"] < 0.05
     return {
-        "significant_pairs": int(several.sum()),
-        "significant_pairs_one_run": int(one.sum()),
+        "significant_pairs": int(by_all_runs.sum()),
+        "significant_pairs_one_run": int(by_first_run.sum()),
     }
 
 

@@ -11,29 +11,30 @@ import pandas as pd
 import papermill
 
 from helpers import store
+from helpers.workflow import refuse_unknown
 
 
 def plan(config: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
-    """List the runs of each lesson, by name: the parameters of every combination.
+    """List the runs of each lesson: the parameters of each run, by the name of the run.
 
     Raises
     ------
     ValueError
         A key, lesson or parameter does not exist.
     """
-    check_names("key", config, ["lesson", "parameters", "name"])
+    refuse_unknown("key", config, ["lesson", "parameters", "name"])
     lessons = config.get("lesson") or []
     if isinstance(lessons, str):
         lessons = [lessons]
-    known = [path.stem for path in Path("notebooks").glob("*.ipynb")]
-    check_names("lesson", lessons or [None], known)
+    known = sorted(path.stem for path in Path("notebooks").glob("*.ipynb"))
+    refuse_unknown("lesson", lessons or [None], known)
     grid = {}
     for name, values in (config.get("parameters") or {}).items():
         grid[name] = values if isinstance(values, list) else [values]
     runs = {}
     for lesson in lessons:
         declared = papermill.inspect_notebook(f"notebooks/{lesson}.ipynb")
-        check_names(f"parameter of {lesson}", grid, declared)
+        refuse_unknown(f"parameter of {lesson}", grid, declared)
         combinations = [
             dict(zip(grid, row, strict=True)) for row in product(*grid.values())
         ]
@@ -43,21 +44,14 @@ def plan(config: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
     return runs
 
 
-def check_names(kind: str, names: Any, known: Any) -> None:
-    """Raise a ValueError that names the first unknown name and all known ones."""
-    for name in names:
-        if name not in known:
-            expected = ", ".join(sorted(known))
-            raise ValueError(f"There is no {kind} {name!r}. Use one of: {expected}.")
-
-
 def collect_tables(
     folder: Path, lesson: str, runs: Mapping[str, Mapping[str, Any]]
 ) -> None:
     """Concatenate each table of a lesson, and its findings, over all runs.
 
-    The files are written next to the executed notebooks. The parameters of a run are the
-    first columns. If a table has a column of this name, "parameter" is put before it.
+    The files are written next to the executed notebooks. The parameters of a run are
+    the first columns. If a table has a column of this name, "parameter" is put before
+    it.
     """
     parts = defaultdict(list)
     for run, parameters in runs.items():

@@ -1,4 +1,4 @@
-"""Collect the tables of many cases, so that a sweep goes on where it was stopped."""
+"""Collect the tables of many cases, so that a stopped sweep can be continued."""
 
 import pickle
 import shutil

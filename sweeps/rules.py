@@ -38,7 +38,7 @@ trained_detector = cache(intervention.trained)
 
 
 def list_scenarios() -> Iterator[tuple[str, str, float, bool]]:
-    """Yield each kind of data: name, cause, strength, and if the detector is worse."""
+    """Yield name, cause and strength of each kind of data, and if the detector is worse."""
     yield verdicts.NEITHER, "scene", HARMLESS[-1], False
     yield verdicts.WORSE, "none", 0.0, True
     for strength in HARMLESS:
@@ -154,7 +154,10 @@ def apply_rules(frames: Frames, seed: int) -> pd.DataFrame:
 
 
 def effects_within_groups(part: Part) -> np.ndarray:
-    """Fit how far each value moves AP within the groups, up to a constant (E,)."""
+    """Fit the effect of each value on AP within the groups, up to a constant (E,).
+
+    It is a least squares fit of AP by value and group, weighted by the number of boxes.
+    """
     ap, boxes = part.cell_ap[0], part.cell_boxes[0]
     known = ~np.isnan(ap)
     value, group = np.nonzero(known)

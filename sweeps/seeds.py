@@ -10,19 +10,19 @@ import sys
 import pandas as pd
 import yaml
 
-from helpers import store
+from helpers import claims, store
 
 SEEDS = store.root() / "data" / "seeds.csv"
 CLAIM = ["lesson", "id", "of"]
-# claims of recorded tables and fixed data, which no seed can change
+# ids of claims about recorded tables and fixed data, which no seed can change
 FIXED_CLAIMS = (
     r"suite/contexts/(alarms|baseline|map|power|relied|several|told)|focus/(first|remedy)"
     r"|suite/focus/(found|alarms|names)"
     r"|blocks/(backends|backtracking|balance|deo|libraries|snippet|toolkits)"
 )
-YES = ["replicated", "supported", "not specific to the bias"]
-NO = ["not replicated", "not supported", "contradicts the paper"]
-NOT_COUNTED = ["reported only", "not testable here"]
+RIGHT = [claims.REPLICATED, claims.SUPPORTED, claims.NOT_SPECIFIC]
+WRONG = [claims.NOT_REPLICATED, claims.NOT_SUPPORTED, claims.CONTRADICTS]
+NOT_COUNTED = [claims.REPORTED_ONLY, claims.NOT_TESTABLE]
 
 
 def read_verdicts() -> pd.DataFrame:
@@ -32,7 +32,7 @@ def read_verdicts() -> pd.DataFrame:
 
 
 def record(findings: pd.DataFrame, lesson: str) -> None:
-    """Put the verdicts of a lesson in the place of those that its seeds had before."""
+    """Replace the recorded verdicts of a lesson with these seeds by new ones."""
     findings = findings.rename(columns={"subject": "of"}).assign(lesson=lesson)
     findings = findings[~findings["id"].str.fullmatch(FIXED_CLAIMS)]
     recorded = read_verdicts()
@@ -49,7 +49,7 @@ def summarize(verdicts: pd.DataFrame) -> pd.DataFrame:
     wide = wide[~wide.isin(NOT_COUNTED).all(axis=1)]
     counts = pd.DataFrame({"verdicts": 1, "same in all": wide.nunique(axis=1) == 1})
     counts["differ"] = ~counts["same in all"]
-    counts["turned over"] = wide.isin(YES).any(axis=1) & wide.isin(NO).any(axis=1)
+    counts["turned over"] = wide.isin(RIGHT).any(axis=1) & wide.isin(WRONG).any(axis=1)
     table = counts.groupby("lesson").sum()
     table.loc["all"] = table.sum()
     return table
@@ -57,8 +57,8 @@ def summarize(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 def main() -> None:
     """Execute the lessons, record their verdicts and print how many depend on the seed."""
-    known = sorted(read_verdicts()["lesson"].unique())
-    numbers = {name.split("_")[0]: name for name in known}
+    recorded = sorted(read_verdicts()["lesson"].unique())
+    numbers = {name.split("_")[0]: name for name in recorded}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lessons", nargs="+", default=list(numbers))
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(8)))
@@ -70,7 +70,7 @@ def main() -> None:
     command = [sys.executable, "-m", "snakemake", "--snakefile", "sweeps/Snakefile"]
     command += ["--configfile", str(path), *options]
     if subprocess.run(command, cwd=store.root()).returncode:
-        sys.exit("A lesson failed. The same command goes on from there.")
+        sys.exit("A lesson failed. Run the same command again to continue from there.")
     for lesson in lessons:
         path = store.outputs() / "seeds" / lesson / "findings.csv"
         record(pd.read_csv(path, keep_default_na=False), lesson)

@@ -42,17 +42,17 @@ MIN_BOXES = 10  # of a combination of values; a value of one attribute needs 30
 def apply_icon2(frames: Frames, resamples: int) -> pd.DataFrame:
     """Return ICON2's results, one row per class, in AP points.
 
-    Of each of the `ANALYSES`, the table holds the part of the gap between high and low
+    For each of the `ANALYSES`, the table holds the part of the gap between high and low
     income that the analysis attributes to the scenes, with a 95% interval.
     """
-    known = {name: attributes.made(frames, name) for name in attributes.OF_PAPER}
+    of_paper = {name: attributes.made(frames, name) for name in attributes.OF_PAPER}
     crossings = []
     for names in CROSSED:
-        parts = [known.get(name) or fifths_of_size(frames) for name in names]
+        parts = [of_paper.get(name) or fifths_of_size(frames) for name in names]
         crossings.append(cross(frames, *parts))
     matches = match(frames)
     income = attributes.from_column(frames, "income")
-    paper = analyse(matches, income, [*known.values()], resamples=resamples)
+    paper = analyse(matches, income, [*of_paper.values()], resamples=resamples)
     options = Options(min_boxes=MIN_BOXES)
     finer = analyse(matches, income, crossings, options=options, resamples=resamples)
     first = paper.ranking().drop_duplicates("class")

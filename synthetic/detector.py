@@ -12,15 +12,13 @@ from tqdm import tqdm
 
 WIDTHS = (16, 24, 32, 48, 48, 64, 64)  # channels of the convolutions
 STRIDES = (2, 1, 2, 1, 2, 1, 2)
-PYRAMID = {
-    "2": 32,
-    "4": 48,
-    "6": 64,
-}  # the convolution whose output is a level, and its channels
+# number of the convolution whose output is a level of the pyramid, and its channels
+PYRAMID = {"2": 32, "4": 48, "6": 64}
 CHANNELS = 32  # of every level of the pyramid
 ANCHORS = ((10,), (22,), (52,))  # pixels, at strides 4, 8 and 16
-BATCH, RATE = 4, 4e-3
-BAR = {"file": sys.stdout, "leave": False, "ncols": 80}
+BATCH_SIZE = 4
+LEARNING_RATE = 4e-3
+PROGRESS_BAR = {"file": sys.stdout, "leave": False, "ncols": 80}
 CORNERS = ["x1", "y1", "x2", "y2"]
 
 
@@ -96,14 +94,32 @@ def train(
     seed: int,
     epochs: int = 4,
 ) -> list[float]:
-    """Fit `network` in place, on its device, to uint8 images (N, 3, H, W); the mean loss of every
-    epoch. The boxes have columns image (row of `images`), category (from 0), x1, y1, x2 and y2
-    (pixels)."""
+    """Train a detector in place, on its device.
+
+    Parameters
+    ----------
+    network : FasterRCNN
+    images : torch.Tensor of uint8, shape (N, 3, H, W)
+    boxes : pandas.DataFrame
+        The columns ``image`` (row of `images`), ``category`` (from 0), and ``x1``,
+        ``y1``, ``x2`` and ``y2`` (pixels).
+    seed : int
+        Seeds the order of the images and what the network draws.
+    epochs : int, default=4
+
+    Returns
+    -------
+    list of float
+        The mean loss of each epoch.
+
+    Raises
+    ------
+    FloatingPointError
+        The loss is not finite.
+    """
     device = next(network.parameters()).device
-    empty, targets = (
-        {"boxes": torch.zeros(0, 4), "labels": torch.zeros(0, dtype=torch.int64)},
-        {},
-    )
+    empty = {"boxes": torch.zeros(0, 4), "labels": torch.zeros(0, dtype=torch.int64)}
+    targets = {}
     for image, part in boxes.groupby("image"):
         corners = torch.tensor(part[CORNERS].to_numpy("float32"))
         targets[image] = {
@@ -111,18 +127,19 @@ def train(
             "labels": torch.tensor(part["category"].to_numpy()) + 1,
         }
     optimizer = torch.optim.AdamW(
-        network.parameters(), RATE, weight_decay=1e-4, fused=True
+        network.parameters(), LEARNING_RATE, weight_decay=1e-4, fused=True
     )
-    steps = len(images) // BATCH
+    steps = len(images) // BATCH_SIZE
     schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, RATE, total_steps=epochs * steps
+        optimizer, LEARNING_RATE, total_steps=epochs * steps
     )
     history = []
     network.train()
     with _seeded(seed, device):
-        for _ in tqdm(range(epochs), "detector", unit="epoch", **BAR):
+        for _ in tqdm(range(epochs), "detector", unit="epoch", **PROGRESS_BAR):
             total = 0.0
-            for rows in torch.randperm(len(images))[: steps * BATCH].split(BATCH):
+            order = torch.randperm(len(images))[: steps * BATCH_SIZE]
+            for rows in order.split(BATCH_SIZE):
                 batch = [images[i].to(device).float() / 255 for i in rows]
                 wanted = [
                     {
@@ -134,7 +151,7 @@ def train(
                 loss = sum(network(batch, wanted).values())
                 if not loss.isfinite():
                     raise FloatingPointError(
-                        "Training of the detector broke down: the loss is NaN"
+                        "Training of the detector broke down: the loss is not finite."
                     )
                 optimizer.zero_grad()
                 loss.backward()
@@ -149,7 +166,7 @@ def train(
 
 @contextmanager
 def _seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
-    """Seed torch within a `with` block, and leave its generators as they were before."""
+    """Seed torch within a `with` block, and restore its generators afterwards."""
     is_gpu = device is not None and device.type == "cuda"
     with torch.random.fork_rng(devices=[device] if is_gpu else []):
         torch.manual_seed(seed)

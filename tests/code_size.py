@@ -35,8 +35,8 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 def count(source: str) -> tuple[int, int]:
     """Return the number of tokens of some code, and its number of lines.
 
-    Comments, docstrings, blank lines and indentation do not count. An f-string counts as one
-    token, and each expression in it as if it stood outside.
+    Comments, docstrings, blank lines and indentation do not count. An f-string counts as
+    one token plus the tokens of the expressions in it.
     """
     tree = ast.parse(source)
     docstring_lines = set(_docstring_lines(tree))
@@ -128,14 +128,8 @@ def measure() -> pd.DataFrame:
 
 def style_errors() -> dict[str, int]:
     """Return the number of long lines and docstring faults that ruff finds, by file."""
-    command = [
-        sys.executable,
-        "-m",
-        "ruff",
-        "check",
-        "--output-format=json",
-        "--exit-zero",
-    ]
+    command = [sys.executable, "-m", "ruff", "check"]
+    command += ["--output-format=json", "--exit-zero"]
     command += ["--select=E501,D", "--config=lint.ignore=[]"]
     command += ["--config=lint.pydocstyle.convention='numpy'"]
     found = subprocess.run(
@@ -154,7 +148,7 @@ def style_errors() -> dict[str, int]:
 
 
 def fit_for_the_rules(files: pd.DataFrame) -> pd.Series:
-    """Return which files meet the limit on density and the rules of style."""
+    """Return whether each file meets the limit on density and the rules of style."""
     errors = style_errors()
     density = files["tokens"] / files["lines"].clip(lower=1)
     is_plain = (density <= MOST_TOKENS_PER_LINE) | (files["group"] == "synthetic")

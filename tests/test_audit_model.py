@@ -492,7 +492,9 @@ def test_classes_without_an_output_are_refused_with_a_table_to_correct(folder):
     made = model.match_classes(mine.rows, network, 3, corrected)
     assert made["outputs"].tolist() == [[0], [1, 2], [2]]
     wrong = table.assign(outputs=["0", "3; x", "2"])
-    with pytest.raises(ValueError, match="3, x of b green is no number from 0 to 2"):
+    with pytest.raises(
+        ValueError, match="3, x of b green is not a number of an output"
+    ):
         model.match_classes(mine.rows, network, 3, wrong)
 
 
@@ -515,10 +517,10 @@ def test_a_network_with_one_logit_is_asked_for_two(folder):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("mine.py:netwrok", r"has no netwrok; it has mean, network, nn"),
+        ("mine.py:netwrok", r"has no netwrok. It has mean, network, nn"),
         ("bare.py:net", "Write mean = "),
-        ("resnt18", r"no architecture 'resnt18': did you mean resnet18\b"),
-        ("photos", "is no folder with a config.json"),
+        ("resnt18", r"no architecture 'resnt18'. Did you mean resnet18\b"),
+        ("photos", "is not a folder with a config.json"),
     ],
 )
 def test_what_is_no_network_is_refused_with_what_there_is(

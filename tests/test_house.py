@@ -28,7 +28,7 @@ BELOW = {
     "execute": {"store", "overview"},
     "settings": {"suggest", "data", "models", "explain"},
     "claims": {"store", "stats", "figures"},
-    "overview": {"store", "claims"},
+    "overview": {"store", "claims", "workflow"},
     "site": {"store", "overview", "claims"},
 }
 for _place, _layer in enumerate(LAYERS):

@@ -142,7 +142,7 @@ def test_methods_are_compared_with_the_stored_notebook(
     nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
     shell = SimpleNamespace(user_ns={"In": executed})
     monkeypatch.setattr(lesson, "get_ipython", lambda: shell)
-    monkeypatch.setattr(lesson, "_stored", lambda notebook: path)
+    monkeypatch.setattr(lesson, "_stored_path", lambda notebook: path)
     assert lesson.edited_methods("09_any") == edited
 
 

@@ -57,7 +57,7 @@ def test_wilsons_interval_is_that_of_statsmodels():
     expected = proportion_confint(successes, n, method="wilson")
     np.testing.assert_allclose(stats.wilson(successes, n), expected, atol=1e-12)
     assert stats.wilson(0, 0) == (0, 1)
-    with pytest.raises(ValueError, match="k must lie"):
+    with pytest.raises(ValueError, match="Successes must lie"):
         stats.wilson(3, 2)
 
 

@@ -35,17 +35,20 @@ def test_each_parameter_goes_to_the_lessons_that_have_it():
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"parameters": {"sed": 3}}, "No parameter 'sed'. Did you mean 'seed'?"),
+        (
+            {"parameters": {"sed": 3}},
+            "There is no parameter 'sed'. Did you mean 'seed'?",
+        ),
         (
             {"notebooks": ["04_paste"]},
-            "No notebook '04_paste'. Did you mean '04_paste_c",
+            "There is no notebook '04_paste'. Did you mean '04_paste_c",
         ),
-        ({"parametrs": {}}, "No key 'parametrs'. Did you mean 'parameters'?"),
+        ({"parametrs": {}}, "There is no key 'parametrs'. Did you mean 'parameters'?"),
         (
             {TABLE: {"dras": 1}},
-            f"No parameter of {TABLE} 'dras'. Did you mean 'draws'?",
+            f"There is no parameter of {TABLE} 'dras'. Did you mean 'draws'?",
         ),
-        ({"parameters": {"output": "x"}}, "No parameter 'output'"),
+        ({"parameters": {"output": "x"}}, "There is no parameter 'output'"),
     ],
 )
 def test_a_name_that_belongs_to_nothing_is_refused(config, message):

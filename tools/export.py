@@ -1,4 +1,4 @@
-"""Write the modules of cells that begin with ``#| export ROOM.MODULE``."""
+"""Write modules from the cells that begin with ``#| export SUBPACKAGE.MODULE``."""
 
 from pathlib import Path
 

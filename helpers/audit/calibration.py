@@ -1,8 +1,8 @@
-"""What a network without a bias would score, and how often a bias would be detected.
+"""Calibrate the audit of a model: null distributions of scores, and detection rates.
 
-Linear classifiers are trained on the user's own photographs: unbiased ones, on photographs
-in random contexts, give each class and context a null of its own; biased ones, of a known
-bias strength, give the detection rates.
+Linear classifiers are trained on the user's own photographs. Unbiased classifiers,
+trained on photographs in random contexts, give a null distribution for each class and
+context. Biased classifiers, of a known bias strength, give the detection rates.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,8 @@ class Calibration:
     Attributes
     ----------
     mean, deviation : ndarray, shape (2, classes, K)
-        Of the scores of unbiased classifiers, by pasting and by the context alone.
+        Mean and standard deviation of the scores of unbiased classifiers, by pasting
+        and by the context alone.
     biased : ndarray, shape (strengths, classifiers, 2, classes, K)
         The scores of classifiers of each of `BIAS_STRENGTHS`.
     biased_effect : ndarray, shape (strengths, classifiers, classes, K)
@@ -39,7 +40,7 @@ class Calibration:
     unbiased_effect : ndarray, shape (classifiers, classes, K)
         Their changes of predictions.
     threshold : float
-        One in twenty pairs of `unbiased` lies above it, by the larger z of a pair.
+        The 95th percentile of the larger z of the pairs in `unbiased`.
     """
 
     mean: np.ndarray
@@ -73,8 +74,8 @@ def split_in_halves(
 def pooled_deviation(scores: np.ndarray, prior: int = 5) -> np.ndarray:
     """Estimate the standard deviation of each pair over classifiers.
 
-    The variance of a pair is drawn towards the mean over pairs, as if this had been seen
-    in so many (`prior`) further classifiers.
+    The variance of a pair is shrunk towards the mean over pairs, as if `prior` further
+    classifiers had this mean variance.
 
     Parameters
     ----------
@@ -138,7 +139,8 @@ def score_classifiers(
         Features of the photographs.
     trainer : Trainer
     trained_on, queried : ndarray of int
-        The photographs from which half are drawn for training, and those of the scores.
+        The photographs of which a random half is the training set, and those that the
+        classifiers are scored on.
     strengths : sequence of float
         The bias strength of each classifier.
     rng : numpy.random.Generator
@@ -147,8 +149,8 @@ def score_classifiers(
     -------
     scores : ndarray, shape (classifiers, 2, classes, K)
     effects : ndarray, shape (classifiers, classes, K)
-        On the queried photographs that the classifier has not seen, since predictions of
-        the others rarely change.
+        On the queried photographs that the classifier has not seen, since predictions
+        of the others rarely change.
     contexts : ndarray of int, shape (classifiers, classes)
     """
     scores, effects, contexts = [], [], []
@@ -183,10 +185,11 @@ def calibrate(
     unbiased : int
         The number of unbiased classifiers that give mean and deviation.
     halvings : int
-        How often the photographs are split: classifiers of one half are judged by those
-        of the other, as a network of other photographs is.
+        How often the photographs are split into halves. Classifiers of one half are
+        then compared with those of the other, like a network that saw other
+        photographs.
     unseen : int
-        The number of classifiers that are judged in each halving.
+        The number of classifiers that are compared in each halving.
     biased : int
         The number of biased classifiers of each strength.
     """
@@ -196,19 +199,19 @@ def calibrate(
     z, effects = [], []
     for _ in range(halvings):
         half, other = split_in_halves(images.labels, every, rng)
-        own, _, _ = score_classifiers(images, trainer, half, half, [0] * unbiased, rng)
-        others, effect, _ = score_classifiers(
+        null_of_half, _, _ = score_classifiers(
+            images, trainer, half, half, [0] * unbiased, rng
+        )
+        scores, effect, _ = score_classifiers(
             images, trainer, other, half, [0] * unseen, rng
         )
-        z.append((others - own.mean(0)) / pooled_deviation(own))
+        z.append((scores - null_of_half.mean(0)) / pooled_deviation(null_of_half))
         effects.append(effect)
-    of_strengths = []
+    scored = []
     for strength in BIAS_STRENGTHS:
         strengths = [strength] * biased
-        of_strengths.append(
-            score_classifiers(images, trainer, every, every, strengths, rng)
-        )
-    biased_scores, biased_effects, biased_contexts = zip(*of_strengths, strict=True)
+        scored.append(score_classifiers(images, trainer, every, every, strengths, rng))
+    biased_scores, biased_effects, biased_contexts = zip(*scored, strict=True)
     z = np.concatenate(z)
     return Calibration(
         mean=null.mean(0),
@@ -229,35 +232,39 @@ def as_sharp_as(
     seed: int = 0,
     classifiers: int = 20,
 ) -> Trainer:
-    """Return a trainer of classifiers that are hardly sharper than a network.
+    """Return a trainer whose classifiers are not much sharper than a network.
 
-    Where the network is less sharp than 19 of 20 classifiers are on photographs that they
-    have not seen, the limit is its own sharpness, rounded up to a half.
+    The sharpness of classifiers is measured on photographs that they have not seen. If
+    the network is less sharp than 19 of 20 of them, its sharpness, rounded up to a
+    multiple of
+    0.5, becomes the limit.
     """
     rng = np.random.default_rng(seed)
     every = np.arange(len(images.labels))
-    usual = []
+    sharpness_of_classifiers = []
     for classifier, unseen, _ in train_classifiers(
         images, trainer, every, [0] * classifiers, rng
     ):
         logits = classifier(trainer.plain[unseen])
-        usual.append(sharpness(logits, images.labels[unseen]))
-    if network_sharpness >= np.quantile(usual, 0.05):
+        sharpness_of_classifiers.append(sharpness(logits, images.labels[unseen]))
+    if network_sharpness >= np.quantile(sharpness_of_classifiers, 0.05):
         return trainer
     return replace(trainer, limit=np.ceil(2 * network_sharpness) / 2)
 
 
 def p_values(calibration: Calibration, z: np.ndarray) -> np.ndarray:
     """Compute p values, (2, classes, K): the share of unbiased pairs that reach z."""
+    # all unbiased pairs form one null distribution for pasting, and one for contexts
+    # alone
     null = calibration.unbiased.swapaxes(0, 1).reshape(len(z), 1, 1, -1)
     reached = (null >= z[..., None]).sum(-1)
     return (1 + reached) / (1 + null.shape[-1])
 
 
 def significant_pairs(p: np.ndarray, level: float = LEVEL) -> np.ndarray:
-    """Find the pairs that are significant by pasting or by the context alone, (classes, K).
+    """Find the significant pairs, by pasting or by the context alone, (classes, K).
 
-    The expected share of false ones among them is at most `level`.
+    The expected share of false positives among them is at most `level`.
 
     References
     ----------
@@ -278,10 +285,11 @@ def above_threshold(
     calibration : Calibration
     z : ndarray, shape (classifiers, 2, classes, K)
     corrected : bool
-        Whether to correct for the number of pairs instead, see `significant_pairs`.
+        Whether to use `significant_pairs`, which corrects for the number of pairs, in
+        place of the threshold.
     """
     if corrected:
-        return np.stack([significant_pairs(p_values(calibration, one)) for one in z])
+        return np.stack([significant_pairs(p_values(calibration, each)) for each in z])
     return z.max(1) > calibration.threshold
 
 
@@ -315,19 +323,19 @@ def verdicts(
 
 
 def rates_by_verdict(verdicts: dict, biased: np.ndarray) -> dict[str, float]:
-    """Compute the rates of `verdicts` among the pairs without a bias, and with one.
+    """Compute the rate of each verdict among unbiased pairs and among biased pairs.
 
     Parameters
     ----------
     verdicts : dict of str to ndarray of bool, shape (classes, K)
     biased : ndarray of bool, shape (classes, K)
-        The pairs of which a bias was injected.
+        The pairs whose bias was injected.
 
     Returns
     -------
     dict of str to float
-        ``fpr_`` and ``power_`` with the name of each verdict. The power is NaN if no pair
-        is biased.
+        ``fpr_`` and ``power_`` with the name of each verdict. The power is NaN if no
+        pair is biased.
     """
     rates = {}
     for name, pairs in verdicts.items():
@@ -361,7 +369,7 @@ def detection_rates(
     corrected: bool = False,
     least_change: float = LEAST_CHANGE,
 ) -> dict[float, float]:
-    """Compute which share of the biased pairs is detected, by bias strength.
+    """Compute the share of the biased pairs that is detected, by bias strength.
 
     A pair is detected if its score is above the threshold (or significant after
     correction), and if at least `least_change` of the predictions change.
@@ -371,15 +379,14 @@ def detection_rates(
         z = calibration.z(calibration.biased[number])
         detected = above_threshold(calibration, z, corrected)
         detected = detected & (calibration.biased_effect[number] >= least_change)
-        found, _, _ = values_of_biased_pairs(
-            detected, calibration.biased_context[number]
-        )
-        rates[strength] = float(found.mean())
+        contexts = calibration.biased_context[number]
+        of_biased_pairs, _, _ = values_of_biased_pairs(detected, contexts)
+        rates[strength] = float(of_biased_pairs.mean())
     return rates
 
 
 def false_positives(calibration: Calibration, corrected: bool = False) -> np.ndarray:
-    """Find the pairs of unbiased classifiers that are reported, (classifiers, classes, K)."""
+    """Find the reported pairs of unbiased classifiers, (classifiers, classes, K)."""
     reported = above_threshold(calibration, calibration.unbiased, corrected)
     return reported & (calibration.unbiased_effect >= LEAST_CHANGE)
 

@@ -21,7 +21,7 @@ def train_with_adam(
     steps: int = 100,
     rate: float = 0.01,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Train a linear classifier by some steps of Adam on features of one common scale.
+    """Train a linear classifier by some steps of Adam on features of a common scale.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ def train_with_adam(
         gradient = inputs.T @ (softmax(inputs @ weights, 1) - targets) / len(features)
         first_moment = 0.9 * first_moment + 0.1 * gradient
         second_moment = 0.999 * second_moment + 0.001 * gradient**2
-        numerator = rate * first_moment / (1 - 0.9**step)
-        weights = weights - numerator / (
-            np.sqrt(second_moment / (1 - 0.999**step)) + 1e-8
-        )
-    return weights[:-1] / scale, weights[-1] - center @ weights[:-1] / scale
+        step_size = rate * first_moment / (1 - 0.9**step)
+        spread = np.sqrt(second_moment / (1 - 0.999**step)) + 1e-8
+        weights = weights - step_size / spread
+    slopes = weights[:-1]
+    return slopes / scale, weights[-1] - center @ slopes / scale
 
 
 def train_classifier(
@@ -109,16 +109,16 @@ def train_classifier(
 
 
 def center_logits(logits: np.ndarray) -> np.ndarray:
-    """Subtract from logits their mean over the classes, which softmax does not see."""
+    """Subtract from logits their mean over the classes, which leaves softmax unchanged."""
     return logits - logits.mean(-1, keepdims=True)
 
 
 def sharpness(logits: np.ndarray, labels: np.ndarray) -> float:
-    """Measure how far apart the classes lie.
+    """Measure how well the logits separate the classes.
 
-    It is how far the logit of a class on its own photographs lies above that on the
-    others, in standard deviations within classes, averaged over the classes. After a
-    short training it is low.
+    For each class, the mean logit on its own photographs is compared with the mean
+    logit on the others. Their difference is divided by the standard deviation within
+    classes, and averaged over the classes. After a short training it is low.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def noise_amount(sharpness_with: Callable[[float], float], limit: float) -> floa
 
 @dataclass(frozen=True)
 class Trainer:
-    """Trains linear classifiers that are not sharper than a limit.
+    """A trainer of linear classifiers that are not sharper than a limit.
 
     A short training leaves much of the random initial weights. Classifiers that are
     sharper than the limit get noise in their weights instead.
@@ -170,11 +170,11 @@ class Trainer:
     labels : ndarray of int, shape (n,)
         The labels of all photographs.
     plain : ndarray of float, shape (n, D)
-        The features of the photographs as they are, to measure the sharpness.
+        The features of the unchanged photographs, on which sharpness is measured.
     limit : float
         The largest allowed sharpness.
     recipes : tuple
-        What a recipe is drawn from.
+        The recipes from which one is drawn at random.
     """
 
     labels: np.ndarray
@@ -189,7 +189,7 @@ class Trainer:
         recipe: float | str,
         rng: np.random.Generator,
     ) -> Callable[[np.ndarray], np.ndarray]:
-        """Train on features of the photographs of these numbers, and return the classifier.
+        """Train on the features of some photographs, and return the classifier.
 
         The classifier maps features (..., D) to logits (..., classes).
         """

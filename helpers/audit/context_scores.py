@@ -1,8 +1,8 @@
 """How much a context raises the logit of a class, and how many predictions it changes.
 
-Photographs are pasted into background images of each context. The score of a class and a
-context is the logit of the class on photographs of the other classes, minus its mean over
-the other contexts.
+Photographs are pasted into background images of each context. The score of a class and
+a context is the logit of the class on photographs of the other classes, minus its mean
+over the other contexts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from helpers.audit.classifiers import center_logits
 SHARE = 0.65
 """The side of a pasted photograph, as a share of the side of the image."""
 SMALLEST_SPREAD = 1e-9
-"""So that a network that answers all images alike scores 0."""
+"""The least spread of logits, so that a constant network scores 0."""
 
 
 def class_logits(answers: np.ndarray, outputs: Sequence[Sequence[int]]) -> np.ndarray:
@@ -34,13 +34,15 @@ def class_logits(answers: np.ndarray, outputs: Sequence[Sequence[int]]) -> np.nd
     -------
     ndarray of float, shape (n, classes)
     """
-    known = answers[~np.isnan(answers).any(1)]
-    smallest = np.log(1e-12)
-    if len(known) and known.min() >= 0 and np.allclose(known.sum(1), 1, atol=1e-3):
+    defined = answers[~np.isnan(answers).any(1)]
+    not_negative = len(defined) > 0 and defined.min() >= 0
+    if not_negative and np.allclose(defined.sum(1), 1, atol=1e-3):  # probabilities
         answers = np.log(answers.clip(1e-12))
-    answers = np.where(np.isneginf(answers), smallest, answers)
-    with np.errstate(invalid="ignore"):  # NaN is found and named later
-        logits = [np.logaddexp.reduce(answers[:, list(of)], axis=1) for of in outputs]
+    answers = np.where(np.isneginf(answers), np.log(1e-12), answers)
+    logits = []
+    with np.errstate(invalid="ignore"):  # `finite_images` finds NaN later
+        for numbers in outputs:
+            logits.append(np.logaddexp.reduce(answers[:, list(numbers)], axis=1))
     return np.stack(logits, 1)
 
 
@@ -76,8 +78,8 @@ def paste_into_contexts(
 ) -> tuple[list, list, list]:
     """Paste each photograph into two images of each context, one to train and one to query.
 
-    The backgrounds of a context are divided: 60% are for training classifiers, the others
-    for queries, so that no classifier knows the background by which it is queried.
+    The backgrounds of a context are divided: 60% are for training classifiers, the
+    others for queries, so that no classifier is trained on a background of the queries.
 
     Returns
     -------
@@ -91,13 +93,12 @@ def paste_into_contexts(
     for backgrounds in contexts.values():
         order = torch.from_numpy(rng.permutation(len(backgrounds)))
         count = round(0.6 * len(backgrounds))
-        for images, composites in (
-            (backgrounds[order[:count]], train),
-            (backgrounds[order[count:]], query),
-        ):
+        to_train = backgrounds[order[:count]]
+        to_query = backgrounds[order[count:]]
+        for images, composites in ((to_train, train), (to_query, query)):
             choice = rng.permutation(len(photographs)) % len(images)
             composites.append(paste(photographs, images[torch.from_numpy(choice)]))
-        alone.append(backgrounds[order[count:]])
+        alone.append(to_query)
     return train, query, alone
 
 
@@ -115,7 +116,7 @@ def mean_of_other_classes(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """
     classes = values.shape[-1]
     by_class = np.stack([values[labels == c].mean(0) for c in range(classes)])
-    own = np.moveaxis(np.diagonal(by_class, axis1=0, axis2=2), 0, 0)
+    own = np.diagonal(by_class, axis1=0, axis2=2)  # (K, classes)
     others = by_class.sum(0) - own
     return others.T / (classes - 1)
 
@@ -139,8 +140,8 @@ def prediction_change(predictions: np.ndarray, classes: int) -> np.ndarray:
     Returns
     -------
     ndarray of float, shape (classes, K)
-        The share of photographs that are predicted to be the class in the context, minus
-        the mean of these shares in the other contexts.
+        The share of photographs that are predicted to be the class in the context,
+        minus the mean of these shares in the other contexts.
     """
     shares = np.stack([(predictions == c).mean(0) for c in range(classes)])
     # rounded, so that ten of a thousand are 0.01
@@ -174,10 +175,10 @@ class ContextImages:
         bias_strength: float,
         rng: np.random.Generator,
     ) -> np.ndarray:
-        """Draw a context for each photograph, and return the features, (len, D).
+        """Draw a context for each of n photographs, and return the features, (n, D).
 
-        A photograph of class c is in the context `context_of_class[c]` (-1: none) with the
-        probability `bias_strength`, and else in any context.
+        A photograph of class c is in the context `context_of_class[c]` (-1: none) with
+        the probability `bias_strength`, and else in any context.
         """
         context = rng.integers(self.train.shape[1], size=len(photographs))
         own = context_of_class[self.labels[photographs]]
@@ -192,7 +193,7 @@ class ContextImages:
         Parameters
         ----------
         classifier : callable
-            Maps what this object holds to logits; the identity if it holds logits.
+            Maps the features to logits. It is the identity if this object holds logits.
         photographs : ndarray of int
             The numbers of the photographs.
 

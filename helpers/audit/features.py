@@ -1,4 +1,4 @@
-"""What a network answers to images, and what its last layer sees of them."""
+"""Compute the answers of a network, and the features that its last layer receives."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ def _forward(model, images: torch.Tensor, label: str) -> tuple[np.ndarray, np.nd
     """Compute the answers and the pooled input of the last layer, in batches."""
     inputs, features, answers = [], [], []
     last_layer = model.network.get_submodule(model.head)
-    hook = last_layer.register_forward_pre_hook(lambda _, seen: inputs.append(seen[0]))
+    hook = last_layer.register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
     try:
         for batch in store.progress(images.split(32), desc=label, delay=2):
             answers.append(model(batch).float().cpu())
@@ -35,22 +35,22 @@ def _forward(model, images: torch.Tensor, label: str) -> tuple[np.ndarray, np.nd
     return torch.cat(features).numpy(), torch.cat(answers).numpy()
 
 
-def _pooled(seen: torch.Tensor) -> torch.Tensor:
+def _pooled(features: torch.Tensor) -> torch.Tensor:
     """Average feature maps over positions."""
-    if seen.ndim == 4:
-        seen = adaptive_avg_pool2d(seen, 1)
-    return seen.flatten(1)
+    if features.ndim == 4:
+        features = adaptive_avg_pool2d(features, 1)
+    return features.flatten(1)
 
 
 def passes(model, images: torch.Tensor, label: str) -> dict[str, np.ndarray]:
-    """Pass images through a network, or take what was stored of an earlier pass.
+    """Pass images through a network, or read the stored results of an earlier pass.
 
     Parameters
     ----------
     model : helpers.models.Classifier
     images : torch.Tensor of uint8, shape (N, 3, H, W)
     label : str
-        What the progress bar says.
+        The text of the progress bar.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def features_and_logits(
     outputs : sequence of sequences of int
         The outputs that stand for each class.
     label : str
-        What the progress bar says.
+        The text of the progress bar.
     versions : sequence of torch.Tensor of uint8, shape (N, 3, H, H)
 
     Returns
@@ -116,7 +116,7 @@ def features_and_logits(
 
 
 def changed_weights(model, start) -> list[str]:
-    """Name the weights that differ from those of the start, without the last layer."""
+    """Name the weights below the last layer that differ from those at the start."""
     weights = model.network.state_dict()
     before = start.network.state_dict()
     changed = []

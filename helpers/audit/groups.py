@@ -15,7 +15,7 @@ from .. import stats
 from . import largest_gaps, page
 from .table_counts import MISSING, PRIVATE
 from ..blocks import blocks, counts, proportions, report, resampling
-from ..stats.differences import newcombe
+from ..stats import newcombe
 
 ENDS = ["value", "low", "high"]
 

@@ -1,7 +1,7 @@
 """Load a user's network, and match its outputs with the classes of the photographs.
 
-A network is one of torchvision's, one in a Python file of the user's, or one of timm's or
-Hugging Face's.
+A network is one of torchvision's, one in a Python file of the user's, or one of timm's
+or Hugging Face's.
 """
 
 import json
@@ -37,7 +37,7 @@ class Network:
     model : helpers.models.Classifier
         The network with its normalization.
     input : helpers.models.preprocessing.Input
-        How the network wants its images, and who says so.
+        How images are prepared for the network, and the source of this information.
     size : int
         The side of its images, in pixels.
     name : str
@@ -49,7 +49,7 @@ class Network:
     name: str
 
     def preprocessing_table(self) -> pd.DataFrame:
-        """Tabulate how images are prepared, and who says so."""
+        """Tabulate how images are prepared, with the source of this information."""
         mean = ", ".join(f"{value:.3g}" for value in self.model.mean.flatten())
         std = ", ".join(f"{value:.3g}" for value in self.model.std.flatten())
         names = "none: the order of the folders"
@@ -71,8 +71,8 @@ def load_network(name: str, weights: str | None = None) -> Network:
     Parameters
     ----------
     name : str
-        torchvision's name, ``FILE.py:NAME``, ``timm/NAME``, or a folder of timm's or Hugging
-        Face's with a ``config.json``.
+        torchvision's name, ``FILE.py:NAME``, ``timm/NAME``, or a folder of timm's or
+        Hugging Face's with a ``config.json``.
     weights : str or None
         A file of weights; None for the published ones.
 
@@ -95,7 +95,7 @@ def load_network(name: str, weights: str | None = None) -> Network:
         network = _from_timm(model_name, name, weights)
     elif Path(name).exists():
         raise ValueError(
-            f"network: {name} is no folder with a config.json. A network is {KINDS}."
+            f"network: {name} is not a folder with a config.json. A network is {KINDS}."
         )
     else:
         network = _from_torchvision(name, weights)
@@ -108,9 +108,9 @@ def _from_torchvision(name: str, weights: str | None) -> Network:
     known = library.list_models(module=library)
     if name not in known:
         near = " or ".join(get_close_matches(name, known, 2))
-        question = f": did you mean {near}?" if near else "."
+        question = f" Did you mean {near}?" if near else ""
         raise ValueError(
-            f"network: there is no architecture {name!r}{question} A network is {KINDS}."
+            f"network: There is no architecture {name!r}.{question} A network is {KINDS}."
         )
     outputs = 1000
     if weights:
@@ -118,7 +118,7 @@ def _from_torchvision(name: str, weights: str | None) -> Network:
         state = networks.read(Path(weights))
         if last_layer not in state:
             raise ValueError(
-                f"weights: {weights} has no {last_layer}, so it is not of {name}. Give the "
+                f"weights: {weights} has no {last_layer}, so it does not belong to {name}. Give the "
                 "weights of this architecture."
             )
         outputs = len(state[last_layer])
@@ -158,7 +158,7 @@ def _import_library(name: str):
         return import_module(name)
     except ImportError:
         raise ValueError(
-            f"network: this kind of network needs {name}, which is not installed. Install it: "
+            f"network: This kind of network needs {name}, which is not installed. Install it: "
             f".venv/bin/python -m pip install {name}"
         ) from None
 
@@ -169,7 +169,7 @@ def _wrap(network: nn.Module, like, name: str) -> Network:
     height, width = stated.crop or np.broadcast_to(stated.resize or 224, 2)
     if height != width:
         raise ValueError(
-            f"network: {name} wants images of {height} x {width} pixels. The audit needs "
+            f"network: {name} expects images of {height} x {width} pixels. The audit needs "
             "square images."
         )
     model = models.wrap(network, like)  # refuses any other processing of images
@@ -181,13 +181,15 @@ def _from_python(path: Path, attribute: str, weights: str | None) -> Network:
     module, digests = user_file.load_module(path)
     if not hasattr(module, attribute):
         public = sorted(name for name in vars(module) if not name.startswith("_"))
-        raise ValueError(f"network: {path} has no {attribute}; it has {listed(public)}")
+        raise ValueError(
+            f"network: {path} has no {attribute}. It has {listed(public)}."
+        )
     network = getattr(module, attribute)
     if callable(network) and not isinstance(network, nn.Module):
         network = network()
     if not isinstance(network, nn.Module):
         raise ValueError(
-            f"network: {attribute} of {path} is no nn.Module, and returns none when called."
+            f"network: {attribute} of {path} is not an nn.Module, and returns none if called."
         )
     if weights:
         networks.load(network, Path(weights))
@@ -273,13 +275,13 @@ def match_classes(
 
 
 def _parse(text: str, name: str, outputs: int) -> list[int]:
-    """Parse the numbers of outputs in a field of the user's table."""
+    """Parse the numbers of outputs in a cell of the user's table."""
     parts = [part for part in re.split(r"[][;,\s]+", text) if part]
-    odd = [part for part in parts if not part.isdecimal() or int(part) >= outputs]
-    if odd:
+    wrong = [part for part in parts if not part.isdecimal() or int(part) >= outputs]
+    if wrong:
         raise ValueError(
-            f"class_table: {listed(odd)} of {name} is no number from 0 to {outputs - 1}, which "
-            "the outputs have. Correct the table."
+            f"class_table: {listed(wrong)} of {name} is not a number of an output "
+            f"(0 to {outputs - 1}). Correct the table."
         )
     return [int(part) for part in parts]
 
@@ -300,7 +302,7 @@ def _refuse_shared_outputs(matches: list[tuple]) -> None:
         other = class_of.setdefault(frozenset(outputs), name)
         if outputs and other != name:
             raise ValueError(
-                f"class_table: the same outputs ({listed(outputs)}) stand for both {other} and "
+                f"class_table: The same outputs ({listed(outputs)}) stand for both {other} and "
                 f"{name}. Each class needs outputs of its own. Correct the table, or leave one "
                 "class out."
             )

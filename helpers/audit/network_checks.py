@@ -1,4 +1,4 @@
-"""Checks before a network is audited: is it read rightly, and are its inputs usable?"""
+"""Check before an audit that a network is read correctly and that its inputs are usable."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ from helpers.data.collection import listed
 from helpers.stats import wilson
 
 FEWEST = 5
-"""Images of a class, or of a context, that have to be left."""
+"""The least number of images that a class or a context must keep."""
 
 
 def finite_images(
@@ -33,7 +33,7 @@ def finite_images(
     -------
     finite : ndarray of bool, shape (N,)
     notes : list of str
-        A sentence that names the others, if there are any.
+        A sentence that names the other images, if there are any.
 
     Raises
     ------
@@ -49,8 +49,8 @@ def finite_images(
         f"{(~finite).sum()} of {len(finite)} images got NaN and are left out: "
         f"{listed(rows['path'][~finite])}."
     )
-    left = pd.Series(finite).groupby(rows["class"].to_numpy()).sum()
-    few = left.index[left < FEWEST]
+    remaining = pd.Series(finite).groupby(rows["class"].to_numpy()).sum()
+    few = remaining.index[remaining < FEWEST]
     if len(few):
         raise ValueError(f"{note} Fewer than {FEWEST} are left of {listed(few)}.")
     return finite, [note]
@@ -79,18 +79,18 @@ def accuracy_if_read_otherwise(
     Returns
     -------
     dict of str to float
-        The accuracy by what may be wrong: channels, normalization, order of outputs.
+        The accuracy by possible error: channels, normalization, order of outputs.
 
     Raises
     ------
     ValueError
-        If the network gives other answers than before.
+        If the network gives other answers than `answers`.
     """
     model = network.model
     again = model(images).float().cpu()
     if not np.allclose(again, answers, rtol=1e-3, atol=1e-3 * np.ptp(answers)):
         raise ValueError(
-            "network: The network is not deterministic: two passes over the same images gave "
+            "network: The network is not deterministic. Two passes over the same images gave "
             "different answers. Make its forward pass deterministic, for example with "
             "model.eval()."
         )
@@ -130,8 +130,9 @@ def check_accuracy(
     Raises
     ------
     ValueError
-        If the accuracy is not above chance (Wilson's 95% interval), or if the network
-        recognizes over 20 points more of ten images per class when it is read otherwise.
+        If the accuracy is not above chance (Wilson's 95% interval), or if another way
+        of reading the network raises its accuracy by over 20 points (on ten images per
+        class).
     """
     correct = class_logits(answers, outputs).argmax(1) == labels
     count, chance = int(correct.sum()), 1 / len(outputs)
@@ -154,11 +155,11 @@ def check_accuracy(
     if causes:
         sentence += f" More would be recognized if {'; or if '.join(causes)}."
     if causes or wilson(count, len(labels))[0] <= chance:
-        advice = "Correct how it is read."
+        advice = "Correct the way it is read."
         if "another order" in sentence:
             advice = "Say which output is which class (CLASS_TABLE=)."
         raise ValueError(
-            f"network: {sentence} A network that is read wrongly is not audited. {advice}"
+            f"network: {sentence} The audit needs a network that is read correctly. {advice}"
         )
     return sentence
 
@@ -191,8 +192,8 @@ def check_contexts(
         Without the images that get NaN.
     notes : list of str
     doubtful : set of str
-        The contexts of which more than a quarter of the images are taken for a class as
-        surely as half of its own photographs.
+        The contexts of which more than a quarter of the images are predicted as a
+        class, with at least the median confidence of its own photographs.
     """
     own_confidence = []
     for c in range(len(matches)):

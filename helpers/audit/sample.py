@@ -1,4 +1,4 @@
-"""The sample of lesson 11: a small network that relies on contexts of synthetic images."""
+"""Make the sample of lesson 11: a small network that relies on synthetic contexts."""
 
 import numpy as np
 import pandas as pd
@@ -68,15 +68,15 @@ def audited_network(seed: int = 0) -> tuple:
 def _pretrained_network() -> models.Classifier:
     """Return a small network that was pretrained on synthetic images of other kinds."""
     images = world.wider(96, 0)
+    kinds = len(pictures.WIDER_KINDS)
     weights = models.pretrained(
         "alexnet-quarter",
-        len(pictures.WIDER_KINDS),
+        kinds,
         images,
         seed=0,
         epochs=experiment.WIDER_EPOCHS,
         folder=store.networks(),
     )
-    kinds = len(pictures.WIDER_KINDS)
     return models.build("alexnet-quarter", kinds, weights=weights).eval()
 
 

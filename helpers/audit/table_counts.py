@@ -1,6 +1,7 @@
 """Counts of a table of predictions: one query of DuckDB with named columns.
 
-A table may be a CSV or Parquet file, a folder of them or a pattern, and larger than memory.
+A table may be a CSV or Parquet file, a folder of them or a pattern, and larger than
+memory.
 """
 
 import csv

@@ -12,17 +12,17 @@ from helpers.data import decoding, folders, splits
 from helpers.data.collection import listed
 
 MOST_CLASSES = 20
+# per class
 MOST_PHOTOGRAPHS = 100
-"""Per class."""
 FEWEST_PHOTOGRAPHS = 8
+# per context
 MOST_BACKGROUNDS = 50
-"""Per context."""
 ENOUGH_BACKGROUNDS = 25
 FEWEST_BACKGROUNDS = 5
 
 
 def read_table(path: str, parameter: str, columns: Iterable[str]) -> pd.DataFrame:
-    """Read a CSV as text, in which only an empty field is missing.
+    """Read a CSV file as text, where only an empty field counts as missing.
 
     Parameters
     ----------
@@ -30,13 +30,13 @@ def read_table(path: str, parameter: str, columns: Iterable[str]) -> pd.DataFram
     parameter : str
         The parameter that named the file, for the error message.
     columns : iterable of str
-        Columns that it must have.
+        Columns that the file must have.
     """
     rows = pd.read_csv(path, dtype=str, keep_default_na=False, na_values=[""])
     missing = set(columns) - set(rows)
     if missing:
         raise ValueError(
-            f"{parameter}: {path} has no column {listed(missing)}; it has {listed(rows)}"
+            f"{parameter}: {path} has no column {listed(missing)}. It has {listed(rows)}."
         )
     return rows
 
@@ -79,8 +79,8 @@ def read_photographs(
     few = sorted(counts.index[counts < FEWEST_PHOTOGRAPHS])
     if few:
         raise ValueError(
-            f"photographs: there are fewer than {FEWEST_PHOTOGRAPHS} of {listed(few)}, too few "
-            "to audit. Add photographs, or leave the class out."
+            f"photographs: There are fewer than {FEWEST_PHOTOGRAPHS} of {listed(few)}, which is "
+            "too few to audit. Add photographs, or leave the class out."
         )
     images, rows, report = _decode(
         files, network, seed, MOST_PHOTOGRAPHS, "photographs"
@@ -127,7 +127,7 @@ def read_contexts(
     network : Network
         Whose images have a size.
     photographs : torch.Tensor of uint8, shape (N, 3, size, size)
-        Backgrounds that show the same as one of these are left out.
+        Backgrounds that are copies of one of these are left out.
     seed : int
 
     Returns
@@ -159,7 +159,7 @@ def read_contexts(
     few = [name for name in contexts if len(contexts[name]) < FEWEST_BACKGROUNDS]
     if few:
         raise ValueError(
-            f"places: there are fewer than {FEWEST_BACKGROUNDS} images of {listed(few)}. Give "
+            f"places: There are fewer than {FEWEST_BACKGROUNDS} images of {listed(few)}. Give "
             f"{ENOUGH_BACKGROUNDS} of each context."
         )
     few = [name for name in contexts if len(contexts[name]) < ENOUGH_BACKGROUNDS]
@@ -172,7 +172,7 @@ def read_contexts(
 
 
 def _copies(photographs: torch.Tensor, backgrounds: torch.Tensor) -> list[int]:
-    """Find the backgrounds that show the same as a photograph."""
+    """Find the numbers of backgrounds that are copies of a photograph."""
     count = len(photographs)
     copies = set()
     for first, second in splits.copies(torch.cat([photographs, backgrounds])):

@@ -1,7 +1,7 @@
 """Federated labels, as those of LVIS: in an image only some classes are known.
 
-A class is known in an image if it has a box there or is listed in ``neg_category_ids``. In those
-of ``not_exhaustive_category_ids``, some of its objects have no box.
+A class is known in an image if it has a box there or is listed in ``neg_category_ids``.
+In those of ``not_exhaustive_category_ids``, some of its objects have no box.
 """
 
 import pandas as pd

@@ -1,6 +1,7 @@
 """Read labels and detections: COCO's JSON, BDD100K's (Scalabel's) JSON or a CSV of boxes.
 
-BDD100K's frames are converted to COCO's structures first. What looks wrong is said in `Checks`.
+BDD100K's frames are converted to COCO's structures first. What looks wrong is said in
+`Checks`.
 """
 
 import gzip
@@ -67,8 +68,8 @@ class Labels:
     images : pandas.DataFrame
         With an ``id``, a ``name`` and attributes.
     boxes : pandas.DataFrame
-        With the number of the ``image``, the name of the ``category``, corners in pixels,
-        ``area`` and ``extent`` (width times height), ``ignore`` and attributes.
+        With the number of the ``image``, the name of the ``category``, corners in
+        pixels, ``area`` and ``extent`` (width times height), ``ignore`` and attributes.
     categories : dict
         Name of each class by its id, as text.
     repeated : list of str
@@ -145,8 +146,8 @@ def read_detections(path: Path, labels: Labels, checks: Checks) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        With the number of the ``image``, the name of the ``category``, corners, ``score`` and
-        ``extent``.
+        With the number of the ``image``, the name of the ``category``, corners,
+        ``score`` and ``extent``.
 
     Raises
     ------
@@ -374,9 +375,9 @@ def _numbers_of_images(
 ) -> np.ndarray:
     """Return the number of the image of each detection, -1 where it is not labelled.
 
-    An image is named by an id of the labels, or by its full file name. If no detection has an
-    id of the labels, names without folder or ending count, too. Where detections also carry a
-    ``file_name`` of another image than the id, the name decides.
+    An image is named by an id of the labels, or by its full file name. If no detection
+    has an id of the labels, names without folder or ending count, too. Where detections
+    also carry a ``file_name`` of another image than the id, the name decides.
     """
     names = names_of_images(images["name"])
     ids = dict(zip(images["id"].astype(str), range(len(images)), strict=True))
@@ -459,7 +460,8 @@ def read_csv(path: Path, columns: list[str]) -> pd.DataFrame:
     Raises
     ------
     DetectionDataError
-        If it cannot be read, a column is missing, or a coordinate or score is no number.
+        If it cannot be read, a column is missing, or a coordinate or score is no
+        number.
     """
     text = dict.fromkeys(("image", "class", "box"), str)
     try:

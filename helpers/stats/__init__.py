@@ -1,7 +1,7 @@
 """Intervals, tests and power, for samples in which training runs and images are the units.
 
-Runs of a model and images are both drawn at random, and every interval speaks of both. Public
-functions take tidy tables or arrays, and are imported from here.
+Runs of a model and images are both drawn at random, and every interval covers both.
+Public functions take tidy tables or arrays, and are imported from here.
 """
 
 from collections.abc import Mapping
@@ -17,10 +17,11 @@ from helpers.stats.permutation import (
     permuted_labels,
 )
 from helpers.stats.power import smallest_detectable
-from helpers.stats.proportions import newcombe, rates, share, wilson
+from helpers.stats.proportions import UPPER, newcombe, rates, share, wilson
 
 __all__ = [
     "CONFIDENCE",
+    "UPPER",
     "Estimate",
     "Interval",
     "Mean",
@@ -41,20 +42,29 @@ __all__ = [
     "wilson",
 ]
 
-UPPER = (1 + CONFIDENCE) / 2
-
 
 @dataclass(frozen=True)
 class Estimate:
-    """What was measured for one claim."""
+    """What was measured for one claim.
 
-    claim: str  # its id
-    # value, lower and upper end, in the claim's quantity; None or NaN where a run cannot measure it
+    Attributes
+    ----------
+    claim : str
+        The id of the claim.
+    interval : tuple of float, optional
+        The value, and the lower and the upper end of its interval, in the claim's
+        quantity. None or NaN if the run cannot measure it.
+    subject : mapping of str to object
+        What the claim is about. It fills the ``{names}`` in the claim's sentence, and
+        distinguishes the estimates of one claim.
+    p : float, optional
+        An adjusted p value. If there is one, it decides in place of the interval.
+    note : str
+        What a reader must know about this value, or why it is not measured.
+    """
+
+    claim: str
     interval: tuple[float, float, float] | None = None
-    # what the claim is about: fills the sentence's ``{names}`` and tells its estimates apart
-    of: Mapping[str, object] = field(default_factory=dict)
-    # corrected for multiplicity: it decides, with the side of the value, and not the interval
+    subject: Mapping[str, object] = field(default_factory=dict)
     p: float | None = None
-    note: str = ""  # what the reader must know of this value, or why it is not measured
-    # the same quantity of networks that cannot know what is claimed
-    reference: tuple[float, float, float] | None = None
+    note: str = ""

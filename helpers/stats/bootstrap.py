@@ -26,22 +26,22 @@ def bootstrap_ci(
 ) -> Interval:
     """Compute a statistic of runs and images with a bootstrap interval.
 
-    Runs and images are resampled independently, and each combination of a drawn run and a
-    drawn image is used. Percentiles are taken at a wider level, as runs are few: with 5 to
-    10 runs plain percentiles of a mean cover in 79 to 99% of simulated cases, these in 89
-    to 100%.
+    Runs and images are resampled independently, and each combination of a drawn run and
+    a drawn image is used. With few runs, plain percentiles give too narrow intervals,
+    so the percentiles are taken at a wider level. With 5 to 10 runs, plain percentile
+    intervals of a mean cover in 79 to 99% of simulated cases, and these in 89 to 100%.
 
     Parameters
     ----------
     values : pandas.DataFrame, or list of arrays of shape (runs, images, ...)
-        A tidy table, or one array per group of images, without NaN. Runs are the same in
-        all groups. Images are resampled within each group.
+        A tidy table, or one array per group of images, without NaN. Runs are the same
+        in all groups. Images are resampled within each group.
     statistic : callable
         Takes resampled `values` and returns a number, or an array of numbers.
     units : sequence of str, default=("run", "image")
-        Columns of a table that name what is drawn, one or several.
+        Columns of a table that identify the units that are drawn.
     strata : str, optional
-        A column of a table: the last unit is resampled within each of its values.
+        A column of a table. The last unit is resampled within each of its values.
     resamples : int, default=2000
     confidence : float, default=0.95
     seed : int, default=0
@@ -49,12 +49,13 @@ def bootstrap_ci(
     Returns
     -------
     Interval
-        Its ends are NaN where there is one unit only, or a resample has no such number.
+        Its ends are NaN if there is only one unit, or if the statistic of a resample is
+        NaN.
 
     References
     ----------
-    Owen, *Annals of Applied Statistics* 1, 2007, for two crossed units; Hesterberg, *The
-    American Statistician* 69, 2015, for the wider level.
+    Owen, *Annals of Applied Statistics* 1, 2007, for two crossed units; Hesterberg,
+    *The American Statistician* 69, 2015, for the wider level.
     """
     rng = np.random.default_rng(seed)
     if isinstance(values, pd.DataFrame):
@@ -80,12 +81,12 @@ def bootstrap_ci(
 def cluster_bootstrap(
     number: int, resamples: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Count how often each cluster (or image, or run) is in a resample of as many.
+    """Count how often each cluster (or image, or run) is drawn in resamples of all clusters.
 
     Parameters
     ----------
     number : int
-        Of clusters. Rows of a cluster share its count as their weight.
+        The number of clusters. Rows of a cluster share its count as their weight.
     resamples : int
     rng : numpy.random.Generator
 
@@ -96,11 +97,11 @@ def cluster_bootstrap(
     Raises
     ------
     ValueError
-        If there is one cluster only.
+        If there is only one cluster.
     """
     if resamples and number < 2:
         raise ValueError(
-            "All rows belong to one cluster: resampling it shows no variation. Give a "
+            "All rows belong to one cluster, so resampling shows no variation. Give a "
             "column with several clusters, or none."
         )
     counts = np.zeros((resamples, number), np.int64)
@@ -140,6 +141,7 @@ def _resampled_tables(
         for code in codes[:-1]:
             times *= cluster_bootstrap(code.max() + 1, 1, rng)[0][code]
         last = np.zeros(len(stratum), np.int64)
-        for members in (np.flatnonzero(stratum == k) for k in np.unique(stratum)):
+        for number in np.unique(stratum):
+            members = np.flatnonzero(stratum == number)
             last[members] = cluster_bootstrap(len(members), 1, rng)[0]
         yield frame.take(np.repeat(np.arange(len(frame)), times * last[codes[-1]]))

@@ -9,9 +9,9 @@ import scipy.stats
 
 
 def components(values: np.ndarray) -> tuple[np.ndarray, float, float]:
-    """Of values (trainings, images): trainings' means; variance of the mean by images, by the rest.
+    """Return trainings' means, and the variance of the mean by images and by the rest.
 
-    NaN is a value that is not defined.
+    Values have the shape (trainings, images). NaN is a value that is not defined.
     """
     trainings, images = values.shape
     by_training, by_image = np.nanmean(values, 1), np.nanmean(values, 0)
@@ -28,9 +28,10 @@ def crossed_error(
     of_rest: float,
     freedom: float | np.ndarray,
 ) -> tuple[float, float]:
-    """Standard error of a mean over trainings and images, and its degrees of freedom.
+    """Return the standard error of a mean over trainings and images, and its freedom.
 
-    `of_images` and their `freedom` are of one group of images or of several (Satterthwaite 1946).
+    The freedom is the number of degrees of freedom (Satterthwaite 1946). `of_images` and
+    `freedom` hold the values of one group of images or of several groups.
     """
     n, of_trainings = len(by_training), 0.0
     if n > 1:
@@ -46,6 +47,6 @@ def crossed_error(
 def student(
     estimate: float, error: float, freedom: float, level: float = 0.95
 ) -> tuple[float, float]:
-    """Ends of Student's interval."""
+    """Return the ends of Student's interval."""
     half = error * scipy.stats.t.ppf((1 + level) / 2, freedom)
     return estimate - half, estimate + half

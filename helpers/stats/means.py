@@ -1,9 +1,9 @@
 """Means over training runs and images, with intervals for other runs and other images.
 
-The runs and the images are both drawn at random, and every image is seen in every run. The
-standard error is the formula of lesson 02. It has the variance that a bootstrap over both
-would have, without its bias: with 5 to 10 runs, a percentile bootstrap of a mean covers in 79
-to 99% of simulated cases, and this interval in 92 to 98%.
+The runs and the images are both drawn at random, and every image is seen in every run.
+The standard error is the formula of lesson 02. It has the variance that a bootstrap
+over both would have, without its bias: with 5 to 10 runs, a percentile bootstrap of a
+mean covers in 79 to 99% of simulated cases, and this interval in 92 to 98%.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,7 @@ CONFIDENCE = 0.95
 
 
 class Interval(NamedTuple):
-    """An estimate and the ends of its interval; NaN ends where the data cannot give one."""
+    """An estimate and the ends of its interval, which are NaN if the data give none."""
 
     estimate: float
     low: float
@@ -30,10 +30,10 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over runs and images, and how far it may be from the mean over all such."""
+    """A mean over runs and images, with its standard error."""
 
     estimate: float
-    error: float  # standard error; NaN where the data cannot give one
+    error: float  # standard error, NaN if the data give none
     freedom: float  # degrees of freedom of `error`, for Student's distribution
 
     def interval(self, level: float = CONFIDENCE) -> Interval:
@@ -43,7 +43,7 @@ class Mean:
 
     @property
     def p(self) -> float:
-        """Two-sided p value of "the mean is zero"; 1 where all values are zero."""
+        """Return the two-sided p value of a zero mean, 1 if all values are zero."""
         if self.error == 0:
             return float(self.estimate == 0)
         t = abs(self.estimate) / self.error
@@ -62,20 +62,22 @@ def mean(
     Parameters
     ----------
     values : array of shape (images,) or (runs, images), or list of such
-        A value of each run and image. A list holds one array per group of images, such as
-        a class; the runs are the same in all groups. NaN is a value that is not defined.
+        A value of each run and image. A list holds one array per group of images, such
+        as a class; the runs are the same in all groups. NaN is a value that is not
+        defined.
     weights : array_like of shape (groups,), optional
-        Weights of the groups' means: 1 and -1 compare two. By default groups weigh alike.
+        Weights of the groups' means: 1 and -1 compare two. By default all
+        groups have the same weight.
     shares : bool, default=False
-        The values are shares or differences of shares. Where all values of a group are
-        equal, images are then the trials, as in `share`.
+        Whether the values are shares or differences of shares. If all values of a group
+        are equal, its variance is then that of Wilson's interval with images as trials.
     error : callable, default=crossed_error
-        Lesson 02's formula.
+        The formula of the standard error, from lesson 02.
 
     Returns
     -------
     Mean
-        With one run its error speaks of other images only.
+        With one run, its error covers the choice of images only.
 
     Raises
     ------
@@ -124,13 +126,13 @@ def mean_ci(
     frame : pandas.DataFrame
         A tidy table, such as one row per model, run and image.
     column : str
-        Numbers; NaN is left out.
+        A column of numbers. Rows with NaN are left out.
     by : sequence of str, default=()
-        Columns whose values are the groups. Without any, all rows are one group.
+        Columns whose values define the groups. Without any, all rows are one group.
     units : sequence of one or two, default=("run", "image")
         Columns that name what is drawn at random. Rows of the same units are averaged
-        first. The last unit may be a list of columns, such as the four images of a mosaic:
-        rows that share any of them depend on each other.
+        first. The last unit may be a list of columns, such as the four images of a
+        mosaic. Rows that share an image then count as dependent.
     strata : str, optional
         A column, such as the class, whose values get the same weight.
     confidence : float, default=0.95
@@ -143,8 +145,8 @@ def mean_ci(
 
     References
     ----------
-    Satterthwaite, *Biometrics Bulletin* 2, 1946, for two crossed units; Aronow, Samii and
-    Assenova, *Political Analysis* 23, 2015, for rows that share an image.
+    Satterthwaite, *Biometrics Bulletin* 2, 1946, for two crossed units; Aronow, Samii
+    and Assenova, *Political Analysis* 23, 2015, for rows that share an image.
     """
     rows = []
     for key, part in groups_of(frame, column, by):
@@ -162,11 +164,11 @@ def groups_of(
     frame: pd.DataFrame, column: str, by: Sequence[str]
 ) -> Iterator[tuple[tuple, pd.DataFrame]]:
     """Yield the rows of each group that have a value, with the group's key."""
-    known = frame.dropna(subset=[column])
+    with_value = frame.dropna(subset=[column])
     if by:
-        yield from known.groupby(list(by), sort=False, observed=True)
-    elif len(known):
-        yield (), known
+        yield from with_value.groupby(list(by), sort=False, observed=True)
+    elif len(with_value):
+        yield (), with_value
 
 
 def unit_grids(
@@ -186,9 +188,9 @@ def unit_grids(
 
 
 def checked_grids(values) -> list[np.ndarray]:
-    """Return each group of images as an array (runs, images), or refuse it."""
-    several = isinstance(values, list | tuple) and any(map(np.ndim, values))
-    groups = values if several else [values]
+    """Return each group of images as an array (runs, images), after a check."""
+    is_list_of_groups = isinstance(values, list | tuple) and any(map(np.ndim, values))
+    groups = values if is_list_of_groups else [values]
     groups = [np.atleast_2d(np.asarray(group, float)) for group in groups]
     runs = [len(group) for group in groups]
     if len(set(runs)) > 1:
@@ -213,10 +215,9 @@ def _of_group(group: np.ndarray, shares: bool) -> tuple:
     by_known_run, of_images, of_rest = components(known)
     n = known.shape[1]
     if shares and np.nanmax(known) == np.nanmin(known):
+        # the standard error of which Wilson's interval has z times as its end
         z = scipy.stats.norm.ppf((1 + CONFIDENCE) / 2)
-        of_images = (
-            z / (n + z**2)
-        ) ** 2  # of Wilson's interval, whose end is z times it
+        of_images = (z / (n + z**2)) ** 2
     by_run = np.full(len(group), np.nan)
     by_run[~missing.all(1)] = by_known_run
     estimate = float(np.nanmean(known))
@@ -227,20 +228,20 @@ def _shared_mean(frame: pd.DataFrame, column: str, units: Sequence) -> Mean:
     """Compute a mean over runs and over rows that may share images."""
     run, images = units
     wide = frame.pivot_table(column, run, images)
-    shown = np.array(wide.columns.tolist()).reshape(wide.shape[1], -1)
+    images_of_row = np.array(wide.columns.tolist()).reshape(wide.shape[1], -1)
     values = wide.to_numpy(float)
     runs, n = values.shape
     estimate = float(np.nanmean(values))
     by_run = np.nanmean(values, 1)
     by_row = np.nanmean(values, 0) - estimate
     rest = np.nan_to_num(values - by_run[:, None] - by_row)
-    number = pd.factorize(shown.ravel())[0]
-    row = np.arange(len(number)) // shown.shape[1]
-    contains = scipy.sparse.coo_array((np.ones(len(row)), (row, number)))
+    image = pd.factorize(images_of_row.ravel())[0]
+    row = np.arange(len(image)) // images_of_row.shape[1]
+    contains = scipy.sparse.coo_array((np.ones(len(row)), (row, image)))
     shared = (contains @ contains.T).astype(bool)  # rows that share an image
-    units = min(contains.shape)
-    freedom = max(units - 1, 1)
-    scale = units / freedom / n**2
+    independent = min(contains.shape)  # no more units than rows or images
+    freedom = max(independent - 1, 1)
+    scale = independent / freedom / n**2
     of_images = scale * max(by_row @ (shared @ by_row), by_row @ by_row)
     of_rest = scale * (rest.T * (shared @ rest.T)).sum()
     of_rest /= runs * max(runs - 1, 1)

@@ -10,7 +10,8 @@ import pandas as pd
 import scipy.stats
 from statsmodels.stats.multitest import multipletests
 
-FEWEST_CLUSTERS = 20  # of about one size, among which labels are exchanged
+# the least number of clusters of about one size among which labels are exchanged
+FEWEST_CLUSTERS = 20
 
 
 def permuted_labels(
@@ -23,8 +24,9 @@ def permuted_labels(
 ) -> Iterator[np.ndarray]:
     """Yield the labels in a random order, without end.
 
-    The labels of a cluster move together to another cluster of nearly the same size. They
-    are stretched or squeezed to fit it. Permuting single rows would give too narrow a null.
+    The labels of a cluster move together to another cluster of nearly the same size.
+    They are stretched or squeezed to fit it. Permuting single rows would give too
+    narrow a null.
 
     Parameters
     ----------
@@ -35,9 +37,10 @@ def permuted_labels(
     strata : array of shape (n,), optional
         Labels are permuted only within each stratum.
     clusters : array of shape (n,), optional
-        Which rows belong together. By default each row is on its own.
+        The cluster of each row. By default each row is a cluster of its own.
     within_clusters : bool, default=False
-        Permute the labels inside of each cluster too, where they vary in any cluster.
+        Whether to permute labels within clusters too, if labels vary within any
+        cluster.
 
     Yields
     ------
@@ -85,9 +88,9 @@ def permutation_test(observed: np.ndarray, null: np.ndarray) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per statistic: ``p``, the share of the permutations, the observed order
-        among them, with a value as large, and ``p_adjusted`` (`min_p`). Both are NaN where
-        the statistic is NaN or the same in all permutations.
+        One row per statistic. ``p`` is the share of orders, the observed one included,
+        whose value is at least as large as the observed value. ``p_adjusted`` is
+        `min_p`. Both are NaN if the statistic is NaN or the same in all permutations.
     """
     observed = np.asarray(observed, float)
     null = np.asarray(null, float)
@@ -99,8 +102,8 @@ def permutation_test(observed: np.ndarray, null: np.ndarray) -> pd.DataFrame:
     index = range(len(observed))
     table = pd.DataFrame(np.nan, index, ["p", "p_adjusted"])
     if len(tested):
-        every = np.vstack([observed, null])
-        p = np.apply_along_axis(_share_as_large, 0, every[:, tested])
+        orders = np.vstack([observed, null])
+        p = np.apply_along_axis(_share_as_large, 0, orders[:, tested])
         table.loc[tested, "p"] = p[0]
         table.loc[tested, "p_adjusted"] = min_p(p)
     return table
@@ -109,15 +112,15 @@ def permutation_test(observed: np.ndarray, null: np.ndarray) -> pd.DataFrame:
 def min_p(p: np.ndarray) -> np.ndarray:
     """Adjust p values for their number by the step-down min-p method.
 
-    Where no null hypothesis is false, and where some are, the chance of any false positive
-    is at most the level. Holm's method promises the same and does not use that p values of
-    a family are correlated.
+    The chance of any false positive is at most the level, whether all null hypotheses
+    are true or only some. Holm's method has the same guarantee, but it ignores that the
+    p values of a family are correlated, so it detects less.
 
     Parameters
     ----------
     p : array of shape (P + 1, S)
-        The p value of S statistics in the data (row 0) and in each of P permutations, all
-        computed among these P + 1 orders.
+        The p value of S statistics in the data (row 0) and in each of P permutations,
+        all computed among these P + 1 orders.
 
     Returns
     -------
@@ -134,7 +137,7 @@ def min_p(p: np.ndarray) -> np.ndarray:
     p = p[:, largest_first]
     smallest = np.minimum.accumulate(p, axis=1)
     share = (smallest <= p[0] + 1e-12).mean(0)
-    # no smaller than that of a smaller observed p
+    # an adjusted p is no smaller than that of any smaller observed p
     share = np.maximum.accumulate(share[::-1])[::-1]
     adjusted = np.empty_like(share)
     adjusted[largest_first] = share
@@ -142,15 +145,15 @@ def min_p(p: np.ndarray) -> np.ndarray:
 
 
 def adjust(p_values: np.ndarray, method: str = "holm") -> np.ndarray:
-    """Adjust p values for their number without knowing their permutations.
+    """Adjust p values for their number, from the p values alone.
 
     Parameters
     ----------
     p_values : array_like of shape (S,)
         NaN is not counted.
     method : str, default="holm"
-        As in `statsmodels.stats.multitest.multipletests`: "holm" controls the chance of any
-        false positive, "fdr_bh" the share of false positives.
+        As in `statsmodels.stats.multitest.multipletests`: "holm" controls the chance of
+        any false positive, "fdr_bh" the share of false positives.
 
     Returns
     -------
@@ -165,7 +168,7 @@ def adjust(p_values: np.ndarray, method: str = "holm") -> np.ndarray:
 
 
 def _share_as_large(values: np.ndarray) -> np.ndarray:
-    """Return the share of values that are as large as each of them; NaN is the largest."""
+    """Return the share of values that are at least as large as each value, NaN as largest."""
     finite = values[np.isfinite(values)]
     size = np.abs(finite).max(initial=0) or 1.0
     values = np.where(np.isnan(values), np.inf, values)
@@ -176,7 +179,7 @@ def _share_as_large(values: np.ndarray) -> np.ndarray:
 
 
 def _vary_within(labels: np.ndarray, clusters: np.ndarray) -> bool:
-    """Say whether any cluster has rows with different labels."""
+    """Return whether any cluster has rows with different labels."""
     by_cluster = pd.Series(labels).groupby(clusters)
     return by_cluster.nunique().max() > 1
 
@@ -184,7 +187,7 @@ def _vary_within(labels: np.ndarray, clusters: np.ndarray) -> bool:
 def _orders_between(
     clusters: np.ndarray, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """Yield the row from which each row takes its label: one of another cluster."""
+    """Yield for each row the row whose label it takes, from the cluster it is matched with."""
     number = pd.factorize(clusters, sort=True)[0]
     size = np.bincount(number)
     by_size = np.argsort(size, kind="stable")
@@ -196,15 +199,15 @@ def _orders_between(
         if fewer >= FEWEST_CLUSTERS:
             cuts.append(end)
             begin = end
-    of_about_one_size = np.split(by_size, cuts)
+    size_classes = np.split(by_size, cuts)
     rows = np.argsort(number, kind="stable")
     start = np.cumsum(size) - size
     owner = number[rows]
     middle = np.arange(len(rows)) - start[owner] + 0.5
     donor = np.arange(len(size))
     while True:
-        for alike in of_about_one_size:
-            donor[alike] = rng.permutation(alike)
+        for members in size_classes:
+            donor[members] = rng.permutation(members)
         stretch = size[donor] / size
         place = (middle * stretch[owner]).astype(int)
         place += start[donor][owner]
@@ -216,7 +219,7 @@ def _orders_between(
 def _orders_within(
     clusters: np.ndarray, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """Yield the row from which each row takes its label: one of its own cluster."""
+    """Yield for each row the row whose label it takes, from its own cluster."""
     rows = np.argsort(clusters, kind="stable")
     while True:
         random = rng.random(len(rows))

@@ -1,7 +1,8 @@
 """Power of a test, from a table of simulated results with a known bias.
 
 The detection rate at each bias strength, with its interval, is
-``rates(results, "detected", by=["strength"])``; at strength 0 it is the false positive rate.
+``rates(results, "detected", by=["strength"])``; at strength 0 it is the false positive
+rate.
 """
 
 import numpy as np
@@ -19,8 +20,8 @@ def smallest_detectable(
 ) -> float:
     """Compute the smallest bias strength that is detected with a given power.
 
-    The detection rate is taken to rise with the strength (isotonic regression), and
-    linearly between two simulated strengths.
+    The detection rate is assumed to rise with the strength (isotonic regression), and
+    to be linear between two simulated strengths.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ def smallest_detectable(
     Returns
     -------
     float
-        NaN where no simulated strength is detected so often.
+        NaN if the detection rate of no simulated strength reaches the power.
     """
     groups = results.groupby(strength)[detected]
     rate = groups.mean().astype(float)
@@ -41,7 +42,8 @@ def smallest_detectable(
     enough = np.flatnonzero(rising >= power - 1e-9)
     if not len(enough):
         return np.nan
-    at = enough[0]
-    if at == 0:
+    first = enough[0]
+    if first == 0:
         return float(rate.index[0])
-    return float(np.interp(power, rising[at - 1 : at + 1], rate.index[at - 1 : at + 1]))
+    around = slice(first - 1, first + 1)
+    return float(np.interp(power, rising[around], rate.index[around]))

@@ -1,4 +1,4 @@
-"""Rates of 0/1 columns and their differences, with intervals that suit rates near 0 and 1."""
+"""Compute rates and their differences, with intervals that suit rates near 0 and 1."""
 
 from collections.abc import Sequence
 
@@ -31,15 +31,20 @@ def wilson(successes, n):
     Returns
     -------
     low, high : float or array
-        (0, 1) where n is 0.
+        0 and 1 where n is 0.
+
+    Raises
+    ------
+    ValueError
+        If successes are negative or exceed n.
     """
     successes = np.asarray(successes, float)
     n = np.asarray(n, float)
     possible = (successes >= 0) & (successes <= n)
     if not possible.all():
         raise ValueError(
-            f"k must lie in 0..n, but k={successes.tolist()} for n={n.tolist()}. "
-            "Give the number of successes, not their share."
+            f"Successes must lie between 0 and n, but they are {successes.tolist()} for "
+            f"n = {n.tolist()}. Give the number of successes, not their share."
         )
     share = successes / np.where(n > 0, n, 1)
     low = np.where(n > 0, wilson_end(share, n, -Z), 0.0)
@@ -50,13 +55,13 @@ def wilson(successes, n):
 
 
 def wilson_end(share, n, z):
-    """Compute where Wilson's interval of a share ends, at `z` standard errors from it.
+    """Compute one end of Wilson's interval of a share, for a normal quantile `z`.
 
     Parameters
     ----------
     share, n, z : array_like
-        Shares, the numbers of rows that they are shares of, and normal quantiles: the low
-        end for a negative z, the high end for a positive one. They are broadcast together.
+        Shares, their numbers of trials, and normal quantiles. A negative z gives the
+        low end, and a positive z the high end. They are broadcast together.
 
     Returns
     -------
@@ -67,13 +72,13 @@ def wilson_end(share, n, z):
     z = np.asarray(z, float)
     n = np.asarray(n, float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        per_row = z**2 / n
-        variance = share * (1 - share) * per_row
-        centre = share + per_row / 2
-        half = np.sqrt(variance + per_row**2 / 4)
-        end = (centre + np.sign(z) * half) / (1 + per_row)
+        ratio = z**2 / n
+        variance = share * (1 - share) * ratio
+        centre = share + ratio / 2
+        half = np.sqrt(variance + ratio**2 / 4)
+        end = (centre + np.sign(z) * half) / (1 + ratio)
     end = end.clip(0, 1)
-    # floating point misses 0 and 1 by a last digit
+    # rounding errors move ends that are exactly 0 or 1
     end = np.where((share == 0) & (z <= 0), 0.0, end)
     end = np.where((share == 1) & (z >= 0), 1.0, end)
     return np.where(n > 0, end, np.nan)
@@ -82,16 +87,18 @@ def wilson_end(share, n, z):
 def newcombe(first, second, correlation=0.0) -> Interval:
     """Compute Newcombe's 95% interval of the difference of two proportions.
 
-    Each end's squared distance is the sum of the squared distances of the two proportions'
-    interval ends (square-and-add). So the interval has a width where both proportions are
-    0 or 1.
+    The squared distance of an end from the difference is the sum of the squared
+    distances of the two proportions from an end of their intervals (square-and-add). So
+    the interval has a width even if both proportions are 0 or 1.
 
     Parameters
     ----------
     first, second : tuple of array_like
-        A proportion with the low and the high end of its own interval, such as `wilson`.
+        A proportion with the low and the high end of its own interval, such as
+        `wilson`.
     correlation : array_like, default=0
-        Of the two estimates: 0 for different rows, above 0 for rows of the same clusters.
+        The correlation of the two estimates: 0 for independent rows, and above 0 for
+        rows of the same clusters.
 
     Returns
     -------
@@ -100,7 +107,8 @@ def newcombe(first, second, correlation=0.0) -> Interval:
 
     References
     ----------
-    Newcombe, *Statistics in Medicine* 17, 1998, methods 10 of both papers (pages 873 and
+    Newcombe, *Statistics in Medicine* 17, 1998, methods 10 of both papers (pages 873
+    and
     2635).
     """
     p, p_low, p_high = map(np.asarray, first)
@@ -121,17 +129,18 @@ def newcombe(first, second, correlation=0.0) -> Interval:
 def share(values, error=crossed_error) -> Interval:
     """Compute the mean of values in [0, 1] over runs and images with its 95% interval.
 
-    It is Wilson's interval at the number of independent trials that would have the error
-    of `mean`. Where all values are 0, or all 1, images are the trials (0 of 25 images: 0 to
-    0.13). The interval covers in 93 to 98% of simulated cases, and in about 90% where five
-    runs differ much and their mean is below 0.1 (`tests/test_stats.py`).
+    It is Wilson's interval at the number of independent trials that would have the
+    error of `mean`. Where all values are 0, or all 1, images are the trials (0 of 25
+    images: 0 to
+    0.13). The interval covers in 93 to 98% of simulated cases, and in about 90% where
+    five runs differ much and their mean is below 0.1 (`tests/test_stats.py`).
 
     Parameters
     ----------
     values : array_like or list of array_like
         As for `mean`.
     error : callable, default=crossed_error
-        Lesson 02's formula.
+        The formula of the standard error, from lesson 02.
 
     Returns
     -------
@@ -147,7 +156,7 @@ def share(values, error=crossed_error) -> Interval:
     highest = max(map(np.nanmax, groups))
     if lowest < 0 or highest > 1:
         raise ValueError(
-            f"shares must lie in [0, 1], not {lowest}..{highest}. "
+            f"The values must lie in [0, 1], not {lowest}..{highest}. "
             "Use stats.mean for other values."
         )
     average = mean(groups, error=error)
@@ -157,8 +166,8 @@ def share(values, error=crossed_error) -> Interval:
         if not average.error > 0:
             return average.interval()
         student = scipy.stats.t.ppf(UPPER, average.freedom)
-        error = average.error * student / Z
-        trials = p * (1 - p) / error**2
+        normal_error = average.error * student / Z
+        trials = p * (1 - p) / normal_error**2
     return Interval(p, *wilson(p * trials, trials))
 
 
@@ -176,20 +185,20 @@ def rates(
     frame : pandas.DataFrame
         A tidy table, such as one row per model, run and image.
     column : str
-        0 or 1, True or False, or shares between.
+        A column of 0 and 1, of truth values, or of shares.
     by : sequence of str, default=()
-        Columns whose values are the groups. Without any, all rows are one group.
+        Columns whose values define the groups. Without any, all rows are one group.
     units : sequence of str, optional
-        What is drawn at random, such as ``["run", "image"]`` (see `mean_ci`). By default
-        each row is independent.
+        Columns that name what is drawn at random, such as ``["run", "image"]`` (see
+        `mean_ci`). By default each row is independent.
     strata : str, optional
         As for `mean_ci`.
 
     Returns
     -------
     pandas.DataFrame
-        One row per group: the columns `by`, ``rate``, ``ci_low``, ``ci_high`` and ``n``,
-        the number of rows.
+        One row per group: the columns `by`, ``rate``, ``ci_low``, ``ci_high`` and
+        ``n``, the number of rows.
     """
     rows = []
     for key, part in groups_of(frame, column, by):

@@ -1,4 +1,4 @@
-// A figure that is clicked, or chosen by Enter, opens at full size. Escape or a click closes it.
+// A click or Enter opens a figure at full size. Escape or a click closes it.
 function enlarge(picture) {
   const dialog = document.createElement("dialog");
   dialog.className = "enlarged";

@@ -126,7 +126,7 @@ def test_ctrl_c_ends_a_run_without_an_alarm(clone):
             os.killpg(process.pid, signal.SIGINT)
     process.wait()
     printed = "".join(lines)
-    assert "the same command goes on from there" in printed, printed
+    assert "Run the same command again" in printed, printed
     assert "CalledProcessError" not in printed
 
 
