@@ -25,7 +25,7 @@ PROCESSOR = Path("/proc/cpuinfo")
 
 
 def _pin() -> bool:
-    """Set the environment variables, and return whether they take effect in this process."""
+    """Set the environment variables, and return whether they take effect."""
     processor = PROCESSOR.read_text() if PROCESSOR.is_file() else ""
     if not {"avx2", "fma"} <= set(processor.split()):
         return False

@@ -263,7 +263,7 @@ def _verdict(
 def _is_right(
     side: str, bound: float, interval: tuple[float, float, float], p: float | None
 ) -> bool | None:
-    """Return whether a quantity is on its side of the bound; None if that is not clear."""
+    """Return whether a quantity is on its side of the bound; None if unclear."""
     value, low, high = interval
     if side == "equal":
         return value == bound

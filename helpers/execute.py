@@ -13,7 +13,7 @@ QUIET = {"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"}
 
 
 def execute(path: Path) -> None:
-    """Execute a notebook and store its outputs, or leave it unchanged if a cell fails."""
+    """Execute a notebook in place; it stays unchanged if a cell fails."""
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
         notebook,

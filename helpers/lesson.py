@@ -25,8 +25,8 @@ FEW_RUNS = 5  # intervals over fewer training runs are wide
 USER_FILES = ("frames", "labels", "masks", "photographs", "table", "weights")
 METHOD_COMMENT = "# the method"  # on a line that assigns a method of a lesson
 CAVEAT = (
-    "not the authors': the splits, the training, and the contexts, which are yours; the "
-    "paper generated its own"
+    "not the authors': the splits, the training, and the contexts, which are yours; "
+    "the paper generated its own"
 )
 
 
@@ -183,8 +183,8 @@ class Run:
             records = sorted((self.folder / "findings").glob("*.json"))
             return self._read_records(records)
         print(
-            "This notebook was run by itself: verdicts of other lessons are those stored "
-            "in their notebooks. `make run` judges all of them in one run."
+            "This notebook was run by itself: verdicts of other lessons are those "
+            "stored in their notebooks. `make run` judges all of them in one run."
         )
         folder = store.root() / "notebooks"
         judged = claims.collect(
@@ -270,8 +270,8 @@ def _say_what_changed(names: list[str]) -> None:
     """Say that the sentences of the lesson do not describe this run."""
     if names:
         print(
-            f"You changed {', '.join(names)}: the sentences of this lesson describe the "
-            "stored run. For yours, read the numbers, figures and findings."
+            f"You changed {', '.join(names)}: the sentences of this lesson describe "
+            "the stored run. For yours, read the numbers, figures and findings."
         )
 
 

@@ -1,4 +1,4 @@
-"""Show titles, figures, findings and exhibits of other lessons, in lessons and the site.
+"""Show titles, figures, findings and exhibits of other lessons.
 
 Everything is read from notebooks that were executed before.
 """
@@ -59,12 +59,12 @@ def linked(table: pd.DataFrame) -> Markdown:
 
 
 def link_to(notebook: str) -> str:
-    """Link to a notebook; its name has spaces in the text, so that it wraps in a table."""
+    """Link to a notebook; the text has spaces, so that it wraps in a table."""
     return f"[{notebook.replace('_', ' ')}]({notebook}.ipynb)"
 
 
 def table_of_lessons() -> Markdown:
-    """Show one row per lesson: a link, the question, the requirements and the duration."""
+    """Show one row per lesson: link, question, requirements and duration."""
     rows = []
     for path in lessons():
         entries = opening(read(path))
@@ -98,7 +98,7 @@ def figure(notebook: str, name: str) -> HTML:
 
 
 def findings(paths: Iterable[Path]) -> pd.DataFrame:
-    """Read the judged claims of executed notebooks (see :func:`helpers.claims.collect`)."""
+    """Read the judged claims of executed notebooks (:func:`claims.collect`)."""
     return claims.collect((path.stem, read(path)) for path in paths)
 
 
@@ -111,7 +111,7 @@ def with_interval(finding: pd.Series, form: str) -> str:
 
 
 def three() -> Markdown:
-    """Show the three findings of ``data/three_findings.yml`` with their stored numbers."""
+    """Show the three findings of ``data/three_findings.yml`` with their numbers."""
     lines = []
     for entry in yaml.safe_load(THREE_FINDINGS.read_text()):
         lesson = entry["lesson"]

@@ -17,7 +17,7 @@ ERROR_BANNER = "papermill-error-cell-tag"  # papermill's tag of the cells that i
 
 @contextmanager
 def exercises_may_fail(executed_notebook: Path | str) -> Iterator[None]:
-    """Ignore papermill's error if only cells with the tag ``raises-exception`` failed."""
+    """Ignore papermill's error if only cells tagged ``raises-exception`` failed."""
     from papermill.exceptions import PapermillExecutionError  # takes a second
 
     try:

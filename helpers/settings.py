@@ -1,4 +1,4 @@
-"""Check the parameters of a lesson, which a cell of the notebook declares by annotations.
+"""Check the parameters of a lesson, which its notebook declares by annotations.
 
 The type of a parameter is a Python type, ``Literal[...]`` for a choice,
 ``Optional[...]`` if None is allowed, or one of the types below.

@@ -92,7 +92,7 @@ def build(folder: Path) -> Path:
 
 
 def describe(notebooks: Mapping[str, nbformat.NotebookNode]) -> dict:
-    """Describe the software and the times of a run; without git, the commit is empty."""
+    """Describe the software and the times of a run (without git: no commit)."""
     command = "git describe --always --exclude='*' --dirty=+"
     git = subprocess.run(  # by a shell, which fails quietly where git is missing
         command, shell=True, cwd=store.root(), capture_output=True, text=True
@@ -114,7 +114,7 @@ def describe(notebooks: Mapping[str, nbformat.NotebookNode]) -> dict:
 def write_notebooks(
     source: Path, notebooks: Mapping[str, nbformat.NotebookNode], failed: list[str]
 ) -> None:
-    """Write the notebooks for Sphinx, with a start page that names those that failed."""
+    """Write the notebooks for Sphinx; the start page names those that failed."""
     lessons = []
     for name, notebook in notebooks.items():
         overview.replace_widgets(notebook)

@@ -35,7 +35,7 @@ def root() -> Path:
 
 
 def outputs() -> Path:
-    """Return the folder of all results: ``outputs``, or ``SUITE_OUTPUTS`` if it is set."""
+    """Return the folder of all results: ``outputs`` or ``SUITE_OUTPUTS``."""
     return Path(os.environ.get("SUITE_OUTPUTS", ROOT / "outputs")).resolve()
 
 
@@ -72,7 +72,7 @@ def recorded_table(name: str) -> pd.DataFrame:
 
 
 class UnreadableArtifact(RuntimeError):
-    """A stored file that exists but cannot be read; the message names the file to delete."""
+    """A stored file that cannot be read; the message names the file."""
 
 
 def key(kind: str, **decides) -> str:
@@ -126,7 +126,7 @@ def function_digest(function: Callable) -> str:
 
 
 def same_function(first: Callable, second: Callable) -> bool:
-    """Return whether two functions have the same code; False if one has no source code."""
+    """Return whether two functions have the same code; False without source."""
     if first is second:
         return True
     try:
@@ -164,7 +164,7 @@ def cached(path: Path | str, make: Callable[[Path], object]) -> Path:
 def arrays(
     kind: str, folder: Path | str, make: Callable[[], tuple[Mapping, dict]], **decides
 ) -> tuple[Path, dict[str, np.ndarray], dict]:
-    """Read arrays and facts from a file, and compute and store them if it does not exist.
+    """Read arrays and facts from a file, which is computed if there is none.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def write_text(path: Path | str, text: str) -> Path:
 
 @contextmanager
 def reading(path: Path | str) -> Iterator[Path]:
-    """Turn a failure to read a stored file into an error that names the file to delete."""
+    """Turn a failure to read a stored file into an error that names it."""
     try:
         yield Path(path)
     except Exception as error:
@@ -270,6 +270,6 @@ def _feed(digest, value, where: str) -> None:
     else:
         raise TypeError(
             f"{where} is a {type(value).__name__}, which has no content to name an "
-            "artifact by. Give numbers, strings, arrays, tensors, lists and dicts, or a "
-            "file's `file_digest`."
+            "artifact by. Give numbers, strings, arrays, tensors, lists and dicts, or "
+            "a file's `file_digest`."
         )

@@ -1,4 +1,4 @@
-"""Measure how often the audit of a model detects injected biases, and how often it errs.
+"""Measure how often the audit of a model detects injected biases, and errs.
 
 Users' classifiers are trained on other photographs than the audit's. Seeds below 7000
 were used while the audit was developed. Run ``python -m sweeps.audit_trials

@@ -19,7 +19,7 @@ BLOCK = 20  # successive frames of the one video, which are resampled together
 
 
 def measure(folder: Path) -> pd.DataFrame:
-    """Return AP by group and size, sigma with its null, and the verdicts of the rules."""
+    """Return AP by group and size, sigma with its null, and verdicts."""
     labels = folder / "track_sample_anns.json"
     data = frames.read(labels, folder / "bbox_predictions.json")
     blocks = np.arange(len(data.images)) // BLOCK

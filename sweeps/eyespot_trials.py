@@ -60,7 +60,7 @@ def draw_images(
 
 
 def combine(first: ImageSet, classes: Sequence[str], second: ImageSet) -> ImageSet:
-    """Take the images of some classes from the first set, the others from the second."""
+    """Take some classes from the first set, the others from the second."""
     chosen = torch.tensor(first.table["class"].isin(classes).tolist())
     images = torch.where(chosen[:, None, None, None], first.images, second.images)
     return replace(first, images=images)

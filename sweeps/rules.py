@@ -38,7 +38,7 @@ trained_detector = cache(intervention.trained)
 
 
 def list_scenarios() -> Iterator[tuple[str, str, float, bool]]:
-    """Yield name, cause and strength of each kind of data, and if the detector is worse."""
+    """Yield name, cause and strength of each kind, and if the detector is worse."""
     yield verdicts.NEITHER, "scene", HARMLESS[-1], False
     yield verdicts.WORSE, "none", 0.0, True
     for strength in HARMLESS:

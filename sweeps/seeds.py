@@ -56,7 +56,7 @@ def summarize(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Execute the lessons, record their verdicts and print how many depend on the seed."""
+    """Execute the lessons, record verdicts and count those that differ."""
     recorded = sorted(read_verdicts()["lesson"].unique())
     numbers = {name.split("_")[0]: name for name in recorded}
     parser = argparse.ArgumentParser(description=__doc__)

@@ -1,3 +1,4 @@
-"""Synthetic datasets whose biases are known: pictures, street scenes and a small detector.
+"""Synthetic datasets with known biases: pictures, street scenes and a detector.
 
-The drawing code is frozen, so that the images keep their bits."""
+The drawing code is frozen, so that the images keep their bits.
+"""

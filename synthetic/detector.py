@@ -47,7 +47,7 @@ def _backbone() -> nn.Sequential:
 
 
 def build(n_classes: int, size: tuple[int, int], seed: int = 0) -> nn.Module:
-    """Build an untrained Faster R-CNN of `n_classes` kinds, for images (height, width)."""
+    """Build an untrained Faster R-CNN for images (height, width)."""
     from torchvision.models.detection import FasterRCNN
     from torchvision.models.detection.anchor_utils import AnchorGenerator
     from torchvision.models.detection.faster_rcnn import FastRCNNPredictor

@@ -1,4 +1,4 @@
-"""Settings of nbgrader for a class; ``make class`` copies them into the course folder."""
+"""Settings of nbgrader for a class; ``make class`` copies them."""
 
 from nbgrader.converters.generate_assignment import GenerateAssignment
 from nbgrader.preprocessors import NbGraderPreprocessor

@@ -1,4 +1,4 @@
-"""Intervals, tests and power, for samples in which training runs and images are the units.
+"""Intervals, tests and power for samples of training runs and images.
 
 Runs of a model and images are both drawn at random, and every interval covers both.
 Public functions take tidy tables or arrays, and are imported from here.

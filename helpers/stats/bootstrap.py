@@ -81,7 +81,7 @@ def bootstrap_ci(
 def cluster_bootstrap(
     number: int, resamples: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Count how often each cluster (or image, or run) is drawn in resamples of all clusters.
+    """Count how often each cluster, image or run is drawn in resamples.
 
     Parameters
     ----------

@@ -90,7 +90,8 @@ def mean(
     weights = np.asarray(weights)
     if len(weights) != len(groups):
         raise ValueError(
-            f"{len(weights)} weights for {len(groups)} groups. Give one weight per group."
+            f"{len(weights)} weights for {len(groups)} groups. "
+            "Give one weight per group."
         )
     parts = [_of_group(group, shares) for group in groups]
     means, by_run, of_images, of_rest, freedom = map(np.array, zip(*parts, strict=True))
@@ -174,7 +175,7 @@ def groups_of(
 def unit_grids(
     frame: pd.DataFrame, column: str, units: Sequence, strata: str | None = None
 ) -> list[np.ndarray]:
-    """Arrange a column as one array (runs, images) per stratum, averaging equal units."""
+    """Arrange a column as arrays (runs, images), and average equal units."""
     keys = [] if strata is None else [strata]
     runs = frame[units[0]].unique() if len(units) == 2 else None
     arrays = []
@@ -200,9 +201,9 @@ def checked_grids(values) -> list[np.ndarray]:
     for group in groups:
         if group.ndim != 2 or np.isnan(group).all() or np.isinf(group).any():
             raise ValueError(
-                f"The array of shape {group.shape} has {np.isfinite(group).sum()} finite "
-                "values. Give finite numbers of shape (runs, images), or NaN for values "
-                "that are not defined."
+                f"The array of shape {group.shape} has {np.isfinite(group).sum()} "
+                "finite values. Give finite numbers of shape (runs, images), or NaN for "
+                "values that are not defined."
             )
     return groups
 

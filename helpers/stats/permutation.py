@@ -168,7 +168,7 @@ def adjust(p_values: np.ndarray, method: str = "holm") -> np.ndarray:
 
 
 def _share_as_large(values: np.ndarray) -> np.ndarray:
-    """Return the share of values that are at least as large as each value, NaN as largest."""
+    """Return the share of values at least as large as each; NaN is largest."""
     finite = values[np.isfinite(values)]
     size = np.abs(finite).max(initial=0) or 1.0
     values = np.where(np.isnan(values), np.inf, values)
@@ -187,7 +187,7 @@ def _vary_within(labels: np.ndarray, clusters: np.ndarray) -> bool:
 def _orders_between(
     clusters: np.ndarray, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """Yield for each row the row whose label it takes, from the cluster it is matched with."""
+    """Yield for each row the row of the matched cluster whose label it takes."""
     number = pd.factorize(clusters, sort=True)[0]
     size = np.bincount(number)
     by_size = np.argsort(size, kind="stable")

@@ -43,8 +43,8 @@ def wilson(successes, n):
     possible = (successes >= 0) & (successes <= n)
     if not possible.all():
         raise ValueError(
-            f"Successes must lie between 0 and n, but they are {successes.tolist()} for "
-            f"n = {n.tolist()}. Give the number of successes, not their share."
+            f"Successes must lie between 0 and n, but they are {successes.tolist()} "
+            f"for n = {n.tolist()}. Give the number of successes, not their share."
         )
     share = successes / np.where(n > 0, n, 1)
     low = np.where(n > 0, wilson_end(share, n, -Z), 0.0)
