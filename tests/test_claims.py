@@ -1,6 +1,5 @@
 """Claims: how an estimate becomes a verdict, and how judged claims are shown."""
 
-import json
 import math
 import re
 
@@ -235,20 +234,3 @@ def test_claims_that_are_rows_name_a_table_that_their_lesson_shows():
         [path] = store.root().glob(f"notebooks/{chapter}_*.ipynb")
         shown = rf'run\.table\([^#]*\\"{row.table}[^#]*\\"\)'
         assert re.search(shown, path.read_text()), row
-
-
-@pytest.mark.parametrize(
-    "path",
-    sorted((store.root() / "data" / "exhibits").glob("*.csv")),
-    ids=lambda p: p.stem,
-)
-def test_every_exhibit_of_a_paper_names_the_cell_that_shows_it(path):
-    rows = pd.read_csv(path, keep_default_na=False)
-    assert (rows != "").all(axis=None)
-    for name, cells in rows.groupby("notebook")["cell"]:
-        notebook = json.loads((store.root() / f"notebooks/{name}.ipynb").read_text())
-        assert set(cells) <= {cell["id"] for cell in notebook["cells"]}, name
-    listed = store.root() / "data" / "paper" / f"{path.stem}_counterparts.csv"
-    if listed.is_file():
-        for exhibit in set(pd.read_csv(listed)["exhibit"]):
-            assert rows["exhibit"].str.contains(rf"{exhibit}\b").any(), exhibit
