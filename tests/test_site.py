@@ -100,7 +100,7 @@ def test_a_page_tells_what_made_the_run_and_leads_to_findings_and_tables(run):
     assert pd.read_csv(run / "scorecard.csv")["notebook"].tolist() == ["01_a"]
     assert json.loads((run / "run.json").read_text())["torch"] == version("torch")
     page = (run / "pages" / "run.html").read_text()
-    assert version("torch") in page and "undecided: 1" in page
+    assert version("torch") in page and "inconclusive: 1" in page
     for name in ("scorecard.csv", "rates.csv"):
         [link] = re.findall(rf'href="(_downloads/[^"]*{name})"', page)
         assert (run / "pages" / link).is_file()
