@@ -342,5 +342,7 @@ def test_the_lesson_leaves_a_folder_whose_report_names_the_fault(tmp_path, monke
         *("candidates", "detection-rates"),
     }
     assert record["command"].startswith("make audit-detector LABELS=")
-    with pytest.raises(papermill.PapermillExecutionError, match="no labelled class 'cow'"):
+    with pytest.raises(
+        papermill.PapermillExecutionError, match="no labelled class 'cow'"
+    ):
         run(classes="cow")
