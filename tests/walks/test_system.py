@@ -109,7 +109,7 @@ def test_a_wrong_parameter_is_refused_before_anything_runs(clone):
     (clone / "my.yml").write_text("parameters: {sed: 3}\n")
     status, printed = finish(clone, [*MAKE, "CONFIG=my.yml"])
     assert status
-    assert "No parameter 'sed'" in printed
+    assert "There is no parameter 'sed'" in printed
     assert "Traceback" not in printed
     assert not (clone / "outputs" / "demo").exists()
 
