@@ -340,28 +340,6 @@ def collect(notebooks: Iterable[tuple[str, Mapping]]) -> pd.DataFrame:
     return table.astype(dict.fromkeys(NUMBERS, float))
 
 
-def steady(judged: pd.DataFrame) -> pd.DataFrame:
-    """Replace verdicts that fewer than half of the recorded seeds gave by inconclusive.
-
-    Parameters
-    ----------
-    judged : DataFrame
-        Judged claims with their `seeds`.
-
-    Returns
-    -------
-    DataFrame
-        A copy. Where a verdict was replaced, `seeds` begins with the former verdict.
-    """
-    counts = judged["seeds"].fillna("").str.extract(r"^(\d+) of (\d+) seeds$")
-    counts = counts.astype(float)
-    few = (counts[0] < counts[1] / 2) & (judged["verdict"] != INCONCLUSIVE)
-    shown = judged.copy()
-    shown.loc[few, "seeds"] = judged["verdict"] + " in " + judged["seeds"]
-    shown.loc[few, "verdict"] = INCONCLUSIVE
-    return shown
-
-
 def format_interval(value: float, low: float, high: float) -> str:
     """Write a value with its interval.
 

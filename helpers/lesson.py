@@ -168,47 +168,6 @@ class Run:
         else:
             print(f"The results are in {folder}.")
 
-    def judged(self) -> pd.DataFrame:
-        """Collect the claims that the lessons of this run have judged so far.
-
-        A notebook that is run by itself collects the claims of the stored notebooks,
-        and those that it judged itself.
-
-        Returns
-        -------
-        DataFrame
-            The columns `claims.COLUMNS`.
-        """
-        if not self.by_itself or {"images", "seed"} & set(self.changed):
-            records = sorted((self.folder / "findings").glob("*.json"))
-            return self._read_records(records)
-        print(
-            "This notebook was run by itself: verdicts of other lessons are those "
-            "stored in their notebooks. `make run` judges all of them in one run."
-        )
-        folder = store.root() / "notebooks"
-        judged = claims.collect(
-            (name, json.loads((folder / f"{name}.ipynb").read_text(encoding="utf-8")))
-            for name in workflow.lessons(folder)
-        )
-        if self._findings_path.is_file():
-            judged = judged[judged["notebook"] != self.notebook]
-            judged_here = self._read_records([self._findings_path])
-            judged = pd.concat([judged, judged_here], ignore_index=True)
-        return judged[[*claims.COLUMNS]]
-
-    def _read_records(self, records: Iterable[Path]) -> pd.DataFrame:
-        """Read the findings of records that have the same images and the same seed."""
-        settings = json.loads(json.dumps(vars(self.settings), default=vars))
-        rows = []
-        for path in records:
-            record = json.loads(path.read_text(encoding="utf-8"))
-            recorded = record["settings"]
-            shared = {"images", "seed"} & settings.keys() & recorded.keys()
-            if all(settings[name] == recorded[name] for name in shared):
-                rows.extend(record["findings"])
-        return pd.DataFrame(rows, columns=claims.COLUMNS)
-
 
 def own_output(notebook: str) -> str:
     """Return the default of the parameter `output`."""

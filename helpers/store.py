@@ -44,20 +44,6 @@ def networks() -> Path:
     return outputs() / "models"
 
 
-def writable_home() -> Path:
-    """Return a home folder that Jupyter can write to, and set ``HOME`` to it.
-
-    If the user's home folder cannot be written to, as in a container with a random user
-    id, it is ``home`` in the folder of outputs.
-    """
-    home = Path(os.environ.get("HOME") or Path("~").expanduser())
-    if not os.access(home, os.W_OK):
-        home = outputs() / "home"
-        home.mkdir(parents=True, exist_ok=True)
-        os.environ["HOME"] = str(home)
-    return home
-
-
 def progress(iterable: Iterable | None = None, **options) -> tqdm:
     """Show a progress bar on standard output, unless ``TQDM_DISABLE`` is set."""
     return tqdm(iterable, file=sys.stdout, leave=False, ncols=80, **options)

@@ -7,7 +7,7 @@ import nbformat
 import pandas as pd
 import pytest
 
-from helpers import claims, lesson, store
+from helpers import claims, lesson
 from helpers.stats import Estimate
 
 BLOCKS = "09_bias_building_blocks"
@@ -144,13 +144,3 @@ def test_methods_are_compared_with_the_stored_notebook(
     monkeypatch.setattr(lesson, "get_ipython", lambda: shell)
     monkeypatch.setattr(lesson, "_stored_path", lambda notebook: path)
     assert lesson.edited_methods("09_any") == edited
-
-
-def test_a_lesson_of_a_run_sees_the_claims_of_this_run_with_the_same_seed():
-    run = start(output="demo")
-    for name, seed in (("01_a", 0), ("02_b", 1)):
-        findings = [{"id": name, "verdict": claims.REPLICATED}]
-        record = {"settings": {"seed": seed}, "findings": findings}
-        path = run.folder / "findings" / f"{name}.json"
-        store.write_text(path, json.dumps(record))
-    assert run.judged()["id"].tolist() == ["01_a"]
