@@ -85,7 +85,7 @@ def tables_of(number: str, given: dict, outputs: Path) -> Path:
 @pytest.fixture(scope="module")
 def cats_and_dogs(real) -> dict:
     """Parameters that 06 and 07 share."""
-    images = {"folder": str(real / "dogs_vs_cats"), "size": 224, "per_class": 60}
+    images = {"folder": str(real / "dogs_vs_cats/train"), "size": 224, "per_class": 60}
     model = {"architecture": "squeezenet1_0", "fit": "probe", "epochs": 6}
     model["weights"] = str(real / WEIGHTS)
     return {"output": "dogs", "images": images, "model": model, "trainings": 2}

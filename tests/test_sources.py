@@ -148,6 +148,24 @@ def test_folders_that_do_not_fit_are_refused(tmp_path, folders, n, message):
         load(tmp_path)
 
 
+def test_folders_of_splits_are_not_read_as_classes(tmp_path):
+    for split in ("train", "Valid", "test"):
+        for name in ("bus", "train"):
+            fill(tmp_path / split / name, 6)
+    with pytest.raises(
+        ValueError,
+        match=r"holds splits \(Valid, test, train\).*Give the folder of one split",
+    ):
+        load(tmp_path)
+
+
+def test_a_class_may_be_called_train(tmp_path):
+    fill(tmp_path / "bus", 6)
+    fill(tmp_path / "train" / "fast", 3, 100)
+    fill(tmp_path / "train" / "slow", 3, 200)
+    assert load(tmp_path).classes == ("bus", "train")
+
+
 def test_unreadable_files_are_named_and_five_percent_of_a_class_is_the_limit(tmp_path):
     two_classes(tmp_path, 20)
     (tmp_path / "cat" / "003.png").write_bytes(b"not a picture")

@@ -11,6 +11,7 @@ from helpers.data.decoding import is_image
 SETS = ("C", "NC", "WB")
 CONTEXTS = "contexts"
 COLUMNS = ["file", "path", "class", "name"]
+SPLIT_NAMES = ("train", "training", "val", "valid", "validation", "test", "testing")
 
 
 def plain(name: str) -> str:
@@ -53,7 +54,8 @@ def list_images(folder: Path, fewest: int = 2) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If there are too few class folders, or one without an image.
+        If there are too few class folders, one without an image, or folders of splits
+        instead of classes.
     """
     from torchvision.datasets.folder import make_dataset  # takes seconds
 
@@ -63,6 +65,7 @@ def list_images(folder: Path, fewest: int = 2) -> pd.DataFrame:
             f"{folder} holds {len(classes)} class folders ({', '.join(classes) or 'none'}), and at "
             f"least {fewest} are needed. Give the folder that holds one folder per class."
         )
+    _refuse_splits_as_classes(folder, classes)
     numbers = {name: number for number, name in enumerate(classes)}
     try:
         found = make_dataset(
@@ -79,3 +82,17 @@ def list_images(folder: Path, fewest: int = 2) -> pd.DataFrame:
         name = inside.with_suffix("").as_posix()
         rows.append((file, file.relative_to(folder).as_posix(), classes[number], name))
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _refuse_splits_as_classes(folder: Path, classes: list[str]) -> None:
+    """Raise a ValueError if class folders are splits that hold the class folders."""
+    splits = []
+    for name in classes:
+        if plain(name) in SPLIT_NAMES and subfolders(folder / name):
+            splits.append(name)
+    if len(splits) > 1:
+        raise ValueError(
+            f"{folder} holds splits ({', '.join(splits)}), which would be read as classes. "
+            "One folder per class is expected, because this suite splits the images itself. "
+            "Give the folder of one split (usually train), or merge the class folders of all."
+        )
