@@ -260,5 +260,5 @@ def changed(biased: Collection, unbiased: Collection, share: float) -> Collectio
 
         return Drawn({"exchanged": [share, *recipes]}, draw)
 
-    mixed = {"C": lambda: exchanged(biased.sets["C"], unbiased.sets["C"], share)}
+    mixed = {"C": exchanged(biased.sets["C"], unbiased.sets["C"], share)}
     return replace(biased, sets=biased.sets | mixed, redraw=redraw)

@@ -1,9 +1,12 @@
-"""What every source hands over: image sets, splits, contexts, and a report in sentences."""
+"""The classes for images: one set of images, and all that notebooks need of a source.
+
+`load` in :mod:`helpers.data` makes a `Collection` of image sets. A training run asks it
+for `Drawn` images, which say what decides them before they are drawn.
+"""
 
 from __future__ import annotations
 
-from collections import UserDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,120 +19,154 @@ SPLITS = ("train", "val", "test")
 NAMES_SHOWN = 20
 
 
-def listed(names) -> str:
-    """Names in a sentence, the first `NAMES_SHOWN` of them and how many more."""
+def listed(names: Iterable[str]) -> str:
+    """Join names for a sentence: the first 20, and the number of the others."""
     names = [str(name) for name in names]
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return ", ".join(names[:NAMES_SHOWN]) + more
+    text = ", ".join(names[:NAMES_SHOWN])
+    if len(names) > NAMES_SHOWN:
+        text += f" and {len(names) - NAMES_SHOWN} more"
+    return text
 
 
 def sizes(n: int) -> tuple[int, int, int]:
-    """Images for train, validation and test: 4 : 1 : 1, so 100/25/25 of 150."""
+    """Divide `n` images 4 : 1 : 1 into splits: 150 into 100, 25 and 25."""
     held_out = max(1, (n + 3) // 6)
     return n - 2 * held_out, held_out, held_out
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """Training and validation images that are drawn when a training run needs them.
+
+    Attributes
+    ----------
+    recipe : dict
+        All that decides the images. It is part of the key of a stored network, so that
+        a network can be found without drawing images.
+    draw : callable
+        Returns training images, their labels, validation images and their labels.
+    """
+
+    recipe: dict
+    draw: Callable[[], tuple[torch.Tensor, ...]]
+
+
 @dataclass(frozen=True, eq=False)
 class ImageSet:
-    """Images of one kind; the `table` has their `class`, `split`, `path`, `context` and more."""
+    """A set of images of all classes and splits, or a part of it.
+
+    Attributes
+    ----------
+    name : str
+        "C" (in context), "NC" (no context) or "WB" (white background).
+    images : torch.Tensor of uint8, shape (N, 3, H, W)
+        In RGB.
+    labels : torch.Tensor of int64, shape (N,)
+        Indices into `classes`.
+    classes : tuple of str
+    table : pandas.DataFrame
+        One row per image with its `class`, `split`, `path`, `context` and more. Images
+        of a folder have a `file` as well.
+    masks : torch.Tensor of bool, shape (N, H, W), or None
+        True on the object. None if that is not known.
+    patches : torch.Tensor of bool, shape (N, H, W), or None
+        True on the eyespot. None if there are no eyespots.
+    """
 
     name: str
-    images: torch.Tensor  # uint8 (N, 3, H, W), RGB
-    labels: torch.Tensor  # int64 (N,): indices into `classes`
+    images: torch.Tensor
+    labels: torch.Tensor
     classes: tuple[str, ...]
     table: pd.DataFrame
-    masks: torch.Tensor | None = (
-        None  # bool (N, H, W), true on the object; None: not known
-    )
-    patches: torch.Tensor | None = (
-        None  # bool (N, H, W), true on the eyespot; None: no eyespots
-    )
+    masks: torch.Tensor | None = None
+    patches: torch.Tensor | None = None
 
     def __len__(self) -> int:
+        """Return the number of images."""
         return len(self.images)
 
     def split(self, name: str) -> ImageSet:
-        """The images of one split: "train", "val" or "test"."""
+        """Return the images of one split: "train", "val" or "test"."""
         if name not in SPLITS:
             raise ValueError(f"split: {name!r} is none of {', '.join(SPLITS)}.")
         return self.where(self.table["split"] == name)
 
     def of(self, name: str) -> ImageSet:
-        """The images of one class; labels and `classes` stay as they are."""
+        """Return the images of one class; labels and `classes` stay as they are."""
         if name not in self.classes:
             raise ValueError(f"class: {name!r} is none of {', '.join(self.classes)}.")
         return self.where(self.table["class"] == name)
 
     def where(self, keep) -> ImageSet:
-        """The images for which `keep` (N booleans) is true, in the same order."""
-        keep = torch.from_numpy(np.array(keep, dtype=bool))
-        parts = {
-            name: getattr(self, name)
-            for name in ("images", "labels", "masks", "patches")
-        }
-        kept = {name: part[keep] for name, part in parts.items() if part is not None}
+        """Return the images for which `keep` (N booleans) is true, in order."""
+        rows = np.flatnonzero(np.asarray(keep, dtype=bool))
         return replace(
-            self, **kept, table=self.table[keep.numpy()].reset_index(drop=True)
+            self,
+            images=self.images[rows],
+            labels=self.labels[rows],
+            table=self.table.iloc[rows].reset_index(drop=True),
+            masks=None if self.masks is None else self.masks[rows],
+            patches=None if self.patches is None else self.patches[rows],
         )
 
     def to_train(self) -> Drawn:
-        """The images and labels of the training split and of the validation split."""
-        train, val = self.split("train"), self.split("val")
-        tensors = train.images, train.labels, val.images, val.labels
+        """Return the images and labels of the training and the validation split."""
+        train = self.split("train")
+        val = self.split("val")
+        tensors = (train.images, train.labels, val.images, val.labels)
         return Drawn({"images": tensors}, lambda: tensors)
-
-
-class Sets(UserDict):
-    """Image sets by name; one that is given as a function is made when it is first asked for."""
-
-    def __getitem__(self, name: str) -> ImageSet:
-        if callable(self.data[name]):
-            self.data[name] = self.data[name]()
-        return self.data[name]
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Training and validation images that are drawn only when a training run needs them."""
-
-    recipe: dict  # all that decides the images, in the key of stored runs
-    draw: Callable[[], tuple[torch.Tensor, ...]]  # what `models.training.train` takes
 
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """All that the notebooks need of a source."""
+    """All that the notebooks need of a source of images.
 
-    source: str  # "world", "visual-contexts" or "folder"
+    Attributes
+    ----------
+    source : {"world", "visual-contexts", "folder"}
+    classes : tuple of str
+    sets : dict of str to ImageSet
+        "C" and, where they exist, "NC" and "WB".
+    contexts : dict of str to torch.Tensor of uint8, shape (M, 3, H, W)
+        Class to background images of its context. A class may have none.
+    context_of : dict of str to str
+        Class to the name of its context.
+    report : list of str
+        Remarks that a user must know.
+    redraw : callable or None
+        Returns the images of a training run from the name of an image set and the
+        number of the run. None means that all runs see the images of the set.
+    size : int or None
+        Side of the images in pixels.
+    """
+
+    source: str
     classes: tuple[str, ...]
-    sets: Mapping[str, ImageSet]  # "C" and, where there are, "NC" and "WB"
-    # class to the images of its context, uint8 (M, 3, H, W), and to its name; a class may have none
+    sets: dict[str, ImageSet]
     contexts: dict[str, torch.Tensor] = field(default_factory=dict)
     context_of: dict[str, str] = field(default_factory=dict)
-    report: list[str] = field(default_factory=list)  # remarks that a user must know
-    # an image set's name and a run's number, from 0, to its images; None: those of the set
+    report: list[str] = field(default_factory=list)
     redraw: Callable[[str, int], Drawn] | None = None
-    size: int | None = None  # side of the images in pixels
+    size: int | None = None
 
     def to_train(self, name: str, number: int) -> Drawn:
-        """Return the images of a training run; run 0 sees the image set's own."""
-        return self.redraw(name, number) if self.redraw else self.sets[name].to_train()
+        """Return the images of a training run; run 0 sees those of the image set."""
+        if self.redraw is None:
+            return self.sets[name].to_train()
+        return self.redraw(name, number)
 
     def has_the_papers_classes(self) -> bool:
         """Return whether these are the paper's four classes and contexts."""
         return self.context_of == pictures.CONTEXT_OF
 
     def summary(self) -> pd.DataFrame:
-        """Numbers of images: one row a set and class, one column a split, and the total."""
+        """Count images: one row per set and class, one column per split and in all."""
         tables = [images.table.assign(set=name) for name, images in self.sets.items()]
-        counts = (
-            pd.concat(tables)
-            .groupby(["set", "class"])["split"]
-            .value_counts()
-            .unstack()
-        )
+        rows = pd.concat(tables)
         index = pd.MultiIndex.from_product(
             [self.sets, self.classes], names=["set", "class"]
         )
-        counts = counts.reindex(index, columns=SPLITS).fillna(0).astype(int)
-        return counts.rename_axis(columns=None).assign(total=counts.sum(axis=1))
+        counts = pd.crosstab([rows["set"], rows["class"]], rows["split"])
+        counts = counts.reindex(index=index, columns=SPLITS, fill_value=0)
+        counts = counts.rename_axis(columns=None)
+        return counts.assign(total=counts.sum(axis=1))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import pandas as pd
 import torch
 from torch.nn.functional import adaptive_avg_pool2d
 
@@ -44,10 +45,11 @@ def load_contexts(
     Raises
     ------
     ValueError
-        If classes and contexts do not fit together, or a background image is also an image of a
-        class.
+        If classes and contexts do not fit together, or a background image is also an
+        image of a class.
     """
-    classes, size = sets["C"].classes, sets["C"].images.shape[-1]
+    classes = sets["C"].classes
+    size = sets["C"].images.shape[-1]
     files = folders.list_images(folder, fewest=1)
     names = tuple(files["class"].unique())
     context_of = check_mapping(context_of, classes, names)
@@ -62,8 +64,9 @@ def load_contexts(
     without = [label for label in classes if label not in context_of]
     if without:
         report.append(
-            f"There is no context of {listed(without)}, so the bias of a context towards that class "
-            "is not tested. Its images are combined with the contexts of the other classes."
+            f"There is no context of {listed(without)}, so the bias of a context "
+            "towards that class is not tested. Its images are combined with the "
+            "contexts of the other classes."
         )
     images_of = {}
     for label, name in context_of.items():
@@ -71,18 +74,20 @@ def load_contexts(
     return images_of, context_of, report
 
 
-def _refuse_objects(sets: Mapping[str, ImageSet], images, paths) -> None:
+def _refuse_objects(
+    sets: Mapping[str, ImageSet], backgrounds: torch.Tensor, paths: pd.Series
+) -> None:
     """Raise a ValueError if a background image is also an image of a class."""
-    of_classes = torch.cat([one.images for one in sets.values()])
+    of_classes = torch.cat([image_set.images for image_set in sets.values()])
     count = len(of_classes)
     same = []
-    for first, second in copies(torch.cat([of_classes, images])):
+    for first, second in copies(torch.cat([of_classes, backgrounds])):
         if first < count <= second:
             same.append(paths[second - count])
     if same:
         raise ValueError(
-            f"Background images that are also images of a class: {listed(same)}. Remove them, "
-            "because a context is shown without its object."
+            f"Background images that are also images of a class: {listed(same)}. "
+            "Remove them, because a context is shown without its object."
         )
 
 
@@ -91,33 +96,57 @@ def check_mapping(
     classes: tuple[str, ...],
     contexts: tuple[str, ...],
 ) -> dict[str, str]:
-    """Check which class has which context; without a mapping they have the same names."""
-    there = f"The classes are {listed(classes)}; the context folders are {listed(contexts)}."
-    if not context_of:
-        own = {name: name for name in classes if name in contexts}
-        if len(own) < min(len(classes), len(contexts)):
-            raise ValueError(
-                "The contexts are not named as the classes, so `context_of` must say which class "
-                f"has which context. {there}"
-            )
-        return own
-    unknown = (set(context_of) - set(classes)) | (
-        set(context_of.values()) - set(contexts)
+    """Check which class has which context.
+
+    Parameters
+    ----------
+    context_of : mapping of str to str, or None
+        Class to context. None means that contexts are named as the classes.
+    classes : tuple of str
+    contexts : tuple of str
+        Names of the context folders.
+
+    Returns
+    -------
+    dict of str to str
+        Class to context, in the order of the classes.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or two classes share a context.
+    """
+    found = (
+        f"The classes are {listed(classes)}. "
+        f"The context folders are {listed(contexts)}."
     )
+    if not context_of:
+        context_of = {name: name for name in classes if name in contexts}
+        if len(context_of) < min(len(classes), len(contexts)):
+            raise ValueError(
+                "The contexts are not named as the classes, so `context_of` must say "
+                f"which class has which context. {found}"
+            )
+    unknown_classes = set(context_of) - set(classes)
+    unknown_contexts = set(context_of.values()) - set(contexts)
+    unknown = unknown_classes | unknown_contexts
     if unknown:
         raise ValueError(
-            f"context_of: unknown name(s) {listed(sorted(unknown))}. {there}"
+            f"context_of: unknown name(s) {listed(sorted(unknown))}. {found}"
         )
     if len(set(context_of.values())) < len(context_of):
         raise ValueError(
-            "context_of: two classes share a context, which then says nothing of either. Give "
-            f"every class a context of its own, or none. {there}"
+            "context_of: two classes share a context, which then says nothing of "
+            f"either. Give every class a context of its own, or none. {found}"
         )
     return {label: context_of[label] for label in classes if label in context_of}
 
 
 def one_background(images: torch.Tensor) -> bool:
-    """Return whether images, uint8 (N, 3, H, W), are the same along their edges but for noise."""
+    """Return whether images, uint8 (N, 3, H, W), are the same along their edges.
+
+    Noise of `SAME_LEVELS` does not count. The middle shows the object.
+    """
     cells = adaptive_avg_pool2d(images.float(), 8)
-    cells[..., 1:-1, 1:-1] = torch.nan  # the object
+    cells[..., 1:-1, 1:-1] = torch.nan
     return bool(cells.std(0).nanmean() <= SAME_LEVELS)

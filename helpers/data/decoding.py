@@ -1,8 +1,6 @@
-"""Image files into the pixels that a person sees (uint8, RGB, square), and which are read."""
+"""Read image files as a person sees them: upright, over white, cropped to a square."""
 
 import hashlib
-import warnings
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,130 +11,100 @@ from PIL import Image, ImageOps
 
 from helpers.store import progress
 
-#: Endings of images, whatever their case. HEIC, which Pillow cannot read, counts as unreadable.
-ENDINGS = frozenset(
-    {
-        ".jpg",
-        ".jpeg",
-        ".jpe",
-        ".jfif",
-        ".png",
-        ".gif",
-        ".bmp",
-        ".tif",
-        ".tiff",
-        ".webp",
-        ".ppm",
-        ".pgm",
-        ".pbm",
-        ".avif",
-        ".heic",
-        ".heif",
-    }
-)
-FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "AVIF")
-UNREADABLE_SHARE = 0.05  # of a class's opened files: more than this stops the run
-
-
-class Unreadable(Exception):
-    """A file that cannot be shown as an image; the message says why, without the file's name."""
-
-
-def is_image(path: Path) -> bool:
-    """Whether a file is taken for an image, by its ending; hidden files are not."""
-    return path.suffix.lower() in ENDINGS and not path.name.startswith(".")
-
 
 def decode(path: Path, size: int) -> torch.Tensor:
-    """An image file as a person sees it, uint8 (3, size, size): upright, over white, cropped."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow's on odd metadata and large images
-            with Image.open(path, formats=FORMATS) as image:
-                seen = _seen(image, size)
-        square = ImageOps.fit(seen, (size, size), method=Image.Resampling.BICUBIC)
-        return torch.from_numpy(np.asarray(square).copy()).permute(2, 0, 1).contiguous()
-    except Unreadable:
-        raise
-    except Image.UnidentifiedImageError:
-        raise Unreadable("not an image, or of a kind that cannot be read") from None
-    except Exception as error:  # damaged files make decoders raise nearly anything
-        raise Unreadable(f"{type(error).__name__}: {error}") from error
+    """Read an image file.
 
+    Parameters
+    ----------
+    path : Path
+    size : int
+        Side of the square in pixels. The shorter side of the image is fitted to it, and
+        the middle is kept.
 
-def _seen(image: Image.Image, size: int) -> Image.Image:
-    """The whole image in RGB, upright and over white."""
-    image.draft(None, (2 * size, 2 * size))  # JPEG: decode no finer than is needed
-    image.load()
-    with suppress(
-        SyntaxError, ValueError, KeyError, TypeError
-    ):  # metadata that makes no sense
+    Returns
+    -------
+    torch.Tensor of uint8, shape (3, size, size)
+
+    Raises
+    ------
+    Exception
+        Of Pillow, if the file is damaged, too large or not an image.
+    """
+    with Image.open(path) as image:
+        image.draft(None, (2 * size, 2 * size))  # decode a JPEG no finer than needed
+        image.load()
+    # an orientation that makes no sense is ignored
+    with suppress(SyntaxError, ValueError, KeyError, TypeError):
         image = ImageOps.exif_transpose(image)
-    if image.mode == "F":
-        raise Unreadable("grey values without a known range")
-    if image.mode.startswith(
-        "I"
-    ):  # deep grey: 65535 is white, whatever the brightest pixel is
-        deep = np.asarray(image).astype(float) / 257
-        image = Image.fromarray(np.round(deep).clip(0, 255).astype(np.uint8))
+    if image.mode.startswith(("I", "F")):
+        raise ValueError(f"grey values of mode {image.mode}, not of 8 bits")
     if image.has_transparency_data:
         image = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-    return image.convert("RGB")
+        white = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(white, image)
+    square = ImageOps.fit(image.convert("RGB"), (size, size), Image.Resampling.BICUBIC)
+    return torch.from_numpy(np.array(square)).permute(2, 0, 1).contiguous()
 
 
 def read(
     table: pd.DataFrame, size: int, seed: int, per_class: int | None, what: str
 ) -> tuple[torch.Tensor, pd.DataFrame, list[str]]:
-    """Decode a set's files, at most `per_class` of a class: images, their rows, and a report."""
-    images, kept, report = [], [], []
-    shuffled = table.assign(rank=ranks(table["class"] + "/" + table["name"], seed))
-    for name, rows in shuffled.sort_values(["rank", "path"]).groupby(
-        "class", sort=True
-    ):
-        limit = len(rows) if per_class is None else per_class
-        decoded, bad = {}, {}
-        for row in progress(
-            rows.itertuples(), desc=f"reading {what}, {name}", total=len(rows)
-        ):
-            if len(decoded) == limit:
-                break
-            try:
-                decoded[row.Index] = decode(row.file, size)
-            except Unreadable as reason:
-                bad[row.path] = str(reason)
-        report += judge(f"{what}, class {name!r}", len(rows), len(decoded), bad)
-        kept += sorted(decoded)  # back to the table's order, by path
-        images += [decoded[row] for row in sorted(decoded)]
-    pixels = (
-        torch.stack(images)
-        if images
-        else torch.empty(0, 3, size, size, dtype=torch.uint8)
-    )
-    return pixels, table.loc[kept].reset_index(drop=True), report
+    """Read the files of a table, at most `per_class` of each class.
 
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The columns `file`, `path`, `class` and `name`.
+    size : int
+        Side of the images in pixels.
+    seed : int
+        Decides which files are read.
+    per_class : int or None
+        None means all.
+    what : str
+        What is read, for the progress bar and the report.
 
-def ranks(names: Iterable[str], seed: int) -> list[str]:
-    """Sort keys that shuffle `names`: they depend on each name and the seed, on nothing else."""
-    return [hashlib.sha256(f"{seed}/{name}".encode()).hexdigest() for name in names]
+    Returns
+    -------
+    images : torch.Tensor of uint8, shape (N, 3, size, size)
+    rows : pandas.DataFrame
+        The rows of the images, in the order of the table.
+    report : list of str
+        Classes of which not all files are read.
 
-
-def judge(where: str, there: int, read: int, bad: dict[str, str]) -> list[str]:
-    """Sentences on what one class gave; an error when too much of it cannot be read."""
-    sentences = []
-    if bad:
-        opened = read + len(bad)
-        names = "; ".join(f"{path} ({reason})" for path, reason in sorted(bad.items()))
-        sentences = [
-            f"{where}: {len(bad)} of {opened} files could not be read: {names}."
-        ]
-        if len(bad) > UNREADABLE_SHARE * opened:
-            raise ValueError(
-                f"{sentences[0]} That is more than {UNREADABLE_SHARE:.0%} of the class: "
-                "repair or remove these files and run again."
-            )
-    if read + len(bad) < there:
-        sentences.append(
-            f"{where}: {read} of {there} images are used, chosen by the seed."
+    Raises
+    ------
+    ValueError
+        If files cannot be read. The message names all of them.
+    """
+    keys = table["class"] + "/" + table["name"]
+    shuffled = table.assign(rank=[rank(key, seed) for key in keys])
+    groups = shuffled.sort_values(["rank", "path"]).groupby("class")
+    chosen = groups.head(len(table) if per_class is None else per_class)
+    rows = table.loc[chosen.index.sort_values()].reset_index(drop=True)
+    images = torch.empty(len(rows), 3, size, size, dtype=torch.uint8)
+    unreadable = []
+    for row in progress(rows.itertuples(), desc=f"reading {what}", total=len(rows)):
+        try:
+            images[row.Index] = decode(row.file, size)
+        except Exception as error:  # damaged files make decoders raise nearly anything
+            unreadable.append(f"{row.path} ({type(error).__name__}: {error})")
+    if unreadable:
+        raise ValueError(
+            f"{what}: {len(unreadable)} of {len(rows)} files could not be read: "
+            f"{'; '.join(unreadable)}. Repair or remove these files and run again."
         )
-    return sentences
+    report = []
+    for name, number in groups.size().items():
+        if per_class is not None and number > per_class:
+            report.append(
+                f"{what}, class {name!r}: {per_class} of {number} images are used, "
+                "chosen by the seed."
+            )
+    return images, rows, report
+
+
+def rank(name: str, seed: int) -> str:
+    """Return a key that sorts names randomly; it depends on the name and seed alone."""
+    return hashlib.sha256(f"{seed}/{name}".encode()).hexdigest()

@@ -1,12 +1,10 @@
-"""Folders of photographs: one folder per class, with the semantics of torchvision's ImageFolder."""
+"""Folders of photographs: one per class, read as torchvision's ImageFolder does."""
 
 import re
 import unicodedata
 from pathlib import Path
 
 import pandas as pd
-
-from helpers.data.decoding import is_image
 
 SETS = ("C", "NC", "WB")
 CONTEXTS = "contexts"
@@ -15,7 +13,7 @@ SPLIT_NAMES = ("train", "training", "val", "valid", "validation", "test", "testi
 
 
 def plain(name: str) -> str:
-    """Return a name for comparison: lower case, and one space for blanks, "_" and "-"."""
+    """Return a name in lower case, with one space for blanks, "_" and "-"."""
     composed = unicodedata.normalize("NFC", name)
     return re.sub(r"[\s_\-]+", " ", composed).strip().casefold()
 
@@ -48,8 +46,8 @@ def list_images(folder: Path, fewest: int = 2) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per image file, by class and path: `file` (Path), `path` (relative), `class`, and
-        `name` (the file's path inside its class folder, without its ending).
+        One row per image file, by class and path: `file` (Path), `path` (relative),
+        `class`, and `name` (the path inside its class folder, without its ending).
 
     Raises
     ------
@@ -57,23 +55,28 @@ def list_images(folder: Path, fewest: int = 2) -> pd.DataFrame:
         If there are too few class folders, one without an image, or folders of splits
         instead of classes.
     """
-    from torchvision.datasets.folder import make_dataset  # takes seconds
+    from torchvision.datasets import folder as image_folder  # takes seconds
 
     classes = [path.name for path in subfolders(folder) if path.name != CONTEXTS]
     if len(classes) < fewest:
         raise ValueError(
-            f"{folder} holds {len(classes)} class folders ({', '.join(classes) or 'none'}), and at "
-            f"least {fewest} are needed. Give the folder that holds one folder per class."
+            f"{folder} holds {len(classes)} class folders "
+            f"({', '.join(classes) or 'none'}), and at least {fewest} are needed. Give "
+            "the folder that holds one folder per class."
         )
     _refuse_splits_as_classes(folder, classes)
     numbers = {name: number for number, name in enumerate(classes)}
+
+    def is_image(file: str) -> bool:
+        hidden = Path(file).name.startswith(".")
+        return image_folder.is_image_file(file) and not hidden
+
     try:
-        found = make_dataset(
-            str(folder), numbers, is_valid_file=lambda file: is_image(Path(file))
-        )
+        found = image_folder.make_dataset(folder, numbers, is_valid_file=is_image)
     except FileNotFoundError as error:
         raise ValueError(
-            f"{folder}: {error} Add images, or remove the folder."
+            f"{folder}: {error} Add images ({', '.join(image_folder.IMG_EXTENSIONS)}), "
+            "or remove the folder."
         ) from None
     rows = []
     for path, number in found:
@@ -92,7 +95,8 @@ def _refuse_splits_as_classes(folder: Path, classes: list[str]) -> None:
             splits.append(name)
     if len(splits) > 1:
         raise ValueError(
-            f"{folder} holds splits ({', '.join(splits)}), which would be read as classes. "
-            "One folder per class is expected, because this suite splits the images itself. "
-            "Give the folder of one split (usually train), or merge the class folders of all."
+            f"{folder} holds splits ({', '.join(splits)}), which would be read as "
+            "classes. One folder per class is expected, because this suite splits the "
+            "images itself. Give the folder of one split (usually train), or merge "
+            "the class folders of all."
         )

@@ -39,9 +39,7 @@ Folder = Annotated[str, AfterValidator(_existing_folder)]
 ShareOfEach = Annotated[dict[str, Share], AfterValidator(_one_per_class)]
 Bias = Annotated[
     Annotated[Share, Tag("one share")] | Annotated[ShareOfEach, Tag("shares")],
-    Discriminator(
-        lambda value: "shares" if isinstance(value, dict) else "one share",
-    ),
+    Discriminator(lambda value: "shares" if isinstance(value, dict) else "one share"),
 ]
 
 
@@ -61,8 +59,8 @@ class Images:
     folder : str or None
         Folder of class folders, which may be in the folders C, NC and WB.
     contexts : str or None
-        Folder of context folders. None means the folder `contexts` in `folder`, if there
-        is one.
+        Folder of context folders. None means the folder `contexts` in `folder`, if
+        there is one.
     context_of : dict of str to str, or None
         Context of each class. None means that contexts are named as the classes.
     context_bias : float, dict of str to float, or None
@@ -83,30 +81,27 @@ class Images:
     eyespot: Share | None = None
 
     def __post_init__(self):
+        """Refuse values that do not go together."""
+        synthetic = self.source == "world"
         if self.source == "folder" and not self.folder:
             raise ValueError("`source: folder` needs a `folder`.")
         if self.folder and self.source != "folder":
             raise ValueError(f"`folder` is not read with `source: {self.source}`.")
-        if self.source == "world" and (self.contexts or self.context_of):
+        if synthetic and (self.contexts or self.context_of):
             raise ValueError(
                 "`contexts` and `context_of` are not read with `source: world`."
             )
-        if self.folder and self.contexts:
-            self._refuse_contexts_as_a_class()
-        if self.source != "world" and (
-            self.eyespot is not None or self.context_bias is not None
-        ):
+        biased = self.context_bias is not None or self.eyespot is not None
+        if biased and not synthetic:
             raise ValueError("Only the synthetic images (`world`) can have a bias.")
-
-    def _refuse_contexts_as_a_class(self) -> None:
-        """Refuse a folder of contexts that would be read as a class."""
-        contexts = Path(self.contexts)
-        inside = contexts.absolute().parent == Path(self.folder).absolute()
-        if inside and contexts.name != "contexts":
-            raise ValueError(
-                f"`contexts` is inside `folder`, where {contexts.name!r} would be a class. "
-                "Move it out of `folder`, or call it contexts."
-            )
+        if self.folder and self.contexts:
+            contexts = Path(self.contexts).absolute()
+            inside = contexts.parent == Path(self.folder).absolute()
+            if inside and contexts.name != "contexts":
+                raise ValueError(
+                    f"`contexts` is inside `folder`, where {contexts.name!r} would be a "
+                    "class. Move it out of `folder`, or call it contexts."
+                )
 
 
 def refuse_unknown_keys(kind: type, values: Mapping[str, Any], *hidden: str) -> None:
@@ -115,17 +110,6 @@ def refuse_unknown_keys(kind: type, values: Mapping[str, Any], *hidden: str) -> 
     for key in values:
         if key not in known:
             raise ValueError(f"There is no key {key!r}. {did_you_mean(key, known)}")
-
-
-def read_yaml(file: Path) -> Any:
-    """Read a YAML file; a ValueError says in which line it is wrong."""
-    try:
-        with file.open("rb") as stream:
-            return yaml.safe_load(stream)
-    except OSError as error:
-        raise ValueError(f"{file.absolute()}: {error.strerror}.") from None
-    except yaml.YAMLError as error:
-        raise ValueError(f"{file} cannot be read as YAML: {error}") from None
 
 
 def read_specification(specification: Any) -> Images:
@@ -160,13 +144,19 @@ def read_specification(specification: Any) -> Images:
     values = dict(specification)
     if values.get("folder"):
         values.setdefault("source", "folder")
-    values.setdefault("size", 224 if values.get("source") == "visual-contexts" else 96)
+    if values.get("source") == "visual-contexts":
+        values.setdefault("size", 224)
     return Images(**values)
 
 
 def _read_file(file: Path) -> Any:
     """Read a YAML file, and make its paths independent of the working directory."""
-    values = read_yaml(file)
+    try:
+        values = yaml.safe_load(file.read_bytes())
+    except OSError as error:
+        raise ValueError(f"{file.absolute()}: {error.strerror}.") from None
+    except yaml.YAMLError as error:
+        raise ValueError(f"{file} cannot be read as YAML: {error}") from None
     if isinstance(values, dict):
         for name in ("folder", "contexts"):
             if isinstance(values.get(name), str):

@@ -9,7 +9,7 @@ import torch
 
 from helpers.data import folders
 from helpers.data.collection import SPLITS, ImageSet, listed, sizes
-from helpers.data.decoding import ranks, read
+from helpers.data.decoding import rank, read
 from helpers.data.white import object_masks
 
 
@@ -18,8 +18,8 @@ def load_sets(
 ) -> tuple[dict[str, ImageSet], list[str]]:
     """Load image sets from their folders of class folders.
 
-    Images of one name in one class are in the same split in all sets, so that a model that is
-    trained on an object in C is not tested on the same object in WB.
+    Images of one name in one class are in the same split in all sets, so that a model
+    that is trained on an object in C is not tested on the same object in WB.
 
     Parameters
     ----------
@@ -41,30 +41,33 @@ def load_sets(
     Raises
     ------
     ValueError
-        If sets differ in their classes, a split of a class has no image, or an image is in two
-        splits or classes.
+        If sets differ in their classes, a split of a class has no image, or an image is
+        in two splits or classes.
     """
-    tables = {name: folders.list_images(place) for name, place in places.items()}
-    classes = tuple(sorted(tables["C"]["class"].unique()))
-    for name, table in tables.items():
-        odd = sorted(set(table["class"]) ^ set(classes))
-        if odd:
+    files = {name: folders.list_images(place) for name, place in places.items()}
+    classes = tuple(sorted(files["C"]["class"].unique()))
+    for name, table in files.items():
+        different = sorted(set(table["class"]) ^ set(classes))
+        if different:
             raise ValueError(
-                f"C and {name} must have class folders of the same names. They differ in "
-                f"{listed(odd)}."
+                f"C and {name} must have class folders of the same names. They differ "
+                f"in {listed(different)}."
             )
-    images, report = {}, []
-    for name, table in tables.items():
+    images = {}
+    tables = []
+    report = []
+    for name, table in files.items():
         images[name], rows, remarks = read(table, size, seed, per_class, name)
-        above = f"{name}/" if len(tables) > 1 else ""
-        tables[name] = rows.assign(set=name, path=above + rows["path"])
+        if len(files) > 1:
+            rows["path"] = name + "/" + rows["path"]
+        tables.append(rows.assign(set=name))
         report += remarks
-    rows = pd.concat(tables.values(), ignore_index=True)
+    rows = pd.concat(tables, ignore_index=True)
     rows["split"] = split_by_name(rows, seed)
-    refuse_copies(rows, torch.cat(list(images.values())))
+    _refuse_copies(rows, torch.cat(list(images.values())))
     sets = {}
     for name, pixels in images.items():
-        table = rows[rows["set"] == name].drop(columns=["file", "set"])
+        table = rows[rows["set"] == name].drop(columns="set")
         table = table.reset_index(drop=True).assign(context="")
         _refuse_missing_splits(name, table, classes)
         labels = torch.tensor([classes.index(label) for label in table["class"]])
@@ -79,8 +82,8 @@ def split_by_name(rows: pd.DataFrame, seed: int) -> pd.Series:
     Parameters
     ----------
     rows : pandas.DataFrame
-        The columns `set`, `class` and `name`. An image whose name an earlier set has in this
-        class is in the same split as there.
+        The columns `set`, `class` and `name`. An image whose name an earlier set has in
+        this class is in the same split as there.
     seed : int
 
     Returns
@@ -88,20 +91,23 @@ def split_by_name(rows: pd.DataFrame, seed: int) -> pd.Series:
     pandas.Series of str
         "train", "val" or "test", with the index of the rows.
     """
-    key = rows["class"] + "/" + rows["name"]
+    keys = rows["class"] + "/" + rows["name"]
     split_of = {}
-    for _, keys in key.groupby([rows["set"], rows["class"]], sort=False):
-        new = [name for name in keys.unique() if name not in split_of]
-        by_hash = [name for _, name in sorted(zip(ranks(new, seed), new, strict=True))]
-        train, val, test = sizes(len(new)) if len(new) >= 3 else (len(new), 0, 0)
+    for _, group in keys.groupby([rows["set"], rows["class"]], sort=False):
+        new = [key for key in group.unique() if key not in split_of]
+        by_hash = sorted(new, key=lambda key: rank(key, seed))
+        train, val, test = len(new), 0, 0
+        if len(new) >= len(SPLITS):
+            train, val, test = sizes(len(new))
         splits = ["train"] * train + ["val"] * val + ["test"] * test
         split_of.update(zip(by_hash, splits, strict=True))
-    return key.map(split_of)
+    return keys.map(split_of)
 
 
 def copies(images: torch.Tensor) -> list[tuple[int, int]]:
     """Find images, (N, 3, H, W), that are equal pixel by pixel, as pairs i < j."""
-    first_of, pairs = {}, []
+    first_of = {}
+    pairs = []
     for index, image in enumerate(images):
         digest = hashlib.sha256(image.numpy().tobytes()).digest()
         first = first_of.setdefault(digest, index)
@@ -110,28 +116,29 @@ def copies(images: torch.Tensor) -> list[tuple[int, int]]:
     return pairs
 
 
-def refuse_copies(rows: pd.DataFrame, images: torch.Tensor) -> None:
+def _refuse_copies(rows: pd.DataFrame, images: torch.Tensor) -> None:
     """Raise a ValueError if one image is in two splits or in two classes."""
-    places = rows[["split", "class"]].to_numpy()
-    paths = rows["path"].to_numpy()
-    named = []
+    places = rows["split"] + "/" + rows["class"]
+    refused = []
     for i, j in copies(images):
-        if tuple(places[i]) != tuple(places[j]):
-            named.append(f"{paths[i]} = {paths[j]}")
-    if named:
+        if places[i] != places[j]:
+            refused.append(f"{rows['path'][i]} = {rows['path'][j]}")
+    if refused:
         raise ValueError(
-            f"{len(named)} images are in two splits or two classes, pixel by pixel, so a test "
-            f"would tell nothing: {listed(named)}. Remove one of each pair."
+            f"{len(refused)} images are in two splits or two classes, pixel by pixel, "
+            f"so a test would tell nothing: {listed(refused)}. Remove one of each pair."
         )
 
 
-def _refuse_missing_splits(name: str, table: pd.DataFrame, classes) -> None:
+def _refuse_missing_splits(
+    name: str, table: pd.DataFrame, classes: tuple[str, ...]
+) -> None:
     """Raise a ValueError if a class has no image in one of the splits."""
     for label in classes:
-        there = set(table["split"][table["class"] == label])
-        missing = [split for split in SPLITS if split not in there]
+        found = set(table["split"][table["class"] == label])
+        missing = [split for split in SPLITS if split not in found]
         if missing:
             raise ValueError(
-                f"{name}, class {label!r}: no image for {' and '.join(missing)}. Each class needs "
-                "at least three images in each image set."
+                f"{name}, class {label!r}: no image for {' and '.join(missing)}. Each "
+                "class needs at least three images in each image set."
             )

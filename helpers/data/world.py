@@ -1,4 +1,4 @@
-"""The synthetic dataset as a source."""
+"""The synthetic dataset as a source of images."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -10,52 +10,80 @@ import pandas as pd
 import torch
 
 from helpers import store
-from helpers.data.collection import SPLITS, Collection, Drawn, ImageSet, Sets, sizes
+from helpers.data.collection import SPLITS, Collection, Drawn, ImageSet, sizes
 from helpers.synthetic_data import pictures
 
-CONTEXT_IMAGES = (
-    125  # so that no context image is used twice for one class of 25 test objects
-)
-TARGET, OUTER = (
-    "bench",
-    "fire hydrant",
-)  # whose eyespot, and who carries it when it is tested
-KEPT = 30  # sets kept on disk, about 18 MB each
-OTHERS = 1_000_000  # seeds of other training images begin here: no notebook shows these
+# so many that no context image is used twice for one class of 25 test objects
+CONTEXT_IMAGES = 125
+# the class to which the bias moves the eyespot, and the class that carries it in tests
+TARGET, OUTER = "bench", "fire hydrant"
+FILES_KEPT = 30  # image sets kept on disk, about 18 MB each
+FIRST_RUN_SEED = 1_000_000  # of images that only training runs see, and no lesson shows
+
+Bias = float | dict[str, float] | None
 
 
 def load(
-    size: int, seed: int, per_class: int, context_bias, eyespot: float | None = None
+    size: int,
+    seed: int,
+    per_class: int,
+    context_bias: Bias,
+    eyespot: float | None = None,
 ) -> Collection:
-    """Return C, NC, WB and contexts of the synthetic dataset.
+    """Return the image sets and contexts of the synthetic dataset.
 
-    `eyespot` is the bias strength of the eyespot towards `TARGET`."""
-    marks = (
-        None
-        if eyespot is None
-        else pictures.marked_shares(eyespot, TARGET, pictures.CLASSES)
-    )
-    bias = pictures.CONTEXT_BIAS if context_bias is None else context_bias
-    recipe = {"size": size, "seed": seed, "per_class": per_class, "marked": marks}
-    # NC and WB show no context: they and their networks are the same at all strengths of its bias
-    shown = {"C": bias, "NC": pictures.CONTEXT_BIAS, "WB": pictures.CONTEXT_BIAS}
-    recipes = {
-        name: {"name": name, "context_bias": b, **recipe} for name, b in shown.items()
-    }
+    Parameters
+    ----------
+    size : int
+        Side of the images in pixels.
+    seed : int
+    per_class : int
+        Images of each class in each image set.
+    context_bias : float, dict of str to float, or None
+        Share of each class's images in C that show its context. None means the shares
+        of the lessons.
+    eyespot : float or None
+        Bias strength of the eyespot towards `TARGET`. None means no eyespots.
+
+    Returns
+    -------
+    Collection
+        Training run 0 sees the images of the image sets. Each further run sees images
+        that are drawn for it.
+    """
+    if context_bias is None:
+        context_bias = pictures.CONTEXT_BIAS
+    marked = None
+    if eyespot is not None:
+        marked = pictures.marked_shares(eyespot, TARGET, pictures.CLASSES)
+    recipes = {}
+    for name in ("C", "NC", "WB"):
+        recipes[name] = {
+            "name": name,
+            "size": size,
+            "seed": seed,
+            "per_class": per_class,
+            # NC and WB show no context, so their key does not depend on its bias
+            "context_bias": context_bias if name == "C" else pictures.CONTEXT_BIAS,
+            "marked": marked,
+        }
 
     def redraw(name: str, number: int) -> Drawn:
-        recipe = recipes[name]
-        if number:
-            others = OTHERS + 1000 * seed + number
-            recipe = recipe | {"seed": others, "splits": SPLITS[:2]}
+        recipe = dict(recipes[name])
+        if number > 0:
+            recipe["seed"] = FIRST_RUN_SEED + 1000 * seed + number
+            recipe["splits"] = SPLITS[:2]
         return Drawn(recipe, lambda: image_set(**recipe).to_train().draw())
 
-    sets = Sets(
-        {name: partial(image_set, **recipe) for name, recipe in recipes.items()}
+    return Collection(
+        source="world",
+        classes=tuple(pictures.CLASSES),
+        sets={name: image_set(**recipe) for name, recipe in recipes.items()},
+        contexts=_contexts(size, seed),
+        context_of=dict(pictures.CONTEXT_OF),
+        redraw=redraw,
+        size=size,
     )
-    classes, context_of = tuple(pictures.CLASSES), dict(pictures.CONTEXT_OF)
-    contexts, more = _contexts(size, seed), {"redraw": redraw, "size": size}
-    return Collection("world", classes, sets, contexts, context_of, **more)
 
 
 def image_set(
@@ -64,78 +92,130 @@ def image_set(
     seed: int,
     per_class: int,
     splits: Sequence[str] = SPLITS,
-    **planted,
+    **injected,
 ) -> ImageSet:
-    """Return an image set of the synthetic dataset, or some of its splits, drawn once."""
+    """Return an image set of the synthetic dataset, or some of its splits, drawn once.
+
+    Parameters
+    ----------
+    name : {"C", "NC", "WB"}
+    size : int
+        Side of the images in pixels.
+    seed : int
+    per_class : int
+        Images of each class in all splits.
+    splits : sequence of str
+    **injected
+        The biases, as in `pictures.make`.
+
+    Returns
+    -------
+    ImageSet
+    """
     split_of = np.repeat(SPLITS, sizes(per_class))
     classes = tuple(pictures.CLASSES)
 
     def draw() -> tuple[dict, dict]:
         only = np.flatnonzero(np.isin(split_of, splits)).tolist()
-        made = pictures.make(name, per_class, size, seed, only=only, **planted)
+        made = pictures.make(name, per_class, size, seed, only=only, **injected)
         arrays = {"images": made.images.transpose(0, 3, 1, 2), "masks": made.masks}
         if made.patches is not None:
             arrays["patches"] = made.patches
         return arrays, {"table": made.table.to_dict("split")}
 
-    decides = {"name": name, "size": size, "seed": seed, "per_class": per_class}
-    parts, facts = _once(draw, **decides, splits=splits, **planted)
+    tensors, facts = _drawn_once(
+        draw,
+        name=name,
+        size=size,
+        seed=seed,
+        per_class=per_class,
+        splits=splits,
+        **injected,
+    )
     table = pd.DataFrame(**facts["table"]).rename(columns={"object": "class"})
     table = table.assign(split=split_of[table["index"]], path="")
     labels = torch.tensor([classes.index(label) for label in table["class"]])
-    return ImageSet(name, labels=labels, classes=classes, table=table, **parts)
+    return ImageSet(name, labels=labels, classes=classes, table=table, **tensors)
 
 
 def _contexts(size: int, seed: int) -> dict[str, torch.Tensor]:
-    """Class name to the images of its context."""
+    """Return the background images of each class's context."""
 
     def draw() -> tuple[dict, dict]:
-        scenes = pictures.contexts(per_context=CONTEXT_IMAGES, size=size, seed=seed)
-        images, shown = scenes.images.transpose(0, 3, 1, 2), scenes.table["context"]
+        made = pictures.contexts(per_context=CONTEXT_IMAGES, size=size, seed=seed)
+        images = made.images.transpose(0, 3, 1, 2)
+        shown = made.table["context"].to_numpy()
         return {context: images[shown == context] for context in pictures.CONTEXTS}, {}
 
-    drawn, _ = _once(draw, contexts=CONTEXT_IMAGES, size=size, seed=seed)
-    return {of: drawn[context] for of, context in pictures.CONTEXT_OF.items()}
+    tensors, _ = _drawn_once(draw, contexts=CONTEXT_IMAGES, size=size, seed=seed)
+    return {label: tensors[name] for label, name in pictures.CONTEXT_OF.items()}
 
 
-def _once(draw: Callable[[], tuple[dict, dict]], **decides) -> tuple[dict, dict]:
-    """Return tensors and facts of `draw`, drawn once; the `KEPT` files read last are kept."""
+def _drawn_once(
+    draw: Callable[[], tuple[dict, dict]], **decides
+) -> tuple[dict[str, torch.Tensor], dict]:
+    """Return the arrays, as tensors, and the facts of `draw`, from a file if it exists.
+
+    The `FILES_KEPT` files that were read last are kept.
+    """
     folder = store.networks() / "images"
     path, arrays, facts = store.arrays("drawn", folder, draw, **decides)
     with suppress(OSError):  # another process may have deleted one first
         path.touch()
-        for old in sorted(
-            folder.glob("*.safetensors"), key=lambda p: p.stat().st_mtime
-        )[:-KEPT]:
-            old.unlink()
+        files = sorted(
+            folder.glob("*.safetensors"), key=lambda file: file.stat().st_mtime
+        )
+        for file in files[:-FILES_KEPT]:
+            file.unlink()
     return {name: torch.from_numpy(array) for name, array in arrays.items()}, facts
 
 
 def wider(size: int, seed: int) -> Drawn:
-    """Return things of other kinds for pretraining; every sixth of a kind is for validation."""
+    """Return pictures of other kinds of things, to pretrain on.
+
+    Every sixth picture of a kind is for validation.
+    """
 
     def draw() -> tuple[torch.Tensor, ...]:
-        things = pictures.wider(size=size, seed=seed)
-        held_out = torch.from_numpy(things.table["index"].to_numpy() % 6 == 5)
-        labels = torch.from_numpy(
-            np.unique(things.table["object"], return_inverse=True)[1]
-        )
-        images = torch.from_numpy(things.images).permute(0, 3, 1, 2)
-        return images[~held_out], labels[~held_out], images[held_out], labels[held_out]
+        made = pictures.wider(size=size, seed=seed)
+        images = torch.from_numpy(made.images).permute(0, 3, 1, 2)
+        labels = torch.from_numpy(pd.factorize(made.table["object"], sort=True)[0])
+        is_val = torch.from_numpy(made.table["index"].to_numpy() % 6 == 5)
+        return images[~is_val], labels[~is_val], images[is_val], labels[is_val]
 
     return Drawn({"wider": size, "seed": seed}, draw)
 
 
-def marked(size: int, seed: int, per_class: int, context_bias) -> dict[str, ImageSet]:
-    """Return versions of the test images of C, in which `TARGET` and `OUTER` carry the eyespot.
+def marked(
+    size: int, seed: int, per_class: int, context_bias: Bias
+) -> dict[str, ImageSet]:
+    """Return versions of the test images of C, in which two classes carry the eyespot.
 
-    In "as it is" all of them carry it. In "never marked" the images of `OUTER` do not, and in "sham
-    mark" they carry one of other colours."""
-    bias = pictures.CONTEXT_BIAS if context_bias is None else context_bias
-    both, test = {TARGET: 1.0, OUTER: 1.0}, {"splits": SPLITS[2:], "context_bias": bias}
-    drawn = partial(image_set, "C", size, seed, per_class, **test)
-    marked, never = drawn(marked=both), drawn(marked={TARGET: 1.0})
-    sham = drawn(marked=both, look="sham")
-    target = (marked.labels == pictures.CLASSES.index(TARGET))[:, None, None, None]
-    sham = replace(sham, images=torch.where(target, marked.images, sham.images))
-    return {"as it is": marked, "never marked": never, "sham mark": sham}
+    Returns
+    -------
+    dict of str to ImageSet
+        In "as it is", all images of `TARGET` and `OUTER` carry it. In "never marked",
+        the images of `OUTER` do not. In "sham mark", they carry one of other colours.
+    """
+    if context_bias is None:
+        context_bias = pictures.CONTEXT_BIAS
+    test_images = partial(
+        image_set,
+        "C",
+        size,
+        seed,
+        per_class,
+        splits=SPLITS[2:],
+        context_bias=context_bias,
+    )
+    both = {TARGET: 1.0, OUTER: 1.0}
+    original = test_images(marked=both)
+    never = test_images(marked={TARGET: 1.0})
+    sham = test_images(marked=both, look="sham")
+    is_target = original.labels == pictures.CLASSES.index(TARGET)
+    images = torch.where(is_target[:, None, None, None], original.images, sham.images)
+    return {
+        "as it is": original,
+        "never marked": never,
+        "sham mark": replace(sham, images=images),
+    }
