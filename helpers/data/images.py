@@ -99,8 +99,8 @@ class Images:
             inside = contexts.parent == Path(self.folder).absolute()
             if inside and contexts.name != "contexts":
                 raise ValueError(
-                    f"`contexts` is inside `folder`, where {contexts.name!r} would be a "
-                    "class. Move it out of `folder`, or call it contexts."
+                    f"`contexts` is inside `folder`, where {contexts.name!r} would be "
+                    "a class. Move it out of `folder`, or call it contexts."
                 )
 
 

@@ -25,7 +25,8 @@ PHOTO_CONTEXTS = {
 def picture(seed, size=48):
     """Return a picture like no other."""
     rng = np.random.default_rng(seed)
-    small = Image.fromarray(rng.integers(0, 256, (4, 4, 3), dtype=np.uint8))
+    pixels = rng.integers(0, 256, (4, 4, 3), dtype=np.uint8)
+    small = Image.fromarray(pixels)
     return small.resize((size, size), Image.Resampling.BICUBIC)
 
 
@@ -43,13 +44,29 @@ def two_classes(folder, n=12):
     return folder
 
 
-def load(folder, seed=0, with_contexts=True, **more):
-    images = Images("folder", folder=str(folder), **{"size": 48, **more})
+def load(folder, seed=0, with_contexts=True, size=48, **more):
+    images = Images("folder", size, folder=str(folder), **more)
     return data.load(images, seed, with_contexts=with_contexts)
 
 
 def counts(collection, name="C"):
-    return collection.summary().loc[name, ["train", "val", "test"]].to_numpy().tolist()
+    """Count the training, validation and test images of each class."""
+    summary = collection.summary().loc[name]
+    return summary.drop(columns="total").to_numpy().tolist()
+
+
+def as_arrays(images):
+    """Return images as NumPy has them, (N, H, W, 3)."""
+    return images.permute(0, 2, 3, 1).numpy()
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Return a folder of cats and dogs, with two contexts of other names."""
+    folder = two_classes(tmp_path / "photos", 6)
+    fill(folder / "contexts" / "garden", 5, 5000)
+    fill(folder / "contexts" / "indoors", 5, 5100)
+    return folder
 
 
 # splits
@@ -64,17 +81,19 @@ def test_sizes_are_the_papers_and_in_proportion():
 @settings(max_examples=40, deadline=None)
 @given(st.integers(3, 40), st.integers(3, 40), st.integers(0, 2**31))
 def test_names_decide_the_splits_in_all_image_sets(in_c, in_wb, seed):
-    c = pd.DataFrame({"set": "C", "class": "a", "name": map(str, range(in_c))})
-    wb = pd.DataFrame({"set": "WB", "class": "a", "name": map(str, range(in_wb))})
-    rows = pd.concat([c, wb], ignore_index=True)
+    in_context = pd.DataFrame({"set": "C", "name": np.arange(in_c)})
+    on_white = pd.DataFrame({"set": "WB", "name": np.arange(in_wb)})
+    rows = pd.concat([in_context, on_white], ignore_index=True)
+    rows["name"] = rows["name"].astype(str)
+    rows["class"] = "cat"
     rows["split"] = splits.split_by_name(rows, seed)
-    found = rows["split"][rows["set"] == "C"].value_counts()
+    of_c = rows["split"][:in_c]
+    found = of_c.value_counts()
     assert tuple(found[["train", "val", "test"]]) == sizes(in_c)
-    assert rows.groupby("name")["split"].nunique().eq(1).all()
-    shuffled = c.sample(frac=1, random_state=seed)
-    assert (
-        splits.split_by_name(shuffled, seed).sort_index().equals(rows["split"][:in_c])
-    )
+    assert (rows.groupby("name")["split"].nunique() == 1).all()
+    shuffled = rows[:in_c].sample(frac=1, random_state=seed)
+    again = splits.split_by_name(shuffled, seed)
+    assert again.sort_index().equals(of_c)
 
 
 # folders
@@ -87,11 +106,13 @@ def test_a_folder_of_class_folders_is_read_as_it_is(tmp_path):
     assert "01 and 02 run without them" in found.report[-1]
     assert counts(found) == [[8, 2, 2], [8, 2, 2]]
     images = found.sets["C"]
-    rows = zip(images.images, images.labels, images.table["path"], strict=True)
-    for image, label, path in rows:
-        expected = picture(int(path[-7:-4]) + 1000 * int(label))
-        assert np.array_equal(image.permute(1, 2, 0), np.asarray(expected))
-        assert path.startswith(images.classes[label])
+    for label, first in [("cat", 0), ("dog", 1000)]:
+        part = images.of(label)
+        paths = [f"{label}/{i:03d}.png" for i in range(12)]
+        assert part.table["path"].tolist() == paths
+        assert part.labels.unique() == found.classes.index(label)
+        expected = [picture(first + i) for i in range(12)]
+        assert np.array_equal(as_arrays(part.images), np.stack(expected))
     other = load(tmp_path, seed=1).sets["C"].table
     assert not other["split"].equals(images.table["split"])
 
@@ -115,21 +136,21 @@ def test_hidden_files_and_other_files_are_no_images(tmp_path):
 def test_three_image_sets_share_their_splits_and_white_makes_masks(tmp_path):
     for name in ("C", "NC", "WB"):
         made = pictures.make(name, per_class=10, size=96, seed=3)
-        for image, row in zip(made.images, made.table.itertuples(), strict=True):
+        rows = made.table.itertuples()
+        for image, row in zip(made.images, rows, strict=True):
             folder = tmp_path / name / row.object
             folder.mkdir(parents=True, exist_ok=True)
             Image.fromarray(image).save(folder / f"{row.index:03d}.png")
-    found = load(tmp_path, size=96)
-    c, nc, wb = (found.sets[name] for name in ("C", "NC", "WB"))
-    assert c.table["split"].equals(nc.table["split"])
-    assert c.table["split"].equals(wb.table["split"])
-    assert c.masks is None
-    truth = pictures.make("WB", per_class=10, size=96, seed=3).masks
-    order = [
-        10 * pictures.CLASSES.index(c) + i for c in found.classes for i in range(10)
-    ]
-    truth = torch.from_numpy(truth)[order]
-    assert (truth & wb.masks).sum() / (truth | wb.masks).sum() > 0.85
+    sets = load(tmp_path, size=96).sets
+    in_context = sets["C"].table
+    assert in_context["split"].equals(sets["NC"].table["split"])
+    assert in_context["split"].equals(sets["WB"].table["split"])
+    assert sets["C"].masks is None
+    for label in pictures.CLASSES:
+        of_class = (made.table["object"] == label).to_numpy()
+        truth = made.masks[of_class]
+        masks = sets["WB"].of(label).masks.numpy()
+        assert (truth & masks).sum() / (truth | masks).sum() > 0.8
 
 
 @pytest.mark.parametrize(
@@ -152,10 +173,8 @@ def test_folders_of_splits_are_not_read_as_classes(tmp_path):
     for split in ("train", "Valid", "test"):
         for name in ("bus", "train"):
             fill(tmp_path / split / name, 6)
-    with pytest.raises(
-        ValueError,
-        match=r"holds splits \(Valid, test, train\).*Give the folder of one split",
-    ):
+    message = r"holds splits \(Valid, test, train\).*Give the folder of one split"
+    with pytest.raises(ValueError, match=message):
         load(tmp_path)
 
 
@@ -170,14 +189,16 @@ def test_files_that_cannot_be_read_are_refused_and_all_are_named(tmp_path):
     two_classes(tmp_path, 20)
     (tmp_path / "cat" / "003.png").write_bytes(b"not a picture")
     (tmp_path / "dog" / "004.png").write_bytes(b"not a picture")
-    with pytest.raises(ValueError, match=r"2 of 40 .* cat/003.png .*; dog/004.png "):
+    message = r"2 of 40 .* cat/003.png .*; dog/004.png "
+    with pytest.raises(ValueError, match=message):
         load(tmp_path)
 
 
 def test_an_image_in_two_classes_or_two_splits_is_refused(tmp_path):
     two_classes(tmp_path)
     picture(3).save(tmp_path / "dog" / "cat.bmp")
-    with pytest.raises(ValueError, match=r"cat/003.png = dog/cat.bmp.*Remove one"):
+    message = r"cat/003.png = dog/cat.bmp.*Remove one"
+    with pytest.raises(ValueError, match=message):
         load(tmp_path)
     (tmp_path / "dog" / "cat.bmp").unlink()
     for i in range(12):
@@ -189,20 +210,20 @@ def test_an_image_in_two_classes_or_two_splits_is_refused(tmp_path):
 # contexts
 
 
-def test_contexts_with_a_mapping_and_named_as_the_classes(tmp_path):
-    folder = two_classes(tmp_path / "photos", 6)
-    fill(folder / "contexts" / "garden", 5, 5000)
-    fill(folder / "contexts" / "indoors", 5, 5100)
-    found = load(folder, context_of={"cat": "indoors", "dog": "garden"})
+def test_contexts_are_given_to_classes_by_a_mapping(photos):
+    found = load(photos, context_of={"cat": "indoors", "dog": "garden"})
     assert found.classes == ("cat", "dog")
     assert found.context_of == {"cat": "indoors", "dog": "garden"}
-    expected = np.stack([np.asarray(picture(5100 + i)) for i in range(5)])
-    assert np.array_equal(found.contexts["cat"].permute(0, 2, 3, 1), expected)
+    expected = np.stack([picture(5100 + i) for i in range(5)])
+    assert np.array_equal(as_arrays(found.contexts["cat"]), expected)
+    assert load(photos, with_contexts=False).contexts == {}
+
+
+def test_contexts_may_be_elsewhere_and_named_as_the_classes(photos, tmp_path):
     fill(tmp_path / "named" / "cat", 5, 5200)
-    found = load(folder, contexts=str(tmp_path / "named"))
+    found = load(photos, contexts=str(tmp_path / "named"))
     assert found.context_of == {"cat": "cat"}
     assert any("no context of dog" in remark for remark in found.report)
-    assert load(folder, with_contexts=False).contexts == {}
 
 
 @pytest.mark.parametrize(
@@ -214,32 +235,29 @@ def test_contexts_with_a_mapping_and_named_as_the_classes(tmp_path):
         ({"cat": "indoors", "dog": "indoors"}, "two classes share a context"),
     ],
 )
-def test_mappings_that_do_not_fit_are_refused(tmp_path, context_of, message):
-    folder = two_classes(tmp_path, 6)
-    fill(folder / "contexts" / "garden", 5, 5000)
-    fill(folder / "contexts" / "indoors", 5, 5100)
+def test_mappings_that_do_not_fit_are_refused(photos, context_of, message):
     with pytest.raises(ValueError, match=message):
-        load(folder, context_of=context_of)
+        load(photos, context_of=context_of)
 
 
 def test_a_background_image_that_is_an_image_of_a_class_is_refused(tmp_path):
-    folder = two_classes(tmp_path, 6)
-    fill(folder / "contexts" / "cat", 5, 5000)
-    picture(1003).save(folder / "contexts" / "cat" / "dog.png")
-    with pytest.raises(
-        ValueError, match=r"also images of a class: cat/dog.png. Remove"
-    ):
-        load(folder)
+    contexts = fill(two_classes(tmp_path, 6) / "contexts" / "cat", 5, 5000)
+    picture(1003).save(contexts / "dog.png")
+    message = "also images of a class: cat/dog.png. Remove"
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path)
 
 
 def test_a_training_set_of_one_background_is_named(tmp_path):
     for k, label in enumerate(("cat", "dog")):
         (tmp_path / label).mkdir()
         for i in range(12):
-            scene = Image.new("RGB", (48, 48), (120, 90, 60))
-            scene.paste(picture(100 * k + i, 20), (10 + i % 5, 12))
+            scene = Image.new("RGB", (48, 48), "brown")
+            animal = picture(100 * k + i, 20)
+            scene.paste(animal, (10 + i % 5, 12))
             scene.save(tmp_path / label / f"{i}.jpg", quality=75)
-    assert "All images of C show the same background" in load(tmp_path).report[-1]
+    found = load(tmp_path)
+    assert "All images of C show the same background" in found.report[-1]
 
 
 # the synthetic dataset and the data classes
@@ -255,14 +273,15 @@ def test_the_synthetic_dataset_is_handed_over_as_it_is(embedded):
     assert embedded.context_of == pictures.CONTEXT_OF
     for name, images in embedded.sets.items():
         made = pictures.make(name, per_class=12, size=32, seed=5)
-        assert np.array_equal(images.images.permute(0, 2, 3, 1), made.images)
+        assert np.array_equal(as_arrays(images.images), made.images)
         assert np.array_equal(images.masks, made.masks)
-        assert [images.classes[i] for i in images.labels] == list(made.table["object"])
+        names = [images.classes[label] for label in images.labels]
+        assert names == made.table["object"].tolist()
         assert counts(embedded, name) == [[8, 2, 2]] * 4
     scenes = pictures.contexts(per_context=125, size=32, seed=5)
     for label, images in embedded.contexts.items():
-        chosen = scenes.images[scenes.table["context"] == pictures.CONTEXT_OF[label]]
-        assert np.array_equal(images.permute(0, 2, 3, 1), chosen)
+        of_context = scenes.table["context"] == pictures.CONTEXT_OF[label]
+        assert np.array_equal(as_arrays(images), scenes.images[of_context])
 
 
 def test_image_set_restrictions(embedded):
@@ -279,11 +298,16 @@ def test_image_set_restrictions(embedded):
 
 @pytest.mark.real
 def test_real_photographs(real):
-    photos = real / "photos4"
-    more = {"contexts": str(photos / "contexts"), "context_of": PHOTO_CONTEXTS}
-    found = load(photos / "objects", size=64, **more)
+    folder = real / "photos4"
+    found = load(
+        folder / "objects",
+        size=64,
+        contexts=str(folder / "contexts"),
+        context_of=PHOTO_CONTEXTS,
+    )
     assert found.classes == tuple(sorted(PHOTO_CONTEXTS))
     assert counts(found) == [[37, 10, 10]] * 4
-    assert [len(found.contexts[label]) for label in found.classes] == [25] * 4
+    for label in found.classes:
+        assert len(found.contexts[label]) == 25
     sky = found.contexts["airplane"].float().mean((0, 2, 3))
     assert sky[2] > sky[0]
