@@ -12,9 +12,9 @@ import nbformat
 import pandas as pd
 import pytest
 import yaml
+from archive_server import serving, write_authors_archives
 from executed import copied, executed, printed, readdressed
 from PIL import Image
-from test_sources_archives import Server, authors_archives
 
 from helpers import claims, store
 from helpers.workflow import defaults
@@ -39,18 +39,18 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     """Copy the project, change the archives' address, and start the server."""
-    folder, served = copied(tmp_path_factory.mktemp("paper")), Server()
-    served.files.update(authors_archives(per_class=30, size=SIDE))
+    folder = copied(tmp_path_factory.mktemp("paper"))
+    served = tmp_path_factory.mktemp("served")
+    write_authors_archives(served, per_class=30, size=SIDE)
     (folder / ".venv").symlink_to(sys.prefix)
     made = pictures.contexts(per_context=12, size=SIDE, seed=2)
     for i, image in enumerate(made.images):
         name = made.table["context"][i]
         (folder / "contexts" / name).mkdir(parents=True, exist_ok=True)
         Image.fromarray(image).save(folder / "contexts" / name / f"{i}.png")
-    readdressed(folder / "helpers/data/archives.py", URL, served)
-    yield folder, served
-    served.http.shutdown()
-    served.http.server_close()
+    with serving(served) as server:
+        readdressed(folder / "helpers/data/archives.py", URL, server)
+        yield folder, server
 
 
 def make_run(folder, notebooks, parameters):
@@ -80,8 +80,8 @@ def make_run(folder, notebooks, parameters):
 @pytest.fixture(scope="module")
 def cut_off(project):
     """What a run of two lessons says: the download of the first that asks is cut off."""
-    folder, served = project
-    served.faults = ["cut"]
+    folder, server = project
+    server.cut.add("/context.zip")
     return make_run(folder, LESSONS[:2], GIVEN)
 
 

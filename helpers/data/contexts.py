@@ -10,7 +10,7 @@ from torch.nn.functional import adaptive_avg_pool2d
 from helpers.data import folders
 from helpers.data.collection import ImageSet, listed
 from helpers.data.decoding import read
-from helpers.data.splits import copies
+from helpers.data.splits import refuse_copies
 
 SAME_LEVELS = 3.0  # grey levels by which an unchanged background varies, as JPEG too
 
@@ -46,7 +46,7 @@ def load_contexts(
     ------
     ValueError
         If classes and contexts do not fit together, or a background image is also an
-        image of a class.
+        image of a class or of another context.
     """
     classes = sets["C"].classes
     size = sets["C"].images.shape[-1]
@@ -55,7 +55,11 @@ def load_contexts(
     context_of = check_mapping(context_of, classes, names)
     used = files[files["class"].isin(context_of.values())].reset_index(drop=True)
     images, rows, report = read(used, size, seed, per_class, "contexts")
-    _refuse_objects(sets, images, rows["path"])
+    rows["path"] = f"{folders.CONTEXTS}/" + rows["path"]
+    tables = [image_set.table for image_set in sets.values()]
+    pixels = [image_set.images for image_set in sets.values()]
+    all_rows = pd.concat([*tables, rows.assign(split="contexts")], ignore_index=True)
+    refuse_copies(all_rows, torch.cat([*pixels, images]))
     unused = [name for name in names if name not in context_of.values()]
     if unused:
         report.append(
@@ -72,23 +76,6 @@ def load_contexts(
     for label, name in context_of.items():
         images_of[label] = images[torch.tensor((rows["class"] == name).to_numpy())]
     return images_of, context_of, report
-
-
-def _refuse_objects(
-    sets: Mapping[str, ImageSet], backgrounds: torch.Tensor, paths: pd.Series
-) -> None:
-    """Raise a ValueError if a background image is also an image of a class."""
-    of_classes = torch.cat([image_set.images for image_set in sets.values()])
-    count = len(of_classes)
-    same = []
-    for first, second in copies(torch.cat([of_classes, backgrounds])):
-        if first < count <= second:
-            same.append(paths[second - count])
-    if same:
-        raise ValueError(
-            f"Background images that are also images of a class: {listed(same)}. "
-            "Remove them, because a context is shown without its object."
-        )
 
 
 def check_mapping(

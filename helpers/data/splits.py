@@ -64,7 +64,7 @@ def load_sets(
         report += remarks
     rows = pd.concat(tables, ignore_index=True)
     rows["split"] = split_by_name(rows, seed)
-    _refuse_copies(rows, torch.cat(list(images.values())))
+    refuse_copies(rows, torch.cat(list(images.values())))
     sets = {}
     for name, pixels in images.items():
         table = rows[rows["set"] == name].drop(columns="set")
@@ -116,8 +116,16 @@ def copies(images: torch.Tensor) -> list[tuple[int, int]]:
     return pairs
 
 
-def _refuse_copies(rows: pd.DataFrame, images: torch.Tensor) -> None:
-    """Raise a ValueError if one image is in two splits or in two classes."""
+def refuse_copies(rows: pd.DataFrame, images: torch.Tensor) -> None:
+    """Raise a ValueError if one image is in two splits or in two classes.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        The columns `split`, `class` and `path`.
+    images : torch.Tensor, shape (N, 3, H, W)
+        The images of the rows.
+    """
     places = rows["split"] + "/" + rows["class"]
     refused = []
     for i, j in copies(images):

@@ -27,7 +27,8 @@ def picture(seed, size=48):
     rng = np.random.default_rng(seed)
     pixels = rng.integers(0, 256, (4, 4, 3), dtype=np.uint8)
     small = Image.fromarray(pixels)
-    return small.resize((size, size), Image.Resampling.BICUBIC)
+    square = (size, size)
+    return small.resize(square, Image.Resampling.BICUBIC)
 
 
 def fill(folder, n, start=0):
@@ -243,7 +244,7 @@ def test_mappings_that_do_not_fit_are_refused(photos, context_of, message):
 def test_a_background_image_that_is_an_image_of_a_class_is_refused(tmp_path):
     contexts = fill(two_classes(tmp_path, 6) / "contexts" / "cat", 5, 5000)
     picture(1003).save(contexts / "dog.png")
-    message = "also images of a class: cat/dog.png. Remove"
+    message = "dog/003.png = contexts/cat/dog.png. Remove"
     with pytest.raises(ValueError, match=message):
         load(tmp_path)
 
