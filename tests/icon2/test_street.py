@@ -4,12 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.icon2 import attributes, checks, intervention
+from helpers.icon2 import checks, intervention
 from helpers.icon2.attributes import Frames
 from helpers.icon2.average_precision import Part
-from helpers.icon2.intervention import CELLS
 from sweeps import rules, streets
-from synthetic import street
+from sweeps.appearances import CELLS, ap_by_appearance
+from synthetic import street, street_causes
+
+ANALYSES = ["first analysis", "second analysis"]
 
 
 @pytest.fixture(scope="module")
@@ -90,50 +92,47 @@ def test_a_gap_is_divided_as_it_was_put_together_and_a_perfect_detector_has_none
         ap.append(50 + scenes * easy + appearance * common + both * easy * common)
     parts = intervention.divided(np.array([ap]))
     assert parts["gap"] == 15 and parts["scenes"] == 9 and parts["appearance"] == 6
-    ap = intervention.swapped(perfect, perfect, resamples=3)["car"]
+    ap = ap_by_appearance(perfect, perfect, resamples=3)["car"]
     np.testing.assert_allclose(ap[0], 1)
     assert all(np.ptp(part) < 1e-9 for part in intervention.divided(ap).values())
 
 
-def test_attributes_are_crossed_box_by_box_and_fifths_are_of_each_class(perfect):
-    known = [attributes.from_column(perfect, name) for name in ("income", "appearance")]
-    both = streets.cross(perfect, *known)
-    income = perfect.images["income"].iloc[perfect.boxes["image"]].astype(str)
-    expected = [
-        f"{a}, {b}" for a, b in zip(income, perfect.boxes["appearance"], strict=True)
-    ]
-    assert [both.values[code] for code in both.codes] == expected
-    fifth = streets.fifths_of_size(perfect)
-    counts = pd.crosstab(perfect.boxes["category"], fifth.codes).to_numpy()
-    assert (
-        counts.shape[1] == 5
-        and (np.ptp(counts, axis=1) <= 0.2 * counts.sum(1) + 1).all()
-    )
+def test_combinations_are_made_box_by_box_and_fifths_are_of_each_class(perfect):
+    boxes = streets.with_combinations(perfect).boxes
+    fifth = boxes["fifths of size, time, occlusion"].str.split(", ").str[0]
+    counts = pd.crosstab(boxes["category"], fifth).to_numpy()
+    assert counts.shape[1] == 5
+    assert (np.ptp(counts, axis=1) <= 0.2 * counts.sum(1) + 1).all()
+    for box in boxes.to_dict("records"):
+        time = perfect.images["timeofday"][box["image"]]
+        # frames of 320 pixels are compared with BDD100K's of 1,280
+        side = 4 * np.sqrt((box["x2"] - box["x1"]) * (box["y2"] - box["y1"]))
+        size = "small" if side < 32 else "medium" if side < 96 else "large"
+        assert box["size, time, occlusion"] == f"{size}, {time}, {box['occluded']}"
 
 
 def test_an_analysis_is_scored_against_the_intervention():
     truth = pd.DataFrame({"scenes": [0.0, 1, 4, 8], "scenes_low": [-1.0, -1, 2, 5]})
-    known = truth.assign(**{name: truth["scenes"] + 1 for name in streets.ANALYSES})
+    known = truth.assign(**{name: truth["scenes"] + 1 for name in ANALYSES})
     for end, by in (("low", -1), ("high", [2, 2, 2, -0.5])):
         known = known.assign(
-            **{f"{name}_{end}": truth["scenes"] + by for name in streets.ANALYSES}
+            **{f"{name}_{end}": truth["scenes"] + by for name in ANALYSES}
         )
     table = checks.scores(known).set_index("analysis")
     assert (table["error"] == 1).all() and (table["coverage"] == 0.75).all()
     assert (table["bound"] == 2).all() and (table["accuracy"] == 1).all(), (
         "parts are 1, 2, 5 and 9"
     )
-    seven = checks.scores(known, dict.fromkeys(streets.ANALYSES, 7.0))
+    seven = checks.scores(known, dict.fromkeys(ANALYSES, 7.0))
     assert (seven["accuracy"] == 0.75).all()
 
 
-@pytest.mark.parametrize("cause", [*rules.STRENGTH, "scene"])
+@pytest.mark.parametrize("cause", [*street_causes.STRENGTHS, "scene"])
 def test_a_cause_moves_its_attribute_and_nothing_else(cause):
-    """Beside the same seed without a cause; a pedestrian is hidden where it stands elsewhere."""
-    frames, things = rules.inject_cause(
-        3, cause, rules.STRENGTH.get(cause, rules.HARMLESS[-1])
-    )
-    plain, alike = rules.inject_cause(3, "none", 0.0)
+    """Compare with the same seed without a cause."""
+    strength = street_causes.STRENGTHS.get(cause, 1.5)
+    frames, things = street_causes.scenes(900, 3, cause, strength)
+    plain, alike = street_causes.scenes(900, 3, "none", 0.0)
     column = {"time": "timeofday", "size": "distance", "occlusion": "aside"}.get(
         cause, cause
     )
