@@ -1,6 +1,7 @@
 """Build the site of a run with Sphinx: ``python -m helpers.site FOLDER``.
 
-Without a folder, it is the site of the stored notebooks, in ``outputs/stored``. The site shows the notebooks of the run, also those that failed, with their tables and
+Without a folder, it is the site of the stored notebooks, in ``outputs/stored``. The
+site shows the notebooks of the run, also those that failed, with their tables and
 findings. Nothing is executed.
 """
 

@@ -18,7 +18,7 @@ from synthetic import street, street_causes
 
 
 def measure() -> pd.DataFrame:
-    """Return one row per labelled pedestrian: is it detected at an IoU of 0.5?"""
+    """Return one row per labelled pedestrian, with its detection at an IoU of 0.5."""
     detector = intervention.trained(SHARE_OF_B, 0)
     strength = street_causes.STRENGTHS["size"]
     frames, things = street_causes.scenes(FRAMES, 0, "size", strength)

@@ -36,25 +36,26 @@ def mistaken(frames: Frames, matches: Matches) -> dict[str, str]:
     boxes = [(matches.of(name).box_ignored == 0).sum() for name in frames.classes]
     own = [matches.rows(name)["hit"].sum() for name in frames.classes]
     sentences = {}
-    if _looks_mistaken(sum(boxes), sum(detected), sum(own)):
+    total = sum(boxes)
+    total_own = sum(own)
+    total_detected = detected.sum()
+    if _looks_mistaken(total, total_detected, total_own):
         sentences[ALL_POOLED] = (
-            f"Classes look shifted or exchanged: {sum(own) / sum(boxes):.0%} of the "
-            f"{sum(boxes):,} boxes are detected as their own class, and "
-            f"{sum(detected) / sum(boxes):.0%} as any class. {ADVICE} No groups are "
+            f"Classes look shifted or exchanged: {total_own / total:.0%} of the "
+            f"{total:,} boxes are detected as their own class, and "
+            f"{total_detected / total:.0%} as any class. {ADVICE} No groups are "
             "compared."
         )
     np.fill_diagonal(detected_as, -1)
     for k, name in enumerate(frames.classes):
-        if boxes[k] < HOW.min_boxes or not _looks_mistaken(
-            boxes[k], detected[k], own[k]
-        ):
-            continue
-        other = frames.classes[detected_as[k].argmax()]
-        sentences[name] = (
-            f"{name}: {own[k] / boxes[k]:.0%} of its {boxes[k]:,} boxes are detected as "
-            f"{name}, and {detected[k] / boxes[k]:.0%} as any class, most often as "
-            f"{other}. {ADVICE}"
-        )
+        is_mistaken = _looks_mistaken(boxes[k], detected[k], own[k])
+        if is_mistaken and boxes[k] >= HOW.min_boxes:
+            other = frames.classes[detected_as[k].argmax()]
+            sentences[name] = (
+                f"{name}: {own[k] / boxes[k]:.0%} of its {boxes[k]:,} boxes are "
+                f"detected as {name}, and {detected[k] / boxes[k]:.0%} as any class, "
+                f"most often as {other}. {ADVICE}"
+            )
     return sentences
 
 
