@@ -1,23 +1,17 @@
 # The commands of this suite. They run in .venv, which the first command creates.
 #
-#   make run         every notebook on the synthetic dataset -> outputs/demo/index.html
-#   make run CONFIG=my.yml       the same with your parameters (GUIDE.md, "Your own images")
+#   make run         every notebook -> outputs/demo/index.html; CONFIG=my.yml with your parameters
 #   make test        every test, and each notebook cell by cell
-#   make seeds       LESSONS="03 09" (default: all) with SEEDS="0 1 2 3 4 5 6 7": how many verdicts
-#                    depend on the seed; they are recorded in data/seeds.csv
-#   make pages       the site of the stored notebooks, without running them -> outputs/stored/index.html
-#   make picture     README's findings and its picture, from the stored lessons
 #   make sweep CONFIG=my.yml     a lesson with every combination of some parameters -> outputs/sweep/
-#   make audit-table TABLE=loans.csv ROLES=y_pred=decision GROUPS=sex,race      your own predictions -> outputs/audit/table/page.html
-#   make audit-detector LABELS=labels.json PREDICTIONS=found.json   your own detector
+#   make seeds       lessons with eight seeds -> data/seeds.csv (LESSONS="03 09" SEEDS="0 1 2")
+#   make audit-table TABLE=loans.csv ROLES=y_pred=decision GROUPS=sex,race      your own predictions
+#   make audit-detector LABELS=labels.json PREDICTIONS=found.json               your own detector
 #   make audit-model NETWORK=resnet18 PHOTOGRAPHS=photos/ PLACES=backgrounds/   your own network
-#                    without variables, each of the three commands audits a sample
+#                    -> outputs/audit/; without variables, each audits a sample
 #   make lab         JupyterLab on copies of the notebooks, in outputs/lab/
-#   make class       the notebooks without solutions, by nbgrader -> outputs/class/release/
-#   make grade LESSON=03   grade the notebooks in outputs/class/submissions/ -> outputs/class/scores-03.csv
-#   make notebooks   run the stored notebooks again, in place
-#   make export      write modules from the cells that lessons mark for export
-#   make bench       processor seconds compared with other libraries, in one table
+#   make class       the notebooks without solutions -> outputs/class/release/
+#   make grade LESSON=03   what students handed in -> outputs/class/scores-03.csv
+#   make bench       processor seconds compared with other libraries
 #   make lock        resolve requirements.lock again from pyproject.toml
 #
 #   PYTHON=python3.12  which Python makes .venv      TORCH=cpu  a torch without CUDA (Linux)
@@ -55,13 +49,13 @@ endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 # keep freed memory for the next large array, which is faster than to ask the system again
-run test test-fast sweep seeds audit-table audit-detector audit-model: export GLIBC_TUNABLES := glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296
+run test sweep seeds audit-table audit-detector audit-model: export GLIBC_TUNABLES := glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296
 
 .DEFAULT_GOAL := help
 help:  # printed by `make` without a target
 	@sed -n '/^#/!q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: help run pages picture sweep seeds test test-fast lab audit-model audit-table audit-detector class grade notebooks bench export lock setup lint
+.PHONY: help setup run test sweep seeds audit-table audit-detector audit-model lab class grade bench lock
 
 setup: $(READY)
 ifeq ($(TORCH),cpu)
@@ -86,13 +80,6 @@ SNAKEMAKE = $(WHERE) --nolock --rerun-incomplete --keep-going --quiet rules host
 run: $(READY)
 	@python -m snakemake $(SNAKEMAKE) $(CONFIGS)
 
-pages: $(READY)
-	@rm -rf outputs/stored && mkdir -p outputs/stored/notebooks && cp notebooks/*.ipynb outputs/stored/notebooks/
-	@python -m helpers.site outputs/stored
-
-picture: $(READY)
-	@python tests/front.py
-
 sweep: $(READY)
 	@python -m snakemake --snakefile sweeps/Snakefile $(SNAKEMAKE) $(CONFIGS)
 
@@ -100,22 +87,11 @@ seeds: $(READY)
 	@python -m sweeps.seeds $(if $(strip $(SEEDS)),--seeds $(SEEDS)) $(if $(strip $(LESSONS)),--lessons $(LESSONS)) $(SNAKEMAKE)
 
 # tests and runs share the trained networks in outputs/models
-STORE := mkdir -p outputs/models outputs/test && { test -L outputs/test/models \
-  || { rm -rf outputs/test/models && ln -s ../models outputs/test/models; }; }
-
-test: $(READY) lint
-	@$(STORE)
-	@SUITE_OUTPUTS=$(call quoted,$(CURDIR)/outputs/test) python -m pytest -n $(CORES) --dist loadscope --no-loadscope-reorder --nbval notebooks tests
-
-test-fast: $(READY)
-	@$(STORE)
-	@SUITE_OUTPUTS=$(call quoted,$(CURDIR)/outputs/test) python -m pytest -n $(CORES) --dist loadscope -m "not slow and not real" tests
-
-export: $(READY)
-	@python tools/export.py
-
-lint: $(READY)
+test: $(READY)
 	@python -m ruff check --quiet . && python -m ruff format --check --quiet .
+	@mkdir -p outputs/models outputs/test
+	@test -L outputs/test/models || { rm -rf outputs/test/models && ln -s ../models outputs/test/models; }
+	@SUITE_OUTPUTS=$(call quoted,$(CURDIR)/outputs/test) python -m pytest -n $(CORES) --dist loadscope --no-loadscope-reorder --nbval notebooks tests
 
 # papermill runs the lesson of an audit; TABLE=... sets its parameter `table`, and so on
 LESSON_table := 13_audit_your_table
@@ -171,11 +147,6 @@ grade: $(NBGRADER)/ready
 	-@$(nbgrader) autograde $(LESSON) --create --force --log-level WARN
 	@$(nbgrader) export --to scores-$(LESSON).csv --assignment "['$(LESSON)']" --log-level WARN
 	@echo "The scores are in $(CLASS)/scores-$(LESSON).csv."
-
-# these notebooks show stored results of the others, so they are executed last
-notebooks: LAST := $(patsubst %,notebooks/%.ipynb,06_focus_rating 08_icon2 01_datasets 00_start_here)
-notebooks: $(READY)
-	@python -m helpers.execute $(filter-out $(LAST),$(wildcard notebooks/*.ipynb)) $(LAST)
 
 bench: $(READY)
 	@TQDM_DISABLE=1 python tests/benchmarks/bench.py

@@ -1,6 +1,7 @@
 """Build the site of a run with Sphinx: ``python -m helpers.site FOLDER``.
 
-The site shows the notebooks of the run, also those that failed, with their tables and
+Without a folder, it is the site of the stored notebooks, in ``outputs/stored``. The
+site shows the notebooks of the run, also those that failed, with their tables and
 findings. Nothing is executed.
 """
 
@@ -166,13 +167,15 @@ def run_sphinx(source: Path, pages: Path) -> None:
 
 
 def main() -> None:
-    """Build the site of the folder that is the argument of this command."""
-    if len(sys.argv) != 2:
-        raise SystemExit(
-            "Name the folder of one run, such as python -m helpers.site outputs/demo."
-        )
+    """Build the site of the folder that is given, or of the stored notebooks."""
+    if len(sys.argv) > 1:
+        folder = Path(sys.argv[1]).resolve()
+    else:
+        folder = store.outputs() / "stored"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(overview.NOTEBOOKS, folder / "notebooks")
     try:
-        index = build(Path(sys.argv[1]).resolve())
+        index = build(folder)
     except (FileNotFoundError, store.UnreadableArtifact) as error:
         raise SystemExit(str(error)) from None
     print(f"open {index}")

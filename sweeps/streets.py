@@ -2,11 +2,11 @@
 
 The synthetic street scenes differ in how much harder they are where income is low, and
 in the share of appearance B in training. The true parts are measured by intervention.
-
 Run ``python -m sweeps.streets data/streets.csv``.
 """
 
-import argparse
+import sys
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -15,113 +15,105 @@ import pandas as pd
 
 from helpers.icon2 import attributes, formulas, intervention
 from helpers.icon2.analysis import analyse, with_interval
-from helpers.icon2.attributes import Attribute, Frames
+from helpers.icon2.attributes import Frames
 from helpers.icon2.average_precision import Options
-from helpers.icon2.intervention import CONTROL, SHARES_OF_B, TESTED_ON
+from helpers.icon2.intervention import CONTROL, SHARES_OF_B
 from helpers.icon2.matching import match
+from sweeps.appearances import ap_by_appearance
 from sweeps.resume import collect
 from synthetic import street
 
 DIFFICULTIES = (0.0, 0.5, 1.0)  # how much harder the scenes of low income are
 TRAINED_SHARES_OF_B = (0.5, 0.12, 0.03)  # in the images that the detector is trained on
 RUNS = range(2)
-CROSSED = (
-    ("size", "time"),
-    ("size", "time", "occlusion"),
-    ("fifths of size", "time"),
-    ("fifths of size", "time", "occlusion"),
-)
-ANALYSES = (
-    CONTROL,
-    "standardised: the first-ranked",
-    *(f"standardised: {', '.join(names)}" for names in CROSSED),
+FRAMES = 900
+COMBINATIONS = (
+    "size, time",
+    "size, time, occlusion",
+    "fifths of size, time",
+    "fifths of size, time, occlusion",
 )
 MIN_BOXES = 10  # of a combination of values; a value of one attribute needs 30
+RESAMPLES = 100
 
 
-def apply_icon2(frames: Frames, resamples: int) -> pd.DataFrame:
+def with_combinations(frames: Frames) -> Frames:
+    """Add the combinations of attributes to the boxes, such as "small, night"."""
+    boxes = frames.boxes.copy()
+    size = attributes.made(frames, "size")
+    area = (boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"])
+    rank = area.groupby(boxes["category"]).rank(pct=True)
+    values = pd.DataFrame(
+        {
+            "size": np.array(size.values)[size.codes],
+            "fifths of size": np.ceil(5 * rank).astype(int).astype(str),
+            "time": frames.images["timeofday"].to_numpy()[boxes["image"]],
+            "occlusion": boxes["occluded"].astype(str),
+        }
+    )
+    for combination in COMBINATIONS:
+        columns = combination.split(", ")
+        boxes[combination] = values[columns].agg(", ".join, axis=1)
+    return replace(frames, boxes=boxes)
+
+
+def apply_icon2(frames: Frames) -> pd.DataFrame:
     """Return ICON2's results, one row per class, in AP points.
 
-    For each of the `ANALYSES`, the table holds the part of the gap between high and low
-    income that the analysis attributes to the scenes, with a 95% interval.
+    For each analysis, the table holds the part of the gap between high and low income
+    that it attributes to the scenes, with a 95% interval.
     """
-    of_paper = {name: attributes.made(frames, name) for name in attributes.OF_PAPER}
-    crossings = []
-    for names in CROSSED:
-        parts = [of_paper.get(name) or fifths_of_size(frames) for name in names]
-        crossings.append(cross(frames, *parts))
     matches = match(frames)
     income = attributes.from_column(frames, "income")
-    paper = analyse(matches, income, [*of_paper.values()], resamples=resamples)
+    single = [attributes.made(frames, name) for name in attributes.OF_PAPER]
+    combined = [attributes.from_column(frames, name) for name in COMBINATIONS]
+    paper = analyse(matches, income, single, resamples=RESAMPLES)
     options = Options(min_boxes=MIN_BOXES)
-    finer = analyse(matches, income, crossings, options=options, resamples=resamples)
+    finer = analyse(matches, income, combined, options=options, resamples=RESAMPLES)
     first = paper.ranking().drop_duplicates("class")
     control = paper.control()[["class", "attribute", "sigma", "delta"]]
-    table = first[["class", "attribute", "proxy_sigma"]].merge(control)
-    rows = []
-    for row in table.to_dict("records"):
-        name = row["class"]
-        estimate = paper.estimates[name]
+    rows = first[["class", "attribute", "proxy_sigma"]].merge(control)
+    rows = rows.to_dict("records")
+    for row in rows:
+        estimate = paper.estimates[row["class"]]
         first_part = estimate.parts[row["attribute"]]
         gap = estimate.group_ap[:, 2] - estimate.group_ap[:, 0]
         sigma = formulas.sigma(estimate.group_ap)
-        explained = [gap * (1 - formulas.controlled(first_part.cell_ap) / sigma)]
-        for part in (first_part, *finer.estimates[name].parts.values()):
+        explained = gap * (1 - formulas.controlled(first_part.cell_ap) / sigma)
+        row.update(with_interval(CONTROL, explained, f"{CONTROL}_"))
+        standardised = {"the first-ranked": first_part}
+        standardised.update(finer.estimates[row["class"]].parts)
+        for name, part in standardised.items():
+            analysis = f"standardised: {name}"
             remaining = part.standardised[:, 2] - part.standardised[:, 0]
-            explained.append(gap - remaining)
-        for analysis, values in zip(ANALYSES, explained, strict=True):
-            row.update(with_interval(analysis, values, f"{analysis}_"))
-        rows.append(row)
+            row.update(with_interval(analysis, gap - remaining, f"{analysis}_"))
     return pd.DataFrame(rows)
-
-
-def fifths_of_size(frames: Frames) -> Attribute:
-    """Sort the boxes of each class into fifths, from the smallest to the largest."""
-    boxes = frames.boxes
-    area = (boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"])
-    rank = area.groupby(boxes["category"]).rank(pct=True)
-    codes = np.ceil(5 * rank).astype(int).to_numpy() - 1
-    return Attribute("fifths of size", tuple("12345"), codes, "box")
-
-
-def cross(frames: Frames, *parts: Attribute) -> Attribute:
-    """Return one attribute of boxes whose values are combinations of other values."""
-    image = frames.boxes["image"].to_numpy()
-    values = [", ".join(names) for names in product(*(part.values for part in parts))]
-    codes = [part.of_boxes(image) for part in parts]
-    codes = attributes.crossed(codes, [len(part.values) for part in parts])
-    name = ", ".join(part.name for part in parts)
-    return Attribute(name, tuple(values), codes, "box")
 
 
 def measure_world(difficulty: float, share_of_b: float, run: int) -> pd.DataFrame:
     """Return the gap, its true parts and ICON2's results, one row per class."""
     detector = intervention.trained(share_of_b, run)
-    frames, things = street.scenes(TESTED_ON, 5000 + run, difficulty)
-    own = intervention.observed(detector, frames, things, SHARES_OF_B)
-    other = intervention.observed(detector, frames, things, SHARES_OF_B[::-1])
+    scenes = street.scenes(FRAMES, 5000 + run, difficulty)
+    own = intervention.observed(detector, *scenes, SHARES_OF_B)
+    other = intervention.observed(detector, *scenes, SHARES_OF_B[::-1])
     rows = []
-    for category, ap in intervention.swapped(own, other).items():
+    for category, ap in ap_by_appearance(own, other).items():
         row = {"difficulty": difficulty, "share_of_b": share_of_b, "run": run}
         row["class"] = category
-        for part, values in intervention.divided(ap).items():
+        for part, values in formulas.divided(ap).items():
             row.update(with_interval(part, values, f"{part}_"))
         rows.append(row)
-    table = pd.DataFrame(rows).merge(apply_icon2(own, resamples=100), on="class")
-    return table.round(3)
+    analyses = apply_icon2(with_combinations(own))
+    return pd.DataFrame(rows).merge(analyses, on="class").round(3)
 
 
 def main() -> None:
-    """Measure all combinations of difficulty and share, and write their table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("path", type=Path)
-    arguments = parser.parse_args()
-    cases = [
-        (*world, n)
-        for n in RUNS
-        for world in product(DIFFICULTIES, TRAINED_SHARES_OF_B)
-    ]
-    collect(arguments.path, measure_world, cases)
+    """Measure all combinations of difficulty, share and run, and write their table."""
+    cases = []
+    for run in RUNS:
+        for difficulty, share_of_b in product(DIFFICULTIES, TRAINED_SHARES_OF_B):
+            cases.append((difficulty, share_of_b, run))
+    collect(Path(sys.argv[1]), measure_world, cases)
 
 
 if __name__ == "__main__":

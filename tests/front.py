@@ -1,8 +1,9 @@
-"""Write README's three findings and draw its picture: ``make picture``."""
+"""Write README's three findings and draw its picture: ``python tests/front.py``."""
 
 import re
 import shutil
 import subprocess
+import sys
 
 from PIL import Image
 
@@ -24,7 +25,7 @@ def draw() -> None:
     if not chromium:
         print("The picture stays as it was: install Chromium to draw it again.")
         return
-    subprocess.run(["make", "pages"], cwd=store.root(), check=True)
+    subprocess.run([sys.executable, "-m", "helpers.site"], cwd=store.root(), check=True)
     page = store.outputs() / "stored" / "pages" / "00_start_here.html"
     command = [chromium, "--headless", "--no-sandbox", "--hide-scrollbars"]
     command += ["--window-size=1400,1400", f"--screenshot={PICTURE}", page.as_uri()]

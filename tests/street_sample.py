@@ -15,6 +15,7 @@ from PIL import Image
 
 from helpers.icon2 import intervention, match
 from helpers.icon2.file_checks import CORNERS
+from sweeps.appearances import ap_by_appearance
 from synthetic import street
 
 SHARE_OF_B, DIFFICULTY, FRAMES, SEED = 0.12, 0.5, 900, 5000
@@ -58,7 +59,7 @@ def main(folder: Path) -> None:
     about.insert(0, "image", names)
     about.to_csv(folder / "street_images.csv", index=False)
     rows = []
-    for kind, ap in intervention.swapped(own, other).items():
+    for kind, ap in ap_by_appearance(own, other).items():
         parts = intervention.divided(100 * ap)
         rows.append(
             {"class": kind} | {name: round(part[0], 1) for name, part in parts.items()}

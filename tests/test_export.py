@@ -22,5 +22,7 @@ def test_exported_modules_are_up_to_date_with_the_notebooks(tmp_path):
     for folder in ("notebooks", "helpers"):
         shutil.copytree(store.root() / folder, tmp_path / folder)
     export(tmp_path)
-    assert generated(tmp_path) == generated(store.root()), "run `make export`"
+    assert generated(tmp_path) == generated(store.root()), (
+        "run `python tools/export.py`"
+    )
     assert generated(tmp_path)

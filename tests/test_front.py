@@ -19,7 +19,7 @@ def three():
 
 def test_readme_begins_with_the_three_findings():
     [shown] = FINDINGS.findall(README.read_text())
-    assert shown == findings(), "`make picture` writes them again"
+    assert shown == findings(), "`python tests/front.py` writes them again"
 
 
 def test_00_begins_with_the_three_findings():

@@ -16,7 +16,16 @@ from helpers.data.images import Images
 from helpers.focus import networks
 from helpers.icon2 import verdicts
 from helpers.models.recipe import Recipe
-from sweeps import bdd_frames, context_worlds, eyespot_trials, resume, rules, streets
+from sweeps import (
+    bdd_frames,
+    context_worlds,
+    eyespot_trials,
+    resume,
+    rules,
+    street_boxes,
+    streets,
+)
+from synthetic import street_causes
 
 pytestmark = [
     pytest.mark.slow,
@@ -65,16 +74,15 @@ def test_eyespot_trials(own_store):
 def test_rules(own_store):
     """One kind of scenes, in which a cause and the detector explain the gap."""
     path = own_store / "rules.csv"
-    case = (6, verdicts.BOTH, "occlusion", rules.STRENGTH["occlusion"], True)
+    case = (6, verdicts.BOTH, "occlusion", street_causes.STRENGTHS["occlusion"], True)
     resume.collect(path, rules.measure_scenario, [case])
     assert_stored(path, path.name)
 
 
 def test_street_boxes(own_store):
     """The whole table."""
-    path = own_store / "street_boxes.csv"
-    resume.collect(path, rules.detected_boxes, [(0,)])
-    assert path.read_text() == (store.root() / "data" / path.name).read_text()
+    made = street_boxes.measure().to_csv(index=False)
+    assert made == (store.root() / "data" / "street_boxes.csv").read_text()
 
 
 def test_streets(own_store):

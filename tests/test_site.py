@@ -1,6 +1,7 @@
 """The site of a run and of the stored lessons, as files and in Chromium."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -72,11 +73,13 @@ def run(tmp_path_factory):
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
     """Build the site of the stored lessons; return its pages and Sphinx's warnings."""
-    folder = tmp_path_factory.mktemp("stored")
-    shutil.copytree(overview.NOTEBOOKS, folder / "notebooks")
-    command = [sys.executable, "-m", "helpers.site", folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return folder / "pages", done.stderr
+    folder = tmp_path_factory.mktemp("outputs")
+    command = [sys.executable, "-m", "helpers.site"]
+    environment = os.environ | {"SUITE_OUTPUTS": str(folder)}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment
+    )
+    return folder / "stored" / "pages", done.stderr
 
 
 def test_the_start_page_comes_first_and_names_the_lessons_that_failed(run):

@@ -1,88 +1,82 @@
-"""Divide the gap of a detector into parts due to scenes and to appearance, by intervention.
+"""Train the detector of the synthetic street scenes, and observe it on other scenes.
 
-The same layouts are rendered with the appearances of their own income group and of the opposite
-one.
+The same layouts can be observed with the appearances of their own income group and
+with those of the opposite one, which divides the gap of the detector into parts.
 """
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 import torch
 
 from helpers import store
-from helpers.icon2.analysis import analyse
-from helpers.icon2.attributes import Attribute, Frames
+from helpers.icon2.attributes import Frames
 from helpers.icon2.formulas import divided as divided
-from helpers.icon2.matching import match
 from helpers.models import detector as detectors
 from helpers.models.detector import Detector
 from helpers.synthetic_data import street
 
-SHARES_OF_B = (0.9, 0.5, 0.1)  # of appearance B in the test frames of each income group
-TRAINED_ON, TESTED_ON = 600, 900  # frames
-CELLS = (
-    "low, own",
-    "high, own",
-    "low, other",
-    "high, other",
-)  # whose layouts, in whose appearances
+# of appearance B in the test frames of each income group
+SHARES_OF_B = (0.9, 0.5, 0.1)
+TRAINED_ON = 600  # frames
 CONTROL = "paper's control"
 
 
 def trained(share_of_b: float, seed: int) -> Detector:
-    """Return the stored detector, trained on equal scenes with a share of appearance B."""
-    table, things = street.scenes(TRAINED_ON, 1000 + seed)
-    images, boxes = street.render(table, street.dressed(table, things, share_of_b))
-    settings = {"seed": seed, "folder": store.networks()}
-    return detectors.trained(torch.from_numpy(images), boxes, street.KINDS, **settings)
+    """Return the stored detector, trained on equal scenes for all income groups.
+
+    Parameters
+    ----------
+    share_of_b : float
+        The share of appearance B in the training images.
+    seed : int
+    """
+    frames, things = street.scenes(TRAINED_ON, 1000 + seed)
+    images, boxes = street.render(frames, street.dressed(frames, things, share_of_b))
+    return detectors.trained(
+        torch.from_numpy(images),
+        boxes,
+        street.KINDS,
+        seed=seed,
+        folder=store.networks(),
+    )
 
 
 def observed(
     detector: Detector,
     frames: pd.DataFrame,
     things: pd.DataFrame,
-    shares_of_b: Sequence[float],
+    shares_of_b: float | Sequence[float],
 ) -> Frames:
-    """Render frames with these shares of appearance B, and detect their things."""
+    """Render street scenes, and detect their things.
+
+    Parameters
+    ----------
+    detector : Detector
+    frames, things : pandas.DataFrame
+        The layouts of `street.scenes`.
+    shares_of_b : float or three floats
+        The share of appearance B, for all frames or for each income group.
+
+    Returns
+    -------
+    Frames
+        Detections are read from the store if the images are known.
+    """
     images, boxes = street.render(frames, street.dressed(frames, things, shares_of_b))
-    frames = frames.assign(contrast=[round(float(image.std()), 1) for image in images])
-    return Frames(frames, boxes, detections(detector, images), street.KINDS)
 
+    def detect() -> tuple[dict, dict]:
+        found = detectors.detect(detector, torch.from_numpy(images))
+        found["category"] = pd.Index(street.KINDS).get_indexer(found["category"])
+        return dict(found), {}
 
-def detections(detector: Detector, images: np.ndarray) -> pd.DataFrame:
-    """Return the (stored) detections of a detector in street scenes, with classes as numbers."""
-
-    def find():
-        table = detectors.detect(detector, torch.from_numpy(images))
-        return {
-            **table,
-            "category": pd.Index(street.KINDS).get_indexer(table["category"]),
-        }, {}
-
-    decides = {"detector": detector.identity}
-    folder = store.networks() / "detections"
-    kept = store.arrays("detections", folder, find, images=images, **decides)[1]
-    return pd.DataFrame(kept)[["image", "category", *detectors.CORNERS, "score"]]
-
-
-def swapped(own: Frames, other: Frames, resamples: int = 200) -> dict[str, np.ndarray]:
-    """Return the AP (1 + resamples, 4) of each class, 0 to 1, of the combinations in `CELLS`.
-
-    `own` and `other` are the same frames in both appearances. A layout is resampled together with
-    both of its renderings."""
-    groups = own.images["income"].astype(str)
-    names = [*(groups + ", own"), *(groups + ", other")]
-    codes = pd.Index(CELLS).get_indexer(names)  # the middle group is in none
-    boxes, both = (
-        pd.concat(
-            [one, two.assign(image=two["image"] + len(groups))], ignore_index=True
-        )
-        for one, two in ((own.boxes, other.boxes), (own.detections, other.detections))
+    _, arrays, _ = store.arrays(
+        "detections",
+        store.networks() / "detections",
+        detect,
+        images=images,
+        detector=detector.identity,
     )
-    images = pd.concat([own.images] * 2, ignore_index=True)
-    matches = match(Frames(images, boxes, both, own.classes))
-    layouts = np.tile(np.arange(len(groups)), 2)
-    cell = Attribute("cell", CELLS, codes, "image")
-    analysis = analyse(matches, cell, [], resamples=resamples, clusters=layouts)
-    return {name: estimate.group_ap for name, estimate in analysis.estimates.items()}
+    columns = ["image", "category", *detectors.CORNERS, "score"]
+    frames = frames.assign(contrast=[round(float(image.std()), 1) for image in images])
+    return Frames(frames, boxes, pd.DataFrame(arrays)[columns], street.KINDS)

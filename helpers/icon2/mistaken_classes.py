@@ -15,8 +15,8 @@ ADVICE = "Do both files have the same numbers or names of classes?"
 def mistaken(frames: Frames, matches: Matches) -> dict[str, str]:
     """Find classes whose boxes are detected as another class.
 
-    A class is listed if many of its boxes are detected (IoU 0.5) as any class, but fewer than a fifth
-    of these as the class itself.
+    A class is listed if many of its boxes are detected (IoU 0.5) as any class, but
+    fewer than a fifth of these as the class itself.
 
     Parameters
     ----------
@@ -28,42 +28,39 @@ def mistaken(frames: Frames, matches: Matches) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        One sentence per class, and one for `ALL_POOLED`, first, if this is so of all boxes
-        together.
+        One sentence per class, and one for `ALL_POOLED`, first, if this is so of all
+        boxes together.
     """
-    of_box, of_detection = _matched_classes(frames, matches)
-    number_of_classes = len(frames.classes)
-    own_of_all = 0
-    boxes_of_all = 0
+    detected_as = _confusion(frames, matches)
+    detected = detected_as.sum(1)
+    boxes = [(matches.of(name).box_ignored == 0).sum() for name in frames.classes]
+    own = [matches.rows(name)["hit"].sum() for name in frames.classes]
     sentences = {}
+    total = sum(boxes)
+    total_own = sum(own)
+    total_detected = detected.sum()
+    if _looks_mistaken(total, total_detected, total_own):
+        sentences[ALL_POOLED] = (
+            f"Classes look shifted or exchanged: {total_own / total:.0%} of the "
+            f"{total:,} boxes are detected as their own class, and "
+            f"{total_detected / total:.0%} as any class. {ADVICE} No groups are "
+            "compared."
+        )
+    np.fill_diagonal(detected_as, -1)
     for k, name in enumerate(frames.classes):
-        boxes = int((matches.of(name).box_ignored == 0).sum())
-        found_as = np.bincount(of_detection[of_box == k], minlength=number_of_classes)
-        own = int(matches.rows(name)["hit"].sum())
-        own_of_all += own
-        boxes_of_all += boxes
-        if boxes < HOW.min_boxes or not _looks_mistaken(boxes, found_as.sum(), own):
-            continue
-        others = [j for j in range(number_of_classes) if j != k]
-        other = frames.classes[
-            max(others, key=lambda j, found_as=found_as: found_as[j])
-        ]
-        sentences[name] = (
-            f"{name}: {own / boxes:.0%} of its {boxes:,} boxes are detected as {name}, and "
-            f"{found_as.sum() / boxes:.0%} as any class, most often as {other}. {ADVICE}"
-        )
-    if _looks_mistaken(boxes_of_all, len(of_box), own_of_all):
-        pooled = (
-            f"Classes look shifted or exchanged: {own_of_all / boxes_of_all:.0%} of the "
-            f"{boxes_of_all:,} boxes are detected as their own class, and "
-            f"{len(of_box) / boxes_of_all:.0%} as any class. {ADVICE} No groups are compared."
-        )
-        sentences = {ALL_POOLED: pooled, **sentences}
+        is_mistaken = _looks_mistaken(boxes[k], detected[k], own[k])
+        if is_mistaken and boxes[k] >= HOW.min_boxes:
+            other = frames.classes[detected_as[k].argmax()]
+            sentences[name] = (
+                f"{name}: {own[k] / boxes[k]:.0%} of its {boxes[k]:,} boxes are "
+                f"detected as {name}, and {detected[k] / boxes[k]:.0%} as any class, "
+                f"most often as {other}. {ADVICE}"
+            )
     return sentences
 
 
-def _matched_classes(frames: Frames, matches: Matches) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes of box and detection of each match that ignores classes."""
+def _confusion(frames: Frames, matches: Matches) -> np.ndarray:
+    """Count the matches that ignore classes, by the class of box and of detection."""
     pooled = replace(
         frames,
         boxes=frames.boxes.assign(category=0),
@@ -73,7 +70,9 @@ def _matched_classes(frames: Frames, matches: Matches) -> tuple[np.ndarray, np.n
     hits = match(pooled, matches.thresholds[:1]).rows("any").query("hit")
     of_box = frames.boxes["category"].to_numpy()[hits["box"]]
     of_detection = frames.detections["category"].to_numpy()[hits["row"]]
-    return of_box, of_detection
+    counts = np.zeros((len(frames.classes), len(frames.classes)), int)
+    np.add.at(counts, (of_box, of_detection), 1)
+    return counts
 
 
 def _looks_mistaken(boxes: int, as_any: int, as_own: int) -> bool:

@@ -23,9 +23,9 @@ def gap(
 ) -> np.ndarray:
     """Compute AP of one group minus another's, as if their boxes had the same sizes.
 
-    The boxes of both groups are divided into strata of about ten of neighbouring sizes. Each box
-    counts as much as the other group's share of its stratum (Mantel-Haenszel weights), so that
-    both groups have the same weight in every stratum.
+    The boxes of both groups are divided into strata of about ten of neighbouring sizes.
+    Each box counts as much as the other group's share of its stratum (Mantel-Haenszel
+    weights), so that both groups have the same weight in every stratum.
 
     Parameters
     ----------
@@ -45,24 +45,27 @@ def gap(
     array of shape (1 + resamples,)
         From -1 to 1; NaN where no stratum has boxes of both groups.
     """
-    low, high = attribute.values.index(lowest), attribute.values.index(highest)
-    codes = np.select([attribute.codes == low, attribute.codes == high], [0, 1], -1)
+    is_low = attribute.codes == attribute.values.index(lowest)
+    is_high = attribute.codes == attribute.values.index(highest)
+    codes = np.select([is_low, is_high], [0, 1], -1)
     pair = replace(attribute, values=(lowest, highest), codes=codes)
     box_weights = _box_weights(of_class, pair, area[of_class.box_row])
     if not box_weights.any():
         return np.full(len(weights), np.nan)
     curves = Curves(of_class, [pair], options)
-    ap = [
-        curves.mean(one, curves.positives(one), box_weights=box_weights)
-        for one in weights
-    ]
-    return np.array([of_pair[1] - of_pair[0] for of_pair in ap])
+    gaps = []
+    for image_weights in weights:
+        boxes = curves.positives(image_weights)
+        ap = curves.mean(image_weights, boxes, box_weights=box_weights)
+        gaps.append(ap[1] - ap[0])
+    return np.array(gaps)
 
 
 def strata(size: np.ndarray) -> np.ndarray:
     """Divide boxes into strata of about ten of neighbouring sizes.
 
-    Boxes of equal size share a stratum, so that the order of the boxes in a file decides nothing.
+    Boxes of equal size share a stratum, so that the order of the boxes in a file
+    decides nothing.
 
     Parameters
     ----------
@@ -82,20 +85,34 @@ def strata(size: np.ndarray) -> np.ndarray:
 def _box_weights(
     of_class: ClassMatches, pair: Attribute, area: np.ndarray
 ) -> np.ndarray:
-    """Return the other group's share of the boxes of about the same size, 0 for other boxes."""
+    """Return the other group's share of the boxes of a stratum, 0 for other boxes."""
     codes = np.where(of_class.box_ignored, -1, of_class.codes(pair))
     rows = np.flatnonzero(codes >= 0)
     stratum = strata(area[rows])
-    counts = np.zeros((stratum.max(initial=0) + 1, 2))
-    np.add.at(counts, (stratum, codes[rows]), 1)
+    is_high = codes[rows] == 1
+    high = np.bincount(stratum, is_high)
+    both = np.bincount(stratum)
+    other = np.where(is_high, (both - high)[stratum], high[stratum])
     weight = np.zeros(len(codes))
-    weight[rows] = counts[stratum, 1 - codes[rows]] / counts.sum(1)[stratum]
+    weight[rows] = other / both[stratum]
     return weight
 
 
-def p_value(left: np.ndarray) -> float:
-    """Return the two-sided p value of a gap, by the spread of its resamples (rows from 1)."""
-    known = left[1:][np.isfinite(left[1:])]
-    if not np.isfinite(left[0]) or len(known) < 3:
+def p_value(gaps: np.ndarray) -> float:
+    """Test whether a gap differs from 0, by the spread of its resamples.
+
+    Parameters
+    ----------
+    gaps : array of shape (1 + resamples,)
+        The gap itself first. NaN marks a resample that has none.
+
+    Returns
+    -------
+    float
+        The two-sided p value; NaN with fewer than three resamples.
+    """
+    known = gaps[1:][np.isfinite(gaps[1:])]
+    if not np.isfinite(gaps[0]) or len(known) < 3:
         return np.nan
-    return float(2 * scipy.stats.norm.sf(abs(left[0]) / max(known.std(ddof=1), 1e-12)))
+    error = max(known.std(ddof=1), 1e-12)
+    return float(2 * scipy.stats.norm.sf(abs(gaps[0]) / error))

@@ -9,13 +9,10 @@ import numpy as np
 import pandas as pd
 
 from helpers.icon2.analysis import Analysis
-from helpers.icon2.attributes import OF_PAPER
 from helpers.icon2.formulas import (
     EXPLAINS,
     FLAGGED,
     IN_PART,
-    NO_GAP,
-    NOT,
     NOT_FLAGGED,
     UNKNOWN,
     paper_says,
@@ -24,23 +21,16 @@ from helpers.icon2.formulas import (
 
 YES = (FLAGGED, EXPLAINS, IN_PART)
 PAPER_RULE, ANY_RULE, SUITE_RULE = "paper's rule", "Δ > 0 for any", "suite's rule"
-RULES = (PAPER_RULE, ANY_RULE, SUITE_RULE)
 WITHIN_RULE = "rule within groups"
 COMPARED_RULES = (PAPER_RULE, WITHIN_RULE, SUITE_RULE)  # on recorded settings
 
 HARDER, WORSE, BOTH, NEITHER = "scenes harder", "detector worse", "both", "neither"
-BESIDE = "detector worse, other scenes"  # the scenes of the groups differ, but none is harder
+# the scenes of the groups differ, but none is harder
+BESIDE = "detector worse, other scenes"
 NO_CAUSE = (NEITHER, WORSE, BESIDE)  # no attribute is to blame for a gap
 FIRST, FALLS = "ranks first", "σ falls within its values"
 FLAGS = "the paper's rule flags it"
 LEVELS = {"size": "boxes", "occlusion": "boxes", "time": "frames", "weather": "frames"}
-
-
-def truth(scenario: str, confounder: str) -> dict[str, str]:
-    """Return the correct verdict on each of the paper's five attributes in a scenario."""
-    cause = IN_PART if scenario == BOTH else EXPLAINS
-    other = NO_GAP if scenario == NEITHER else NOT
-    return {name: cause if name == confounder else other for name in OF_PAPER}
 
 
 def table(
@@ -48,23 +38,34 @@ def table(
     paper_says: Callable = paper_says,
     suite_says: Callable = suite_says,
 ) -> pd.DataFrame:
-    """Apply each of the `RULES` to every class and confounder (this needs resamples).
+    """Apply three rules to every class and confounder.
 
-    A lesson passes its own rules."""
+    Parameters
+    ----------
+    analysis : Analysis
+        With resamples, which the suite's rule needs.
+    paper_says, suite_says : callable
+        The two rules; lesson 08 passes its own.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per class and attribute: its rank, ``proxy_sigma`` and ``delta`` (AP
+        points), and the verdict of each rule.
+    """
     falls = analysis.control()[["class", "attribute", "delta"]]
-    table = analysis.ranking()[["class", "attribute", "rank", "proxy_sigma"]].merge(
-        falls
-    )
-    numbers = table[["rank", "proxy_sigma", "delta"]].itertuples(index=False)
-    table[PAPER_RULE] = [paper_says(*one) for one in numbers]
-    table[ANY_RULE] = np.where(table.delta > 0, FLAGGED, NOT_FLAGGED)
-    estimates = [
-        (analysis.estimates[row["class"]], row["attribute"])
-        for _, row in table.iterrows()
-    ]
-    table[SUITE_RULE] = [
-        suite_says(e.group_ap, e.parts[name].standardised, len(e.parts))
-        for e, name in estimates
-    ]
-    table.loc[table.delta.isna(), [PAPER_RULE, ANY_RULE]] = UNKNOWN
+    ranking = analysis.ranking()[["class", "attribute", "rank", "proxy_sigma"]]
+    table = ranking.merge(falls)
+    of_paper = []
+    of_suite = []
+    for row in table.to_dict("records"):
+        estimate = analysis.estimates[row["class"]]
+        part = estimate.parts[row["attribute"]]
+        verdict = suite_says(estimate.group_ap, part.standardised, len(estimate.parts))
+        of_suite.append(verdict)
+        of_paper.append(paper_says(row["rank"], row["proxy_sigma"], row["delta"]))
+    table[PAPER_RULE] = of_paper
+    table[ANY_RULE] = np.where(table["delta"] > 0, FLAGGED, NOT_FLAGGED)
+    table[SUITE_RULE] = of_suite
+    table.loc[table["delta"].isna(), [PAPER_RULE, ANY_RULE]] = UNKNOWN
     return table

@@ -180,33 +180,33 @@ def test_clusters_are_drawn_whole_and_heterogeneity_is_cochrans_q():
 
 
 def test_the_rules_on_numbers_worked_by_hand():
-    assert verdicts.paper_says(1, 1.01, 0.1) == verdicts.FLAGGED
+    assert formulas.paper_says(1, 1.01, 0.1) == formulas.FLAGGED
     for rank, proxy_sigma, delta in ((2, 1.5, 0.1), (1, 0.99, 0.1), (1, 1.5, -0.1)):
-        assert verdicts.paper_says(rank, proxy_sigma, delta) == verdicts.NOT_FLAGGED
+        assert formulas.paper_says(rank, proxy_sigma, delta) == formulas.NOT_FLAGGED
     rng, gap = np.random.default_rng(0), np.array([0.3, 0.4, 0.5])
 
     def resampled(ap, sd):
         return np.vstack([ap, ap + rng.normal(0, sd, (400, 3))])
 
     assert (
-        verdicts.suite_says(resampled(gap, 0.01), resampled(gap, 0.01)) == verdicts.NOT
+        formulas.suite_says(resampled(gap, 0.01), resampled(gap, 0.01)) == formulas.NOT
     )
     flat = np.full(3, 0.4)
     assert (
-        verdicts.suite_says(resampled(gap, 0.01), resampled(flat, 0.01))
-        == verdicts.EXPLAINS
+        formulas.suite_says(resampled(gap, 0.01), resampled(flat, 0.01))
+        == formulas.EXPLAINS
     )
     half = flat + (gap - flat) / 2
     assert (
-        verdicts.suite_says(resampled(gap, 0.01), resampled(half, 0.01))
-        == verdicts.IN_PART
+        formulas.suite_says(resampled(gap, 0.01), resampled(half, 0.01))
+        == formulas.IN_PART
     )
     assert (
-        verdicts.suite_says(resampled(gap, 0.03), resampled(gap, 0.09)) == INCONCLUSIVE
+        formulas.suite_says(resampled(gap, 0.03), resampled(gap, 0.09)) == INCONCLUSIVE
     )
     assert (
-        verdicts.suite_says(resampled(flat, 0.1), resampled(flat, 0.1))
-        == verdicts.NO_GAP
+        formulas.suite_says(resampled(flat, 0.1), resampled(flat, 0.1))
+        == formulas.NO_GAP
     )
 
 

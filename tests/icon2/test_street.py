@@ -4,12 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.icon2 import attributes, checks, intervention
+from helpers.icon2 import checks, intervention
 from helpers.icon2.attributes import Frames
 from helpers.icon2.average_precision import Part
-from helpers.icon2.intervention import CELLS
 from sweeps import rules, streets
-from synthetic import street
+from sweeps.appearances import CELLS, ap_by_appearance
+from synthetic import street, street_causes
+
+ANALYSES = ["first analysis", "second analysis"]
 
 
 @pytest.fixture(scope="module")
@@ -32,28 +34,30 @@ def test_boxes_lie_inside_and_their_visible_share_is_that_of_the_pictures(scene)
     empty, _ = street.render(frames, things.iloc[:0])
     checked = 0
     for row in boxes[boxes["y2"] - boxes["y1"] > 16].itertuples():
-        here = things[things["frame"] == row.image]
-        one = here.index[here["distance"] == row.distance]
+        here = things[things["frame"] == row.image].assign(frame=0)
+        is_thing = here["distance"] == row.distance
         frame = frames.iloc[[row.image]]
-        alone, _ = street.render(frame, here.loc[one].assign(frame=0))
-        without, _ = street.render(frame, here.drop(one).assign(frame=0))
+        alone, _ = street.render(frame, here[is_thing])
+        without, _ = street.render(frame, here[~is_thing])
         whole = changed(alone, empty[[row.image]])[0]
         seen = changed(images[[row.image]], without)[0]
-        assert seen.sum() / whole.sum() == pytest.approx(
-            row.visible, abs=0.12
-        )  # soft edges
+        visible = seen.sum() / whole.sum()
+        assert visible == pytest.approx(row.visible, abs=0.12)  # soft edges
         y, x = np.nonzero(whole)
-        assert (
-            row.x1 <= x.min() and x.max() < row.x2
-        )  # a walker's arms do not reach the sides
+        # a walker's arms do not reach the sides
+        assert row.x1 <= x.min()
+        assert x.max() < row.x2
         assert np.ptp(x) > 0.5 * (row.x2 - row.x1 - 1)
-        np.testing.assert_allclose([y.min(), y.max() + 1], [row.y1, row.y2], atol=1)
+        assert y.min() == pytest.approx(row.y1, abs=1)
+        assert y.max() + 1 == pytest.approx(row.y2, abs=1)
         checked += row.visible < 0.9
-    assert checked > 3 and boxes["occluded"].any()
-    assert (boxes[["x1", "y1"]] >= 0).all(axis=None) and boxes["visible"].between(
-        0.25, 1
-    ).all()
-    assert (boxes["x2"] <= street.WIDTH).all() and (boxes["y2"] <= street.HEIGHT).all()
+    assert checked > 3
+    assert boxes["occluded"].any()
+    assert boxes["visible"].between(0.25, 1).all()
+    assert boxes["x1"].min() >= 0
+    assert boxes["y1"].min() >= 0
+    assert boxes["x2"].max() <= street.WIDTH
+    assert boxes["y2"].max() <= street.HEIGHT
 
 
 def test_the_other_appearance_changes_its_own_things_and_nothing_else(scene):
@@ -78,10 +82,10 @@ def perfect(scene):
     return Frames(scene[0], boxes, hits, street.KINDS)
 
 
-def test_a_gap_is_divided_as_it_was_put_together_and_a_perfect_detector_has_none(
-    perfect,
-):
-    scenes, appearance, both = 8.0, 5.0, 2.0  # the effect of both together is halved
+def test_a_gap_is_divided_as_it_was_put_together():
+    scenes = 8.0
+    appearance = 5.0
+    both = 2.0  # the effect of both together is halved
     state = {"low": 0, "high": 1, "own": 0, "other": 1}
     ap = []
     for cell in CELLS:
@@ -89,74 +93,71 @@ def test_a_gap_is_divided_as_it_was_put_together_and_a_perfect_detector_has_none
         easy, common = state[group], state[group] ^ state[whose]
         ap.append(50 + scenes * easy + appearance * common + both * easy * common)
     parts = intervention.divided(np.array([ap]))
-    assert parts["gap"] == 15 and parts["scenes"] == 9 and parts["appearance"] == 6
-    ap = intervention.swapped(perfect, perfect, resamples=3)["car"]
+    assert parts["gap"] == 15
+    assert parts["scenes"] == 9
+    assert parts["appearance"] == 6
+
+
+def test_the_gap_of_a_perfect_detector_has_no_parts(perfect):
+    ap = ap_by_appearance(perfect, perfect, resamples=3)["car"]
     np.testing.assert_allclose(ap[0], 1)
     assert all(np.ptp(part) < 1e-9 for part in intervention.divided(ap).values())
 
 
-def test_attributes_are_crossed_box_by_box_and_fifths_are_of_each_class(perfect):
-    known = [attributes.from_column(perfect, name) for name in ("income", "appearance")]
-    both = streets.cross(perfect, *known)
-    income = perfect.images["income"].iloc[perfect.boxes["image"]].astype(str)
-    expected = [
-        f"{a}, {b}" for a, b in zip(income, perfect.boxes["appearance"], strict=True)
-    ]
-    assert [both.values[code] for code in both.codes] == expected
-    fifth = streets.fifths_of_size(perfect)
-    counts = pd.crosstab(perfect.boxes["category"], fifth.codes).to_numpy()
-    assert (
-        counts.shape[1] == 5
-        and (np.ptp(counts, axis=1) <= 0.2 * counts.sum(1) + 1).all()
-    )
+def test_combinations_are_made_box_by_box_and_fifths_are_of_each_class(perfect):
+    boxes = streets.with_combinations(perfect).boxes
+    fifth = boxes["fifths of size, time, occlusion"].str.split(", ").str[0]
+    counts = pd.crosstab(boxes["category"], fifth).to_numpy()
+    assert counts.shape[1] == 5
+    assert (np.ptp(counts, axis=1) <= 0.2 * counts.sum(1) + 1).all()
+    for box in boxes.to_dict("records"):
+        time = perfect.images["timeofday"][box["image"]]
+        # frames of 320 pixels are compared with BDD100K's of 1,280
+        side = 4 * np.sqrt((box["x2"] - box["x1"]) * (box["y2"] - box["y1"]))
+        size = "small" if side < 32 else "medium" if side < 96 else "large"
+        assert box["size, time, occlusion"] == f"{size}, {time}, {box['occluded']}"
 
 
 def test_an_analysis_is_scored_against_the_intervention():
     truth = pd.DataFrame({"scenes": [0.0, 1, 4, 8], "scenes_low": [-1.0, -1, 2, 5]})
-    known = truth.assign(**{name: truth["scenes"] + 1 for name in streets.ANALYSES})
-    for end, by in (("low", -1), ("high", [2, 2, 2, -0.5])):
-        known = known.assign(
-            **{f"{name}_{end}": truth["scenes"] + by for name in streets.ANALYSES}
-        )
+    known = truth.copy()
+    for name in ANALYSES:
+        known[name] = truth["scenes"] + 1
+        known[f"{name}_low"] = truth["scenes"] - 1
+        known[f"{name}_high"] = truth["scenes"] + [2, 2, 2, -0.5]
     table = checks.scores(known).set_index("analysis")
-    assert (table["error"] == 1).all() and (table["coverage"] == 0.75).all()
-    assert (table["bound"] == 2).all() and (table["accuracy"] == 1).all(), (
-        "parts are 1, 2, 5 and 9"
-    )
-    seven = checks.scores(known, dict.fromkeys(streets.ANALYSES, 7.0))
+    assert (table["error"] == 1).all()
+    assert (table["coverage"] == 0.75).all()
+    assert (table["bound"] == 2).all(), "parts are 1, 2, 5 and 9"
+    assert (table["accuracy"] == 1).all()
+    seven = checks.scores(known, dict.fromkeys(ANALYSES, 7.0))
     assert (seven["accuracy"] == 0.75).all()
 
 
-@pytest.mark.parametrize("cause", [*rules.STRENGTH, "scene"])
+@pytest.mark.parametrize("cause", [*street_causes.STRENGTHS, "scene"])
 def test_a_cause_moves_its_attribute_and_nothing_else(cause):
-    """Beside the same seed without a cause; a pedestrian is hidden where it stands elsewhere."""
-    frames, things = rules.inject_cause(
-        3, cause, rules.STRENGTH.get(cause, rules.HARMLESS[-1])
-    )
-    plain, alike = rules.inject_cause(3, "none", 0.0)
-    column = {"time": "timeofday", "size": "distance", "occlusion": "aside"}.get(
-        cause, cause
-    )
+    """Compare with the same seed without a cause."""
+    strength = street_causes.STRENGTHS.get(cause, 1.5)
+    frames, things = street_causes.scenes(900, 3, cause, strength)
+    plain, alike = street_causes.scenes(900, 3, "none", 0.0)
+    names = {"time": "timeofday", "size": "distance", "occlusion": "aside"}
+    column = names.get(cause, cause)
     for new, old in ((frames, plain), (things, alike)):
         pd.testing.assert_frame_equal(
             new.drop(columns=column, errors="ignore"),
             old.drop(columns=column, errors="ignore"),
         )
-    group = frames["income"].iloc[things["frame"]].reset_index(drop=True)
-    hard = {
-        "size": (things["distance"] > 25).groupby(group, observed=True),
-        "occlusion": (things["aside"] != alike["aside"]).groupby(group, observed=True),
-        "time": (frames["timeofday"] == "night").groupby(
-            frames["income"], observed=True
-        ),
-        "weather": (frames["weather"] != "clear").groupby(
-            frames["income"], observed=True
-        ),
-        "scene": (frames["scene"] == "city street").groupby(
-            frames["income"], observed=True
-        ),
-    }
-    low, middle, high = hard[cause].mean()
+    if cause == "size":
+        has_cause = things["distance"] > 25
+    elif cause == "occlusion":
+        has_cause = things["aside"] != alike["aside"]
+    else:
+        usual = {"time": "daytime", "scene": "residential", "weather": "clear"}
+        has_cause = frames[column] != usual[cause]
+    income = frames["income"]
+    if cause in ("size", "occlusion"):
+        income = income.iloc[things["frame"]].reset_index(drop=True)
+    low, middle, high = has_cause.groupby(income, observed=True).mean()
     assert low > middle + 0.01 > high + 0.02
 
 

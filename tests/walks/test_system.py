@@ -130,7 +130,7 @@ def test_ctrl_c_ends_a_run_without_an_alarm(clone):
     assert "CalledProcessError" not in printed
 
 
-@pytest.mark.parametrize("goal", ["run", "sweep", "test", "test-fast", "lab"])
+@pytest.mark.parametrize("goal", ["run", "sweep", "test", "lab"])
 def test_make_quotes_the_folder_that_it_is_in(clone, goal):
     _, lines = finish(clone, ["make", "-o", ".venv/ready", "-n", goal])
     assert finish(clone, ["bash", "-n", "-c", lines]) == (0, "")

@@ -1,0 +1,49 @@
+"""Record which pedestrians of synthetic street scenes a detector detects.
+
+Where income is low, pedestrians are smaller, and the detector is worse. Run
+``python -m sweeps.street_boxes data/street_boxes.csv``.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from helpers import store
+from helpers.icon2 import intervention
+from helpers.icon2.matching import match
+from sweeps.rules import CATEGORY, FRAMES, SHARE_OF_B
+from synthetic import street, street_causes
+
+
+def measure() -> pd.DataFrame:
+    """Return one row per labelled pedestrian, with its detection at an IoU of 0.5."""
+    detector = intervention.trained(SHARE_OF_B, 0)
+    strength = street_causes.STRENGTHS["size"]
+    frames, things = street_causes.scenes(FRAMES, 0, "size", strength)
+    observed = intervention.observed(detector, frames, things, intervention.SHARES_OF_B)
+    boxes = observed.boxes
+    boxes = boxes[boxes["category"] == street.KINDS.index(CATEGORY)]
+    width = boxes["x2"] - boxes["x1"]
+    height = boxes["y2"] - boxes["y1"]
+    size = pd.qcut(width * height, 3, labels=["small", "medium", "large"])
+    income = frames["income"].astype(str).to_numpy()
+    detected = match(observed, (0.5,)).taken[0]
+    return pd.DataFrame(
+        {
+            "frame": boxes["image"],
+            "income": income[boxes["image"]],
+            "size": size.astype(str),
+            "found": np.isin(boxes.index, detected).astype(int),
+        }
+    )
+
+
+def main() -> None:
+    """Write the table."""
+    store.write_text(Path(sys.argv[1]), measure().to_csv(index=False))
+
+
+if __name__ == "__main__":
+    main()
