@@ -102,22 +102,6 @@ def warn_of_repeated_names(path: Path, images: pd.DataFrame, checks: Checks) -> 
         )
 
 
-def category_names(
-    path: Path, categories: pd.DataFrame, checks: Checks
-) -> dict[int | str, str]:
-    """Return the name of each category by id, with the id where several have one name."""
-    repeated = categories["name"].duplicated(keep=False)
-    with_id = categories["name"] + " (id " + categories["id"].astype(str) + ")"
-    names = categories["name"].mask(repeated, with_id)
-    if repeated.any():
-        checks.warnings.append(
-            f"Several categories of {path.name} have one name: {', '.join(names[repeated][:6])}. "
-            "They were evaluated apart, by id, as pycocotools does. If they are the same class, "
-            "give them one id in both files."
-        )
-    return dict(zip(categories["id"], names, strict=True))
-
-
 def with_ignored(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.DataFrame:
     """Return boxes where those that carry ``ignore`` are regions to ignore, as crowds are."""
     marked = boxes["ignore_field"]
@@ -168,40 +152,6 @@ def without_copies(path: Path, table: pd.DataFrame, checks: Checks) -> pd.DataFr
             "the copies as false positives, so its AP is lower; find out what wrote them twice."
         )
     return table[~copies].reset_index(drop=True)
-
-
-def paired_by_file_name(
-    path: Path,
-    table: pd.DataFrame,
-    images: pd.DataFrame,
-    by_id: np.ndarray,
-    by_name: np.ndarray,
-    checks: Checks,
-) -> np.ndarray:
-    """Return the number of each detection's image: by file name where that disagrees with the id."""
-    differ = (by_name >= 0) & (by_name != by_id)
-    if not differ.any():
-        return by_id
-    first = int(differ.argmax())
-    other = "no image"
-    if by_id[first] >= 0:
-        other = images["name"][by_id[first]]
-    disagreement = (
-        f"'image_id' and 'file_name' of {path.name} disagree in {differ.sum():,} of "
-        f"{len(table):,} detections: id {table['image'].iloc[first]} is {other} in the labels, "
-        f"and {table['file'].iloc[first]} in the results."
-    )
-    if (by_name < 0).any():
-        raise DetectionDataError(
-            f"{disagreement} They cannot be paired by file name, since {(by_name < 0).sum():,} "
-            "detections have a name that is not in the labels, or is there twice. Write the ids "
-            "of the labels into 'image_id'."
-        )
-    checks.warnings.append(
-        f"{disagreement} Images were paired by file name. Write the ids of the labels into "
-        "'image_id', so that other tools pair them rightly, too."
-    )
-    return by_name
 
 
 def warn_of_scale(

@@ -4,12 +4,11 @@ BDD100K's frames are converted to COCO's structures first. What looks wrong is s
 `Checks`.
 """
 
-import gzip
 import json
 import warnings
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +54,7 @@ OF_COCO = {
     "attributes",
 }
 COLUMNS = ["image", "class", *CORNERS]  # of a CSV; detections have `score`, too
-FEDERATED = ("neg_category_ids", "not_exhaustive_category_ids")  # of LVIS's images
+FEDERATED = "neg_category_ids"  # a field of LVIS's images
 TRUTH = TypeAdapter(bool | None)
 
 
@@ -72,17 +71,11 @@ class Labels:
         pixels, ``area`` and ``extent`` (width times height), ``ignore`` and attributes.
     categories : dict
         Name of each class by its id, as text.
-    repeated : list of str
-        Names that several categories have.
-    verified : dict
-        Lists of classes of each image of federated labels (LVIS), by the image's id.
     """
 
     images: pd.DataFrame
     boxes: pd.DataFrame
     categories: dict[str, str]
-    repeated: list[str] = field(default_factory=list)
-    verified: dict = field(default_factory=dict)
 
 
 def read_labels(path: Path, checks: Checks) -> Labels:
@@ -175,9 +168,11 @@ def read_detections(path: Path, labels: Labels, checks: Checks) -> pd.DataFrame:
         )
     if "extent" not in table:  # else as COCO has it, without rounding
         table["extent"] = (table["x2"] - table["x1"]) * (table["y2"] - table["y1"])
-    table["category"] = _names_of_categories(path, table["category"], labels)
+    named = table["category"].astype(str)
+    named = named.map(lambda text: labels.categories.get(text, text))
+    table["category"] = named.mask(table["category"].isna())
     first = table["image"].iloc[0]
-    table["image"] = _numbers_of_images(path, table, labels.images, checks)
+    table["image"] = numbers_of_images(path, table["image"], labels.images)
     known = table["image"] >= 0
     if not known.any():
         raise DetectionDataError(
@@ -198,17 +193,12 @@ def _is_csv(path: Path) -> bool:
 
 
 def _read_json(path: Path) -> Any:
-    """Return the content of a JSON file or of JSON lines, also packed by gzip."""
-    unpack = gzip.open if path.suffix == ".gz" else open
+    """Return the content of a JSON file."""
     try:
-        with unpack(path, "rb") as file:
-            content = file.read()
-        if ".jsonl" in path.suffixes:
-            return [json.loads(line) for line in content.splitlines() if line.strip()]
-        return json.loads(content)
+        return json.loads(path.read_bytes())
     except FileNotFoundError:
         raise _no_file(path) from None
-    except (ValueError, OSError, EOFError, zlib.error) as error:
+    except (ValueError, OSError) as error:
         raise DetectionDataError(
             f"{path.name} cannot be read as JSON ({error}). It may be cut short: copy or "
             "download it again."
@@ -250,6 +240,13 @@ def _coco_labels(path: Path, content: dict, checks: Checks) -> Labels:
             )
         file_checks.refuse_repeated(path, parts[part]["id"], f"ids of {part}")
     images, categories = parts["images"], parts["categories"]
+    file_checks.refuse_repeated(path, categories["name"], "names of categories")
+    if any(FEDERATED in image for image in content["images"]):
+        raise DetectionDataError(
+            f"{path.name}: its labels are federated, as those of LVIS: an image has labels "
+            "of some classes only, so a detection of another class is neither right nor "
+            "wrong. Use images in which all of your classes are labelled."
+        )
     annotations = [one for one in content["annotations"] if one.get("bbox")]
     without = len(content["annotations"]) - len(annotations)
     checks.count(without, "labels left out: they have no box")
@@ -259,7 +256,7 @@ def _coco_labels(path: Path, content: dict, checks: Checks) -> Labels:
         boxes["image"] = boxes["image"].astype(str)
     images = images.sort_values("id", ignore_index=True)
     file_checks.warn_of_repeated_names(path, images, checks)
-    names = file_checks.category_names(path, categories, checks)
+    names = dict(zip(categories["id"], categories["name"], strict=True))
     if len(boxes):
         for column, known in (("image", set(images["id"])), ("category", set(names))):
             unknown = set(boxes[column]) - known
@@ -271,13 +268,8 @@ def _coco_labels(path: Path, content: dict, checks: Checks) -> Labels:
         boxes["category"] = boxes["category"].map(names)
         boxes = file_checks.with_ignored(path, boxes, checks)
         boxes["area"] = file_checks.plausible_area(path, boxes, checks)
-    several = categories["name"][categories["name"].duplicated()]
-    verified = {}
-    for image in content["images"]:
-        if any(key in image for key in FEDERATED):
-            verified[image["id"]] = {key: image.get(key) or [] for key in FEDERATED}
     names = {str(key): name for key, name in names.items()}
-    return Labels(images, boxes, names, sorted(set(several)), verified)
+    return Labels(images, boxes, names)
 
 
 def _image(entry: dict) -> dict:
@@ -321,8 +313,7 @@ def _annotation(entry: dict) -> dict:
 
 
 def _result(entry: dict) -> dict:
-    score, name = float(entry["score"]), entry.get("file_name")
-    return _box(entry) | {"score": score, "file": name}
+    return _box(entry) | {"score": float(entry["score"])}
 
 
 def _id(key: Any) -> int | str:
@@ -356,72 +347,41 @@ def _attributes(entry: dict) -> dict:
     }
 
 
-def _names_of_categories(path: Path, keys: pd.Series, labels: Labels) -> pd.Series:
-    """Return the class of each detection, from its id in the labels or its name."""
-    texts = keys.astype(str)
-    ambiguous = set(labels.repeated) & set(texts)
-    if ambiguous:
-        raise DetectionDataError(
-            f"{path.name}: several categories of the labels are called {min(ambiguous)!r}, and "
-            "its detections name classes by name. Give each category its own name, or provide "
-            "the detections as COCO's results by category_id."
-        )
-    names = texts.map(lambda text: labels.categories.get(text, text))
-    return names.mask(keys.isna())
+def numbers_of_images(path: Path, keys: pd.Series, images: pd.DataFrame) -> np.ndarray:
+    """Find images by their ids in the labels or, if no key is an id, by file name.
 
+    Parameters
+    ----------
+    path : Path
+        The file with the keys, for messages.
+    keys : pandas.Series
+        What names an image in each row of the file.
+    images : pandas.DataFrame
+        The labelled images, with ``id`` and ``name``.
 
-def _numbers_of_images(
-    path: Path, table: pd.DataFrame, images: pd.DataFrame, checks: Checks
-) -> np.ndarray:
-    """Return the number of the image of each detection, -1 where it is not labelled.
+    Returns
+    -------
+    ndarray of int
+        The number of each row's image, -1 where it is not labelled.
 
-    An image is named by an id of the labels, or by its full file name. If no detection
-    has an id of the labels, names without folder or ending count, too. Where detections
-    also carry a ``file_name`` of another image than the id, the name decides.
+    Raises
+    ------
+    DetectionDataError
+        If several images have the same name, and the file names images by name.
     """
-    names = names_of_images(images["name"])
-    ids = dict(zip(images["id"].astype(str), range(len(images)), strict=True))
-    keys = table["image"].map(str)
-    repeated = set(images["name"][images["name"].duplicated()]) - ids.keys()
-    ambiguous = repeated & set(keys)
+    keys = keys.astype(str)
+    named_by = images["id"].astype(str)
+    if not keys.isin(named_by).any():
+        named_by = images["name"]
+    repeated = named_by[named_by.duplicated()]
+    ambiguous = set(repeated) & set(keys)
     if ambiguous:
         raise DetectionDataError(
             f"{path.name}: several labelled images are called {min(ambiguous)!r}, and its "
-            "detections name images by file name. Write the name of the video or folder before "
-            "the file name in both files, or name images by the ids of the labels."
+            "rows name images by file name. Name images by the ids of the labels."
         )
-    if keys.isin(ids.keys()).any():
-        # The id of an image without labels may be the stem of another image's name.
-        full_names = {name: names[name] for name in images["name"] if name in names}
-        by_id = keys.map(full_names | ids)
-    else:
-        by_id = keys.map(names)
-    by_id = by_id.fillna(-1).astype(int).to_numpy()
-    if "file" not in table or table["file"].isna().all():
-        return by_id
-    files = table["file"].astype(str)
-    by_name = files.map(names).fillna(
-        files.map(lambda file: names.get(Path(file).name))
-    )
-    by_name = by_name.fillna(-1).astype(int).to_numpy()
-    return file_checks.paired_by_file_name(path, table, images, by_id, by_name, checks)
-
-
-def names_of_images(names: pd.Series) -> dict[str, int]:
-    """Return the number of each image by its file name, also without folder and ending.
-
-    A name that several images have is left out.
-    """
-    paths = names.map(Path)
-    without_ending = paths.map(lambda one: one.stem)
-    without_folder = paths.map(lambda one: one.name)
-    numbers = {}
-    for form in (without_ending, without_folder, names):
-        unique = ~form.duplicated(keep=False)
-        for several in form[~unique]:
-            numbers.pop(several, None)
-        numbers |= dict(zip(form[unique], np.flatnonzero(unique), strict=True))
-    return numbers
+    number = dict(zip(named_by, images.index, strict=True))
+    return keys.map(number).fillna(-1).to_numpy(int)
 
 
 def _csv_labels(path: Path) -> Labels:

@@ -1,6 +1,5 @@
 """User-supplied labels and detections with arbitrary classes, and attributes from a CSV."""
 
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -9,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from helpers.icon2 import federated, file_checks
+from helpers.icon2 import file_checks
 from helpers.icon2.attributes import Attribute, Frames, made
 from helpers.icon2.file_checks import Checks, DetectionDataError
-from helpers.icon2.matching import MAX_DETECTIONS, fullest, match
+from helpers.icon2.matching import MAX_DETECTIONS, fullest
 from helpers.icon2.reading import (
     OWN,
     Labels,
-    names_of_images,
+    numbers_of_images,
     read_csv,
     read_detections,
     read_labels,
@@ -66,7 +65,6 @@ def read(
         "boxes are crowds, or regions to ignore: a detection there is neither right nor wrong",
     )
     detections = read_detections(predictions, labelled, checks)
-    detections = federated.of_known_classes(detections, labelled, checks)
     _count_unlabelled_classes(detections, kept_classes, labelled, checks)
     boxes = _of_classes(labelled.boxes, kept_classes)
     detections = _of_classes(detections, kept_classes)
@@ -75,7 +73,6 @@ def read(
             f"{predictions.name}: no detection is left of labelled images and classes "
             f"({', '.join(kept_classes[:9])}). {'; '.join(reversed(checks.report))}."
         )
-    _refuse_digits_of_file_names(predictions, labelled.images, boxes, detections)
     images = labelled.images
     if attributes is not None:
         images, boxes = _with_attributes(Path(attributes), images, boxes, checks)
@@ -85,8 +82,6 @@ def read(
         f"{len(images):,} images, {(~boxes['ignore']).sum():,} boxes, {len(detections):,} "
         f"detections of {len(kept_classes)} classes"
     )
-    labelled = replace(labelled, boxes=boxes)
-    boxes = _with_incomplete_classes(labelled, kept_classes)
     return Frames(
         images,
         boxes,
@@ -141,47 +136,6 @@ def _of_classes(table: pd.DataFrame, classes: list[str]) -> pd.DataFrame:
     return table.assign(category=number)[number >= 0].reset_index(drop=True)
 
 
-def _refuse_digits_of_file_names(
-    path: Path, images: pd.DataFrame, boxes: pd.DataFrame, detections: pd.DataFrame
-) -> None:
-    """Refuse results whose ids are the digits of file names where the labels number otherwise."""
-    digits = images["name"].map(lambda name: re.search(r"(\d+)$", Path(name).stem))
-    digits = digits.dropna().map(lambda found: str(int(found[1])))
-    digits = digits[~digits.duplicated(keep=False)]
-    image_of_digits = dict(zip(digits, digits.index, strict=True))
-    image_by_digits = images["id"].astype(str).map(image_of_digits)
-    paired_by_id = detections["image"]
-    paired_by_digits = paired_by_id.map(image_by_digits)
-    some_unknown = paired_by_digits.isna().any()
-    mostly_the_same = (paired_by_digits == paired_by_id).mean() > 0.5
-    if some_unknown or mostly_the_same:
-        return
-    moved = detections.assign(image=paired_by_digits.astype(int))
-    by_id = _share_of_matched(images, boxes, detections)
-    by_number = _share_of_matched(images, boxes, moved)
-    if by_id < 0.1 and by_number > max(0.3, 5 * by_id):
-        raise DetectionDataError(
-            f"{path.name}: its image ids seem to be the digits of file names, and the labels "
-            f"number images otherwise. Paired by id, {by_id:.0%} of the boxes are found; paired "
-            f"by the digits of file names, {by_number:.0%}. Write the ids of the labels, or a "
-            "'file_name', into the results."
-        )
-
-
-def _share_of_matched(images, boxes, detections) -> float:
-    """Return the share of the boxes that a detection of any class overlaps by half."""
-    boxes, detections = boxes.assign(category=0), detections.assign(category=0)
-    matches = match(Frames(images, boxes, detections, ("any",)), [0.5])
-    return len(np.unique(matches.taken[matches.taken >= 0])) / max(len(boxes), 1)
-
-
-def _with_incomplete_classes(labels: Labels, classes: list[str]) -> pd.DataFrame:
-    """Return the boxes with the regions to ignore of federated labels."""
-    named = labels.boxes["category"].map(dict(enumerate(classes)))
-    labels = replace(labels, boxes=labels.boxes.assign(category=named))
-    return _of_classes(federated.with_incomplete_classes(labels), classes)
-
-
 def _with_attributes(
     path: Path, images: pd.DataFrame, boxes: pd.DataFrame, checks: Checks
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -193,22 +147,16 @@ def _with_attributes(
             f"{path.name} needs a column 'image' (names) or 'box' (ids of boxes, if the labels "
             f"have any). It has {', '.join(map(str, table.columns[:9]))}."
         )
-    noun = "boxes" if by_box else "images"
     if by_box:
-        key, target, names = "box", boxes, boxes["box"].astype(str)
-        numbers = dict(zip(names, target.index, strict=True))
+        key, noun, target, names = "box", "boxes", boxes, boxes["box"]
+        file_checks.refuse_repeated(path, names.dropna(), "ids of labelled boxes")
+        numbers = dict(zip(names, boxes.index, strict=True))
+        number = table["box"].map(numbers)
     else:
-        key, target, names = "image", images, images["name"]
-        numbers = dict(zip(images["id"].astype(str), images.index, strict=True))
-        numbers |= names_of_images(names)
-    keys = table[key].astype(str)
-    ambiguous = set(names[names.duplicated()]) & set(keys)
-    if ambiguous:
-        raise DetectionDataError(
-            f"{path.name}: {min(ambiguous)!r} is the name of several labelled {noun}, so its "
-            "attributes cannot be joined. Name images by their ids."
-        )
-    number = keys.map(numbers)
+        key, noun, target, names = "image", "images", images, images["name"]
+        found = numbers_of_images(path, table["image"], images)
+        number = pd.Series(found).where(found >= 0)
+    keys = table[key]
     file_checks.refuse_repeated(path, keys, noun)
     if number.isna().all():
         raise DetectionDataError(

@@ -1,6 +1,5 @@
 """BDD100K's labels and detections, as lesson 08 reads them: converted, or refused in a sentence."""
 
-import gzip
 import json
 import sys
 
@@ -129,17 +128,6 @@ def test_classes_are_renamed_or_ignored_as_bdd100k_does(tmp_path):
     assert data.boxes["category"].tolist() == [1, 0]
     assert data.boxes[CORNERS].to_numpy()[0].tolist() == [400, 20, 430, 60]
     assert "regions to ignore only: pedestrian 2" in data.report[1]
-
-
-def test_packed_json_and_json_lines_are_read(tmp_path):
-    labels, results = streets()
-    packed, lines = tmp_path / "labels.json.gz", tmp_path / "found.jsonl"
-    packed.write_bytes(gzip.compress(json.dumps(labels).encode()))
-    lines.write_text("\n".join(map(json.dumps, results)))
-    assert len(icon2.read(packed, lines).detections) == 24
-    packed.write_bytes(packed.read_bytes()[:-99])
-    with pytest.raises(DetectionDataError, match=r"labels.json.gz cannot be read"):
-        icon2.read(packed, lines)
 
 
 @pytest.mark.parametrize(
