@@ -495,15 +495,6 @@ def _check_numbers(database, table: str, role: str, name: str, stored: str) -> N
             f"The column {name} has {wrong:,} values, such as {example!r}, which are no "
             f"{expected}. Decimals have a point."
         )
-    if role == "y_score":
-        query = f"SELECT count(*) FROM {table} WHERE {number} NOT IN (0, 1)"
-        [[fractions]] = _ask(database, query).fetchall()
-        if not fractions:
-            raise ValueError(
-                f"The column {name} is named as y_score and has no values but 0 and 1. Is "
-                f"it a prediction? Then say "
-                f"roles y_pred={name}."
-            )
 
 
 def _check_group(name: str, values: pd.Series) -> None:

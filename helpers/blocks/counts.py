@@ -109,16 +109,6 @@ def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
     return places.astype(np.int64, copy=False), [str(value) for value in names]
 
 
-def same_length(columns: Mapping[str, np.ndarray]) -> None:
-    """Refuse columns that differ in length."""
-    lengths = {name: len(column) for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        each = ", ".join(f"{name} has {length:,}" for name, length in lengths.items())
-        raise ValueError(
-            f"columns differ in length: {each}; every row needs all of them"
-        )
-
-
 # --- groups, and what is counted for them ---
 
 
@@ -235,11 +225,11 @@ def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -
     if sensitive_features is None:
         sensitive_features = {"row": np.arange(len(next(iter(present.values()))))}
     by = groups(sensitive_features, intersect)
-    same_length({"the group columns": by.atoms} | present)
-    outcome_known = present.pop("outcome_known", None)
-    if "y_true" in present and outcome_known is not None:
-        present["y_true"] = np.where(outcome_known, present["y_true"], UNKNOWN)
-    kind, kinds = _kinds(present)
+    # pandas refuses columns that differ in length
+    rows = pd.DataFrame({"atom": by.atoms, **present})
+    if "y_true" in rows and "outcome_known" in rows:
+        rows["y_true"] = rows["y_true"].where(rows["outcome_known"], UNKNOWN)
+    kind, kinds = _kinds(rows)
     atoms, strata = by.member.shape[1], present.get("strata", np.zeros(1, int))
     shape = (
         (strata.max() + 1, atoms, len(kinds))
@@ -270,19 +260,17 @@ def with_unknown(columns: Mapping[str, pd.Series]) -> dict[str, pd.Series]:
     return columns
 
 
-def _kinds(columns_of: dict[str, np.ndarray]) -> tuple[np.ndarray, pd.DataFrame]:
-    """The kind of each row (n,), and the table of kinds: `Table.kinds`."""
+def _kinds(rows: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
+    """Return the kind of each row (n,), and the table of kinds: `Table.kinds`."""
     columns = ("y_score", "sample_weight", "y_pred", "y_true")
-    columns_present = pd.DataFrame(
-        {name: columns_of[name] for name in columns if name in columns_of}
-    )
+    columns_present = rows[[name for name in columns if name in rows]]
     if {"y_score", "sample_weight"} & set(columns_present):
         kind = columns_present.groupby([*columns_present]).ngroup().to_numpy()
         kinds = columns_present.drop_duplicates().sort_values(
             [*columns_present], ignore_index=True
         )
     else:  # all four, which takes no sorting
-        kind = _cell(columns_of)
+        kind = _cell(rows)
         kinds = pd.DataFrame({"y_pred": [0, 0, 1, 1], "y_true": [0, 1, 0, 1]})
         if (kind >= len(CELLS)).any():
             unknown = pd.DataFrame({"y_pred": [0, 1], "y_true": [UNKNOWN, UNKNOWN]})
@@ -325,7 +313,6 @@ def groups(by: Any, intersect: str = "each") -> Groups:
         for s in itertools.combinations(range(count), size)
     ]
     rows = {name: codes_of for name, (codes_of, _) in parts.items()}
-    same_length(rows)
     rows = pd.DataFrame(rows)
     atoms = rows.groupby([*parts]).ngroup().to_numpy()
     values = rows.drop_duplicates().sort_values([*parts]).to_numpy()

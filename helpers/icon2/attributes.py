@@ -52,14 +52,6 @@ class Frames:
 
     def attribute(self, name: str) -> Attribute:
         """A sensitive attribute by the name of its column."""
-        if name == "income" and name not in self.images:
-            reserved = ("id", "name", "video", "width", "height")
-            columns = [name for name in self.images if name not in reserved]
-            raise DetectionDataError(
-                "The sensitive attribute is 'income', and no income is known of these frames. Give "
-                "'attributes' with a column 'income', or set 'sensitive' to another column: "
-                f"{', '.join(columns) or 'there is none'}."
-            )
         attribute = from_column(self, name)
         if len(attribute.values) < 2:
             raise DetectionDataError(
@@ -170,7 +162,10 @@ def from_column(frames: Frames, column: str) -> Attribute:
                 return _binned(column, values.to_numpy(float), bounds, level)
             return _coded(column, values.where(values != "undefined"), level)
     known = [*frames.images, *frames.boxes]
-    raise DetectionDataError(f"no column {column!r}; there are: {', '.join(known)}")
+    raise DetectionDataError(
+        f"The images and boxes have no column {column!r}. Name another one, or provide it "
+        f"in 'attributes'. The columns are: {', '.join(known)}."
+    )
 
 
 def _coded(name: str, column: pd.Series, level: str) -> Attribute:

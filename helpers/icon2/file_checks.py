@@ -89,19 +89,6 @@ def refuse_repeated(path: Path, names: pd.Series, noun: str) -> None:
         )
 
 
-def warn_of_repeated_names(path: Path, images: pd.DataFrame, checks: Checks) -> None:
-    """Say that images are told apart by id where several have one file name."""
-    repeated = images["name"].duplicated(keep=False)
-    if repeated.any():
-        name = images["name"][repeated].iloc[0]
-        ids = images["id"][images["name"] == name]
-        checks.warnings.append(
-            f"{repeated.sum():,} of {len(images):,} images in {path.name} share their file name "
-            f"with another one, such as {name!r} (ids {' and '.join(map(str, ids[:3]))}). They "
-            "were told apart by id. If they are the same image, remove the copies."
-        )
-
-
 def with_ignored(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.DataFrame:
     """Return boxes where those that carry ``ignore`` are regions to ignore, as crowds are."""
     marked = boxes["ignore_field"]

@@ -255,7 +255,6 @@ def _coco_labels(path: Path, content: dict, checks: Checks) -> Labels:
         images["id"] = images["id"].astype(str)
         boxes["image"] = boxes["image"].astype(str)
     images = images.sort_values("id", ignore_index=True)
-    file_checks.warn_of_repeated_names(path, images, checks)
     names = dict(zip(categories["id"], categories["name"], strict=True))
     if len(boxes):
         for column, known in (("image", set(images["id"])), ("category", set(names))):

@@ -204,9 +204,6 @@ def test_images_of_one_file_name_are_told_apart_by_id(tmp_path):
     labels, results = same_names()
     frames = read(tmp_path, labels, results)
     assert len(frames.images) == 12 and ap(frames) == 1
-    [warning] = frames.warnings
-    assert "12 of 12 images in labels.json share their file name" in warning
-    assert "'frame0.png' (ids 1 and 7)" in warning
 
 
 def test_attributes_by_a_name_of_several_images_are_refused(tmp_path):
