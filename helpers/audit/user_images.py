@@ -44,7 +44,7 @@ def read_table(path: str, parameter: str, columns: Iterable[str]) -> pd.DataFram
 def read_photographs(
     where: str, network: Network, seed: int
 ) -> tuple[torch.Tensor, pd.DataFrame, list[str]]:
-    """Read photographs of class folders, or of a CSV with the columns path and label.
+    """Read photographs of class folders.
 
     Parameters
     ----------
@@ -62,11 +62,8 @@ def read_photographs(
     notes : list of str
         What was not used.
     """
-    if Path(where).is_file():
-        files, notes = _listed_files(where), []
-    else:
-        place = folders.image_sets(Path(where))["C"]
-        files, notes = folders.list_images(place), []
+    files = folders.list_images(folders.image_sets(Path(where))["C"])
+    notes = []
     names, number = np.unique(files["class"], return_inverse=True)
     files = files.assign(number=number, of=len(names))
     counts = files["class"].value_counts()
@@ -86,21 +83,6 @@ def read_photographs(
         files, network, seed, MOST_PHOTOGRAPHS, "photographs"
     )
     return images, rows, notes + report
-
-
-def _listed_files(csv: str) -> pd.DataFrame:
-    """List the photographs of a CSV, whose paths are relative to its folder."""
-    files = read_table(csv, "photographs", ["path", "label"])
-    files = files.rename(columns={"label": "class"})
-    empty = files[["path", "class"]].isna().any(axis=1)
-    if empty.any():
-        first = int(np.flatnonzero(empty)[0]) + 2
-        raise ValueError(
-            f"photographs: {int(empty.sum())} rows of {csv} have no path or no label. The first "
-            f"is line {first}. Fill in both, or remove these rows."
-        )
-    paths = [Path(csv).parent / path for path in files["path"]]
-    return files.assign(file=paths, name=files["path"])
 
 
 def _decode(

@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
+import torch
 from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
@@ -20,6 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from PIL import Image
+from torchvision.utils import make_grid
 
 from helpers import store
 
@@ -54,6 +56,7 @@ PAPER_COLOURS |= dict(zip(("park", "sky", "wood", "road"), COLOURS, strict=False
 ZERO = {"color": INK, "ls": "--", "lw": 1}
 CHANCE = {"color": INK, "ls": ":", "lw": 1}
 MAP = "magma"
+SHEET_GREY = 228  # between the images of a grid
 SERIES = (  # the model, the control model, and further ones
     {"marker": "o", "ms": 8, "color": RED},
     {"marker": "s", "ms": 6, "color": FAINT},
@@ -448,10 +451,9 @@ def _small(png: bytes) -> bytes:
 
 def _sheet(rows: Sequence, across: int) -> np.ndarray:
     """Arrange rows of images, uint8 (n, 3, H, W), on one light grey sheet, uint8 (H', W', 3)."""
-    height, width = rows[0].shape[-2:]
-    sheet = np.full((len(rows), across, height + 4, width + 4, 3), 228, dtype=np.uint8)
-    for row, images in zip(sheet, rows, strict=True):
-        pictures = np.asarray(images[:across]).transpose(0, 2, 3, 1)
-        row[: len(pictures), 4:, 4:] = pictures
-    whole = sheet.transpose(0, 2, 1, 3, 4).reshape(len(rows) * (height + 4), -1, 3)
-    return np.pad(whole, [(0, 4), (0, 4), (0, 0)], constant_values=228)
+    cells = []
+    for images in rows:
+        blank = torch.full((across - len(images), *images.shape[1:]), SHEET_GREY)
+        cells.append(torch.cat([images, blank.to(images.dtype)]))
+    sheet = make_grid(torch.cat(cells), nrow=across, padding=4, pad_value=SHEET_GREY)
+    return sheet.permute(1, 2, 0).numpy()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,6 @@ IOU_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10))
 MAX_DETECTIONS = (
     100  # of an image and class, as COCO; all, where an image has more boxes
 )
-IMAGES_AT_ONCE = 1_000  # small arrays stay in the cache
 
 
 @dataclass(frozen=True)
@@ -95,30 +93,15 @@ def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Match
     thresholds = np.asarray(thresholds, float)
     if not ((thresholds > 0) & (thresholds <= 1)).all():
         raise ValueError(f"thresholds must be in (0, 1], not {thresholds.tolist()}")
-    n_classes, edges = (
-        len(frames.classes),
-        np.arange(0, len(frames.images), IMAGES_AT_ONCE),
-    )
+    n_classes = len(frames.classes)
     limit = MAX_DETECTIONS if fullest(frames.boxes) <= MAX_DETECTIONS else None
     kept = _strongest(frames.detections, n_classes, limit)
-    order = np.argsort(_key(frames.boxes, n_classes), kind="stable").astype(np.int32)
-    category, score = (
-        frames.detections[name].to_numpy()[kept] for name in ("category", "score")
-    )
-    listed = np.lexsort((-score, category))
-    place = np.argsort(listed)
-    taken = np.empty((len(thresholds), len(kept)), np.int32)
-    starts = [
-        [*table["image"].to_numpy()[rows].searchsorted(edges), len(rows)]
-        for table, rows in ((frames.detections, kept), (frames.boxes, order))
-    ]
-    for span, boxes in zip(*map(pairwise, starts), strict=True):
-        rows, own = kept[slice(*span)], order[slice(*boxes)]
-        here = _take(
-            frames.detections.iloc[rows], frames.boxes.iloc[own], n_classes, thresholds
-        )
-        taken[:, place[slice(*span)]] = np.append(own, -1)[here]
-    detections = frames.detections[["image", "category", "score"]].iloc[kept[listed]]
+    by_image = np.argsort(_key(frames.boxes, n_classes), kind="stable").astype(np.int32)
+    detections = frames.detections.iloc[kept]
+    place = _take(detections, frames.boxes.iloc[by_image], n_classes, thresholds)
+    listed = np.lexsort((-detections["score"].to_numpy(), detections["category"]))
+    taken = np.append(by_image, -1)[place[:, listed]].astype(np.int32)
+    detections = detections[["image", "category", "score"]].iloc[listed]
     smaller = {"image": np.int32, "category": np.int16}
     detections = (
         detections.reset_index(drop=True).astype(smaller).assign(row=kept[listed])
