@@ -64,16 +64,12 @@ class Frames:
         """A column of frames that belong together, such as ``video``; None for none."""
         if name is None:
             return None
-        if name not in self.images:
-            raise DetectionDataError(
-                f"parameter 'cluster': the frames have no column {name!r}; "
-                f"there are: {', '.join(self.images.columns)}"
-            )
-        column = self.images[name]
+        column = self.images.get(name, pd.Series(None, self.images.index))
         if column.isna().any() or column.nunique() < 2:
             raise DetectionDataError(
-                f"parameter 'cluster': {column.isna().sum():,} of {len(column):,} frames have no "
-                f"value for {name!r}, the others {column.nunique():,}; every frame needs one"
+                f"The column {name!r} of 'cluster' has {column.nunique():,} different values, "
+                f"and {column.isna().sum():,} of {len(column):,} images have none. Name a "
+                "column of the images with a value in each, such as 'video'."
             )
         return column.astype(str).to_numpy()
 

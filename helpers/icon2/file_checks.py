@@ -12,8 +12,6 @@ import pandas as pd
 CORNERS = ["x1", "y1", "x2", "y2"]
 # Median of area over width times height, which objects in boxes have.
 PLAUSIBLE_AREA = (0.05, 1.05)
-MANY_COPIES = 0.01  # share of labelled boxes
-APART = 1.4  # ratio of the reach of boxes and detections from which they do not fit
 
 
 class DetectionDataError(ValueError):
@@ -119,16 +117,6 @@ def plausible_area(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.Series
     return boxes["extent"]
 
 
-def warn_of_copied_boxes(path: Path, boxes: pd.DataFrame, checks: Checks) -> None:
-    """Say that many labelled boxes are there twice."""
-    copies = boxes.duplicated(["image", "category", *CORNERS])
-    if copies.mean() > MANY_COPIES:
-        checks.warnings.append(
-            f"{copies.sum():,} of {len(boxes):,} boxes in {path.name} are there twice. A detector "
-            "finds a copy only by a second detection, so recall is too low. Remove the copies."
-        )
-
-
 def without_copies(path: Path, table: pd.DataFrame, checks: Checks) -> pd.DataFrame:
     """Return each detection once."""
     copies = table.duplicated(["image", "category", *CORNERS, "score"])
@@ -139,21 +127,6 @@ def without_copies(path: Path, table: pd.DataFrame, checks: Checks) -> pd.DataFr
             "the copies as false positives, so its AP is lower; find out what wrote them twice."
         )
     return table[~copies].reset_index(drop=True)
-
-
-def warn_of_scale(
-    boxes: pd.DataFrame, detections: pd.DataFrame, checks: Checks
-) -> None:
-    """Say where boxes reach much further than detections, or detections than boxes."""
-    of_boxes = boxes[["x2", "y2"]].max()
-    of_detections = detections[["x2", "y2"]].max()
-    ratio = of_boxes / of_detections
-    if (ratio > APART).all() or (ratio < 1 / APART).all():
-        checks.warnings.append(
-            f"Boxes reach to ({of_boxes['x2']:.0f}, {of_boxes['y2']:.0f}), detections to "
-            f"({of_detections['x2']:.0f}, {of_detections['y2']:.0f}). One file may be scaled. "
-            "Provide both in pixels of the same images."
-        )
 
 
 def warn_of_crowded_images(most: int, limit: int, checks: Checks) -> None:

@@ -118,7 +118,6 @@ def read_labels(path: Path, checks: Checks) -> Labels:
     number = pd.Index(labels.images["id"], dtype=object)
     labels.boxes["image"] = number.get_indexer(labels.boxes["image"])
     file_checks.refuse_impossible(path, labels.boxes, labels.images, "boxes")
-    file_checks.warn_of_copied_boxes(path, labels.boxes, checks)
     return labels
 
 

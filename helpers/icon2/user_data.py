@@ -76,7 +76,6 @@ def read(
     images = labelled.images
     if attributes is not None:
         images, boxes = _with_attributes(Path(attributes), images, boxes, checks)
-    file_checks.warn_of_scale(boxes, detections, checks)
     file_checks.warn_of_crowded_images(fullest(boxes), MAX_DETECTIONS, checks)
     summary = (
         f"{len(images):,} images, {(~boxes['ignore']).sum():,} boxes, {len(detections):,} "
@@ -154,8 +153,8 @@ def _with_attributes(
         number = table["box"].map(numbers)
     else:
         key, noun, target, names = "image", "images", images, images["name"]
-        found = numbers_of_images(path, table["image"], images)
-        number = pd.Series(found).where(found >= 0)
+        number = pd.Series(numbers_of_images(path, table["image"], images))
+        number = number.where(number >= 0)
     keys = table[key]
     file_checks.refuse_repeated(path, keys, noun)
     if number.isna().all():
@@ -169,10 +168,9 @@ def _with_attributes(
         bare, f"labelled {noun} have no row in {path.name}: they have no value"
     )
     columns = [name for name in table if name not in OWN]
-    joined = table[columns].assign(number=number).dropna(subset="number")
-    joined = joined.drop_duplicates("number").set_index("number").reindex(target.index)
-    target = target.drop(columns=[name for name in columns if name in target])
-    target = target.join(joined)
+    joined = table[columns].set_index(number)
+    joined = joined[joined.index.notna()]
+    target = target.drop(columns=columns, errors="ignore").join(joined)
     return (images, target) if by_box else (target, boxes)
 
 

@@ -153,9 +153,9 @@ def test_an_attribute_that_makes_no_groups_is_refused(tmp_path, column, message)
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ("weather", "'cluster': 1 of 12 frames have no value for 'weather'"),
-        ("width", "'cluster': 0 of 12 .*, the others 1; every frame needs one"),
-        ("camera", "the frames have no column 'camera'; there are: id, name"),
+        ("weather", "'weather' of 'cluster' has 2 .* 1 of 12 images have none"),
+        ("width", "'width' of 'cluster' has 1 .* 0 of 12 images have none"),
+        ("camera", "'camera' of 'cluster' has 0 .* 12 of 12 images have none"),
     ],
 )
 def test_a_cluster_has_a_value_in_every_frame(tmp_path, column, message):
