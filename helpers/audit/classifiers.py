@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 RECIPES = (0.0005, 0.05, 10.0, "Adam")
-"""Inverse strengths of regularization (scikit-learn's C), or a short training by Adam."""
+"""Inverse strengths of regularization (scikit-learn's C), or short training by Adam."""
 
 
 def train_with_adam(
@@ -107,7 +107,7 @@ def train_classifier(
 
 
 def center_logits(logits: np.ndarray) -> np.ndarray:
-    """Subtract from logits their mean over the classes, which leaves softmax unchanged."""
+    """Subtract from logits their mean over the classes; softmax stays the same."""
     return logits - logits.mean(-1, keepdims=True)
 
 

@@ -1,4 +1,4 @@
-"""Load a Python file of the user's as a module, together with the modules next to it."""
+"""Load a Python file of the user's as a module, with the modules next to it."""
 
 import importlib.util
 import os

@@ -36,7 +36,8 @@ def read_table(path: str, parameter: str, columns: Iterable[str]) -> pd.DataFram
     missing = set(columns) - set(rows)
     if missing:
         raise ValueError(
-            f"{parameter}: {path} has no column {listed(missing)}. It has {listed(rows)}."
+            f"{parameter}: {path} has no column {listed(missing)}. It has "
+            f"{listed(rows)}."
         )
     return rows
 
@@ -76,8 +77,8 @@ def read_photographs(
     few = sorted(counts.index[counts < FEWEST_PHOTOGRAPHS])
     if few:
         raise ValueError(
-            f"photographs: There are fewer than {FEWEST_PHOTOGRAPHS} of {listed(few)}, which is "
-            "too few to audit. Add photographs, or leave the class out."
+            f"photographs: There are fewer than {FEWEST_PHOTOGRAPHS} of {listed(few)}, "
+            "which is too few to audit. Add photographs, or leave the class out."
         )
     images, rows, report = _decode(
         files, network, seed, MOST_PHOTOGRAPHS, "photographs"
@@ -141,14 +142,14 @@ def read_contexts(
     few = [name for name in contexts if len(contexts[name]) < FEWEST_BACKGROUNDS]
     if few:
         raise ValueError(
-            f"places: There are fewer than {FEWEST_BACKGROUNDS} images of {listed(few)}. Give "
-            f"{ENOUGH_BACKGROUNDS} of each context."
+            f"places: There are fewer than {FEWEST_BACKGROUNDS} images of "
+            f"{listed(few)}. Give {ENOUGH_BACKGROUNDS} of each context."
         )
     few = [name for name in contexts if len(contexts[name]) < ENOUGH_BACKGROUNDS]
     if few:
         notes.append(
-            f"Fewer than {ENOUGH_BACKGROUNDS} images of {listed(few)}: the detection rates below "
-            "may be too high."
+            f"Fewer than {ENOUGH_BACKGROUNDS} images of {listed(few)}: the detection "
+            "rates below may be too high."
         )
     return contexts, files_of, notes
 

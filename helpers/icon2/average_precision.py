@@ -1,7 +1,9 @@
 """Average precision of many cells at once, from the table of matches and image weights.
 
-A cell is a set of boxes of one class with the images whose false positives count for it. Matches
-are arranged once, and average precision then needs a few passes for each resample's weights."""
+A cell is a set of boxes of one class with the images whose false positives count for
+it. Matches are arranged once, and average precision then needs a few passes for each
+resample's weights.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -26,11 +28,12 @@ TINY = 1e-300  # keeps 0 / 0 at 0
 class Options:
     """How ICON2 is computed: choices that the paper leaves open; the defaults are its reading.
 
-    `precision` is R N / (R N + F) with one N for the values compared (``normalised``, Eq. 3), with
-    each value's own (``raw``, Eq. 2), or with N and F ``per image``: Eq. 3 fixes N and not F. N is
-    the mean `number` of boxes of the values ``compared`` (those within one value of a confounder),
-    or of ``all cells``. `false_positives` of an attribute of boxes count for each value
-    (``hoiem``), or for their own (``coco``, of size alone).
+    `precision` is R N / (R N + F) with one N for the values compared (``normalised``,
+    Eq. 3), with each value's own (``raw``, Eq. 2), or with N and F ``per image``: Eq. 3
+    fixes N and not F. N is the mean `number` of boxes of the values ``compared`` (those
+    within one value of a confounder), or of ``all cells``. `false_positives` of an
+    attribute of boxes count for each value (``hoiem``), or for their own (``coco``, of
+    size alone).
     """
 
     precision: Literal["normalised", "raw", "per image"] = "normalised"
@@ -86,7 +89,8 @@ class Formulas:
 
 class Curves:
     """The matches of one class, the events, arranged by cell, threshold and falling score; cells
-    are all combinations of the attributes' values, the last attribute fastest."""
+    are all combinations of the attributes' values, the last attribute fastest.
+    """
 
     # `images` (n images, C): which count for a cell. `start` is where each curve begins;
     # `event_before` counts the cell's detections up to and with the event; `event_hit`: did it take
@@ -155,8 +159,9 @@ class Curves:
     def average_precision(self, weights, normal=None, box_weights=None) -> np.ndarray:
         """Average precision (C, T) over 101 recalls as in COCO; NaN for a cell without a box.
 
-        `weights` are of images, `box_weights` of boxes and what took them; `normal` (C,) is N of
-        Eq. 3."""
+        `weights` are of images, `box_weights` of boxes and what took them; `normal`
+        (C,) is N of Eq. 3.
+        """
         positives = self.positives(weights, box_weights)
         ratio = (
             np.ones(self.n_cells)
@@ -194,7 +199,8 @@ class Curves:
 class CurvesByFormula(Curves):
     """Curves whose average precision is a function of the detections of one cell, one by one.
 
-    This is slower than `Curves` by far, and serves an edited cell of lesson 08."""
+    This is slower than `Curves` by far, and serves an edited cell of lesson 08.
+    """
 
     def __init__(
         self, of_class: ClassMatches, attributes, options: Options, formula: Callable
@@ -253,7 +259,8 @@ def _at_recalls(hits, precision, start, needed) -> np.ndarray:
 
 def _cells(of_class, attributes, options) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The cell of each box of a class, -1 for none; which images count for each cell (n images, C),
-    and which detections (C, n) that take no box."""
+    and which detections (C, n) that take no box.
+    """
     sizes = [1, *(len(a.values) for a in attributes)]
     places = np.indices(sizes).reshape(len(sizes), -1)[
         1:
@@ -364,7 +371,8 @@ def _standardised(
     of_class, sensitive, explaining, weights, options, boxes, formulas
 ) -> np.ndarray:
     """AP of each group (R, A) as if all had the distribution of e that their `boxes` (R, E, A) have
-    together; NaN without boxes."""
+    together; NaN without boxes.
+    """
     ap = np.full((len(weights), len(sensitive.values)), np.nan)
     if not boxes[0].any():
         return ap

@@ -1,4 +1,4 @@
-"""Checks of labels and detections: what is refused, and what is said at the top of a report.
+"""Check labels and detections: refuse files, or warn at the top of a report.
 
 Each check is a function of its own. Those that only warn add a sentence to `Checks`.
 """
@@ -15,12 +15,12 @@ PLAUSIBLE_AREA = (0.05, 1.05)
 
 
 class DetectionDataError(ValueError):
-    """A file or an attribute cannot be used; the message says which, why and what to do."""
+    """A file or an attribute cannot be used; the message says why and what to do."""
 
 
 @dataclass
 class Checks:
-    """Sentences about files: a `report` of what was left out, and `warnings` to check first."""
+    """Sentences about files: a `report` of what was left out, and `warnings`."""
 
     report: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -34,14 +34,15 @@ class Checks:
 def refuse_impossible(
     path: Path, boxes: pd.DataFrame, images: pd.DataFrame, noun: str
 ) -> None:
-    """Refuse boxes without image, class or numbers, outside of their image, or of no size."""
+    """Refuse boxes without image, class or numbers, or outside of their image."""
     values = [*CORNERS, "score"] if noun == "detections" else CORNERS
     numbers = boxes[values].to_numpy(float)
     sides = numbers[:, 2:4] - numbers[:, :2]
     wrong = {
         "have no image": boxes["image"].to_numpy() < 0,
         "have no number where one has to be": ~np.isfinite(numbers).all(1),
-        "have a negative width or height (a COCO bbox is x, y, width, height; a CSV has x1, y1, "
+        "have a negative width or height (a COCO bbox is x, y, width, height; a CSV "
+        "has x1, y1, "
         "x2, y2)": (sides < 0).any(1),
         "have no class": boxes["category"].isna().to_numpy(),
     }
@@ -56,22 +57,24 @@ def refuse_impossible(
             name = images["name"].get(first["image"], "none")
             listed = ", ".join(f"{value} {first[value]:g}" for value in values)
             raise DetectionDataError(
-                f"{path.name}: {rows.sum():,} of {len(boxes):,} {noun} {reason}. The first is in "
-                f"image {name}: {listed}."
+                f"{path.name}: {rows.sum():,} of {len(boxes):,} {noun} {reason}. The "
+                f"first is in image {name}: {listed}."
             )
     reach = numbers[:, :4].max()
     if reach <= 2:
         raise DetectionDataError(
-            f"{path.name}: no corner of its {len(boxes):,} {noun} is beyond {reach:.3g}, so they "
-            "are shares of the image. Multiply them by the width and height of the image."
+            f"{path.name}: no corner of its {len(boxes):,} {noun} is beyond "
+            f"{reach:.3g}, so they are shares of the image. Multiply them by the width "
+            "and height of the image."
         )
     if {"width", "height"} <= set(images):
         ends = images[["width", "height"]].to_numpy()[boxes["image"]]
         beyond = (numbers[:, 2:4] > 1.02 * ends).any(1)
         if beyond.mean() > 0.2:
             raise DetectionDataError(
-                f"{path.name}: {beyond.sum():,} of {len(boxes):,} {noun} end outside of their "
-                "image. A COCO bbox is x, y, width, height; a CSV has the corners x1, y1, x2, y2."
+                f"{path.name}: {beyond.sum():,} of {len(boxes):,} {noun} end outside "
+                "of their image. A COCO bbox is x, y, width, height; a CSV has the "
+                "corners x1, y1, x2, y2."
             )
 
 
@@ -88,21 +91,21 @@ def refuse_repeated(path: Path, names: pd.Series, noun: str) -> None:
 
 
 def with_ignored(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.DataFrame:
-    """Return boxes where those that carry ``ignore`` are regions to ignore, as crowds are."""
+    """Return boxes where those that carry ``ignore`` are regions to ignore."""
     marked = boxes["ignore_field"]
     if marked.any():
         checks.warnings.append(
-            f"{marked.sum():,} of {len(boxes):,} boxes of {path.name} carry 'ignore': 1. They "
-            "need not be found, and a detection there is neither right nor wrong. pycocotools "
-            "does not read this field, so its AP differs; remove the field if these boxes are to "
-            "be found."
+            f"{marked.sum():,} of {len(boxes):,} boxes of {path.name} carry 'ignore': "
+            "1. They need not be found, and a detection there is neither right nor "
+            "wrong. pycocotools does not read this field, so its AP differs; remove "
+            "the field if these boxes are to be found."
         )
     ignore = boxes["ignore"] | marked
     return boxes.assign(ignore=ignore).drop(columns="ignore_field")
 
 
 def plausible_area(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.Series:
-    """Return the areas of the file, or width times height where they cannot be areas."""
+    """Return the areas of the file, or width times height if they are no areas."""
     whole = ~boxes["ignore"] & (boxes["extent"] > 0)
     ratio = float((boxes["area"][whole] / boxes["extent"][whole]).median())
     lowest, highest = PLAUSIBLE_AREA
@@ -110,9 +113,9 @@ def plausible_area(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.Series
         return boxes["area"]
     side = "below" if ratio < 1 else "above"
     checks.warnings.append(
-        f"'area' in {path.name} does not fit its boxes: half of the areas are {side} {ratio:.3g} "
-        "times width times height. Width times height was used instead. Write the area of the "
-        "object or of its box into 'area'."
+        f"'area' in {path.name} does not fit its boxes: half of the areas are {side} "
+        f"{ratio:.3g} times width times height. Width times height was used instead. "
+        "Write the area of the object or of its box into 'area'."
     )
     return boxes["extent"]
 
@@ -122,9 +125,10 @@ def without_copies(path: Path, table: pd.DataFrame, checks: Checks) -> pd.DataFr
     copies = table.duplicated(["image", "category", *CORNERS, "score"])
     if copies.any():
         checks.warnings.append(
-            f"{copies.sum():,} of {len(table):,} detections in {path.name} are there twice: with "
-            "the same image, class, corners and score. Each was counted once. pycocotools counts "
-            "the copies as false positives, so its AP is lower; find out what wrote them twice."
+            f"{copies.sum():,} of {len(table):,} detections in {path.name} are there "
+            "twice: with the same image, class, corners and score. Each was counted "
+            "once. pycocotools counts the copies as false positives, so its AP is "
+            "lower; find out what wrote them twice."
         )
     return table[~copies].reset_index(drop=True)
 
@@ -133,7 +137,8 @@ def warn_of_crowded_images(most: int, limit: int, checks: Checks) -> None:
     """Say that all detections count where an image has more boxes than COCO's limit."""
     if most > limit:
         checks.warnings.append(
-            f"The fullest image has {most:,} boxes of one class. COCO's evaluator counts the "
-            f"{limit} detections with the highest scores, so it cannot find them all. Here all "
-            "detections count, so AP may differ from pycocotools with its default."
+            f"The fullest image has {most:,} boxes of one class. COCO's evaluator "
+            f"counts the {limit} detections with the highest scores, so it cannot find "
+            "them all. Here all detections count, so AP may differ from pycocotools "
+            "with its default."
         )

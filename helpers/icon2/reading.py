@@ -1,4 +1,4 @@
-"""Read labels and detections: COCO's JSON, BDD100K's (Scalabel's) JSON or a CSV of boxes.
+"""Read labels and detections: COCO's JSON, BDD100K's JSON or a CSV of boxes.
 
 BDD100K's frames are converted to COCO's structures first. What looks wrong is said in
 `Checks`.
@@ -106,14 +106,15 @@ def read_labels(path: Path, checks: Checks) -> Labels:
         if not isinstance(content, dict) or "annotations" not in content:
             raise DetectionDataError(
                 f"{path.name} holds no labels. Labels are COCO's JSON with 'images', "
-                "'annotations' and 'categories', BDD100K's list of frames with 'labels', or a "
-                "CSV. If this is the file of detections, exchange the two files."
+                "'annotations' and 'categories', BDD100K's list of frames with "
+                "'labels', or a CSV. If this is the file of detections, exchange the "
+                "two files."
             )
         labels = _coco_labels(path, content, checks)
     if labels.boxes.empty:
         raise DetectionDataError(
-            f"{path.name}: no image has a box, so there is nothing to detect. Name the file of "
-            "the labelled boxes."
+            f"{path.name}: no image has a box, so there is nothing to detect. Name the "
+            "file of the labelled boxes."
         )
     number = pd.Index(labels.images["id"], dtype=object)
     labels.boxes["image"] = number.get_indexer(labels.boxes["image"])
@@ -155,8 +156,8 @@ def read_detections(path: Path, labels: Labels, checks: Checks) -> pd.DataFrame:
             content = [result for results in of_frames for result in results]
         if not isinstance(content, list):
             raise DetectionDataError(
-                f"{path.name} holds no detections. Detections are COCO's list of results, "
-                "BDD100K's list of frames with 'labels', or a CSV."
+                f"{path.name} holds no detections. Detections are COCO's list of "
+                "results, BDD100K's list of frames with 'labels', or a CSV."
             )
         table = pd.DataFrame(_rows(path, "results", content, _result))
     if table.empty:
@@ -173,8 +174,9 @@ def read_detections(path: Path, labels: Labels, checks: Checks) -> pd.DataFrame:
     known = table["image"] >= 0
     if not known.any():
         raise DetectionDataError(
-            f"{path.name}: none of its images is labelled. Its first image is {first!r}, the "
-            f"first labelled one is {labels.images['name'].iloc[0]!r}. Names or ids must agree."
+            f"{path.name}: none of its images is labelled. Its first image is "
+            f"{first!r}, the first labelled one is {labels.images['name'].iloc[0]!r}. "
+            "Names or ids must agree."
         )
     checks.count((~known).sum(), "detections left out: their image has no labels")
     table = table[known].reset_index(drop=True)
@@ -197,14 +199,15 @@ def _read_json(path: Path) -> Any:
         raise _no_file(path) from None
     except (ValueError, OSError) as error:
         raise DetectionDataError(
-            f"{path.name} cannot be read as JSON ({error}). It may be cut short: copy or "
-            "download it again."
+            f"{path.name} cannot be read as JSON ({error}). It may be cut short: copy "
+            "or download it again."
         ) from None
 
 
 def _no_file(path: Path) -> DetectionDataError:
     return DetectionDataError(
-        f"There is no file {path.name} in the folder {path.parent.name!r}. Check the path."
+        f"There is no file {path.name} in the folder {path.parent.name!r}. Check the "
+        "path."
     )
 
 
@@ -219,8 +222,8 @@ def _rows(path: Path, part: str, entries: list, row: Callable[[dict], Any]) -> l
             if isinstance(error, KeyError):
                 reason = f"{error} is missing"
             raise DetectionDataError(
-                f"{path.name}: entry {number} of its {part} cannot be read: {reason}. The entry "
-                f"is {str(entry)[:80]}"
+                f"{path.name}: entry {number} of its {part} cannot be read: {reason}. "
+                f"The entry is {str(entry)[:80]}"
             ) from None
     return rows
 
@@ -232,17 +235,17 @@ def _coco_labels(path: Path, content: dict, checks: Checks) -> Labels:
         parts[part] = pd.DataFrame(_rows(path, part, content.get(part) or [], row))
         if parts[part].empty:
             raise DetectionDataError(
-                f"{path.name} has no {part!r}. COCO's labels need 'images', 'annotations' and "
-                "'categories'."
+                f"{path.name} has no {part!r}. COCO's labels need 'images', "
+                "'annotations' and 'categories'."
             )
         file_checks.refuse_repeated(path, parts[part]["id"], f"ids of {part}")
     images, categories = parts["images"], parts["categories"]
     file_checks.refuse_repeated(path, categories["name"], "names of categories")
     if any(FEDERATED in image for image in content["images"]):
         raise DetectionDataError(
-            f"{path.name}: its labels are federated, as those of LVIS: an image has labels "
-            "of some classes only, so a detection of another class is neither right nor "
-            "wrong. Use images in which all of your classes are labelled."
+            f"{path.name}: its labels are federated, as those of LVIS: an image has "
+            "labels of some classes only, so a detection of another class is neither "
+            "right nor wrong. Use images in which all of your classes are labelled."
         )
     annotations = [one for one in content["annotations"] if one.get("bbox")]
     without = len(content["annotations"]) - len(annotations)
@@ -258,8 +261,8 @@ def _coco_labels(path: Path, content: dict, checks: Checks) -> Labels:
             unknown = set(boxes[column]) - known
             if unknown:
                 raise DetectionDataError(
-                    f"{path.name}: boxes are of {column} {min(unknown, key=str)!r}, which is not "
-                    "listed. Add it to the file, or remove its boxes."
+                    f"{path.name}: boxes are of {column} {min(unknown, key=str)!r}, "
+                    "which is not listed. Add it to the file, or remove its boxes."
                 )
         boxes["category"] = boxes["category"].map(names)
         boxes = file_checks.with_ignored(path, boxes, checks)
@@ -321,7 +324,7 @@ def _id(key: Any) -> int | str:
 
 
 def is_true(value: Any, name: str) -> bool:
-    """Return a field that is true or false, in one of the usual ways; absent is false."""
+    """Return a field that is true or false, in a usual way; absent is false."""
     try:
         return bool(TRUTH.validate_python(value))
     except ValueError:
@@ -329,7 +332,7 @@ def is_true(value: Any, name: str) -> bool:
 
 
 def _attributes(entry: dict) -> dict:
-    """Return the attributes of an image or box: its further fields with single values."""
+    """Return the attributes of an image or box: further fields with single values."""
     more = {
         key: value
         for key, value in entry.items()
@@ -373,15 +376,15 @@ def numbers_of_images(path: Path, keys: pd.Series, images: pd.DataFrame) -> np.n
     ambiguous = set(repeated) & set(keys)
     if ambiguous:
         raise DetectionDataError(
-            f"{path.name}: several labelled images are called {min(ambiguous)!r}, and its "
-            "rows name images by file name. Name images by the ids of the labels."
+            f"{path.name}: several labelled images are called {min(ambiguous)!r}, and "
+            "its rows name images by file name. Name images by the ids of the labels."
         )
     number = dict(zip(named_by, images.index, strict=True))
     return keys.map(number).fillna(-1).to_numpy(int)
 
 
 def _csv_labels(path: Path) -> Labels:
-    """Return the labels of a CSV; an image without a box is a row with its name alone."""
+    """Return the labels of a CSV; an image without a box is a row with its name."""
     table = read_csv(path, COLUMNS)
     sides = [side for side in ("width", "height") if side in table]
     images = table.groupby("image")[sides].first().rename_axis("name").reset_index()
@@ -400,7 +403,7 @@ def _csv_labels(path: Path) -> Labels:
 
 
 def read_csv(path: Path, columns: list[str]) -> pd.DataFrame:
-    """Read a CSV in which only an empty field is missing: ``NA`` and ``None`` are values.
+    """Read a CSV in which only an empty field is missing, and ``NA`` is a value.
 
     Parameters
     ----------
@@ -428,13 +431,13 @@ def read_csv(path: Path, columns: list[str]) -> pd.DataFrame:
     except (ValueError, OSError, EOFError) as error:
         reason = " ".join(str(error).split())[:200]
         raise DetectionDataError(
-            f"{path.name} cannot be read as CSV ({reason}). Save it with commas, as CSV "
-            "UTF-8; coordinates and scores are numbers or empty."
+            f"{path.name} cannot be read as CSV ({reason}). Save it with commas, as "
+            "CSV UTF-8; coordinates and scores are numbers or empty."
         ) from None
     missing = [name for name in columns if name not in table]
     if missing:
         raise DetectionDataError(
-            f"{path.name} has no column {', '.join(missing)}. It needs {', '.join(columns)}, and "
-            f"has {', '.join(map(str, table.columns[:12]))}."
+            f"{path.name} has no column {', '.join(missing)}. It needs "
+            f"{', '.join(columns)}, and has {', '.join(map(str, table.columns[:12]))}."
         )
     return table

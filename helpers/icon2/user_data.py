@@ -1,4 +1,4 @@
-"""User-supplied labels and detections with arbitrary classes, and attributes from a CSV."""
+"""Read labels and detections with any classes, and attributes from a CSV."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -39,12 +39,14 @@ def read(
     attributes : path, optional
         A CSV with a column ``image`` (names) or ``box`` (ids), and attributes.
     classes : sequence of str, optional
-        Which classes to keep. Default: all that are labelled, those with most boxes first.
+        Which classes to keep. Default: all that are labelled, those with most boxes
+        first.
 
     Returns
     -------
     Frames
-        With a report of what was left out, and warnings of what has to be checked first.
+        With a report of what was left out, and warnings of what has to be checked
+        first.
 
     Raises
     ------
@@ -62,7 +64,8 @@ def read(
     ignored = int(labelled.boxes["ignore"].sum())
     checks.count(
         ignored,
-        "boxes are crowds, or regions to ignore: a detection there is neither right nor wrong",
+        "boxes are crowds, or regions to ignore: a detection there is neither right "
+        "nor wrong",
     )
     detections = read_detections(predictions, labelled, checks)
     _count_unlabelled_classes(detections, kept_classes, labelled, checks)
@@ -78,8 +81,8 @@ def read(
         images, boxes = _with_attributes(Path(attributes), images, boxes, checks)
     file_checks.warn_of_crowded_images(fullest(boxes), MAX_DETECTIONS, checks)
     summary = (
-        f"{len(images):,} images, {(~boxes['ignore']).sum():,} boxes, {len(detections):,} "
-        f"detections of {len(kept_classes)} classes"
+        f"{len(images):,} images, {(~boxes['ignore']).sum():,} boxes, "
+        f"{len(detections):,} detections of {len(kept_classes)} classes"
     )
     return Frames(
         images,
@@ -138,13 +141,13 @@ def _of_classes(table: pd.DataFrame, classes: list[str]) -> pd.DataFrame:
 def _with_attributes(
     path: Path, images: pd.DataFrame, boxes: pd.DataFrame, checks: Checks
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Join the columns of a CSV to images or boxes, by the name of an image or the id of a box."""
+    """Join the columns of a CSV to images, or to boxes by the ids of boxes."""
     table = read_csv(path, [])
     by_box = "box" in table and "box" in boxes
     if not by_box and "image" not in table:
         raise DetectionDataError(
-            f"{path.name} needs a column 'image' (names) or 'box' (ids of boxes, if the labels "
-            f"have any). It has {', '.join(map(str, table.columns[:9]))}."
+            f"{path.name} needs a column 'image' (names) or 'box' (ids of boxes, if "
+            f"the labels have any). It has {', '.join(map(str, table.columns[:9]))}."
         )
     if by_box:
         key, noun, target, names = "box", "boxes", boxes, boxes["box"]
@@ -177,8 +180,9 @@ def _with_attributes(
 def explaining(frames: Frames, bounds: Sequence[float]) -> list[Attribute]:
     """Return the attributes of every box that may explain a gap.
 
-    These are its size (by `bounds` of its area, square pixels), its shape, and the number of boxes
-    in its image."""
+    These are its size (by `bounds` of its area, square pixels), its shape, and the
+    number of boxes in its image.
+    """
     areas = frames.boxes["area"].to_numpy(float)
     extents = frames.detections["extent"].to_numpy(float)
     size = Attribute(
