@@ -84,7 +84,7 @@ def test_table_1_is_the_papers():
 OK = {"y_pred": [0, 1, 1, 0], "y_true": [0, 1, 0, 1]}
 AB = {"sensitive_features": list("aabb")}
 REFUSED = [
-    (AB | {"y_pred": [0, 1, 1]}, "group columns has 4.*y_pred has 3"),
+    (AB | {"y_pred": [0, 1, 1]}, "must be of the same length"),
     (AB | OK | {"y_true": [0, 1, 2, 1]}, "y_true: 1 of 4 .* first is 2 in row 2"),
     (AB | {"y_pred": ["0", "1", "x", "0"]}, "y_pred: 1 of 4 .* first is x in row 2"),
     ({"sensitive_features": list("aaaa")} | OK, "one value, 'a', in all rows"),

@@ -163,7 +163,6 @@ def test_a_threshold_makes_predictions_or_a_second_one(rows, count):
         ({"age": range(N)}, {"groups": ["age"]}, "600 different values.*bins"),
         ({"s": 50}, {"roles": {"y_score": "s"}}, "'50', which are no scores"),
         ({"s": "0,9"}, {"roles": {"y_score": "s"}}, "'0,9'.* Decimals have a point"),
-        ({"s": [0, 1] * 300}, {"roles": {"y_score": "s"}}, "Is it a prediction"),
         ({"w": -1}, {"roles": ROLES | {"sample_weight": "w"}}, "no weights of 0"),
         ({"repaid": None}, {}, "No row has a value in all of repaid, decision"),
     ],

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 RECIPES = (0.0005, 0.05, 10.0, "Adam")
-"""Inverse strengths of regularization (scikit-learn's C), or a short training by Adam."""
+"""Inverse strengths of regularization (scikit-learn's C), or short training by Adam."""
 
 
 def train_with_adam(
@@ -43,15 +44,12 @@ def train_with_adam(
     scale = features.std()
     inputs = np.c_[(features - center) / scale, np.ones(len(features))]
     weights = rng.normal(0, 0.01, (inputs.shape[1], targets.shape[1]))
-    first_moment = np.zeros_like(weights)
-    second_moment = np.zeros_like(weights)
-    for step in range(1, steps + 1):
-        gradient = inputs.T @ (softmax(inputs @ weights, 1) - targets) / len(features)
-        first_moment = 0.9 * first_moment + 0.1 * gradient
-        second_moment = 0.999 * second_moment + 0.001 * gradient**2
-        step_size = rate * first_moment / (1 - 0.9**step)
-        spread = np.sqrt(second_moment / (1 - 0.999**step)) + 1e-8
-        weights = weights - step_size / spread
+    parameter = torch.from_numpy(weights)  # shares its memory
+    optimizer = torch.optim.Adam([parameter], lr=rate)
+    for _ in range(steps):
+        error = softmax(inputs @ weights, 1) - targets
+        parameter.grad = torch.from_numpy(inputs.T @ error / len(features))
+        optimizer.step()
     slopes = weights[:-1]
     return slopes / scale, weights[-1] - center @ slopes / scale
 
@@ -109,7 +107,7 @@ def train_classifier(
 
 
 def center_logits(logits: np.ndarray) -> np.ndarray:
-    """Subtract from logits their mean over the classes, which leaves softmax unchanged."""
+    """Subtract from logits their mean over the classes; softmax stays the same."""
     return logits - logits.mean(-1, keepdims=True)
 
 

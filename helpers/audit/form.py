@@ -29,8 +29,6 @@ COLUMNS = (
     "verdict",
     "sentence",
 )
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""The characters with which a spreadsheet begins a formula."""
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -110,21 +108,6 @@ def _format_number(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
-def _without_formula(text: Any) -> Any:
-    """Quote a text that a spreadsheet would take for a formula."""
-    if isinstance(text, str) and text.startswith(FORMULA):
-        return f"'{text}"
-    return text
-
-
-def csv(table: pd.DataFrame) -> str:
-    """Write a table as CSV without formulas of spreadsheets."""
-    safe = table.copy()
-    for name in table.select_dtypes(exclude="number"):
-        safe[name] = table[name].map(_without_formula)
-    return safe.rename(columns=_without_formula).to_csv(index=False)
-
-
 def write(
     folder: Path,
     page: str,
@@ -151,7 +134,7 @@ def write(
         if earlier.name not in names:
             earlier.unlink()
     for name, table in tables.items():
-        store.write_text(folder / f"{name}.csv", csv(table))
+        store.write_text(folder / f"{name}.csv", table.to_csv(index=False))
     rows = pd.DataFrame([*findings], columns=COLUMNS).astype(object)
     versions = {name: version(name) for name in LIBRARIES}
     versions["python"] = platform.python_version()

@@ -1,4 +1,4 @@
-"""The audit of a table of predictions: its groups, the gaps in their rates, and what is unknown."""
+"""Audit a table of predictions: its groups, the gaps in their rates, and limits."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,13 +21,12 @@ READ = {
     "group_j": "other group",
 }
 READ |= {"f_j": "other's value", "value": "gap", "p": "adjusted p"}
-FEWEST = 40  # draws, of which the 95% in the middle are fewer than all
 BOTH = "group_i", "group_j"
 REFERENCES = "best", "largest", "rest"
 SMALL = 30  # rows of a group of which little can be said
 OTHERS = (
-    "Regression, rankings and bands of scores: fairlearn (its MetricFrame takes any function) \
-and aequitas (reports for bands) are for them."
+    "Regression, rankings and bands of scores: fairlearn (its MetricFrame takes any "
+    "function) and aequitas (reports for bands) are for them."
 )
 SIGNIFICANCE = {
     "yes": "significant",
@@ -49,8 +48,10 @@ def worded(table: pd.DataFrame) -> pd.DataFrame:
 class Audit:
     """An audit: `rates` of groups, and the widest `gaps` of each measure and attribute.
 
-    `fixed` has the gaps with strata held fixed, NaN for measures that are not rates. `ratios` are of
-    positive rates, and `unsaid` holds sentences on what the table cannot show."""
+    `fixed` has the gaps with strata held fixed, NaN for measures that are not rates.
+    `ratios` are of positive rates, and `unsaid` holds sentences on what the table
+    cannot show.
+    """
 
     def __init__(
         self,
@@ -62,14 +63,13 @@ class Audit:
         reference: str = "best",
         seed: int = 0,
     ) -> None:
-        """Run the audit; `limit` is the smallest accepted ratio of two groups' positive rates."""
+        """Run the audit.
+
+        `limit` is the smallest accepted ratio of two groups' positive rates.
+        """
         if not 0 < limit <= 1:
             raise ValueError(
                 f"limit {limit:g}: a ratio lies between 0 and 1, such as 0.8"
-            )
-        if draws < FEWEST:
-            raise ValueError(
-                f"draws {draws}: an interval of 95% needs {FEWEST} or more"
             )
         self.counted, self.name, self.limit, self.draws = counted, name, limit, draws
         several = [
@@ -136,20 +136,22 @@ class Audit:
             )
         for row in self.who[self.who["rows"] < SMALL].itertuples():
             reasons.append(
-                f"{row.attribute} = {row.group}: {row.rows} rows are too few to say much."
+                f"{row.attribute} = {row.group}: {row.rows} rows are too few to say "
+                "much."
             )
         for row in self.rates[self.rates["value"].isna()].itertuples():
             of = f"The {WORDS[row.measure]} of {row.attribute} = {row.group}"
             reasons.append(f"{of}: it has no row that counts.")
         if count := (self.gaps["significant"] == "no").sum():
             reasons.append(
-                f"{count} of {len(self.gaps)} gaps are not significant. This does not prove that "
-                "there are none: their intervals say how large they may be."
+                f"{count} of {len(self.gaps)} gaps are not significant. This does not "
+                "prove that there are none: their intervals say how large they may be."
             )
         if (self.gaps["significant"] == "cannot").any():
             reasons.append(
-                f"Some gaps are wider than in all permutations, but {self.shuffles:,} permutations "
-                "are too few for a test. Compare fewer group columns, or use their intervals."
+                f"Some gaps are wider than in all permutations, but {self.shuffles:,} "
+                "permutations are too few for a test. Compare fewer group columns, or "
+                "use their intervals."
             )
         if not self.counted.strata:
             why = "Whether a gap comes from another mix of cases in the groups"
@@ -166,11 +168,14 @@ class Audit:
         for name, data in held.items():
             there = data.counts.sum(-1)  # rows by stratum and group
             rows, shared = there.sum(), there[(there > 0).sum(1) > 1].sum()
-            what = f"share strata of {shared:,} of {rows:,} rows, and are compared in these alone"
-            what = f"groups {what}" if shared else "no two groups share a stratum"
-            sentences += [f"{name} with {strata} held fixed: {what}."] * bool(
-                shared < rows
-            )
+            what = "no two groups share a stratum"
+            if shared:
+                what = (
+                    f"groups share strata of {shared:,} of {rows:,} rows, and are "
+                    "compared in these alone"
+                )
+            if shared < rows:
+                sentences.append(f"{name} with {strata} held fixed: {what}.")
         return sentences
 
 
@@ -222,8 +227,8 @@ def made(
         role, equals, column = text.partition("=")
         if role not in ("y_true", "y_pred", "y_score") or not equals or role in columns:
             raise ValueError(
-                f"roles has {text!r}. Give each of y_true, y_pred and y_score once, such as "
-                "y_true=repaid,y_pred=decision."
+                f"roles has {text!r}. Give each of y_true, y_pred and y_score once, "
+                "such as y_true=repaid,y_pred=decision."
             )
         columns[role] = column
     counted = count_table(

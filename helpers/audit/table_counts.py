@@ -60,6 +60,7 @@ class TableCounts:
     steps: int | None = None
 
     def __len__(self) -> int:
+        """Return the number of rows of the table."""
         return int(self.rows[TIMES].sum())
 
     @property
@@ -232,7 +233,7 @@ def _open(source: Path) -> tuple[str, dict[str, str]]:
 
 
 def _files(source: Path) -> list[Path]:
-    """List the files of a name, a folder or a pattern, which are all CSV or all Parquet."""
+    """List the files of a name, a folder or a pattern: all CSV, or all Parquet."""
     if source.is_file():
         files = [source]
     elif source.is_dir():
@@ -245,16 +246,16 @@ def _files(source: Path) -> list[Path]:
     files = sorted(file for file in files if not file.name.startswith("."))
     if not files:
         raise ValueError(
-            f"{source}: there is no such file or folder, and no file matches it. Give a "
-            "CSV or Parquet file, a folder of them, or a pattern."
+            f"{source}: there is no such file or folder, and no file matches it. Give "
+            "a CSV or Parquet file, a folder of them, or a pattern."
         )
     endings = {_ending(file) for file in files}
     readable = [{ending} for ending in TEXT] + [{*PARQUET}]
     if not any(endings <= kind for kind in readable):
         raise ValueError(
-            f"{source}: the files end in {', '.join(sorted(endings))}. Give files of one "
-            f"kind, which end in {', '.join([*TEXT, *PARQUET])}. A spreadsheet can be "
-            "saved as CSV."
+            f"{source}: the files end in {', '.join(sorted(endings))}. Give files of "
+            f"one kind, which end in {', '.join([*TEXT, *PARQUET])}. A spreadsheet can "
+            "be saved as CSV."
         )
     return files
 
@@ -271,9 +272,9 @@ def _ask(database: duckdb.DuckDBPyConnection, query: str) -> duckdb.DuckDBPyConn
     except duckdb.Error as error:
         lines = str(error).partition("\nPossible")[0].partition("\nPotential")[0]
         raise ValueError(
-            f"The table cannot be read. {' '.join(lines.split())} A CSV is UTF-8, has one "
-            "header, and separates columns by commas (.csv) or tabs (.tsv, .txt). All files "
-            "of a folder have the same columns."
+            f"The table cannot be read. {' '.join(lines.split())} A CSV is UTF-8, has "
+            "one header, and separates columns by commas (.csv) or tabs (.tsv, .txt). "
+            "All files of a folder have the same columns."
         ) from None
 
 
@@ -284,19 +285,21 @@ def _check_names(
     listed = f"The columns are {', '.join(names)}."
     if not {"y_true", "y_pred", "y_score"} & {*roles}:
         raise ValueError(
-            "No column of predictions, outcomes or scores is named. Say which they are, "
-            f"such as roles y_true=repaid,y_pred=decision,y_score=score. {listed}"
+            "No column of predictions, outcomes or scores is named. Say which they "
+            f"are, such as roles y_true=repaid,y_pred=decision,y_score=score. {listed}"
         )
     if not groups:
         raise ValueError(
-            f"No column of groups is named. Say which, such as groups sex,race. {listed}"
+            "No column of groups is named. Say which, such as groups sex,race. "
+            f"{listed}"
         )
     if "y_beside" in roles and "y_pred" not in roles:
         raise ValueError("A second prediction needs a first one: name roles y_pred=...")
     for name in [*roles.values(), *groups, *strata]:
         if name not in names:
             raise ValueError(
-                f"There is no column {name!r} of which the table has exactly one. {listed}"
+                f"There is no column {name!r} of which the table has exactly one. "
+                f"{listed}"
             )
     uses = [(role, name) for role, name in roles.items() if role != "cluster"]
     uses += [("a group", name) for name in dict.fromkeys(groups)]
@@ -306,7 +309,8 @@ def _check_names(
         if often[name] > 1:
             both = " and ".join(use for use, column in uses if column == name)
             raise ValueError(
-                f"The column {name} cannot be {both} at once. Name another column for one."
+                f"The column {name} cannot be {both} at once. Name another column for "
+                "one."
             )
 
 
@@ -318,8 +322,8 @@ def _role_of_threshold(roles: dict[str, str], threshold: float) -> str:
         )
     if "y_beside" in roles:
         raise ValueError(
-            "The threshold and the column second both give a second prediction. Give one "
-            "of them."
+            "The threshold and the column second both give a second prediction. Give "
+            "one of them."
         )
     role = "y_beside" if "y_pred" in roles else "y_pred"
     roles[role] = f"{roles['y_score']} from {threshold:g}"
@@ -330,7 +334,7 @@ def _role_of_threshold(roles: dict[str, str], threshold: float) -> str:
 
 
 def _count(database, table: str, columns: Mapping[str, str]) -> pd.DataFrame:
-    """Count each combination of values; texts are trimmed, and None where they are empty."""
+    """Count each combination of values; texts are trimmed, and None if empty."""
     numbers = [PRIVATE[role] for role in NUMBERS]
     counted = ", ".join(f"{sql} AS {_quoted(name)}" for name, sql in columns.items())
     written = []
@@ -364,8 +368,8 @@ def _with_roles(
     names = " or ".join(roles[role] for role in needed)
     if kept.empty or kept[[PRIVATE[role] for role in roles]].isna().all().any():
         raise ValueError(
-            f"No row has a value in all of {', '.join(roles.values())}. Name columns that "
-            "are filled in the same rows."
+            f"No row has a value in all of {', '.join(roles.values())}. Name columns "
+            "that are filled in the same rows."
         )
     if left_out:
         notes.append(f"{left_out:,} rows without a {names} are left out.")
@@ -405,8 +409,8 @@ def positive_values(positive, columns: Sequence[str]) -> dict[str, list[str]]:
         if name not in columns:
             raise ValueError(
                 f"positive does not say of which column {value!r} is a value, or names "
-                f"{name!r}. Write COLUMN=VALUE for the columns of predictions and outcomes, "
-                f"which are {', '.join(columns) or 'not there'}."
+                f"{name!r}. Write COLUMN=VALUE for the columns of predictions and "
+                f"outcomes, which are {', '.join(columns) or 'not there'}."
             )
         values.setdefault(name, []).append(value)
     return values
@@ -415,7 +419,7 @@ def positive_values(positive, columns: Sequence[str]) -> dict[str, list[str]]:
 def _zeros_and_ones(
     name: str, texts: pd.Series, positive: list[str] | None
 ) -> tuple[pd.Series, list[str]]:
-    """Return the labels of a column as 0, 1 and `counts.UNKNOWN`, and what they were."""
+    """Return the labels of a column as 0, 1 or `counts.UNKNOWN`, and notes on them."""
     labels = texts.map(_label, na_action="ignore")
     values = sorted(set(labels.dropna()))
     listed = ", ".join([*values[:8], "..."] if len(values) > 8 else values)
@@ -424,9 +428,9 @@ def _zeros_and_ones(
         labels = labels.map(str.lower, na_action="ignore")
         if not any({*labels.dropna()} <= {*pair} for pair in ("01", ("false", "true"))):
             raise ValueError(
-                f"The column {name} has {len(values)} values: {listed}. Say which count as "
-                f"1, such as positive {name}={values[-1]}. If they are scores, name the "
-                f"column as roles y_score={name}."
+                f"The column {name} has {len(values)} values: {listed}. Say which "
+                f"count as 1, such as positive {name}={values[-1]}. If they are "
+                f"scores, name the column as roles y_score={name}."
             )
         positive = ["1", "true"]
     else:
@@ -436,15 +440,15 @@ def _zeros_and_ones(
                 f"has no {unknown[0]!r}" if unknown else "would count as 1 in all rows"
             )
             raise ValueError(
-                f"positive {name}={','.join(positive)}: the column {what}. Its values are "
-                f"{listed}. Name those that count as 1."
+                f"positive {name}={','.join(positive)}: the column {what}. Its values "
+                f"are {listed}. Name those that count as 1."
             )
         others = [value for value in values if value not in positive]
         zeros = f" ({', '.join(others[:8])})" if len(others) > 1 else ""
         verb = "counts" if len(positive) == 1 else "count"
         notes.append(
-            f"In {name}, {' and '.join(positive)} {verb} as 1 and all other values{zeros} "
-            "as 0."
+            f"In {name}, {' and '.join(positive)} {verb} as 1 and all other "
+            f"values{zeros} as 0."
         )
     ones = labels.isin(positive).astype(np.int8)
     return ones.mask(labels.isna(), counts.UNKNOWN), notes
@@ -457,8 +461,9 @@ def _known_outcomes(roles: Mapping[str, str], rows: pd.DataFrame) -> list[str]:
     if known.all():
         return []
     notes = [
-        f"{name} is known for {times[known].sum():,} of {times.sum():,} rows. Rates that "
-        "need it are those of these rows, and all other rates are those of all rows."
+        f"{name} is known for {times[known].sum():,} of {times.sum():,} rows. Rates "
+        "that need it are those of these rows, and all other rates are those of all "
+        "rows."
     ]
     if "y_pred" not in roles:
         return notes
@@ -467,12 +472,13 @@ def _known_outcomes(roles: Mapping[str, str], rows: pd.DataFrame) -> list[str]:
         if here.any():
             share = times[here & known].sum() / times[here].sum()
             notes.append(
-                f"{name} is known for {share:.0%} of the rows that were predicted {predicted}."
+                f"{name} is known for {share:.0%} of the rows that were predicted "
+                f"{predicted}."
             )
             if share == 0:
                 notes.append(
-                    f"How often rows that were predicted {predicted} were predicted right, "
-                    "no number of this table can say."
+                    f"How often rows that were predicted {predicted} were predicted "
+                    "right, no number of this table can say."
                 )
     return notes
 
@@ -492,18 +498,9 @@ def _check_numbers(database, table: str, role: str, name: str, stored: str) -> N
         if role == "y_score":
             expected = "scores between 0 and 1; divide percentages by 100"
         raise ValueError(
-            f"The column {name} has {wrong:,} values, such as {example!r}, which are no "
-            f"{expected}. Decimals have a point."
+            f"The column {name} has {wrong:,} values, such as {example!r}, which are "
+            f"no {expected}. Decimals have a point."
         )
-    if role == "y_score":
-        query = f"SELECT count(*) FROM {table} WHERE {number} NOT IN (0, 1)"
-        [[fractions]] = _ask(database, query).fetchall()
-        if not fractions:
-            raise ValueError(
-                f"The column {name} is named as y_score and has no values but 0 and 1. Is "
-                f"it a prediction? Then say "
-                f"roles y_pred={name}."
-            )
 
 
 def _check_group(name: str, values: pd.Series) -> None:
@@ -512,8 +509,8 @@ def _check_group(name: str, values: pd.Series) -> None:
     if several > MOST_VALUES:
         raise ValueError(
             f"The column {name} has {several:,} different values, and groups can have "
-            f"{MOST_VALUES}. Put numbers into bins, such as pandas.qcut(table[{name!r}], 4), "
-            "and merge rare names."
+            f"{MOST_VALUES}. Put numbers into bins, such as "
+            f"pandas.qcut(table[{name!r}], 4), and merge rare names."
         )
 
 
@@ -531,7 +528,7 @@ def _label(value) -> str:
 
 
 def _composed(text: str) -> str:
-    """Return a text in the composed form of Unicode (NFC), in which equal texts are equal."""
+    """Return a text in the composed form of Unicode (NFC)."""
     return unicodedata.normalize("NFC", text)
 
 

@@ -36,7 +36,8 @@ def read_table(path: str, parameter: str, columns: Iterable[str]) -> pd.DataFram
     missing = set(columns) - set(rows)
     if missing:
         raise ValueError(
-            f"{parameter}: {path} has no column {listed(missing)}. It has {listed(rows)}."
+            f"{parameter}: {path} has no column {listed(missing)}. It has "
+            f"{listed(rows)}."
         )
     return rows
 
@@ -44,7 +45,7 @@ def read_table(path: str, parameter: str, columns: Iterable[str]) -> pd.DataFram
 def read_photographs(
     where: str, network: Network, seed: int
 ) -> tuple[torch.Tensor, pd.DataFrame, list[str]]:
-    """Read photographs of class folders, or of a CSV with the columns path and label.
+    """Read photographs of class folders.
 
     Parameters
     ----------
@@ -62,11 +63,8 @@ def read_photographs(
     notes : list of str
         What was not used.
     """
-    if Path(where).is_file():
-        files, notes = _listed_files(where), []
-    else:
-        place = folders.image_sets(Path(where))["C"]
-        files, notes = folders.list_images(place), []
+    files = folders.list_images(folders.image_sets(Path(where))["C"])
+    notes = []
     names, number = np.unique(files["class"], return_inverse=True)
     files = files.assign(number=number, of=len(names))
     counts = files["class"].value_counts()
@@ -79,28 +77,13 @@ def read_photographs(
     few = sorted(counts.index[counts < FEWEST_PHOTOGRAPHS])
     if few:
         raise ValueError(
-            f"photographs: There are fewer than {FEWEST_PHOTOGRAPHS} of {listed(few)}, which is "
-            "too few to audit. Add photographs, or leave the class out."
+            f"photographs: There are fewer than {FEWEST_PHOTOGRAPHS} of {listed(few)}, "
+            "which is too few to audit. Add photographs, or leave the class out."
         )
     images, rows, report = _decode(
         files, network, seed, MOST_PHOTOGRAPHS, "photographs"
     )
     return images, rows, notes + report
-
-
-def _listed_files(csv: str) -> pd.DataFrame:
-    """List the photographs of a CSV, whose paths are relative to its folder."""
-    files = read_table(csv, "photographs", ["path", "label"])
-    files = files.rename(columns={"label": "class"})
-    empty = files[["path", "class"]].isna().any(axis=1)
-    if empty.any():
-        first = int(np.flatnonzero(empty)[0]) + 2
-        raise ValueError(
-            f"photographs: {int(empty.sum())} rows of {csv} have no path or no label. The first "
-            f"is line {first}. Fill in both, or remove these rows."
-        )
-    paths = [Path(csv).parent / path for path in files["path"]]
-    return files.assign(file=paths, name=files["path"])
 
 
 def _decode(
@@ -159,14 +142,14 @@ def read_contexts(
     few = [name for name in contexts if len(contexts[name]) < FEWEST_BACKGROUNDS]
     if few:
         raise ValueError(
-            f"places: There are fewer than {FEWEST_BACKGROUNDS} images of {listed(few)}. Give "
-            f"{ENOUGH_BACKGROUNDS} of each context."
+            f"places: There are fewer than {FEWEST_BACKGROUNDS} images of "
+            f"{listed(few)}. Give {ENOUGH_BACKGROUNDS} of each context."
         )
     few = [name for name in contexts if len(contexts[name]) < ENOUGH_BACKGROUNDS]
     if few:
         notes.append(
-            f"Fewer than {ENOUGH_BACKGROUNDS} images of {listed(few)}: the detection rates below "
-            "may be too high."
+            f"Fewer than {ENOUGH_BACKGROUNDS} images of {listed(few)}: the detection "
+            "rates below may be too high."
         )
     return contexts, files_of, notes
 

@@ -1,5 +1,8 @@
-"""Groups of rows, and one table of counts that all measures follow from: of *atoms*, the finest
-intersections of group columns, of which every group is a union (Equations 6 to 10)."""
+"""Groups of rows, and one table of counts that all measures follow from.
+
+Counts are of *atoms*, the finest intersections of group columns. Every group is a union
+of atoms (Equations 6 to 10).
+"""
 
 import itertools
 from collections.abc import Iterable, Mapping
@@ -22,7 +25,7 @@ UNKNOWN = -1  # y_true in the kinds of these rows
 
 
 def array(values: Any, name: str) -> np.ndarray:
-    """One column (n,), from a list, array, tensor or Series."""
+    """Return one column (n,), from a list, array, tensor or Series."""
     column = np.asarray(values)
     if column.ndim != 1 or len(column) == 0:
         raise ValueError(
@@ -69,7 +72,7 @@ NUMBERS = {  # which are allowed in a column, what others are, and what to do
 
 
 def numbers(values: Any, name: str) -> np.ndarray:
-    """A column of numbers; what :data:`NUMBERS` does not allow is refused."""
+    """Return a column of numbers; what :data:`NUMBERS` does not allow is refused."""
     column, (allowed, what, advice) = array(values, name), NUMBERS[name]
     converted = pd.to_numeric(pd.Series(column), errors="coerce").to_numpy(np.float64)
     _refuse(name, column, ~allowed(converted), what, advice)
@@ -89,7 +92,10 @@ def _refuse(name: str, values: Any, bad: np.ndarray, what: str, advice: str) -> 
 
 
 def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
-    """A categorical column as int64 codes (n,), and its two or more values, sorted if possible."""
+    """Return a categorical column as int64 codes (n,), and its values.
+
+    There are two or more values, which are sorted if possible.
+    """
     if not isinstance(values, pd.Series | pd.Categorical | pd.Index):
         values = array(values, name)
     places, names = pd.factorize(values, sort=True)
@@ -109,16 +115,6 @@ def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
     return places.astype(np.int64, copy=False), [str(value) for value in names]
 
 
-def same_length(columns: Mapping[str, np.ndarray]) -> None:
-    """Refuse columns that differ in length."""
-    lengths = {name: len(column) for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        each = ", ".join(f"{name} has {length:,}" for name, length in lengths.items())
-        raise ValueError(
-            f"columns differ in length: {each}; every row needs all of them"
-        )
-
-
 # --- groups, and what is counted for them ---
 
 
@@ -131,6 +127,7 @@ class Groups:
     member: scipy.sparse.csr_array  # (G, K), 1 where an atom is member of a group
 
     def __len__(self) -> int:
+        """Return the number of groups."""
         return len(self.names)
 
     def place(self, name: str) -> int:
@@ -159,7 +156,7 @@ class Table:
 
     @property
     def units(self) -> tuple[str, ...]:
-        """Names of all that a measure is computed for: the groups, everyone, the complements."""
+        """Name all that a measure is computed for: groups, everyone and complements."""
         names = self.groups.names
         return (*names, EVERYONE, *(NOT + name for name in names))
 
@@ -169,7 +166,10 @@ class Table:
         return self.counts.reshape(-1, *self.counts.shape[-2:]).sum(0)
 
     def mass(self, counts: np.ndarray | None = None) -> np.ndarray:
-        """How much each unit has of each kind, by weight: (..., U, J), also of drawn `counts`."""
+        """Return how much each unit has of each kind, by weight: (..., U, J).
+
+        `counts` may be those of drawn tables.
+        """
         counts = self.counts if counts is None else counts
         lead, (k, kinds) = counts.shape[:-2], counts.shape[-2:]
         flat = (
@@ -185,7 +185,10 @@ class Table:
         return units * self.kinds["sample_weight"].to_numpy() if weighted else units
 
     def frame(self, complements: bool = False) -> pd.DataFrame:
-        """Counts of groups, everyone and complements where wanted: group, n, tn, fn, fp, tp."""
+        """Return the counts of groups, everyone and complements where wanted.
+
+        The columns are group, n, tn, fn, fp and tp.
+        """
         cells = confusion(self.kinds, self.mass(self.pooled))
         whole = "sample_weight" not in self.kinds
         cells = cells.astype(int) if whole else cells
@@ -197,8 +200,10 @@ class Table:
 
 
 def confusion(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
-    """What units have of each of `CELLS`, and of rows predicted 0 and 1 whose y_true is not known:
-    (..., U, J) by kinds -> (..., U, 6)."""
+    """Sum the mass of units by `CELLS`: (..., U, J) by kinds -> (..., U, 6).
+
+    The last two are rows predicted 0 and 1 whose y_true is not known.
+    """
     return mass @ (kinds["cell"].to_numpy()[:, None] == np.arange(PLACES)).astype(float)
 
 
@@ -211,15 +216,19 @@ READERS = dict.fromkeys(NUMBERS, numbers) | {
 
 
 def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -> Table:
-    """Count once (sections 3 and 4.2), from columns (n,): y_pred and y_true of 0 and 1, y_score,
-    sample_weight, strata, clusters and times; those that are None are not there. Where
-    `outcome_known` is false, y_true is not read, and the row counts in rates without y_true alone.
+    """Count the rows of a table once (sections 3 and 4.2).
+
+    `columns` (n,) are y_pred and y_true of 0 and 1, y_score, sample_weight, strata,
+    clusters and times; those that are None are not there. Where `outcome_known` is
+    false, y_true is not read, and the row counts in rates without y_true alone.
 
     Groups (a column, or a table of columns) are the values of ``each`` column, their
-    ``joint`` non-empty intersections, or ``all`` of any number of columns (Equation 10); with None
-    each row is a group (Equation 9). `strata` are held fixed: both sides are given everyone's mix
-    of them. Rows of one of the `clusters` are drawn and exchanged together; `times` says for how
-    many rows one stands. What a column may not hold is a ValueError."""
+    ``joint`` non-empty intersections, or ``all`` of any number of columns (Equation
+    10); with None each row is a group (Equation 9). `strata` are held fixed: both sides
+    are given everyone's mix of them. Rows of one of the `clusters` are drawn and
+    exchanged together; `times` says for how many rows one stands. What a column may not
+    hold is a ValueError.
+    """
     present = {name: column for name, column in columns.items() if column is not None}
     for name in present:
         known("column", READERS, name)
@@ -235,11 +244,11 @@ def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -
     if sensitive_features is None:
         sensitive_features = {"row": np.arange(len(next(iter(present.values()))))}
     by = groups(sensitive_features, intersect)
-    same_length({"the group columns": by.atoms} | present)
-    outcome_known = present.pop("outcome_known", None)
-    if "y_true" in present and outcome_known is not None:
-        present["y_true"] = np.where(outcome_known, present["y_true"], UNKNOWN)
-    kind, kinds = _kinds(present)
+    # pandas refuses columns that differ in length
+    rows = pd.DataFrame({"atom": by.atoms, **present})
+    if "y_true" in rows and "outcome_known" in rows:
+        rows["y_true"] = rows["y_true"].where(rows["outcome_known"], UNKNOWN)
+    kind, kinds = _kinds(rows)
     atoms, strata = by.member.shape[1], present.get("strata", np.zeros(1, int))
     shape = (
         (strata.max() + 1, atoms, len(kinds))
@@ -270,19 +279,17 @@ def with_unknown(columns: Mapping[str, pd.Series]) -> dict[str, pd.Series]:
     return columns
 
 
-def _kinds(columns_of: dict[str, np.ndarray]) -> tuple[np.ndarray, pd.DataFrame]:
-    """The kind of each row (n,), and the table of kinds: `Table.kinds`."""
+def _kinds(rows: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
+    """Return the kind of each row (n,), and the table of kinds: `Table.kinds`."""
     columns = ("y_score", "sample_weight", "y_pred", "y_true")
-    columns_present = pd.DataFrame(
-        {name: columns_of[name] for name in columns if name in columns_of}
-    )
+    columns_present = rows[[name for name in columns if name in rows]]
     if {"y_score", "sample_weight"} & set(columns_present):
         kind = columns_present.groupby([*columns_present]).ngroup().to_numpy()
         kinds = columns_present.drop_duplicates().sort_values(
             [*columns_present], ignore_index=True
         )
     else:  # all four, which takes no sorting
-        kind = _cell(columns_of)
+        kind = _cell(rows)
         kinds = pd.DataFrame({"y_pred": [0, 0, 1, 1], "y_true": [0, 1, 0, 1]})
         if (kind >= len(CELLS)).any():
             unknown = pd.DataFrame({"y_pred": [0, 1], "y_true": [UNKNOWN, UNKNOWN]})
@@ -292,24 +299,30 @@ def _kinds(columns_of: dict[str, np.ndarray]) -> tuple[np.ndarray, pd.DataFrame]
 
 
 def _cell(of: Mapping) -> np.ndarray:
-    """Return the place in `CELLS` of rows with y_pred and y_true, where there are such."""
+    """Return the place in `CELLS` of rows, whose labels count as 0 if absent."""
     return cell(of.get("y_pred", 0), of.get("y_true", 0))
 
 
 def cell(y_pred, y_true) -> np.ndarray:
-    """Return the place of predictions and labels in `CELLS`; 4 or 5 where y_true is `UNKNOWN`."""
+    """Return the place of predictions and labels in `CELLS`.
+
+    It is 4 or 5 where y_true is `UNKNOWN`.
+    """
     y_pred, y_true = np.asarray(y_pred, np.int64), np.asarray(y_true, np.int64)
     return np.where(y_true == UNKNOWN, len(CELLS) + y_pred, 2 * y_pred + y_true)
 
 
 def ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:
-    """over / under; NaN for 0/0 and infinite for x/0, without warnings."""
+    """Divide without warnings: 0/0 is NaN, and x/0 is infinite."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return over / under
 
 
 def groups(by: Any, intersect: str = "each") -> Groups:
-    """Groups from categorical columns (section 4.1); `by` and `intersect` as in `table`."""
+    """Return the groups of categorical columns (section 4.1).
+
+    `by` and `intersect` are as in `table`.
+    """
     if not isinstance(by, pd.DataFrame | Mapping):
         by = {(by.name if isinstance(by, pd.Series) else None) or "group": by}
     if len(by.keys()) == 0:
@@ -325,17 +338,18 @@ def groups(by: Any, intersect: str = "each") -> Groups:
         for s in itertools.combinations(range(count), size)
     ]
     rows = {name: codes_of for name, (codes_of, _) in parts.items()}
-    same_length(rows)
     rows = pd.DataFrame(rows)
     atoms = rows.groupby([*parts]).ngroup().to_numpy()
     values = rows.drop_duplicates().sort_values([*parts]).to_numpy()
     every, places = [], []
     for subset in subsets:
         seen, place = np.unique(values[:, subset], axis=0, return_inverse=True)
-        advice = "is one an identifier? Merge rare values, or cut numbers into ranges (pandas.cut)"
-        limit(
-            len(every) + len(seen), MOST_GROUPS, f"groups of {', '.join(parts)}", advice
+        what = f"groups of {', '.join(parts)}"
+        advice = (
+            "is one an identifier? Merge rare values, or cut numbers into ranges "
+            "(pandas.cut)"
         )
+        limit(len(every) + len(seen), MOST_GROUPS, what, advice)
         places.append(len(every) + place.reshape(-1))
         every += [list(zip(subset, combination, strict=True)) for combination in seen]
     names = [AND.join(labels[c][v] for c, v in group) for group in every]

@@ -1,4 +1,4 @@
-"""Style, colours and marks of all figures, grids of pictures, and the display of a figure."""
+"""Style, colours and marks of all figures, grids of pictures, and their display."""
 
 import base64
 import html
@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
+import torch
 from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
@@ -20,6 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from PIL import Image
+from torchvision.utils import make_grid
 
 from helpers import store
 
@@ -35,8 +37,8 @@ SET_COLOURS = {
     "C": "#9A9A9A",
     "WB": "#1F6F43",
 }  # yellow, grey, green: Figure 2
-# The first four are the paper's. All eight stay apart for readers who miss red, green or blue:
-# two of them differ by 11.7 at least in CAM02-UCS, and by 5 in lightness.
+# The first four are the paper's. All eight stay apart for readers who miss red, green
+# or blue: two of them differ by 11.7 at least in CAM02-UCS, and by 5 in lightness.
 COLOURS = (
     "#009E73",
     "#0072B2",
@@ -54,6 +56,7 @@ PAPER_COLOURS |= dict(zip(("park", "sky", "wood", "road"), COLOURS, strict=False
 ZERO = {"color": INK, "ls": "--", "lw": 1}
 CHANCE = {"color": INK, "ls": ":", "lw": 1}
 MAP = "magma"
+SHEET_GREY = 228  # between the images of a grid
 SERIES = (  # the model, the control model, and further ones
     {"marker": "o", "ms": 8, "color": RED},
     {"marker": "s", "ms": 6, "color": FAINT},
@@ -65,8 +68,8 @@ SERIES = (  # the model, the control model, and further ones
 def set_style() -> None:
     """Set seaborn's and matplotlib's defaults for figures of 8 to 10 inches width.
 
-    A user's matplotlibrc is ignored except for the backend, because some of its settings, such
-    as ``text.usetex``, need programs that may not be installed.
+    A user's matplotlibrc is ignored except for the backend, because some of its
+    settings, such as ``text.usetex``, need programs that may not be installed.
     """
     plt.rcdefaults()
     sns.set_theme(
@@ -97,8 +100,8 @@ def palette(
 ) -> dict[str, str]:
     """Assign a colour, "#RRGGBB", to each class and its context.
 
-    The paper's classes have the paper's colours (section 3). Others get the rest of eight
-    colours, and then hues.
+    The paper's classes have the paper's colours (section 3). Others get the rest of
+    eight colours, and then hues.
     """
     context_of = context_of or {}
     papers = {}
@@ -117,7 +120,7 @@ def context_name(name: str, context_of: Mapping[str, str] | None) -> str:
 
 
 def whiskers(value, low, high) -> np.ndarray:
-    """Return lengths of error bars, (2, N), below and above values; 0 without an interval."""
+    """Return lengths of error bars, (2, N), below and above; 0 without an interval."""
     value, low, high = (
         np.atleast_1d(np.asarray(v, dtype=float)) for v in (value, low, high)
     )
@@ -135,8 +138,8 @@ def headed(
 ) -> Figure:
     """Add a title (one sentence), a legend and a note to a figure.
 
-    `looks` are the marks of the legend by their labels, grey by default. The `note` below the
-    figure explains other marks.
+    `looks` are the marks of the legend by their labels, grey by default. The `note`
+    below the figure explains other marks.
     """
     if note:
         fig.supxlabel(note, x=0.01, ha="left", fontsize=8.5, color="#555555")
@@ -177,9 +180,9 @@ def ends(rows, value: str) -> list:
 def estimates(
     ax: Axes, rows, value: str, at, *, vertical: bool = False, **look
 ) -> None:
-    """Draw values with whiskers (:func:`ends`), of a row or a table, at places on the other axis.
+    """Draw values with whiskers (:func:`ends`), of a row or a table.
 
-    `look` holds arguments of the marks.
+    `at` holds their places on the other axis, and `look` arguments of the marks.
     """
     lengths = whiskers(rows[value], *ends(rows, value))
     place = {"x": at, "y": rows[value], "yerr": lengths}
@@ -239,9 +242,10 @@ def forest(
 ) -> Figure:
     """Draw rows of points with whiskers.
 
-    There is one line per entry of the column `rows`, one mark per entry of `by` (with its
-    `looks`), and one panel per entry of `panel`, at most `across` per row of panels. Panels
-    below each other have lines of their own. A vertical `line` is drawn at `at`.
+    There is one line per entry of the column `rows`, one mark per entry of `by` (with
+    its `looks`), and one panel per entry of `panel`, at most `across` per row of
+    panels. Panels below each other have lines of their own. A vertical `line` is drawn
+    at `at`.
     """
     parts = [("", table)] if panel is None else list(table.groupby(panel, sort=False))
     down = math.ceil(len(parts) / across)
@@ -298,12 +302,15 @@ def cells(ax: Axes, shades: np.ndarray, texts, rows, columns, font: float = 9) -
 
 
 def shades(shares, colours: str = "Greys") -> np.ndarray:
-    """Return the colours of numbers from 0 to 1, without transparency; NaN counts as 0."""
+    """Return the colours of numbers from 0 to 1; NaN counts as 0."""
     return plt.colormaps[colours](np.nan_to_num(np.asarray(shares, float)))[..., :3]
 
 
 def heat(ax: Axes, image, most: float = 1, **look) -> None:
-    """Draw a picture (3, H, W), or a map's positive relevance (H, W) as a share of its maximum."""
+    """Draw a picture (3, H, W), or a map of relevance (H, W).
+
+    Of a map, positive relevance is drawn as a share of its maximum.
+    """
     if image.ndim == 3:
         ax.imshow(image.permute(1, 2, 0).numpy(), interpolation="antialiased")
         return
@@ -366,9 +373,10 @@ def framed(
     most: float = 1,
     shade: str = MAP,
 ) -> Figure:
-    """Draw images, uint8 (3, H, W), and maps, float (H, W), in coloured frames, `cols` in a row.
+    """Draw images, uint8 (3, H, W), and maps, float (H, W), in coloured frames.
 
-    For maps, `most` is the quantile with the brightest colour and `shade` the colour map.
+    A row has `cols` pictures. For maps, `most` is the quantile with the brightest
+    colour and `shade` the colour map.
     """
     rows = -(-len(images) // cols)
     shapes = [image.shape[-1] / image.shape[-2] for image in images]
@@ -395,8 +403,8 @@ def framed(
 def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> None:
     """Display a figure with its caption, save it, and close it.
 
-    The caption is also the alternative text. The figure is shown as HTML in at most 150 kB,
-    because JupyterLab gives images no alternative text, and saved as `name`.png and
+    The caption is also the alternative text. The figure is shown as HTML in at most 150
+    kB, because JupyterLab gives images no alternative text, and saved as `name`.png and
     `name`.svg.
     """
     if not alt.strip():
@@ -413,7 +421,8 @@ def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> 
     picture, text = base64.b64encode(_small(png)).decode(), html.escape(alt)
     look = "max-width: 46em; font-size: 0.9em; opacity: 0.8"
     markup = (
-        f'<figure style="margin: 0"><img src="data:image/png;base64,{picture}" alt="{text}">'
+        f'<figure style="margin: 0">'
+        f'<img src="data:image/png;base64,{picture}" alt="{text}">'
         f'<figcaption style="{look}">{text}</figcaption></figure>'
     )
     display({"text/html": markup, "text/plain": f"Figure {name}: {alt}"}, raw=True)
@@ -447,11 +456,10 @@ def _small(png: bytes) -> bytes:
 
 
 def _sheet(rows: Sequence, across: int) -> np.ndarray:
-    """Arrange rows of images, uint8 (n, 3, H, W), on one light grey sheet, uint8 (H', W', 3)."""
-    height, width = rows[0].shape[-2:]
-    sheet = np.full((len(rows), across, height + 4, width + 4, 3), 228, dtype=np.uint8)
-    for row, images in zip(sheet, rows, strict=True):
-        pictures = np.asarray(images[:across]).transpose(0, 2, 3, 1)
-        row[: len(pictures), 4:, 4:] = pictures
-    whole = sheet.transpose(0, 2, 1, 3, 4).reshape(len(rows) * (height + 4), -1, 3)
-    return np.pad(whole, [(0, 4), (0, 4), (0, 0)], constant_values=228)
+    """Arrange rows of images, uint8 (n, 3, H, W), on a sheet, uint8 (H', W', 3)."""
+    cells = []
+    for images in rows:
+        blank = torch.full((across - len(images), *images.shape[1:]), SHEET_GREY)
+        cells.append(torch.cat([images, blank.to(images.dtype)]))
+    sheet = make_grid(torch.cat(cells), nrow=across, padding=4, pad_value=SHEET_GREY)
+    return sheet.permute(1, 2, 0).numpy()

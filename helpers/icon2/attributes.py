@@ -20,9 +20,10 @@ OF_PAPER = {  # the paper's five, and the column that each is made from
     "scene": "scene",
     "weather": "weather",
 }
-# Upper bounds of the area in square pixels, as in COCO; the paper does not print its own. A box of
-# exactly 32 x 32 pixels is medium here, where COCO's evaluator counts it as small and as medium.
-# They are for frames as wide as BDD100K's, and scaled for others.
+# Upper bounds of the area in square pixels, as in COCO; the paper does not print its
+# own. A box of exactly 32 x 32 pixels is medium here, where COCO's evaluator counts it
+# as small and as medium. They are for frames as wide as BDD100K's, and scaled for
+# others.
 SIZES = {"small": 32**2, "medium": 96**2, "large": np.inf}
 OTHERS = (
     "crowds",
@@ -37,11 +38,13 @@ OCCLUDED |= dict.fromkeys(("true", "1", "1.0"), "occluded")
 
 @dataclass(frozen=True)
 class Frames:
-    """Frames, their boxes and detections as tables, a `report` of what was read or left out, and
-    `warnings` that have to be checked first.
+    """Frames, their boxes and detections as tables.
 
-    ``image category x1 y1 x2 y2`` (numbers, pixels); boxes also ``ignore``, detections ``score``.
-    All other columns of images and boxes are attributes, NaN where absent."""
+    The `report` says what was read or left out, and `warnings` have to be checked
+    first. Tables have the columns ``image category x1 y1 x2 y2`` (numbers, pixels);
+    boxes also ``ignore``, detections ``score``. All other columns of images and boxes
+    are attributes, NaN where absent.
+    """
 
     images: pd.DataFrame
     boxes: pd.DataFrame
@@ -51,46 +54,38 @@ class Frames:
     warnings: tuple[str, ...] = ()
 
     def attribute(self, name: str) -> Attribute:
-        """A sensitive attribute by the name of its column."""
-        if name == "income" and name not in self.images:
-            reserved = ("id", "name", "video", "width", "height")
-            columns = [name for name in self.images if name not in reserved]
-            raise DetectionDataError(
-                "The sensitive attribute is 'income', and no income is known of these frames. Give "
-                "'attributes' with a column 'income', or set 'sensitive' to another column: "
-                f"{', '.join(columns) or 'there is none'}."
-            )
+        """Return a sensitive attribute by the name of its column."""
         attribute = from_column(self, name)
         if len(attribute.values) < 2:
             raise DetectionDataError(
-                f"The sensitive attribute {name!r} has one value only, {attribute.values[0]!r}, so "
-                "there are no groups to compare. Set 'sensitive' to another column."
+                f"The sensitive attribute {name!r} has one value only, "
+                f"{attribute.values[0]!r}, so there are no groups to compare. Set "
+                "'sensitive' to another column."
             )
         return attribute
 
     def clusters(self, name: str | None) -> np.ndarray | None:
-        """A column of frames that belong together, such as ``video``; None for none."""
+        """Return a column of what belongs together, such as ``video``, or None."""
         if name is None:
             return None
-        if name not in self.images:
-            raise DetectionDataError(
-                f"parameter 'cluster': the frames have no column {name!r}; "
-                f"there are: {', '.join(self.images.columns)}"
-            )
-        column = self.images[name]
+        column = self.images.get(name, pd.Series(None, self.images.index))
         if column.isna().any() or column.nunique() < 2:
             raise DetectionDataError(
-                f"parameter 'cluster': {column.isna().sum():,} of {len(column):,} frames have no "
-                f"value for {name!r}, the others {column.nunique():,}; every frame needs one"
+                f"The column {name!r} of 'cluster' has {column.nunique():,} different "
+                f"values, and {column.isna().sum():,} of {len(column):,} images have "
+                "none. Name a column of the images with a value in each, such as "
+                "'video'."
             )
         return column.astype(str).to_numpy()
 
     def explanatory(
         self, sensitive: str, further: Sequence[str] | None = None
     ) -> list[Attribute]:
-        """Return the paper's five attributes except the sensitive one, and `further` columns.
+        """Return the paper's five attributes except the sensitive one.
 
-        Where the frames allow it, crowds, aspect and contrast of section 3.3 are added."""
+        Then come `further` columns and, where the frames allow it, crowds, aspect and
+        contrast of section 3.3.
+        """
         known = [*self.images, *self.boxes]
         five = [name for name, column in OF_PAPER.items() if column in known]
         names = dict.fromkeys([*five, *(further or ())])
@@ -122,13 +117,16 @@ class Attribute:
     )
 
     def of_boxes(self, image: np.ndarray) -> np.ndarray:
-        """The code of each box, given the number of its image."""
+        """Return the code of each box, given the number of its image."""
         return self.codes[image] if self.level == "image" else self.codes
 
 
 def made(frames: Frames, name: str) -> Attribute:
-    """One of the paper's attributes by its name, or one from a column of images or boxes.
-    ``crowds`` are thirds of the frames by their boxes, ``aspect`` thirds of a class's boxes."""
+    """Return one of the paper's attributes by its name, or one from a column.
+
+    ``crowds`` are thirds of the frames by their boxes, ``aspect`` thirds of a class's
+    boxes.
+    """
     images, boxes = frames.images, frames.boxes
     if name == "crowds" and name not in images:
         number = np.bincount(boxes["image"][~boxes["ignore"]], minlength=len(images))
@@ -155,8 +153,11 @@ def made(frames: Frames, name: str) -> Attribute:
 
 
 def from_column(frames: Frames, column: str) -> Attribute:
-    """An attribute from a column of the images, or else of the boxes. Values are in the order of
-    categories, or sorted; of numbers with many values thirds. BDD100K's "undefined" is no value."""
+    """Return an attribute from a column of the images, or else of the boxes.
+
+    Values are in the order of categories, or sorted; of numbers with many values
+    thirds. BDD100K's "undefined" is no value.
+    """
     for level, table in (("image", frames.images), ("box", frames.boxes)):
         if column in table:
             values = table[column]
@@ -164,13 +165,17 @@ def from_column(frames: Frames, column: str) -> Attribute:
                 least, first, second = np.nanquantile(values, [0, 1 / 3, 2 / 3])
                 if not least < first < second:
                     raise DetectionDataError(
-                        f"{column}: too many {level}s have the same number for thirds; name groups"
+                        f"{column}: too many {level}s have the same number for thirds; "
+                        "name groups"
                     )
                 bounds = {"low": first, "middle": second, "high": np.inf}
                 return _binned(column, values.to_numpy(float), bounds, level)
             return _coded(column, values.where(values != "undefined"), level)
     known = [*frames.images, *frames.boxes]
-    raise DetectionDataError(f"no column {column!r}; there are: {', '.join(known)}")
+    raise DetectionDataError(
+        f"The images and boxes have no column {column!r}. Name another one, or provide "
+        f"it in 'attributes'. The columns are: {', '.join(known)}."
+    )
 
 
 def _coded(name: str, column: pd.Series, level: str) -> Attribute:
@@ -188,9 +193,9 @@ def _coded(name: str, column: pd.Series, level: str) -> Attribute:
     values = tuple(map(str, column.cat.categories))
     if len(values) > MOST:
         raise DetectionDataError(
-            f"{name}: the column holds {len(values):,} values, such as {values[0]!r}, and at most "
-            f"{MOST} can be compared. Numbers are cut into thirds if no value is text (leave unknown "
-            "numbers empty)."
+            f"{name}: the column holds {len(values):,} values, such as {values[0]!r}, "
+            f"and at most {MOST} can be compared. Numbers are cut into thirds if no "
+            "value is text (leave unknown numbers empty)."
         )
     return Attribute(name, values, column.cat.codes.to_numpy(np.int64), level)
 
@@ -198,7 +203,7 @@ def _coded(name: str, column: pd.Series, level: str) -> Attribute:
 def _binned(
     name: str, numbers: np.ndarray, bounds: dict[str, float], level: str
 ) -> Attribute:
-    """An attribute from numbers and each value's upper bound; NaN has no value."""
+    """Return an attribute from numbers and each value's upper bound; NaN has none."""
     codes = np.searchsorted(list(bounds.values()), numbers, side="right")
     codes = np.where(np.isnan(numbers) | (codes == len(bounds)), -1, codes)
     return Attribute(name, tuple(bounds), codes, level)
@@ -212,13 +217,16 @@ def _sized(table: pd.DataFrame, images: pd.DataFrame) -> Attribute:
 
 
 def crossed(codes: Sequence[np.ndarray], sizes: Sequence[int]) -> np.ndarray:
-    """The codes of attributes with so many values as one, the last fastest; -1 where one is."""
+    """Combine the codes of attributes with so many values, the last fastest.
+
+    The code is -1 where that of an attribute is.
+    """
     place = np.ravel_multi_index(tuple(np.maximum(codes, 0)), sizes)
     return np.where((np.array(codes) >= 0).all(0), place, -1)
 
 
 def attribute_table(attributes: Sequence[Attribute]) -> pd.DataFrame:
-    """What each attribute counts: its values, and how many images or boxes have none."""
+    """Tabulate the values of each attribute, and how many images or boxes have one."""
     rows = [
         (
             a.name,

@@ -1,13 +1,14 @@
 """Average precision of many cells at once, from the table of matches and image weights.
 
-A cell is a set of boxes of one class with the images whose false positives count for it. Matches
-are arranged once, and average precision then needs a few passes for each resample's weights."""
+A cell is a set of boxes of one class with the images whose false positives count for
+it. Matches are arranged once, and average precision then needs a few passes for each
+resample's weights.
+"""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Literal, get_args, get_type_hints
 
 import numpy as np
@@ -21,18 +22,18 @@ from helpers.icon2.matching import ClassMatches
 
 RECALLS = np.linspace(0.0, 1.0, 101)
 TINY = 1e-300  # keeps 0 / 0 at 0
-EVENTS_AT_ONCE = 500_000  # about; small arrays stay in the cache
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config={"extra": "forbid"})
 class Options:
     """How ICON2 is computed: choices that the paper leaves open; the defaults are its reading.
 
-    `precision` is R N / (R N + F) with one N for the values compared (``normalised``, Eq. 3), with
-    each value's own (``raw``, Eq. 2), or with N and F ``per image``: Eq. 3 fixes N and not F. N is
-    the mean `number` of boxes of the values ``compared`` (those within one value of a confounder),
-    or of ``all cells``. `false_positives` of an attribute of boxes count for each value
-    (``hoiem``), or for their own (``coco``, of size alone).
+    `precision` is R N / (R N + F) with one N for the values compared (``normalised``,
+    Eq. 3), with each value's own (``raw``, Eq. 2), or with N and F ``per image``: Eq. 3
+    fixes N and not F. N is the mean `number` of boxes of the values ``compared`` (those
+    within one value of a confounder), or of ``all cells``. `false_positives` of an
+    attribute of boxes count for each value (``hoiem``), or for their own (``coco``, of
+    size alone).
     """
 
     precision: Literal["normalised", "raw", "per image"] = "normalised"
@@ -88,11 +89,12 @@ class Formulas:
 
 class Curves:
     """The matches of one class, the events, arranged by cell, threshold and falling score; cells
-    are all combinations of the attributes' values, the last attribute fastest."""
+    are all combinations of the attributes' values, the last attribute fastest.
+    """
 
     # `images` (n images, C): which count for a cell. `start` is where each curve begins;
     # `event_before` counts the cell's detections up to and with the event; `event_hit`: did it take
-    # a box of the cell? `event_counted`: is it counted for the cell? (None: all)
+    # a box of the cell? `event_counted`: is it counted for the cell?
 
     def __init__(
         self, of_class: ClassMatches, attributes: Sequence[Attribute], options: Options
@@ -122,11 +124,10 @@ class Curves:
             self.event_image,
             self.event_box,
             self.event_before,
-            *rest,
+            self.event_hit,
+            self.event_counted,
+            sizes,
         ) = map(np.concatenate, zip(*parts, strict=True))
-        hit, inside, sizes = rest
-        self.event_hit = None if hit.all() else hit
-        self.event_counted = None if inside.all() else inside
         self.counted_start = np.repeat(begins, self.n_thresholds)
         self.start = np.cumsum([0, *sizes])
 
@@ -158,8 +159,9 @@ class Curves:
     def average_precision(self, weights, normal=None, box_weights=None) -> np.ndarray:
         """Average precision (C, T) over 101 recalls as in COCO; NaN for a cell without a box.
 
-        `weights` are of images, `box_weights` of boxes and what took them; `normal` (C,) is N of
-        Eq. 3."""
+        `weights` are of images, `box_weights` of boxes and what took them; `normal`
+        (C,) is N of Eq. 3.
+        """
         positives = self.positives(weights, box_weights)
         ratio = (
             np.ones(self.n_cells)
@@ -171,49 +173,34 @@ class Curves:
         )
         exact = box_weights is None and not (weights % 1).any()
         needed = _whole(own) if exact else RECALLS * own[:, None] * (1 - 1e-12)
-        drawn = _cumulated(weights[self.counted_image])
-        ap = np.empty(len(own))
-        pieces = np.unique(self.start[:-1] // EVENTS_AT_ONCE, return_index=True)[1]
-        for first, last in pairwise([*pieces, len(own)]):
-            at, start = slice(first, last), self.start[first : last + 1]
-            curve = self._precision(at, start, weights, drawn, ratio[at], box_weights)
-            ap[at] = _at_recalls(*curve, start - start[0], needed[at])
+        curve = self._precision(weights, ratio, box_weights)
+        ap = _at_recalls(*curve, self.start, needed)
         ap[own == 0] = np.nan
         return ap.reshape(self.n_cells, self.n_thresholds)
 
-    def _precision(self, at, start, weights, drawn, ratio, box_weights):
-        """True positives up to each event of some curves, and precision there."""
-        events, sizes, start = (
-            slice(start[0], start[-1]),
-            np.diff(start),
-            start - start[0],
-        )
-        weight = weights[self.event_image[events]]
-        gain = weight if self.event_hit is None else weight * self.event_hit[events]
+    def _precision(self, weights, ratio, box_weights):
+        """Return the true positives up to each event, and the precision there."""
+        begin, sizes = self.start[:-1], np.diff(self.start)
+        weight = weights[self.event_image]
+        gain = weight * self.event_hit
         if box_weights is not None:
-            gain = gain * box_weights[self.event_box[events]]
+            gain = gain * box_weights[self.event_box]
         hits = _cumulated(gain)
-        inside = (
-            weight
-            if self.event_counted is None
-            else weight * self.event_counted[events]
-        )
-        taken = hits if inside is gain else _cumulated(inside)
-        false = drawn[self.event_before[events]]
-        false -= taken[1:]
-        false += np.repeat(taken[start[:-1]] - drawn[self.counted_start[at]], sizes)
-        true = hits[1:] - np.repeat(hits[start[:-1]], sizes)
+        taken = _cumulated(weight * self.event_counted)
+        drawn = _cumulated(weights[self.counted_image])
+        false = drawn[self.event_before] - taken[1:]
+        false += np.repeat(taken[begin] - drawn[self.counted_start], sizes)
+        false = np.maximum(false, 0)
+        true = hits[1:] - np.repeat(hits[begin], sizes)
         true *= np.repeat(ratio, sizes)
-        np.maximum(false, 0, out=false)
-        false += true
-        np.maximum(false, TINY, out=false)
-        return hits, np.divide(true, false, out=true)
+        return hits, true / np.maximum(false + true, TINY)
 
 
 class CurvesByFormula(Curves):
     """Curves whose average precision is a function of the detections of one cell, one by one.
 
-    This is slower than `Curves` by far, and serves an edited cell of lesson 08."""
+    This is slower than `Curves` by far, and serves an edited cell of lesson 08.
+    """
 
     def __init__(
         self, of_class: ClassMatches, attributes, options: Options, formula: Callable
@@ -272,7 +259,8 @@ def _at_recalls(hits, precision, start, needed) -> np.ndarray:
 
 def _cells(of_class, attributes, options) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The cell of each box of a class, -1 for none; which images count for each cell (n images, C),
-    and which detections (C, n) that take no box."""
+    and which detections (C, n) that take no box.
+    """
     sizes = [1, *(len(a.values) for a in attributes)]
     places = np.indices(sizes).reshape(len(sizes), -1)[
         1:
@@ -383,7 +371,8 @@ def _standardised(
     of_class, sensitive, explaining, weights, options, boxes, formulas
 ) -> np.ndarray:
     """AP of each group (R, A) as if all had the distribution of e that their `boxes` (R, E, A) have
-    together; NaN without boxes."""
+    together; NaN without boxes.
+    """
     ap = np.full((len(weights), len(sensitive.values)), np.nan)
     if not boxes[0].any():
         return ap

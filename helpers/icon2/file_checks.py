@@ -1,4 +1,4 @@
-"""Checks of labels and detections: what is refused, and what is said at the top of a report.
+"""Check labels and detections: refuse files, or warn at the top of a report.
 
 Each check is a function of its own. Those that only warn add a sentence to `Checks`.
 """
@@ -12,17 +12,15 @@ import pandas as pd
 CORNERS = ["x1", "y1", "x2", "y2"]
 # Median of area over width times height, which objects in boxes have.
 PLAUSIBLE_AREA = (0.05, 1.05)
-MANY_COPIES = 0.01  # share of labelled boxes
-APART = 1.4  # ratio of the reach of boxes and detections from which they do not fit
 
 
 class DetectionDataError(ValueError):
-    """A file or an attribute cannot be used; the message says which, why and what to do."""
+    """A file or an attribute cannot be used; the message says why and what to do."""
 
 
 @dataclass
 class Checks:
-    """Sentences about files: a `report` of what was left out, and `warnings` to check first."""
+    """Sentences about files: a `report` of what was left out, and `warnings`."""
 
     report: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -36,14 +34,15 @@ class Checks:
 def refuse_impossible(
     path: Path, boxes: pd.DataFrame, images: pd.DataFrame, noun: str
 ) -> None:
-    """Refuse boxes without image, class or numbers, outside of their image, or of no size."""
+    """Refuse boxes without image, class or numbers, or outside of their image."""
     values = [*CORNERS, "score"] if noun == "detections" else CORNERS
     numbers = boxes[values].to_numpy(float)
     sides = numbers[:, 2:4] - numbers[:, :2]
     wrong = {
         "have no image": boxes["image"].to_numpy() < 0,
         "have no number where one has to be": ~np.isfinite(numbers).all(1),
-        "have a negative width or height (a COCO bbox is x, y, width, height; a CSV has x1, y1, "
+        "have a negative width or height (a COCO bbox is x, y, width, height; a CSV "
+        "has x1, y1, "
         "x2, y2)": (sides < 0).any(1),
         "have no class": boxes["category"].isna().to_numpy(),
     }
@@ -58,22 +57,24 @@ def refuse_impossible(
             name = images["name"].get(first["image"], "none")
             listed = ", ".join(f"{value} {first[value]:g}" for value in values)
             raise DetectionDataError(
-                f"{path.name}: {rows.sum():,} of {len(boxes):,} {noun} {reason}. The first is in "
-                f"image {name}: {listed}."
+                f"{path.name}: {rows.sum():,} of {len(boxes):,} {noun} {reason}. The "
+                f"first is in image {name}: {listed}."
             )
     reach = numbers[:, :4].max()
     if reach <= 2:
         raise DetectionDataError(
-            f"{path.name}: no corner of its {len(boxes):,} {noun} is beyond {reach:.3g}, so they "
-            "are shares of the image. Multiply them by the width and height of the image."
+            f"{path.name}: no corner of its {len(boxes):,} {noun} is beyond "
+            f"{reach:.3g}, so they are shares of the image. Multiply them by the width "
+            "and height of the image."
         )
     if {"width", "height"} <= set(images):
         ends = images[["width", "height"]].to_numpy()[boxes["image"]]
         beyond = (numbers[:, 2:4] > 1.02 * ends).any(1)
         if beyond.mean() > 0.2:
             raise DetectionDataError(
-                f"{path.name}: {beyond.sum():,} of {len(boxes):,} {noun} end outside of their "
-                "image. A COCO bbox is x, y, width, height; a CSV has the corners x1, y1, x2, y2."
+                f"{path.name}: {beyond.sum():,} of {len(boxes):,} {noun} end outside "
+                "of their image. A COCO bbox is x, y, width, height; a CSV has the "
+                "corners x1, y1, x2, y2."
             )
 
 
@@ -89,51 +90,22 @@ def refuse_repeated(path: Path, names: pd.Series, noun: str) -> None:
         )
 
 
-def warn_of_repeated_names(path: Path, images: pd.DataFrame, checks: Checks) -> None:
-    """Say that images are told apart by id where several have one file name."""
-    repeated = images["name"].duplicated(keep=False)
-    if repeated.any():
-        name = images["name"][repeated].iloc[0]
-        ids = images["id"][images["name"] == name]
-        checks.warnings.append(
-            f"{repeated.sum():,} of {len(images):,} images in {path.name} share their file name "
-            f"with another one, such as {name!r} (ids {' and '.join(map(str, ids[:3]))}). They "
-            "were told apart by id. If they are the same image, remove the copies."
-        )
-
-
-def category_names(
-    path: Path, categories: pd.DataFrame, checks: Checks
-) -> dict[int | str, str]:
-    """Return the name of each category by id, with the id where several have one name."""
-    repeated = categories["name"].duplicated(keep=False)
-    with_id = categories["name"] + " (id " + categories["id"].astype(str) + ")"
-    names = categories["name"].mask(repeated, with_id)
-    if repeated.any():
-        checks.warnings.append(
-            f"Several categories of {path.name} have one name: {', '.join(names[repeated][:6])}. "
-            "They were evaluated apart, by id, as pycocotools does. If they are the same class, "
-            "give them one id in both files."
-        )
-    return dict(zip(categories["id"], names, strict=True))
-
-
 def with_ignored(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.DataFrame:
-    """Return boxes where those that carry ``ignore`` are regions to ignore, as crowds are."""
+    """Return boxes where those that carry ``ignore`` are regions to ignore."""
     marked = boxes["ignore_field"]
     if marked.any():
         checks.warnings.append(
-            f"{marked.sum():,} of {len(boxes):,} boxes of {path.name} carry 'ignore': 1. They "
-            "need not be found, and a detection there is neither right nor wrong. pycocotools "
-            "does not read this field, so its AP differs; remove the field if these boxes are to "
-            "be found."
+            f"{marked.sum():,} of {len(boxes):,} boxes of {path.name} carry 'ignore': "
+            "1. They need not be found, and a detection there is neither right nor "
+            "wrong. pycocotools does not read this field, so its AP differs; remove "
+            "the field if these boxes are to be found."
         )
     ignore = boxes["ignore"] | marked
     return boxes.assign(ignore=ignore).drop(columns="ignore_field")
 
 
 def plausible_area(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.Series:
-    """Return the areas of the file, or width times height where they cannot be areas."""
+    """Return the areas of the file, or width times height if they are no areas."""
     whole = ~boxes["ignore"] & (boxes["extent"] > 0)
     ratio = float((boxes["area"][whole] / boxes["extent"][whole]).median())
     lowest, highest = PLAUSIBLE_AREA
@@ -141,21 +113,11 @@ def plausible_area(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.Series
         return boxes["area"]
     side = "below" if ratio < 1 else "above"
     checks.warnings.append(
-        f"'area' in {path.name} does not fit its boxes: half of the areas are {side} {ratio:.3g} "
-        "times width times height. Width times height was used instead. Write the area of the "
-        "object or of its box into 'area'."
+        f"'area' in {path.name} does not fit its boxes: half of the areas are {side} "
+        f"{ratio:.3g} times width times height. Width times height was used instead. "
+        "Write the area of the object or of its box into 'area'."
     )
     return boxes["extent"]
-
-
-def warn_of_copied_boxes(path: Path, boxes: pd.DataFrame, checks: Checks) -> None:
-    """Say that many labelled boxes are there twice."""
-    copies = boxes.duplicated(["image", "category", *CORNERS])
-    if copies.mean() > MANY_COPIES:
-        checks.warnings.append(
-            f"{copies.sum():,} of {len(boxes):,} boxes in {path.name} are there twice. A detector "
-            "finds a copy only by a second detection, so recall is too low. Remove the copies."
-        )
 
 
 def without_copies(path: Path, table: pd.DataFrame, checks: Checks) -> pd.DataFrame:
@@ -163,67 +125,20 @@ def without_copies(path: Path, table: pd.DataFrame, checks: Checks) -> pd.DataFr
     copies = table.duplicated(["image", "category", *CORNERS, "score"])
     if copies.any():
         checks.warnings.append(
-            f"{copies.sum():,} of {len(table):,} detections in {path.name} are there twice: with "
-            "the same image, class, corners and score. Each was counted once. pycocotools counts "
-            "the copies as false positives, so its AP is lower; find out what wrote them twice."
+            f"{copies.sum():,} of {len(table):,} detections in {path.name} are there "
+            "twice: with the same image, class, corners and score. Each was counted "
+            "once. pycocotools counts the copies as false positives, so its AP is "
+            "lower; find out what wrote them twice."
         )
     return table[~copies].reset_index(drop=True)
-
-
-def paired_by_file_name(
-    path: Path,
-    table: pd.DataFrame,
-    images: pd.DataFrame,
-    by_id: np.ndarray,
-    by_name: np.ndarray,
-    checks: Checks,
-) -> np.ndarray:
-    """Return the number of each detection's image: by file name where that disagrees with the id."""
-    differ = (by_name >= 0) & (by_name != by_id)
-    if not differ.any():
-        return by_id
-    first = int(differ.argmax())
-    other = "no image"
-    if by_id[first] >= 0:
-        other = images["name"][by_id[first]]
-    disagreement = (
-        f"'image_id' and 'file_name' of {path.name} disagree in {differ.sum():,} of "
-        f"{len(table):,} detections: id {table['image'].iloc[first]} is {other} in the labels, "
-        f"and {table['file'].iloc[first]} in the results."
-    )
-    if (by_name < 0).any():
-        raise DetectionDataError(
-            f"{disagreement} They cannot be paired by file name, since {(by_name < 0).sum():,} "
-            "detections have a name that is not in the labels, or is there twice. Write the ids "
-            "of the labels into 'image_id'."
-        )
-    checks.warnings.append(
-        f"{disagreement} Images were paired by file name. Write the ids of the labels into "
-        "'image_id', so that other tools pair them rightly, too."
-    )
-    return by_name
-
-
-def warn_of_scale(
-    boxes: pd.DataFrame, detections: pd.DataFrame, checks: Checks
-) -> None:
-    """Say where boxes reach much further than detections, or detections than boxes."""
-    of_boxes = boxes[["x2", "y2"]].max()
-    of_detections = detections[["x2", "y2"]].max()
-    ratio = of_boxes / of_detections
-    if (ratio > APART).all() or (ratio < 1 / APART).all():
-        checks.warnings.append(
-            f"Boxes reach to ({of_boxes['x2']:.0f}, {of_boxes['y2']:.0f}), detections to "
-            f"({of_detections['x2']:.0f}, {of_detections['y2']:.0f}). One file may be scaled. "
-            "Provide both in pixels of the same images."
-        )
 
 
 def warn_of_crowded_images(most: int, limit: int, checks: Checks) -> None:
     """Say that all detections count where an image has more boxes than COCO's limit."""
     if most > limit:
         checks.warnings.append(
-            f"The fullest image has {most:,} boxes of one class. COCO's evaluator counts the "
-            f"{limit} detections with the highest scores, so it cannot find them all. Here all "
-            "detections count, so AP may differ from pycocotools with its default."
+            f"The fullest image has {most:,} boxes of one class. COCO's evaluator "
+            f"counts the {limit} detections with the highest scores, so it cannot find "
+            "them all. Here all detections count, so AP may differ from pycocotools "
+            "with its default."
         )

@@ -1,13 +1,14 @@
-"""Matching detections to boxes by COCO's rule, all at once; AP is then read off the result.
+"""Match detections to boxes by COCO's rule, all at once.
 
-The rule goes from the highest score down, each detection taking the free box it overlaps most: a
-serial dictatorship, whose one stable outcome deferred acceptance finds in a few rounds."""
+The rule goes from the highest score down, each detection taking the free box it
+overlaps most: a serial dictatorship, whose one stable outcome deferred acceptance finds
+in a few rounds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -19,12 +20,14 @@ IOU_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10))
 MAX_DETECTIONS = (
     100  # of an image and class, as COCO; all, where an image has more boxes
 )
-IMAGES_AT_ONCE = 1_000  # small arrays stay in the cache
 
 
 @dataclass(frozen=True)
 class Matches:
-    """Which detection took which box; detections are by class and falling score, ties by image."""
+    """Which detection took which box.
+
+    Detections are by class and falling score, ties by image.
+    """
 
     thresholds: np.ndarray
     classes: tuple[str, ...]
@@ -34,110 +37,105 @@ class Matches:
     taken: np.ndarray  # (T, n detections): row of the box that each took, -1 for none
 
     def of(self, name: str) -> ClassMatches:
-        """The matches of one class."""
+        """Return the matches of one class."""
         if name not in self.classes:
             known = ", ".join(self.classes)
             raise ValueError(
-                f"class {name!r} is not known; there are: {known} (see 'figure_classes' in 08)"
+                f"class {name!r} is not known; there are: {known} (see "
+                "'figure_classes' in 08)"
             )
         return ClassMatches(self, self.classes.index(name))
 
     def rows(self, name: str) -> pd.DataFrame:
-        """The detections of one class by falling score, and what each took at the first threshold.
+        """Return the detections of one class by falling score.
 
-        ``row`` is that of the detections that were given, ``box`` the row of the box (-1 for none),
-        ``hit`` whether there is one. One that took a region to ignore is left out."""
-        kept = (self.detections["category"] == self.of(name).category).to_numpy()
+        ``box`` is the row of the box that each took at the first threshold, -1 for
+        none, ``hit`` whether it took one, and ``row`` the row of the detections that
+        were given. One that took a region to ignore is left out.
+        """
+        category = self.of(name).category
+        kept = (self.detections["category"] == category).to_numpy()
         box = self.taken[0][kept]
-        kept_rows = (
-            self.detections[kept].drop(columns="category").assign(box=box, hit=box >= 0)
-        )
-        ignored = self.boxes["ignore"].to_numpy()[box] & kept_rows["hit"]
-        return kept_rows[~ignored].reset_index(drop=True)
+        rows = self.detections[kept].drop(columns="category")
+        rows = rows.assign(box=box, hit=box >= 0)
+        ignored = self.boxes["ignore"].to_numpy()[box] & rows["hit"]
+        return rows[~ignored].reset_index(drop=True)
 
 
 class ClassMatches:
-    """The matches of one class as arrays; events: all of them, by threshold and falling score."""
+    """The matches of one class as arrays.
+
+    Events are all of them, by threshold and falling score.
+    """
 
     def __init__(self, matches: Matches, category: int) -> None:
         boxes = matches.boxes[matches.boxes["category"] == category]
-        of_class = slice(
-            *matches.detections["category"].searchsorted([category, category + 1])
-        )
-        detections, taken = matches.detections[of_class], matches.taken[:, of_class]
-        self.category, self.n_images = category, matches.n_images
+        ends = [category, category + 1]
+        start, stop = matches.detections["category"].searchsorted(ends)
+        detections = matches.detections[start:stop]
+        taken = matches.taken[:, start:stop]
+        self.category = category
+        self.n_images = matches.n_images
         self.n_thresholds = len(matches.thresholds)
         self.box_row = boxes.index.to_numpy()
         self.box_image = boxes["image"].to_numpy()
         self.box_ignored = boxes["ignore"].to_numpy()
         self.detection_row = detections["row"].to_numpy()
         self.detection_image = detections["image"].to_numpy()
-        events = np.nonzero(taken >= 0)
-        self.event_threshold, self.event_detection = (
-            part.astype(np.int32) for part in events
-        )
+        threshold, detection = np.nonzero(taken >= 0)
+        self.event_threshold = threshold.astype(np.int32)
+        self.event_detection = detection.astype(np.int32)
         place = np.full(len(matches.boxes), -1, np.int32)
         place[self.box_row] = np.arange(len(boxes))
         self.event_box = place[taken[self.event_threshold, self.event_detection]]
 
     def codes(self, attribute: Attribute) -> np.ndarray:
-        """An attribute's code of each box of the class."""
-        return attribute.codes[
-            self.box_image if attribute.level == "image" else self.box_row
-        ]
+        """Return an attribute's code of each box of the class."""
+        row = self.box_image if attribute.level == "image" else self.box_row
+        return attribute.codes[row]
 
 
 def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Matches:
-    """Match detections to boxes at every IoU threshold (default: the paper's), by COCO's rule. A
-    box is as wide as x2 - x1, as for COCO and detectron2, which the paper used; Scalabel adds 1.
-    The 100 strongest detections of an image and class count, or all of them if an image has more
-    than 100 boxes of a class."""
+    """Match detections to boxes at every IoU threshold, by COCO's rule.
+
+    A box is as wide as x2 - x1, as for COCO and detectron2, which the paper used;
+    Scalabel adds 1. The 100 strongest detections of an image and class count, or all of
+    them if an image has more than 100 boxes of a class.
+    """
     thresholds = np.asarray(thresholds, float)
     if not ((thresholds > 0) & (thresholds <= 1)).all():
         raise ValueError(f"thresholds must be in (0, 1], not {thresholds.tolist()}")
-    n_classes, edges = (
-        len(frames.classes),
-        np.arange(0, len(frames.images), IMAGES_AT_ONCE),
-    )
+    n_classes = len(frames.classes)
     limit = MAX_DETECTIONS if fullest(frames.boxes) <= MAX_DETECTIONS else None
     kept = _strongest(frames.detections, n_classes, limit)
-    order = np.argsort(_key(frames.boxes, n_classes), kind="stable").astype(np.int32)
-    category, score = (
-        frames.detections[name].to_numpy()[kept] for name in ("category", "score")
-    )
-    listed = np.lexsort((-score, category))
-    place = np.argsort(listed)
-    taken = np.empty((len(thresholds), len(kept)), np.int32)
-    starts = [
-        [*table["image"].to_numpy()[rows].searchsorted(edges), len(rows)]
-        for table, rows in ((frames.detections, kept), (frames.boxes, order))
-    ]
-    for span, boxes in zip(*map(pairwise, starts), strict=True):
-        rows, own = kept[slice(*span)], order[slice(*boxes)]
-        here = _take(
-            frames.detections.iloc[rows], frames.boxes.iloc[own], n_classes, thresholds
-        )
-        taken[:, place[slice(*span)]] = np.append(own, -1)[here]
-    detections = frames.detections[["image", "category", "score"]].iloc[kept[listed]]
+    detections = frames.detections.iloc[kept]
+    key = _key(frames.boxes, n_classes)
+    by_image = np.argsort(key, kind="stable")
+    place = _take(detections, frames.boxes.iloc[by_image], n_classes, thresholds)
+    falling = -detections["score"].to_numpy()
+    listed = np.lexsort((falling, detections["category"]))
+    taken = np.append(by_image, -1)[place[:, listed]].astype(np.int32)
+    detections = detections[["image", "category", "score"]].iloc[listed]
     smaller = {"image": np.int32, "category": np.int16}
-    detections = (
-        detections.reset_index(drop=True).astype(smaller).assign(row=kept[listed])
-    )
-    boxes = (
-        frames.boxes[["image", "category", "ignore"]]
-        .reset_index(drop=True)
-        .astype(smaller)
-    )
+    detections = detections.reset_index(drop=True).astype(smaller)
+    detections["row"] = kept[listed]
+    boxes = frames.boxes[["image", "category", "ignore"]]
+    boxes = boxes.reset_index(drop=True).astype(smaller)
     return Matches(
-        thresholds, frames.classes, len(frames.images), boxes, detections, taken
+        thresholds=thresholds,
+        classes=frames.classes,
+        n_images=len(frames.images),
+        boxes=boxes,
+        detections=detections,
+        taken=taken,
     )
 
 
 def _key(boxes: pd.DataFrame, n_classes: int) -> np.ndarray:
-    """One number for the image and the class of each box."""
-    return boxes["image"].to_numpy(np.int64) * n_classes + boxes["category"].to_numpy(
-        np.int64
-    )
+    """Return one number for the image and the class of each box."""
+    image = boxes["image"].to_numpy(np.int64)
+    category = boxes["category"].to_numpy(np.int64)
+    return image * n_classes + category
 
 
 def fullest(boxes: pd.DataFrame) -> int:
@@ -145,47 +143,51 @@ def fullest(boxes: pd.DataFrame) -> int:
     if boxes.empty:
         return 0
     n_classes = int(boxes["category"].max()) + 1
-    return int(np.unique(_key(boxes, n_classes), return_counts=True)[1].max())
+    key = _key(boxes, n_classes)
+    _, counts = np.unique(key, return_counts=True)
+    return int(counts.max())
 
 
 def _strongest(boxes: pd.DataFrame, n_classes: int, limit: int | None) -> np.ndarray:
-    """Rows by image, class and falling score, at most `limit` of an image and class."""
+    """Order rows by image, class and falling score, at most `limit` of each."""
     key = _key(boxes, n_classes)
     order = np.lexsort((-boxes.score.to_numpy(float), key)).astype(np.int32)
     if limit is None:
         return order
     key = key[order]
-    return order[np.arange(len(key)) - np.searchsorted(key, key) < limit]
+    rank = np.arange(len(key)) - np.searchsorted(key, key)
+    return order[rank < limit]
 
 
 def _take(
     detections: pd.DataFrame, boxes: pd.DataFrame, n_classes: int, thresholds
 ) -> np.ndarray:
-    """Place of the box that each detection takes at each threshold, -1 for none."""
-    key, wanted = _key(boxes, n_classes), _key(detections, n_classes)
+    """Return the place of the box that each detection takes at each threshold."""
+    key = _key(boxes, n_classes)
+    wanted = _key(detections, n_classes)
     first = np.searchsorted(key, wanted)
     counts = np.searchsorted(key, wanted, side="right") - first
     detection = np.repeat(np.arange(len(detections)), counts)
-    step = np.arange(len(detection)) - np.repeat(np.cumsum(counts) - counts, counts)
-    box, ignored = np.repeat(first, counts) + step, boxes["ignore"].to_numpy(bool)
-    # of COCO's: which of them are crowds, and areas as width times height are, to the last digit
+    begin = np.cumsum(counts) - counts
+    step = np.arange(len(detection)) - np.repeat(begin, counts)
+    box = np.repeat(first, counts) + step
+    ignored = boxes["ignore"].to_numpy(bool)
+    # of COCO's: which of them are crowds, and areas as width times height are, to the
+    # last digit
     crowd = boxes["crowd"].to_numpy(bool) if "crowd" in boxes else ignored
-    ours, theirs = (
-        table[[*CORNERS, *({"extent"} & {*table})]].to_numpy(float).T
-        for table in (detections, boxes)
-    )
-    overlap = iou(np.take(ours, detection, 1), np.take(theirs, box, 1), crowd[box])
+    ours = np.take(_sides_and_area(detections), detection, 1)
+    theirs = np.take(_sides_and_area(boxes), box, 1)
+    overlap = iou(ours, theirs, crowd[box])
     least = np.minimum(thresholds, 1 - 1e-10)
-    near = np.flatnonzero(
-        overlap >= least.min()
-    )  # few pairs: the others are not sorted
-    detection, box, overlap = detection[near], box[near], overlap[near]
-    preference = np.lexsort((-box, -overlap, ignored[box], detection))
-    detection, box, overlap = (
-        detection[preference],
-        box[preference],
-        overlap[preference],
-    )
+    # few pairs, so that the others are not sorted
+    near = np.flatnonzero(overlap >= least.min())
+    detection = detection[near]
+    box = box[near]
+    overlap = overlap[near]
+    order = np.lexsort((-box, -overlap, ignored[box], detection))
+    detection = detection[order]
+    box = box[order]
+    overlap = overlap[order]
     taken = []
     for threshold in least:
         near = overlap >= threshold
@@ -194,28 +196,44 @@ def _take(
     return np.array(taken)
 
 
+def _sides_and_area(table: pd.DataFrame) -> np.ndarray:
+    """Return the corners of boxes, and their areas where the table has them."""
+    columns = [*CORNERS, "extent"] if "extent" in table else CORNERS
+    return table[columns].to_numpy(float).T
+
+
 def iou(
     ours: np.ndarray, theirs: np.ndarray, ignored: np.ndarray | bool = False
 ) -> np.ndarray:
-    """Intersection over union of boxes (4, n), x1 y1 x2 y2; over our own area if `ignored`.
-    Areas may be a fifth row."""
-    sides = np.minimum(ours[2:4], theirs[2:4]) - np.maximum(ours[:2], theirs[:2])
-    width, height = np.maximum(sides, 0)
+    """Compute the intersection over union of boxes (4, n), x1 y1 x2 y2.
+
+    It is the intersection over our own area if `ignored`. Areas may be a fifth row.
+    """
+    begin = np.maximum(ours[:2], theirs[:2])
+    end = np.minimum(ours[2:4], theirs[2:4])
+    width, height = np.maximum(end - begin, 0)
     shared = width * height
-    own, other = (
-        box[4] if len(box) > 4 else (box[2] - box[0]) * (box[3] - box[1])
-        for box in (ours, theirs)
-    )
-    union = np.where(ignored, own, own + other - shared)
-    return np.divide(
-        shared, union, out=np.zeros(len(union)), where=union > 0
-    )  # no area: none
+    own = _area(ours)
+    union = np.where(ignored, own, own + _area(theirs) - shared)
+    # boxes without an area overlap with none
+    return np.divide(shared, union, out=np.zeros(len(union)), where=union > 0)
+
+
+def _area(boxes: np.ndarray) -> np.ndarray:
+    """Return the areas of boxes: the fifth row, or width times height."""
+    if len(boxes) > 4:
+        return boxes[4]
+    return (boxes[2] - boxes[0]) * (boxes[3] - boxes[1])
 
 
 def _propose(box, starts, n, unlimited) -> np.ndarray:
-    """Deferred acceptance: detections propose down their lists, boxes keep the highest score."""
+    """Return the box of each detection by deferred acceptance, -1 for none.
+
+    Detections propose down their lists, and boxes keep the highest score.
+    """
     holder = np.full(len(unlimited), n)  # n: nobody; a lower number takes precedence
-    at, end = starts[:-1].copy(), starts[1:]
+    at = starts[:-1].copy()
+    end = starts[1:]
     active = np.flatnonzero(at < end)
     while len(active):
         wanted = box[at[active]]
@@ -224,7 +242,8 @@ def _propose(box, starts, n, unlimited) -> np.ndarray:
         np.minimum.at(holder, wanted[limited], active[limited])
         after = holder[wanted]
         lost = active[limited & (after != active)]
-        displaced = np.unique(before[limited & (before < n) & (after != before)])
+        had_a_holder = limited & (before < n)
+        displaced = np.unique(before[had_a_holder & (after != before)])
         losers = np.concatenate([lost, displaced])
         at[losers] += 1
         active = losers[at[losers] < end[losers]]

@@ -1,15 +1,12 @@
-"""Read labels and detections: COCO's JSON, BDD100K's (Scalabel's) JSON or a CSV of boxes.
+"""Read labels and detections: COCO's JSON, BDD100K's JSON or a CSV of boxes.
 
 BDD100K's frames are converted to COCO's structures first. What looks wrong is said in
 `Checks`.
 """
 
-import gzip
 import json
-import warnings
-import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +52,7 @@ OF_COCO = {
     "attributes",
 }
 COLUMNS = ["image", "class", *CORNERS]  # of a CSV; detections have `score`, too
-FEDERATED = ("neg_category_ids", "not_exhaustive_category_ids")  # of LVIS's images
+FEDERATED = "neg_category_ids"  # a field of LVIS's images
 TRUTH = TypeAdapter(bool | None)
 
 
@@ -72,17 +69,11 @@ class Labels:
         pixels, ``area`` and ``extent`` (width times height), ``ignore`` and attributes.
     categories : dict
         Name of each class by its id, as text.
-    repeated : list of str
-        Names that several categories have.
-    verified : dict
-        Lists of classes of each image of federated labels (LVIS), by the image's id.
     """
 
     images: pd.DataFrame
     boxes: pd.DataFrame
     categories: dict[str, str]
-    repeated: list[str] = field(default_factory=list)
-    verified: dict = field(default_factory=dict)
 
 
 def read_labels(path: Path, checks: Checks) -> Labels:
@@ -115,19 +106,19 @@ def read_labels(path: Path, checks: Checks) -> Labels:
         if not isinstance(content, dict) or "annotations" not in content:
             raise DetectionDataError(
                 f"{path.name} holds no labels. Labels are COCO's JSON with 'images', "
-                "'annotations' and 'categories', BDD100K's list of frames with 'labels', or a "
-                "CSV. If this is the file of detections, exchange the two files."
+                "'annotations' and 'categories', BDD100K's list of frames with "
+                "'labels', or a CSV. If this is the file of detections, exchange the "
+                "two files."
             )
         labels = _coco_labels(path, content, checks)
     if labels.boxes.empty:
         raise DetectionDataError(
-            f"{path.name}: no image has a box, so there is nothing to detect. Name the file of "
-            "the labelled boxes."
+            f"{path.name}: no image has a box, so there is nothing to detect. Name the "
+            "file of the labelled boxes."
         )
     number = pd.Index(labels.images["id"], dtype=object)
     labels.boxes["image"] = number.get_indexer(labels.boxes["image"])
     file_checks.refuse_impossible(path, labels.boxes, labels.images, "boxes")
-    file_checks.warn_of_copied_boxes(path, labels.boxes, checks)
     return labels
 
 
@@ -165,8 +156,8 @@ def read_detections(path: Path, labels: Labels, checks: Checks) -> pd.DataFrame:
             content = [result for results in of_frames for result in results]
         if not isinstance(content, list):
             raise DetectionDataError(
-                f"{path.name} holds no detections. Detections are COCO's list of results, "
-                "BDD100K's list of frames with 'labels', or a CSV."
+                f"{path.name} holds no detections. Detections are COCO's list of "
+                "results, BDD100K's list of frames with 'labels', or a CSV."
             )
         table = pd.DataFrame(_rows(path, "results", content, _result))
     if table.empty:
@@ -175,14 +166,17 @@ def read_detections(path: Path, labels: Labels, checks: Checks) -> pd.DataFrame:
         )
     if "extent" not in table:  # else as COCO has it, without rounding
         table["extent"] = (table["x2"] - table["x1"]) * (table["y2"] - table["y1"])
-    table["category"] = _names_of_categories(path, table["category"], labels)
+    named = table["category"].astype(str)
+    named = named.map(lambda text: labels.categories.get(text, text))
+    table["category"] = named.mask(table["category"].isna())
     first = table["image"].iloc[0]
-    table["image"] = _numbers_of_images(path, table, labels.images, checks)
+    table["image"] = numbers_of_images(path, table["image"], labels.images)
     known = table["image"] >= 0
     if not known.any():
         raise DetectionDataError(
-            f"{path.name}: none of its images is labelled. Its first image is {first!r}, the "
-            f"first labelled one is {labels.images['name'].iloc[0]!r}. Names or ids must agree."
+            f"{path.name}: none of its images is labelled. Its first image is "
+            f"{first!r}, the first labelled one is {labels.images['name'].iloc[0]!r}. "
+            "Names or ids must agree."
         )
     checks.count((~known).sum(), "detections left out: their image has no labels")
     table = table[known].reset_index(drop=True)
@@ -198,26 +192,22 @@ def _is_csv(path: Path) -> bool:
 
 
 def _read_json(path: Path) -> Any:
-    """Return the content of a JSON file or of JSON lines, also packed by gzip."""
-    unpack = gzip.open if path.suffix == ".gz" else open
+    """Return the content of a JSON file."""
     try:
-        with unpack(path, "rb") as file:
-            content = file.read()
-        if ".jsonl" in path.suffixes:
-            return [json.loads(line) for line in content.splitlines() if line.strip()]
-        return json.loads(content)
+        return json.loads(path.read_bytes())
     except FileNotFoundError:
         raise _no_file(path) from None
-    except (ValueError, OSError, EOFError, zlib.error) as error:
+    except (ValueError, OSError) as error:
         raise DetectionDataError(
-            f"{path.name} cannot be read as JSON ({error}). It may be cut short: copy or "
-            "download it again."
+            f"{path.name} cannot be read as JSON ({error}). It may be cut short: copy "
+            "or download it again."
         ) from None
 
 
 def _no_file(path: Path) -> DetectionDataError:
     return DetectionDataError(
-        f"There is no file {path.name} in the folder {path.parent.name!r}. Check the path."
+        f"There is no file {path.name} in the folder {path.parent.name!r}. Check the "
+        "path."
     )
 
 
@@ -232,8 +222,8 @@ def _rows(path: Path, part: str, entries: list, row: Callable[[dict], Any]) -> l
             if isinstance(error, KeyError):
                 reason = f"{error} is missing"
             raise DetectionDataError(
-                f"{path.name}: entry {number} of its {part} cannot be read: {reason}. The entry "
-                f"is {str(entry)[:80]}"
+                f"{path.name}: entry {number} of its {part} cannot be read: {reason}. "
+                f"The entry is {str(entry)[:80]}"
             ) from None
     return rows
 
@@ -245,11 +235,18 @@ def _coco_labels(path: Path, content: dict, checks: Checks) -> Labels:
         parts[part] = pd.DataFrame(_rows(path, part, content.get(part) or [], row))
         if parts[part].empty:
             raise DetectionDataError(
-                f"{path.name} has no {part!r}. COCO's labels need 'images', 'annotations' and "
-                "'categories'."
+                f"{path.name} has no {part!r}. COCO's labels need 'images', "
+                "'annotations' and 'categories'."
             )
         file_checks.refuse_repeated(path, parts[part]["id"], f"ids of {part}")
     images, categories = parts["images"], parts["categories"]
+    file_checks.refuse_repeated(path, categories["name"], "names of categories")
+    if any(FEDERATED in image for image in content["images"]):
+        raise DetectionDataError(
+            f"{path.name}: its labels are federated, as those of LVIS: an image has "
+            "labels of some classes only, so a detection of another class is neither "
+            "right nor wrong. Use images in which all of your classes are labelled."
+        )
     annotations = [one for one in content["annotations"] if one.get("bbox")]
     without = len(content["annotations"]) - len(annotations)
     checks.count(without, "labels left out: they have no box")
@@ -258,26 +255,20 @@ def _coco_labels(path: Path, content: dict, checks: Checks) -> Labels:
         images["id"] = images["id"].astype(str)
         boxes["image"] = boxes["image"].astype(str)
     images = images.sort_values("id", ignore_index=True)
-    file_checks.warn_of_repeated_names(path, images, checks)
-    names = file_checks.category_names(path, categories, checks)
+    names = dict(zip(categories["id"], categories["name"], strict=True))
     if len(boxes):
         for column, known in (("image", set(images["id"])), ("category", set(names))):
             unknown = set(boxes[column]) - known
             if unknown:
                 raise DetectionDataError(
-                    f"{path.name}: boxes are of {column} {min(unknown, key=str)!r}, which is not "
-                    "listed. Add it to the file, or remove its boxes."
+                    f"{path.name}: boxes are of {column} {min(unknown, key=str)!r}, "
+                    "which is not listed. Add it to the file, or remove its boxes."
                 )
         boxes["category"] = boxes["category"].map(names)
         boxes = file_checks.with_ignored(path, boxes, checks)
         boxes["area"] = file_checks.plausible_area(path, boxes, checks)
-    several = categories["name"][categories["name"].duplicated()]
-    verified = {}
-    for image in content["images"]:
-        if any(key in image for key in FEDERATED):
-            verified[image["id"]] = {key: image.get(key) or [] for key in FEDERATED}
     names = {str(key): name for key, name in names.items()}
-    return Labels(images, boxes, names, sorted(set(several)), verified)
+    return Labels(images, boxes, names)
 
 
 def _image(entry: dict) -> dict:
@@ -321,8 +312,7 @@ def _annotation(entry: dict) -> dict:
 
 
 def _result(entry: dict) -> dict:
-    score, name = float(entry["score"]), entry.get("file_name")
-    return _box(entry) | {"score": score, "file": name}
+    return _box(entry) | {"score": float(entry["score"])}
 
 
 def _id(key: Any) -> int | str:
@@ -334,7 +324,7 @@ def _id(key: Any) -> int | str:
 
 
 def is_true(value: Any, name: str) -> bool:
-    """Return a field that is true or false, in one of the usual ways; absent is false."""
+    """Return a field that is true or false, in a usual way; absent is false."""
     try:
         return bool(TRUTH.validate_python(value))
     except ValueError:
@@ -342,7 +332,7 @@ def is_true(value: Any, name: str) -> bool:
 
 
 def _attributes(entry: dict) -> dict:
-    """Return the attributes of an image or box: its further fields with single values."""
+    """Return the attributes of an image or box: further fields with single values."""
     more = {
         key: value
         for key, value in entry.items()
@@ -356,76 +346,45 @@ def _attributes(entry: dict) -> dict:
     }
 
 
-def _names_of_categories(path: Path, keys: pd.Series, labels: Labels) -> pd.Series:
-    """Return the class of each detection, from its id in the labels or its name."""
-    texts = keys.astype(str)
-    ambiguous = set(labels.repeated) & set(texts)
+def numbers_of_images(path: Path, keys: pd.Series, images: pd.DataFrame) -> np.ndarray:
+    """Find images by their ids in the labels or, if no key is an id, by file name.
+
+    Parameters
+    ----------
+    path : Path
+        The file with the keys, for messages.
+    keys : pandas.Series
+        What names an image in each row of the file.
+    images : pandas.DataFrame
+        The labelled images, with ``id`` and ``name``.
+
+    Returns
+    -------
+    ndarray of int
+        The number of each row's image, -1 where it is not labelled.
+
+    Raises
+    ------
+    DetectionDataError
+        If several images have the same name, and the file names images by name.
+    """
+    keys = keys.astype(str)
+    named_by = images["id"].astype(str)
+    if not keys.isin(named_by).any():
+        named_by = images["name"]
+    repeated = named_by[named_by.duplicated()]
+    ambiguous = set(repeated) & set(keys)
     if ambiguous:
         raise DetectionDataError(
-            f"{path.name}: several categories of the labels are called {min(ambiguous)!r}, and "
-            "its detections name classes by name. Give each category its own name, or provide "
-            "the detections as COCO's results by category_id."
+            f"{path.name}: several labelled images are called {min(ambiguous)!r}, and "
+            "its rows name images by file name. Name images by the ids of the labels."
         )
-    names = texts.map(lambda text: labels.categories.get(text, text))
-    return names.mask(keys.isna())
-
-
-def _numbers_of_images(
-    path: Path, table: pd.DataFrame, images: pd.DataFrame, checks: Checks
-) -> np.ndarray:
-    """Return the number of the image of each detection, -1 where it is not labelled.
-
-    An image is named by an id of the labels, or by its full file name. If no detection
-    has an id of the labels, names without folder or ending count, too. Where detections
-    also carry a ``file_name`` of another image than the id, the name decides.
-    """
-    names = names_of_images(images["name"])
-    ids = dict(zip(images["id"].astype(str), range(len(images)), strict=True))
-    keys = table["image"].map(str)
-    repeated = set(images["name"][images["name"].duplicated()]) - ids.keys()
-    ambiguous = repeated & set(keys)
-    if ambiguous:
-        raise DetectionDataError(
-            f"{path.name}: several labelled images are called {min(ambiguous)!r}, and its "
-            "detections name images by file name. Write the name of the video or folder before "
-            "the file name in both files, or name images by the ids of the labels."
-        )
-    if keys.isin(ids.keys()).any():
-        # The id of an image without labels may be the stem of another image's name.
-        full_names = {name: names[name] for name in images["name"] if name in names}
-        by_id = keys.map(full_names | ids)
-    else:
-        by_id = keys.map(names)
-    by_id = by_id.fillna(-1).astype(int).to_numpy()
-    if "file" not in table or table["file"].isna().all():
-        return by_id
-    files = table["file"].astype(str)
-    by_name = files.map(names).fillna(
-        files.map(lambda file: names.get(Path(file).name))
-    )
-    by_name = by_name.fillna(-1).astype(int).to_numpy()
-    return file_checks.paired_by_file_name(path, table, images, by_id, by_name, checks)
-
-
-def names_of_images(names: pd.Series) -> dict[str, int]:
-    """Return the number of each image by its file name, also without folder and ending.
-
-    A name that several images have is left out.
-    """
-    paths = names.map(Path)
-    without_ending = paths.map(lambda one: one.stem)
-    without_folder = paths.map(lambda one: one.name)
-    numbers = {}
-    for form in (without_ending, without_folder, names):
-        unique = ~form.duplicated(keep=False)
-        for several in form[~unique]:
-            numbers.pop(several, None)
-        numbers |= dict(zip(form[unique], np.flatnonzero(unique), strict=True))
-    return numbers
+    number = dict(zip(named_by, images.index, strict=True))
+    return keys.map(number).fillna(-1).to_numpy(int)
 
 
 def _csv_labels(path: Path) -> Labels:
-    """Return the labels of a CSV; an image without a box is a row with its name alone."""
+    """Return the labels of a CSV; an image without a box is a row with its name."""
     table = read_csv(path, COLUMNS)
     sides = [side for side in ("width", "height") if side in table]
     images = table.groupby("image")[sides].first().rename_axis("name").reset_index()
@@ -444,7 +403,7 @@ def _csv_labels(path: Path) -> Labels:
 
 
 def read_csv(path: Path, columns: list[str]) -> pd.DataFrame:
-    """Read a CSV in which only an empty field is missing: ``NA`` and ``None`` are values.
+    """Read a CSV in which only an empty field is missing, and ``NA`` is a value.
 
     Parameters
     ----------
@@ -463,41 +422,22 @@ def read_csv(path: Path, columns: list[str]) -> pd.DataFrame:
         If it cannot be read, a column is missing, or a coordinate or score is no
         number.
     """
-    text = dict.fromkeys(("image", "class", "box"), str)
+    kinds = dict.fromkeys([*CORNERS, "score", "width", "height"], float)
+    kinds |= dict.fromkeys(["image", "class", "box"], str)
     try:
-        with warnings.catch_warnings():
-            # rows that are longer than the header
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            table = pd.read_csv(
-                path, dtype=text, index_col=False, keep_default_na=False, na_values=[""]
-            )
+        table = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values=[""])
     except FileNotFoundError:
         raise _no_file(path) from None
-    except (
-        ValueError,
-        OSError,
-        EOFError,
-        zlib.error,
-        pd.errors.ParserWarning,
-    ) as error:
+    except (ValueError, OSError, EOFError) as error:
         reason = " ".join(str(error).split())[:200]
         raise DetectionDataError(
-            f"{path.name} cannot be read as CSV ({reason}). Save it with commas, as CSV UTF-8."
+            f"{path.name} cannot be read as CSV ({reason}). Save it with commas, as "
+            "CSV UTF-8; coordinates and scores are numbers or empty."
         ) from None
     missing = [name for name in columns if name not in table]
     if missing:
         raise DetectionDataError(
-            f"{path.name} has no column {', '.join(missing)}. It needs {', '.join(columns)}, and "
-            f"has {', '.join(map(str, table.columns[:12]))}."
+            f"{path.name} has no column {', '.join(missing)}. It needs "
+            f"{', '.join(columns)}, and has {', '.join(map(str, table.columns[:12]))}."
         )
-    for name in {*CORNERS, "score", "width", "height"} & set(table):
-        numbers = pd.to_numeric(table[name], errors="coerce")
-        wrong = table[name][numbers.isna() & table[name].notna()]
-        if len(wrong):
-            line, value = next(wrong.items())
-            raise DetectionDataError(
-                f"{path.name}: {name!r} is {value!r} in line {line + 2}, which is no number. "
-                "Write a number, or leave the field empty."
-            )
-        table[name] = numbers
     return table

@@ -1,6 +1,5 @@
-"""User-supplied labels and detections with arbitrary classes, and attributes from a CSV."""
+"""Read labels and detections with any classes, and attributes from a CSV."""
 
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -9,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from helpers.icon2 import federated, file_checks
+from helpers.icon2 import file_checks
 from helpers.icon2.attributes import Attribute, Frames, made
 from helpers.icon2.file_checks import Checks, DetectionDataError
-from helpers.icon2.matching import MAX_DETECTIONS, fullest, match
+from helpers.icon2.matching import MAX_DETECTIONS, fullest
 from helpers.icon2.reading import (
     OWN,
     Labels,
-    names_of_images,
+    numbers_of_images,
     read_csv,
     read_detections,
     read_labels,
@@ -40,12 +39,14 @@ def read(
     attributes : path, optional
         A CSV with a column ``image`` (names) or ``box`` (ids), and attributes.
     classes : sequence of str, optional
-        Which classes to keep. Default: all that are labelled, those with most boxes first.
+        Which classes to keep. Default: all that are labelled, those with most boxes
+        first.
 
     Returns
     -------
     Frames
-        With a report of what was left out, and warnings of what has to be checked first.
+        With a report of what was left out, and warnings of what has to be checked
+        first.
 
     Raises
     ------
@@ -63,10 +64,10 @@ def read(
     ignored = int(labelled.boxes["ignore"].sum())
     checks.count(
         ignored,
-        "boxes are crowds, or regions to ignore: a detection there is neither right nor wrong",
+        "boxes are crowds, or regions to ignore: a detection there is neither right "
+        "nor wrong",
     )
     detections = read_detections(predictions, labelled, checks)
-    detections = federated.of_known_classes(detections, labelled, checks)
     _count_unlabelled_classes(detections, kept_classes, labelled, checks)
     boxes = _of_classes(labelled.boxes, kept_classes)
     detections = _of_classes(detections, kept_classes)
@@ -75,18 +76,14 @@ def read(
             f"{predictions.name}: no detection is left of labelled images and classes "
             f"({', '.join(kept_classes[:9])}). {'; '.join(reversed(checks.report))}."
         )
-    _refuse_digits_of_file_names(predictions, labelled.images, boxes, detections)
     images = labelled.images
     if attributes is not None:
         images, boxes = _with_attributes(Path(attributes), images, boxes, checks)
-    file_checks.warn_of_scale(boxes, detections, checks)
     file_checks.warn_of_crowded_images(fullest(boxes), MAX_DETECTIONS, checks)
     summary = (
-        f"{len(images):,} images, {(~boxes['ignore']).sum():,} boxes, {len(detections):,} "
-        f"detections of {len(kept_classes)} classes"
+        f"{len(images):,} images, {(~boxes['ignore']).sum():,} boxes, "
+        f"{len(detections):,} detections of {len(kept_classes)} classes"
     )
-    labelled = replace(labelled, boxes=boxes)
-    boxes = _with_incomplete_classes(labelled, kept_classes)
     return Frames(
         images,
         boxes,
@@ -141,74 +138,27 @@ def _of_classes(table: pd.DataFrame, classes: list[str]) -> pd.DataFrame:
     return table.assign(category=number)[number >= 0].reset_index(drop=True)
 
 
-def _refuse_digits_of_file_names(
-    path: Path, images: pd.DataFrame, boxes: pd.DataFrame, detections: pd.DataFrame
-) -> None:
-    """Refuse results whose ids are the digits of file names where the labels number otherwise."""
-    digits = images["name"].map(lambda name: re.search(r"(\d+)$", Path(name).stem))
-    digits = digits.dropna().map(lambda found: str(int(found[1])))
-    digits = digits[~digits.duplicated(keep=False)]
-    image_of_digits = dict(zip(digits, digits.index, strict=True))
-    image_by_digits = images["id"].astype(str).map(image_of_digits)
-    paired_by_id = detections["image"]
-    paired_by_digits = paired_by_id.map(image_by_digits)
-    some_unknown = paired_by_digits.isna().any()
-    mostly_the_same = (paired_by_digits == paired_by_id).mean() > 0.5
-    if some_unknown or mostly_the_same:
-        return
-    moved = detections.assign(image=paired_by_digits.astype(int))
-    by_id = _share_of_matched(images, boxes, detections)
-    by_number = _share_of_matched(images, boxes, moved)
-    if by_id < 0.1 and by_number > max(0.3, 5 * by_id):
-        raise DetectionDataError(
-            f"{path.name}: its image ids seem to be the digits of file names, and the labels "
-            f"number images otherwise. Paired by id, {by_id:.0%} of the boxes are found; paired "
-            f"by the digits of file names, {by_number:.0%}. Write the ids of the labels, or a "
-            "'file_name', into the results."
-        )
-
-
-def _share_of_matched(images, boxes, detections) -> float:
-    """Return the share of the boxes that a detection of any class overlaps by half."""
-    boxes, detections = boxes.assign(category=0), detections.assign(category=0)
-    matches = match(Frames(images, boxes, detections, ("any",)), [0.5])
-    return len(np.unique(matches.taken[matches.taken >= 0])) / max(len(boxes), 1)
-
-
-def _with_incomplete_classes(labels: Labels, classes: list[str]) -> pd.DataFrame:
-    """Return the boxes with the regions to ignore of federated labels."""
-    named = labels.boxes["category"].map(dict(enumerate(classes)))
-    labels = replace(labels, boxes=labels.boxes.assign(category=named))
-    return _of_classes(federated.with_incomplete_classes(labels), classes)
-
-
 def _with_attributes(
     path: Path, images: pd.DataFrame, boxes: pd.DataFrame, checks: Checks
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Join the columns of a CSV to images or boxes, by the name of an image or the id of a box."""
+    """Join the columns of a CSV to images, or to boxes by the ids of boxes."""
     table = read_csv(path, [])
     by_box = "box" in table and "box" in boxes
     if not by_box and "image" not in table:
         raise DetectionDataError(
-            f"{path.name} needs a column 'image' (names) or 'box' (ids of boxes, if the labels "
-            f"have any). It has {', '.join(map(str, table.columns[:9]))}."
+            f"{path.name} needs a column 'image' (names) or 'box' (ids of boxes, if "
+            f"the labels have any). It has {', '.join(map(str, table.columns[:9]))}."
         )
-    noun = "boxes" if by_box else "images"
     if by_box:
-        key, target, names = "box", boxes, boxes["box"].astype(str)
-        numbers = dict(zip(names, target.index, strict=True))
+        key, noun, target, names = "box", "boxes", boxes, boxes["box"]
+        file_checks.refuse_repeated(path, names.dropna(), "ids of labelled boxes")
+        numbers = dict(zip(names, boxes.index, strict=True))
+        number = table["box"].map(numbers)
     else:
-        key, target, names = "image", images, images["name"]
-        numbers = dict(zip(images["id"].astype(str), images.index, strict=True))
-        numbers |= names_of_images(names)
-    keys = table[key].astype(str)
-    ambiguous = set(names[names.duplicated()]) & set(keys)
-    if ambiguous:
-        raise DetectionDataError(
-            f"{path.name}: {min(ambiguous)!r} is the name of several labelled {noun}, so its "
-            "attributes cannot be joined. Name images by their ids."
-        )
-    number = keys.map(numbers)
+        key, noun, target, names = "image", "images", images, images["name"]
+        number = pd.Series(numbers_of_images(path, table["image"], images))
+        number = number.where(number >= 0)
+    keys = table[key]
     file_checks.refuse_repeated(path, keys, noun)
     if number.isna().all():
         raise DetectionDataError(
@@ -221,18 +171,18 @@ def _with_attributes(
         bare, f"labelled {noun} have no row in {path.name}: they have no value"
     )
     columns = [name for name in table if name not in OWN]
-    joined = table[columns].assign(number=number).dropna(subset="number")
-    joined = joined.drop_duplicates("number").set_index("number").reindex(target.index)
-    target = target.drop(columns=[name for name in columns if name in target])
-    target = target.join(joined)
+    joined = table[columns].set_index(number)
+    joined = joined[joined.index.notna()]
+    target = target.drop(columns=columns, errors="ignore").join(joined)
     return (images, target) if by_box else (target, boxes)
 
 
 def explaining(frames: Frames, bounds: Sequence[float]) -> list[Attribute]:
     """Return the attributes of every box that may explain a gap.
 
-    These are its size (by `bounds` of its area, square pixels), its shape, and the number of boxes
-    in its image."""
+    These are its size (by `bounds` of its area, square pixels), its shape, and the
+    number of boxes in its image.
+    """
     areas = frames.boxes["area"].to_numpy(float)
     extents = frames.detections["extent"].to_numpy(float)
     size = Attribute(
