@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import nbformat
 import numpy as np
 import pandas as pd
 import torch
@@ -48,7 +47,8 @@ def seed_everything(seed: int, threads: int = 1) -> None:
     torch.set_num_threads(threads)
     # without this variable cuBLAS is not deterministic
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    # as torch.use_deterministic_algorithms, which imports torch's compiler (1.5 s)
+    torch.set_deterministic_debug_mode("warn")
     # TF32 rounds so much that LRP would not conserve relevance
     torch.backends.cudnn.allow_tf32 = False
 
@@ -259,11 +259,12 @@ def edited_methods(notebook: str) -> list[str]:
             executed[definition.name] = definition.code
     stored: dict[str, set[str]] = {}
     methods = []
-    for cell in nbformat.read(_stored_path(notebook), as_version=4).cells:
-        if cell.cell_type != "code":
+    for cell in workflow.read_cells(_stored_path(notebook)):
+        if cell["cell_type"] != "code":
             continue
-        exported = cell.source.startswith("#| export ")
-        for definition in _definitions(cell.source):
+        source = "".join(cell["source"])
+        exported = source.startswith("#| export ")
+        for definition in _definitions(source):
             stored.setdefault(definition.name, set()).add(definition.code)
             if exported or definition.is_method:
                 methods.append(definition.name)

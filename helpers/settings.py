@@ -1,7 +1,7 @@
 """Check the parameters of a lesson, which its notebook declares by annotations.
 
-The type of a parameter is a Python type, ``Literal[...]`` for a choice,
-``Optional[...]`` if None is allowed, or one of the types below.
+The type of a parameter is a Python type, ``Optional[...]`` if None is allowed, or one of
+the types below. Choices are named here, because papermill lists no ``Literal[...]``.
 """
 
 import ast
@@ -34,17 +34,23 @@ from helpers.suggest import did_you_mean
 __all__ = [
     "Device",
     "Draws",
+    "Edges",
+    "Effort",
     "Fit",
     "Images",
     "Method",
     "Model",
+    "Neutral",
     "NonNegativeFloat",
     "ParameterError",
     "PositiveFloat",
     "PositiveInt",
     "Resamples",
     "Seed",
+    "Shape",
     "Share",
+    "Side",
+    "Trained",
     "Values",
     "check",
 ]
@@ -77,8 +83,14 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Draws = Annotated[int, Field(ge=99)]  # the fewest random draws for a test at 5%
 Resamples = Annotated[int, Field(ge=10)]  # the fewest for a standard error
 Device = Literal[*models.DEVICES]
+Edges = Literal["equal", "paper"]
+Effort = Literal["quick", "sound", "paper"]
 Fit = Literal["scratch", "fine-tuned", "probe"]
 Method = Literal[*explain.METHODS]
+Neutral = Literal["mean", "white", "shuffled"]
+Shape = Literal["squeezed", "native"]
+Side = Literal["left", "right"]
+Trained = Literal["last layer", "all"]
 Values = Annotated[
     str | list[str] | dict[str, str | list[str]], BeforeValidator(_as_texts)
 ]

@@ -103,7 +103,8 @@ def function_digest(function: Callable) -> str:
             del definition.body[0]
         found[current.__name__] = ast.dump(definition)
         variables = inspect.getclosurevars(current)
-        for name, value in sorted({**variables.globals, **variables.nonlocals}.items()):
+        named = {**variables.globals, **variables.nonlocals}
+        for name, value in named.items():
             if inspect.isfunction(value) and value.__module__ == current.__module__:
                 waiting.append(value)
             elif isinstance(value, bool | int | float | str | tuple):
@@ -171,20 +172,17 @@ def arrays(
     """
 
     def write(path: Path) -> None:
-        made, facts = make()
-        made = {name: np.array(array, order="C") for name, array in made.items()}
-        save_file(
-            made,
-            path,
-            metadata={name: json.dumps(fact) for name, fact in facts.items()},
-        )
+        arrays, facts = make()
+        arrays = {name: np.array(array, order="C") for name, array in arrays.items()}
+        metadata = {name: json.dumps(fact) for name, fact in facts.items()}
+        save_file(arrays, path, metadata=metadata)
 
     path = cached(Path(folder) / f"{key(kind, **decides)}.safetensors", write)
     with reading(path), safe_open(path, framework="numpy") as file:
-        facts = {
-            name: json.loads(fact) for name, fact in (file.metadata() or {}).items()
-        }
-        return path, {name: file.get_tensor(name) for name in file.keys()}, facts  # noqa: SIM118
+        metadata = file.metadata() or {}
+        facts = {name: json.loads(fact) for name, fact in metadata.items()}
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    return path, arrays, facts
 
 
 def write_bytes(path: Path | str, data: bytes) -> Path:
@@ -225,17 +223,22 @@ def _replace(path: Path, partial: Path, make: Callable[[Path], object]) -> Path:
     return path
 
 
-def _feed(digest, value, where: str) -> None:
-    """Add the type, length and content of `value` to `digest`."""
+def _as_plain(value):
+    """Replace a NumPy scalar, tensor, torch module or dataclass by plain values."""
     if isinstance(value, np.generic):
-        value = value.item()
+        return value.item()
     if hasattr(value, "detach"):  # a tensor, without importing torch
-        value = value.detach().cpu().numpy()
-    # a torch module: its layers and its weights
-    if hasattr(value, "state_dict"):
-        value = [str(value), value.state_dict() | dict(value.named_buffers())]
+        return value.detach().cpu().numpy()
+    if hasattr(value, "state_dict"):  # a torch module: its layers and its weights
+        return [str(value), {**value.state_dict(), **dict(value.named_buffers())}]
     if is_dataclass(value) and not isinstance(value, type):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return value
+
+
+def _feed(digest, value, where: str) -> None:
+    """Add the type, length and content of a value to a digest."""
+    value = _as_plain(value)
     if value is None or isinstance(value, bool | int | float | str | bytes):
         data = value if isinstance(value, bytes) else repr(value).encode()
         digest.update(f"{type(value).__name__} {len(data)};".encode())

@@ -24,6 +24,11 @@ def lessons(folder: Path) -> list[str]:
     return [name for name in names if not name.startswith("00")]
 
 
+def read_cells(notebook: Path) -> list[dict[str, Any]]:
+    """Read the cells of a notebook as JSON; importing nbformat takes longer."""
+    return json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+
+
 def defaults(notebook: Path) -> dict[str, Any]:
     """Read the parameters of a notebook with their default values.
 
@@ -39,7 +44,7 @@ def defaults(notebook: Path) -> dict[str, Any]:
         Value by name, in the order of the cell; empty without such a cell.
     """
     parameters = {}
-    for cell in _read(notebook)["cells"]:
+    for cell in read_cells(notebook):
         if "parameters" in cell["metadata"].get("tags", []):
             for statement in ast.parse("".join(cell["source"])).body:
                 if isinstance(statement, ast.AnnAssign) and statement.value is not None:
@@ -158,8 +163,3 @@ def _paths(value: Any, base: Path) -> set[Path]:
     if path.suffix in (".yml", ".yaml"):
         return {path} | _paths(yaml.safe_load(path.read_text()), path.parent)
     return {path}
-
-
-def _read(notebook: Path) -> dict[str, Any]:
-    """Read a notebook as JSON."""
-    return json.loads(notebook.read_text(encoding="utf-8"))

@@ -7,20 +7,25 @@ __all__ = ['smallest', 'largest']
 import numpy as np
 
 
-def smallest(several: list, level: float = 0.95) -> np.ndarray:
-    """Return the smallest of several numbers and its interval, from their intervals by level.
+def smallest(intervals: list, level: float = 0.95) -> np.ndarray:
+    """Return the smallest of several numbers, and the ends of its interval.
 
-    All numbers lie above the lowest lower end. Upper ends share the error (Bonferroni),
-    because any of the numbers may be the smallest.
+    Each of `intervals` is a function that takes a level and returns a number and the
+    ends of its interval. All numbers lie above the lowest lower end. The upper ends
+    share the error (Bonferroni), because any of the numbers may be the smallest.
     """
-    ends = np.min([one(level) for one in several], axis=0)
-    ends[2] = min(one(1 - (1 - level) / len(several))[2] for one in several)
-    return ends
+    shared_level = 1 - (1 - level) / len(intervals)
+    estimate, lower, _ = np.min([interval(level) for interval in intervals], axis=0)
+    upper = min(interval(shared_level)[2] for interval in intervals)
+    return np.array([estimate, lower, upper])
 
 
-def largest(several: list, level: float = 0.95) -> np.ndarray:
-    """Return the largest of several numbers and its interval, as :func:`smallest` does."""
-    turned = [
-        lambda level, one=one: -np.array(one(level))[[0, 2, 1]] for one in several
-    ]
-    return -smallest(turned, level)[[0, 2, 1]]
+def largest(intervals: list, level: float = 0.95) -> np.ndarray:
+    """Return the largest of several numbers, and the ends of its interval.
+
+    All numbers lie below the highest upper end, and the lower ends share the error.
+    """
+    shared_level = 1 - (1 - level) / len(intervals)
+    estimate, _, upper = np.max([interval(level) for interval in intervals], axis=0)
+    lower = max(interval(shared_level)[1] for interval in intervals)
+    return np.array([estimate, lower, upper])

@@ -9,44 +9,55 @@ import scipy.stats
 
 
 def components(values: np.ndarray) -> tuple[np.ndarray, float, float]:
-    """Return trainings' means, and the variance of the mean by images and by the rest.
+    """Return the runs' means, and the variance of the mean by images and by the rest.
 
-    Values have the shape (trainings, images). NaN is a value that is not defined.
+    Values have the shape (runs, images). NaN is a value that is not defined.
     """
-    trainings, images = values.shape
-    by_training, by_image = np.nanmean(values, 1), np.nanmean(values, 0)
-    rest = values - by_training[:, None] - by_image + np.nanmean(values)
-    freedom = max((trainings - 1) * (images - 1), 1)
-    of_rest = float(np.nansum(rest**2)) / freedom / (trainings * images)
-    of_images = by_image.var(ddof=1) / images if images > 1 else np.nan
-    return by_training, float(of_images), of_rest
+    n_runs, n_images = values.shape
+    run_means = np.nanmean(values, axis=1)
+    image_means = np.nanmean(values, axis=0)
+    residuals = values - run_means[:, None] - image_means + np.nanmean(values)
+    freedom = max((n_runs - 1) * (n_images - 1), 1)
+    residual_variance = float(np.nansum(residuals**2)) / freedom
+    rest_variance = residual_variance / (n_runs * n_images)
+    image_variance = np.nan
+    if n_images > 1:
+        image_variance = image_means.var(ddof=1) / n_images
+    return run_means, float(image_variance), rest_variance
 
 # %% ../../notebooks/02_cross_evaluation.ipynb #interval-error
 def crossed_error(
-    by_training: np.ndarray,
-    of_images: float | np.ndarray,
-    of_rest: float,
+    run_means: np.ndarray,
+    image_variance: float | np.ndarray,
+    rest_variance: float,
     freedom: float | np.ndarray,
 ) -> tuple[float, float]:
-    """Return the standard error of a mean over trainings and images, and its freedom.
+    """Return the standard error of a mean over runs and images, and its freedom.
 
-    The freedom is the number of degrees of freedom (Satterthwaite 1946). `of_images` and
-    `freedom` hold the values of one group of images or of several groups.
+    The freedom is the number of degrees of freedom (Satterthwaite 1946).
+    `image_variance` and its `freedom` have one value per group of images. With one run
+    the error covers the choice of images only.
     """
-    n, of_trainings = len(by_training), 0.0
-    if n > 1:
-        of_trainings = np.var(by_training, ddof=1) / n
+    n_runs = len(run_means)
+    by_images = np.sum(image_variance)
+    if n_runs > 1:
+        by_runs = np.var(run_means, ddof=1) / n_runs
+        in_both = rest_variance
     else:
-        of_rest = 0.0
-    each = np.sum(of_images)
-    variance = max(of_trainings + each - of_rest, of_trainings, each, of_rest)
-    doubt = of_trainings**2 / max(n - 1, 1) + np.sum(np.square(of_images) / freedom)
-    return float(np.sqrt(variance)), float(variance**2 / doubt) if doubt else 1.0
+        by_runs = in_both = 0.0
+    variance = max(by_runs + by_images - in_both, by_runs, by_images, in_both)
+    # each part's squared variance, divided by its degrees of freedom
+    uncertainty = by_runs**2 / max(n_runs - 1, 1)
+    uncertainty += np.sum(np.square(image_variance) / freedom)
+    error = float(np.sqrt(variance))
+    if uncertainty == 0:
+        return error, 1.0
+    return error, float(variance**2 / uncertainty)
 
 
 def student(
     estimate: float, error: float, freedom: float, level: float = 0.95
 ) -> tuple[float, float]:
-    """Return the ends of Student's interval."""
+    """Return the lower and the upper end of Student's interval."""
     half = error * scipy.stats.t.ppf((1 + level) / 2, freedom)
     return estimate - half, estimate + half

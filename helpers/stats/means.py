@@ -93,22 +93,29 @@ def mean(
             f"{len(weights)} weights for {len(groups)} groups. "
             "Give one weight per group."
         )
-    parts = [_of_group(group, shares) for group in groups]
-    means, by_run, of_images, of_rest, freedom = map(np.array, zip(*parts, strict=True))
-    estimate = float(sum(weights * means))
-    by_run = sum(weights[:, None] * by_run)
-    by_run = by_run[~np.isnan(by_run)]
-    of_images = weights**2 * of_images
-    of_rest = sum(weights**2 * of_rest)
-    return Mean(estimate, *error(by_run, of_images, of_rest, freedom))
+    parts = [_group_mean(group, shares) for group in groups]
+    means = np.array([part.estimate for part in parts])
+    run_means = np.array([part.run_means for part in parts])
+    image_variances = np.array([part.image_variance for part in parts])
+    rest_variances = np.array([part.rest_variance for part in parts])
+    freedoms = np.array([part.freedom for part in parts])
+    weighted_runs = sum(weights[:, None] * run_means)
+    standard_error, freedom = error(
+        weighted_runs[~np.isnan(weighted_runs)],
+        weights**2 * image_variances,
+        sum(weights**2 * rest_variances),
+        freedoms,
+    )
+    return Mean(float(sum(weights * means)), standard_error, freedom)
 
 
 def difference(first: Mean, second: Mean) -> Mean:
     """Subtract two independent means, such as those of two models (Welch's test)."""
     variances = np.array([first.error**2, second.error**2])
-    doubt = float(sum(variances**2 / [first.freedom, second.freedom]))
+    freedoms = np.array([first.freedom, second.freedom])
     variance = float(variances.sum())
-    freedom = variance**2 / doubt if doubt else 1.0
+    uncertainty = float((variances**2 / freedoms).sum())
+    freedom = variance**2 / uncertainty if uncertainty else 1.0
     return Mean(first.estimate - second.estimate, float(np.sqrt(variance)), freedom)
 
 
@@ -208,43 +215,61 @@ def checked_grids(values) -> list[np.ndarray]:
     return groups
 
 
-def _of_group(group: np.ndarray, shares: bool) -> tuple:
-    """Return a group's mean, its runs' means, its variances and the images' freedom."""
-    missing = np.isnan(group)
-    known = group[:, ~missing.all(0)]
-    known = known[~missing.all(1)]
-    by_known_run, of_images, of_rest = components(known)
-    n = known.shape[1]
-    if shares and np.nanmax(known) == np.nanmin(known):
-        # the standard error of which Wilson's interval has z times as its end
+class _GroupMean(NamedTuple):
+    """The mean of one group of images, and the parts of its variance."""
+
+    estimate: float
+    run_means: np.ndarray  # NaN for a run without values
+    image_variance: float
+    rest_variance: float
+    freedom: int  # degrees of freedom of the images
+
+
+def _group_mean(group: np.ndarray, shares: bool) -> _GroupMean:
+    """Compute the mean of an array (runs, images) and the parts of its variance."""
+    has_value = ~np.isnan(group)
+    run_has_value = has_value.any(axis=1)
+    image_has_value = has_value.any(axis=0)
+    values = group[:, image_has_value][run_has_value]
+    run_means = np.full(len(group), np.nan)
+    run_means[run_has_value], image_variance, rest_variance = components(values)
+    n_images = values.shape[1]
+    if shares and np.nanmax(values) == np.nanmin(values):
+        # Wilson's interval of a share of 0 or 1 is z of these standard errors wide
         z = scipy.stats.norm.ppf((1 + CONFIDENCE) / 2)
-        of_images = (z / (n + z**2)) ** 2
-    by_run = np.full(len(group), np.nan)
-    by_run[~missing.all(1)] = by_known_run
-    estimate = float(np.nanmean(known))
-    return estimate, by_run, of_images, of_rest, max(n - 1, 1)
+        image_variance = (z / (n_images + z**2)) ** 2
+    estimate = float(np.nanmean(values))
+    freedom = max(n_images - 1, 1)
+    return _GroupMean(estimate, run_means, image_variance, rest_variance, freedom)
 
 
 def _shared_mean(frame: pd.DataFrame, column: str, units: Sequence) -> Mean:
     """Compute a mean over runs and over rows that may share images."""
     run, images = units
-    wide = frame.pivot_table(column, run, images)
-    images_of_row = np.array(wide.columns.tolist()).reshape(wide.shape[1], -1)
+    wide = frame.pivot_table(column, run, images)  # a column is a row of `frame`
     values = wide.to_numpy(float)
-    runs, n = values.shape
+    n_runs, n_rows = values.shape
     estimate = float(np.nanmean(values))
-    by_run = np.nanmean(values, 1)
-    by_row = np.nanmean(values, 0) - estimate
-    rest = np.nan_to_num(values - by_run[:, None] - by_row)
-    image = pd.factorize(images_of_row.ravel())[0]
-    row = np.arange(len(image)) // images_of_row.shape[1]
+    run_means = np.nanmean(values, axis=1)
+    deviations = np.nanmean(values, axis=0) - estimate
+    residuals = np.nan_to_num(values - run_means[:, None] - deviations)
+
+    # which rows share an image: (rows, images) times its transpose
+    image_names = np.array(wide.columns.tolist()).reshape(n_rows, -1)
+    image = pd.factorize(image_names.ravel())[0]
+    row = np.repeat(np.arange(n_rows), image_names.shape[1])
     contains = scipy.sparse.coo_array((np.ones(len(row)), (row, image)))
-    shared = (contains @ contains.T).astype(bool)  # rows that share an image
-    independent = min(contains.shape)  # no more units than rows or images
-    freedom = max(independent - 1, 1)
-    scale = independent / freedom / n**2
-    of_images = scale * max(by_row @ (shared @ by_row), by_row @ by_row)
-    of_rest = scale * (rest.T * (shared @ rest.T)).sum()
-    of_rest /= runs * max(runs - 1, 1)
-    error = crossed_error(by_run, of_images, max(of_rest, 0.0), freedom)
-    return Mean(estimate, *error)
+    shared = (contains @ contains.T).astype(bool)
+
+    # covariances are summed over all pairs of rows that share an image
+    n_independent = min(contains.shape)  # no more than rows, and no more than images
+    freedom = max(n_independent - 1, 1)
+    scale = n_independent / freedom / n_rows**2
+    between_rows = max(deviations @ (shared @ deviations), deviations @ deviations)
+    within_runs = (residuals.T * (shared @ residuals.T)).sum()
+    image_variance = scale * between_rows
+    rest_variance = scale * within_runs / (n_runs * max(n_runs - 1, 1))
+    standard_error, freedom = crossed_error(
+        run_means, image_variance, max(rest_variance, 0.0), freedom
+    )
+    return Mean(estimate, standard_error, freedom)
