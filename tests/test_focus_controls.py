@@ -16,7 +16,7 @@ from helpers.explain import lrp
 from helpers.focus import controls
 from helpers.focus.mosaics import TARGETS
 from helpers.focus.networks import Model
-from helpers.models import reduced
+from helpers.synthetic_data import reduced
 from helpers.models.recipe import Recipe
 
 CLASSES = ("a", "b", "c", "d")

@@ -18,13 +18,6 @@ ALONE = NETWORK.replace("ROWS", "20 * torch.eye(3)")
 IMPORTING = f"from layers import ROWS\n{NETWORK}"
 LAYERS = "import torch\nROWS = 20 * torch.eye(3){order}\n"
 STRAIGHT, TURNED = LAYERS.format(order=""), LAYERS.format(order="[[1, 0, 2]]")
-LATE = """
-class Late(nn.Module):
-    def forward(self, x):
-        from late import factor
-        return factor.FACTOR * x
-network.append(Late())
-"""
 
 
 @pytest.fixture
@@ -34,7 +27,7 @@ def load(tmp_path):
     def write_and_load(text, folder="files", **modules):
         place = tmp_path / folder
         for name, content in {"mine": text, **modules}.items():
-            file = place / f"{name.replace('late_', 'late/', 1)}.py"
+            file = place / f"{name}.py"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(content)
         return model.load_network(f"{place / 'mine.py'}:network")
@@ -70,37 +63,27 @@ def test_an_edit_of_the_module_next_to_a_file_is_seen_and_changes_the_digests(lo
     assert first.model.code != second.model.code
 
 
-def test_a_module_of_the_user_shadows_none_of_the_suite(load):
-    before, path = sys.modules["helpers"], sys.path[0]
-    text = f"import helpers\nassert helpers.NAME == 'mine'\n{ALONE}"
-    load(text, helpers="NAME = 'mine'\n")
-    assert sys.modules["helpers"] is before and sys.path[0] == path
-
-
-def test_a_late_import_is_of_the_file_that_was_loaded_last(load):
-    digests = []
-    for folder, factor in (("first", 2), ("second", 3), ("first", 4)):
-        package = {"late___init__": "", "late_factor": f"FACTOR = {factor}\n"}
-        network = load(ALONE + LATE, folder, **package)
-        assert answers(network) == [20 * factor, 0, 0]
-        digests.append(network.model.code["late/factor.py"])
-    assert len(set(digests)) == 3
+def test_the_folder_can_be_imported_from_while_the_file_is_loaded_only(load):
+    path = list(sys.path)
+    load(IMPORTING, layers=STRAIGHT)
+    assert sys.path == path
+    assert "layers" not in sys.modules
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("import nowhere_to_be_found", r"ModuleNotFoundError in mine\.py, line 1"),
-        ("\nmean = 1 / 0", r"ZeroDivisionError in mine\.py, line 2: division by zero"),
-        ("\ndef f(:", r"SyntaxError in mine\.py, line 2: invalid syntax\.$"),
-        ("\nimport sys\nsys.exit()", r"SystemExit in mine\.py, line 3\. Move"),
+        ("import nowhere_to_be_found", "ModuleNotFoundError: No module named 'nowh"),
+        ("\nmean = 1 / 0", r"ZeroDivisionError: division by zero"),
+        ("\ndef f(:", r"SyntaxError: invalid syntax \(mine\.py, line 2\)"),
+        ("\nimport sys\nsys.exit()", "SystemExit: "),
     ],
 )
-def test_an_error_in_a_users_file_is_named_with_its_line(load, text, message):
-    with pytest.raises(ValueError, match=rf"could not be imported\. {message}"):
+def test_an_error_in_a_users_file_is_named(load, text, message):
+    with pytest.raises(ValueError, match=rf"could not be imported \({message}"):
         load(text)
 
 
 def test_a_syntax_error_next_to_a_users_file_is_named_with_its_line(load):
-    with pytest.raises(ValueError, match=r"SyntaxError in layers\.py, line 2: "):
+    with pytest.raises(ValueError, match=r"SyntaxError: .*layers\.py, line 2"):
         load(IMPORTING, layers="\ndef f(:\n")
