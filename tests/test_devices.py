@@ -357,11 +357,6 @@ def test_a_single_image_that_does_not_fit_is_an_error():
         models.logits(Small(most=0), noise(3, 8))
 
 
-def test_a_gpu_gets_larger_batches_than_a_cpu():
-    sizes = [inference.batch_size(torch.device(kind)) for kind in ("cpu", "cuda")]
-    assert sizes[0] < sizes[1]
-
-
 def test_a_batch_that_is_explained_is_halved_until_it_fits():
     def method(model, images, targets):
         return model(images)[:, targets[0], None, None].expand(-1, *images.shape[-2:])

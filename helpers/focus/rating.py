@@ -21,8 +21,8 @@ from helpers.models.inference import in_key
 from helpers.store import progress
 from helpers.synthetic_data import reduced
 
-# mosaics at a time by the type of the device: on a CPU, the gradients of more mosaics do
-# not fit the cache
+# mosaics at a time, by the type of the device: on a CPU, the gradients of more do not
+# fit the cache
 BATCH_SIZES = {"cpu": 24, "mps": 24, "cuda": 96}
 TIMED_MOSAICS = 4  # for the estimate of the time
 LONG = 60  # seconds; a rating that may take longer is announced
@@ -33,10 +33,26 @@ CHUNK = 8  # maps whose positive part stays in the processor's cache
 def score(
     maps: torch.Tensor, layouts: torch.Tensor, focus_of: Callable = equation.focus_of
 ) -> torch.Tensor:
-    """Return the Focus of maps (Equation 1), float64 (N,), from 0 to 1, or NaN where it is undefined.
+    """Return the Focus of maps (Equation 1).
 
-    `maps` are float (N, H, W). `layouts`, bool (N, rows, columns), are true on target cells.
-    `focus_of` is Equation 1."""
+    Parameters
+    ----------
+    maps : torch.Tensor of float, shape (N, H, W)
+    layouts : torch.Tensor of bool, shape (N, rows, columns)
+        True on target cells.
+    focus_of : callable
+        Equation 1.
+
+    Returns
+    -------
+    torch.Tensor of float64, shape (N,)
+        From 0 to 1, or NaN where Focus is undefined; on the CPU.
+
+    Raises
+    ------
+    ValueError
+        Shapes or types do not fit, or a layout has no target cells or no other cells.
+    """
     typed = maps.is_floating_point() and layouts.dtype == torch.bool
     fits = typed and maps.ndim == layouts.ndim == 3 and len(maps) == len(layouts)
     fits = fits and min(np.subtract(maps.shape, layouts.shape)) >= 0
@@ -74,11 +90,38 @@ def rate(
     focus_of: Callable = equation.focus_of,
     **settings,
 ) -> pd.DataFrame:
-    """Rate a method's maps of every mosaic of a design, by each training run (section I-B).
+    """Rate a method's maps of every mosaic of a design (section I-B).
 
-    `images` are the held-out images that `table` refers to. The method is a name or a function.
-    `settings` replace those of the `effort`, a preset of `explain`. ``seconds`` are per mosaic.
-    A lesson passes its own `formulas` of methods, by their names, and its own Equation 1."""
+    Parameters
+    ----------
+    model : Model
+    images : ImageSet
+        The held-out images that `table` refers to.
+    table : pandas.DataFrame
+        The design of the mosaics.
+    method : str or callable
+    effort : str, default="sound"
+        A preset of `explain`.
+    shape : {"native", "squeezed"}
+        The shape of the mosaics.
+    formulas : mapping of str to callable
+        A lesson's own code of methods, by their names.
+    focus_of : callable
+        Equation 1.
+    **settings
+        Settings of the method that replace those of the preset.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The design with one row per mosaic and training run, and the columns `method`,
+        `focus`, `seconds` (per mosaic), `run`, `architecture` and `set`.
+
+    Raises
+    ------
+    ValueError
+        A class of the mosaics is not a class of the model.
+    """
     unknown = sorted(set(table["target"]) - set(model.logit))
     if unknown:
         raise ValueError(
@@ -108,9 +151,22 @@ def rate(
 def ratings(models: Iterable[Model], images, tables, methods, **more) -> pd.DataFrame:
     """Rate every method on every model, on the image set that the model was trained on.
 
-    `images` and `tables` are by image set; `more` is as for `rate`. `attrs["refused"]` says why a
-    method refuses a network. A rating with full-size networks or the paper's effort that may take
-    long is announced."""
+    A rating that takes long is announced.
+
+    Parameters
+    ----------
+    models : iterable of Model
+    images, tables : mapping
+        The held-out images and the design of the mosaics of each image set.
+    methods : iterable of str or callable
+    **more
+        See `rate`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The rows of `rate`. ``attrs["refused"]`` says why a method refuses a network.
+    """
     models, methods = list(models), list(methods)
     announce(models, images, tables, methods, **more)
     parts, refused = [], {}
@@ -233,7 +289,16 @@ def _duration(seconds: float) -> str:
 
 
 def label_of(method: str | Callable) -> str:
-    """Return the printed name of a method, or the name of a function."""
+    """Return the printed name of a method, or the name of a function.
+
+    Parameters
+    ----------
+    method : str or callable
+
+    Returns
+    -------
+    str
+    """
     return (
         METHODS[method].name
         if method in METHODS
@@ -273,7 +338,7 @@ def _scored(
 
 
 def _kept(network, images, table, targets, method, shape, settings, own) -> np.ndarray:
-    """Return what `_scored` returns, from a stored file if there is one with the same inputs."""
+    """Return what `_scored` returns, from a file if it is stored."""
     try:
         digests = {
             name: store.function_digest(code) for name, code in own.items() if code
