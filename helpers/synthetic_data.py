@@ -4,6 +4,6 @@ No other module of the package imports `synthetic`.
 """
 
 from synthetic import detector as street_detector
-from synthetic import pictures, street
+from synthetic import pictures, reduced, street
 
-__all__ = ["pictures", "street", "street_detector"]
+__all__ = ["pictures", "reduced", "street", "street_detector"]

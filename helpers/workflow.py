@@ -157,6 +157,9 @@ def _paths(value: Any, base: Path) -> set[Path]:
         return set().union(*(_paths(item, base) for item in value))
     if not isinstance(value, str) or not value:
         return set()
+    if ".py:" in value:  # a network in a Python file, which imports modules next to it
+        folder = (base / value.rpartition(":")[0]).expanduser().parent
+        return set(folder.glob("*.py"))
     path = base / Path(value).expanduser()
     if not path.exists():
         return set()

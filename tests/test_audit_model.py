@@ -517,10 +517,10 @@ def test_a_network_with_one_logit_is_asked_for_two(folder):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("mine.py:netwrok", r"has no netwrok. It has mean, network, nn"),
+        ("mine.py:netwrok", r"has no 'netwrok'. It has mean, network, nn"),
         ("bare.py:net", "Write mean = "),
-        ("resnt18", r"no architecture 'resnt18'. Did you mean resnet18\b"),
-        ("photos", "is not a folder with a config.json"),
+        ("resnt18", r"no network 'resnt18'. Did you mean resnet18\b"),
+        ("photos", "no network 'photos'. A network is the name of"),
     ],
 )
 def test_what_is_no_network_is_refused_with_what_there_is(

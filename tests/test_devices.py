@@ -1,10 +1,11 @@
 """Devices and threads: which is chosen, and whether tensors follow the network.
 
-Without a GPU, a pretended device (tests/pretended.py) shows which tensors do not follow
-the network. The last tests need a CUDA GPU.
+Without a GPU, torch's fake tensors and a pretended device (tests/pretended.py) show
+which tensors do not follow the network. The last tests need a CUDA GPU.
 """
 
 import os
+import re
 from functools import partial
 
 import numpy as np
@@ -13,12 +14,13 @@ import pytest
 import torch
 from pretended import DEVICE, moved, pretended_device
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
-from helpers import explain, focus, lesson, models
+from helpers import explain, focus, lesson, models, store, workflow
 from helpers.audit import features, network_checks
 from helpers.audit.model import Network
 from helpers.data import Collection, ImageSet
-from helpers.focus import controls
+from helpers.focus import controls, equation
 from helpers.focus.networks import Model
 from helpers.models import detector, experiment, inference
 from helpers.models.recipe import Recipe
@@ -82,8 +84,29 @@ def test_auto_is_the_cpu_for_the_synthetic_dataset_also_where_there_is_a_gpu(wit
     assert models.device("auto", synthetic=True).type == "cpu"
 
 
-def test_auto_is_the_gpu_for_other_images(with_cuda):
-    assert models.device("auto").type == "cuda"
+@pytest.mark.parametrize(
+    ("cuda", "mps", "expected"),
+    [(True, True, "cuda"), (False, True, "mps"), (False, False, "cpu")],
+)
+def test_auto_is_the_accelerator_for_other_images(cuda, mps, expected, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    assert models.device("auto").type == expected
+    assert models.device("auto", synthetic=True).type == "cpu"
+
+
+COMPUTES = re.compile(
+    r"experiment\.model\(|networks\.model\(|detector\.coco|load_network"
+)
+
+
+def test_every_lesson_that_computes_with_your_networks_has_the_parameter_device():
+    computing = set()
+    for path in (store.root() / "notebooks").glob("*.ipynb"):
+        if COMPUTES.search(path.read_text()):
+            computing.add(path.stem)
+            assert workflow.defaults(path)["device"] == "auto", path.name
+    assert len(computing) >= 9
 
 
 def test_a_device_that_is_named_is_taken_for_all_images(with_cuda):
@@ -139,6 +162,37 @@ def test_a_notebook_starts_with_the_threads_of_its_images(
     settings = check({"__annotations__": types, **values})
     lesson.start("00_template", settings)
     assert torch.get_num_threads() == threads
+
+
+# torch's fake tensors on a GPU, which refuse to be mixed with those on the CPU
+
+
+def on_fake_gpu(network: nn.Module) -> nn.Module:
+    """Give a network fake weights on a GPU, since `to` fails in FakeTensorMode."""
+    for module in network.modules():
+        for tensors in (module._parameters, module._buffers):
+            for name, tensor in tensors.items():
+                if tensor is not None:
+                    fake = torch.empty(tensor.shape, dtype=tensor.dtype, device="cuda")
+                    is_weight = isinstance(tensor, nn.Parameter)
+                    tensors[name] = nn.Parameter(fake) if is_weight else fake
+    return network
+
+
+@pytest.mark.parametrize("name", [QUARTER, EIGHTH, "squeezenet1_0"])
+def test_forward_passes_mix_no_devices(name):
+    network = example(name)
+    with FakeTensorMode():
+        pictures = torch.zeros(70, 3, 64, 64, dtype=torch.uint8)
+        outputs = models.logits(on_fake_gpu(network), pictures, finite=False)
+    assert (outputs.device.type, tuple(outputs.shape)) == ("cpu", (70, 4))
+
+
+def test_focus_mixes_no_devices():
+    with FakeTensorMode():
+        maps = torch.rand(9, 64, 64, device="cuda")
+        layouts = torch.ones(9, 2, 2, dtype=torch.bool, device="cuda")
+        assert equation.focus_of(maps, layouts).device.type == "cuda"
 
 
 # a pretended device: each result is that of the CPU, and comes back to it
@@ -287,13 +341,20 @@ class Small(nn.Module):
         return images.float().mean((2, 3)) * self.weight
 
 
-def test_a_batch_is_halved_until_it_fits_into_the_memory():
+def test_a_batch_is_halved_until_it_fits_into_the_memory(capsys):
+    inference.print_once.cache_clear()
     pictures = noise(70, 8)
     small = Small(most=20)
     assert torch.equal(
         models.logits(small, pictures), models.logits(Small(most=99), pictures)
     )
-    assert small.sizes == [64, 32, 16, 16, 32, 16, 16, 6]
+    assert small.sizes == [64, 32, 16, 16, 16, 16, 6]
+    assert capsys.readouterr().out.count("The memory does not suffice") == 1
+
+
+def test_a_single_image_that_does_not_fit_is_an_error():
+    with pytest.raises(torch.OutOfMemoryError):
+        models.logits(Small(most=0), noise(3, 8))
 
 
 def test_a_batch_that_is_explained_is_halved_until_it_fits():

@@ -16,8 +16,8 @@ from helpers.explain import lrp
 from helpers.focus import controls
 from helpers.focus.mosaics import TARGETS
 from helpers.focus.networks import Model
-from helpers.models import reduced
 from helpers.models.recipe import Recipe
+from helpers.synthetic_data import reduced
 
 CLASSES = ("a", "b", "c", "d")
 LOGIT = {name: i for i, name in enumerate(CLASSES)}

@@ -132,7 +132,7 @@ def test_imagenet_weights_come_by_address_with_their_hash_checked(served_weights
     assert len(model.network.classifier[1].weight) == 4
     served_weights(source, hash_of=lambda digest: "0" * 8)
     with pytest.raises(
-        ConnectionError, match=r"squeezenet1_1 could not be had .*RuntimeError"
+        ConnectionError, match=r"squeezenet1_1 could not be read .*RuntimeError"
     ):
         models.build("squeezenet1_1", 4, weights="imagenet")
 
@@ -146,7 +146,7 @@ def test_training_learns_and_keeps_the_best_epoch(toy):
     history = fit(model, train_set, val_set, epochs=12)
     outputs = models.logits(model, val_set.images)
     accuracy = float((outputs.argmax(1) == val_set.labels).double().mean())
-    best = training.kept(history)
+    best = training.best_epoch(history)
     assert accuracy == best["val_accuracy"] == 1
     loss = float(cross_entropy(outputs, val_set.labels))
     assert loss == pytest.approx(best["val_loss"], rel=1e-4)

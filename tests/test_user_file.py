@@ -5,7 +5,10 @@ import sys
 import pytest
 import torch
 
+from helpers import models
 from helpers.audit import model
+from helpers.data.collection import Drawn
+from helpers.models.recipe import read_specification, refuse_unknown_architecture
 
 NETWORK = """
 import torch
@@ -87,3 +90,83 @@ def test_an_error_in_a_users_file_is_named(load, text, message):
 def test_a_syntax_error_next_to_a_users_file_is_named_with_its_line(load):
     with pytest.raises(ValueError, match=r"SyntaxError: .*layers\.py, line 2"):
         load(IMPORTING, layers="\ndef f(:\n")
+
+
+COUNTING = """
+from torch import nn
+
+mean, std, size = (0.5, 0.5, 0.5), (0.5, 0.5, 0.5), 32
+classes = ("red", "green")
+
+
+def network():
+    from layers import WIDTH
+
+    return nn.Sequential(
+        nn.Conv2d(3, WIDTH, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+        nn.Linear(WIDTH, 2),
+    )
+"""
+
+
+@pytest.fixture
+def named(tmp_path):
+    """Write a file with a function, which imports a module next to it."""
+
+    def write(width=4):
+        (tmp_path / "counting.py").write_text(COUNTING)
+        (tmp_path / "layers.py").write_text(f"WIDTH = {width}\n")
+        return f"{tmp_path / 'counting.py'}:network"
+
+    return write
+
+
+def test_a_function_is_called_with_its_folder_on_the_path(named):
+    built = models.build(named(), seed=1)
+    assert built.network[0].out_channels == 4
+    assert built.mean.flatten().tolist() == [0.5, 0.5, 0.5]
+    assert built.preprocessing.classes == ("red", "green")
+
+
+def test_a_lesson_gets_the_network_with_a_last_layer_for_its_classes(named):
+    recipe = read_specification({"architecture": named(), "fit": "scratch"})
+    assert refuse_unknown_architecture(recipe) == recipe
+    assert recipe.start is None
+    built = models.build(recipe.architecture, 5, weights=recipe.start)
+    assert built.network[-1].out_features == 5
+
+
+def test_an_edit_of_a_users_file_trains_the_network_again(named, tmp_path):
+    images = torch.randint(0, 256, (8, 3, 32, 32), dtype=torch.uint8)
+    labels = torch.arange(8) % 2
+    seen = Drawn({"given": 1}, lambda: (images, labels, images, labels))
+    for width in (4, 6, 4):
+        models.trainings(
+            1,
+            named(width),
+            ("red", "green"),
+            lambda run: seen,
+            seed=0,
+            epochs=1,
+            folder=tmp_path / "store",
+        )
+    assert len(list((tmp_path / "store").glob("*.safetensors"))) == 2
+
+
+def test_a_file_that_does_not_exist_is_refused_before_anything_runs(tmp_path):
+    recipe = read_specification(f"{tmp_path}/none.py:network")
+    with pytest.raises(ValueError, match=r"There is no file .*none\.py"):
+        refuse_unknown_architecture(recipe)
+
+
+def test_hugging_faces_processor_states_the_normalization(load):
+    text = ALONE.replace("mean, std, size = (0, 0, 0), (1, 1, 1), 32", "").replace(
+        "import torch\n",
+        "import torch\nfrom types import SimpleNamespace\n"
+        "preprocessing = SimpleNamespace(image_mean=[0.5] * 3, image_std=[0.25] * 3, "
+        "size={'height': 48, 'width': 48})\n",
+        1,
+    )
+    network = load(text)
+    assert network.size == 48
+    assert network.model.std.flatten().tolist() == [0.25, 0.25, 0.25]

@@ -105,6 +105,15 @@ def test_a_changed_file_of_the_users_changes_the_digest(photographs, change):
     assert workflow.input_digest(parameters) != before
 
 
+def test_a_changed_module_next_to_a_users_network_changes_the_digest(tmp_path):
+    (tmp_path / "mine.py").write_text("import layers\n")
+    (tmp_path / "layers.py").write_text("WIDTH = 4\n")
+    parameters = {"model": {"architecture": f"{tmp_path / 'mine.py'}:network"}}
+    before = workflow.input_digest(parameters)
+    (tmp_path / "layers.py").write_text("WIDTH = 16\n")
+    assert workflow.input_digest(parameters) != before
+
+
 def test_a_run_without_files_of_the_users_has_no_digest(tmp_path):
     parameters = {"images": "world", "layer": None, "output": str(tmp_path)}
     assert workflow.input_digest(parameters) == ""

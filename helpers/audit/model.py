@@ -1,10 +1,8 @@
 """Load a user's network, and match its outputs with the classes of the photographs.
 
-A network is one of torchvision's, one in a Python file of the user's, or one of timm's
-or Hugging Face's.
+A network is one of torchvision's, or one in a Python file of the user's.
 """
 
-import json
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -13,15 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from torch import nn
 
 from helpers import models, store
-from helpers.audit import user_file
 from helpers.data import folders
 from helpers.data.collection import listed
-from helpers.models import networks, preprocessing
+from helpers.models import preprocessing, python_file
 
-KINDS = "torchvision's name, FILE.py:NAME, timm/NAME, or a folder of timm's or Hugging Face's"
+KINDS = "the name of one of torchvision's networks, or FILE.py:NAME"
 ONE_LOGIT = (
     "The audit compares the logits of classes. Return two logits instead: "
     "torch.cat([torch.zeros_like(z), z], dim=1), where z (N, 1) is what it returns now."
@@ -36,7 +32,7 @@ class Network:
     ----------
     model : helpers.models.Classifier
         The network with its normalization.
-    input : helpers.models.preprocessing.Input
+    input : helpers.models.preprocessing.Preprocessing
         How images are prepared for the network, and the source of this information.
     size : int
         The side of its images, in pixels.
@@ -44,12 +40,18 @@ class Network:
     """
 
     model: models.Classifier
-    input: preprocessing.Input
+    input: preprocessing.Preprocessing
     size: int
     name: str
 
     def preprocessing_table(self) -> pd.DataFrame:
-        """Tabulate how images are prepared, with the source of this information."""
+        """Tabulate how images are prepared, with the source of this information.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns ``property``, ``value`` and ``source``.
+        """
         mean = ", ".join(f"{value:.3g}" for value in self.model.mean.flatten())
         std = ", ".join(f"{value:.3g}" for value in self.model.std.flatten())
         names = "none: the order of the folders"
@@ -57,8 +59,10 @@ class Network:
             names = f"{len(self.input.classes)} names"
         values = {
             "size": f"{self.size} pixels, center crop of {self.input.resize}",
-            "normalization": f"mean {mean}; standard deviation {std}; of images in 0 to 1",
-            "interpolation": f"bicubic (your weights state {self.input.interpolation or 'none'})",
+            "normalization": (
+                f"mean {mean}; standard deviation {std}; of images in 0 to 1"
+            ),
+            "interpolation": "bicubic",
             "class names": names,
         }
         table = pd.DataFrame(values.items(), columns=["property", "value"])
@@ -66,155 +70,54 @@ class Network:
 
 
 def load_network(name: str, weights: str | None = None) -> Network:
-    """Load a network. No code is run but that of a user's own Python file.
+    """Load a network.
+
+    No code is run but that of a user's own Python file.
 
     Parameters
     ----------
     name : str
-        torchvision's name, ``FILE.py:NAME``, ``timm/NAME``, or a folder of timm's or
-        Hugging Face's with a ``config.json``.
+        A name of torchvision's, or ``FILE.py:NAME`` (see
+        :func:`helpers.models.python_file.load`).
     weights : str or None
-        A file of weights; None for the published ones.
+        A file of weights. None means torchvision's for ImageNet, or those that the
+        Python file gives.
+
+    Returns
+    -------
+    Network
 
     Raises
     ------
     ValueError
-        If there is no such network, or if the weights do not fit.
+        There is no such network, or the weights do not fit.
     """
-    python_file, _, attribute = name.rpartition(":")
-    if python_file.endswith(".py"):
-        network = _from_python(Path(python_file), attribute, weights)
-    elif (Path(name) / "config.json").is_file():
-        config = json.loads((Path(name) / "config.json").read_text())
-        if "model_type" in config:
-            network = _from_hugging_face(name)
-        else:
-            network = _from_timm(f"local-dir:{name}", name, weights)
-    elif name.startswith("timm/"):
-        model_name = name.removeprefix("timm/")
-        network = _from_timm(model_name, name, weights)
-    elif Path(name).exists():
-        raise ValueError(
-            f"network: {name} is not a folder with a config.json. A network is {KINDS}."
-        )
+    if python_file.is_python_file(name):
+        model = models.build(name, weights=weights).eval()
+        read = model.preprocessing
     else:
-        network = _from_torchvision(name, weights)
-    return network
+        _refuse_unknown_name(name)
+        library = import_module("torchvision.models")
+        published = library.get_model_weights(name).DEFAULT
+        model = models.build(name, weights=weights or "imagenet").eval()
+        read = preprocessing.stated(model.network, published)
+        n_outputs = len(model.network.get_submodule(model.head).weight)
+        if n_outputs != len(read.classes):
+            assumed = "torchvision's ImageNet weights (assumed)"
+            read = read._replace(classes=None, source=assumed)
+    return Network(model, read, read.size, name)
 
 
-def _from_torchvision(name: str, weights: str | None) -> Network:
-    """Load one of torchvision's networks, with ImageNet's weights or the user's."""
+def _refuse_unknown_name(name: str) -> None:
+    """Refuse a name that torchvision does not know."""
     library = import_module("torchvision.models")
     known = library.list_models(module=library)
     if name not in known:
         near = " or ".join(get_close_matches(name, known, 2))
         question = f" Did you mean {near}?" if near else ""
         raise ValueError(
-            f"network: There is no architecture {name!r}.{question} A network is {KINDS}."
+            f"network: There is no network {name!r}.{question} A network is {KINDS}."
         )
-    outputs = 1000
-    if weights:
-        last_layer = f"{models.build(name, 2).head}.weight"
-        state = networks.read(Path(weights))
-        if last_layer not in state:
-            raise ValueError(
-                f"weights: {weights} has no {last_layer}, so it does not belong to {name}. Give the "
-                "weights of this architecture."
-            )
-        outputs = len(state[last_layer])
-    model = models.build(name, outputs, weights=weights or "imagenet")
-    published = library.get_model_weights(name).DEFAULT
-    stated = preprocessing.stated(model.network, published)
-    if outputs != 1000:
-        assumed = "torchvision's ImageNet weights (assumed)"
-        stated = stated._replace(classes=None, source=assumed)
-    return Network(model.eval(), stated, stated.crop[0], name)
-
-
-def _from_timm(where: str, name: str, weights: str | None) -> Network:
-    """Load one of timm's networks."""
-    library = _import_library("timm")
-    network = library.create_model(where, pretrained=weights is None)
-    if weights:
-        networks.load(network, Path(weights))
-    return _wrap(network, None, name)
-
-
-def _from_hugging_face(folder: str) -> Network:
-    """Load a folder of Hugging Face's, without running code from it."""
-    library = _import_library("transformers")
-    network = library.AutoModelForImageClassification.from_pretrained(
-        folder, trust_remote_code=False, use_safetensors=True, local_files_only=True
-    )
-    processor = library.AutoImageProcessor.from_pretrained(
-        folder, local_files_only=True
-    )
-    return _wrap(network, processor, folder)
-
-
-def _import_library(name: str):
-    """Import an optional library, or say how to install it."""
-    try:
-        return import_module(name)
-    except ImportError:
-        raise ValueError(
-            f"network: This kind of network needs {name}, which is not installed. Install it: "
-            f".venv/bin/python -m pip install {name}"
-        ) from None
-
-
-def _wrap(network: nn.Module, like, name: str) -> Network:
-    """Wrap a network with the preprocessing that it, or what comes with it, states."""
-    stated = preprocessing.stated(network, like)
-    height, width = stated.crop or np.broadcast_to(stated.resize or 224, 2)
-    if height != width:
-        raise ValueError(
-            f"network: {name} expects images of {height} x {width} pixels. The audit needs "
-            "square images."
-        )
-    model = models.wrap(network, like)  # refuses any other processing of images
-    return Network(model.eval(), stated, int(height), name)
-
-
-def _from_python(path: Path, attribute: str, weights: str | None) -> Network:
-    """Load a network of a user's file, which also states `mean` and `std`."""
-    module, digests = user_file.load_module(path)
-    if not hasattr(module, attribute):
-        public = sorted(name for name in vars(module) if not name.startswith("_"))
-        raise ValueError(
-            f"network: {path} has no {attribute}. It has {listed(public)}."
-        )
-    network = getattr(module, attribute)
-    if callable(network) and not isinstance(network, nn.Module):
-        network = network()
-    if not isinstance(network, nn.Module):
-        raise ValueError(
-            f"network: {attribute} of {path} is not an nn.Module, and returns none if called."
-        )
-    if weights:
-        networks.load(network, Path(weights))
-    mean = getattr(module, "mean", None)
-    std = getattr(module, "std", None)
-    if mean is None or std is None:
-        raise ValueError(
-            f"network: {path} does not say how images are normalized. Write mean = (...) and "
-            "std = (...) into it, for images in 0 to 1."
-        )
-    size = int(getattr(module, "size", None) or 224)
-    classes = getattr(module, "classes", None)
-    stated = preprocessing.Input(
-        source=path.name,
-        resize=size,
-        crop=(size, size),
-        interpolation=None,
-        mean=tuple(mean),
-        std=tuple(std),
-        rescale=1 / 255,
-        classes=tuple(classes) if classes else None,
-    )
-    model = models.wrap(network, mean=mean, std=std)
-    model.code = digests  # so that stored answers of other code are not taken
-    return Network(model.eval(), stated, size, f"{path}:{attribute}")
 
 
 def match_classes(
@@ -246,8 +149,8 @@ def match_classes(
     """
     if outputs < 2:
         raise ValueError(
-            f"network: {network.name} returns one number per image, the logit of a sigmoid. "
-            f"{ONE_LOGIT}"
+            f"network: {network.name} returns one number per image, the logit of a "
+            f"sigmoid. {ONE_LOGIT}"
         )
     named = _outputs_by_name(network)
     chosen = {}
@@ -302,9 +205,9 @@ def _refuse_shared_outputs(matches: list[tuple]) -> None:
         other = class_of.setdefault(frozenset(outputs), name)
         if outputs and other != name:
             raise ValueError(
-                f"class_table: The same outputs ({listed(outputs)}) stand for both {other} and "
-                f"{name}. Each class needs outputs of its own. Correct the table, or leave one "
-                "class out."
+                f"class_table: The same outputs ({listed(outputs)}) stand for both "
+                f"{other} and {name}. Each class needs outputs of its own. Correct the "
+                "table, or leave one class out."
             )
 
 
@@ -332,6 +235,7 @@ def require_matches(matches: pd.DataFrame, network: Network, folder: Path) -> No
                 break
         reasons.append(reason)
     raise ValueError(
-        f"class_table: {' '.join(reasons)} Write the number of the output that you mean into "
+        f"class_table: {' '.join(reasons)} Write the number of the output that you "
+        "mean into "
         f'{file} (several with ";" if all of them count), and give CLASS_TABLE={file}.'
     )

@@ -56,8 +56,8 @@ def audited_network(seed: int = 0) -> tuple:
     model.network.set_submodule(model.head, last_layer)
     rows = pd.DataFrame({"class": [names[c] for c in labels]})
     rows["path"] = [f"{name}-{i}" for i, name in enumerate(rows["class"])]
-    stated = preprocessing.Input(
-        "the synthetic dataset", 96, (96, 96), None, *IMAGENET, 1 / 255, names
+    stated = preprocessing.Preprocessing(
+        "the synthetic dataset", 96, 96, *IMAGENET, classes=names
     )
     network = Network(model, stated, 96, "The sample")
     injected = pd.DataFrame(SHORTCUTS.items(), columns=["class", "context"])

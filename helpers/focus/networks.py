@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from helpers.data.folders import plain
 from helpers.focus.mosaics import design
 from helpers.models import experiment
 from helpers.models.inference import logits
-from helpers.models.networks import Classifier, read
+from helpers.models.networks import Classifier
 from helpers.models.recipe import Recipe
 
 AS_IT_IS = "as it is"
@@ -72,29 +71,44 @@ def model(
         return Model(
             recipe, trained_on, trainings, {c: i for i, c in enumerate(classes)}
         )
-    entry = import_module("torchvision.models").get_model_weights(recipe.architecture)
-    categories = entry.DEFAULT.meta["categories"]
-    often = Counter(map(plain, categories))  # "cardigan" is a dog, and is worn
-    known = {
-        plain(n): number for number, n in enumerate(categories) if often[plain(n)] == 1
-    }
-    known |= {str(number): number for number in range(len(categories))}
-    for unknown in (name for name in classes if plain(name) not in known):
+    network = models.build(recipe.architecture, weights=recipe.start).eval()
+    number_of = _numbers_of_categories(recipe, network)
+    for unknown in (name for name in classes if plain(name) not in number_of):
         raise ValueError(
-            f"Class {unknown!r} is not the name or number of exactly one ImageNet category. Rename "
-            "its folder, or train a network (fit: scratch, fine-tuned or probe)."
-        )
-    network = models.build(recipe.architecture, len(categories), weights=recipe.start)
-    head = {} if recipe.start == "imagenet" else read(Path(recipe.start))
-    if (many := len(head.get(f"{network.head}.weight", categories))) != len(categories):
-        raise ValueError(
-            f"{recipe.start} has {many} classes, not the {len(categories)} of ImageNet. Train its "
-            "last layer (fit: probe or fine-tuned)."
+            f"Class {unknown!r} is not the name or number of exactly one category of "
+            f"{recipe.architecture}. Rename its folder, or train a network (fit: "
+            "scratch, fine-tuned or probe)."
         )
     network.to(models.device(recipe.device, synthetic=collection.source == "world"))
-    return Model(
-        recipe, trained_on, [network.eval()], {c: known[plain(c)] for c in classes}
-    )
+    logits_of_classes = {name: number_of[plain(name)] for name in classes}
+    return Model(recipe, trained_on, [network], logits_of_classes)
+
+
+def _numbers_of_categories(recipe: Recipe, network: Classifier) -> dict[str, int]:
+    """Return the logit of each category of a network that is used as it is.
+
+    A category is found by its number, and by its name if no other has this name, as
+    "cardigan", which is a dog and is worn.
+    """
+    n_logits = len(network.network.get_submodule(network.head).weight)
+    if network.preprocessing is not None:
+        categories = network.preprocessing.classes or ()
+    else:
+        library = import_module("torchvision.models")
+        entry = library.get_model_weights(recipe.architecture).DEFAULT
+        categories = entry.meta["categories"]
+    if len(categories) != n_logits:
+        raise ValueError(
+            f"{recipe.start or recipe.architecture} has {n_logits} classes, and "
+            f"{len(categories)} names of classes are known. Name them in the Python "
+            "file (classes), or train the last layer (fit: probe or fine-tuned)."
+        )
+    count = Counter(map(plain, categories))
+    number_of = {str(number): number for number in range(n_logits)}
+    for number, name in enumerate(categories):
+        if count[plain(name)] == 1:
+            number_of[plain(name)] = number
+    return number_of
 
 
 def accuracies(

@@ -1,4 +1,4 @@
-"""Models: build, train, store and query them (paper section 2.1.2).
+"""Build, train, store and query models (paper section 2.1.2).
 
 A model is several training runs.
 """
@@ -11,7 +11,7 @@ import torch
 
 from helpers import store
 from helpers.data.collection import Drawn
-from helpers.models.inference import DEVICES, device, logits, single_thread, threads
+from helpers.models.inference import DEVICES, device, logits, threads
 from helpers.models.loop import fit
 from helpers.models.networks import Classifier, build, identity, once, wrap
 from helpers.models.training import augment, train
@@ -24,9 +24,10 @@ __all__ = [
     "build",
     "device",
     "logits",
-    "single_thread",
+    "pretrained",
     "threads",
     "train",
+    "trainings",
     "wrap",
 ]
 
@@ -41,20 +42,47 @@ def trainings(
     device: torch.device | str = "cpu",
     **settings,
 ) -> list[Classifier]:
-    """Return the training runs of one model, in eval mode, on a device, each with its `history`.
+    """Train a model several times, or read its training runs from files.
 
-    Run t has the seed `seed` * 1000 + t and sees `data(t)`. It is trained on the device once, and
-    later read from a file. `settings` are `epochs`, the `folder`, `weights` to start from,
-    `threads`, and more arguments of `train`."""
-    found, empty = [], build(architecture, len(classes)).eval()
-    for t in progress(range(number), desc="training runs", delay=2):
-        given = {"seed": 1000 * seed + t, "device": device, **settings}
-        _, weights, facts = _stored(architecture, tuple(classes), data(t), **given)
+    Parameters
+    ----------
+    number : int
+        The number of training runs.
+    architecture : str
+        See :func:`build`.
+    classes : sequence of str
+    data : callable
+        Returns the images that a run sees, from the number of the run.
+    seed : int
+        Run t has the seed 1000 * `seed` + t.
+    device : torch.device or str, default="cpu"
+        Where the networks are trained, and stay.
+    **settings
+        `epochs`, the `folder` of the files, and optionally the `weights` to start from,
+        the number of `threads`, and what else :func:`train` takes.
+
+    Returns
+    -------
+    list of Classifier
+        The runs in eval mode, each with its `history`.
+    """
+    empty = build(architecture, len(classes)).eval()
+    runs = []
+    for run in progress(range(number), desc="training runs", delay=2):
+        _, weights, facts = _train_once(
+            architecture,
+            tuple(classes),
+            data(run),
+            seed=1000 * seed + run,
+            device=device,
+            code=empty.code,
+            **settings,
+        )
         model = deepcopy(empty)  # a fresh one would draw its weights
         model.network.load_state_dict(weights)
         model.history = facts["history"]
-        found.append(model.to(device))
-    return found
+        runs.append(model.to(device))
+    return runs
 
 
 def pretrained(
@@ -67,55 +95,85 @@ def pretrained(
     folder: Path,
     device: torch.device | str = "cpu",
 ) -> Path:
-    """Return a file of weights that were pretrained on `kinds` other kinds of synthetic images."""
-    classes, settings = (
+    """Pretrain a network on other kinds of synthetic images, or find its file.
+
+    Parameters
+    ----------
+    architecture : str
+    kinds : int
+        The number of kinds, which are its classes.
+    data : Drawn
+    seed, epochs : int
+    folder : Path
+    device : torch.device or str, default="cpu"
+
+    Returns
+    -------
+    Path
+        The file of weights.
+    """
+    path, _, _ = _train_once(
+        architecture,
         tuple(range(kinds)),
-        {"epochs": epochs, "folder": folder, "device": device},
+        data,
+        seed=seed,
+        epochs=epochs,
+        folder=folder,
+        device=device,
     )
-    return _stored(architecture, classes, data, seed=seed, **settings)[0]
+    return path
 
 
-def _stored(
-    architecture,
-    classes,
+def _train_once(
+    architecture: str,
+    classes: tuple,
     data: Drawn,
     *,
-    seed,
-    epochs,
-    folder,
-    device="cpu",
-    threads=1,
-    weights=None,
-    loop=fit,
+    seed: int,
+    epochs: int,
+    folder: Path,
+    device: torch.device | str = "cpu",
+    threads: int = 1,
+    weights: str | Path | None = None,
+    loop: Callable = fit,
+    code: dict[str, str] | None = None,
     **settings,
 ) -> tuple[Path | None, dict[str, torch.Tensor], dict]:
-    """The file, weights and facts of the model these arguments decide, trained if there is none.
-    On how many threads decides last digits only, and is in no key."""
+    """Return file, weights and facts of a training run, which is trained once."""
 
-    def made() -> tuple[torch.nn.Module, dict]:
+    def run() -> tuple[torch.nn.Module, dict]:
         model = build(architecture, len(classes), weights=weights, seed=seed).to(device)
-        how = {"seed": seed, "epochs": epochs, "loop": loop, "threads": threads}
-        history = train(model, *data.draw(), **how, **settings)
-        return model.network, {
-            "architecture": architecture,
-            "classes": classes,
-            "history": history,
-        }
+        history = train(
+            model,
+            *data.draw(),
+            seed=seed,
+            epochs=epochs,
+            loop=loop,
+            threads=threads,
+            **settings,
+        )
+        facts = {"architecture": architecture, "classes": classes, "history": history}
+        return model.network, facts
 
+    # the number of threads decides last digits only, so it is not part of the key
     decides = {
         "architecture": architecture,
         "classes": classes,
         "seed": seed,
         "epochs": epochs,
+        "data": data.recipe,
+        "settings": settings,
+        "weights": identity(architecture, weights),
     }
-    decides |= {"data": data.recipe, "settings": settings}
-    decides |= {"weights": identity(architecture, weights)}
+    if code is not None:
+        decides["code"] = code
     try:
         decides["loop"] = store.function_digest(loop)
     except (TypeError, OSError):
         print(
-            "The network is not stored for the next run, since its training loop has no source code."
+            "The network is not stored for the next run, because its training loop has "
+            "no source code."
         )
-        network, facts = made()
+        network, facts = run()
         return None, network.state_dict(), facts
-    return once("model", folder, made, device=torch.device(device).type, **decides)
+    return once("model", folder, run, device=torch.device(device).type, **decides)

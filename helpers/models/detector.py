@@ -1,11 +1,10 @@
-"""Detectors: the small one of the synthetic street scenes, and torchvision's of COCO."""
+"""Find objects with torchvision's detectors, and store what was found."""
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import torch
 from PIL import Image
@@ -14,12 +13,14 @@ from torchvision.models.detection import fasterrcnn_resnet50_fpn
 from torchvision.transforms.v2.functional import pil_to_tensor
 
 from helpers import store
+from helpers.data.collection import listed
 from helpers.models import inference, networks
 from helpers.store import progress
 from helpers.synthetic_data import street_detector
 
 CORNERS = street_detector.CORNERS
-COCO = {  # number of a class of COCO: its name in BDD100K; COCO has no class of traffic signs
+# numbers of COCO's classes and their names in BDD100K; COCO has no traffic signs
+COCO = {
     1: "pedestrian",
     2: "bicycle",
     3: "car",
@@ -32,10 +33,20 @@ COCO = {  # number of a class of COCO: its name in BDD100K; COCO has no class of
 
 @dataclass(frozen=True)
 class Detector:
-    """A trained network of torchvision's kind."""
+    """A trained detector.
+
+    Attributes
+    ----------
+    network : nn.Module
+        A detection network of torchvision.
+    classes : dict of int to str
+        The names of its labels. Boxes with other labels are left out.
+    identity : str
+        What identifies its weights, for keys of stored detections.
+    """
 
     network: nn.Module
-    classes: dict[int, str]  # names of its labels; what has another label is left out
+    classes: dict[int, str]
     identity: str
 
 
@@ -47,61 +58,105 @@ def trained(
     seed: int,
     folder: Path,
 ) -> Detector:
-    """Return the detector that `synthetic.detector.train` gives, trained once.
+    """Train the small detector of the synthetic streets, or read it from a file.
 
-    `classes` names the categories."""
+    Parameters
+    ----------
+    images, boxes
+        See `synthetic.detector.train`.
+    classes : sequence of str
+        The names of the categories.
+    seed : int
+    folder : Path
+        The folder of the file.
+
+    Returns
+    -------
+    Detector
+    """
     network = street_detector.build(len(classes), tuple(images.shape[-2:]), seed)
 
-    def made() -> tuple[nn.Module, dict]:
-        with inference.single_thread():
+    def train() -> tuple[nn.Module, dict]:
+        with inference.on_threads(1):
             history = street_detector.train(network, images, boxes, seed=seed)
         return network, {"history": history}
 
-    decides = {
-        "images": images,
-        "boxes": boxes[["image", "category", *CORNERS]].to_numpy(float),
-    }
-    decides |= {"classes": list(classes), "seed": seed}
-    path, weights, _ = networks.once("detector", folder, made, **decides)
+    path, weights, _ = networks.once(
+        "detector",
+        folder,
+        train,
+        images=images,
+        boxes=boxes[["image", "category", *CORNERS]].to_numpy(float),
+        classes=list(classes),
+        seed=seed,
+    )
     network.load_state_dict(weights)
     return Detector(network.eval(), dict(enumerate(classes, 1)), path.stem)
 
 
 def coco(path: str | Path | None, device: str = "auto") -> Detector:
-    """torchvision's detector with a weights file, on a device that :func:`inference.device` knows;
-    COCO's classes are called as in BDD100K."""
+    """Load torchvision's Faster R-CNN, which was trained on COCO.
+
+    Parameters
+    ----------
+    path : str, Path or None
+        The file of weights.
+    device : str, default="auto"
+        See :func:`helpers.models.device`.
+
+    Returns
+    -------
+    Detector
+        Its classes have the names of BDD100K.
+
+    Raises
+    ------
+    ValueError
+        There is no file, or it does not fit.
+    """
     if path is None:
         raise ValueError(
-            "parameter 'weights' is missing: give a detector's weights file to find things in "
-            "'frames', or give 'predictions'"
+            "The parameter 'weights' is missing. Give a detector's file of weights to "
+            "find objects in 'frames', or give 'predictions'."
         )
     path = Path(path)
     network = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None)
     networks.load(network, path)
-    return Detector(
-        network.to(inference.device(device)).eval(), COCO, store.file_digest(path)
-    )
+    network.to(inference.device(device)).eval()
+    return Detector(network, COCO, store.file_digest(path))
 
 
 @torch.no_grad()
 def detect(
     detector: Detector, images: Iterable[torch.Tensor], threads: int = 1
 ) -> pd.DataFrame:
-    """Boxes in images, uint8 (3, H, W): image (number), category, x1, y1, x2, y2, score. On a CPU
-    torch computes on so many `threads`."""
+    """Detect objects in images, one image at a time.
+
+    Parameters
+    ----------
+    detector : Detector
+    images : iterable of torch.Tensor of uint8, shape (3, H, W)
+    threads : int, default=1
+        The number of threads on a CPU.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per box: `image` (its number), `category`, `x1`, `y1`, `x2` and `y2`
+        (pixels), and `score`.
+    """
     device = next(detector.network.parameters()).device
-    rows, names = [], []
+    parts = []
     with inference.on_threads(threads):
         for number, image in enumerate(progress(images, desc="detecting", delay=2)):
             [found] = detector.network([image.to(device).float() / 255])
-            boxes, scores = found["boxes"].cpu().numpy(), found["scores"].cpu().numpy()
-            rows.append(np.column_stack([np.full(len(boxes), number), boxes, scores]))
-            names += [
-                detector.classes.get(label) for label in found["labels"].cpu().tolist()
-            ]
-    table = pd.DataFrame(np.concatenate(rows), columns=["image", *CORNERS, "score"])
-    table = table.astype(dict.fromkeys([*CORNERS, "score"], "float32") | {"image": int})
-    table.insert(1, "category", pd.Series(names, dtype=object))
+            found = {name: tensor.cpu().numpy() for name, tensor in found.items()}
+            names = [detector.classes.get(label) for label in found["labels"].tolist()]
+            part = pd.DataFrame(found["boxes"], columns=CORNERS)
+            part.insert(0, "image", number)
+            part.insert(1, "category", pd.Series(names, dtype=object))
+            parts.append(part.assign(score=found["scores"]))
+    table = pd.concat(parts, ignore_index=True)
     return table.dropna(subset="category", ignore_index=True)
 
 
@@ -110,60 +165,83 @@ def predict(
     folder: str | Path,
     names: Sequence[str],
     classes: Sequence[str],
-    kept: Path,
+    stored: Path,
 ) -> tuple[Path, list[str]]:
-    """Write what a detector finds in a folder of images as predictions in Scalabel's format, once,
-    into the folder `kept`; a run that was stopped goes on where it was. With it come sentences
-    about missing images (of `names`) and unknown `classes`; a ValueError where all are missing."""
+    """Detect objects in labelled images, and store them in Scalabel's format.
+
+    A run that was stopped continues where it was.
+
+    Parameters
+    ----------
+    detector : Detector
+    folder : str or Path
+        The folder of the images.
+    names : sequence of str
+        The file names of the labelled images.
+    classes : sequence of str
+        The classes of the labels.
+    stored : Path
+        The folder of the predictions.
+
+    Returns
+    -------
+    path : Path
+        The file of predictions, with one line of JSON per image.
+    notes : list of str
+        A sentence on classes that the detector does not know.
+
+    Raises
+    ------
+    ValueError
+        An image is missing, or cannot be read.
+    """
     files = {name: Path(folder) / name for name in names}
-    there = {name: file for name, file in files.items() if file.is_file()}
-    missing = [name for name in files if name not in there]
-    unknown = [name for name in classes if name not in detector.classes.values()]
-    if not there:
-        raise ValueError(
-            f"None of the {len(files):,} labelled images is in the folder {Path(folder).name!r}; "
-            f"the first is {missing[0]!r}"
-        )
-    if len(unknown) == len(classes):
-        known = ", ".join(detector.classes.values())
-        raise ValueError(
-            f"The detector knows none of {', '.join(classes)}; it knows {known}"
-        )
-    said = []
+    missing = [name for name, file in files.items() if not file.is_file()]
     if missing:
-        first = ", ".join(missing[:3]) + (" ..." if len(missing) > 3 else "")
-        said.append(f"{len(missing):,} labelled images are missing: {first}")
-    if unknown:
-        said.append(
-            f"the detector does not know, and never finds: {', '.join(unknown)}"
+        raise ValueError(
+            f"{len(missing):,} of {len(files):,} labelled images are not in the folder "
+            f"{Path(folder).name!r}: {listed(missing)}. Give the folder of all "
+            "labelled images, or take these out of the labels."
         )
-    state = {
-        name: (file.stat().st_size, file.stat().st_mtime_ns)
-        for name, file in there.items()
-    }
+    unknown = [name for name in classes if name not in detector.classes.values()]
+    notes = []
+    if unknown:
+        notes.append(f"The detector does not know {listed(unknown)}, and finds none.")
+    states = {}
+    for name, file in files.items():
+        states[name] = (file.stat().st_size, file.stat().st_mtime_ns)
     device = next(detector.network.parameters()).device
-    decides = {"detector": detector.identity, "images": state}
-    name = store.key("predictions", **decides, **inference.in_key(device))
-    path = Path(kept) / f"{name}.jsonl"
-    return store.cached(
-        path, lambda partial: _predict(detector, there, path, partial)
-    ), said
+    key = store.key(
+        "predictions",
+        detector=detector.identity,
+        images=states,
+        **inference.in_key(device),
+    )
+    path = Path(stored) / f"{key}.jsonl"
+
+    def write(target: Path) -> None:
+        lines = path.with_suffix(".lines")
+        _add_lines(detector, files, lines)
+        lines.replace(target)
+
+    return store.cached(path, write), notes
 
 
-def _predict(
-    detector: Detector, files: dict[str, Path], path: Path, target: Path
-) -> None:
-    """Add a line an image to a file beside `path`; when it has all, it becomes `target`."""
-    lines = path.with_suffix(".lines")
-    done = lines.read_text() if lines.is_file() else ""
-    done = done[: done.rfind("\n") + 1]  # a run that was killed may leave half a line
-    lines.write_text(done)
-    rest = list(files.items())[done.count("\n") :]
-    with lines.open("a") as file:
+def _add_lines(detector: Detector, files: dict[str, Path], path: Path) -> None:
+    """Add one line of predictions per image to a file, behind those that it has."""
+    lines = []
+    if path.is_file():
+        # a run that was killed may leave half a line at the end
+        lines = path.read_text().splitlines(keepends=True)
+        lines = [line for line in lines if line.endswith("\n")]
+    path.write_text("".join(lines))
+    rest = list(files.items())[len(lines) :]
+    threads = inference.threads()
+    with path.open("a") as file:
         for name, image in progress(
-            rest, desc="predictions", initial=len(files) - len(rest)
+            rest, desc="predictions", initial=len(lines), total=len(files)
         ):
-            found = detect(detector, [_image(image)], threads=inference.threads())
+            found = detect(detector, [_read_image(image)], threads)
             labels = found[["category", "score"]].to_dict("records")
             for label, box in zip(
                 labels, found[CORNERS].to_dict("records"), strict=True
@@ -171,15 +249,15 @@ def _predict(
                 label["box2d"] = box
             file.write(json.dumps({"name": name, "labels": labels}) + "\n")
             file.flush()
-    lines.replace(target)
 
 
-def _image(file: Path) -> torch.Tensor:
-    """An image file as uint8 (3, H, W)."""
+def _read_image(file: Path) -> torch.Tensor:
+    """Read an image file as uint8 (3, H, W)."""
     try:
         with Image.open(file) as image:
             return pil_to_tensor(image.convert("RGB"))
     except Exception as error:  # damaged files make decoders raise nearly anything
         raise ValueError(
-            f"The image {file.name} cannot be read ({error}); replace it or take it out"
+            f"The image {file.name} cannot be read ({error}). Replace it, or take it "
+            "out."
         ) from None

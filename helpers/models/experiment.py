@@ -1,4 +1,4 @@
-"""What several notebooks begin with: the images a run asks for, and the paper's models on them."""
+"""Prepare the paper's models on the images of a run, with which lessons begin."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,78 +13,150 @@ from helpers.data.images import Images
 from helpers.models.loop import fit
 from helpers.models.networks import Classifier
 from helpers.models.recipe import WIDER, Recipe
-from helpers.models.reduced import REDUCED
-from helpers.synthetic_data import pictures
+from helpers.synthetic_data import pictures, reduced
 
-# The paper's prefixes (section 2.1.2), and one for a probe: only the last layer is fitted.
+# the paper's prefixes (section 2.1.2), and one for models whose last layer is trained
 FAMILIES = {"scratch": "model", "fine-tuned": "pt", "probe": "probe"}
+FIT_OF_PREFIX = {prefix: fit for fit, prefix in FAMILIES.items()}
 SETS = ("NC", "C", "WB")  # in the order of Figure 2
-# The models' names: how each is fitted, and to which set.
+# how each model is fitted, and to which image set
 MODELS = {
     f"{prefix}-{name}": (fit, name) for fit, prefix in FAMILIES.items() for name in SETS
 }
 WIDER_EPOCHS = 8
-PHOTOGRAPHS = 25  # epochs of a run on photographs
+PHOTOGRAPH_EPOCHS = 25
 
 
 def planted(images: Images) -> pd.DataFrame | None:
-    """Return the injected bias of synthetic images (`pictures.planted`), None for other images."""
-    bias = pictures.CONTEXT_BIAS if images.context_bias is None else images.context_bias
-    return pictures.planted(bias) if images.source == "world" else None
+    """Return the injected bias of synthetic images.
+
+    Parameters
+    ----------
+    images : Images
+
+    Returns
+    -------
+    pandas.DataFrame or None
+        See `synthetic.pictures.planted`; None for other images.
+    """
+    if images.source != "world":
+        return None
+    if images.context_bias is None:
+        return pictures.planted(pictures.CONTEXT_BIAS)
+    return pictures.planted(images.context_bias)
 
 
 def class_by_context(collection: Collection) -> pd.DataFrame:
-    """Numbers of C's images: classes down, their contexts across; 0 where none is known."""
+    """Count the images of set C by class and context.
+
+    Parameters
+    ----------
+    collection : Collection
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per class, one column per context; 0 where no context is known.
+    """
     table = collection.sets["C"].table
-    order = [
+    contexts = [
         collection.context_of.get(name, f"none of {name}")
         for name in collection.classes
     ]
     counts = pd.crosstab(table["class"], table["context"])
-    return counts.reindex(index=collection.classes, columns=order, fill_value=0)
+    return counts.reindex(index=collection.classes, columns=contexts, fill_value=0)
 
 
 def require_contexts(collection: Collection) -> None:
-    """Refuse to go on without context images, with a ValueError that says what to do."""
+    """Refuse a collection without background images.
+
+    Parameters
+    ----------
+    collection : Collection
+
+    Raises
+    ------
+    ValueError
+        There are none. The message says what to do.
+    """
     if not collection.contexts:
         raise ValueError(
-            "This notebook needs context images, and there are none: put images of the typical "
-            "context of each class, without the object, into one folder a context and name that "
-            "folder in `contexts`. Notebooks 01 and 02 run without them."
+            "This notebook needs background images, and there are none. Put images of "
+            "the typical context of each class, without the object, into one folder "
+            "per context, and name the folder of these folders in `contexts`. "
+            "Notebooks 01 and 02 run without them."
         )
 
 
 def model_names(collection: Collection, families: list[str], sets=SETS) -> list[str]:
-    """Names of the paper's models, such as ``model-C`` and ``pt-WB``, for the sets there are."""
-    have = [name for name in sets if name in collection.sets]
-    return [f"{FAMILIES[family]}-{name}" for family in families for name in have]
+    """Name the paper's models for the image sets that there are.
+
+    Parameters
+    ----------
+    collection : Collection
+    families : list of str
+        Keys of `FAMILIES`.
+    sets : sequence of str
+        The image sets, of which those are left out that the collection does not have.
+
+    Returns
+    -------
+    list of str
+        Names such as ``model-C`` and ``pt-WB``.
+    """
+    available = [name for name in sets if name in collection.sets]
+    return [f"{FAMILIES[family]}-{name}" for family in families for name in available]
 
 
 def model(
     name: str, collection: Collection, recipe: Recipe, seed: int, loop: Callable = fit
 ) -> list[Classifier]:
-    """Return the training runs of one of the paper's models (section 2.1.2), stored after training.
+    """Train one of the paper's models (section 2.1.2), or read it from files.
 
-    `name` is one of :func:`model_names` and names the fit; `loop` is as for `models.train`. With the
-    synthetic dataset, each run sees other images. A missing image set raises a KeyError."""
+    Parameters
+    ----------
+    name : str
+        One of :func:`model_names`.
+    collection : Collection
+        Each training run sees other images if they are synthetic.
+    recipe : Recipe
+        `name` says how the model is fitted, not the recipe.
+    seed : int
+    loop : callable
+        See :func:`helpers.models.train`.
+
+    Returns
+    -------
+    list of Classifier
+        The training runs.
+
+    Raises
+    ------
+    KeyError
+        The collection has no such image set.
+    """
     prefix, _, set_name = name.partition("-")
-    [family] = [fit for fit, known in FAMILIES.items() if known == prefix]
+    family = FIT_OF_PREFIX[prefix]
     if set_name not in collection.sets:
-        have = ", ".join(collection.sets)
-        raise KeyError(f"{name}: there is no set {set_name!r}; this source has {have}")
+        available = ", ".join(collection.sets)
+        raise KeyError(
+            f"{name}: there is no set {set_name!r}; this source has {available}"
+        )
     synthetic = collection.source == "world"
-    drawn = synthetic and recipe.architecture in REDUCED
+    epochs = recipe.epochs
+    if epochs is None and synthetic and recipe.architecture in reduced.REDUCED:
+        epochs = reduced.REDUCED[recipe.architecture].epochs
+    weights = None
+    if family != "scratch":
+        weights = _start_weights(recipe, collection, seed)
     return models.trainings(
         recipe.trainings,
         recipe.architecture,
         collection.classes,
         partial(collection.to_train, set_name),
-        weights=None
-        if family == "scratch"
-        else _start_weights(recipe, collection, seed),
+        weights=weights,
         seed=seed,
-        epochs=recipe.epochs
-        or (REDUCED[recipe.architecture].epochs if drawn else PHOTOGRAPHS),
+        epochs=epochs or PHOTOGRAPH_EPOCHS,
         folder=store.networks(),
         device=models.device(recipe.device, synthetic=synthetic),
         threads=models.threads(synthetic=synthetic),
@@ -96,22 +168,40 @@ def model(
 def without_bias(
     name: str, images: Images, recipe: Recipe, seed: int
 ) -> list[Classifier] | None:
-    """Return the control model: trained on the unbiased counterpart of the synthetic dataset.
+    """Train the control model, on the unbiased counterpart of the synthetic dataset.
 
-    There, class and context are independent. None for other images."""
+    There, class and context are independent.
+
+    Parameters
+    ----------
+    name : str
+    images : Images
+    recipe : Recipe
+    seed : int
+
+    Returns
+    -------
+    list of Classifier or None
+        The training runs; None for other images.
+    """
     if images.source != "world":
         return None
     unbiased = replace(images, context_bias=1 / len(pictures.CONTEXT_OF))
     return model(name, data.load(unbiased, seed), recipe, seed)
 
 
-def _start_weights(recipe: Recipe, collection: Collection, seed: int) -> str | Path:
-    """Return the start of fine-tuned models: ImageNet, a file, or pretraining pictures."""
+def _start_weights(
+    recipe: Recipe, collection: Collection, seed: int
+) -> str | Path | None:
+    """Return the weights from which fine-tuned models start."""
     if recipe.start != WIDER:
         return recipe.start
-    things = world.wider(collection.size, seed)
-    kept = {"seed": seed, "epochs": WIDER_EPOCHS, "folder": store.networks()}
-    kept["device"] = models.device(recipe.device, synthetic=True)
     return models.pretrained(
-        recipe.architecture, len(pictures.WIDER_KINDS), things, **kept
+        recipe.architecture,
+        len(pictures.WIDER_KINDS),
+        world.wider(collection.size, seed),
+        seed=seed,
+        epochs=WIDER_EPOCHS,
+        folder=store.networks(),
+        device=models.device(recipe.device, synthetic=True),
     )

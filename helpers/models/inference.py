@@ -1,5 +1,6 @@
-"""Asking a model: logits of many images, and where and on how many threads torch computes."""
+"""Compute logits of images, and decide where and on how many threads torch computes."""
 
+import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,8 @@ from torch import nn
 from helpers.store import progress
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
-THREADS = "SUITE_THREADS"  # environment variable: CPU threads of a notebook that a workflow runs
+BATCH_SIZES = {"cpu": 64, "mps": 64, "cuda": 256}  # images, by the type of the device
+THREADS = "SUITE_THREADS"  # environment variable: threads of a notebook in a workflow
 
 
 @torch.no_grad()
@@ -20,41 +22,68 @@ def logits(
     *,
     finite: bool = True,
 ) -> torch.Tensor:
-    """Compute the logits of images: float32 (N, classes), or (T, N, classes) for T training runs.
+    """Compute the logits of images, in batches.
 
-    `images` are uint8, or float in [0, 1], of shape (N, 3, H, W), or batches of such, made once for
-    all runs. If `finite`, NaN and infinite logits raise a FloatingPointError."""
+    Parameters
+    ----------
+    model : nn.Module or sequence of nn.Module
+        A network, or the T training runs of a model, which are on the same device.
+    images : torch.Tensor or iterable of torch.Tensor
+        Images of shape (N, 3, H, W), uint8 or float in [0, 1], or batches of them.
+    finite : bool, default=True
+        Whether NaN and infinite logits are refused.
+
+    Returns
+    -------
+    torch.Tensor
+        float32 of shape (N, classes), or (T, N, classes), on the CPU.
+
+    Raises
+    ------
+    FloatingPointError
+        Logits are not finite.
+    """
     networks = [model] if isinstance(model, nn.Module) else list(model)
     was_training = [network.training for network in networks]
     device = next(networks[0].parameters()).device
-    batches = images.split(64) if isinstance(images, torch.Tensor) else images
-    said = []
-    for batch in progress(batches, desc="logits", delay=2):
-        if hasattr(
-            getattr(networks[0], "module", networks[0]), "mean"
-        ):  # DataParallel's module
+    if isinstance(images, torch.Tensor):
+        images = images.split(batch_size(device))
+
+    def stacked(batch: torch.Tensor) -> torch.Tensor:
+        outputs = [network.eval()(batch).float().cpu() for network in networks]
+        return torch.stack(outputs)
+
+    parts = []
+    for batch in progress(images, desc="logits", delay=2):
+        if hasattr(networks[0], "mean"):  # it normalizes images in [0, 1]
             refuse_other_ranges(batch)
-        said += in_halves(lambda part: _stacked(networks, part), batch.to(device))
+        parts += in_halves(stacked, batch.to(device))
     for network, training in zip(networks, was_training, strict=True):
         network.train(training)
-    out = torch.cat(said, dim=1)
-    unfit = ~out.isfinite().all(dim=2).all(dim=0)
-    if finite and unfit.any():
+    outputs = torch.cat(parts, dim=1)
+    if finite:
+        _refuse_other_than_finite(outputs)
+    return outputs[0] if isinstance(model, nn.Module) else outputs
+
+
+def _refuse_other_than_finite(outputs: torch.Tensor) -> None:
+    """Refuse logits of shape (T, N, classes) that are NaN or infinite."""
+    wrong = ~outputs.isfinite().all(dim=2).all(dim=0)
+    if wrong.any():
         raise FloatingPointError(
-            f"The model gave NaN or infinite logits for {int(unfit.sum())} of {len(unfit)} images, "
-            f"first for image {int(unfit.nonzero()[0])}: its weights are broken or the image "
-            "holds NaN."
+            f"The model gave NaN or infinite logits for {int(wrong.sum())} of "
+            f"{len(wrong)} images, first for image {int(wrong.nonzero()[0])}. Look for "
+            "NaN in the weights and in this image."
         )
-    return out[0] if isinstance(model, nn.Module) else out
 
 
-def _stacked(networks: Sequence[nn.Module], batch: torch.Tensor) -> torch.Tensor:
-    """Logits of a batch by each network, float32 (T, B, classes), on the CPU."""
-    return torch.stack([network.eval()(batch).float().cpu() for network in networks])
+def batch_size(device: torch.device) -> int:
+    """Return how many images are computed at a time by default on a device."""
+    return BATCH_SIZES.get(device.type, BATCH_SIZES["cpu"])
 
 
 def in_halves(compute: Callable, *tensors: torch.Tensor) -> list:
-    """Apply a function to a batch, and to smaller parts of it where a GPU has too little memory.
+    """Apply a function to a batch, in smaller parts where the memory does not suffice.
 
     Parameters
     ----------
@@ -73,21 +102,61 @@ def in_halves(compute: Callable, *tensors: torch.Tensor) -> list:
     torch.OutOfMemoryError
         The memory does not suffice for a single image.
     """
-    try:
-        return [compute(*tensors)]
-    except torch.OutOfMemoryError:
-        if len(tensors[0]) == 1:
-            raise
-    # outside of the handler: while the error is handled, its frames keep their tensors alive
-    torch.cuda.empty_cache()
-    half = len(tensors[0]) // 2
-    first = in_halves(compute, *(tensor[:half] for tensor in tensors))
-    second = in_halves(compute, *(tensor[half:] for tensor in tensors))
-    return first + second
+    n_images = len(tensors[0])
+    size = n_images
+    start = 0
+    results = []
+    while True:
+        too_large = False
+        try:
+            results.append(
+                compute(*(tensor[start : start + size] for tensor in tensors))
+            )
+        except RuntimeError as error:
+            if size <= 1 or not _is_out_of_memory(error):
+                raise
+            too_large = True
+        # outside of the handler, which keeps the tensors of the failed call alive
+        if too_large:
+            torch.cuda.empty_cache()
+            print_once(
+                "The memory does not suffice for a batch, so batches are halved."
+            )
+            size = size // 2
+            continue
+        start += size
+        if start >= n_images:
+            return results
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    """Return whether an error says that a GPU has too little memory."""
+    # torch raises a plain RuntimeError on Apple's GPUs
+    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error)
+
+
+@functools.cache
+def print_once(sentence: str) -> None:
+    """Print a sentence, but not again in the same process."""
+    print(sentence)
 
 
 def refuse_other_ranges(images: torch.Tensor, spare: float = 0.5) -> None:
-    """Refuse float images that leave [0, 1] by more than is to spare: 0 to 255, or normalised."""
+    """Refuse float images that are not in [0, 1].
+
+    Parameters
+    ----------
+    images : torch.Tensor
+    spare : float, default=0.5
+        By how much values may leave [0, 1].
+
+    Raises
+    ------
+    TypeError
+        `images` is not a tensor.
+    ValueError
+        The images are in 0 to 255, or normalized.
+    """
     if not isinstance(images, torch.Tensor):
         raise TypeError(
             f"Images must be a tensor, (N, 3, H, W), not a {type(images).__name__}."
@@ -96,8 +165,9 @@ def refuse_other_ranges(images: torch.Tensor, spare: float = 0.5) -> None:
         low, high = images.detach().aminmax()
         if low < -spare or high > 1 + spare:
             raise ValueError(
-                f"Float images must be in [0, 1]; these go from {low:.3g} to {high:.3g}. Divide "
-                "those in 0 to 255 by 255, or give them as uint8; normalising is the model's part."
+                f"Float images must be in [0, 1]; these go from {low:.3g} to "
+                f"{high:.3g}. Divide images in 0 to 255 by 255, or give them as uint8. "
+                "Do not normalize them, because the model does."
             )
 
 
@@ -107,9 +177,9 @@ def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
     Parameters
     ----------
     name : {"auto", "cpu", "cuda", "mps"}
-        A device, or "auto": the CPU for the synthetic dataset, so that a machine with a GPU gives
-        the stored numbers, and otherwise a CUDA GPU where there is one. "mps" (Apple's GPUs) must
-        be asked for.
+        A device, or "auto": the CPU for the synthetic dataset, so that a machine with a
+        GPU gives the stored numbers. For other images a CUDA GPU, else an Apple GPU
+        (MPS), else the CPU.
     synthetic : bool
         Whether the images are those of the synthetic dataset.
 
@@ -126,25 +196,34 @@ def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
         raise ValueError(
             f"device={name!r} is not known. Use one of {', '.join(DEVICES)}."
         )
-    if name == "auto":
-        name = "cuda" if not synthetic and torch.cuda.is_available() else "cpu"
-    if name == "cuda" and not torch.cuda.is_available():
+    has_cuda = torch.cuda.is_available()
+    has_mps = torch.backends.mps.is_available()
+    if name == "cuda" and not has_cuda:
         raise ValueError(
-            f"device='cuda' asks for a CUDA GPU, but {_why_no_cuda()}. Use 'auto', which takes a "
-            "GPU where there is one, or 'cpu'."
+            f"device='cuda' asks for a CUDA GPU, but {_why_no_cuda()}. Use 'auto', "
+            "which takes a GPU where there is one, or 'cpu'."
         )
-    if name == "mps" and not torch.backends.mps.is_available():
+    if name == "mps" and not has_mps:
         raise ValueError(
-            "device='mps' asks for an Apple GPU, but torch finds none on this machine. Use 'auto' "
-            "or 'cpu'."
+            "device='mps' asks for an Apple GPU, but torch finds none on this machine. "
+            "Use 'auto' or 'cpu'."
         )
-    return torch.device(name)
+    if name != "auto":
+        return torch.device(name)
+    if synthetic:
+        return torch.device("cpu")
+    if has_cuda:
+        return torch.device("cuda")
+    return torch.device("mps" if has_mps else "cpu")
 
 
 def _why_no_cuda() -> str:
     """Say what is missing: CUDA in torch, or the GPU."""
     if torch.version.cuda is None:
-        return "this torch is built without CUDA (`rm -rf .venv; make setup` installs one with it)"
+        return (
+            "this torch is built without CUDA (`rm -rf .venv; make setup` installs one "
+            "with it)"
+        )
     return "torch finds none on this machine"
 
 
@@ -159,14 +238,14 @@ def threads(*, synthetic: bool = False) -> int:
     Returns
     -------
     int
-        1 for the synthetic dataset, whose stored numbers assume it. For other images the share of
-        a notebook that a workflow runs next to others (the environment variable `SUITE_THREADS`),
-        or all cores that this process may use.
+        1 for the synthetic dataset, whose stored numbers assume it. For other images
+        the share of a notebook that a workflow runs next to others (the environment
+        variable `SUITE_THREADS`), or all cores that this process may use.
     """
     if synthetic:
         return 1
-    if given := os.environ.get(THREADS):
-        return max(1, int(given))
+    if os.environ.get(THREADS):
+        return max(1, int(os.environ[THREADS]))
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -187,8 +266,8 @@ def on_threads(number: int) -> Iterator[None]:
 def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
     """Seed torch within a `with` block, and leave its generators as they were before.
 
-    The generator of a GPU that is given is seeded too. No other GPU is touched: each that is
-    touched takes memory, also for a process that computes on the CPU.
+    The generator of a GPU that is given is seeded too. No other GPU is touched, because
+    each that is touched takes memory, also for a process that computes on the CPU.
     """
     kind = "cpu" if device is None else device.type
     with torch.random.fork_rng(devices=[device] if kind == "cuda" else []):
@@ -202,10 +281,5 @@ def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
 
 
 def in_key(device: torch.device) -> dict[str, str]:
-    """Return what a key of the store says of a device: nothing of the CPU, its type of a GPU."""
+    """Return what a key of the store says of a device: nothing for the CPU."""
     return {} if device.type == "cpu" else {"device": device.type}
-
-
-def single_thread():
-    """Run torch on one thread within a `with` block: fast side by side, and repeatable."""
-    return on_threads(1)

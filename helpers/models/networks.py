@@ -1,10 +1,9 @@
-"""Classifiers that normalise their images themselves; their weights, and their store."""
+"""Build classifiers that normalize their images, and read and store their weights."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from pickle import UnpicklingError
 from textwrap import shorten
 
 import torch
@@ -14,9 +13,9 @@ from torch import nn
 import helpers
 from helpers import store
 from helpers.data.collection import listed
-from helpers.models import preprocessing
-from helpers.models.inference import refuse_other_ranges, seeded
-from helpers.models.reduced import REDUCED
+from helpers.models import preprocessing, python_file
+from helpers.models.inference import print_once, refuse_other_ranges, seeded
+from helpers.synthetic_data import reduced
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
@@ -27,41 +26,70 @@ SAVE = (
 
 
 class Classifier(nn.Module):
-    """A network and its normalisation; `head` gives the logits, `history` has the epochs."""
+    """A network with the normalization of its images.
+
+    Parameters
+    ----------
+    network : nn.Module
+        Takes normalized float images (N, 3, H, W) and returns logits (N, classes).
+    mean, std : sequence of float
+        The normalization of images in 0 to 1, per channel.
+
+    Attributes
+    ----------
+    head : str
+        The name of the layer that gives the logits.
+    history : list of dict or None
+        The epochs of its training.
+    preprocessing : Preprocessing or None
+        What the user's Python file states.
+    code : dict or None
+        Digests of the user's Python files.
+    """
 
     def __init__(self, network: nn.Module, mean=IMAGENET_MEAN, std=IMAGENET_STD):
         super().__init__()
         if not isinstance(network, nn.Module) or isinstance(network, Classifier):
-            why = (
-                "is wrapped already"
-                if isinstance(network, Classifier)
-                else "is no nn.Module"
-            )
             raise ValueError(
-                f"{type(network).__name__} {why}: give the network itself."
+                f"A {type(network).__name__} cannot be wrapped. Give an nn.Module that "
+                "is not wrapped yet."
             )
-        self.network = network.to(
-            memory_format=torch.channels_last
-        )  # 10 to 20% faster on CPU
+        for channel_mean, channel_std in zip(mean, std, strict=True):
+            if not (0 <= channel_mean <= 1 and 0 < channel_std <= 1):
+                raise ValueError(
+                    f"mean={[*map(float, mean)]} and std={[*map(float, std)]} are not "
+                    "of images in 0 to 1. A mean must be in 0 to 1, a std above 0 and "
+                    "at most 1. If they are of images in 0 to 255, divide both by 255."
+                )
+        # 10 to 20% faster on a CPU
+        self.network = network.to(memory_format=torch.channels_last)
         self.head = head_of(network)
         self.history = None
-        if not all(0 <= m <= 1 and 0 < s <= 1 for m, s in zip(mean, std, strict=True)):
-            raise ValueError(
-                f"mean={[*map(float, mean)]} and std={[*map(float, std)]} are not of images in "
-                "[0, 1]: a mean is 0 to 1, and a std above 0 and at most 1. If they are of images "
-                "in 0 to 255, divide both by 255."
-            )
+        self.preprocessing = None
+        self.code = None
         device = next(network.parameters()).device
-        mean, std = (
-            torch.as_tensor(mean, device=device),
-            torch.as_tensor(std, device=device),
-        )
-        self.register_buffer("mean", mean.view(3, 1, 1), persistent=False)
-        self.register_buffer("std", std.view(3, 1, 1), persistent=False)
+        mean = torch.as_tensor(mean, device=device).view(3, 1, 1)
+        std = torch.as_tensor(std, device=device).view(3, 1, 1)
+        self.register_buffer("mean", mean, persistent=False)
+        self.register_buffer("std", std, persistent=False)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Logits, float32 (N, classes), of images (N, 3, H, W): uint8, or float in [0, 1].
-        Images follow the network to its device, where the logits stay."""
+        """Compute the logits of images on the device of the network.
+
+        Parameters
+        ----------
+        images : torch.Tensor of shape (N, 3, H, W)
+            uint8, or float in [0, 1].
+
+        Returns
+        -------
+        torch.Tensor of shape (N, classes)
+
+        Raises
+        ------
+        TypeError or ValueError
+            The images have another type, shape or range.
+        """
         if images.ndim != 4 or images.shape[1] != 3:
             raise ValueError(
                 f"Images must be (N, 3, H, W), RGB; these are {tuple(images.shape)}."
@@ -83,66 +111,120 @@ class Classifier(nn.Module):
 
 
 def _logits_in(output) -> torch.Tensor:
-    """Return the logits, (N, classes), of what a network returned: alone, or as `logits`."""
-    logits = output.get("logits") if isinstance(output, Mapping) else output
-    logits = getattr(logits, "logits", logits)
-    if isinstance(logits, tuple | list):  # auxiliary outputs have other dimensions
-        tables = [part for part in logits if getattr(part, "ndim", 0) == 2]
-        logits = tables[0] if len(tables) == 1 else None
+    """Return the logits (N, classes) that a network returned, alone or as `logits`."""
+    logits = getattr(output, "logits", output)
     if isinstance(logits, torch.Tensor) and logits.ndim == 2:
         return logits
     shape = f" of shape {tuple(output.shape)}" if hasattr(output, "shape") else ""
     raise ValueError(
-        f"The network returns a {type(output).__name__}{shape}, which does not tell where the "
-        "logits are. Wrap it in a module that returns these alone: (N, classes)."
+        f"The network returns a {type(output).__name__}{shape}, which does not tell "
+        "where the logits are. Wrap it in a module that returns these alone: "
+        "(N, classes)."
     )
 
 
 def wrap(network: nn.Module, like=None, *, mean=None, std=None) -> Classifier:
-    """Any classifier, with its input normalisation inside, as the suite takes models.
+    """Wrap any classifier with the normalization of its images.
 
-    The network takes normalised float images (N, 3, H, W) and returns logits (N, classes), alone or
-    as `logits` of an object or dict. `like` says how it wants its input: torchvision's weights
-    (``ResNet18_Weights.DEFAULT``), an image processor of Hugging Face's; a network of timm's brings
-    it. Or give `mean` and `std`, a number or one a channel, on the [0, 1] scale; 0 and 1 where it
-    takes images as they are. Where nothing says it, it is a ValueError: a guess would look right.
+    Parameters
+    ----------
+    network : nn.Module
+        Takes normalized float images (N, 3, H, W). Returns logits (N, classes), alone
+        or as the attribute `logits`.
+    like : optional
+        What states the normalization: weights of torchvision, such as
+        ``ResNet18_Weights.DEFAULT``, or an image processor of Hugging Face. A network
+        of timm's needs nothing.
+    mean, std : float or sequence of float, optional
+        The normalization of images in 0 to 1, instead of `like`: 0 and 1 if there is
+        none.
+
+    Returns
+    -------
+    Classifier
+
+    Raises
+    ------
+    ValueError
+        Nothing states the normalization. A guess would look right.
     """
     if mean is None or std is None:
         stated = preprocessing.stated(network, like)
-        if stated.rescale != preprocessing.RESCALE:
-            raise ValueError(
-                "This image processor does more than to normalise images in [0, 1]. Give "
-                "mean=(...) and std=(...) that do the same to images in [0, 1]."
-            )
         mean, std = stated.mean, stated.std
-    mean, std = torch.as_tensor(mean).float(), torch.as_tensor(std).float()
-    return Classifier(network, mean.flatten().expand(3), std.flatten().expand(3))
+    mean = torch.as_tensor(mean).float().flatten().expand(3)
+    std = torch.as_tensor(std).float().flatten().expand(3)
+    return Classifier(network, mean, std)
 
 
 def build(
     architecture: str,
-    n_classes: int,
+    n_classes: int | None = None,
     *,
     weights: str | Path | None = None,
     seed: int = 0,
 ) -> Classifier:
-    """A classifier for `n_classes`, fresh or on given weights, in training mode, on the CPU.
+    """Build a classifier, with random or given weights.
 
-    The architecture is one of `reduced.REDUCED` or of torchvision. `weights` are drawn with the
-    seed, torchvision's (`"imagenet"`), or in a `.safetensors` file or a state dict. Where they are
-    for another number of classes, the last layer is fresh. What does not fit is a ValueError."""
+    Parameters
+    ----------
+    architecture : str
+        A name of `synthetic.reduced` or of torchvision, or ``FILE.py:NAME`` (see
+        :func:`helpers.models.python_file.load`).
+    n_classes : int, optional
+        The last layer is replaced by a random one if it has another number of classes.
+        By default, it stays as the weights or the file have it.
+    weights : str, Path or None
+        ``"imagenet"`` (torchvision's), or a file (see :func:`read`). None means random
+        weights, or those that the Python file gives.
+    seed : int, default=0
+        The seed of random weights.
+
+    Returns
+    -------
+    Classifier
+        In training mode, on the CPU.
+
+    Raises
+    ------
+    ValueError
+        The weights do not fit.
+    """
     with seeded(seed):
-        if weights is None:
-            network = _fresh(architecture, n_classes)
+        stated = code = None
+        mean, std = IMAGENET_MEAN, IMAGENET_STD
+        if python_file.is_python_file(architecture):
+            network, stated, code = python_file.load(architecture)
+            mean, std = stated.mean, stated.std
+            if weights is not None:
+                load(network, Path(weights))
+        elif weights is None:
+            network = _random(architecture, n_classes or 1000)
         elif weights == "imagenet":
             network = _imagenet(architecture)
         else:
             network = _from_file(architecture, Path(weights))
-        return Classifier(_refit_head(network, n_classes))
+        if n_classes is not None:
+            _replace_head(network, n_classes)
+    model = Classifier(network, mean, std)
+    model.preprocessing = stated
+    model.code = code
+    return model
 
 
 def identity(architecture: str, weights: str | Path | None) -> str | None:
-    """What identifies the weights: the content of a file, or torchvision's versioned address."""
+    """Return what identifies weights, for a key of the store.
+
+    Parameters
+    ----------
+    architecture : str
+    weights : str, Path or None
+        See :func:`build`.
+
+    Returns
+    -------
+    str or None
+        The digest of a file, or torchvision's versioned address; None without weights.
+    """
     if weights is None:
         return None
     if weights == "imagenet":
@@ -151,16 +233,30 @@ def identity(architecture: str, weights: str | Path | None) -> str | None:
 
 
 def head_of(network: nn.Module) -> str:
-    """Name of the layer that gives the logits: the last Linear or convolution."""
+    """Return the name of the layer that gives the logits.
+
+    Parameters
+    ----------
+    network : nn.Module
+
+    Returns
+    -------
+    str
+        The last Linear or convolution.
+
+    Raises
+    ------
+    ValueError
+        There is none.
+    """
     kinds = (nn.Linear, nn.Conv2d)
-    layers = [
-        name for name, layer in network.named_modules() if isinstance(layer, kinds)
-    ]
-    if not layers:
+    names = [name for name, part in network.named_modules() if isinstance(part, kinds)]
+    if not names:
         raise ValueError(
-            f"{type(network).__name__} has no Linear or Conv2d layer to fit."
+            f"{type(network).__name__} has no Linear or Conv2d layer that gives "
+            "logits. Give a network that ends in one."
         )
-    return layers[-1]
+    return names[-1]
 
 
 def read(path: Path) -> dict[str, torch.Tensor]:
@@ -169,7 +265,8 @@ def read(path: Path) -> dict[str, torch.Tensor]:
     Parameters
     ----------
     path : Path
-        A ``.safetensors`` file, or one that ``torch.save(network.state_dict(), path)`` wrote.
+        A ``.safetensors`` file, or one that ``torch.save`` wrote: a state dict, or a
+        checkpoint with one state dict in it.
 
     Returns
     -------
@@ -178,31 +275,53 @@ def read(path: Path) -> dict[str, torch.Tensor]:
     Raises
     ------
     ValueError
-        If the file cannot be read, or holds anything else.
+        The file cannot be read without running code, or has no state dict, or several.
     """
     path = _existing(path)
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # damaged files make readers raise nearly anything
         # torch's own sentences advise to switch its safety off, so they are not quoted
         raise ValueError(
-            f"{path} cannot be read as weights ({type(error).__name__}): it is damaged, or holds "
-            f"more than tensors. {SAVE}"
+            f"{path} cannot be read as weights ({type(error).__name__}): it is "
+            f"damaged, or holds more than tensors. {SAVE}"
         ) from None
-    if not isinstance(state, Mapping):
-        raise ValueError(f"{path} holds a {type(state).__name__}, no weights. {SAVE}")
-    others = [name for name in state if not isinstance(state[name], torch.Tensor)]
-    if others:
-        raise ValueError(
-            f"{path} is no state dict, because {listed(map(repr, others))} is no tensor. {SAVE}"
-        )
-    return dict(state)
+    if _is_state_dict(content):
+        return dict(content)
+    names = []
+    if isinstance(content, Mapping):
+        names = [name for name, value in content.items() if _is_state_dict(value)]
+    if len(names) != 1:
+        number = "several state dicts" if names else "no state dict"
+        entries = listed(map(repr, names or content or ["nothing"]))
+        raise ValueError(f"{path} holds {number} ({entries}). {SAVE}")
+    print_once(f"Read the state dict {names[0]!r} of {path}, and nothing else of it.")
+    return dict(content[names[0]])
+
+
+def _is_state_dict(value) -> bool:
+    """Return whether a value is a mapping of names to tensors."""
+    if not isinstance(value, Mapping) or not value:
+        return False
+    return all(isinstance(tensor, torch.Tensor) for tensor in value.values())
 
 
 def load(network: nn.Module, path: Path) -> None:
-    """Give a network the weights of a file; a ValueError says what does not fit."""
+    """Load the weights of a file into a network.
+
+    Parameters
+    ----------
+    network : nn.Module
+    path : Path
+        See :func:`read`.
+
+    Raises
+    ------
+    ValueError
+        Names or shapes do not fit.
+    """
     state = read(path)
     try:
         network.load_state_dict(state, strict=True)
@@ -213,98 +332,120 @@ def load(network: nn.Module, path: Path) -> None:
 def once(
     kind: str,
     folder: Path | str,
-    made: Callable[[], tuple[nn.Module, dict]],
+    train: Callable[[], tuple[nn.Module, dict]],
     *,
     device: str = "cpu",
     **decides,
 ) -> tuple[Path, dict[str, torch.Tensor], dict]:
-    """The weights and facts that `made` gives, trained once and then found by what decides them:
-    the type of the device on which they are trained, too."""
+    """Train a network, or read the file of an earlier training.
+
+    Parameters
+    ----------
+    kind : str
+        The kind of network, for the name of the file.
+    folder : Path or str
+    train : callable
+        Returns the trained network, and facts that go into JSON.
+    device : str, default="cpu"
+        The type of the device on which it is trained, which is part of the key.
+    **decides
+        What else decides the weights.
+
+    Returns
+    -------
+    path : Path
+    weights : dict of str to torch.Tensor
+    facts : dict
+    """
     versions = [version(name).split(".")[:2] for name in ("torch", "torchvision")]
-    decides |= {"versions": versions, "device": device}
-    decides["pinned"] = helpers.pinned  # other kernels end as another training
 
     def make() -> tuple[dict, dict]:
-        network, facts = made()
-        return {
-            n: tensor.cpu().numpy() for n, tensor in network.state_dict().items()
-        }, facts
+        network, facts = train()
+        state = network.state_dict()
+        return {name: tensor.cpu().numpy() for name, tensor in state.items()}, facts
 
-    path, weights, facts = store.arrays(kind, folder, make, **decides)
-    return (
-        path,
-        {name: torch.from_numpy(array) for name, array in weights.items()},
-        facts,
+    path, arrays, facts = store.arrays(
+        kind,
+        folder,
+        make,
+        versions=versions,
+        device=device,
+        pinned=helpers.pinned,  # other kernels end in other weights
+        **decides,
     )
+    weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    return path, weights, facts
 
 
 def _torchvision():
-    """Import torchvision's models late: it takes seconds, and synthetic images need none."""
+    """Import torchvision's models, which takes seconds and which few lessons need."""
     return import_module("torchvision.models")
 
 
 def _imagenet(architecture: str) -> nn.Module:
-    """torchvision's network with its ImageNet weights, for 1000 classes."""
+    """Return torchvision's network with its ImageNet weights, for 1000 classes."""
     entry = _imagenet_entry(architecture)
-    try:  # downloads, and checks the hash
-        entry.get_state_dict(progress=True, check_hash=True, weights_only=True)
-    except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
+    try:  # downloads the file, and checks its hash
+        return _torchvision().get_model(architecture, weights=entry)
+    except (OSError, RuntimeError) as error:
         raise ConnectionError(
-            f"The ImageNet weights of {architecture} could not be had from {entry.url} "
-            f"({type(error).__name__}). Try again, or download that file by other means and give "
-            f"its path as `weights`. First delete a damaged copy in {torch.hub.get_dir()}/checkpoints."
-        ) from None
-    return _torchvision().get_model(architecture, weights=entry)
+            f"The ImageNet weights of {architecture} could not be read from "
+            f"{entry.url} ({type(error).__name__}: {error}). Download that file by "
+            "other means, and give its path as `weights`."
+        ) from error
 
 
 def _imagenet_entry(architecture: str):
-    """torchvision's record (address, meaning) of an architecture's ImageNet weights."""
-    if architecture in REDUCED:
-        full, said = architecture.split("-")[0], "Nobody publishes ImageNet weights for"
+    """Return torchvision's record of the ImageNet weights of an architecture."""
+    if architecture in reduced.REDUCED:
+        full_size = architecture.split("-")[0]
         raise ValueError(
-            f"{said} {architecture!r}. Use {full!r}, or start from the wider world."
+            f"Nobody publishes ImageNet weights for {architecture!r}. Use "
+            f"{full_size!r}, or start from the wider world."
         )
     return _torchvision().get_model_weights(architecture).DEFAULT
 
 
 def _existing(path: Path) -> Path:
+    """Return the path of a file, and refuse one that does not exist."""
     if path.is_file():
         return path
     raise FileNotFoundError(
-        f"There is no weights file {path} (looked from {Path.cwd()}). Give the path of a "
-        ".safetensors or .pth file, 'imagenet', or None."
+        f"There is no weights file {path} (looked from {Path.cwd()}). Give the path of "
+        "a .safetensors or .pth file, 'imagenet', or None."
     )
 
 
-def _fresh(architecture: str, n_classes: int) -> nn.Module:
-    if architecture in REDUCED:
-        network = REDUCED[architecture].build(n_classes)
-        network.rate = REDUCED[architecture].rate
+def _random(architecture: str, n_classes: int) -> nn.Module:
+    """Return a network with random weights."""
+    if architecture in reduced.REDUCED:
+        network = reduced.REDUCED[architecture].build(n_classes)
+        network.rate = reduced.REDUCED[architecture].rate
         return network
     return _torchvision().get_model(architecture, num_classes=n_classes)
 
 
 def _from_file(architecture: str, path: Path) -> nn.Module:
-    """The architecture with a file's weights and as many classes as the file was made for."""
+    """Return a network with a file's weights, and as many classes as these have."""
     state = read(path)
-    last_layer = state.get(head_of(_fresh(architecture, 2)) + ".weight")
-    network = _fresh(architecture, 2 if last_layer is None else len(last_layer))
+    last_layer = state.get(head_of(_random(architecture, 2)) + ".weight")
+    n_classes = 2 if last_layer is None else len(last_layer)
+    network = _random(architecture, n_classes)
     load(network, path)
     return network
 
 
-def _refit_head(network: nn.Module, n_classes: int) -> nn.Module:
-    """Replace the last layer by a fresh one for `n_classes`, unless it has that many already."""
+def _replace_head(network: nn.Module, n_classes: int) -> None:
+    """Replace the last layer by a random one, unless it has so many classes already."""
     name = head_of(network)
     head = network.get_submodule(name)
     if len(head.weight) == n_classes:
-        return network
-    bias = head.bias is not None
+        return
+    has_bias = head.bias is not None
     if isinstance(head, nn.Linear):
-        fresh = nn.Linear(head.in_features, n_classes, bias=bias)
+        fresh = nn.Linear(head.in_features, n_classes, bias=has_bias)
     else:
         fresh = nn.Conv2d(
-            head.in_channels, n_classes, head.kernel_size, head.stride, bias=bias
+            head.in_channels, n_classes, head.kernel_size, head.stride, bias=has_bias
         )
     network.set_submodule(name, fresh)
-    return network

@@ -1,5 +1,6 @@
-"""How a model is made: its architecture, its training and where its weights come from."""
+"""Describe how a model is made: architecture, training and weights."""
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -7,8 +8,9 @@ from pydantic.dataclasses import dataclass
 
 from helpers.data.images import STRICT, refuse_unknown_keys
 from helpers.models.inference import DEVICES
-from helpers.models.reduced import REDUCED
+from helpers.models.python_file import is_python_file
 from helpers.suggest import did_you_mean
+from helpers.synthetic_data import reduced
 
 WIDER = "wider world"
 Fit = Literal["scratch", "fine-tuned", "probe", "as it is"]
@@ -22,12 +24,12 @@ class Recipe:
     Attributes
     ----------
     architecture : str
-        A key of `models.reduced.REDUCED`, or a name of torchvision's.
+        A name of `synthetic.reduced` or of torchvision, or ``FILE.py:NAME``.
     fit : {"scratch", "fine-tuned", "probe", "as it is"}
         How the model is trained.
     weights : str or None
         Where a training that is not from scratch starts: "wider world", "imagenet" or a
-        file.
+        file. None means what suits the architecture.
     epochs : int or None
         Number of epochs. None means the number that suits the images.
     trainings : int
@@ -53,10 +55,11 @@ class Recipe:
             raise ValueError("A model 'as it is' is not trained. Leave `epochs` out.")
 
     @property
-    def start(self) -> str:
-        """Where a training that is not from scratch starts."""
-        small = self.architecture.endswith(("-quarter", "-eighth"))
-        return self.weights or (WIDER if small else "imagenet")
+    def start(self) -> str | None:
+        """Where a training that is not from scratch starts; None is the user's file."""
+        if self.weights or is_python_file(self.architecture):
+            return self.weights
+        return WIDER if self.architecture in reduced.REDUCED else "imagenet"
 
 
 def read_specification(specification: Any) -> Recipe:
@@ -65,8 +68,8 @@ def read_specification(specification: Any) -> Recipe:
     Parameters
     ----------
     specification : str, dict or Recipe
-        The name of an architecture, or the fields of :class:`Recipe` without `trainings`
-        and `device`, which are parameters of their own.
+        The name of an architecture, or the fields of :class:`Recipe` without
+        `trainings` and `device`, which are parameters of their own.
 
     Returns
     -------
@@ -93,15 +96,42 @@ def read_specification(specification: Any) -> Recipe:
 
 
 def refuse_unknown_architecture(recipe: Recipe) -> Recipe:
-    """Raise a ValueError if neither this package nor torchvision has the architecture."""
+    """Refuse an architecture that neither this package nor torchvision nor a file has.
+
+    Parameters
+    ----------
+    recipe : Recipe
+
+    Returns
+    -------
+    Recipe
+        The same recipe.
+
+    Raises
+    ------
+    ValueError
+        There is no such architecture, or no such file.
+    """
     name = recipe.architecture
-    if name in REDUCED:
+    if name in reduced.REDUCED:
         return recipe
+    if is_python_file(name):
+        path = Path(name.rpartition(":")[0]).expanduser()
+        if path.is_file():
+            return recipe
+        raise ValueError(
+            f"There is no file {path} (looked from {Path.cwd()}). Give the path of a "
+            "Python file, and the name of a function in it: FILE.py:NAME."
+        )
     from torchvision import models as torchvision_models  # takes a second
 
-    known = [*REDUCED, *torchvision_models.list_models(module=torchvision_models)]
+    known = [
+        *reduced.REDUCED,
+        *torchvision_models.list_models(module=torchvision_models),
+    ]
     if name not in known:
         raise ValueError(
-            f"There is no architecture {name!r}. {did_you_mean(name, known)}"
+            f"There is no architecture {name!r}. {did_you_mean(name, known)} A network "
+            "of your own is named FILE.py:NAME."
         )
     return recipe

@@ -1,4 +1,4 @@
-"""A training run: augmentation, best epoch by validation, the same model for the same seed."""
+"""Train a network: augmentation, and the best epoch by validation."""
 
 import copy
 import math
@@ -8,14 +8,28 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, interpolate
 
-from helpers.models.inference import logits, on_threads, seeded
+from helpers.models.inference import in_halves, logits, on_threads, seeded
 from helpers.models.loop import fit
 from helpers.models.networks import Classifier
 from helpers.store import progress
 
+FEATURE_BATCH = 32  # images whose features are computed at a time
 
-def kept(history: list[dict]) -> dict:
-    """The epoch whose weights are kept: best validation accuracy, then lowest validation loss."""
+
+def best_epoch(history: list[dict]) -> dict:
+    """Return the epoch whose weights are kept.
+
+    Parameters
+    ----------
+    history : list of dict
+        See :func:`train`.
+
+    Returns
+    -------
+    dict
+        The epoch of the highest validation accuracy, and among these of the lowest
+        validation loss.
+    """
     return max(history, key=lambda epoch: (epoch["val_accuracy"], -epoch["val_loss"]))
 
 
@@ -32,109 +46,167 @@ def train(
     loop: Callable = fit,
     threads: int = 1,
 ) -> list[dict]:
-    """Fit `model` in place, on its device; it ends with the weights of its best epoch, in eval
-    mode. On a CPU torch computes on so many `threads`.
+    """Train a model in place, on its device.
 
-    Images are uint8 (N, 3, H, W), labels int64 (N,). `loop` fits it epoch by epoch; `tune` is
-    "all", or "last" for the last layer only, on what that sees of the images and their mirror
-    images. The history has of each epoch `epoch` (from 1), `loss` (training, nats), `val_loss`
-    (nats) and `val_accuracy`. A loss that is NaN or infinite is a FloatingPointError."""
-    with (
-        on_threads(threads),
-        seeded(seed, model.mean.device),
-    ):  # the seed is of the dropout
-        generator = torch.Generator().manual_seed(
-            seed
-        )  # of the order and the augmentation
+    It ends in eval mode, with the weights of its best epoch.
+
+    Parameters
+    ----------
+    model : Classifier
+    images, val_images : torch.Tensor of uint8, shape (N, 3, H, W)
+    labels, val_labels : torch.Tensor of int64, shape (N,)
+    seed : int
+        The seed of the order of the images, of their augmentation and of dropout.
+    epochs : int
+    tune : {"all", "last"}
+        All layers, or the last one only, on the features of the images and of their
+        mirror images.
+    loop : callable
+        Trains a network epoch by epoch, as :func:`helpers.models.loop.fit` does.
+    threads : int, default=1
+        The number of threads on a CPU.
+
+    Returns
+    -------
+    list of dict
+        One item per epoch: `epoch` (from 1), `loss` (of training, in nats), `val_loss`
+        (in nats) and `val_accuracy` (0 to 1).
+
+    Raises
+    ------
+    FloatingPointError
+        A loss is not finite.
+    """
+    device = model.mean.device
+    with on_threads(threads), seeded(seed, device):
+        generator = torch.Generator().manual_seed(seed)
         if tune == "all":
-            fitted, val_inputs = model, val_images
-            images = images.contiguous(
-                memory_format=torch.channels_last
-            )  # as convolutions do
-        else:
-            fitted, val_inputs = _last_part(model), _features(model, val_images)
-            features = torch.stack(
-                [_features(model, way) for way in (images, images.flip(-1))]
-            )
+            trained, val_inputs = model, val_images
+            images = images.contiguous(memory_format=torch.channels_last)
 
-        def draw(batch: torch.Tensor) -> torch.Tensor:
-            if tune == "all":
-                return augment(images[batch], generator).to(model.mean.device)
-            return features[torch.randint(2, (len(batch),), generator=generator), batch]
+            def draw(rows: torch.Tensor) -> torch.Tensor:
+                return augment(images[rows], generator).to(device)
+
+        else:
+            trained, val_inputs = _last_layer(model), _features(model, val_images)
+            features = _features(model, images)
+            mirrored = _features(model, images.flip(-1))
+            versions = torch.stack([features, mirrored])
+
+            def draw(rows: torch.Tensor) -> torch.Tensor:
+                version = torch.randint(2, (len(rows),), generator=generator)
+                return versions[version, rows]
 
         rate = getattr(model.network, "rate", 1e-3 if tune == "last" else 1e-4)
         losses = loop(
-            fitted, draw, labels, rate=rate, epochs=epochs, generator=generator
+            trained, draw, labels, rate=rate, epochs=epochs, generator=generator
         )
         history = []
-        for epoch, loss in enumerate(
-            progress(losses, desc="training", total=epochs), 1
-        ):
-            outputs = logits(fitted, val_inputs, finite=False)
-            val_loss = float(cross_entropy(outputs, val_labels))
-            accuracy = float((outputs.argmax(dim=1) == val_labels).double().mean())
-            if not (math.isfinite(loss) and math.isfinite(val_loss)):
-                raise FloatingPointError(
-                    f"Training broke down in epoch {epoch}: the loss is {loss} in training, "
-                    f"{val_loss} in validation. Try a tenth of the learning rate; if that does not "
-                    "help, look for NaN in the starting weights."
-                )
-            history.append({"epoch": epoch, "loss": loss, "val_loss": val_loss})
-            history[-1]["val_accuracy"] = accuracy
-            if kept(history) is history[-1]:
-                best_weights = copy.deepcopy(fitted.state_dict())
-        fitted.load_state_dict(best_weights)
+        for loss in progress(losses, desc="training", total=epochs):
+            val_loss, val_accuracy = _validate(trained, val_inputs, val_labels)
+            epoch = {
+                "epoch": len(history) + 1,
+                "loss": loss,
+                "val_loss": val_loss,
+                "val_accuracy": val_accuracy,
+            }
+            _refuse_breakdown(epoch)
+            history.append(epoch)
+            if best_epoch(history) is epoch:
+                best_weights = copy.deepcopy(trained.state_dict())
+        trained.load_state_dict(best_weights)
         model.eval()
     return history
 
 
-def _last_part(model: Classifier) -> nn.Module:
-    """The layer that gives the logits, and what follows it in its Sequential (as in SqueezeNet)."""
+def _validate(
+    network: nn.Module, inputs: torch.Tensor, labels: torch.Tensor
+) -> tuple[float, float]:
+    """Return the loss and the accuracy of a network on validation images."""
+    outputs = logits(network, inputs, finite=False)
+    is_correct = outputs.argmax(dim=1) == labels
+    return float(cross_entropy(outputs, labels)), float(is_correct.double().mean())
+
+
+def _refuse_breakdown(epoch: dict) -> None:
+    """Refuse to go on after an epoch whose losses are not finite."""
+    if math.isfinite(epoch["loss"]) and math.isfinite(epoch["val_loss"]):
+        return
+    raise FloatingPointError(
+        f"Training broke down in epoch {epoch['epoch']}: the loss is {epoch['loss']} "
+        f"in training, {epoch['val_loss']} in validation. Try a tenth of the learning "
+        "rate. If that does not help, look for NaN in the starting weights."
+    )
+
+
+def _last_layer(model: Classifier) -> nn.Module:
+    """Return the layer that gives the logits, and what follows it, as in SqueezeNet."""
     parent, _, name = model.head.rpartition(".")
     siblings = model.network.get_submodule(parent)
-    after = []
+    layers = [model.network.get_submodule(model.head)]
     if isinstance(siblings, nn.Sequential):
         names = [child for child, _ in siblings.named_children()]
-        after = list(siblings.children())[names.index(name) + 1 :]
-    return nn.Sequential(model.network.get_submodule(model.head), *after, nn.Flatten())
+        layers += list(siblings.children())[names.index(name) + 1 :]
+    return nn.Sequential(*layers, nn.Flatten())
 
 
 @torch.no_grad()
 def _features(model: Classifier, images: torch.Tensor) -> torch.Tensor:
-    """What the last layer sees of each image, in eval mode; stays on the model's device."""
+    """Return the input of the last layer for each image, on the model's device."""
     model.eval()
-    seen = []
+    inputs = []
     head = model.network.get_submodule(model.head)
-    hook = head.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[0]))
+    last_layer = _last_layer(model).eval()
+
+    def compute(batch: torch.Tensor) -> torch.Tensor:
+        inputs.clear()
+        outputs = model(batch.to(model.mean.device))
+        [features] = inputs
+        if not torch.allclose(last_layer(features), outputs, rtol=1e-3, atol=1e-4):
+            raise ValueError(
+                f"The logits are not those of {model.head}, the last layer that the "
+                "network defines. Train all layers (tune='all', or fit: fine-tuned)."
+            )
+        return features
+
+    hook = head.register_forward_pre_hook(lambda layer, args: inputs.append(args[0]))
     try:
-        for batch in progress(images.split(32), desc="features", delay=2):
-            output = model(batch.to(model.mean.device))
+        parts = []
+        for batch in progress(images.split(FEATURE_BATCH), desc="features", delay=2):
+            parts += in_halves(compute, batch)
     finally:
         hook.remove()
-    if not torch.allclose(
-        _last_part(model).eval()(seen[-1]), output, rtol=1e-3, atol=1e-4
-    ):
-        raise ValueError("tune='last' does not fit this architecture: take tune='all'.")
-    return torch.cat(seen)
+    return torch.cat(parts)
 
 
 def augment(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Each uint8 image as float32 in [0, 1], in its own random way: a window of 70 to 100% of its
-    width and height at full size, mirrored or not, each channel brighter or darker by up to 40%."""
+    """Change each image at random.
+
+    An image shows a window of 70% to 100% of its width and height at full size, is
+    mirrored or not, and has each channel brighter or darker by up to 40%.
+
+    Parameters
+    ----------
+    images : torch.Tensor of uint8, shape (N, 3, H, W)
+    generator : torch.Generator
+
+    Returns
+    -------
+    torch.Tensor of float32, shape (N, 3, H, W)
+        In [0, 1].
+    """
     count, _, *size = images.shape
     share = 1 - 0.3 * torch.rand(count, generator=generator)
     places = torch.rand(2, count, generator=generator)
-    mirrored = torch.rand(count, generator=generator) < 0.5
+    is_mirrored = torch.rand(count, generator=generator) < 0.5
     tint = 1 + 0.4 * (2 * torch.rand(count, 3, 1, 1, generator=generator) - 1)
-    whole = torch.tensor(size)[:, None]
-    sides = (whole * share.double()).round().long()
-    corners = (places * (whole - sides + 1)).long()
-    windows, out = (
-        torch.cat([corners, corners + sides]).T.tolist(),
-        torch.empty_like(images),
-    )
+    full_sides = torch.tensor(size)[:, None]
+    sides = (full_sides * share.double()).round().long()
+    corners = (places * (full_sides - sides + 1)).long()
+    windows = torch.cat([corners, corners + sides]).T.tolist()
+    changed = torch.empty_like(images)
     for i, (top, left, bottom, right) in enumerate(windows):
         window = images[i : i + 1, :, top:bottom, left:right]
-        [seen] = interpolate(window, size, mode="bilinear", align_corners=False)
-        out[i] = seen.flip(-1) if mirrored[i] else seen
-    return (out.float().div_(255) * tint).clamp_(0, 1)
+        [enlarged] = interpolate(window, size, mode="bilinear", align_corners=False)
+        changed[i] = enlarged.flip(-1) if is_mirrored[i] else enlarged
+    return (changed.float().div_(255) * tint).clamp_(0, 1)

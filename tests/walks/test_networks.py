@@ -1,7 +1,6 @@
 """Walks with weights, networks and images as people have them (A6, B6, B7)."""
 
 import os
-from collections import OrderedDict
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +8,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 from torchvision.models import squeezenet1_0
+from torchvision.models.googlenet import GoogLeNetOutputs
 
 from helpers import explain, models
 from helpers.focus import networks
@@ -35,15 +35,31 @@ def test_state_dicts_load(tmp_path, state, name):
     assert all(torch.equal(read[key], state[key]) for key in state)
 
 
+def test_the_only_state_dict_of_a_checkpoint_is_read_and_named_once(
+    tmp_path, state, capsys
+):
+    checkpoint = {"epoch": 3, "state_dict": state, "optimizer": {"lr": 0.1}}
+    torch.save(checkpoint, tmp_path / "last.pt")
+    for _ in range(2):
+        model = models.build(NAME, 3, weights=tmp_path / "last.pt")
+    assert torch.equal(model.network.classifier[1].bias, state["classifier.1.bias"])
+    said = capsys.readouterr().out
+    assert said.count("Read the state dict 'state_dict' of") == 1
+
+
 class Evil:
     def __reduce__(self):
         return os.system, ("touch ran",)
 
 
 REFUSED = {
-    "a checkpoint": (
+    "a checkpoint with two state dicts": (
         lambda s: {"state_dict": s, "state_dict_ema": s, "epoch": 3},
-        "'state_dict', 'state_dict_ema', 'epoch' is no tensor. Where .* save them alone",
+        r"holds several state dicts \('state_dict', 'state_dict_ema'\)\. .* alone",
+    ),
+    "no weights": (
+        lambda s: {"epoch": 3, "optimizer": {"lr": 0.1}},
+        r"holds no state dict \('epoch', 'optimizer'\)\. .* save them alone",
     ),
     "a network": (lambda s: nn.Linear(2, 2), "holds more than tensors"),
     "code": (lambda s: {"a": Evil()}, "holds more than tensors"),
@@ -78,7 +94,7 @@ def test_what_is_no_state_dict_is_refused_and_no_code_is_run(
             1000,
             "'cardigan' is not the name or number of exactly one",
         ),
-        (("264", "sock"), 3, "w.pt has 3 classes, not the 1000 of ImageNet"),
+        (("264", "sock"), 3, "w.pt has 3 classes, and 1000 names of classes are known"),
         (("Goldfish", "great_white shark", "264", "sock"), 1000, None),
     ],
 )
@@ -130,11 +146,8 @@ def wrapped(how, **more):
 @pytest.mark.parametrize(
     "how",
     [
-        lambda f, z: (z, f),
-        lambda f, z: SimpleNamespace(logits=z),
-        lambda f, z: OrderedDict(
-            logits=z, hidden_states=(f, f)
-        ),  # as those of Hugging Face
+        lambda f, z: SimpleNamespace(logits=z, hidden_states=(f, f)),
+        lambda f, z: GoogLeNetOutputs(z, f, f),
     ],
 )
 def test_logits_are_found_in_what_a_network_returns(how):
@@ -149,7 +162,6 @@ def test_logits_are_found_in_what_a_network_returns(how):
     ("how", "told"),
     [
         (lambda f, z: (z, z), "a tuple, which does not tell"),
-        (lambda f, z: {"pooled": z}, "a dict, which does not tell"),
         (lambda f, z: f, r"Tensor of shape \(2, 4, 14, 14\), which"),
     ],
 )

@@ -1,8 +1,4 @@
-"""The paper's three architectures at reduced size, for images of 96 pixels.
-
-`epochs` is the number in which each learns 100 synthetic images per class, and `rate` the highest
-learning rate of a run's cycle.
-"""
+"""Build the paper's three architectures at reduced size, for images of 96 pixels."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -11,11 +7,16 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-WIDTH = 8
+WIDTH = 8  # divides the channels of the eighths
 
 
 class AlexNetQuarter(nn.Module):
-    """torchvision's AlexNet, a quarter of the channels, with batch normalisation; from 63 px."""
+    """AlexNet with a quarter of the channels and batch normalization.
+
+    Parameters
+    ----------
+    num_classes : int
+    """
 
     def __init__(self, num_classes: int):
         super().__init__()
@@ -37,19 +38,39 @@ class AlexNetQuarter(nn.Module):
             nn.Linear(256, num_classes),
         )
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.classifier(self.avgpool(self.features(x)).flatten(1))
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Compute the logits of normalized images of at least 63 pixels."""
+        features = self.avgpool(self.features(images))
+        return self.classifier(features.flatten(1))
 
 
-def _block(before: int, after: int, kernel: int, **settings) -> list[nn.Module]:
-    convolution = nn.Conv2d(before, after, kernel, bias=False, **settings)
-    return [convolution, nn.BatchNorm2d(after), nn.ReLU()]
+def _block(
+    in_channels: int, out_channels: int, kernel: int, **settings
+) -> list[nn.Module]:
+    """Return a convolution with batch normalization."""
+    return [
+        nn.Conv2d(in_channels, out_channels, kernel, bias=False, **settings),
+        nn.BatchNorm2d(out_channels),
+        nn.ReLU(),
+    ]
 
 
 def vgg_eighth(num_classes: int) -> nn.Module:
-    """torchvision's VGG-11 with batch normalisation, an eighth of the channels; from 32 px."""
+    """Build a VGG-11 with batch normalization and an eighth of the channels.
+
+    Parameters
+    ----------
+    num_classes : int
+
+    Returns
+    -------
+    nn.Module
+        For images of at least 32 pixels.
+    """
     vgg = import_module("torchvision.models.vgg")  # loaded late: it takes seconds
-    layers = [part if part == "M" else part // WIDTH for part in vgg.cfgs["A"][:-1]]
+    layers = []
+    for channels in vgg.cfgs["A"][:-1]:
+        layers.append("M" if channels == "M" else channels // WIDTH)  # M is a pooling
     features = vgg.make_layers(layers, batch_norm=True)
     network = vgg.VGG(features, num_classes, init_weights=False)
     network.features[0] = nn.Conv2d(3, 64 // WIDTH, 3, stride=2, padding=1)
@@ -64,12 +85,25 @@ def vgg_eighth(num_classes: int) -> nn.Module:
 
 
 def resnet_eighth(num_classes: int) -> nn.Module:
-    """torchvision's ResNet-10 (one block a layer), an eighth of the channels; from 32 px."""
+    """Build a ResNet-10 (one block per layer) with an eighth of the channels.
+
+    Parameters
+    ----------
+    num_classes : int
+
+    Returns
+    -------
+    nn.Module
+        For images of at least 32 pixels.
+    """
     resnet = import_module("torchvision.models.resnet")
-    network = resnet.ResNet.__new__(resnet.ResNet)
+    network = resnet.ResNet.__new__(resnet.ResNet)  # its constructor sets the channels
     nn.Module.__init__(network)
-    network._norm_layer, network.dilation = nn.BatchNorm2d, 1
-    network.groups, network.base_width, network.inplanes = 1, 64, 64 // WIDTH
+    network._norm_layer = nn.BatchNorm2d
+    network.dilation = 1
+    network.groups = 1
+    network.base_width = 64
+    network.inplanes = 64 // WIDTH
     network.conv1 = nn.Conv2d(3, network.inplanes, 7, stride=4, padding=3, bias=False)
     network.bn1 = nn.BatchNorm2d(network.inplanes)
     network.relu = nn.ReLU(inplace=True)
@@ -84,7 +118,17 @@ def resnet_eighth(num_classes: int) -> nn.Module:
 
 
 class Reduced(NamedTuple):
-    """A reduced architecture: its network for a number of classes, and how it is trained."""
+    """A reduced architecture.
+
+    Attributes
+    ----------
+    build : callable
+        Returns the network for a number of classes.
+    rate : float
+        The highest learning rate of the cycle of a training run.
+    epochs : int
+        The number of epochs in which it learns 100 synthetic images per class.
+    """
 
     build: Callable[[int], nn.Module]
     rate: float

@@ -1,0 +1,129 @@
+"""Load a network from a Python file of the user, which is named ``FILE.py:NAME``."""
+
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+from torch import nn
+
+from helpers import store
+from helpers.data.collection import listed
+from helpers.models.preprocessing import Preprocessing, stated
+
+DEFAULT_SIZE = 224  # pixels
+
+
+def is_python_file(name: str) -> bool:
+    """Return whether a name of a network means a Python file."""
+    return name.rpartition(":")[0].endswith(".py")
+
+
+def load(name: str) -> tuple[nn.Module, Preprocessing, dict[str, str]]:
+    """Load a network from a Python file, which may import modules of its folder.
+
+    Parameters
+    ----------
+    name : str
+        ``FILE.py:NAME``. NAME is a function without arguments that returns a network,
+        or a network. The file states ``mean`` and ``std`` of images in 0 to 1, or
+        ``preprocessing``: torchvision's weights, an image processor of Hugging Face, or
+        a configuration of timm, which timm's networks have themselves. It may state
+        ``size`` (pixels) and ``classes`` (the names of the logits).
+
+    Returns
+    -------
+    network : nn.Module
+    preprocessing : Preprocessing
+    digests : dict of str to str
+        SHA-256 of the file and of the modules that it imported from its folder, by
+        their relative paths.
+
+    Raises
+    ------
+    ValueError
+        The file does not exist, cannot be imported, has no such network, or states no
+        normalization.
+    """
+    file_name, _, attribute = name.rpartition(":")
+    path = Path(file_name).expanduser().resolve()
+    if not path.is_file():
+        raise ValueError(f"There is no file {path}. Give the path of a Python file.")
+    with _imports_from(path.parent) as digests:
+        module = _import(path)
+        if not hasattr(module, attribute):
+            public = sorted(name for name in vars(module) if not name.startswith("_"))
+            raise ValueError(
+                f"{path} has no {attribute!r}. It has {listed(public)}. Name one of "
+                "these."
+            )
+        network = getattr(module, attribute)
+        if callable(network) and not isinstance(network, nn.Module):
+            network = network()
+    if not isinstance(network, nn.Module):
+        raise ValueError(
+            f"{attribute!r} of {path} gives a {type(network).__name__}, not an "
+            "nn.Module. Name a network, or a function without arguments that returns "
+            "one."
+        )
+    digests[path.name] = store.file_digest(path)
+    return network, _preprocessing(module, network, path), digests
+
+
+def _preprocessing(module: ModuleType, network: nn.Module, path: Path) -> Preprocessing:
+    """Return the preprocessing that the file or the network states."""
+    mean = getattr(module, "mean", None)
+    std = getattr(module, "std", None)
+    if mean is not None and std is not None:
+        size = getattr(module, "size", DEFAULT_SIZE)
+        read = Preprocessing(path.name, size, size, tuple(mean), tuple(std))
+    else:
+        try:
+            read = stated(network, getattr(module, "preprocessing", None))
+        except ValueError as error:
+            raise ValueError(
+                f"{path} does not say how images are normalized. Write mean = (...) "
+                f"and std = (...) into it, for images in 0 to 1. {error}"
+            ) from None
+    classes = getattr(module, "classes", read.classes)
+    return read._replace(classes=classes)
+
+
+def _import(path: Path) -> ModuleType:
+    """Import a file under a name of its own."""
+    spec = importlib.util.spec_from_file_location(f"user_file_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look up their module there
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise ValueError(
+            f"{path} could not be imported ({type(error).__name__}: {error}). Correct "
+            "the line that the error above names, and run the file by itself."
+        ) from error
+    return module
+
+
+@contextmanager
+def _imports_from(folder: Path) -> Iterator[dict[str, str]]:
+    """Let modules of a folder be imported within a `with` block, and digest them.
+
+    They are forgotten afterwards, so that the next file gets modules of its own.
+    """
+    loaded_before = set(sys.modules)
+    sys.path.insert(0, str(folder))
+    sys.dont_write_bytecode = True  # an edit in the same second is noticed
+    importlib.invalidate_caches()
+    digests = {}
+    try:
+        yield digests
+    finally:
+        sys.path.remove(str(folder))
+        for name in set(sys.modules) - loaded_before:
+            file = Path(getattr(sys.modules[name], "__file__", None) or "")
+            if file.is_relative_to(folder) and "site-packages" not in file.parts:
+                digests[os.path.relpath(file, folder)] = store.file_digest(file)
+                del sys.modules[name]
