@@ -243,7 +243,7 @@ def compare(row: Row, rounds: int = 3) -> dict[str, object]:
 
 
 def all_cores() -> dict[str, object]:
-    """Compare wall seconds on all cores and on one thread, as your own images take them."""
+    """Compare wall seconds on all cores, as your own images take them, and on one."""
     model = models.build("resnet18").eval()
     images = noise(32, 3, 224, 224)
     seconds = {}
