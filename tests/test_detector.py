@@ -53,7 +53,8 @@ def folder(four, tmp_path):
     """The four frames as image files."""
     frames, images, _ = four
     for name, image in zip(frames["name"], images, strict=True):
-        Image.fromarray(image.permute(1, 2, 0).numpy()).save(tmp_path / name)
+        pixels = image.permute(1, 2, 0).numpy()
+        Image.fromarray(pixels).save(tmp_path / name)
     return tmp_path
 
 
@@ -119,12 +120,14 @@ def test_a_seed_gives_the_same_detector(four):
 
 def test_unknown_classes_are_a_note(four, learned, folder):
     names = four[0]["name"].tolist()
-    _, notes = detector.predict(learned[0], folder, names, ["car", "bus"], folder)
+    classes = ["car", "bus"]
+    _, notes = detector.predict(learned[0], folder, names, classes, folder)
     assert notes == ["The detector does not know bus, and finds none."]
 
 
 def test_missing_images_are_refused(four, learned, folder):
-    names = [*four[0]["name"], "a.jpg", "b.jpg"]
+    labelled = four[0]["name"].tolist()
+    names = [*labelled, "a.jpg", "b.jpg"]
     with pytest.raises(ValueError, match=r"2 of 6 labelled images .*: a\.jpg, b\.jpg"):
         detector.predict(learned[0], folder, names, ["car"], folder)
 

@@ -92,7 +92,6 @@ def test_auto_is_the_accelerator_for_other_images(cuda, mps, expected, monkeypat
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
     assert models.device("auto").type == expected
-    assert models.device("auto", synthetic=True).type == "cpu"
 
 
 COMPUTES = re.compile(

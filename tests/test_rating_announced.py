@@ -1,4 +1,4 @@
-"""A long rating says before it starts how many passes it needs, and how long they take."""
+"""A long rating announces how many passes it needs, and how long they take."""
 
 import re
 
@@ -28,16 +28,23 @@ def rated(tmp_path, monkeypatch):
     """Return the arguments of a rating on a small folder of photographs."""
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "outputs"))
     rng = np.random.default_rng(0)
+    photos = tmp_path / "photos"
     for name in CLASSES:
-        (tmp_path / "photos" / name).mkdir(parents=True)
+        folder = photos / name
+        folder.mkdir(parents=True)
         for i in range(6):
             pixels = rng.integers(0, 256, (40, 40, 3), dtype=np.uint8)
-            Image.fromarray(pixels).save(tmp_path / "photos" / name / f"{i}.png")
-    images = Images("folder", folder=str(tmp_path / "photos"), size=32)
+            Image.fromarray(pixels).save(folder / f"{i}.png")
+    images = Images("folder", folder=str(photos), size=32)
     collection = data.load(images, 0, with_contexts=False)
     recipe = Recipe("squeezenet1_1", fit="as it is")
-    features = nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()
-    network = Normalizing(*features, nn.Linear(4, 2)).eval()
+    network = Normalizing(
+        nn.Conv2d(3, 4, 3),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(4, 2),
+    ).eval()
     model = networks.Model(recipe, "C", [network], {"goldfish": 0, "peacock": 1})
     held_out = networks.held_out(collection, recipe)
     return [model], held_out, networks.designs(collection, recipe, 2, 0)
@@ -46,10 +53,9 @@ def rated(tmp_path, monkeypatch):
 def announced(capsys) -> tuple[int, str]:
     """Return the number of passes and the duration that were printed."""
     said = capsys.readouterr().out
-    passes, duration = re.search(
-        r"needs ([\d,]+) passes.*take (about [^.]+)\.", said
-    ).groups()
-    return int(passes.replace(",", "")), duration
+    found = re.search(r"needs ([\d,]+) passes.*take (about [^.]+)\.", said)
+    passes = found[1].replace(",", "")
+    return int(passes), found[2]
 
 
 @pytest.mark.parametrize(

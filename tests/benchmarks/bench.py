@@ -137,7 +137,7 @@ def compare(work: str, peer: str, ours: Callable, theirs: Callable) -> dict:
 
 
 def all_cores() -> dict[str, object]:
-    """Compare wall seconds on all cores and on one thread, as your own images take them."""
+    """Compare wall seconds on all cores, as your own images take them, and on one."""
     model = models.build("resnet18").eval()
     generator = torch.Generator().manual_seed(0)
     size = (32, 3, 224, 224)
