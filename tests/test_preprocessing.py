@@ -98,3 +98,22 @@ def test_a_network_of_timms_brings_its_configuration_and_a_bare_one_says_so():
     assert ours.classes == ("a", "b") and ours.source == "timm's configuration"
     with pytest.raises(ValueError, match="Nothing says how Sequential wants its input"):
         preprocessing.stated(NET)
+
+
+@pytest.mark.parametrize(
+    "processing",
+    [
+        {"do_rescale": False},
+        {"rescale_factor": 1 / 127.5},
+        {"rescale_offset": True},
+        {"include_top": True},
+    ],
+    ids=lambda processing: next(iter(processing)),
+)
+def test_an_image_processor_that_does_not_take_images_to_0_and_1_is_refused(processing):
+    size = {"size": {"height": 8, "width": 8}}
+    plain = SimpleNamespace(**HALF, **size)
+    assert models.wrap(NET, plain).mean.flatten().tolist() == [0.5] * 3
+    unusual = SimpleNamespace(**HALF, **size, **processing)
+    with pytest.raises(ValueError, match=r"image processor[\s\S]*mean=.*std="):
+        models.wrap(NET, unusual)
