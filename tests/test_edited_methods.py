@@ -160,15 +160,12 @@ def test_a_function_with_the_packages_code_is_the_packages():
 @pytest.mark.parametrize("path", overview.lessons(), ids=lambda path: path.stem)
 def test_no_later_cell_imports_the_packages_copy_of_a_method(path):
     methods = set()
-    for cell in nbformat.read(path, 4).cells:
-        if cell.cell_type != "code":
-            continue
-        tree = ast.parse(cell.source)
+    for source, tree in code_cells(path):
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
                 names = {alias.asname or alias.name for alias in node.names}
                 assert not names & methods, "the user's own method is lost here"
-        if cell.source.startswith(MARK):
+        if source.startswith(MARK):
             methods |= {getattr(node, "name", None) for node in tree.body}
 
 
