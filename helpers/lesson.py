@@ -78,14 +78,10 @@ class Run:
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     @property
-    def by_itself(self) -> bool:
-        """Whether the results go to a folder of this notebook alone."""
-        return self.settings.output == own_output(self.notebook)
-
-    @property
     def named(self) -> bool:
         """Whether the user named the folder of the results."""
-        return not self.by_itself and self.settings.output != workflow.DEFAULT_RUN
+        unnamed = (own_output(self.notebook), workflow.DEFAULT_RUN)
+        return self.settings.output not in unnamed
 
     def show(self, figure, name: str, alt: str) -> None:
         """Show a figure, and save it in ``figures/<notebook>/`` as PNG and SVG."""

@@ -1,7 +1,7 @@
 """Check the parameters of a lesson, which its notebook declares by annotations.
 
-The type of a parameter is a Python type, ``Optional[...]`` if None is allowed, or one of
-the types below. Choices are named here, because papermill lists no ``Literal[...]``.
+The type of a parameter is a Python type, ``Optional[...]`` if None is allowed, or one
+of the types below. Choices are named here: papermill lists no ``Literal[...]``.
 """
 
 import ast

@@ -77,8 +77,11 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
     ValueError
         A name in the configuration is unknown.
     """
-    declared = {path.stem: defaults(path) for path in sorted(folder.glob("*.ipynb"))}
-    declared = {name: parameters for name, parameters in declared.items() if parameters}
+    declared = {}
+    for path in sorted(folder.glob("*.ipynb")):
+        parameters = defaults(path)
+        if parameters:
+            declared[path.stem] = parameters
     refuse_unknown("key", config, ["run", "notebooks", "parameters", *declared])
     names = config.get("notebooks") or lessons(folder)
     if isinstance(names, str):
@@ -151,18 +154,20 @@ def _files(path: Path) -> list[Path]:
 
 def _paths(value: Any, base: Path) -> set[Path]:
     """Find the existing files and folders that a parameter's value names."""
+    paths = set()
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list):
-        return set().union(*(_paths(item, base) for item in value))
-    if not isinstance(value, str) or not value:
-        return set()
-    if ".py:" in value:  # a network in a Python file, which imports modules next to it
+        for item in value:
+            paths.update(_paths(item, base))
+    elif isinstance(value, str) and ".py:" in value:
+        # a network in a Python file, which imports modules next to it
         folder = (base / value.rpartition(":")[0]).expanduser().parent
-        return set(folder.glob("*.py"))
-    path = base / Path(value).expanduser()
-    if not path.exists():
-        return set()
-    if path.suffix in (".yml", ".yaml"):
-        return {path} | _paths(yaml.safe_load(path.read_text()), path.parent)
-    return {path}
+        paths.update(folder.glob("*.py"))
+    elif isinstance(value, str) and value:
+        path = base / Path(value).expanduser()
+        if path.exists():
+            paths.add(path)
+        if path.suffix in (".yml", ".yaml") and path.exists():
+            paths.update(_paths(yaml.safe_load(path.read_text()), path.parent))
+    return paths

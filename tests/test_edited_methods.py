@@ -6,11 +6,14 @@ from functools import partial
 import drawn
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 
-from helpers import focus, icon2, models, overview, store
+from helpers import focus, icon2, models, overview, stats, store
 from helpers.blocks import blocks, chance, counts, report
 from helpers.blocks import paper as of_blocks
+from helpers.contexts import pasting
 from helpers.data import world
 from helpers.explain import cam
 from helpers.focus import equation, rating
@@ -18,6 +21,7 @@ from helpers.focus.networks import Model
 from helpers.icon2 import formulas
 from helpers.icon2.attributes import from_column, made
 from helpers.models.recipe import Recipe
+from helpers.stats import interval
 
 MARK = "#| export "
 
@@ -114,6 +118,40 @@ def test_measures_follow_an_edited_mean_by_size(table):
     assert made.cell(*cell)["high"] > plain.cell(*cell)["high"]
 
 
+def test_means_and_shares_follow_an_edited_standard_error():
+    values = np.random.default_rng(0).integers(0, 2, (5, 40))
+
+    def doubled_error(*parts):
+        error, freedom = interval.crossed_error(*parts)
+        return 2 * error, freedom
+
+    assert stats.mean(values, error=doubled_error).error == pytest.approx(
+        2 * stats.mean(values).error
+    )
+    edited = stats.share(values, doubled_error)
+    package = stats.share(values)
+    assert edited.high - edited.low > 1.5 * (package.high - package.low)
+
+
+def test_composites_follow_an_edited_paste():
+    image = torch.full((1, 3, 24, 24), 255, dtype=torch.uint8)
+    mask = torch.zeros((1, 24, 24), dtype=torch.bool)
+    mask[:, 8:16, 8:16] = True
+    image[0, :, mask[0]] = 0
+    design = pd.DataFrame({"object": [0], "context_class": "b", "context": 0})
+    design["kind"] = "context"
+    layers = pasting.cut(image, mask)
+    grounds = {"b": torch.full((1, 3, 24, 24), 100, dtype=torch.uint8)}
+
+    def paste_nothing(layer, background):
+        return background
+
+    [package] = pasting.batches(design, layers, grounds)
+    [edited] = pasting.batches(design, layers, grounds, paste=paste_nothing)
+    assert (package != 100).any()
+    assert (edited == 100).all()
+
+
 def test_a_function_with_the_packages_code_is_the_packages():
     assert store.same_function(cam.gradcam, cam.gradcam)
     assert not store.same_function(lower, cam.gradcam)
@@ -122,13 +160,43 @@ def test_a_function_with_the_packages_code_is_the_packages():
 @pytest.mark.parametrize("path", overview.lessons(), ids=lambda path: path.stem)
 def test_no_later_cell_imports_the_packages_copy_of_a_method(path):
     methods = set()
-    for cell in nbformat.read(path, 4).cells:
-        if cell.cell_type != "code":
-            continue
-        tree = ast.parse(cell.source)
+    for source, tree in code_cells(path):
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
                 names = {alias.asname or alias.name for alias in node.names}
                 assert not names & methods, "the user's own method is lost here"
-        if cell.source.startswith(MARK):
+        if source.startswith(MARK):
             methods |= {getattr(node, "name", None) for node in tree.body}
+
+
+NOT_IN_A_LATER_CELL = {"ratio"}  # the report of lesson 13 calls the package's copy
+
+
+def code_cells(path):
+    """Return the source and the syntax tree of each code cell."""
+    cells = nbformat.read(path, 4).cells
+    sources = [cell.source for cell in cells if cell.cell_type == "code"]
+    return [(source, ast.parse(source)) for source in sources]
+
+
+def methods_of(cells):
+    """Return the functions that a lesson exports, with the number of their cell."""
+    methods = {}
+    for number, (source, tree) in enumerate(cells):
+        if source.startswith(MARK):
+            for node in tree.body:
+                if isinstance(node, ast.FunctionDef):
+                    methods[node.name] = number
+    return methods
+
+
+@pytest.mark.parametrize("path", overview.lessons(), ids=lambda path: path.stem)
+def test_a_later_cell_uses_each_method_so_an_edit_has_an_effect(path):
+    cells = code_cells(path)
+    for method, number in methods_of(cells).items():
+        used_names = set()
+        for _, tree in cells[number:]:
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Name):
+                    used_names.add(node.id)
+        assert method in used_names | NOT_IN_A_LATER_CELL

@@ -39,17 +39,13 @@ def displayed(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("output", "by_itself", "named"),
-    [
-        (lesson.own_output(BLOCKS), True, False),
-        ("demo", False, False),
-        ("mine", False, True),
-    ],
+    ("output", "named"),
+    [(lesson.own_output(BLOCKS), False), ("demo", False), ("mine", True)],
 )
-def test_results_go_to_the_folder_that_output_names(outputs, output, by_itself, named):
+def test_results_go_to_the_folder_that_output_names(outputs, output, named):
     run = start(output=output)
     assert run.folder == outputs / output
-    assert (run.by_itself, run.named) == (by_itself, named)
+    assert run.named == named
 
 
 def test_tables_are_saved_under_the_name_of_the_lesson():

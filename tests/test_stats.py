@@ -279,25 +279,11 @@ def test_the_bootstrap_of_one_unit_is_scipys_at_the_wider_level():
     assert (ours.low, ours.high) == pytest.approx(expected, rel=0.1)
 
 
-def test_the_bootstrap_of_a_table_is_that_of_its_array_and_about_the_closed_form():
+def test_the_bootstrap_over_runs_and_images_is_about_the_closed_form():
     [values] = simulate(5, 10, (1, 0.2, 0.2))
-    ours = stats.bootstrap_ci(tidy(values), lambda table: table["value"].mean())
-    array = stats.bootstrap_ci([values], lambda drawn: drawn[0].mean())
-    assert ours == pytest.approx(array)
+    ours = stats.bootstrap_ci([values], lambda drawn: drawn[0].mean())
     exact = stats.mean(values).interval()
     assert ours.high - ours.low == pytest.approx(exact.high - exact.low, rel=0.15)
-
-
-def test_a_table_is_resampled_within_strata():
-    table = pd.DataFrame({"image": range(30), "kind": np.repeat(["a", "b"], [10, 20])})
-
-    def share_of_a(drawn):
-        return (drawn["kind"] == "a").mean()
-
-    ours = stats.bootstrap_ci(
-        table, share_of_a, units=["image"], strata="kind", resamples=50
-    )
-    assert ours == pytest.approx([1 / 3] * 3)
 
 
 def test_clusters_are_drawn_as_often_as_there_are_clusters():

@@ -1,12 +1,11 @@
 """A bootstrap over training runs and images, for statistics other than means.
 
-For means and rates use `mean_ci` and `rates`, which need no resampling.
+For means and rates of tables use `mean_ci` and `rates`, which need no resampling.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import pandas as pd
 import scipy.stats
 
 from helpers.stats.means import CONFIDENCE, Interval
@@ -15,11 +14,9 @@ RESAMPLES = 2000
 
 
 def bootstrap_ci(
-    values,
+    values: Sequence[np.ndarray],
     statistic: Callable,
     *,
-    units: Sequence[str] = ("run", "image"),
-    strata: str | None = None,
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
     seed: int = 0,
@@ -33,15 +30,11 @@ def bootstrap_ci(
 
     Parameters
     ----------
-    values : pandas.DataFrame, or list of arrays of shape (runs, images, ...)
-        A tidy table, or one array per group of images, without NaN. Runs are the same
-        in all groups. Images are resampled within each group.
+    values : list of arrays of shape (runs, images, ...)
+        One array per group of images, without NaN. Runs are the same in all groups.
+        Images are resampled within each group.
     statistic : callable
         Takes resampled `values` and returns a number, or an array of numbers.
-    units : sequence of str, default=("run", "image")
-        Columns of a table that identify the units that are drawn.
-    strata : str, optional
-        A column of a table. The last unit is resampled within each of its values.
     resamples : int, default=2000
     confidence : float, default=0.95
     seed : int, default=0
@@ -57,19 +50,16 @@ def bootstrap_ci(
     Owen, *Annals of Applied Statistics* 1, 2007, for two crossed units; Hesterberg,
     *The American Statistician* 69, 2015, for the wider level.
     """
-    rng = np.random.default_rng(seed)
-    if isinstance(values, pd.DataFrame):
-        fewest = min(values[unit].nunique() for unit in units)
-        samples = _resampled_tables(values, units, strata, rng)
-    else:
-        values = [np.asarray(group, float) for group in values]
-        runs, images = len(values[0]), min(group.shape[1] for group in values)
-        fewest = runs if runs > 1 else images
-        samples = _resampled_arrays(values, rng)
+    values = [np.asarray(group, float) for group in values]
+    samples = _resampled(values, np.random.default_rng(seed))
     estimate = statistic(values)
     drawn = [statistic(next(samples)) for _ in range(resamples)]
+    n_runs = len(values[0])
+    n_images = min(group.shape[1] for group in values)
+    fewest = n_runs if n_runs > 1 else n_images
     if fewest < 2:
         return Interval(estimate, np.nan, np.nan)
+    # the level at which a normal interval is as wide as Student's (Hesterberg)
     quantile = scipy.stats.t.ppf((1 - confidence) / 2, fewest - 1)
     tail = scipy.stats.norm.cdf(quantile * np.sqrt(fewest / (fewest - 1)))
     low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
@@ -111,7 +101,7 @@ def cluster_bootstrap(
     return counts
 
 
-def _resampled_arrays(
+def _resampled(
     groups: list[np.ndarray], rng: np.random.Generator
 ) -> Iterator[list[np.ndarray]]:
     """Yield arrays with drawn runs, the same for all groups, and drawn images."""
@@ -123,25 +113,3 @@ def _resampled_arrays(
             images = rng.integers(group.shape[1], size=group.shape[1])
             resample.append(group[runs][:, images])
         yield resample
-
-
-def _resampled_tables(
-    frame: pd.DataFrame,
-    units: Sequence[str],
-    strata: str | None,
-    rng: np.random.Generator,
-) -> Iterator[pd.DataFrame]:
-    """Yield the table with each row as often as its units are drawn."""
-    codes = [pd.factorize(frame[unit])[0] for unit in units]
-    stratum = np.zeros(codes[-1].max() + 1, int)
-    if strata is not None:
-        stratum[codes[-1]] = pd.factorize(frame[strata])[0]
-    while True:
-        times = np.ones(len(frame), np.int64)
-        for code in codes[:-1]:
-            times *= cluster_bootstrap(code.max() + 1, 1, rng)[0][code]
-        last = np.zeros(len(stratum), np.int64)
-        for number in np.unique(stratum):
-            members = np.flatnonzero(stratum == number)
-            last[members] = cluster_bootstrap(len(members), 1, rng)[0]
-        yield frame.take(np.repeat(np.arange(len(frame)), times * last[codes[-1]]))

@@ -15,8 +15,10 @@ def smallest(intervals: list, level: float = 0.95) -> np.ndarray:
     share the error (Bonferroni), because any of the numbers may be the smallest.
     """
     shared_level = 1 - (1 - level) / len(intervals)
-    estimate, lower, _ = np.min([interval(level) for interval in intervals], axis=0)
-    upper = min(interval(shared_level)[2] for interval in intervals)
+    usual = [interval(level) for interval in intervals]
+    wider = [interval(shared_level) for interval in intervals]
+    estimate, lower, _ = np.min(usual, axis=0)
+    _, _, upper = np.min(wider, axis=0)
     return np.array([estimate, lower, upper])
 
 
@@ -26,6 +28,8 @@ def largest(intervals: list, level: float = 0.95) -> np.ndarray:
     All numbers lie below the highest upper end, and the lower ends share the error.
     """
     shared_level = 1 - (1 - level) / len(intervals)
-    estimate, _, upper = np.max([interval(level) for interval in intervals], axis=0)
-    lower = max(interval(shared_level)[1] for interval in intervals)
+    usual = [interval(level) for interval in intervals]
+    wider = [interval(shared_level) for interval in intervals]
+    estimate, _, upper = np.max(usual, axis=0)
+    _, lower, _ = np.max(wider, axis=0)
     return np.array([estimate, lower, upper])

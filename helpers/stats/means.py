@@ -235,7 +235,7 @@ def _group_mean(group: np.ndarray, shares: bool) -> _GroupMean:
     run_means[run_has_value], image_variance, rest_variance = components(values)
     n_images = values.shape[1]
     if shares and np.nanmax(values) == np.nanmin(values):
-        # Wilson's interval of a share of 0 or 1 is z of these standard errors wide
+        # Wilson's interval of a share of 0 or 1 is z of these errors wide
         z = scipy.stats.norm.ppf((1 + CONFIDENCE) / 2)
         image_variance = (z / (n_images + z**2)) ** 2
     estimate = float(np.nanmean(values))

@@ -187,11 +187,37 @@ def _vary_within(labels: np.ndarray, clusters: np.ndarray) -> bool:
 def _orders_between(
     clusters: np.ndarray, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """Yield for each row the row of the matched cluster whose label it takes."""
-    number = pd.factorize(clusters, sort=True)[0]
-    size = np.bincount(number)
+    """Yield for each row the row of another cluster whose label it takes.
+
+    Clusters of about one size are permuted. If a cluster of 2 rows gets the labels of a
+    cluster of 4, its rows take the second and the fourth.
+    """
+    cluster = pd.factorize(clusters, sort=True)[0]
+    size = np.bincount(cluster)
+    size_classes = _size_classes(size)
+    # rows sorted by cluster; those of cluster i begin at first[i]
+    rows = np.argsort(cluster, kind="stable")
+    cluster = cluster[rows]
+    first = np.cumsum(size) - size
+    middle = np.arange(len(rows)) - first[cluster] + 0.5  # of a row in its cluster
+    donor = np.arange(len(size))  # the cluster from which each cluster takes labels
+    while True:
+        for members in size_classes:
+            donor[members] = rng.permutation(members)
+        stretch = size[donor] / size
+        place = (middle * stretch[cluster]).astype(int)
+        place += first[donor][cluster]
+        order = np.empty_like(rows)
+        order[rows] = rows[place]
+        yield order
+
+
+def _size_classes(size: np.ndarray) -> list[np.ndarray]:
+    """Split the numbers of clusters into classes of nearly the same size.
+
+    Each class has at least `FEWEST_CLUSTERS`, unless there are fewer in all.
+    """
     by_size = np.argsort(size, kind="stable")
-    # cut between clusters of different sizes, with enough clusters on both sides
     cuts = []
     begin = 0
     for end in np.flatnonzero(np.diff(size[by_size])) + 1:
@@ -199,21 +225,7 @@ def _orders_between(
         if fewer >= FEWEST_CLUSTERS:
             cuts.append(end)
             begin = end
-    size_classes = np.split(by_size, cuts)
-    rows = np.argsort(number, kind="stable")
-    start = np.cumsum(size) - size
-    owner = number[rows]
-    middle = np.arange(len(rows)) - start[owner] + 0.5
-    donor = np.arange(len(size))
-    while True:
-        for members in size_classes:
-            donor[members] = rng.permutation(members)
-        stretch = size[donor] / size
-        place = (middle * stretch[owner]).astype(int)
-        place += start[donor][owner]
-        order = np.empty_like(rows)
-        order[rows] = rows[place]
-        yield order
+    return np.split(by_size, cuts)
 
 
 def _orders_within(

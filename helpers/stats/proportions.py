@@ -108,8 +108,7 @@ def newcombe(first, second, correlation=0.0) -> Interval:
     References
     ----------
     Newcombe, *Statistics in Medicine* 17, 1998, methods 10 of both papers (pages 873
-    and
-    2635).
+    and 2635).
     """
     p, p_low, p_high = map(np.asarray, first)
     q, q_low, q_high = map(np.asarray, second)
@@ -131,9 +130,9 @@ def share(values, error=crossed_error) -> Interval:
 
     It is Wilson's interval at the number of independent trials that would have the
     error of `mean`. Where all values are 0, or all 1, images are the trials (0 of 25
-    images: 0 to
-    0.13). The interval covers in 93 to 98% of simulated cases, and in about 90% where
-    five runs differ much and their mean is below 0.1 (`tests/test_stats.py`).
+    images: 0 to 0.13). The interval covers in 93 to 98% of simulated cases, and in
+    about 90% where five runs differ much and their mean is below 0.1
+    (`tests/test_stats.py`).
 
     Parameters
     ----------
@@ -161,13 +160,15 @@ def share(values, error=crossed_error) -> Interval:
         )
     average = mean(groups, error=error)
     p = min(max(average.estimate, 0.0), 1.0)
-    trials = sum(group.shape[1] for group in groups)
-    if 0 < p < 1:
-        if not average.error > 0:
-            return average.interval()
+    if p in (0, 1):
+        trials = sum(group.shape[1] for group in groups)
+    elif average.error > 0:
+        # as many trials as give a normal interval the width of Student's
         student = scipy.stats.t.ppf(UPPER, average.freedom)
         normal_error = average.error * student / Z
         trials = p * (1 - p) / normal_error**2
+    else:  # the data give no error
+        return average.interval()
     return Interval(p, *wilson(p * trials, trials))
 
 
