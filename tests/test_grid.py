@@ -28,7 +28,7 @@ findings = [{"id": "large", "verdict": "supported" if side > 1 else "not support
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A folder with one small lesson, which writes a table and a finding."""
-    parameters = nbformat.v4.new_code_cell('side = 1\nscale = 1.0\noutput = "alone"')
+    parameters = nbformat.v4.new_code_cell('side: int = 1\nscale: float = 1.0\noutput: str = "alone"')
     parameters.metadata["tags"] = ["parameters"]
     cells = [parameters, nbformat.v4.new_code_cell(LESSON)]
     notebook = nbformat.v4.new_notebook(cells=cells)
