@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 
 from helpers import data
-from helpers.contexts import baselines, methods
+from helpers.contexts import methods
 from helpers.data import Collection
 from helpers.data.images import Images
 from helpers.models import experiment
 from helpers.models.recipe import Recipe
+from sweeps import context_baselines as baselines
 from sweeps.resume import collect
 
 SEEDS = range(3000, 3060)

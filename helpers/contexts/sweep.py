@@ -4,7 +4,7 @@ Each pair of `data/context_worlds.csv` has a dataset with injected biases and it
 counterpart. The pair is the unit of every interval.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -40,38 +40,57 @@ def contexts(recorded: pd.DataFrame) -> list[str]:
     return sorted(recorded["context_class"].unique())
 
 
-def rates(recorded: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
-    """Compute how often each measure flags a context (`calibration.flag_contexts`).
+def detection_rates(
+    flags: np.ndarray, strength: np.ndarray, kinds: Mapping[str, tuple[float, float]]
+) -> pd.DataFrame:
+    """Compute the false positive rate, and detection rates by bias strength.
 
-    False positives are contexts of unbiased counterparts that are flagged in either
-    direction, per context and per report (any of a dataset's contexts). Detections are
-    contexts of biased datasets that are flagged as *more*, by bias strength. Each row is the
-    share of a pair's contexts, averaged over pairs, with its interval.
-    `wrong_direction` is the share of biased contexts that are flagged as *less*.
+    Parameters
+    ----------
+    flags : array of float (datasets, contexts, 2)
+        Flags from `calibration.flag_contexts`, with the bias and without it. Every flag
+        without the bias is a false positive. A detection is a bias that is flagged as
+        *more*.
+    strength : array of float (datasets, contexts)
+        Strength of each bias.
+    kinds : mapping of str to (float, float)
+        Ranges of bias strengths, lower ends included, by the name of the detection rate.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per rate: the mean over the `n` datasets that it is defined for, with
+        its interval.
     """
-    strength, rows = by_pair(recorded, "bias_strength")[..., 0], []
+    shares = {FPR: (flags[..., 1] != 0).mean(1)}
+    for kind, (lower, upper) in kinds.items():
+        counted = (strength >= lower) & (strength < upper)
+        detected = np.where(counted, flags[..., 0] > 0, np.nan)
+        shares[kind] = np.nanmean(detected[counted.any(1)], axis=1)
+    rows = []
+    for kind, values in shares.items():
+        if len(values):
+            rows.append((kind, len(values), *stats.share(values)))
+    return pd.DataFrame(rows, columns=["kind", "n", "share", "low", "high"])
+
+
+def rates(recorded: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
+    """Compute the error and detection rates of each measure, over pairs of datasets.
+
+    These are :func:`detection_rates`, and after the first row of each measure the share
+    of unbiased datasets with a false positive in any of their contexts.
+    """
+    strength = by_pair(recorded, "bias_strength")[..., 0]
+    tables = []
     for measure in measures:
         flags = flag_contexts(by_pair(recorded, measure))
-        biased, unbiased = np.moveaxis(flags, 2, 0)
-        kinds = {
-            FPR: (unbiased != 0, strength >= 0),
-            FWER: (unbiased != 0, strength >= 0),
-        }
-        for kind, (low, high) in STRENGTHS.items():
-            kinds[kind] = biased > 0, (strength >= low) & (strength < high)
-        for kind, (flagged, counted) in kinds.items():
-            some = counted.any(1)
-            average = np.nanmax if kind == FWER else np.nanmean
-            each = average(np.where(counted, flagged, np.nan)[some], axis=1)
-            row = {"measure": measure, "kind": kind, "pairs": len(each)}
-            row["wrong_direction"] = np.nan
-            if kind in STRENGTHS:
-                row["wrong_direction"] = (biased < 0)[counted].mean()
-            rows.append(
-                row
-                | dict(zip(("share", "low", "high"), stats.share(each), strict=True))
-            )
-    return pd.DataFrame(rows)
+        table = detection_rates(flags, strength, STRENGTHS)
+        false_reports = (flags[..., 1] != 0).any(1).astype(float)
+        family = (FWER, len(flags), *stats.share(false_reports))
+        family = pd.DataFrame([family], columns=table.columns)
+        parts = pd.concat([table[:1], family, table[1:]])
+        tables.append(parts.assign(measure=measure))
+    return pd.concat(tables, ignore_index=True)
 
 
 def auc_by_context(

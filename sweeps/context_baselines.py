@@ -1,7 +1,6 @@
 """Simple signs of a context bias, and how much a network relies on each context.
 
-Lessons 05b and 10 compare their recorded values (``data/context_worlds.csv``) with
-methods that change the images.
+``context_worlds`` records them. Lessons 05b and 10 compare them with other methods.
 """
 
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from helpers import models
 from helpers.contexts import colour
 from helpers.contexts.relevance import on_regions
 from helpers.data import Collection, ImageSet, world
-from helpers.synthetic_data import pictures
+from synthetic.pictures import CONTEXT_OF
 
 MAP_SIDE = 5  # pixels of a coarse map, about as many as a feature map has
 
@@ -92,7 +91,7 @@ def reliance(networks: Sequence, size: int, seed: int) -> pd.DataFrame:
     for k, name in enumerate(images["other"].classes):
         gain = (predicted["own"] == k).double() - (predicted["other"] == k).double()
         of_class = (table["class"] == name).to_numpy()
-        in_context = (table["context"] == pictures.CONTEXT_OF[name]).to_numpy()
+        in_context = (table["context"] == CONTEXT_OF[name]).to_numpy()
         need = gain[:, of_class].mean(1)
         pull = -gain[:, in_context].mean(1)
         rows[name] = ((need + pull) / 2).tolist()
