@@ -22,42 +22,51 @@ def mean_colour(collection: Collection) -> pd.Series:
     """Return how often the background's mean colour reveals each class of C."""
     guesses = colour.guesses({"C": collection.sets["C"]})
     guesses = guesses[guesses["region"] == "background"]
-    return guesses.groupby("class")["right"].mean()
+    is_right = guesses.groupby("class")["right"]
+    return is_right.mean()
 
 
 def error_rates(networks: Sequence, collection: Collection) -> pd.DataFrame:
-    """Compute how often objects of other classes are misclassified in a class's context.
+    """Compute how often other objects are misclassified in each class's context.
 
-    Returns one row per class and one column per training run, from the test images of C.
+    Returns one row per class and one column per training run, from C's test images.
     """
     test = collection.sets["C"].split("test")
     class_of = {context: name for name, context in collection.context_of.items()}
-    errors = models.logits(networks, test.images).argmax(2) != test.labels
-    keys = [test.table["context"].map(class_of), test.table["class"]]
-    rates = pd.DataFrame(errors.double().numpy().T).groupby(keys).mean()
-    in_own_context = rates.index.get_level_values(0) == rates.index.get_level_values(1)
-    return rates[~in_own_context].groupby(level=0).mean()
+    object_class = test.table["class"]
+    context_class = test.table["context"].map(class_of)
+    predicted = models.logits(networks, test.images).argmax(2)
+    errors = (predicted != test.labels).double()
+    errors = pd.DataFrame(errors.numpy().T)
+    errors = errors[object_class != context_class]
+    rates = errors.groupby([context_class, object_class]).mean()
+    return rates.groupby(level=0).mean()
 
 
 def edges(images: torch.Tensor) -> torch.Tensor:
     """Return coarse maps (N, 1, 5, 5) of the edges of images (N, 3, H, W)."""
     grey = images.double().mean(1, keepdim=True)
-    down = pad(grey.diff(dim=2).abs(), (0, 0, 0, 1))
-    across = pad(grey.diff(dim=3).abs(), (0, 1))
-    return adaptive_avg_pool2d(down + across, MAP_SIDE)
+    down = grey.diff(dim=2).abs()
+    across = grey.diff(dim=3).abs()
+    total = pad(down, (0, 0, 0, 1)) + pad(across, (0, 1))
+    return adaptive_avg_pool2d(total, MAP_SIDE)
 
 
 def random_maps(number: int, seed: int) -> torch.Tensor:
     """Return coarse maps (N, 1, 5, 5) of random numbers."""
     generator = torch.Generator().manual_seed(seed)
-    size = (number, 1, MAP_SIDE, MAP_SIDE)
-    return torch.rand(size, generator=generator, dtype=torch.float64)
+    return torch.rand(
+        (number, 1, MAP_SIDE, MAP_SIDE),
+        generator=generator,
+        dtype=torch.float64,
+    )
 
 
 def outside_objects(maps: torch.Tensor, images: ImageSet) -> pd.Series:
     """Return the share of coarse maps that lies around the objects of each class."""
-    fine = interpolate(maps, images.images.shape[-2:], mode="bilinear")[:, 0]
-    shares = on_regions(fine, images.masks)["relevance"]
+    size = images.images.shape[-2:]
+    fine = interpolate(maps, size, mode="bilinear")
+    shares = on_regions(fine[:, 0], images.masks)["relevance"]
     return shares.groupby(images.table["class"]).mean()
 
 
@@ -73,10 +82,9 @@ def reliance(networks: Sequence, size: int, seed: int) -> pd.DataFrame:
     pandas.DataFrame
         One row per class and one column per training run.
     """
-    images = {}
-    predicted = {}
-    for place, bias in (("own", 1.0), ("other", 0.0)):  # the same objects
-        images[place] = world.image_set(
+    predicted = []  # (runs, images) in each place
+    for bias in (1.0, 0.0):  # the same objects in their own context, and in others
+        images = world.image_set(
             "C",
             size=size,
             seed=seed,
@@ -85,14 +93,15 @@ def reliance(networks: Sequence, size: int, seed: int) -> pd.DataFrame:
             marked=None,
             splits=["test"],
         )
-        predicted[place] = models.logits(networks, images[place].images).argmax(2)
-    table = images["other"].table
+        predicted.append(models.logits(networks, images.images).argmax(2))
+    own, other = predicted
     rows = {}
-    for k, name in enumerate(images["other"].classes):
-        gain = (predicted["own"] == k).double() - (predicted["other"] == k).double()
-        of_class = (table["class"] == name).to_numpy()
-        in_context = (table["context"] == CONTEXT_OF[name]).to_numpy()
-        need = gain[:, of_class].mean(1)
-        pull = -gain[:, in_context].mean(1)
-        rows[name] = ((need + pull) / 2).tolist()
+    for k, name in enumerate(images.classes):
+        gain = (own == k).double() - (other == k).double()
+        of_class = images.table["class"] == name
+        in_context = images.table["context"] == CONTEXT_OF[name]
+        need = gain[:, of_class.to_numpy()].mean(1)
+        pull = -gain[:, in_context.to_numpy()].mean(1)
+        reliance_on_context = (need + pull) / 2
+        rows[name] = reliance_on_context.tolist()
     return pd.DataFrame.from_dict(rows, orient="index")

@@ -6,9 +6,8 @@ same objects in all contexts alike. Decision rules were chosen on seeds 2000 to 
 Run ``python -m sweeps.context_worlds data/context_worlds.csv``.
 """
 
-import argparse
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,7 @@ from helpers.data.images import Images
 from helpers.models import experiment
 from helpers.models.recipe import Recipe
 from sweeps import context_baselines as baselines
-from sweeps.resume import collect
+from sweeps import resume
 
 SEEDS = range(3000, 3060)
 HELD_OUT_SEED = 500_000  # plus the seed of a pair
@@ -60,7 +59,8 @@ def effects_and_directions(measured: pd.DataFrame) -> pd.DataFrame:
     table["sign"] = table["direction"].map(signs)
     wide = table.pivot(index="context_class", columns="measure")
     directions = wide["sign"].dropna(axis=1).astype(int)
-    return wide["effect"].join(directions.add_prefix("direction: "))
+    directions = directions.add_prefix("direction: ")
+    return wide["effect"].join(directions)
 
 
 def measure_pair(seed: int) -> pd.DataFrame:
@@ -74,9 +74,10 @@ def measure_pair(seed: int) -> pd.DataFrame:
     twice = replace(recipe, trainings=2 * RUNS)  # the second half are control models
     without_bias = experiment.model("model-C", unbiased, twice, seed)
     with_bias = experiment.model("model-C", biased, recipe, seed)
+    strengths = (shares - EVEN) / (1 - EVEN)
     cases = [
-        ("biased", biased, with_bias, (shares - EVEN) / (1 - EVEN)),
-        ("unbiased", unbiased, without_bias[:RUNS], 0.0 * shares),
+        ("biased", biased, with_bias, strengths),
+        ("unbiased", unbiased, without_bias[:RUNS], 0.0 * strengths),
     ]
     tables = []
     for name, collection, networks, strength in cases:
@@ -94,20 +95,16 @@ def measure_pair(seed: int) -> pd.DataFrame:
             table["edges, relevance, raw"] = baselines.outside_objects(edges, test)
             table["random, relevance, raw"] = baselines.outside_objects(random, test)
             effects = effects_and_directions(measured[measured["run"] < runs])
-            table = table.join(effects).rename_axis("context_class").reset_index()
-            tables.append(table.assign(pair=seed, dataset=name, runs=runs))
+            table = table.join(effects).rename_axis("context_class")
+            table = table.assign(pair=seed, dataset=name, runs=runs)
+            tables.append(table.reset_index())
     return pd.concat(tables, ignore_index=True).round(6)
 
 
-def main() -> None:
-    """Measure the pairs of the given seeds, and write their table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("path", type=Path)
-    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
-    arguments = parser.parse_args()
-    cases = [(seed,) for seed in arguments.seeds]
-    collect(arguments.path, measure_pair, cases, float_format="%.3g")
+def list_cases(seeds: Iterable[int]) -> list[tuple]:
+    """List the arguments of `measure_pair`."""
+    return [(seed,) for seed in seeds]
 
 
 if __name__ == "__main__":
-    main()
+    resume.run(measure_pair, list_cases, SEEDS, "%.3g")

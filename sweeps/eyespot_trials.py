@@ -1,15 +1,13 @@
 """Test whether occluding a feature shows that two classes are confused because of it.
 
-Networks are trained on images in which an eyespot marks one class. A trial is an ordered
-pair of classes, target and outer: the target is the marked class, or any class at bias
-strength 0. Run ``python -m sweeps.eyespot_trials data/eyespot_trials.csv``.
+In training an eyespot marks one class. A trial is a pair of classes: the target is the
+marked class, or any at bias strength 0. ``data/README.md`` has the command.
 """
 
-import argparse
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from itertools import permutations
-from pathlib import Path
 
 import pandas as pd
 import torch
@@ -19,7 +17,7 @@ from helpers.data import ImageSet, world
 from helpers.focus import feature, means, mosaics, rate
 from helpers.focus.networks import Model
 from helpers.models.recipe import Recipe
-from sweeps.resume import collect
+from sweeps import resume
 from synthetic.pictures import CLASSES, marked_shares
 
 SEEDS = range(10)
@@ -43,19 +41,20 @@ def train_model(train: ImageSet, seed: int) -> Model:
         epochs=RECIPE.epochs,
         folder=store.networks(),
     )
-    return Model(RECIPE, "C", networks, {name: k for k, name in enumerate(CLASSES)})
+    logit_of = {name: k for k, name in enumerate(CLASSES)}
+    return Model(RECIPE, "C", networks, logit_of)
 
 
 def measure_trial(
     model: Model, clean: ImageSet, marked: ImageSet, design: pd.DataFrame, pair: tuple
-) -> dict[str, float]:
-    """Rank a pair by its Focus, and occlude the eyespot or other parts of its images."""
+) -> dict:
+    """Rank a pair by its Focus, and occlude the eyespot or other parts of images."""
     in_pair = torch.tensor(clean.table["class"].isin(pair).to_numpy())
     pixels = torch.where(in_pair[:, None, None, None], marked.images, clean.images)
     images = replace(clean, images=pixels)  # the eyespot is on images of the pair
-    focus = rate(model, images, design, "gradcam").groupby([*means.PAIR, "run"])
-    focus = focus["focus"].mean().groupby(means.PAIR).mean()
-
+    rated = rate(model, images, design, "gradcam")
+    focus = rated.groupby([*means.PAIR, "run"])["focus"].mean()
+    focus = focus.groupby(means.PAIR).mean()
     masks = feature.of_class(images, marked.patches, pair[1])
     elsewhere = feature.elsewhere(replace(images, masks=None), masks)
     candidate = feature.candidate(model, marked, pair)
@@ -66,7 +65,8 @@ def measure_trial(
     rows = means.of_pair(design, *pair)
     rated = feature.intervention(model, images, rows, masks, "gradcam", versions)
     before = rated[rated["state"] == feature.BEFORE]
-    located = feature.by_method(model, marked, before, METHODS).set_index("method")
+    located = feature.by_method(model, marked, before, METHODS)
+    located = located.set_index("method")
     row = {"target": pair[0], "outer": pair[1]}
     row["gain"] = feature.gains(model, clean, marked, pair).mean()
     for run, rise in enumerate(feature.rises(rated)):
@@ -74,7 +74,8 @@ def measure_trial(
     for name in versions:
         row[name] = feature.rises(rated, name).mean()
     row.update(located["share"], peaks_finer=located.loc["share_finer", "peaks"])
-    row.update(focus=focus[pair], rank=focus.rank(method="min")[pair])
+    row["focus"] = focus[pair]
+    row["rank"] = focus.rank(method="min")[pair]
     return row
 
 
@@ -84,12 +85,13 @@ def measure_case(seed: int, strength: float, marked_class: str) -> pd.DataFrame:
     shares = marked_shares(strength, marked_class, CLASSES)
     model = train_model(draw(marked=shares), seed)
     clean = draw(marked={}).split("test")
-    marked = draw(marked=dict.fromkeys(CLASSES, 1.0)).split("test")
+    every_class = dict.fromkeys(CLASSES, 1.0)
+    marked = draw(marked=every_class).split("test")
     design = mosaics.design(clean.table, CLASSES, per_pair=8, seed=seed)
-    pairs = list(permutations(CLASSES, 2))
-    if strength:
-        pairs = [pair for pair in pairs if pair[0] == marked_class]
-    rows = [measure_trial(model, clean, marked, design, pair) for pair in pairs]
+    rows = []
+    for pair in permutations(CLASSES, 2):
+        if strength == 0 or pair[0] == marked_class:
+            rows.append(measure_trial(model, clean, marked, design, pair))
     table = pd.DataFrame(rows).assign(seed=seed, bias_strength=strength)
     if strength == 0:  # is any Focus significantly low, although nothing is marked?
         many = mosaics.design(clean.table, CLASSES, per_pair=24, seed=seed)
@@ -101,20 +103,18 @@ def measure_case(seed: int, strength: float, marked_class: str) -> pd.DataFrame:
     return table.round(12)
 
 
-def main() -> None:
-    """Measure the trials of the given seeds, and write their table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("path", type=Path)
-    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
-    arguments = parser.parse_args()
+def list_cases(seeds: Iterable[int]) -> list[tuple]:
+    """List the seed, bias strength and marked class of each set of networks."""
     cases = []
-    for seed in arguments.seeds:
-        further = FURTHER_STRENGTHS if seed < len(CLASSES) else ()
+    for seed in seeds:
         cases.append((seed, 0.0, CLASSES[0]))
-        cases += [(seed, strength, CLASSES[seed]) for strength in further]
-        cases += [(seed, 1.0, name) for name in CLASSES]
-    collect(arguments.path, measure_case, cases, float_format="%.4g")
+        if seed < len(CLASSES):
+            for strength in FURTHER_STRENGTHS:
+                cases.append((seed, strength, CLASSES[seed]))
+        for name in CLASSES:
+            cases.append((seed, 1.0, name))
+    return cases
 
 
 if __name__ == "__main__":
-    main()
+    resume.run(measure_case, list_cases, SEEDS, "%.4g")
