@@ -100,8 +100,8 @@ def reliance(networks: Sequence, size: int, seed: int) -> pd.DataFrame:
         gain = (own == k).double() - (other == k).double()
         of_class = images.table["class"] == name
         in_context = images.table["context"] == CONTEXT_OF[name]
-        need = gain[:, of_class.to_numpy()].mean(1)
-        pull = -gain[:, in_context.to_numpy()].mean(1)
+        need = gain[:, of_class.tolist()].mean(1)
+        pull = -gain[:, in_context.tolist()].mean(1)
         reliance_on_context = (need + pull) / 2
         rows[name] = reliance_on_context.tolist()
     return pd.DataFrame.from_dict(rows, orient="index")

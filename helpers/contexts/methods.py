@@ -3,8 +3,8 @@
 Each effect is compared in up to four ways. *Raw* is what the paper counts. *Minus
 neutral baseline* subtracts the effect of a neutral background (for GradCAM, of a
 uniform map). *Minus other contexts* subtracts the effect of the contexts of other
-classes. *Minus control model* subtracts, from *minus neutral baseline*, the same effect in a
-control model, which was trained without the bias.
+classes. *Minus control model* subtracts, from *minus neutral baseline*, the same effect
+in a control model, which was trained without the bias.
 """
 
 from collections.abc import Callable, Mapping, Sequence
