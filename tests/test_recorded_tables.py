@@ -55,8 +55,9 @@ def test_eyespot_trials(own_store):
     case = (9, 1.0, "mug")
     resume.collect(path, eyespot_trials.measure_case, [case], float_format="%.4g")
     made = pd.read_csv(path, dtype=str)
-    # these two are counted without a bias alone
-    made[["significant_pairs", "significant_pairs_one_run"]] = ""
+    made[["significant_pairs", "significant_pairs_one_run"]] = (
+        ""  # counted without a bias alone
+    )
     made.to_csv(path, index=False)
     assert_stored(path, path.name)
 
