@@ -1,80 +1,42 @@
 """Test whether occluding a feature shows that two classes are confused because of it.
 
-Networks are trained on images in which an eyespot marks one class, with a bias strength
-between 0 and 1. A trial is an ordered pair of classes, target and outer.
-
-Run ``python -m sweeps.eyespot_trials data/eyespot_trials.csv``.
+In training an eyespot marks one class. A trial is a pair of classes: the target is the
+marked class, or any at bias strength 0. ``data/README.md`` has the command.
 """
 
-import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from itertools import permutations
-from pathlib import Path
 
 import pandas as pd
 import torch
 
 from helpers import models, store
 from helpers.data import ImageSet, world
-from helpers.focus import feature, means, mosaics
+from helpers.focus import feature, means, mosaics, rate
 from helpers.focus.networks import Model
-from helpers.focus.rating import rate
 from helpers.models.recipe import Recipe
-from sweeps.resume import collect
-from synthetic import pictures
+from sweeps import resume
+from synthetic.pictures import CLASSES, marked_shares
 
-CLASSES = pictures.CLASSES
-PAIRS = tuple(permutations(CLASSES, 2))
 SEEDS = range(10)
 FURTHER_STRENGTHS = (0.75, 0.9, 0.95)  # the first seeds also try these, with one class
 RECIPE = Recipe("resnet10-eighth", trainings=4, epochs=6)
-PER_CLASS = 150
-MOSAICS_PER_PAIR = 8
-MANY_MOSAICS = 24
 METHODS = {
-    "gradcam": ("gradcam", {}),
-    "finer": ("gradcam", {"layer": "layer2"}),
-    "lrp": ("lrp", {}),
+    "share_gradcam": ("gradcam", {}),
+    "share_finer": ("gradcam", {"layer": "layer2"}),
+    "share_lrp": ("lrp", {}),
 }
 
 
-def list_cases(seeds: Iterable[int]) -> Iterator[tuple[int, float, str]]:
-    """Yield the seed, bias strength and marked class of each set of networks."""
-    for seed in seeds:
-        yield seed, 0.0, CLASSES[0]
-        if seed < len(CLASSES):
-            for strength in FURTHER_STRENGTHS:
-                yield seed, strength, CLASSES[seed]
-        for name in CLASSES:
-            yield seed, 1.0, name
-
-
-def draw_images(
-    seed: int, marked: dict[str, float], look: str = "eyespot", size: int = 96
-) -> ImageSet:
-    """Draw the images of a seed, with a mark on a share of each class."""
-    return world.image_set(
-        "C", size, seed, PER_CLASS, context_bias=0.25, marked=marked, look=look
-    )
-
-
-def combine(first: ImageSet, classes: Sequence[str], second: ImageSet) -> ImageSet:
-    """Take some classes from the first set, the others from the second."""
-    chosen = torch.tensor(first.table["class"].isin(classes).tolist())
-    images = torch.where(chosen[:, None, None, None], first.images, second.images)
-    return replace(first, images=images)
-
-
-def train_model(seed: int, strength: float, marked_class: str) -> Model:
-    """Train networks on images whose eyespot marks one class at a bias strength."""
-    shares = pictures.marked_shares(strength, marked_class, CLASSES)
-    train = draw_images(seed, shares).to_train()
+def train_model(train: ImageSet, seed: int) -> Model:
+    """Train networks that tell the classes of some images apart."""
     networks = models.trainings(
         RECIPE.trainings,
         RECIPE.architecture,
         CLASSES,
-        lambda number: train,
+        lambda run: train.to_train(),
         seed=seed,
         epochs=RECIPE.epochs,
         folder=store.networks(),
@@ -83,108 +45,76 @@ def train_model(seed: int, strength: float, marked_class: str) -> Model:
     return Model(RECIPE, "C", networks, logit_of)
 
 
-def count_significant(model: Model, clean: ImageSet, seed: int) -> dict[str, int]:
-    """Count the pairs with significantly low Focus where no image has an eyespot."""
-    design = mosaics.design(clean.table, CLASSES, per_pair=MANY_MOSAICS, seed=seed)
-    rated = rate(model, clean, design, "gradcam")
-    first = rated[rated["run"] == 0]
-    by_all_runs = means.ranked(rated)["p_adjusted"] < 0.05
-    by_first_run = means.ranked(first)["p_adjusted"] < 0.05
-    return {
-        "significant_pairs": int(by_all_runs.sum()),
-        "significant_pairs_one_run": int(by_first_run.sum()),
-    }
-
-
 def measure_trial(
-    model: Model, tests: dict[str, ImageSet], design: pd.DataFrame, pair: tuple
-) -> dict[str, float]:
-    """Occlude the eyespot of a pair, and compare with other changes of the images."""
-    clean, marked, sham = tests["clean"], tests["marked"], tests["sham"]
-    target, outer = pair
-    images = combine(marked, pair, clean)
-    spots = feature.of_class(images, marked.patches, outer)
-    elsewhere = feature.elsewhere(replace(images, masks=None), spots)
+    model: Model, clean: ImageSet, marked: ImageSet, design: pd.DataFrame, pair: tuple
+) -> dict:
+    """Rank a pair by its Focus, and occlude the eyespot or other parts of images."""
+    in_pair = torch.tensor(clean.table["class"].isin(pair).to_numpy())
+    pixels = torch.where(in_pair[:, None, None, None], marked.images, clean.images)
+    images = replace(clean, images=pixels)  # the eyespot is on images of the pair
+    rated = rate(model, images, design, "gradcam")
+    focus = rated.groupby([*means.PAIR, "run"])["focus"].mean()
+    focus = focus.groupby(means.PAIR).mean()
+    masks = feature.of_class(images, marked.patches, pair[1])
+    elsewhere = feature.elsewhere(replace(images, masks=None), masks)
     candidate = feature.candidate(model, marked, pair)
     versions = {
-        "elsewhere": feature.paint_over(images.images, elsewhere),
+        "elsewhere": feature.paint_over(pixels, elsewhere),
         "lrp_guess": feature.paint_over(marked.images, candidate),
-        "sham": combine(sham, [outer], marked).images,
-        "unmarked": combine(clean, [outer], marked).images,
     }
-    of_pair = means.of_pair(design, target, outer)
-    rated = feature.intervention(
-        model, images, of_pair, marked.patches, "gradcam", versions
-    )
-    row = {f"rise_{n}": rise for n, rise in enumerate(feature.rises(rated))}
+    rows = means.of_pair(design, *pair)
+    rated = feature.intervention(model, images, rows, masks, "gradcam", versions)
+    before = rated[rated["state"] == feature.BEFORE]
+    located = feature.by_method(model, marked, before, METHODS)
+    located = located.set_index("method")
+    row = {"target": pair[0], "outer": pair[1]}
+    row["gain"] = feature.gains(model, clean, marked, pair).mean()
+    for run, rise in enumerate(feature.rises(rated)):
+        row[f"rise_{run}"] = rise
     for name in versions:
         row[name] = feature.rises(rated, name).mean()
-    row["sham"] = row["unmarked"] - row["sham"]
-    before = rated[rated["state"] == feature.BEFORE]
-    located = feature.by_method(model, marked, before, METHODS).set_index("method")
-    for method in METHODS:
-        row[f"share_{method}"] = located.loc[method, "share"]
-        row[f"peaks_{method}"] = located.loc[method, "peaks"]
-    row["area"] = located["area"].iloc[-1]
-    every = rate(model, images, design, "gradcam")
-    focus = every.groupby([*means.PAIR, "run"])["focus"].mean()
-    focus = focus.groupby(means.PAIR).mean()
-    for first, second in PAIRS:
-        row[f"{first} > {second}"] = focus[first, second]
+    row.update(located["share"], peaks_finer=located.loc["share_finer", "peaks"])
+    row["focus"] = focus[pair]
+    row["rank"] = focus.rank(method="min")[pair]
     return row
 
 
-def measure_untried(
-    model: Model, tests: dict[str, ImageSet], design: pd.DataFrame, pair: tuple
-) -> dict[str, float]:
-    """Occlude the eyespot of a pair whose target is not the marked class."""
-    images = combine(tests["marked"], [pair[1]], tests["clean"])
-    of_pair = means.of_pair(design, *pair)
-    patches = tests["marked"].patches
-    rated = feature.intervention(model, images, of_pair, patches, "gradcam")
-    return {f"rise_{n}": rise for n, rise in enumerate(feature.rises(rated))}
-
-
 def measure_case(seed: int, strength: float, marked_class: str) -> pd.DataFrame:
-    """Return one row per pair of classes, for the networks of one case."""
-    model = train_model(seed, strength, marked_class)
+    """Return one row per trial of the networks of a seed, bias strength and class."""
+    draw = partial(world.image_set, "C", 96, seed, 150, context_bias=0.25)
+    shares = marked_shares(strength, marked_class, CLASSES)
+    model = train_model(draw(marked=shares), seed)
+    clean = draw(marked={}).split("test")
     every_class = dict.fromkeys(CLASSES, 1.0)
-    tests = {
-        "clean": draw_images(seed, {}).split("test"),
-        "marked": draw_images(seed, every_class).split("test"),
-        "sham": draw_images(seed, every_class, "sham").split("test"),
-    }
-    clean = tests["clean"]
-    design = mosaics.design(clean.table, CLASSES, per_pair=MOSAICS_PER_PAIR, seed=seed)
-    significant = {} if strength else count_significant(model, clean, seed)
+    marked = draw(marked=every_class).split("test")
+    design = mosaics.design(clean.table, CLASSES, per_pair=8, seed=seed)
     rows = []
-    for pair in PAIRS:
-        row = {
-            "seed": seed,
-            "bias_strength": strength,
-            "marked_class": marked_class,
-        }
-        if strength == 0:
-            row["marked_class"] = ""
-        row["target"], row["outer"] = pair
-        row["gain"] = feature.gains(model, clean, tests["marked"], pair).mean()
-        row.update(significant)
-        tried = strength == 0 or pair[0] == marked_class
-        measure = measure_trial if tried else measure_untried
-        row.update(measure(model, tests, design, pair))
-        rows.append(row)
-    return pd.DataFrame(rows).round(12)
+    for pair in permutations(CLASSES, 2):
+        if strength == 0 or pair[0] == marked_class:
+            rows.append(measure_trial(model, clean, marked, design, pair))
+    table = pd.DataFrame(rows).assign(seed=seed, bias_strength=strength)
+    if strength == 0:  # is any Focus significantly low, although nothing is marked?
+        many = mosaics.design(clean.table, CLASSES, per_pair=24, seed=seed)
+        rated = rate(model, clean, many, "gradcam")
+        parts = {"pairs": rated, "pairs_one_run": rated[rated["run"] == 0]}
+        for name, part in parts.items():
+            p_values = means.ranked(part)["p_adjusted"]
+            table[f"significant_{name}"] = (p_values < 0.05).sum()
+    return table.round(12)
 
 
-def main() -> None:
-    """Measure the trials of the given seeds, and write their table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("path", type=Path)
-    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
-    arguments = parser.parse_args()
-    cases = list_cases(arguments.seeds)
-    collect(arguments.path, measure_case, cases, float_format="%.4g")
+def list_cases(seeds: Iterable[int]) -> list[tuple]:
+    """List the seed, bias strength and marked class of each set of networks."""
+    cases = []
+    for seed in seeds:
+        cases.append((seed, 0.0, CLASSES[0]))
+        if seed < len(CLASSES):
+            for strength in FURTHER_STRENGTHS:
+                cases.append((seed, strength, CLASSES[seed]))
+        for name in CLASSES:
+            cases.append((seed, 1.0, name))
+    return cases
 
 
 if __name__ == "__main__":
-    main()
+    resume.run(measure_case, list_cases, SEEDS, "%.4g")

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import papermill
 
 from helpers import store
-from helpers.workflow import refuse_unknown
+from helpers.workflow import defaults, refuse_unknown
 
 
 def plan(config: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
@@ -26,14 +25,15 @@ def plan(config: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
     lessons = config.get("lesson") or []
     if isinstance(lessons, str):
         lessons = [lessons]
-    known = sorted(path.stem for path in Path("notebooks").glob("*.ipynb"))
+    folder = Path("notebooks")
+    known = sorted(path.stem for path in folder.glob("*.ipynb"))
     refuse_unknown("lesson", lessons or [None], known)
     grid = {}
     for name, values in (config.get("parameters") or {}).items():
         grid[name] = values if isinstance(values, list) else [values]
     runs = {}
     for lesson in lessons:
-        declared = papermill.inspect_notebook(f"notebooks/{lesson}.ipynb")
+        declared = defaults(folder / f"{lesson}.ipynb")
         refuse_unknown(f"parameter of {lesson}", grid, declared)
         combinations = [
             dict(zip(grid, row, strict=True)) for row in product(*grid.values())

@@ -1,5 +1,6 @@
 """Collect the tables of many cases, so that a stopped sweep can be continued."""
 
+import argparse
 import pickle
 import shutil
 from collections.abc import Callable, Iterable
@@ -50,3 +51,18 @@ def collect(
     store.write_text(path, table.to_csv(index=False, float_format=float_format))
     shutil.rmtree(folder)
     return pd.read_csv(path)
+
+
+def run(
+    measure: Callable[..., pd.DataFrame],
+    list_cases: Callable[[Iterable[int]], list[tuple]],
+    seeds: Iterable[int],
+    float_format: str,
+) -> None:
+    """Collect the cases of some seeds, as the command line asks."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--seeds", type=int, nargs="+", default=seeds)
+    arguments = parser.parse_args()
+    cases = list_cases(arguments.seeds)
+    collect(arguments.path, measure, cases, float_format=float_format)

@@ -28,7 +28,9 @@ findings = [{"id": "large", "verdict": "supported" if side > 1 else "not support
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A folder with one small lesson, which writes a table and a finding."""
-    parameters = nbformat.v4.new_code_cell('side = 1\nscale = 1.0\noutput = "alone"')
+    parameters = nbformat.v4.new_code_cell(
+        'side: int = 1\nscale: float = 1.0\noutput: str = "alone"'
+    )
     parameters.metadata["tags"] = ["parameters"]
     cells = [parameters, nbformat.v4.new_code_cell(LESSON)]
     notebook = nbformat.v4.new_notebook(cells=cells)
@@ -126,6 +128,12 @@ def test_verdicts_of_a_seed_are_replaced_and_counted(tmp_path, monkeypatch):
         "differ": 2,
         "turned over": 1,
     }
+
+
+def test_claims_that_no_seed_changes_exist_and_are_not_recorded():
+    known = pd.read_csv(store.root() / "data/paper/claims.csv")["id"]
+    assert set(seeds.FIXED_CLAIMS) <= set(known)
+    assert not seeds.read_verdicts()["id"].isin(seeds.FIXED_CLAIMS).any()
 
 
 def test_a_sweep_that_was_stopped_goes_on(tmp_path, monkeypatch):

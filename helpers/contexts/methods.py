@@ -1,9 +1,10 @@
 """Effects of contexts on a model's predictions, by mosaics, pasting and GradCAM.
 
-Each effect is compared in up to four ways. *Raw* is what the paper counts. *Minus neutral baseline*
-subtracts the effect of a neutral background (for GradCAM, of a uniform map). *Minus other contexts*
-subtracts the effect of the contexts of other classes. *Minus control model* subtracts, from *minus
-neutral baseline*, the same effect in a control model, which was trained without the bias.
+Each effect is compared in up to four ways. *Raw* is what the paper counts. *Minus
+neutral baseline* subtracts the effect of a neutral background (for GradCAM, of a
+uniform map). *Minus other contexts* subtracts the effect of the contexts of other
+classes. *Minus control model* subtracts, from *minus neutral baseline*, the same effect
+in a control model, which was trained without the bias.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,12 +26,12 @@ CONTROL = "minus control model"
 COMPARISONS = RAW, NEUTRAL, OTHERS, CONTROL
 MEASURE = ["method", "quantity", "comparison"]
 ROW = [*MEASURE, *effects.IMAGE, "value"]
-GROUND = "mean"  # the neutral background of mosaics and pasting, a name for `mosaics.neutral`
+GROUND = "mean"  # neutral background of mosaics and pasting (`mosaics.neutral`)
 LEAST_MAP = 5  # pixels; a smaller feature map cannot separate object and background
 
 
 def alone(context_logits: Mapping, ground, classes: Sequence[str]) -> pd.DataFrame:
-    """Measure the effect of context images without an object, in rows as of :func:`pulls`.
+    """Measure the effect of context images without an object, as rows of :func:`pulls`.
 
     Parameters
     ----------
@@ -45,34 +46,37 @@ def alone(context_logits: Mapping, ground, classes: Sequence[str]) -> pd.DataFra
         The context image takes the place of the object. *logits* is the logit of the
         context's class minus the mean of the other logits.
     """
-    parts, measured = [], {}
-    for of, logits in {**context_logits, NEUTRAL: ground}.items():
-        z = np.asarray(logits, float)
-        above = z - (z.sum(2, keepdims=True) - z) / (len(classes) - 1)
-        measured[of] = {"decisions": z.argmax(2)[..., None] == np.arange(z.shape[2])}
-        measured[of]["logits"] = above
-    for context, quantity in product(context_logits, ("decisions", "logits")):
-        k = list(classes).index(context)
-        of = {
-            name: values[quantity][..., k].astype(float)
-            for name, values in measured.items()
-        }
-        others = np.mean(
-            [of[name].mean(1) for name in context_logits if name != context], axis=0
-        )
-        run, image = np.indices(of[context].shape).reshape(2, -1)
-        baselines = ((RAW, 0.0), (NEUTRAL, of[NEUTRAL]), (OTHERS, others[:, None]))
-        for comparison, baseline in baselines:
-            row = {
+    quantities = {"decisions": {}, "logits": {}}  # each by context, and for the ground
+    for name, logits in {**context_logits, NEUTRAL: ground}.items():
+        logits = np.asarray(logits, float)
+        others = (logits.sum(2, keepdims=True) - logits) / (len(classes) - 1)
+        decided = logits.argmax(2)[..., None] == np.arange(len(classes))
+        quantities["decisions"][name] = decided.astype(float)
+        quantities["logits"][name] = logits - others
+    parts = []
+    for context, quantity in product(context_logits, quantities):
+        place = list(classes).index(context)
+        values = {n: part[..., place] for n, part in quantities[quantity].items()}
+        means = [values[name].mean(1) for name in context_logits if name != context]
+        others = np.mean(means, axis=0)[:, None]
+        run, image = np.indices(values[context].shape).reshape(2, -1)
+        table = pd.DataFrame(
+            {
                 "run": run,
                 "object": image,
-                "value": (of[context] - baseline).ravel(),
                 "context_class": context,
                 "object_class": context,
                 "quantity": quantity,
-                "comparison": comparison,
             }
-            parts.append(pd.DataFrame(row))
+        )
+        baselines = {
+            RAW: 0.0,
+            NEUTRAL: values[NEUTRAL],
+            OTHERS: others,
+        }
+        for comparison, baseline in baselines.items():
+            effect = (values[context] - baseline).ravel()
+            parts.append(table.assign(comparison=comparison, value=effect))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -96,68 +100,76 @@ def relevances(
     test: ImageSet,
     on_regions: Callable = relevance.on_regions,
 ) -> pd.DataFrame:
-    """Measure the relevance around each object in three comparisons, in rows as of :func:`pulls`.
+    """Measure the relevance around each object, as rows of :func:`pulls`.
 
-    `maps` has one tensor (N, H, W) per run. The context is the one of the image's own class.
-    *Minus neutral baseline* subtracts a uniform map, *minus other contexts* the mean over
-    images of the other classes.
+    `maps` has one tensor (N, H, W) per run. The context is the one of the image's own
+    class. *Minus neutral baseline* subtracts a uniform map, *minus other contexts* the
+    mean over images of the other classes.
     """
-    parts, neutral = (
-        [],
-        {"relevance": "area", "peak": "area", "peak above": "area above"},
-    )
+    uniform = {
+        "relevance": "area",
+        "peak": "area",
+        "peak above": "area above",
+    }
+    classes = test.table["class"].to_numpy()
+    parts = []
     for run, each in enumerate(maps):
         table = on_regions(each, test.masks)
-        of = pd.DataFrame(
-            {"object": range(len(test)), "class": test.table["class"].to_numpy()}
+        rows = pd.DataFrame(
+            {
+                "run": run,
+                "object": range(len(test)),
+                "context_class": classes,
+                "object_class": classes,
+            }
         )
-        for quantity, area in neutral.items():
-            means = table[quantity].groupby(of["class"]).mean()
-            others = of["class"].map((means.sum() - means) / (len(means) - 1))
-            baselines = ((RAW, 0.0), (NEUTRAL, table[area]), (OTHERS, others))
-            for comparison, baseline in baselines:
-                row = {"run": run, "quantity": quantity, "comparison": comparison}
-                parts.append(of.assign(value=table[quantity] - baseline, **row))
-    long = pd.concat(parts, ignore_index=True)
-    return long.assign(context_class=long["class"]).rename(
-        columns={"class": "object_class"}
-    )
+        for quantity, area in uniform.items():
+            means = table[quantity].groupby(classes).mean()
+            others = (means.sum() - means) / (len(means) - 1)
+            baselines = {
+                RAW: 0.0,
+                NEUTRAL: table[area],
+                OTHERS: rows["object_class"].map(others),
+            }
+            for comparison, baseline in baselines.items():
+                part = rows.assign(quantity=quantity, comparison=comparison)
+                parts.append(part.assign(value=table[quantity] - baseline))
+    return pd.concat(parts, ignore_index=True)
 
 
 def composed(
     networks: Sequence, collection: Collection, *, seed: int, neutral: str = GROUND
 ) -> pd.DataFrame:
-    """Measure mosaics, contexts alone and, with masks, composites, against one neutral background.
+    """Measure mosaics, contexts alone and, with masks, composites.
 
+    All are compared with one neutral background, a name for `mosaics.neutral`.
     Returns rows of :func:`pulls` and :func:`alone`, by method.
     """
-    test, contexts = collection.sets["C"].split("test"), collection.contexts
-    classes, ground = collection.classes, mosaics.neutral(test.images, neutral, seed)
+    test = collection.sets["C"].split("test")
+    contexts = collection.contexts
+    classes = collection.classes
+    ground = mosaics.neutral(test.images, neutral, seed)
     design = mosaics.design(
         test.labels, contexts, classes, with_neutral=True, seed=seed
     )
-    stimuli = {
-        "mosaics": (
-            test,
-            design,
-            mosaics.batches(design, test.images, contexts, ground),
-        )
-    }
-    if (cut := pasting.objects(collection)) is not None:
+    stream = mosaics.batches(design, test.images, contexts, ground)
+    cases = [("mosaics", test, design, stream)]
+    pasted = pasting.objects(collection)
+    if pasted is not None:
         design = pasting.design(collection, seed, with_neutral=True)
         stream = pasting.composites(design, collection, seed=seed, neutral=neutral)
-        stimuli["pasting"] = cut, design, stream
+        cases.append(("pasting", pasted, design, stream))
     parts = []
-    for method, (images, design, stream) in stimuli.items():
-        logits = models.logits(networks, images.images), models.logits(networks, stream)
-        parts.append(pulls(*logits, design, classes).assign(method=method))
+    for method, images, design, stream in cases:
+        single = models.logits(networks, images.images)
+        made = models.logits(networks, stream)
+        parts.append(pulls(single, made, design, classes).assign(method=method))
     context_logits = {
         name: models.logits(networks, images) for name, images in contexts.items()
     }
     context = alone(context_logits, models.logits(networks, ground), classes)
-    return pd.concat(
-        [*parts, context.assign(method="context alone")], ignore_index=True
-    )[ROW]
+    parts.append(context.assign(method="context alone"))
+    return pd.concat(parts, ignore_index=True)[ROW]
 
 
 def measured(
@@ -170,13 +182,11 @@ def measured(
 ) -> pd.DataFrame:
     """Measure the effect of every context by every method.
 
-    Joins :func:`composed` (which takes `how`) and, with masks, :func:`relevances` of GradCAM
-    maps. Lesson 05 passes its own `on_regions`.
+    Joins :func:`composed` (which takes `how`) and, with masks, :func:`relevances` of
+    GradCAM maps. Lesson 05 passes its own `on_regions`.
     """
-    test, parts = (
-        collection.sets["C"].split("test"),
-        [composed(networks, collection, **how)],
-    )
+    test = collection.sets["C"].split("test")
+    parts = [composed(networks, collection, **how)]
     if test.masks is not None:
         maps = [each.maps for each in explained(networks, test, layer)]
         parts.append(relevances(maps, test, on_regions).assign(method="GradCAM")[ROW])
@@ -184,10 +194,10 @@ def measured(
 
 
 def minus_control(measured: pd.DataFrame, runs: int) -> pd.DataFrame:
-    """Add the comparison with a control model, whose networks follow the first `runs` ones.
+    """Add the comparison with a control model, whose networks follow the first `runs`.
 
-    The control's effect minus the neutral baseline is subtracted run by run and image by
-    image. The control's own rows are dropped.
+    The control's effect minus the neutral baseline is subtracted run by run and image
+    by image. The control's own rows are dropped.
     """
     of_control = measured["run"] >= runs
     model, control = measured[~of_control], measured[of_control]
@@ -201,10 +211,11 @@ def minus_control(measured: pd.DataFrame, runs: int) -> pd.DataFrame:
 
 
 def context_effects(measured: pd.DataFrame) -> pd.DataFrame:
-    """Average each context's effect by each measure, with a 95% interval and its direction.
+    """Average each context's effect by each measure, with a 95% interval.
 
-    Object classes count equally. `direction` is "more" where the interval lies above zero,
-    "less" where it lies below, and "not significant" elsewhere; it is empty for raw effects.
+    Object classes count equally. `direction` is "more" where the interval lies above
+    zero, "less" where it lies below, and "not significant" elsewhere. It is empty for
+    raw effects.
     """
     keys = ["context_class", *MEASURE]
     groups = measured.groupby(keys, sort=False)
@@ -233,9 +244,9 @@ def _mean(part: pd.DataFrame) -> stats.Interval:
 
 
 def exchanged(images: ImageSet, unbiased: ImageSet, share: float) -> ImageSet:
-    """Exchange the contexts of the last `share` of each class's objects in each split (section 4).
+    """Exchange the contexts of the last `share` of each class's objects (section 4).
 
-    `unbiased` has the same objects in other contexts.
+    This is done in each split. `unbiased` has the same objects in other contexts.
     """
     groups = images.table.groupby(["class", "split"])
     last = groups.cumcount() >= (1 - share) * groups["class"].transform("size")
@@ -246,17 +257,20 @@ def exchanged(images: ImageSet, unbiased: ImageSet, share: float) -> ImageSet:
 
 
 def changed(biased: Collection, unbiased: Collection, share: float) -> Collection:
-    """Return the collection `biased` with a part of C :func:`exchanged`, for every training run."""
+    """Return `biased` with a part of C :func:`exchanged`, for every training run."""
 
     def redraw(name: str, number: int) -> Drawn:
         recipes = [
-            collection.redraw(name, number).recipe for collection in (biased, unbiased)
+            biased.redraw(name, number).recipe,
+            unbiased.redraw(name, number).recipe,
         ]
 
         def draw() -> tuple[torch.Tensor, ...]:
-            selections = ({key: r[key] for key in r if key != "world"} for r in recipes)
-            mixed = exchanged(*(world.image_set(**of) for of in selections), share)
-            return mixed.to_train().draw()
+            sets = []
+            for recipe in recipes:
+                selection = {key: recipe[key] for key in recipe if key != "world"}
+                sets.append(world.image_set(**selection))
+            return exchanged(*sets, share).to_train().draw()
 
         return Drawn({"exchanged": [share, *recipes]}, draw)
 

@@ -1,10 +1,10 @@
 """How often each method is right about a context, by pairs of synthetic datasets.
 
-Each pair of `data/context_worlds.csv` has a dataset with injected biases and its unbiased
-counterpart. The pair is the unit of every interval.
+Each pair of `data/context_worlds.csv` has a dataset with injected biases and its
+unbiased counterpart. The pair is the unit of every interval.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -13,8 +13,8 @@ import scipy.stats
 from helpers import stats
 from helpers.contexts.calibration import area_under_curve, flag_contexts
 
-# Lower ends of a medium and of a strong bias: thirds of the range, in the two digits that the
-# recorded table has.
+# Lower ends of a medium and of a strong bias: thirds of the range, in the two digits
+# that the recorded table has.
 MEDIUM, STRONG = 0.33, 0.66
 STRENGTHS = {
     "detection rate, weak bias": (0, MEDIUM),
@@ -29,7 +29,7 @@ BEST = "context alone, logits, minus other contexts"
 
 
 def by_pair(recorded: pd.DataFrame, column: str) -> np.ndarray:
-    """Return a column as (pairs, contexts, 2): the biased dataset, then its counterpart."""
+    """Return a column as (pairs, contexts, 2): biased datasets, then counterparts."""
     keys = ["pair", "context_class", "dataset"]
     wide = recorded.set_index(keys)[column].unstack(keys[1:]).sort_index(axis=1)
     return wide.to_numpy(float).reshape(len(wide), -1, 2)
@@ -40,50 +40,77 @@ def contexts(recorded: pd.DataFrame) -> list[str]:
     return sorted(recorded["context_class"].unique())
 
 
-def rates(recorded: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
-    """Compute how often each measure flags a context (`calibration.flag_contexts`).
+def detection_rates(
+    flags: np.ndarray, strength: np.ndarray, kinds: Mapping[str, tuple[float, float]]
+) -> pd.DataFrame:
+    """Compute the false positive rate, and detection rates by bias strength.
 
-    False positives are contexts of unbiased counterparts that are flagged in either
-    direction, per context and per report (any of a dataset's contexts). Detections are
-    contexts of biased datasets that are flagged as *more*, by bias strength. Each row is the
-    share of a pair's contexts, averaged over pairs, with its interval.
-    `wrong_direction` is the share of biased contexts that are flagged as *less*.
+    Parameters
+    ----------
+    flags : array of float (datasets, contexts, 2)
+        Flags from `calibration.flag_contexts`, with the bias and without it. Every flag
+        without the bias is a false positive. A detection is a bias that is flagged as
+        *more*.
+    strength : array of float (datasets, contexts)
+        Strength of each bias.
+    kinds : mapping of str to (float, float)
+        Ranges of bias strengths, lower ends included, by the rate's name.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per rate: the mean over the `n` datasets that it is defined for, with
+        its interval.
     """
-    strength, rows = by_pair(recorded, "bias_strength")[..., 0], []
+    shares = {FPR: (flags[..., 1] != 0).mean(1)}
+    for kind, (lower, upper) in kinds.items():
+        counted = (strength >= lower) & (strength < upper)
+        detected = np.where(counted, flags[..., 0] > 0, np.nan)
+        shares[kind] = np.nanmean(detected[counted.any(1)], axis=1)
+    rows = [_row(kind, values) for kind, values in shares.items() if len(values)]
+    return pd.DataFrame(rows)
+
+
+def _row(kind: str, shares: np.ndarray) -> dict:
+    """Average the shares of datasets, with an interval."""
+    share, low, high = stats.share(shares)
+    return {
+        "kind": kind,
+        "n": len(shares),
+        "share": share,
+        "low": low,
+        "high": high,
+    }
+
+
+def rates(recorded: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
+    """Compute the error and detection rates of each measure, over pairs of datasets.
+
+    These are :func:`detection_rates`, and after the first row of each measure the share
+    of unbiased datasets with a false positive in any of their contexts.
+    """
+    strength = by_pair(recorded, "bias_strength")[..., 0]
+    tables = []
     for measure in measures:
         flags = flag_contexts(by_pair(recorded, measure))
-        biased, unbiased = np.moveaxis(flags, 2, 0)
-        kinds = {
-            FPR: (unbiased != 0, strength >= 0),
-            FWER: (unbiased != 0, strength >= 0),
-        }
-        for kind, (low, high) in STRENGTHS.items():
-            kinds[kind] = biased > 0, (strength >= low) & (strength < high)
-        for kind, (flagged, counted) in kinds.items():
-            some = counted.any(1)
-            average = np.nanmax if kind == FWER else np.nanmean
-            each = average(np.where(counted, flagged, np.nan)[some], axis=1)
-            row = {"measure": measure, "kind": kind, "pairs": len(each)}
-            row["wrong_direction"] = np.nan
-            if kind in STRENGTHS:
-                row["wrong_direction"] = (biased < 0)[counted].mean()
-            rows.append(
-                row
-                | dict(zip(("share", "low", "high"), stats.share(each), strict=True))
-            )
-    return pd.DataFrame(rows)
+        table = detection_rates(flags, strength, STRENGTHS)
+        false_reports = (flags[..., 1] != 0).any(1).astype(float)
+        family = pd.DataFrame([_row(FWER, false_reports)])
+        parts = pd.concat([table[:1], family, table[1:]])
+        tables.append(parts.assign(measure=measure))
+    return pd.concat(tables, ignore_index=True)
 
 
 def auc_by_context(
     recorded: pd.DataFrame, measures: Sequence[str], truth: str = "bias_strength"
 ) -> pd.DataFrame:
-    """Compute the area under the ROC curve of each measure, by context and as their mean.
+    """Compute the area under the ROC curve of each measure, by context and on average.
 
     By *bias_strength*, biased contexts (of a medium or strong bias) are compared with
-    contexts of the unbiased counterparts. By *reliance*, contexts on which the network relies
-    more than on 95% of the unbiased ones are compared with all others. AUC is averaged over
-    contexts: in a pooled AUC, any number that differs between contexts would seem to detect
-    a bias.
+    contexts of the unbiased counterparts. By *reliance*, contexts on which the network
+    relies more than on 95% of the unbiased ones are compared with all others. AUC is
+    averaged over contexts: in a pooled AUC, any number that differs between contexts
+    would seem to detect a bias.
     """
     strength = by_pair(recorded, "bias_strength")
     if truth == "bias_strength":
@@ -105,8 +132,8 @@ def rank_correlations(
 ) -> pd.DataFrame:
     """Correlate the ranks of each measure and of a truth, by context and as their mean.
 
-    The truth is *bias_strength* or *reliance*. Pooled over contexts, even random maps would
-    correlate with the reliance, because planes are small.
+    The truth is *bias_strength* or *reliance*. Pooled over contexts, even random maps
+    would correlate with the reliance, because planes are small.
     """
 
     def correlation(values: np.ndarray) -> float:
@@ -122,7 +149,7 @@ def rank_correlations(
 def _by_context(
     recorded, measures, name: str, number: Callable, *truths
 ) -> pd.DataFrame:
-    """Bootstrap a statistic of effects and truths, by measure and context and as their mean.
+    """Bootstrap a statistic of effects and truths, by context and on average.
 
     Pairs are resampled, the same ones for each context.
     """

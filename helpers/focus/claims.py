@@ -143,24 +143,21 @@ def of_feature(pair: tuple[str, str], placed, rated, control) -> list[Estimate]:
 
 
 def judged(trials: pd.DataFrame) -> pd.DataFrame:
-    """Select the trials of ``eyespot_trials.csv`` to judge, and add what is judged.
+    """Add the verdicts to the trials of ``eyespot_trials.csv``.
 
-    These are the trials of the pairs with the injected bias, and all at bias strength 0. ``rise``
-    is the mean over runs. ``detected`` says whether it is at least `feature.EFFECT`, and
-    ``learned`` whether the gain is above `LEARNED`. ``focus`` is the pair's mean; ``first`` and
-    ``lowest_3`` say whether it is the lowest, or among the three lowest, of all pairs."""
-    is_biased = trials["target"] == trials["marked_class"]
-    own = trials[(trials["bias_strength"] == 0) | is_biased]
-    rise, means = own.filter(like="rise_").mean(axis=1), own.filter(like=" > ")
-    focus = own.apply(lambda row: row[f"{row['target']} > {row['outer']}"], axis=1)
-    verdicts = {
-        "rise": rise,
-        "detected": rise >= feature.EFFECT,
-        "learned": own["gain"] > LEARNED,
-    }
-    lower = means.lt(focus, axis=0).sum(axis=1)
-    verdicts |= {"focus": focus, "first": lower == 0, "lowest_3": lower < 3}
-    return own.assign(**verdicts).reset_index(drop=True)
+    ``rise`` is the mean over runs. ``detected`` says whether it is at least
+    `feature.EFFECT`, and ``learned`` whether the gain is above `LEARNED`. ``first`` and
+    ``lowest_3`` say whether the pair's Focus is the lowest, or among the three lowest, of
+    all pairs.
+    """
+    rise = trials.filter(like="rise_").mean(axis=1)
+    return trials.assign(
+        rise=rise,
+        detected=rise >= feature.EFFECT,
+        learned=trials["gain"] > LEARNED,
+        first=trials["rank"] == 1,
+        lowest_3=trials["rank"] <= 3,
+    )
 
 
 def of_trials(table: pd.DataFrame) -> list[Estimate]:
