@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 
 from helpers import explain, models, stats
-from helpers.contexts import effects, mosaics, pasting, relevance
+from helpers.contexts import cutting, effects, mosaics, pasting, relevance
 from helpers.contexts.controls import NEUTRAL, OTHERS, RAW, pulls
 from helpers.data import Collection, ImageSet, world
 from helpers.data.collection import Drawn
@@ -143,10 +143,12 @@ def composed(
             mosaics.batches(design, test.images, contexts, ground),
         )
     }
-    if (cut := pasting.objects(collection)) is not None:
-        design = pasting.design(collection, seed, with_neutral=True)
-        stream = pasting.composites(design, collection, seed=seed, neutral=neutral)
-        stimuli["pasting"] = cut, design, stream
+    objects = pasting.objects(collection)
+    if objects is not None:
+        design = pasting.design(objects, contexts, with_neutral=True, seed=seed)
+        cutouts = cutting.cut(objects.images, objects.masks)
+        composites = pasting.composites(design, cutouts, contexts, neutral=ground)
+        stimuli["pasting"] = objects, design, composites
     parts = []
     for method, (images, design, stream) in stimuli.items():
         logits = models.logits(networks, images.images), models.logits(networks, stream)

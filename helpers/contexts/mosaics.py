@@ -73,7 +73,7 @@ def design(
                 "object_class": name,
                 "context_class": other,
             }
-            rows["context"] = _assigned(len(objects), size, stock, rng).ravel()
+            rows["background"] = _assigned(len(objects), size, stock, rng).ravel()
             parts.append(pd.DataFrame(rows | {"kind": kind, "side": side}))
     return pd.concat(parts).sort_values("kind", kind="stable", ignore_index=True)
 
@@ -167,7 +167,7 @@ def partners(
                 f"The design needs {what} of {tuple(size)} pixels, but it is {actual}."
             )
         used, inverse = np.unique(
-            table["context"].to_numpy()[rows], return_inverse=True
+            table["background"].to_numpy()[rows], return_inverse=True
         )
         place[rows] = start + inverse
         images.append(bank.index_select(0, torch.from_numpy(used)))
