@@ -6,6 +6,7 @@ estimated, and no bright line is left around the object.
 """
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -87,7 +88,7 @@ def core_and_edge(masks: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
     # pixels that are at least 1, 2, ... pixels away from everything outside
     depths = [~_dilated(~objects, steps) for steps in range(MARGIN + 1)]
     core = depths[-1].copy()
-    for depth, deeper in zip(depths[:-1], depths[1:], strict=True):
+    for depth, deeper in pairwise(depths):
         core |= depth & ~_dilated(deeper, MARGIN)
     edge = ~depths[-1] & _dilated(objects, 1)
     return core, edge
