@@ -6,6 +6,7 @@ import pytest
 import torch
 from PIL import Image
 
+from helpers import data
 from helpers.contexts import cutting, pasting
 from helpers.data.white import object_masks
 from synthetic import pictures
@@ -78,6 +79,35 @@ def test_hard_edges_equal_a_paste_by_pil():
         expected = Image.fromarray(ground.permute(1, 2, 0).contiguous().numpy())
         expected.paste(pil_object, (0, 0), pil_mask)
         np.testing.assert_array_equal(made.permute(1, 2, 0), np.array(expected))
+
+
+def collection_with(sets):
+    """A collection with some image sets and no contexts."""
+    return data.Collection("folder", ("a", "b"), sets)
+
+
+def white_set(masks):
+    """Two images of WB in the test split, and their masks."""
+    rows = {"split": ["test", "test"], "class": ["a", "b"], "context": ["", ""]}
+    images = torch.full((2, 3, 4, 4), 255, dtype=torch.uint8)
+    labels = torch.tensor([0, 1])
+    return data.ImageSet("WB", images, labels, ("a", "b"), pd.DataFrame(rows), masks)
+
+
+def test_objects_are_the_test_images_whose_mask_is_not_empty():
+    masks = torch.zeros((2, 4, 4), dtype=torch.bool)
+    masks[1, 2, 2] = True
+    found = pasting.require_objects(collection_with({"WB": white_set(masks)}))
+    assert found.labels.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "sets", [{}, {"WB": white_set(None)}], ids=["no WB", "no masks"]
+)
+def test_a_collection_without_objects_on_white_is_refused(sets):
+    assert pasting.objects(collection_with(sets)) is None
+    with pytest.raises(ValueError, match="There is no set WB"):
+        pasting.require_objects(collection_with(sets))
 
 
 @pytest.mark.parametrize("scale", [0.5, 2.0])

@@ -13,16 +13,41 @@ import torch
 from helpers.contexts import compositing, mosaics
 from helpers.data import Collection, ImageSet
 
-NOTHING = "nothing"  # in the place of an object's class: a background image alone
+NOTHING = "nothing"  # object class of a background image without an object
 
 
 def objects(collection: Collection) -> ImageSet | None:
-    """Return WB's test images that show an object; None if they or masks are missing."""
+    """Return the test images of WB that show an object.
+
+    Returns
+    -------
+    ImageSet or None
+        None if the collection has no image set WB, or WB has no masks.
+    """
     white = collection.sets.get("WB")
     if white is None or white.masks is None:
         return None
     test = white.split("test")
-    return test.where(test.masks.flatten(1).any(1).numpy())
+    shows_object = test.masks.flatten(1).any(1).numpy()
+    return test.where(shows_object)
+
+
+def require_objects(collection: Collection) -> ImageSet:
+    """Return the test images of WB that show an object, or say what is missing.
+
+    Raises
+    ------
+    ValueError
+        If the collection has no image set WB, or WB has no masks.
+    """
+    found = objects(collection)
+    if found is None:
+        raise ValueError(
+            "There is no set WB (objects on white) with masks, so no object can be cut "
+            "out. Lesson 04 needs one. Add a folder WB with objects on a white "
+            "background, or go on with lesson 05."
+        )
+    return found
 
 
 def design(
@@ -33,6 +58,17 @@ def design(
     seed: int = 0,
 ) -> pd.DataFrame:
     """Pair each object with one background image of each other class's context.
+
+    Parameters
+    ----------
+    objects : ImageSet
+        From :func:`objects`.
+    contexts : mapping of str to torch.Tensor
+        Background images by the context's class, uint8 (M, 3, H, W).
+    with_neutral : bool
+        Whether to add one row per object with a neutral background.
+    seed : int
+        Random seed of the pairs.
 
     Returns
     -------
@@ -87,14 +123,19 @@ def composites(
 def alone(
     contexts: Mapping[str, torch.Tensor],
 ) -> tuple[torch.Tensor, pd.DataFrame]:
-    """Return background images without an object, and one row for each.
+    """List background images without an object.
+
+    Parameters
+    ----------
+    contexts : mapping of str to torch.Tensor
+        Background images by the context's class, uint8 (M, 3, H, W).
 
     Returns
     -------
     images : torch.Tensor of uint8, shape (N, 3, H, W)
     table : pandas.DataFrame
-        The columns of :func:`design`, in which the object is `NOTHING`, and the number
-        of the background image takes the place of the object's.
+        One row per image: ``object`` and ``background``, both the number of the
+        background image; ``object_class``, which is `NOTHING`; and ``context_class``.
     """
     parts = []
     for name, images in contexts.items():
