@@ -9,6 +9,7 @@ import numpy as np
 
 def paste(cutout: np.ndarray, background: np.ndarray) -> np.ndarray:
     """Paste a cut-out, float (4, H, W), on a background, uint8 (3, H, W)."""
-    colour_times_alpha, alpha = cutout[:3], cutout[3:]
+    colour_times_alpha = cutout[:3]
+    alpha = cutout[3]
     composite = (1 - alpha) * background + (colour_times_alpha + 0.5)
-    return composite.astype(np.uint8)  # which cuts off decimals, hence + 0.5
+    return composite.astype(np.uint8)  # astype cuts off decimals: with + 0.5, it rounds
