@@ -277,7 +277,7 @@ def from_predictions(
 
 
 def _subjects(predictions: pd.DataFrame, columns: list[str]) -> list[dict]:
-    """Return the combinations of values of some columns; one empty one of no column."""
+    """Return the combinations of the values of some columns, at least an empty one."""
     if not columns:
         return [{}]
     return predictions[columns].drop_duplicates().to_dict("records")

@@ -13,7 +13,7 @@ import torch
 from scipy import ndimage
 
 MARGIN = 2  # pixels inside the edge that may be part object, part white
-NEAR_WHITE = 40.0  # a colour this near to white (grey levels) does not show alpha
+NEAR_WHITE = 40.0  # grey levels; a colour nearer to white does not show alpha
 SOFTNESS = 0.5  # standard deviation, in pixels, of the blur of an edge
 
 
@@ -95,7 +95,20 @@ def core_and_edge(masks: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
 
 
 def resized(cutouts: np.ndarray, scale: float) -> np.ndarray:
-    """Resize each cut-out about its object's centre; what leaves the frame is lost."""
+    """Resize each cut-out about the centre of its object.
+
+    Parameters
+    ----------
+    cutouts : numpy.ndarray of float32, shape (N, 4, H, W)
+        From :func:`cut`.
+    scale : float
+        The new size; 1 is the object's own size.
+
+    Returns
+    -------
+    numpy.ndarray of float32, shape (N, 4, H, W)
+        Parts of an object that leave the image are lost.
+    """
     results = np.zeros_like(cutouts)
     for cutout, result in zip(cutouts, results, strict=True):
         rows, columns = _bounding_box(cutout[3] > 0)

@@ -1,4 +1,4 @@
-"""Predictions of several models as one tidy table: a row per model, run and image.
+"""Predictions of several models as one tidy table with one row per model, run and image.
 
 Lessons add their measures as columns, and `helpers.stats` averages them with intervals.
 """
@@ -35,11 +35,11 @@ def predict(
     Returns
     -------
     pandas.DataFrame
-        One row per model, run and image: the columns ``model``, ``run``, those of
-        `table`, and ``prediction``, the class with the highest logit. Where `table`
-        has the columns ``object_class`` and ``context_class``, the logits of these
-        two classes are added as ``object_logit`` and ``context_logit``. They are NaN
-        for a name that is no class.
+        One row per model, training run and image. The columns are ``model``, ``run``,
+        the columns of `table`, and ``prediction``, the class with the highest logit.
+        If `table` has a column ``object_class`` or ``context_class``, the logit of
+        that class is added as ``object_logit`` or ``context_logit``. It is NaN where
+        the name is not a class.
     """
     if not isinstance(images, torch.Tensor):
         images = list(images)
@@ -62,7 +62,7 @@ def predict(
 def _logits_of(
     names: pd.Series, logits: np.ndarray, classes: Sequence[str]
 ) -> np.ndarray:
-    """Return the logit of each image's named class, NaN for a name that is no class."""
+    """Return the logit of each image's class, or NaN if the name is not a class."""
     columns = pd.Index(classes).get_indexer(names)
     chosen = logits[np.arange(len(logits)), columns].astype(float)
     return np.where(columns >= 0, chosen, np.nan)
