@@ -102,7 +102,7 @@ def design(
 
 
 def examples(images: ImageSet, context_of: Mapping[str, str], n: int = 2) -> list[int]:
-    """Return indices of `n` images per class, first those in the class's own context."""
+    """List `n` images per class, first those in the class's own context."""
     table = images.table.reset_index(drop=True)
     in_other_context = table["context"] != table["class"].map(context_of)
     order = in_other_context.sort_values(kind="stable").index

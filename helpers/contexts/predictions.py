@@ -1,4 +1,4 @@
-"""Predictions of several models as one tidy table with one row per model, run and image.
+"""Predictions of several models in one table, with one row per model, run and image.
 
 Lessons add their measures as columns, and `helpers.stats` averages them with intervals.
 """
