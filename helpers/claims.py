@@ -389,6 +389,26 @@ def as_text(judged: pd.DataFrame) -> str:
 
 
 def as_html(judged: pd.DataFrame) -> str:
+    """Write judged claims as HTML.
+
+    The main claims of the lesson come first, and the others are folded. All claims are
+    in view if no main claim could be tested, or if the lesson has none.
+    """
+    main_ids = read().query("main == 'yes'").index
+    is_main = judged["id"].isin(main_ids)
+    is_tested = judged["verdict"] != NOT_TESTABLE
+    others = judged[~is_main]
+    if others.empty or not (is_main & is_tested).any():
+        return _list(judged)
+    noun = "claim" if len(others) == 1 else "claims"
+    return (
+        f"{_list(judged[is_main])}\n"
+        f"<details><summary>{len(others)} more {noun}</summary>\n"
+        f"{_list(others)}\n</details>"
+    )
+
+
+def _list(judged: pd.DataFrame) -> str:
     """Write judged claims as an HTML list that wraps on small screens."""
     rows = fold_not_testable(judged).to_dict("records")
     style_of_list = "list-style:none;padding:0;margin:0;text-align:left"

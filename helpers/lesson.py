@@ -83,9 +83,26 @@ class Run:
         unnamed = (own_output(self.notebook), workflow.DEFAULT_RUN)
         return self.settings.output not in unnamed
 
-    def show(self, figure, name: str, alt: str) -> None:
-        """Show a figure, and save it in ``figures/<notebook>/`` as PNG and SVG."""
-        style.show(figure, name, alt, folder=self.folder / "figures" / self.notebook)
+    def show(
+        self, figure, name: str, caption: str, alt: str = "", title: str = ""
+    ) -> None:
+        """Show a figure, and save it in ``figures/<notebook>/`` as PNG and SVG.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure or seaborn.objects.Plot
+        name : str
+            Name of the files.
+        caption : str
+            What is plotted, with what markers and whiskers mean.
+        alt : str, optional
+            What the figure looks like, for someone who cannot see it. By default the
+            caption.
+        title : str, optional
+            One sentence with the result, above the figure.
+        """
+        folder = self.folder / "figures" / self.notebook
+        style.show(figure, name, caption, alt=alt, title=title, folder=folder)
 
     def table(self, table: pd.DataFrame, name: str) -> pd.DataFrame:
         """Save a table as ``tables/<notebook>/<name>.csv``, and return it."""

@@ -26,7 +26,8 @@ def table(monkeypatch):
         ("other", "99", "focus", "Another lesson", "", "above", 0, ""),
     ]
     table = pd.DataFrame(rows, columns=columns).set_index("id")
-    for column in ("section", "printed", "n", "same", "cannot_fail", "otherwise"):
+    empty = ("section", "printed", "n", "same", "cannot_fail", "otherwise", "main")
+    for column in empty:
         table[column] = ""
     table.loc["more", ["section", "printed", "n"]] = ["4", "12", "20"]
     table.loc["people", "otherwise"] = "needs people"
@@ -155,6 +156,31 @@ def test_the_html_escapes_texts_and_shows_no_missing_numbers(table):
     assert set(claims.LOOKS) == set(claims.VERDICTS)
 
 
+def test_the_html_shows_main_claims_first_and_folds_the_others(table):
+    table.loc["same", "main"] = "yes"
+    page = claims.as_html(
+        judge("00_any", [Estimate("more", RIGHT), Estimate("same", (9, 9, 9))])
+    )
+    in_view, _, folded = page.partition("<details><summary>2 more claims</summary>")
+    assert "All nine fit" in in_view
+    assert "All nine fit" not in folded
+    assert "More is better" not in in_view
+    assert "More is better" in folded
+    assert "People see it" in folded
+    assert page.count("<details>") == page.count("</details>")
+
+
+@pytest.mark.parametrize("main", [[], ["people"], ["more", "same", "people"]], ids=len)
+def test_the_html_folds_nothing_without_a_tested_main_claim_or_another_claim(
+    table, main
+):
+    table.loc[main, "main"] = "yes"
+    page = claims.as_html(judge("00_any", [Estimate("more", RIGHT)]))
+    assert "more claim" not in page
+    for text in ("More is better", "All nine fit", "People see it"):
+        assert text in page
+
+
 def test_many_claims_that_are_not_testable_for_one_reason_share_a_line():
     judged = judge("03_any", [])
     lines = claims.as_text(judged).splitlines()
@@ -205,6 +231,10 @@ def test_every_claim_of_the_table_can_be_judged():
     assert set(table["side"]) <= {"above", "below", "equal", ""}
     assert (table["bound"].notna() == measured).all()
     assert set(table["same"]) <= {"yes", "no", ""}
+    assert set(table["main"]) <= {"yes", ""}
+    main_claims = table[table["main"] == "yes"]
+    assert main_claims.groupby("notebook").size().max() <= 5
+    assert (main_claims["side"] != "").all()
     assert (table.loc[~measured, "otherwise"] != "").all()
     assert (table.loc[measured, "quantity"] != "").all()
     own_data = {"", "printed", "labels", "visual-contexts", "focus"}

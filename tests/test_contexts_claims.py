@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-import torch
 from statsmodels.stats.proportion import proportion_confint
 from test_cross_evaluation import predicted
 
@@ -15,7 +14,7 @@ from helpers.claims import (
     REPLICATED,
     judge,
 )
-from helpers.contexts import claims, effects, mosaics
+from helpers.contexts import claims, effects
 from helpers.data import Collection
 from synthetic import pictures
 
@@ -69,51 +68,86 @@ def collection():
     return Collection("world", pictures.CLASSES, {}, {}, dict(pictures.CONTEXT_OF))
 
 
-def papers_images(collection, share, column):
-    """Return object images whose shares are the paper's counts."""
-    labels = torch.arange(4).repeat_interleave(25)
-    contexts = dict.fromkeys(collection.classes, range(25))
-    design = mosaics.design(labels, contexts, collection.classes, per_context=1)
-    rng = np.random.default_rng(0)
-    logits = rng.normal(size=(2, 100, 4)), rng.normal(size=(2, len(design), 4))
-    images = effects.per_image(effects.points(*logits, design, collection.classes))
-    for (context, label), value in share.items():
-        mine = (images["context_class"] == context) & (images["object_class"] == label)
-        order = images.loc[mine, "object"].rank(method="dense")
-        images.loc[mine, column] = (order <= round(25 * value)).astype(float)
-    return images
-
-
-def named(taken: np.ndarray, label: int) -> torch.Tensor:
-    """Return logits (T, M, 4) that predict a class or, where not taken, another one."""
-    return torch.from_numpy(np.eye(4)[np.where(taken > 0, label, (label + 1) % 4)])
+def images_like_the_paper(collection, measure, share) -> pd.DataFrame:
+    """Return 25 images per pair and run, of which the paper's share has a measure."""
+    rows = [
+        (run, image, *pair, float(image < round(25 * value)))
+        for pair, value in share.items()
+        for run in range(2)
+        for image in range(25)
+    ]
+    columns = ["run", "object", "context", "object_class", measure]
+    table = pd.DataFrame(rows, columns=columns)
+    class_of = {context: name for name, context in collection.context_of.items()}
+    return table.assign(context_class=table["context"].map(class_of))
 
 
 def test_the_papers_paste_counts_replicate_its_claims(collection):
-    pairs = claims.printed_pairs(collection).set_index(effects.PAIR)
-    names = list(collection.classes)
-    logits = {
-        row.context_class: named(
-            np.tile(np.arange(25) < row.predicted, (2, 1)),
-            names.index(row.context_class),
-        )
-        for row in claims.printed("paste").query("pasted == 'nothing'").itertuples()
-    }
-    pasted = papers_images(collection, pairs["paste_share"], "taken_share")
-    flipped = papers_images(collection, pairs["mosaic_share"].dropna(), "flip_share")
-    counts = claims.paste_counts(logits, pasted, collection)
-    judged = verdicts(
-        "04",
-        claims.of_pasting(logits, flipped, pasted, collection),
-        **{"paste-counts": counts},
-    )
+    bars = claims.pasted_in_paper(collection).set_index(["context", "object_class"])
+    predictions = images_like_the_paper(collection, "fooled", bars["paper"])
+    composites = predictions[predictions["object_class"] != "nothing"]
+    pairs = claims.printed_pairs(collection)
+    pairs["context"] = pairs["context_class"].map(collection.context_of)
+    flipped = pairs.set_index(["context", "object_class"])["mosaic_share"].dropna()
+    mosaics_of_paper = images_like_the_paper(collection, "flipped", flipped)
+    estimates = claims.from_predictions(predictions, "04", collection)
+    estimates += claims.of_agreement(mosaics_of_paper, composites, collection)
+    judged = verdicts("04", estimates)
     papers = judged[judged.index.str.startswith("contexts/")]
     assert (papers == REPLICATED).all()
     assert len(papers) == 10, papers
-    estimates = claims.of_pasting(logits, flipped, pasted, collection)
-    tables = {"paste-counts": counts, "paste-counts-reference": counts}
-    same = judge("04", estimates, tables, control=estimates).set_index("id")
+    same = judge("04", estimates, control=estimates).set_index("id")
     assert (same.loc[papers.index, "verdict"] == NOT_SPECIFIC).all()
+
+
+def test_estimates_of_claims_equal_means_of_rows(collection):
+    rng = np.random.default_rng(0)
+    bars = claims.pasted_in_paper(collection).set_index(["context", "object_class"])
+    predictions = images_like_the_paper(collection, "fooled", bars["paper"])
+    predictions["fooled"] = rng.integers(0, 2, len(predictions)).astype(float)
+    estimates = claims.from_predictions(predictions, "04", collection)
+    value = {estimate.claim: estimate.interval[0] for estimate in estimates}
+    mean = predictions.groupby(["context", "object_class"])["fooled"].mean()
+    alone = mean.xs("nothing", level="object_class")
+    pasted = mean.drop("nothing", level="object_class")
+    assert value["contexts/alone/sky"] == pytest.approx(alone["sky"])
+    difference = alone["road"] - alone.drop("road").mean()
+    assert value["contexts/alone/road"] == pytest.approx(difference)
+    difference = mean["sky", "fire hydrant"] - mean["sky"][["bench", "mug"]].mean()
+    assert value["contexts/pasted/sky"] == pytest.approx(difference)
+    assert value["contexts/pasted/park"] == pytest.approx(pasted["park"].min())
+    assert value["contexts/pasted/road"] == pytest.approx(pasted["road"].mean())
+    difference = pasted["wood"].mean() - alone["wood"]
+    assert value["contexts/pasted/wood"] == pytest.approx(difference)
+
+
+def test_other_classes_have_claims_of_this_suite(collection):
+    """Each context is compared with the other contexts, since there is no control."""
+    bars = claims.pasted_in_paper(collection).set_index(["context", "object_class"])
+    predictions = images_like_the_paper(collection, "fooled", bars["paper"])
+    renamed = {"sky": "air", "park": "meadow"}
+    predictions["context"] = predictions["context"].replace(renamed)
+    fooled = predictions["fooled"].astype(bool)
+    predictions["prediction"] = predictions["context_class"].where(fooled, "?")
+    predictions["fooled"] = fooled
+    context_of = {
+        name: renamed.get(context, context)
+        for name, context in collection.context_of.items()
+    }
+    other = Collection("folder", collection.classes, {}, {}, context_of)
+    estimates = claims.from_predictions(predictions, "04", other)
+    judged = pd.Series([estimate.claim for estimate in estimates]).value_counts()
+    assert judged.to_dict() == {
+        "suite/contexts/pasted": 12,
+        "suite/contexts/alone/most": 4,
+        "suite/contexts/alone/more": 4,
+    }
+    more = {
+        estimate.subject["context"]: estimate.interval[0]
+        for estimate in estimates
+        if estimate.claim.endswith("more")
+    }
+    assert more["road"] == pytest.approx(15 / 25)
 
 
 def test_the_papers_flips_replicate_its_claims(collection):

@@ -56,7 +56,6 @@ def photographed(tmp_path_factory):
         ("01_datasets", 1, "There are no context images"),
         ("02_cross_evaluation", 2, ""),
         ("03_contextualized_mosaics", 2, ""),
-        ("04_paste_check", 1, "There is no image set WB (the same images on white)"),
         ("05_gradcam_comparison", 3, "object masks are known: False"),
     ],
 )

@@ -103,7 +103,9 @@ def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(
     kept = []
     for folder in (tmp_path / "a", tmp_path / "b"):
         with capture_output() as cell:
-            figures.show(figures.causal_graphs(), "figure-03", "Three <graphs>", folder)
+            figures.show(
+                figures.causal_graphs(), "figure-03", "Three <graphs>", folder=folder
+            )
         kept.append(
             [(folder / f"figure-03.{end}").read_bytes() for end in ("png", "svg")]
         )

@@ -78,11 +78,11 @@ def test_a_design_is_balanced_and_repeatable(counts, stock, per_context, seed):
     design = mosaics.design(labels, contexts, classes, **settings)
     assert design.equals(mosaics.design(labels, contexts, classes, **settings))
     pairs = design[design["kind"] != "neutral"]
-    assert not pairs.duplicated(["object", "context_class", "context"]).any()
+    assert not pairs.duplicated(["object", "context_class", "background"]).any()
     for (own, context), rows in pairs.groupby(["object_class", "context_class"]):
         assert own != context
         assert (rows.groupby("object").size() == per_context).all()
-        times = np.bincount(rows["context"], minlength=len(contexts[context]))
+        times = np.bincount(rows["background"], minlength=len(contexts[context]))
         assert times.max() - times.min() <= 1
 
 
@@ -107,7 +107,7 @@ def test_batches_are_grids_of_the_designs_pairs(shape, width):
     for row in design.itertuples():
         pair = [objects[[row.object]], plain]
         if row.kind != "neutral":
-            pair[1] = contexts[row.context_class][[row.context]]
+            pair[1] = contexts[row.context_class][[row.background]]
         if row.side == "right":
             pair.reverse()
         expected.append(grid(pair, 1, 2, shape))

@@ -82,13 +82,34 @@ def test_outputs_are_stored_from_top_to_bottom_and_hold_no_error(path):
 
 
 @every_text
-def test_figures_are_stored_with_a_caption_that_is_their_alternative_text(path):
+def test_figures_are_stored_with_a_caption_and_an_alternative_text(path):
     data = [output.get("data", {}) for cell in cells(path) for output in cell.outputs]
     figures = [text for one in data if "<img" in (text := one.get("text/html", ""))]
     assert len(figures) >= 3 and not any("image/png" in one for one in data)
     for figure in figures:
         [alternative] = re.findall(r'alt="([^"]+)"', figure)
-        assert len(alternative) > 20 and f">{alternative}</figcaption>" in figure
+        [caption] = re.findall(r"<figcaption[^>]*>([^<]+)</figcaption>", figure)
+        assert len(alternative) > 20
+        assert len(caption) > 20
+
+
+@every_lesson
+def test_numbers_of_what_we_found_are_in_the_stored_outputs(path):
+    """Numbers on the first screen are those of the default run, or the paper's."""
+    [opening] = [c.source for c in cells(path, "markdown") if c.source.startswith("# ")]
+    if "**What we found**" not in opening:
+        return
+    sentences = opening.partition("**What we found**")[2].partition("\n|")[0]
+    sentences = re.sub(r"^\d\. |lesson \d+|95%", "", sentences, flags=re.M)
+    numbers = re.findall(r"-?\d+(?:\.\d+)?%?", sentences)
+    assert numbers
+    outputs = [output for cell in cells(path) for output in cell.outputs]
+    texts = [o.get("text") or o.get("data", {}).get("text/plain", "") for o in outputs]
+    printed = re.findall(r"-?\d+(?:\.\d+)?", " ".join(texts))
+    printed = {round(float(number), 2) for number in printed}
+    for number in numbers:
+        value = float(number.rstrip("%")) / (100 if number.endswith("%") else 1)
+        assert round(value, 2) in printed, f"{number} is printed nowhere"
 
 
 @every

@@ -6,8 +6,8 @@ import pytest
 import torch
 from PIL import Image
 
-from helpers import stats
-from helpers.contexts import effects, mosaics, pasting
+from helpers import data
+from helpers.contexts import cutting, pasting
 from helpers.data.white import object_masks
 from synthetic import pictures
 from synthetic.pictures.sets import shown
@@ -34,12 +34,14 @@ def square(size=24, top=6, left=9, height=5, width=7, colour=(10, 200, 30)):
     return image, mask
 
 
-def on(grounds, image, mask, softness=0, **how):
+def on(grounds, image, mask, softness=0, scale=1):
     """The object on each of several grounds, uint8 (N, 3, H, W)."""
-    design = pd.DataFrame({"context": range(len(grounds))})
+    design = pd.DataFrame({"background": range(len(grounds))})
     design = design.assign(object=0, context_class="b", kind="context")
-    layers = pasting.cut(image, mask, softness)
-    return torch.cat(list(pasting.batches(design, layers, {"b": grounds}, **how)))
+    cutouts = cutting.cut(image, mask, softness)
+    if scale != 1:
+        cutouts = cutting.resized(cutouts, scale)
+    return pasting.composites(design, cutouts, {"b": grounds})
 
 
 @pytest.mark.parametrize(("source", "bound"), [("exact", 0.75), ("from white", 0.3)])
@@ -50,7 +52,7 @@ def test_synthetic_objects_have_no_white_fringe(source, bound):
     masks = torch.from_numpy(made.masks)
     if source == "from white":
         masks = object_masks(images)
-    cutouts = pasting.cut(images, masks, softness=0)
+    cutouts = cutting.cut(images, masks, softness=0)
     ground = np.full((3, 96, 96), 0.1, np.float32)
     ours = []
     naive = []
@@ -79,6 +81,35 @@ def test_hard_edges_equal_a_paste_by_pil():
         np.testing.assert_array_equal(made.permute(1, 2, 0), np.array(expected))
 
 
+def collection_with(sets):
+    """A collection with some image sets and no contexts."""
+    return data.Collection("folder", ("a", "b"), sets)
+
+
+def white_set(masks):
+    """Two images of WB in the test split, and their masks."""
+    rows = {"split": ["test", "test"], "class": ["a", "b"], "context": ["", ""]}
+    images = torch.full((2, 3, 4, 4), 255, dtype=torch.uint8)
+    labels = torch.tensor([0, 1])
+    return data.ImageSet("WB", images, labels, ("a", "b"), pd.DataFrame(rows), masks)
+
+
+def test_objects_are_the_test_images_whose_mask_is_not_empty():
+    masks = torch.zeros((2, 4, 4), dtype=torch.bool)
+    masks[1, 2, 2] = True
+    found = pasting.require_objects(collection_with({"WB": white_set(masks)}))
+    assert found.labels.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "sets", [{}, {"WB": white_set(None)}], ids=["no WB", "no masks"]
+)
+def test_a_collection_without_objects_on_white_is_refused(sets):
+    assert pasting.objects(collection_with(sets)) is None
+    with pytest.raises(ValueError, match="There is no set WB"):
+        pasting.require_objects(collection_with(sets))
+
+
 @pytest.mark.parametrize("scale", [0.5, 2.0])
 def test_scaled_objects_cover_the_square_of_the_scale_about_their_centre(scale):
     coverage, image, mask = disc(size=96, radius=12)
@@ -93,41 +124,14 @@ def test_scaled_objects_cover_the_square_of_the_scale_about_their_centre(scale):
     assert np.average(columns, weights=made) == pytest.approx(63.5, abs=0.6)
 
 
-def test_counts_of_predictions_equal_loops():
-    names = ("bench", "fire hydrant", "plane", "mug")
-    rng = np.random.default_rng(0)
-    labels = torch.arange(4).repeat_interleave(5)
-    contexts = dict.fromkeys(names, range(9))
-    design = mosaics.design(labels, contexts, names, per_context=1)
-    single = rng.normal(size=(3, 20, 4))
-    logits = rng.normal(size=(3, len(design), 4))
-    alone = {name: torch.tensor(rng.normal(size=(3, 7, 4))) for name in names}
-    images = effects.per_image(effects.points(single, logits, design, names))
-    table = pasting.counts(pasting.alone(alone, names), images)
-    assert len(table) == 4 * (1 + 3)
-    for row in table.to_dict("records"):
-        context = row["context_class"]
-        if row["pasted"] == "nothing":
-            scored = alone[context].numpy()
-        else:
-            pair = (design["kind"] == "context") & (design["context_class"] == context)
-            pair &= design["object_class"] == row["pasted"]
-            scored = logits[:, pair]
-        predicted = scored.argmax(-1) == names.index(context)
-        assert row["predicted"] == pytest.approx(predicted.sum() / 3)
-        assert row["images"] == scored.shape[1]
-        interval = stats.share(predicted.astype(float))
-        assert (row["share"], row["low"], row["high"]) == pytest.approx(interval)
-
-
 def test_coverage_of_a_disc_is_recovered():
     coverage, image, mask = disc()
-    [layer] = pasting.cut(image, mask, softness=0)
+    [layer] = cutting.cut(image, mask, softness=0)
     assert np.abs(layer[3] - coverage).max() < 0.02
     assert np.abs(layer[:3] - coverage * GREEN[:, None, None]).max() < 3
 
 
 def test_coverage_of_a_thin_object_is_its_mask():
     image, mask = square(height=1, width=9)
-    [layer] = pasting.cut(image, mask, softness=0)
+    [layer] = cutting.cut(image, mask, softness=0)
     np.testing.assert_allclose(layer[3], mask[0], atol=0.01)

@@ -12,14 +12,16 @@ import pandas as pd
 import scipy.stats
 
 from helpers import stats, store
-from helpers.contexts import effects, pasting
+from helpers.contexts import effects
 from helpers.contexts.effects import BARS, signed
 from helpers.data import Collection
 from helpers.models.experiment import SETS
 from helpers.stats import Estimate
 from helpers.stats.extremes import largest, smallest
+from helpers.stats.means import unit_grids
 from helpers.synthetic_data import pictures
 
+CLAIM_ESTIMATES = store.root() / "data" / "paper" / "claim_estimates.csv"
 CLASS_OF = {
     context: name for name, context in pictures.CONTEXT_OF.items()
 }  # the paper's contexts
@@ -48,14 +50,21 @@ def with_paper_values(
     return table.merge(theirs[[*keys, "paper"]], on=keys, how="left")
 
 
-def paste_counts(logits: Mapping, pasted, collection: Collection) -> pd.DataFrame:
-    """Count the bars of Figures 11 to 14 (`pasting.counts`), with the paper's values.
+def pasted_in_paper(collection: Collection) -> pd.DataFrame:
+    """Return the bars of Figures 11 to 14 as shares of images (column ``paper``).
 
-    `logits` (T, M, K) are the logits of each context alone, by the context's class.
+    Returns
+    -------
+    pandas.DataFrame
+        The columns ``context``, ``object_class`` ("nothing" for a context alone) and
+        ``paper``. There are no rows if the classes are not the paper's.
     """
-    bars = pasting.counts(pasting.alone(logits, collection.classes), pasted)
-    table = with_paper_values(bars, collection, "paste", "predicted")
-    return table.assign(context=table["context_class"].map(collection.context_of))
+    bars = pd.read_csv(store.root() / "data" / "paper" / "contexts_paste.csv")
+    bars["paper"] = bars["predicted"] / bars["images"]
+    bars = bars.rename(columns={"pasted": "object_class"})
+    if not collection.has_the_papers_classes():
+        bars = bars.iloc[:0]
+    return bars[["context", "object_class", "paper"]]
 
 
 def printed_pairs(collection: Collection) -> pd.DataFrame:
@@ -228,58 +237,108 @@ def share(values: np.ndarray, level: float = 0.95) -> stats.Interval:
     return stats.Interval(p, *stats.wilson(p * trials, trials))
 
 
-def of_pasting(
-    logits: Mapping, mosaics, pasted, collection: Collection
+def from_predictions(
+    predictions: pd.DataFrame, notebook: str, collection: Collection
 ) -> list[Estimate]:
-    """Estimate the claims of "Results Checks" (lesson 04).
+    """Estimate the claims of a lesson from the predictions of one model.
 
-    `logits` (T, M, K) are the logits of contexts alone, by the context's class. `mosaics` has
-    the flips of mosaics, and `pasted` the effects of composites.
+    Each row of ``data/paper/claim_estimates.csv`` says how a claim is estimated: the
+    mean of `value` over the rows `where`, minus its mean over the rows `minus`. Pairs
+    of object and context count equally. With `each`, it is the smallest mean of a pair.
+    With `by`, there is one estimate for each combination of these columns.
+
+    Parameters
+    ----------
+    predictions : pandas.DataFrame
+        One row per run and image, with the columns ``run``, ``object`` (the number of
+        the image), ``object_class``, ``context`` and those that the claims name.
+    notebook : str
+        Number of the lesson.
+    collection : Collection
+        If its classes are not the paper's, claims of this suite replace the paper's.
+
+    Returns
+    -------
+    list of Estimate
+        Without the claims about classes that `predictions` does not have.
     """
-    alone, theirs = pasting.alone(logits, collection.classes), printed_pairs(collection)
-    if theirs.empty:
-        estimates = []
-        for label in logits:
-            named = [
-                one.argmax(2) == collection.classes.index(label)
-                for one in logits.values()
-            ]
-            taken = {
-                (c, c): of.double().numpy() for c, of in zip(logits, named, strict=True)
-            }
-            estimates += _more("suite/contexts/alone/more", label, taken, collection)
-        return estimates
-    by_pair = {("alone", label): alone[label] for label in pictures.CONTEXT_OF}
-    estimates = {"contexts/alone/road": _less(by_pair, "alone")}
-    if pasted is not None:
-        taken = effects.grids(pasted, "taken_share", effects.PAIR)
-        on = {
-            context: [taken[p] for p in taken if p[0] == context]
-            for context in pictures.CONTEXT_OF
-        }
-        sky, wood = (
-            [taken["plane", "bench"], taken["plane", "mug"]],
-            [alone["mug"], *on["mug"]],
-        )
-        theirs = theirs.set_index(effects.PAIR)
-        both = theirs.index[theirs["mosaic_share"].notna()].to_frame(index=False)
-        composites = pasted.assign(flip_share=pasted["taken_share"]).merge(both)
-        ours = pasted.groupby(effects.PAIR)["taken_share"].mean()[theirs.index]
-        estimates |= {
-            "contexts/pasted/sky": _less(taken, "plane"),
-            "contexts/pasted/sky-most": smallest([partial(share, one) for one in sky]),
-            "contexts/pasted/park": smallest(
-                [partial(share, one) for one in on["bench"]]
-            ),
-            "contexts/pasted/road": stats.share(on["fire hydrant"]),
-            "contexts/pasted/wood": stats.mean(
-                wood, [-1, *[1 / 3] * 3], shares=True
-            ).interval(),
-            "contexts/consistent": effects.agreement(
-                mosaics.merge(both), composites, "flip_share"
-            ),
-            "suite/contexts/counts-as-paper": stats.spearman(
-                ours, theirs["paste_share"]
-            ),
-        }
-    return [Estimate(claim, tuple(ends)) for claim, ends in estimates.items()]
+    claims = pd.read_csv(CLAIM_ESTIMATES, dtype=str, keep_default_na=False)
+    of_suite = claims["id"].str.startswith("suite/")
+    wanted = of_suite != collection.has_the_papers_classes()
+    estimates = []
+    for claim in claims[wanted & (claims["notebook"] == notebook)].itertuples():
+        for subject in _subjects(predictions, claim.by.split()):
+            first = _by_pair(predictions, claim.value, claim.where, subject)
+            second = _by_pair(predictions, claim.value, claim.minus, subject)
+            if first and (second or not claim.minus):
+                interval = _interval(first, second, claim.each)
+                estimates.append(Estimate(claim.id, tuple(interval), subject))
+    return estimates
+
+
+def _subjects(predictions: pd.DataFrame, columns: list[str]) -> list[dict]:
+    """Return the combinations of the values of some columns, at least an empty one."""
+    if not columns:
+        return [{}]
+    return predictions[columns].drop_duplicates().to_dict("records")
+
+
+def _by_pair(
+    predictions: pd.DataFrame, value: str, where: str, subject: dict
+) -> list[np.ndarray]:
+    """Return an array (runs, images) of a value for each pair of object and context."""
+    if not where:
+        return []
+    rows = predictions.query(where, local_dict=subject)
+    values = rows.eval(value, local_dict=subject).astype(float)
+    pair = rows["object_class"] + " + " + rows["context"]
+    rows = rows.assign(value=values, pair=pair)
+    return unit_grids(rows, "value", ["run", "object"], "pair")
+
+
+def _interval(
+    first: list[np.ndarray], second: list[np.ndarray], each: str
+) -> stats.Interval:
+    """Return a mean over pairs, a difference of two means, or the smallest mean."""
+    if each == "smallest":
+        return smallest([partial(share, pair) for pair in first])
+    if not second:
+        return stats.share(first)
+    weights = [1 / len(first)] * len(first) + [-1 / len(second)] * len(second)
+    return stats.mean([*first, *second], weights, shares=True).interval()
+
+
+def of_agreement(
+    flips: pd.DataFrame, composites: pd.DataFrame, collection: Collection
+) -> list[Estimate]:
+    """Estimate how far mosaics and composites of one model rank the pairs alike.
+
+    Parameters
+    ----------
+    flips : pandas.DataFrame
+        One row per run and mosaic, with a column ``flipped``.
+    composites : pandas.DataFrame
+        One row per run and composite, with a column ``fooled``.
+    collection : Collection
+
+    Returns
+    -------
+    list of Estimate
+        The rank correlation over the pairs for which the paper prints both numbers, and
+        that with the paper's own counts. Empty if the classes are not the paper's.
+    """
+    paper = printed_pairs(collection)
+    if paper.empty:
+        return []
+    both = paper.loc[paper["mosaic_share"].notna(), effects.PAIR]
+    by_image = [*effects.IMAGE]
+    flipped = flips.groupby(by_image)["flipped"].mean().reset_index(name="value")
+    fooled = composites.groupby(by_image)["fooled"].mean().reset_index(name="value")
+    agreement = effects.agreement(flipped.merge(both), fooled.merge(both), "value")
+    paper_shares = paper.set_index(effects.PAIR)["paste_share"]
+    our_shares = fooled.groupby(effects.PAIR)["value"].mean()[paper_shares.index]
+    with_paper = stats.spearman(our_shares, paper_shares)
+    return [
+        Estimate("contexts/consistent", tuple(agreement)),
+        Estimate("suite/contexts/counts-as-paper", tuple(with_paper)),
+    ]

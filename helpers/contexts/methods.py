@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 
 from helpers import explain, models, stats
-from helpers.contexts import effects, mosaics, pasting, relevance
+from helpers.contexts import cutting, effects, mosaics, pasting, relevance
 from helpers.contexts.controls import NEUTRAL, OTHERS, RAW, pulls
 from helpers.data import Collection, ImageSet, world
 from helpers.data.collection import Drawn
@@ -154,11 +154,12 @@ def composed(
     )
     stream = mosaics.batches(design, test.images, contexts, ground)
     cases = [("mosaics", test, design, stream)]
-    pasted = pasting.objects(collection)
-    if pasted is not None:
-        design = pasting.design(collection, seed, with_neutral=True)
-        stream = pasting.composites(design, collection, seed=seed, neutral=neutral)
-        cases.append(("pasting", pasted, design, stream))
+    objects = pasting.objects(collection)
+    if objects is not None:
+        design = pasting.design(objects, contexts, with_neutral=True, seed=seed)
+        cutouts = cutting.cut(objects.images, objects.masks)
+        composites = pasting.composites(design, cutouts, contexts, neutral=ground)
+        cases.append(("pasting", objects, design, composites))
     parts = []
     for method, images, design, stream in cases:
         single = models.logits(networks, images.images)

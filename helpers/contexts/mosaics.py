@@ -1,11 +1,10 @@
 """Contextualized mosaics: an object image next to an image of another class's context.
 
-*Assessing Biases through Visual Contexts*, section 2.2 and Figure 6. `design` pairs object images
-with background images, and `batches` makes the pixels.
+*Assessing Biases through Visual Contexts*, section 2.2 and Figure 6. `design` pairs
+object images with background images, and `batches` makes the pixels.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,9 @@ import torch
 from helpers.data import ImageSet, mosaic
 from helpers.data.grids import cells
 
-BATCH = 64  # as `models.logits`; larger ones are at most 6% faster, and some have other last bits
+# the batch size of `models.logits`; larger batches are hardly faster, and some of them
+# round differently
+BATCH = 64
 
 
 def design(
@@ -27,22 +28,36 @@ def design(
     with_neutral: bool = False,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Pair object images with background images (section 2.2), one row per mosaic.
+    """Pair object images with background images (section 2.2).
 
-    Every image meets `per_context` different background images of every *other* class. In
-    the paper these are 25 images x 5 x 3 contexts x 4 classes = 1500 mosaics. Within a pair of
-    classes, the numbers of mosaics per background image differ by at most one.
+    Every image meets `per_context` different background images of every *other* class.
+    In the paper these are 25 images x 5 x 3 contexts x 4 classes = 1500 mosaics. Within
+    a pair of classes, the numbers of mosaics per background differ by at most one.
 
     Parameters
     ----------
-    labels : torch.Tensor of int64 (N,)
+    labels : torch.Tensor of int64, shape (N,)
         Classes of the object images, as indices into `classes`.
     contexts : mapping of str to sequence
         Background images by class; only their numbers are used.
+    classes : sequence of str
+        The classes in the order of the labels.
+    per_context : int
+        Number of background images of each context per object image.
     side : str
         Side of the object: "left", as in the paper, or "right".
     with_neutral : bool
-        Whether to add one mosaic per image with a neutral partner, which the paper does not have.
+        Whether to add one mosaic per image with a neutral background, which the paper
+        does not have.
+    seed : int
+        Random seed of the pairs.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per mosaic: ``object`` and ``background`` (numbers of the two images),
+        ``object_class``, ``context_class``, ``kind`` ("context" or "neutral") and
+        ``side``.
 
     Raises
     ------
@@ -52,45 +67,72 @@ def design(
     for name, images in contexts.items():
         if 0 < len(images) < per_context:
             raise ValueError(
-                f"The context of {name!r} has {len(images)} images, but per_context={per_context} "
-                "needs that many different ones. Give more images or lower per_context."
+                f"The context of {name!r} has {len(images)} images, but "
+                f"per_context={per_context} needs that many different ones. "
+                "Give more images or lower per_context."
             )
-    labels, parts = np.asarray(labels), []
-    for (i, name), (j, other) in product(
-        enumerate(classes), enumerate([*classes, "neutral"])
-    ):
-        kind = "neutral" if j == len(classes) else "context"
-        size, stock = (
-            (1, 1) if kind == "neutral" else (per_context, len(contexts.get(other, ())))
-        )
-        if stock and i != j and (kind == "context" or with_neutral):
-            objects, rng = (
-                np.flatnonzero(labels == i),
-                np.random.default_rng([seed, i, j]),
-            )
-            rows = {
-                "object": objects.repeat(size),
-                "object_class": name,
-                "context_class": other,
-            }
-            rows["context"] = _assigned(len(objects), size, stock, rng).ravel()
-            parts.append(pd.DataFrame(rows | {"kind": kind, "side": side}))
-    return pd.concat(parts).sort_values("kind", kind="stable", ignore_index=True)
+    labels = np.asarray(labels)
+    parts = []
+    for i, object_class in enumerate(classes):
+        objects = np.flatnonzero(labels == i)
+        for j, context_class in enumerate([*classes, "neutral"]):
+            if j == len(classes):
+                kind = "neutral"
+                is_wanted = with_neutral
+                n_backgrounds = 1
+                per_object = 1
+            else:
+                kind = "context"
+                n_backgrounds = len(contexts.get(context_class, ()))
+                is_wanted = i != j and n_backgrounds > 0
+                per_object = per_context
+            if not is_wanted:
+                continue
+            rng = np.random.default_rng([seed, i, j])
+            assigned = _assigned(len(objects), per_object, n_backgrounds, rng)
+            part = pd.DataFrame({"object": objects.repeat(per_object)})
+            part["object_class"] = object_class
+            part["context_class"] = context_class
+            part["background"] = assigned.ravel()
+            part["kind"] = kind
+            part["side"] = side
+            parts.append(part)
+    table = pd.concat(parts)
+    return table.sort_values("kind", kind="stable", ignore_index=True)
 
 
 def examples(images: ImageSet, context_of: Mapping[str, str], n: int = 2) -> list[int]:
-    """Return indices of `n` images per class; images in the class's own context come first."""
+    """List `n` images per class, first those in the class's own context."""
     table = images.table.reset_index(drop=True)
-    other = table["context"] != table["class"].map(context_of)
-    ranked = table.loc[other.sort_values(kind="stable").index, "class"]
-    return [i for name in images.classes for i in ranked.index[ranked == name][:n]]
+    in_other_context = table["context"] != table["class"].map(context_of)
+    order = in_other_context.sort_values(kind="stable").index
+    ranked = table.loc[order, "class"]
+    indices = []
+    for name in images.classes:
+        indices.extend(ranked.index[ranked == name][:n])
+    return indices
 
 
 def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Tensor:
-    """Make a neutral background, uint8 (1, 3, H, W), from the object images of all classes.
+    """Make a neutral background from the object images of all classes.
 
-    It has one colour, their "mean" or "white" (as the background of WB), or "shuffled"
-    pixels: every pixel comes from a random place of a random image, by `seed`.
+    Parameters
+    ----------
+    images : torch.Tensor of uint8, shape (N, 3, H, W)
+    how : str
+        "mean" for the mean colour of the images, "white", or "shuffled", where every
+        pixel comes from a random place of a random image.
+    seed : int
+        Random seed of the shuffled pixels.
+
+    Returns
+    -------
+    torch.Tensor of uint8, shape (1, 3, H, W)
+
+    Raises
+    ------
+    ValueError
+        If `how` is none of these.
     """
     if how == "white":
         return torch.full_like(images[:1], 255)
@@ -119,11 +161,27 @@ def batches(
     squeeze: Callable = mosaic.squeeze,
     join: Callable = mosaic.join,
 ) -> Iterator[torch.Tensor]:
-    """Stream the mosaics of any rows of a :func:`design`, in their order.
+    """Make the mosaics of a design, batch by batch.
 
-    Each mosaic equals the result of `grid`. `contexts` are by class, and `neutral` is needed
-    where rows have that kind; all are uint8 of one size. Batches are uint8 (B, 3, H, W) if
-    "squeezed" and (B, 3, H, 2 * W) if "native".
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Rows of a :func:`design`, in any order.
+    objects : torch.Tensor
+        Object images, uint8 (N, 3, H, W).
+    contexts : mapping of str to torch.Tensor
+        Background images by the context's class, uint8 (M, 3, H, W).
+    neutral : torch.Tensor, optional
+        The neutral background, if the design has such rows.
+    shape : str
+        "squeezed" for mosaics as wide as one image, or "native" for twice its width.
+    squeeze, join : callable
+        How an image is squeezed, and how two are joined.
+
+    Yields
+    ------
+    torch.Tensor of uint8, shape (B, 3, H, W) or (B, 3, H, 2 * W)
+        Mosaics in the order of the table.
     """
     images, partner = partners(table, contexts, neutral, objects.shape[-2:])
     used, place = np.unique(table["object"], return_inverse=True)
@@ -141,7 +199,7 @@ def batches(
 
 
 def build(table: pd.DataFrame, *args, **kwargs) -> torch.Tensor:
-    """Return all mosaics of a design in one uint8 tensor; takes the arguments of `batches`."""
+    """Return all mosaics of a design in one tensor, by the arguments of `batches`."""
     return torch.cat(list(batches(table, *args, **kwargs)))
 
 
@@ -151,34 +209,59 @@ def partners(
     neutral,
     size: Sequence[int],
 ) -> tuple[torch.Tensor, np.ndarray]:
-    """Return the background images that a design uses, each once, and each row's index in them."""
-    place, images, start = np.empty(len(table), dtype=np.int64), [], 0
+    """Return the background images that a design uses, and the image of each row.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Rows of a :func:`design`.
+    contexts : mapping of str to torch.Tensor
+        Background images by the context's class, uint8 (M, 3, H, W).
+    neutral : torch.Tensor or None
+        The neutral background, uint8 (1, 3, H, W), if the design has such rows.
+    size : sequence of int
+        Height and width that the images must have.
+
+    Returns
+    -------
+    images : torch.Tensor of uint8, shape (K, 3, H, W)
+        Each background image that is used, once.
+    image_of : numpy.ndarray of int, shape (rows of the table,)
+        The number of each row's image in `images`.
+
+    Raises
+    ------
+    ValueError
+        If background images are missing or have another size.
+    """
+    image_of = np.empty(len(table), dtype=np.int64)
+    parts = []
+    start = 0
     is_neutral = table["kind"] == "neutral"
-    for (plain, name), rows in table.groupby(
-        [is_neutral, "context_class"]
-    ).indices.items():
-        bank = neutral if plain else contexts.get(name)
-        if bank is None or tuple(bank.shape[-2:]) != tuple(size):
-            what = "the neutral image" if plain else f"contexts[{name!r}]"
-            actual = (
-                "not given" if bank is None else f"of {tuple(bank.shape[-2:])} pixels"
-            )
+    groups = table.groupby([is_neutral, "context_class"]).indices
+    for (group_is_neutral, name), rows in groups.items():
+        images = neutral if group_is_neutral else contexts.get(name)
+        if images is None or tuple(images.shape[-2:]) != tuple(size):
+            needed = "the neutral image" if group_is_neutral else f"contexts[{name!r}]"
+            actual = "not given"
+            if images is not None:
+                actual = f"of {tuple(images.shape[-2:])} pixels"
             raise ValueError(
-                f"The design needs {what} of {tuple(size)} pixels, but it is {actual}."
+                f"The design needs {needed} of {tuple(size)} pixels, but it is "
+                f"{actual}."
             )
-        used, inverse = np.unique(
-            table["context"].to_numpy()[rows], return_inverse=True
-        )
-        place[rows] = start + inverse
-        images.append(bank.index_select(0, torch.from_numpy(used)))
+        numbers = table["background"].to_numpy()[rows]
+        used, place = np.unique(numbers, return_inverse=True)
+        image_of[rows] = start + place
+        parts.append(images.index_select(0, torch.from_numpy(used)))
         start += len(used)
-    return torch.cat(images), place
+    return torch.cat(parts), image_of
 
 
 def _assigned(
     objects: int, size: int, backgrounds: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Assign `size` different backgrounds to each object at random, all equally often up to one."""
+    """Assign different backgrounds to each object at random, and all equally often."""
     rows = []
     left = rng.permutation(backgrounds)
     for _ in range(objects):

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from helpers.figures import style
-from helpers.figures.style import FAINT, INK, SET_COLOURS, WHISKERS, ZERO, Looks, Table
+from helpers.figures.style import FAINT, INK, SET_COLOURS, WHISKERS, ZERO, Table
 
 # What lessons use from `style`.
 framed, image_grid, palette, show = (
@@ -29,12 +29,9 @@ context_name = style.context_name
 Names = Mapping[str, str]
 PAIR = ["object_class", "context_class"]
 RISES, FALLS = style.RED, style.BLUE
-NOTHING = "nothing"  # pasted: the context alone
-PASTED_ON = {"sky": 11, "park": 12, "road": 13, "wood": 14}  # the paper's figures
 PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
 ORANGE = "#D55E00"
 EMPTY, THEIRS = {"mfc": "white", "mew": 1.8}, PAPER | {"mfc": FAINT, "mec": FAINT}
-BASELINE = {"marker": "|", "ms": 14, "mew": 2.5, "color": INK}
 
 
 def accuracy_bars(table: Table, n_classes: int) -> Figure:
@@ -297,117 +294,6 @@ def mosaic_logits(
     right.set_xlabel("logit")
     title = f"Higher logit than {pair[0]}: {', '.join(counts) or 'none in any'}"
     return style.headed(fig, f"{title} of {len(logits)} training runs")
-
-
-def paste_counts(
-    tables: Mapping, pictures: Mapping, colours: Names, context_of: Names
-) -> Figure:
-    """Draw Figures 11 to 14 from `pasting.counts`, one panel per context.
-
-    Tables have a column `paper` (of 25, or NaN). Bars show the first of `tables`, marks the
-    others. `pictures` has an example for each bar, uint8 (3, H, W), by context class and what
-    is pasted.
-    """
-    (name, table), *others = tables.items()
-    bars = table.assign(**{other: part["predicted"] for other, part in others})
-    known = bool(table["paper"].notna().any())
-    numbers = {
-        k: PASTED_ON.get(context_of.get(k), 0) * known for k in table["context_class"]
-    }
-    contexts = sorted(numbers, key=numbers.get)
-    looks = {other: BASELINE | {"marker": "_"} for other, _ in others} | _of_paper(
-        table, "paper"
-    )
-    rows = -(-len(contexts) // 2)
-    fig, axes = plt.subplots(rows, 2, figsize=(9.5, 4.6 * rows + 0.4), squeeze=False)
-    fig.get_layout_engine().set(h_pad=0.12)
-    for ax, context in zip(axes.flat, contexts, strict=False):
-        part = _of(bars, context_class=context)
-        _bars(ax, part, colours, looks, pictures)
-        title = f"{context_name(context, context_of)}: images predicted as {context}"
-        ax.set_title(title, pad=20 + 12 * len(looks))
-    list(map(Axes.set_axis_off, axes.flat[len(contexts) :]))
-    made = table[table["pasted"] != NOTHING]
-    of, kinds = (made, "pairs of object and context")
-    if made.empty:
-        of, kinds = table, "contexts alone"
-    title = f"The context wins in {(of['share'] > 0.5).sum()} of {len(of)} {kinds}"
-    if known:
-        title += f", in the paper in {(of['paper'] > 12.5).sum()}"
-    return style.headed(fig, title, looks, f"{WHISKERS} Bold numbers: the {name}.")
-
-
-def _bars(
-    ax: Axes, part: Table, colours: Names, looks: Looks, pictures: Mapping
-) -> None:
-    """Draw one context's counts and intervals, marks, all numbers above, and examples below."""
-    name, at, images = (
-        part["context_class"].iloc[0],
-        np.arange(len(part)),
-        part["images"].max(),
-    )
-    faces = [
-        colours[name if pasted == NOTHING else pasted] for pasted in part["pasted"]
-    ]
-    ax.bar(at, part["share"], 0.7, color=faces)
-    style.estimates(ax, part, "share", at, vertical=True, marker="", color=INK)
-    over = {"ha": "center", "fontsize": 9, "transform": ax.get_xaxis_transform()}
-    for line, column in enumerate(["predicted", *looks]):
-        of = 25 if column == "paper" else part["images"]
-        if column in looks:
-            ax.plot(
-                at, part[column] / of, ls="", zorder=4, clip_on=False, **looks[column]
-            )
-        look = {"color": FAINT} if line else {"weight": "bold"}
-        y = 1.03 + 0.075 * (len(looks) - line)
-        for x, count in enumerate(part[column]):
-            number = f"{count:.1f}".removesuffix(".0")
-            if line:
-                number = f"{column.removesuffix(' model')} {number}"
-            ax.text(x, y, number, **over | look)
-    ax.set(
-        ylim=(0, 1.04),
-        xlim=(-0.6, len(part) - 0.4),
-        ylabel=f"share of {images} images predicted",
-    )
-    ax.yaxis.set_major_formatter(PercentFormatter(1))
-    names = [
-        "context\nalone" if p == NOTHING else textwrap.fill(p, 12)
-        for p in part["pasted"]
-    ]
-    ax.set_xticks(at, names)
-    ax.tick_params(axis="x", length=0)
-    width = min(0.92 / len(part), 0.23)
-    for x, pasted in enumerate(part["pasted"]):
-        left = (x + 0.6) / (len(part) + 0.2) - width / 2
-        inset = ax.inset_axes([left, -0.66, width, 0.46])
-        style.heat(inset, pictures[name, pasted])
-        inset.set_anchor("N")
-        inset.set_axis_off()
-
-
-def taken_for(table: Table, colours: Names, title: str) -> Figure:
-    """Draw the shares of predicted classes: one panel per model, one bar per kind of image."""
-    networks = list(table.index.unique(0))
-    size = (9.5, 0.36 * len(table.index.unique(1)) + 1.6)
-    fig, axes = plt.subplots(1, len(networks), figsize=size, sharey=True, squeeze=False)
-    for ax, network in zip(axes[0], networks, strict=True):
-        part = table.loc[network]
-        part.plot.barh(stacked=True, color=colours, width=0.7, legend=False, ax=ax)
-        for bars, name in zip(ax.containers, table, strict=True):
-            texts = [f"{share:.0%}" * (share > 0.09) for share in part[name]]
-            readable = style.readable_on(colours[name])
-            ax.bar_label(bars, texts, label_type="center", color=readable, fontsize=8.5)
-        style.name_rows(ax, list(part.index))
-        ax.set(
-            xlim=(0, 1),
-            title=network,
-            xlabel="share of images, mean of the training runs",
-        )
-        ax.xaxis.set_major_formatter(PercentFormatter(1))
-    mark = {"marker": "s", "ms": 10}
-    looks = {f"predicted as {name}": mark | {"color": colours[name]} for name in table}
-    return style.headed(fig, title, looks)
 
 
 def _of(table: Table, **values) -> Table:

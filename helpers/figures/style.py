@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
+import seaborn.objects as so
 import torch
 from IPython.display import display
 from matplotlib.axes import Axes
@@ -93,6 +94,7 @@ def set_style() -> None:
             "ytick.labelsize": 9,
         },
     )
+    so.Plot.config.theme.update(plt.rcParams)
 
 
 def palette(
@@ -400,17 +402,44 @@ def framed(
     return fig
 
 
-def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> None:
+def show(
+    fig: Figure | so.Plot,
+    name: str,
+    caption: str,
+    *,
+    alt: str = "",
+    title: str = "",
+    folder: Path | str | None = None,
+) -> None:
     """Display a figure with its caption, save it, and close it.
 
-    The caption is also the alternative text. The figure is shown as HTML in at most 150
-    kB, because JupyterLab gives images no alternative text, and saved as `name`.png and
-    `name`.svg.
+    The figure is shown as HTML in at most 150 kB, because JupyterLab gives images no
+    alternative text, and saved as `name`.png and `name`.svg.
+
+    Parameters
+    ----------
+    fig : matplotlib Figure or seaborn.objects.Plot
+    name : str
+    caption : str
+    alt : str, optional
+        The alternative text. By default the caption.
+    title : str, optional
+        A sentence above the figure.
+    folder : Path or str, optional
+        Where to save the figure.
     """
-    if not alt.strip():
-        raise ValueError(
-            f"Figure {name!r} has no alternative text. Describe what it shows."
-        )
+    if not caption.strip():
+        raise ValueError(f"Figure {name!r} has no caption. Say what it shows.")
+    alt = alt or caption
+    if isinstance(fig, so.Plot):
+        plot = fig
+        fig = plt.figure()
+        plot.on(fig).plot()
+        for legend in fig.legends:
+            legend.set_loc("center left")
+            legend.set_bbox_to_anchor((1, 0.5))
+    if title:
+        fig.suptitle(title, x=0.01, y=1.01, ha="left", va="bottom", fontsize=12)
     png = _saved(fig, "png", Software=None)
     if folder is not None:
         store.write_bytes(Path(folder) / f"{name}.png", png)
@@ -418,12 +447,12 @@ def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> 
             svg = _saved(fig, "svg", Date=None, Title=name, Description=alt)
         store.write_bytes(Path(folder) / f"{name}.svg", svg)
     plt.close(fig)
-    picture, text = base64.b64encode(_small(png)).decode(), html.escape(alt)
+    picture = base64.b64encode(_small(png)).decode()
     look = "max-width: 46em; font-size: 0.9em; opacity: 0.8"
     markup = (
-        f'<figure style="margin: 0">'
-        f'<img src="data:image/png;base64,{picture}" alt="{text}">'
-        f'<figcaption style="{look}">{text}</figcaption></figure>'
+        f'<figure style="margin: 0"><img src="data:image/png;base64,{picture}" '
+        f'alt="{html.escape(alt)}">'
+        f'<figcaption style="{look}">{html.escape(caption)}</figcaption></figure>'
     )
     display({"text/html": markup, "text/plain": f"Figure {name}: {alt}"}, raw=True)
 

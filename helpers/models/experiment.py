@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -188,6 +189,32 @@ def without_bias(
         return None
     unbiased = replace(images, context_bias=1 / len(pictures.CONTEXT_OF))
     return model(name, data.load(unbiased, seed), recipe, seed)
+
+
+def with_control(
+    image_set: str, collection: Collection, settings: Any
+) -> dict[str, list[Classifier]]:
+    """Return the training runs of a model and, for synthetic images, of its control.
+
+    Parameters
+    ----------
+    image_set : str
+        The image set on which the model is trained, such as "C".
+    collection : Collection
+    settings : Settings
+        The parameters of a lesson: `images`, `model` and `seed`.
+
+    Returns
+    -------
+    dict of str to list of Classifier
+        The networks of the "model" and of the "control model".
+    """
+    [name] = model_names(collection, [settings.model.fit], [image_set])
+    networks = {"model": model(name, collection, settings.model, settings.seed)}
+    control = without_bias(name, settings.images, settings.model, settings.seed)
+    if control is not None:
+        networks["control model"] = control
+    return networks
 
 
 def _start_weights(
