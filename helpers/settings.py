@@ -37,6 +37,7 @@ __all__ = [
     "Edges",
     "Effort",
     "Fit",
+    "ImageSet",
     "Images",
     "Method",
     "Model",
@@ -88,6 +89,7 @@ Effort = Literal["quick", "sound", "paper"]
 Fit = Literal["scratch", "fine-tuned", "probe"]
 Method = Literal[*explain.METHODS]
 Neutral = Literal["mean", "white", "shuffled"]
+ImageSet = Literal["C", "NC", "WB"]
 Shape = Literal["squeezed", "native"]
 Side = Literal["left", "right"]
 Trained = Literal["last layer", "all"]
