@@ -3,8 +3,7 @@
 import copy
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
 from helpers import explain
 from helpers.data import ImageSet
-from helpers.explain import METHODS, NotConserved, layers, settings_of
+from helpers.explain import NotConserved, layers, settings_of
 from helpers.focus import equation
 from helpers.focus.mosaics import CELLS, batches, cut, joined, layouts
 from helpers.focus.networks import Model
@@ -89,13 +88,11 @@ def in_disconnected(
     table,
     methods: Iterable,
     *,
-    formulas: Mapping[str, Callable] = MappingProxyType({}),
     focus_of: Callable = equation.focus_of,
 ) -> pd.DataFrame:
     """Return the Focus of every method in networks where the correct Focus is 1.
 
-    It is NaN where a method refuses the network. `formulas` and `focus_of` are as for
-    `rating.rate`."""
+    It is NaN where a method refuses the network. `focus_of` is Equation 1."""
     mosaics = torch.cat(list(batches(table, images.images)))
     classes = torch.tensor([model.logit[name] for name in table["target"]])
     where, tables = layouts(table), []
@@ -103,7 +100,7 @@ def in_disconnected(
     for run, network in enumerate(model.trainings):
         whole = Disconnected(network, mosaics[:1], cells).eval()
         targets = classes + at * (whole(mosaics[:1]).shape[1] // len(cells))
-        for about, maps in _maps(whole, mosaics, targets, methods, formulas):
+        for about, maps in _maps(whole, mosaics, targets, methods):
             focus = np.nan if maps is None else score(maps, where, focus_of).numpy()
             tables.append(table.assign(**about, run=run, focus=focus))
     rows = pd.concat(tables, ignore_index=True)
@@ -116,14 +113,13 @@ def by_cell(
     table,
     methods: Iterable,
     *,
-    formulas: Mapping[str, Callable] = MappingProxyType({}),
     focus_of: Callable = equation.focus_of,
 ) -> pd.DataFrame:
     """Compare Focus with the correct Focus in networks in which all four cells count.
 
     The correct Focus follows from what the logit loses when a cell is filled with the mean colour.
     The mean Focus is computed by pixel, and by cell, where relevance is summed with its sign.
-    `formulas` and `focus_of` are as for `rating.rate`."""
+    `focus_of` is Equation 1."""
     mosaics, where = (
         torch.cat(list(batches(table, images.images))) / 255,
         layouts(table),
@@ -136,7 +132,7 @@ def by_cell(
     gained = gained[:, range(len(table)), targets].T.reshape(-1, 2, 2)
     whole = Disconnected(network, mosaics[:1], torch.ones(1, CELLS)).eval()
     rows = []
-    for about, maps in _maps(whole, mosaics, targets, methods, formulas):
+    for about, maps in _maps(whole, mosaics, targets, methods):
         if maps is not None:
             parts = gained, maps, adaptive_avg_pool2d(maps, 2)
             means = [score(one, where, focus_of).nanmean().item() for one in parts]
@@ -145,16 +141,10 @@ def by_cell(
     return pd.DataFrame(rows, columns=columns)
 
 
-def _maps(
-    whole: Disconnected,
-    mosaics,
-    targets,
-    methods: Iterable,
-    formulas: Mapping[str, Callable],
-) -> Iterator[tuple]:
+def _maps(whole: Disconnected, mosaics, targets, methods: Iterable) -> Iterator[tuple]:
     """Every way to ask each method: columns that say it, and its maps; None where it refuses."""
     for method in progress(methods, desc="disconnected networks", delay=2):
-        default = settings_of(method).get("layer") if method in METHODS else None
+        default = settings_of(method).get("layer")
         for setting, more in SETTINGS.get(method, {"": {}}).items():
             reads = MAP if MAP in (default, more.get("layer")) else "input"
             settings = (
@@ -162,7 +152,6 @@ def _maps(
                 | more
                 | ({"layer": whole.layer} if reads == MAP else {})
             )
-            settings["formula"] = formulas.get(method)
             named = filter(
                 None, [label_of(method), setting or reads.removeprefix("input")]
             )

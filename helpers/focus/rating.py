@@ -1,9 +1,8 @@
 """Rate methods: explain mosaics for their target, and score the maps (Equation 1)."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -63,7 +62,6 @@ def rate(
     *,
     effort="sound",
     shape="native",
-    formulas: Mapping[str, Callable] = MappingProxyType({}),
     focus_of: Callable = equation.focus_of,
     **settings,
 ) -> pd.DataFrame:
@@ -71,7 +69,7 @@ def rate(
 
     `images` are the held-out images that `table` refers to. The method is a name or a function.
     `settings` replace those of the `effort`, a preset of `explain`. ``seconds`` are per mosaic.
-    A lesson passes its own `formulas` of methods, by their names, and its own Equation 1."""
+    A lesson passes its own Equation 1 as `focus_of`."""
     unknown = sorted(set(table["target"]) - set(model.logit))
     if unknown:
         raise ValueError(
@@ -80,7 +78,6 @@ def rate(
         )
     targets = torch.tensor([model.logit[name] for name in table["target"]])
     settings = {"preset": effort, **settings}
-    own = {"formula": formulas.get(method), "focus_of": focus_of}
     parts = []
     for run, network in enumerate(
         progress(model.trainings, desc=label_of(method), delay=2)
@@ -90,7 +87,7 @@ def rate(
         storable = packages <= {"torch", "torchvision", "helpers"}
         score_all = _kept if isinstance(method, str) and storable else _scored
         done = score_all(
-            network, images.images, table, targets, method, shape, settings, own
+            network, images.images, table, targets, method, shape, settings, focus_of
         )
         row = {"method": label_of(method), "focus": done[0], "seconds": done[1]}
         parts.append(table.assign(**row, run=run))
@@ -117,16 +114,20 @@ def ratings(models: Iterable[Model], images, tables, methods, **more) -> pd.Data
 
 
 def label_of(method: str | Callable) -> str:
-    """Return the printed name of a method, or the name of a function."""
-    return (
-        METHODS[method].name
-        if method in METHODS
-        else getattr(method, "__name__", str(method))
-    )
+    """Return the printed name of a method, which may be a function.
+
+    A function with the name of one of the package's has its printed name: it is an
+    edited version of the same method.
+    """
+    name = method if isinstance(method, str) else getattr(method, "__name__", "")
+    for key, known in METHODS.items():
+        if name in (key, known.run.__name__):
+            return known.name
+    return name or str(method)
 
 
 def _scored(
-    network, images, table, targets, method, shape, settings, own
+    network, images, table, targets, method, shape, settings, focus_of
 ) -> np.ndarray:
     """Score the mosaics, and measure the wall time per explanation: (2, N)."""
     scores, seconds = [], 0.0
@@ -134,31 +135,32 @@ def _scored(
         batches(table, images, shape, AT_A_TIME),
         layouts(table).split(AT_A_TIME),
     )
-    how = {"check_finite": False, "formula": own["formula"]}
     for mosaics, wanted, where in zip(
         stream, targets.split(AT_A_TIME), places, strict=True
     ):
-        maps = explain.explain(network, mosaics, wanted, method, **how, **settings)
-        if maps.settings.get("layer"):  # found by name once, not in every batch
-            settings = settings | {"layer": maps.settings["layer"]}
+        maps = explain.explain(
+            network, mosaics, wanted, method, check_finite=False, **settings
+        )
         seconds += maps.seconds
-        scores.append(score(maps.maps, where, own["focus_of"]))
+        scores.append(score(maps.maps, where, focus_of))
     return np.stack(
         [torch.cat(scores).numpy(), np.full(len(table), seconds / len(table))]
     )
 
 
-def _kept(network, images, table, targets, method, shape, settings, own) -> np.ndarray:
+def _kept(
+    network, images, table, targets, method, shape, settings, focus_of
+) -> np.ndarray:
     """Return what `_scored` returns, from a stored file if there is one with the same inputs."""
     try:
-        digests = {
-            name: store.function_digest(code) for name, code in own.items() if code
-        }
+        digest = store.function_digest(focus_of)
     except (TypeError, OSError):
         print(
             "The scores are not stored for the next run, since a function has no source code."
         )
-        return _scored(network, images, table, targets, method, shape, settings, own)
+        return _scored(
+            network, images, table, targets, method, shape, settings, focus_of
+        )
     key = store.key(
         "focus",
         model=[
@@ -169,15 +171,15 @@ def _kept(network, images, table, targets, method, shape, settings, own) -> np.n
         design=table[[*IMAGES, *TARGETS]].to_numpy(dtype=np.int64),
         targets=targets,
         method=[method, shape, settings],
-        versions=[torch.__version__, version("captum")],
-        own=digests,
+        versions=[torch.__version__, version("captum"), version("scikit-learn")],
+        focus_of=digest,
         **in_key(next(network.parameters()).device),
     )
 
     def write(temporary: Path) -> None:
         with temporary.open("wb") as file:
             scores = _scored(
-                network, images, table, targets, method, shape, settings, own
+                network, images, table, targets, method, shape, settings, focus_of
             )
             np.save(file, scores)
 

@@ -1,36 +1,27 @@
-"""Explanation methods against written-out definitions, captum and zennit; refusals."""
+"""Explanation methods against written-out definitions; what all share; refusals."""
 
 import copy
 
-import captum.attr
 import numpy as np
 import pytest
 import torch
+from networks_for_tests import randomize_batch_norm
 from torch import nn
+from torch._subclasses import FakeTensorMode
 from torch.nn.functional import interpolate
-from torchvision.models import VisionTransformer
+from torchvision.models import VisionTransformer, vit_b_16
 
 from helpers import explain, models
-from helpers.explain import lrp
+from helpers.explain import captum_methods
 
 TARGETS = torch.tensor([0, 1, 2, 1])
+LAST_FIRE = "features.12.squeeze"  # a convolution of SqueezeNet's last module
+LAST_TOKENS = "encoder.layers.encoder_layer_11.ln_1"
 SHORT = {
-    "smoothgrad": {"samples": 1},
+    "smoothgrad": {"samples": 4},
     "lime": {"samples": 8, "segments": 2},
     "integrated-gradients": {"steps": 2},
 }
-
-
-def randomize_batch_norm(model, seed=0):
-    """Give batch normalisation statistics and weights as after a training."""
-    torch.manual_seed(seed)
-    for module in model.modules():
-        if isinstance(module, nn.BatchNorm2d):
-            module.running_mean.normal_(0, 0.1)
-            module.running_var.uniform_(0.5, 2)
-            nn.init.uniform_(module.weight, 0.5, 1.5)
-            nn.init.normal_(module.bias, 0, 0.1)
-    return model.eval()
 
 
 def enlarged(maps, size):
@@ -76,22 +67,12 @@ def images():
 # Methods
 
 
-@pytest.mark.parametrize(
-    ("name", "layer"),
-    [
-        ("alexnet-quarter", "features"),
-        ("squeezenet1_0", "features"),
-        ("resnet18", "layer4"),
-    ],
-)
-def test_gradcam_is_captums(name, layer):
-    images = torch.rand(4, 3, 96, 96)
-    model = models.build(name, 4).eval()
-    ours = explain.explain(model, images, TARGETS, "gradcam", batch_size=2)
-    captums = captum.attr.LayerGradCam(model, model.network.get_submodule(layer))
-    theirs = captums.attribute(images, TARGETS, relu_attributions=True)
-    expected = enlarged(theirs[:, 0], 96)
-    torch.testing.assert_close(ours.maps, expected, rtol=1e-4, atol=1e-6)
+def test_gradcam_is_its_definition_at_the_last_rectified_map(small, images):
+    ours = explain.explain(small, images, TARGETS, "gradcam", batch_size=3)
+    activation = small.features(images).detach()
+    weights = small.out.weight[TARGETS] / activation[0, 0].numel()
+    expected = torch.einsum("bc,bchw->bhw", weights, activation).relu()
+    torch.testing.assert_close(ours.maps, enlarged(expected, 24), rtol=1e-4, atol=1e-6)
 
 
 def test_gradcam_plus_plus_is_its_definition_by_higher_derivatives():
@@ -133,42 +114,37 @@ def test_gradcam_plus_plus_is_its_definition_by_higher_derivatives():
         torch.testing.assert_close(ours.maps[i], expected, rtol=1e-5, atol=1e-7)
 
 
-def test_smoothgrad_keeps_the_sign_and_equals_captum_image_by_image(small, images):
+def test_smoothgrad_is_the_mean_of_signed_gradients(small, images):
     ours = explain.explain(
-        small, images, TARGETS, "smoothgrad", samples=6, batch_size=3
+        small, images, TARGETS, "smoothgrad", samples=6, batch_size=4
     )
-    tunnel = captum.attr.NoiseTunnel(captum.attr.Saliency(small))
+    noise = torch.randn(6, 3, 24, 24, generator=torch.Generator().manual_seed(0))
     for i, target in enumerate(TARGETS):
-        image = images[i : i + 1]
-        spread = float(0.15 * (image.max() - image.min()))
-        torch.manual_seed(0)
-        theirs = tunnel.attribute(
-            image, nt_samples=6, stdevs=spread, target=int(target), abs=False
-        )
-        expected = theirs[0].sum(0)
-        torch.testing.assert_close(ours.maps[i], expected, rtol=1e-3, atol=1e-6)
+        spread = 0.15 * (images[i].max() - images[i].min())
+        total = torch.zeros(24, 24)
+        for one in noise:
+            noisy = (images[i] + spread * one)[None].requires_grad_()
+            [gradient] = torch.autograd.grad(small(noisy)[0, target], noisy)
+            total += gradient[0].sum(0)
+        torch.testing.assert_close(ours.maps[i], total / 6, rtol=1e-3, atol=1e-6)
     assert (ours.maps < 0).any()
 
 
-def test_integrated_gradients_equal_captum(small, images):
-    ours = explain.explain(small, images, TARGETS, "integrated-gradients")
-    theirs = captum.attr.IntegratedGradients(small).attribute(
-        images, target=TARGETS, n_steps=32
+@pytest.mark.parametrize("layer", ["input", "second"])
+def test_integrated_gradients_add_up_to_the_difference_from_the_mean_colour(
+    small, images, layer, monkeypatch
+):
+    monkeypatch.setattr(small, "mean", 0.4)
+    monkeypatch.setattr(  # enlarging a map changes its sum
+        explain.layers, "as_maps_of_images", lambda relevance, *_: relevance.sum(1)
     )
-    expected = theirs.sum(1).float()
-    torch.testing.assert_close(ours.maps, expected, rtol=1e-3, atol=1e-6)
-
-
-def test_integrals_at_a_layer_are_captums(small, images):
-    ours = explain.explain(
-        small, images, TARGETS, "integrated-gradients", layer="second", steps=20
+    maps = captum_methods.integrated_gradients(
+        small, images, TARGETS, layer=layer, steps=200
     )
-    plain = copy.deepcopy(small)
-    plain.relu.inplace = False  # which captum cannot follow
-    integral = captum.attr.LayerIntegratedGradients(plain, plain.second)
-    theirs = integral.attribute(images, images * 0, TARGETS, n_steps=20)
-    expected = enlarged(theirs.sum(1), 24)
-    torch.testing.assert_close(ours.maps, expected, rtol=1e-3, atol=1e-5)
+    with torch.no_grad():
+        rise = small(images) - small(torch.full_like(images, 0.4))
+    expected = rise[range(4), TARGETS]
+    torch.testing.assert_close(maps.sum((1, 2)), expected, rtol=1e-2, atol=1e-4)
 
 
 def test_lime_is_weighted_ridge_regression(small, images):
@@ -245,7 +221,7 @@ def test_a_model_may_be_frozen_and_is_left_as_it_was(method):
     assert torch.equal(maps, explain.explain(model, images, TARGETS, method).maps)
 
 
-@pytest.mark.parametrize("method", sorted(explain.METHODS))
+@pytest.mark.parametrize("method", explain.METHODS)
 def test_no_map_depends_on_its_batch(method, images, small):
     settings = SHORT.get(method, {})
     together = explain.explain(small, images, TARGETS, method, **settings)
@@ -253,7 +229,58 @@ def test_no_map_depends_on_its_batch(method, images, small):
     torch.testing.assert_close(together.maps, alone.maps, rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize("method", sorted(explain.METHODS))
+@pytest.mark.parametrize("method", explain.METHODS)
+def test_random_numbers_of_others_stay_as_they_are(method, images, small):
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    explain.explain(small, images, TARGETS, method, **SHORT.get(method, {}))
+    assert torch.equal(torch.rand(2), expected)
+
+
+class Memory(Small):
+    """The same network on a device with memory for two images."""
+
+    def forward(self, x):
+        if len(x) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return super().forward(x)
+
+
+@pytest.mark.parametrize("method", explain.METHODS)
+def test_the_batch_is_halved_until_it_fits_into_the_memory(
+    method, images, small, capsys
+):
+    poor = Memory().eval()
+    poor.load_state_dict(small.state_dict())
+    settings = SHORT.get(method, {})
+    ours = explain.explain(poor, images, TARGETS, method, batch_size=8, **settings)
+    expected = explain.explain(small, images, TARGETS, method, **settings)
+    torch.testing.assert_close(ours.maps, expected.maps, rtol=1e-3, atol=1e-6)
+    assert "2 images pass through the network at a time" in capsys.readouterr().out
+
+
+def test_forward_passes_of_your_own_method_run_on_the_models_device():
+    """Fake tensors refuse operations that mix devices; they run no backward passes."""
+
+    def hidden_corner(model, batch, targets):
+        hidden = batch.clone()
+        hidden[..., :4, :4] = 0
+        loss = (model(batch) - model(hidden)).gather(1, targets[:, None])
+        return loss[..., None].expand(-1, *batch.shape[-2:])
+
+    with FakeTensorMode(), torch.device("cuda"):
+        model = Small().eval()
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        batch = torch.rand(4, 3, 24, 24)
+        maps = explain.explain(
+            model, batch.mul(255).byte(), TARGETS, hidden_corner, check_finite=False
+        ).maps
+    assert maps.device.type == "cpu"
+    assert maps.shape == (4, 24, 24)
+
+
+@pytest.mark.parametrize("method", explain.METHODS)
 def test_a_rectifier_that_is_used_twice_is_explained_as_two_of_them(
     images, small, method
 ):
@@ -272,9 +299,106 @@ def test_a_rectifier_that_is_used_twice_is_explained_as_two_of_them(
     assert torch.equal(ours.maps, theirs.maps)
 
 
+@pytest.mark.parametrize(
+    ("name", "layer"),
+    [
+        ("vgg11", "features.18"),
+        ("alexnet", "features.10"),
+        ("squeezenet1_0", LAST_FIRE),
+    ],
+)
+@pytest.mark.parametrize("method", ["gradcam", "gradcam++", "integrated-gradients"])
+def test_a_rectifier_in_place_after_the_layer_changes_nothing(name, layer, method):
+    model = models.build(name, 3, seed=1)
+    images = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(1))
+    target = int(model(images).sum(0).argmax())  # SqueezeNet's logits may be 0
+    settings = {**SHORT.get(method, {}), "layer": layer}
+    maps = explain.explain(model, images, target, method, **settings).maps
+    for module in model.modules():
+        if isinstance(module, nn.ReLU):
+            assert module.inplace
+            module.inplace = False
+    expected = explain.explain(model, images, target, method, **settings).maps
+    torch.testing.assert_close(maps, expected)
+    assert maps.any()
+
+
+def test_integrals_refuse_a_layer_that_runs_twice(small, images):
+    with pytest.raises(ValueError, match="'relu' runs 2 times in a pass"):
+        explain.explain(small, images, 0, "integrated-gradients", layer="relu")
+
+
+# Vision transformers
+
+
+class Patches(nn.Module):
+    """A class token, then one token per patch; the logits are of their mean."""
+
+    mean = 0.0
+    std = 1.0
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Conv2d(3, 2, 4, stride=4, bias=False)
+        self.norm = nn.Identity()
+        self.head = nn.Linear(2, 2, bias=False)
+        # the first channel is red, the second green; each has a class
+        self.embed.weight.data = torch.eye(2, 3)[..., None, None].expand(-1, -1, 4, 4)
+        self.head.weight.data = torch.tensor([[1.0, 0], [0, -1]])
+
+    def forward(self, images):
+        patches = self.embed(images).flatten(2).transpose(1, 2)
+        class_token = torch.full_like(patches[:, :1], 9)
+        tokens = self.norm(torch.cat([class_token, patches], dim=1))
+        return self.head(tokens.mean(1))
+
+
+@pytest.mark.parametrize("method", ["gradcam", "gradcam++"])
+def test_maps_at_the_tokens_of_a_transformer_show_the_patches(method):
+    images = torch.zeros(2, 3, 12, 12)
+    images[0, 0, 4:8, :4] = 1.0  # a red patch in the second row, first column
+    images[:, 1, 8:, 8:] = 1.0  # a green patch, which speaks against the second class
+    model = Patches()
+    maps = explain.explain(model, images, 0, method, layer="norm").maps
+    patches = torch.zeros(3, 3)
+    patches[1, 0] = 1
+    expected = enlarged(patches[None], 12)[0]
+    torch.testing.assert_close(maps[0] / maps[0].max(), expected / expected.max())
+    assert not maps[1].any()
+    green = explain.explain(model, images, 1, method, layer="norm").maps
+    assert not green.any(), "only positive evidence is shown"
+
+
+@pytest.mark.slow
+def test_vit_b_16_is_explained_at_the_tokens_of_its_last_block():
+    network = vit_b_16()
+    nn.init.normal_(network.heads.head.weight)
+    model = models.wrap(network, mean=0.5, std=0.5).eval()
+    images = torch.rand(2, 3, 224, 224)
+    with pytest.raises(ValueError, match="tokens of the patches") as refusal:
+        explain.explain(model, images, 1, "gradcam")
+    assert LAST_TOKENS in str(refusal.value)
+    maps = explain.explain(model, images, 1, "gradcam", layer=LAST_TOKENS).maps
+    tokens = []
+    keep = network.get_submodule(LAST_TOKENS).register_forward_hook(
+        lambda module, inputs, output: tokens.append(output)
+    )
+    logits = model(images)
+    keep.remove()
+    [gradient] = torch.autograd.grad(logits[:, 1].sum(), tokens[0])
+    expected = torch.zeros(2, 14, 14)
+    for row in range(14):
+        for column in range(14):
+            token = tokens[0][:, 1 + 14 * row + column]
+            weights = gradient[:, 1:].mean(1)
+            expected[:, row, column] = (weights * token).sum(1).relu()
+    torch.testing.assert_close(maps, enlarged(expected, 224), rtol=1e-3, atol=1e-6)
+    assert maps.any()
+
+
 # Architectures
 
-TOKENS = "work on tokens"
+TOKENS = "Name a layer that gives a map, or the tokens"
 LOST = "does not conserve relevance"
 REFUSES = {
     ("vit_b_16", "gradcam"): TOKENS,
@@ -327,7 +451,6 @@ def test_every_method_explains_an_architecture_or_says_why_not(name):
         ({"method": "gradcamm"}, "method='gradcamm' is not known; use one of gradcam"),
         ({"targets": torch.tensor([0, 1])}, r"int64 of shape \(4,\)"),
         ({"layer": "layer4"}, "no layer 'layer4'; the outermost layers are first"),
-        ({"method": "smoothgrad", "sample": 3}, "no setting 'sample'; it has samples"),
         ({"preset": "best"}, "preset='best' is not known"),
     ],
 )
@@ -335,83 +458,3 @@ def test_refusals(small, images, change, message):
     arguments = {"targets": 0, "method": "gradcam", **change}
     with pytest.raises(ValueError, match=message):
         explain.explain(small, images, **arguments)
-
-
-# LRP: what it conserves, zennit's, and what it refuses
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["alexnet-quarter", "vgg11", "vgg11_bn", "resnet10-eighth", "squeezenet1_0"],
-)
-def test_relevance_is_conserved(name):
-    model = randomize_batch_norm(models.build(name, 4))
-    images = torch.rand(2, 3, 64, 64)
-    targets = torch.tensor([1, 3])
-    _, logits, lost = lrp.propagate(model, images, targets)
-    with torch.no_grad():
-        expected = model(images).gather(1, targets[:, None])[:, 0]
-    torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-5)
-    assert lost.max() < 1e-4
-
-
-@pytest.mark.parametrize(
-    ("name", "canonizer"),
-    [("resnet18", "ResNetCanonizer"), ("vgg11_bn", "VGGCanonizer")],
-)
-def test_lrp_equals_zennit(name, canonizer):
-    composites = pytest.importorskip("zennit.composites")
-    from zennit import attribution, rules, types
-    from zennit import torchvision as canonizers
-
-    model = randomize_batch_norm(models.build(name, 4))
-    images = torch.rand(2, 3, 64, 64)
-    targets = torch.tensor([1, 3])
-    with torch.no_grad():
-        start = model(images) * nn.functional.one_hot(targets, 4)
-    low = (0 - model.mean[None]) / model.std
-    high = (1 - model.mean[None]) / model.std
-    composite = composites.SpecialFirstLayerMapComposite(
-        layer_map=[
-            *composites.layer_map_base(),
-            (types.Convolution, rules.AlphaBeta(alpha=1, beta=0)),
-            (types.Linear, rules.Epsilon()),
-        ],
-        first_map=[(types.Convolution, rules.ZBox(low, high))],
-        canonizers=[getattr(canonizers, canonizer)()],
-    )
-    inputs = (images - model.mean) / model.std
-    with attribution.Gradient(model.network, composite) as attributor:
-        _, theirs = attributor(inputs, start)
-    ours, _, _ = lrp.propagate(model, images, targets)
-    assert (ours - theirs).abs().max() < 1e-3 * theirs.abs().max()
-
-
-def test_relevance_that_is_lost_is_refused_image_by_image():
-    """ReLU6 clips one of 31 images, which loses its relevance there."""
-    torch.manual_seed(0)
-    network = nn.Sequential(
-        nn.Conv2d(3, 4, 3),
-        nn.ReLU6(),
-        nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(),
-        nn.Linear(4, 2),
-    )
-    network[0].weight.data *= 100
-    model = models.wrap(network, mean=0, std=1)
-    images = torch.rand(31, 3, 8, 8) / 100
-    explain.explain(model, images, 0, "lrp")
-    images[7] *= 100
-    message = "in 1 of 31 images .* clipped rectifier such as ReLU6"
-    with pytest.raises(explain.NotConserved, match=message):
-        explain.explain(model, images, 0, "lrp")
-
-
-def test_lrp_at_the_last_map_holds_the_logit():
-    model = randomize_batch_norm(models.build("resnet18", 4))
-    images = torch.rand(2, 3, 64, 64)
-    targets = torch.tensor([1, 3])
-    relevance, logits, _ = lrp.propagate(model, images, targets, layer="layer4")
-    bias = model.network.fc.bias[targets].detach()
-    total = relevance.sum((1, 2, 3))
-    torch.testing.assert_close(total, logits - bias, rtol=1e-3, atol=1e-4)
