@@ -29,7 +29,8 @@ def half(*arguments, of):
 
 def gradcam_plus_plus(model, images, targets, *, layer="last map"):
     """A version that a reader has edited: the maps are mirrored."""
-    return cam.gradcam_plus_plus(model, images, targets, layer=layer).flip(-1)
+    maps = cam.gradcam_plus_plus(model, images, targets, layer=layer)
+    return maps.flip(-1)
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +49,13 @@ def test_ratings_follow_an_edited_method_and_an_edited_score(
     model, images, table = network
     rate = partial(rating.rate, model, images, table, effort="quick")
     stored = rate("gradcam++")["focus"]
-    assert rate(cam.gradcam_plus_plus)["focus"].equals(stored)
+    exported = rate(cam.gradcam_plus_plus)["focus"]
+    assert exported.equals(stored)
     edited = rate(gradcam_plus_plus)
     assert set(edited["method"]) == {"GradCAM++"}
     assert not edited["focus"].equals(stored)
-    halved = rate("gradcam++", focus_of=partial(half, of=equation.focus_of))["focus"]
+    halves = partial(half, of=equation.focus_of)
+    halved = rate("gradcam++", focus_of=halves)["focus"]
     np.testing.assert_allclose(halved, stored / 2)
     assert rate("gradcam++")["focus"].equals(stored), "no edit is stored as the method"
 

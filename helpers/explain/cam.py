@@ -9,18 +9,20 @@ import torch
 from . import layers
 
 
-def gradcam_plus_plus(
-    model, images: torch.Tensor, targets: torch.Tensor, *, layer: str = "last map"
-) -> torch.Tensor:
+def gradcam_plus_plus(model, images, targets, *, layer="last map") -> torch.Tensor:
     """Compute GradCAM++ (Equations 10 and 19 of its paper), for scores of exp(logit).
 
     In a network of rectifiers the higher derivatives of exp(logit) are powers of the
-    gradient. `images` are float (N, 3, H, W), and the maps (N, H, W).
+    gradient. The images are float (N, 3, H, W), and the maps (N, H, W).
     """
     activation, gradient = layers.gradient_at(model, images, targets, layer)
-    total = activation.sum((2, 3), keepdim=True)
-    below = 2 * gradient**2 + total * gradient**3
-    share = torch.where(below != 0, gradient**2 / below, 0)
-    weights = (share * gradient.relu()).sum((2, 3), keepdim=True)
-    relevance = (weights * activation).sum(1, keepdim=True).relu()
+    positions = (2, 3)
+    squared = gradient**2
+    total = activation.sum(positions, keepdim=True)
+    denominator = 2 * squared + total * gradient**3
+    alpha = torch.where(denominator != 0, squared / denominator, 0)
+    positive_gradient = gradient.relu()
+    weights = (alpha * positive_gradient).sum(positions, keepdim=True)
+    weighted = weights * activation
+    relevance = weighted.sum(1, keepdim=True).relu()
     return layers.as_maps_of_images(relevance, images)

@@ -54,6 +54,17 @@ def propagate(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Propagate relevance back to the input or to a layer's output.
 
+    Parameters
+    ----------
+    model : nn.Module
+        The model.
+    images : torch.Tensor
+        Float images (B, 3, H, W) in [0, 1].
+    targets : torch.Tensor
+        The classes whose logits are distributed, int64 (B,).
+    layer : str
+        "input", "last map" or the name of a layer.
+
     Returns
     -------
     relevance : torch.Tensor
@@ -63,6 +74,11 @@ def propagate(
     lost : torch.Tensor
         Relevance without account, (B,), as a share of the relevance in each image's
         map at the input.
+
+    Raises
+    ------
+    NotConserved
+        The first layer is no convolution.
     """
     layer = layers.resolved(model, images, layer)
     ruled, first = _with_merged_batch_norm(model, images[:1])
@@ -200,7 +216,7 @@ def _epsilon_rule(affine, x, relevance, y) -> torch.Tensor:
 
 
 def _alpha1_beta0_rule(affine, x, relevance, y) -> torch.Tensor:
-    """Return R_i / x_i, where R_i = sum_j (x_i w_ij)+ R_j / (sum_i (x_i w_ij)+ + b_j+)."""
+    """Return R_i / x_i for R_i = sum_j (x_i w_ij)+ R_j / (sum_i (x_i w_ij)+ + b_j+)."""
     positive = affine.weight.clamp(min=0)
     negative = affine.weight.clamp(max=0)
     bias = None if affine.bias is None else affine.bias.clamp(min=0)

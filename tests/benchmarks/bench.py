@@ -12,7 +12,6 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 import helpers  # noqa: F401  pins the kernels before torch and numpy are loaded
@@ -22,14 +21,13 @@ import hotcoco
 import numpy as np
 import pandas as pd
 import torch
-from captum.attr import IntegratedGradients, LayerGradCam
 from fairlearn import metrics
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 from sklearn.metrics import accuracy_score, precision_score
 from torch.nn.functional import cross_entropy
 
-from helpers import explain, icon2, models
+from helpers import icon2, models
 from helpers.audit.table_counts import count_table
 from helpers.blocks import counts, report
 from helpers.contexts import mosaics
@@ -96,36 +94,6 @@ def mosaic_predictions() -> Row:
         return predict(mosaics.batches(design, objects, contexts))
 
     return f"classify {len(design)} mosaics", "torch", ours, lambda: predict(ready)
-
-
-def explanations() -> Iterator[Row]:
-    """Explain images by two methods that captum has."""
-    model, images = network(), noise(192, 3, 96, 96)
-    targets = torch.arange(len(images)) % len(CLASSES)
-    grad_cam = LayerGradCam(model.network, model.network.features)
-    gradients = IntegratedGradients(model.network)
-
-    def with_captum(method, n_images, batch_size, **options):
-        for start in range(0, n_images, batch_size):
-            batch = slice(start, start + batch_size)
-            inputs = images[batch].float() / 255
-            method.attribute(inputs, target=targets[batch], **options)
-
-    def ours(method, n_images, **options):
-        explain.explain(model, images[:n_images], targets[:n_images], method, **options)
-
-    yield (
-        "GradCAM of 192 images",
-        "captum",
-        partial(ours, "gradcam", 192, layer="features"),
-        partial(with_captum, grad_cam, 192, 24),
-    )
-    yield (
-        "integrated gradients of 24 images, 32 steps",
-        "captum",
-        partial(ours, "integrated-gradients", 24, steps=32),
-        partial(with_captum, gradients, 24, 4, n_steps=32),
-    )
 
 
 def average_precision() -> Iterator[Row]:
@@ -248,7 +216,6 @@ def main() -> None:
         rows = [
             training(),
             mosaic_predictions(),
-            *explanations(),
             *average_precision(),
             fairness(),
             reading(folder),

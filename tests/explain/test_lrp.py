@@ -2,16 +2,34 @@
 
 import pytest
 import torch
-from networks_for_tests import randomize_batch_norm
 from torch import nn
 
 from helpers import explain, models
 from helpers.explain import lrp
 
 
+def randomize_batch_norm(model, seed=0):
+    """Give batch normalisation statistics and weights as after a training."""
+    torch.manual_seed(seed)
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.running_mean.normal_(0, 0.1)
+            module.running_var.uniform_(0.5, 2)
+            nn.init.uniform_(module.weight, 0.5, 1.5)
+            nn.init.normal_(module.bias, 0, 0.1)
+    return model.eval()
+
+
 @pytest.mark.parametrize(
     "name",
-    ["alexnet-quarter", "vgg11", "vgg11_bn", "resnet10-eighth", "squeezenet1_0"],
+    [
+        "alexnet-quarter",
+        "vgg11",
+        "vgg11_bn",
+        "resnet10-eighth",
+        "squeezenet1_0",
+        "densenet121",
+    ],
 )
 def test_relevance_is_conserved(name):
     model = randomize_batch_norm(models.build(name, 4))
@@ -54,6 +72,13 @@ def test_lrp_equals_zennit(name, canonizer):
         _, theirs = attributor(inputs, start)
     ours, _, _ = lrp.propagate(model, images, targets)
     assert (ours - theirs).abs().max() < 1e-3 * theirs.abs().max()
+
+
+@pytest.mark.parametrize("name", ["convnext_tiny", "mobilenet_v3_small"])
+def test_networks_that_the_rules_do_not_fit_are_refused(name):
+    model = randomize_batch_norm(models.build(name, 3))
+    with pytest.raises(explain.NotConserved, match="does not conserve relevance"):
+        explain.explain(model, torch.rand(2, 3, 64, 64), 1, "lrp")
 
 
 def test_relevance_that_is_lost_is_refused_image_by_image():
