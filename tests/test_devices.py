@@ -356,15 +356,6 @@ def test_a_single_image_that_does_not_fit_is_an_error():
         models.logits(Small(most=0), noise(3, 8))
 
 
-def test_a_batch_that_is_explained_is_halved_until_it_fits():
-    def method(model, images, targets):
-        return model(images)[:, targets[0], None, None].expand(-1, *images.shape[-2:])
-
-    arguments = noise(9, 8), 1, method
-    maps = explain.explain(Small(most=4), *arguments).maps
-    assert torch.equal(maps, explain.explain(Small(most=9), *arguments).maps)
-
-
 # a GPU
 
 

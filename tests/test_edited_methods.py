@@ -31,8 +31,10 @@ def half(*arguments, of):
     return of(*arguments) / 2
 
 
-def lower(gradcam_inputs, gradient):
-    return cam.gradcam(gradcam_inputs, gradient).flip(-1)
+def gradcam_plus_plus(model, images, targets, *, layer="last map"):
+    """A version that a reader has edited: the maps are mirrored."""
+    maps = cam.gradcam_plus_plus(model, images, targets, layer=layer)
+    return maps.flip(-1)
 
 
 @pytest.fixture(scope="module")
@@ -49,15 +51,17 @@ def test_ratings_follow_an_edited_method_and_an_edited_score(
 ):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
     model, images, table = network
-    rate = partial(rating.rate, model, images, table, "gradcam", effort="quick")
-    stored = rate()["focus"]
-    assert rate(formulas={"gradcam": cam.gradcam})["focus"].equals(stored)
-    assert not rate(formulas={"gradcam": lower})["focus"].equals(stored)
-    halved = rate(focus_of=partial(half, of=equation.focus_of))["focus"]
+    rate = partial(rating.rate, model, images, table, effort="quick")
+    stored = rate("gradcam++")["focus"]
+    exported = rate(cam.gradcam_plus_plus)["focus"]
+    assert exported.equals(stored)
+    edited = rate(gradcam_plus_plus)
+    assert set(edited["method"]) == {"GradCAM++"}
+    assert not edited["focus"].equals(stored)
+    halves = partial(half, of=equation.focus_of)
+    halved = rate("gradcam++", focus_of=halves)["focus"]
     np.testing.assert_allclose(halved, stored / 2)
-    assert rate()["focus"].equals(stored), (
-        "what was stored under an edit is not taken for it"
-    )
+    assert rate("gradcam++")["focus"].equals(stored), "no edit is stored as the method"
 
 
 @pytest.fixture(scope="module")
@@ -153,8 +157,8 @@ def test_composites_follow_an_edited_paste():
 
 
 def test_a_function_with_the_packages_code_is_the_packages():
-    assert store.same_function(cam.gradcam, cam.gradcam)
-    assert not store.same_function(lower, cam.gradcam)
+    assert store.same_function(cam.gradcam_plus_plus, cam.gradcam_plus_plus)
+    assert not store.same_function(gradcam_plus_plus, cam.gradcam_plus_plus)
 
 
 @pytest.mark.parametrize("path", overview.lessons(), ids=lambda path: path.stem)

@@ -1,139 +1,41 @@
-"""One call for every explanation method: `explain(model, images, targets, method)`.
-Methods take (model, images in [0, 1], targets) and settings, and return (B, H, W). What lesson 06
-teaches of them are generated modules; LRP is in `lrp`; `layers` is where all of them look."""
+"""Explain predictions: `explain(model, images, targets, method)` runs every method.
 
-import copy
+captum computes GradCAM, SmoothGrad, Integrated Gradients and LIME. GradCAM++ is
+exported from lesson 06, and LRP is in `lrp`.
+"""
+
 import inspect
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import nn
 
-from helpers.explain import cam, gradients, layers, lrp, superpixels
-from helpers.explain.layers import gradient_at, reduced
+from helpers.explain import cam, captum_methods, layers, lrp
 from helpers.explain.lrp import NotConserved
-from helpers.models.inference import in_halves, refuse_other_ranges
+from helpers.models.inference import refuse_other_ranges
 
-__all__ = ["METHODS", "Maps", "NotConserved", "explain"]
-
-
-def gradcam(
-    model, images, targets, *, layer="last map", formula: Callable = cam.gradcam
-) -> torch.Tensor:
-    """GradCAM (Selvaraju et al. 2017)."""
-    return reduced(formula(*gradient_at(model, images, targets, layer)), images)
-
-
-def gradcam_plus_plus(
-    model,
-    images,
-    targets,
-    *,
-    layer="last map",
-    formula: Callable = cam.gradcam_plus_plus,
-) -> torch.Tensor:
-    """GradCAM++ (Chattopadhay et al. 2018), for scores that are exp(logit)."""
-    return reduced(formula(*gradient_at(model, images, targets, layer)), images)
-
-
-def smoothgrad(
-    model,
-    images,
-    targets,
-    *,
-    samples=25,
-    sigma=0.15,
-    layer="input",
-    reduce="sum",
-    seed=0,
-    formula: Callable = gradients.smoothgrad,
-) -> torch.Tensor:
-    """SmoothGrad (Smilkov et al. 2017); the noise is the same for every image, so that no map
-    depends on its batch."""
-
-    def gradient(noisy):
-        return gradient_at(model, noisy, targets, layer)[1]
-
-    maps = formula(gradient, images, samples, sigma, seed)
-    return reduced(maps, images, reduce)
-
-
-def integrated_gradients(
-    model,
-    images,
-    targets,
-    *,
-    steps=32,
-    layer="input",
-    reduce="sum",
-    formula: Callable = gradients.integrated_gradients,
-) -> torch.Tensor:
-    """Integrated Gradients (Sundararajan et al. 2017) from the mean colour, which is zero after the
-    model's normalisation, or from a layer's output for it."""
-    plain = torch.zeros_like(images) + torch.as_tensor(model.mean).to(images)
-    ends = (
-        layers.through(model, one, targets, layer)[0].detach()
-        for one in (plain, images)
-    )
-    gradient = partial(layers.from_layer, model, images, targets, layer)
-    relevance = formula(gradient, *ends, steps)
-    return reduced(layers.as_map(relevance, layer), images, reduce)
-
-
-def lime(
-    model,
-    images,
-    targets,
-    *,
-    segments=7,
-    samples=256,
-    penalty=1.0,
-    best=None,
-    seed=0,
-    formula: Callable = superpixels.lime,
-) -> torch.Tensor:
-    """LIME (Ribeiro et al. 2016) with `segments` cells a side as superpixels (an odd number lies
-    across a mosaic's seams). With `best` the map is 1 in so many of the largest coefficients."""
-    places = grid(segments, images)
-    with torch.no_grad():
-        logit = partial(layers.target_logits, model, targets=targets)
-        coefficients = formula(logit, images, places, samples, penalty, seed).T
-    if best is None:
-        area = torch.bincount(places.flatten(), minlength=coefficients.shape[1])
-        return (coefficients / area.clamp(min=1))[:, places]
-    least = coefficients.topk(min(best, coefficients.shape[1]), dim=1).values[:, -1:]
-    return ((coefficients >= least) & (coefficients > 0)).float()[:, places]
-
-
-def grid(segments: int, images: torch.Tensor) -> torch.Tensor:
-    """Return the number of the superpixel at each place of the images: int64 (H, W)."""
-    size, device = images.shape[-2:], images.device
-    down, across = (torch.arange(n, device=device) * segments // n for n in size)
-    return down[:, None] * segments + across
+__all__ = ["METHODS", "Maps", "NotConserved", "explain", "layers"]
 
 
 class Method(NamedTuple):
-    """An explanation method: its name in figures, and what computes it."""
+    """An explanation method: its name in figures, and the function that computes it."""
 
     name: str
     run: Callable
 
 
-METHODS = {
-    "gradcam": Method("GradCAM", gradcam),
+METHODS = {  # the six that the paper rates, in its order
+    "gradcam": Method("GradCAM", captum_methods.gradcam),
     "lrp": Method("LRP", lrp.lrp),
-    "smoothgrad": Method("SmoothGrad", smoothgrad),
-    "lime": Method("LIME", lime),
-    "gradcam++": Method("GradCAM++", gradcam_plus_plus),
-    "integrated-gradients": Method("IG", integrated_gradients),
+    "smoothgrad": Method("SmoothGrad", captum_methods.smoothgrad),
+    "lime": Method("LIME", captum_methods.lime),
+    "gradcam++": Method("GradCAM++", cam.gradcam_plus_plus),
+    "integrated-gradients": Method("IG", captum_methods.integrated_gradients),
 }
-"""The six that the paper rates, in its order."""
-PRESETS = {  # what differs from `sound`: in the authors' public code, and to be quick
+PRESETS = {  # settings that differ from the defaults; "paper" has those of the authors
     "sound": {},
     "paper": {
         "smoothgrad": {"samples": 10, "sigma": 0.2, "reduce": "max absolute"},
@@ -148,22 +50,38 @@ PRESETS = {  # what differs from `sound`: in the authors' public code, and to be
 }
 
 
-def settings_of(method: str, preset: str = "sound") -> dict:
-    """Return every setting of a method, with its value in a preset."""
-    several = [*inspect.signature(METHODS[method].run).parameters.values()][3:]
-    settings = {one.name: one.default for one in several if one.name != "formula"}
-    return settings | PRESETS[preset].get(method, {})
-
-
 @dataclass(frozen=True)
 class Maps:
-    """Relevance maps of one method, float32 (N, H, W) at the images' size, on the CPU. The unit is
-    the method's own: only shares can be compared between methods. `seconds` are wall time."""
+    """Relevance maps of one method.
+
+    Attributes
+    ----------
+    maps : torch.Tensor
+        Float32 (N, H, W) at the images' size, on the CPU. Each method has a unit of its
+        own, so that only shares can be compared between methods.
+    method : str
+        The method's name.
+    settings : dict
+        The settings that differ from the method's default values.
+    seconds : float
+        Wall time.
+    """
 
     maps: torch.Tensor
     method: str
     settings: dict
     seconds: float = 0.0
+
+
+def settings_of(method: str | Callable) -> dict:
+    """Return the settings of a method, which are its keyword-only arguments."""
+    function = METHODS[method].run if isinstance(method, str) else method
+    settings = inspect.signature(function).parameters.values()
+    return {
+        setting.name: setting.default
+        for setting in settings
+        if setting.kind is setting.KEYWORD_ONLY
+    }
 
 
 def explain(
@@ -175,113 +93,156 @@ def explain(
     preset: str = "sound",
     batch_size: int = 32,
     check_finite: bool = True,
-    formula: Callable | None = None,
     **settings,
 ) -> Maps:
-    """Explain why a model (of :func:`helpers.models.build` or `wrap`) gives images a class.
+    """Explain why a model gives images a class.
 
-    `images` are (N, 3, H, W), uint8 or float in [0, 1]; `targets` the class to explain, int64 (N,)
-    or one int. The `method` is one of `METHODS`, or a function of (model, float images, targets,
-    **settings) that returns a tensor (B, H, W). The `preset` is one of `PRESETS`. Everything is
-    computed on the model's device; a batch for which a GPU has too little memory is halved. Most
-    methods take `layer`: "input", "last map" (the last convolutional one) or a layer's name. A
-    `formula` takes the place of the method's own, which lesson 06 teaches. NaN or infinite
-    relevance is a FloatingPointError, unless not `check_finite`."""
+    Parameters
+    ----------
+    model : nn.Module
+        A model of :func:`helpers.models.build` or `wrap`. Everything is computed on its
+        device.
+    images : torch.Tensor
+        Images (N, 3, H, W), uint8 or float in [0, 1].
+    targets : torch.Tensor or int
+        The class to explain, int64 (N,) or one number for all images.
+    method : str or callable
+        A name in `METHODS`, or your own function of (model, float images, targets,
+        **settings) that returns maps (B, H, W).
+    preset : {"sound", "paper", "quick"}
+        The settings of a method with a name.
+    batch_size : int
+        How many images pass through the network at a time. It is halved where the
+        device has too little memory.
+    check_finite : bool
+        Whether to refuse NaN and infinite relevance.
+    **settings
+        Settings that replace those of the preset. Most methods take `layer`: "input",
+        "last map" (the last convolutional map), or the name of a layer.
+
+    Returns
+    -------
+    Maps
+
+    Raises
+    ------
+    ValueError
+        The model, the images, the targets, the method or its preset does not fit.
+    TypeError
+        The method has no such setting.
+    FloatingPointError
+        Relevance is NaN or infinite.
+    """
     if not (hasattr(model, "mean") and hasattr(model, "std")):
         raise ValueError(
-            f"Nobody said how {type(model).__name__} wants its images normalised: wrap it, "
-            "models.wrap(network, its weights or configuration), and explain that."
+            f"Nobody said how {type(model).__name__} wants its images normalised: wrap "
+            "it, models.wrap(network, its weights or configuration), and explain that."
         )
     refuse_other_ranges(images)
-    targets = _targets(images, targets)
-    if next(model.parameters()).dtype in (torch.float16, torch.bfloat16):
-        model = copy.deepcopy(model).float()  # sums of a map overflow half precision
-    device = next(model.parameters()).device
-    training = model.training
+    targets = _one_per_image(targets, images)
+    name = getattr(method, "__name__", str(method))
+    run = method
+    if not callable(method):
+        _refuse_unknown(method, "method", METHODS)
+        _refuse_unknown(preset, "preset", PRESETS)
+        run = METHODS[method].run
+        settings = {**PRESETS[preset].get(method, {}), **settings}
+    was_training = model.training
     model.eval()
-    start, parts = time.perf_counter(), []
+    start = time.perf_counter()
     try:
-        first = _floats(images[:1], device)
-        name, run, settings = _prepared(model, first, method, preset, settings)
-        if formula is not None:
-            run = partial(run, formula=formula)
-
-        def explained(batch: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-            return _checked(
-                run(model, batch, wanted, **settings), batch, name, check_finite
-            )
-
-        for batch, wanted in zip(
-            images.split(batch_size), targets.split(batch_size), strict=True
-        ):
-            parts += in_halves(explained, _floats(batch, device), wanted.to(device))
+        if method in METHODS:
+            _refuse_unknown_classes(model, images, targets)
+        maps = _in_batches(run, model, images, targets, batch_size, settings)
     finally:
-        model.train(training)
-    return Maps(torch.cat(parts), name, settings, time.perf_counter() - start)
-
-
-def _prepared(model, first, method, preset, changes) -> tuple[str, Callable, dict]:
-    """Return name, function and settings of a method, with the layer resolved to a name."""
-    if callable(method):
-        return getattr(method, "__name__", type(method).__name__), method, changes
-    if method not in METHODS:
+        model.train(was_training)
+    expected = (len(images), *images.shape[-2:])
+    if tuple(maps.shape) != expected:
         raise ValueError(
-            f"method={method!r} is not known; use one of {', '.join(METHODS)}"
+            f"{name} must return a tensor of shape {expected}, one map per image, not "
+            f"{tuple(maps.shape)}."
         )
-    if preset not in PRESETS:
+    unfit = ~maps.isfinite().flatten(1).all(1)
+    if check_finite and unfit.any():
+        raise FloatingPointError(
+            f"{name} gave NaN or infinite relevance for {int(unfit.sum())} of "
+            f"{len(maps)} images."
+        )
+    return Maps(maps, name, settings, time.perf_counter() - start)
+
+
+def _refuse_unknown(name: str, kind: str, known: dict) -> None:
+    """Refuse the name of a method or preset that is not known."""
+    if name not in known:
         raise ValueError(
-            f"preset={preset!r} is not known; use one of {', '.join(PRESETS)}"
+            f"{kind}={name!r} is not known; use one of {', '.join(known)}."
         )
-    settings = settings_of(method, preset)
-    if unknown := [name for name in changes if name not in settings]:
-        raise ValueError(
-            f"{method} has no setting {unknown[0]!r}; it has {', '.join(settings)}"
-        )
-    settings |= changes
-    if settings.get("layer") == "last map":
-        settings["layer"] = layers.last_map(model, first)
-    return method, METHODS[method].run, settings
 
 
-def _floats(images: torch.Tensor, device: torch.device) -> torch.Tensor:
-    images = images.to(device)
-    if images.dtype in (torch.uint8, torch.float16, torch.bfloat16):
-        return images.float() / (255 if images.dtype == torch.uint8 else 1)
-    return images
-
-
-def _targets(images: torch.Tensor, targets: torch.Tensor | int) -> torch.Tensor:
-    with suppress(
-        TypeError, ValueError, RuntimeError
-    ):  # what is no number is refused below
-        targets = torch.as_tensor(targets)
-        targets = targets.repeat(len(images)) if targets.ndim == 0 else targets
-    kind = (
-        getattr(targets, "dtype", repr(targets)),
-        tuple(getattr(targets, "shape", ())),
-    )
+def _one_per_image(targets: torch.Tensor | int, images: torch.Tensor) -> torch.Tensor:
+    """Return the targets as int64 (N,); refuse images or targets of other shapes."""
+    if isinstance(targets, int):
+        targets = torch.full((len(images),), targets)
     images_fit = images.ndim == 4 and images.shape[1] == 3 and len(images) > 0
-    if not images_fit or kind != (torch.int64, (len(images),)):
+    dtype = getattr(targets, "dtype", type(targets).__name__)
+    shape = tuple(getattr(targets, "shape", ()))
+    if not images_fit or dtype != torch.int64 or shape != (len(images),):
         raise ValueError(
-            f"Images must be (N, 3, H, W) with N > 0; these are {tuple(images.shape)}. Targets "
-            f"must be int64 of shape ({len(images)},), one an image, or one int; these are "
-            f"{kind[0]} of shape {kind[1]}."
+            f"Images must be (N, 3, H, W) with N > 0; these are {tuple(images.shape)}. "
+            f"Targets must be int64 of shape ({len(images)},), one per image, or one "
+            f"int; these are {dtype} of shape {shape}."
         )
     return targets
 
 
-def _checked(
-    maps: torch.Tensor, images: torch.Tensor, method: str, finite: bool
-) -> torch.Tensor:
-    """Return a batch of maps as float32 on the CPU; refuse maps that do not fit the images."""
-    maps, wanted = torch.as_tensor(maps), (len(images), *images.shape[-2:])
-    if tuple(maps.shape) != wanted:
+def _refuse_unknown_classes(
+    model: nn.Module, images: torch.Tensor, targets: torch.Tensor
+) -> None:
+    """Refuse targets that are no classes of the model."""
+    with torch.no_grad():
+        last = model(_as_floats(images[:1], model)).shape[1] - 1
+    if targets.min() < 0 or targets.max() > last:
         raise ValueError(
-            f"{method} must return a tensor of shape {wanted}, not {tuple(maps.shape)}."
+            f"Targets must be numbers of the model's classes, 0 to {last}; these are "
+            f"{int(targets.min())} to {int(targets.max())}."
         )
-    maps = maps.detach().float().cpu()
-    if finite and not maps.isfinite().all():
-        unfit = ~maps.isfinite().all(-1).all(-1)
-        some = f"{int(unfit.sum())} of {len(maps)} images"
-        raise FloatingPointError(f"{method} gave NaN or infinite relevance for {some}.")
-    return maps
+
+
+def _as_floats(images: torch.Tensor, model: nn.Module) -> torch.Tensor:
+    """Return images in [0, 1] on the device and in the precision of a model."""
+    parameter = next(model.parameters())
+    scale = 255 if images.dtype == torch.uint8 else 1
+    return images.to(parameter.device, parameter.dtype) / scale
+
+
+def _in_batches(
+    run: Callable,
+    model: nn.Module,
+    images: torch.Tensor,
+    targets: torch.Tensor,
+    batch_size: int,
+    settings: dict,
+) -> torch.Tensor:
+    """Return maps of all images; halve the batch where memory does not suffice."""
+    passes_samples = "batch_size" in inspect.signature(run).parameters
+    parts = []
+    start = 0
+    while start < len(images):
+        batch = _as_floats(images[start : start + batch_size], model)
+        classes = targets[start : start + batch_size].to(batch.device)
+        if passes_samples:
+            settings = {**settings, "batch_size": batch_size}
+        try:
+            maps = run(model, batch, classes, **settings)
+        except torch.OutOfMemoryError:
+            if batch_size == 1:
+                raise
+            batch_size //= 2
+            print(
+                f"The device has too little memory: {batch_size} images pass through "
+                "the network at a time from now on."
+            )
+            continue
+        parts.append(torch.as_tensor(maps).detach().float().cpu())
+        start += len(batch)
+    return torch.cat(parts)

@@ -3,8 +3,7 @@
 import copy
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
 from helpers import explain
 from helpers.data import ImageSet
-from helpers.explain import METHODS, NotConserved, layers, settings_of
+from helpers.explain import NotConserved, layers, settings_of
 from helpers.focus import equation
 from helpers.focus.mosaics import CELLS, batches, cut, joined, layouts
 from helpers.focus.networks import Model
@@ -24,9 +23,13 @@ from helpers.store import progress
 
 MAP = "last map"
 AT_MAP = {"": {}, MAP: {"layer": MAP}}
-SETTINGS = {"integrated-gradients": AT_MAP, "lrp": AT_MAP}
-SETTINGS |= {
-    "lime": {"": {}, "grid on the seams, no penalty": {"segments": 4, "penalty": 1e-9}}
+SETTINGS = {
+    "integrated-gradients": AT_MAP,
+    "lrp": AT_MAP,
+    "lime": {
+        "": {},
+        "grid on the seams, no penalty": {"segments": 4, "penalty": 1e-9},
+    },
 }
 """Settings of methods in disconnected networks, where they are not only the default ones."""
 
@@ -35,14 +38,13 @@ def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tens
     """Return a map of random blobs: smooth noise, (B, H, W), seeded by the image's bytes."""
     maps = []
     for image in images.cpu():
-        draw = torch.Generator().manual_seed(
-            zlib.crc32(image.contiguous().numpy().tobytes())
-        )
-        maps.append(torch.rand(1, 6, 6, generator=draw))
+        digest = zlib.crc32(image.contiguous().numpy().tobytes())
+        generator = torch.Generator().manual_seed(digest)
+        maps.append(torch.rand(1, 6, 6, generator=generator))
     size = images.shape[-2:]
-    return interpolate(torch.stack(maps), size, mode="bilinear", align_corners=False)[
-        :, 0
-    ]
+    maps = torch.stack(maps)
+    maps = interpolate(maps, size, mode="bilinear", align_corners=False)
+    return maps[:, 0]
 
 
 def uniform_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -89,22 +91,23 @@ def in_disconnected(
     table,
     methods: Iterable,
     *,
-    formulas: Mapping[str, Callable] = MappingProxyType({}),
     focus_of: Callable = equation.focus_of,
 ) -> pd.DataFrame:
     """Return the Focus of every method in networks where the correct Focus is 1.
 
-    It is NaN where a method refuses the network. `formulas` and `focus_of` are as for
-    `rating.rate`."""
+    It is NaN where a method refuses the network. `focus_of` is Equation 1."""
     mosaics = torch.cat(list(batches(table, images.images)))
     classes = torch.tensor([model.logit[name] for name in table["target"]])
-    where, tables = layouts(table), []
+    where = layouts(table)
+    tables = []
     cells, at = where.flatten(1).float().unique(dim=0, return_inverse=True)
     for run, network in enumerate(model.trainings):
         whole = Disconnected(network, mosaics[:1], cells).eval()
         targets = classes + at * (whole(mosaics[:1]).shape[1] // len(cells))
-        for about, maps in _maps(whole, mosaics, targets, methods, formulas):
-            focus = np.nan if maps is None else score(maps, where, focus_of).numpy()
+        for about, maps in _maps(whole, mosaics, targets, methods):
+            focus = np.nan
+            if maps is not None:
+                focus = score(maps, where, focus_of).numpy()
             tables.append(table.assign(**about, run=run, focus=focus))
     rows = pd.concat(tables, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
@@ -116,27 +119,27 @@ def by_cell(
     table,
     methods: Iterable,
     *,
-    formulas: Mapping[str, Callable] = MappingProxyType({}),
     focus_of: Callable = equation.focus_of,
 ) -> pd.DataFrame:
     """Compare Focus with the correct Focus in networks in which all four cells count.
 
     The correct Focus follows from what the logit loses when a cell is filled with the mean colour.
     The mean Focus is computed by pixel, and by cell, where relevance is summed with its sign.
-    `formulas` and `focus_of` are as for `rating.rate`."""
-    mosaics, where = (
-        torch.cat(list(batches(table, images.images))) / 255,
-        layouts(table),
-    )
+    `focus_of` is Equation 1."""
+    mosaics = torch.cat(list(batches(table, images.images))) / 255
+    where = layouts(table)
     targets = torch.tensor([model.logit[name] for name in table["target"]])
-    network, cells = model.trainings[0], cut(mosaics)
+    network = model.trainings[0]
+    cells = cut(mosaics)
+    blank = torch.zeros_like(cells) + network.mean.to(cells.device)
     with torch.no_grad():
-        blank = 0 * cells + network.mean.to(cells.device)
-        gained = (network(cells) - network(blank)).cpu().unflatten(0, (CELLS, -1))
-    gained = gained[:, range(len(table)), targets].T.reshape(-1, 2, 2)
+        gained = network(cells) - network(blank)
+    gained = gained.cpu().unflatten(0, (CELLS, -1))
+    gained = gained[:, range(len(table)), targets]
+    gained = gained.T.reshape(-1, 2, 2)
     whole = Disconnected(network, mosaics[:1], torch.ones(1, CELLS)).eval()
     rows = []
-    for about, maps in _maps(whole, mosaics, targets, methods, formulas):
+    for about, maps in _maps(whole, mosaics, targets, methods):
         if maps is not None:
             parts = gained, maps, adaptive_avg_pool2d(maps, 2)
             means = [score(one, where, focus_of).nanmean().item() for one in parts]
@@ -145,32 +148,25 @@ def by_cell(
     return pd.DataFrame(rows, columns=columns)
 
 
-def _maps(
-    whole: Disconnected,
-    mosaics,
-    targets,
-    methods: Iterable,
-    formulas: Mapping[str, Callable],
-) -> Iterator[tuple]:
-    """Every way to ask each method: columns that say it, and its maps; None where it refuses."""
+def _maps(whole: Disconnected, mosaics, targets, methods: Iterable) -> Iterator[tuple]:
+    """Yield the columns that name a method and its settings, and its maps.
+
+    The maps are None where the method refuses the network.
+    """
     for method in progress(methods, desc="disconnected networks", delay=2):
-        default = settings_of(method).get("layer") if method in METHODS else None
+        default = settings_of(method).get("layer")
         for setting, more in SETTINGS.get(method, {"": {}}).items():
             reads = MAP if MAP in (default, more.get("layer")) else "input"
-            settings = (
-                {"preset": "quick"}
-                | more
-                | ({"layer": whole.layer} if reads == MAP else {})
-            )
-            settings["formula"] = formulas.get(method)
-            named = filter(
-                None, [label_of(method), setting or reads.removeprefix("input")]
-            )
-            about = {
-                "method": label_of(method),
-                "reads": reads,
-                "name": ", ".join(named),
-            }
+            settings = {"preset": "quick", **more}
+            if reads == MAP:
+                settings["layer"] = whole.layer
+            label = label_of(method)
+            name = label
+            if setting:
+                name = f"{label}, {setting}"
+            elif reads == MAP:
+                name = f"{label}, {MAP}"
+            about = {"method": label, "reads": reads, "name": name}
             try:
                 maps = explain.explain(whole, mosaics, targets, method, **settings).maps
             except NotConserved:

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -86,7 +85,6 @@ def rate(
     *,
     effort="sound",
     shape="native",
-    formulas: Mapping[str, Callable] = MappingProxyType({}),
     focus_of: Callable = equation.focus_of,
     **settings,
 ) -> pd.DataFrame:
@@ -104,8 +102,6 @@ def rate(
         A preset of `explain`.
     shape : {"native", "squeezed"}
         The shape of the mosaics.
-    formulas : mapping of str to callable
-        A lesson's own code of methods, by their names.
     focus_of : callable
         Equation 1.
     **settings
@@ -130,7 +126,6 @@ def rate(
         )
     targets = torch.tensor([model.logit[name] for name in table["target"]])
     settings = {"preset": effort, **settings}
-    own = {"formula": formulas.get(method), "focus_of": focus_of}
     parts = []
     for run, network in enumerate(
         progress(model.trainings, desc=label_of(method), delay=2)
@@ -140,7 +135,7 @@ def rate(
         storable = packages <= {"torch", "torchvision", "helpers", "synthetic"}
         score_all = _kept if isinstance(method, str) and storable else _scored
         done = score_all(
-            network, images.images, table, targets, method, shape, settings, own
+            network, images.images, table, targets, method, shape, settings, focus_of
         )
         row = {"method": label_of(method), "focus": done[0], "seconds": done[1]}
         parts.append(table.assign(**row, run=run))
@@ -289,25 +284,20 @@ def _duration(seconds: float) -> str:
 
 
 def label_of(method: str | Callable) -> str:
-    """Return the printed name of a method, or the name of a function.
+    """Return the printed name of a method, which may be a function.
 
-    Parameters
-    ----------
-    method : str or callable
-
-    Returns
-    -------
-    str
+    A function with the name of one of the package's has its printed name: it is an
+    edited version of the same method.
     """
-    return (
-        METHODS[method].name
-        if method in METHODS
-        else getattr(method, "__name__", str(method))
-    )
+    name = method if isinstance(method, str) else getattr(method, "__name__", "")
+    for key, known in METHODS.items():
+        if name in (key, known.run.__name__):
+            return known.name
+    return name or str(method)
 
 
 def _scored(
-    network, images, table, targets, method, shape, settings, own
+    network, images, table, targets, method, shape, settings, focus_of
 ) -> np.ndarray:
     """Score the mosaics, and measure the wall time per explanation: (2, N)."""
     scores, seconds = [], 0.0
@@ -324,31 +314,32 @@ def _scored(
                 wanted,
                 method,
                 check_finite=False,
-                formula=own["formula"],
                 **settings,
             )
             if maps.settings.get("layer"):  # found by name once, not in every batch
                 settings = {**settings, "layer": maps.settings["layer"]}
             seconds += maps.seconds
-            scores.append(score(maps.maps, where, own["focus_of"]))
+            scores.append(score(maps.maps, where, focus_of))
             bar.update(len(mosaics))
     return np.stack(
         [torch.cat(scores).numpy(), np.full(len(table), seconds / len(table))]
     )
 
 
-def _kept(network, images, table, targets, method, shape, settings, own) -> np.ndarray:
+def _kept(
+    network, images, table, targets, method, shape, settings, focus_of
+) -> np.ndarray:
     """Return what `_scored` returns, from a file if it is stored."""
     try:
-        digests = {
-            name: store.function_digest(code) for name, code in own.items() if code
-        }
+        digest = store.function_digest(focus_of)
     except (TypeError, OSError):
         print(
             "The scores are not stored for the next run, since a function has no "
             "source code."
         )
-        return _scored(network, images, table, targets, method, shape, settings, own)
+        return _scored(
+            network, images, table, targets, method, shape, settings, focus_of
+        )
     key = store.key(
         "focus",
         model=[
@@ -359,15 +350,15 @@ def _kept(network, images, table, targets, method, shape, settings, own) -> np.n
         design=table[[*IMAGES, *TARGETS]].to_numpy(dtype=np.int64),
         targets=targets,
         method=[method, shape, settings],
-        versions=[torch.__version__, version("captum")],
-        own=digests,
+        versions=[torch.__version__, version("captum"), version("scikit-learn")],
+        focus_of=digest,
         **in_key(next(network.parameters()).device),
     )
 
     def write(temporary: Path) -> None:
         with temporary.open("wb") as file:
             scores = _scored(
-                network, images, table, targets, method, shape, settings, own
+                network, images, table, targets, method, shape, settings, focus_of
             )
             np.save(file, scores)
 

@@ -1,0 +1,182 @@
+"""GradCAM, SmoothGrad, Integrated Gradients and LIME, computed by captum.
+
+Each is a function of a model, float images (B, 3, H, W) in [0, 1] and targets, int64
+(B,), and returns maps (B, H, W). Keyword arguments are its settings. `batch_size` is
+how many images pass through the network at a time.
+"""
+
+import copy
+
+import torch
+from captum._utils.models.linear_model import SkLearnRidge
+from captum.attr import (
+    IntegratedGradients,
+    LayerGradCam,
+    LayerIntegratedGradients,
+    Lime,
+    NoiseTunnel,
+    Saliency,
+)
+from torch import nn
+
+from helpers.explain import layers
+from helpers.models.inference import seeded
+
+KERNEL_WIDTH = 0.25  # of LIME: samples that resemble the whole image count more
+
+
+def gradcam(model, images, targets, *, layer=layers.LAST_MAP) -> torch.Tensor:
+    """Compute GradCAM (Selvaraju et al. 2017) at a layer."""
+    layer = layers.resolved(model, images, layer)
+    grad_cam = LayerGradCam(model, layers.named(model, layer))
+    relevance = grad_cam.attribute(images, targets, relu_attributions=True)
+    if getattr(relevance, "ndim", None) == 3:  # captum takes tokens for channels
+        activation, gradient = layers.gradient_at(model, images, targets, layer)
+        weights = gradient.mean((2, 3), keepdim=True)
+        relevance = (weights * activation).sum(1, keepdim=True).relu()
+    return layers.as_maps_of_images(layers.as_map(relevance, layer), images)
+
+
+def smoothgrad(
+    model,
+    images,
+    targets,
+    *,
+    samples=25,
+    sigma=0.15,
+    reduce="sum",
+    seed=0,
+    batch_size=32,
+) -> torch.Tensor:
+    """Compute SmoothGrad (Smilkov et al. 2017), with the sign of the gradients.
+
+    `sigma` is the standard deviation of the noise, as a share of the image's own range.
+    The noise is seeded for each image, so that no map depends on its batch.
+    """
+    tunnel = NoiseTunnel(Saliency(model))
+    relevance = []
+    for image, target in zip(images.split(1), targets.cpu().tolist(), strict=True):
+        with seeded(seed, images.device):
+            gradient = tunnel.attribute(
+                image,
+                nt_samples=samples,
+                nt_samples_batch_size=batch_size,
+                stdevs=sigma * float(image.max() - image.min()),
+                target=target,
+                abs=False,  # captum would average absolute values
+            )
+        relevance.append(gradient)
+    return layers.as_maps_of_images(torch.cat(relevance), images, reduce)
+
+
+def integrated_gradients(
+    model,
+    images,
+    targets,
+    *,
+    steps=32,
+    layer=layers.INPUT,
+    reduce="sum",
+    batch_size=32,
+) -> torch.Tensor:
+    """Compute Integrated Gradients (Sundararajan et al. 2017), at the input or a layer.
+
+    The path begins at an image of the mean colour, which is zero after the model's
+    normalisation.
+    """
+    mean_colour = torch.zeros_like(images) + torch.as_tensor(model.mean).to(images)
+    if layer == layers.INPUT:
+        integral = IntegratedGradients(model)
+    else:
+        layer = layers.resolved(model, images, layer)
+        model = _for_integrals_at(layer, model, images)
+        integral = LayerIntegratedGradients(model, layers.named(model, layer))
+    relevance = integral.attribute(
+        images, mean_colour, targets, n_steps=steps, internal_batch_size=batch_size
+    )
+    relevance = layers.as_map(relevance, layer)
+    return layers.as_maps_of_images(relevance, images, reduce)
+
+
+def _for_integrals_at(layer: str, model: nn.Module, images: torch.Tensor) -> nn.Module:
+    """Copy a model in which captum can replace a layer's output, or refuse it.
+
+    captum follows no operation that changes the output in place, and replaces it in
+    every run of the layer.
+    """
+    names = [run.name for run in layers.runs_of(model, images[:1])]
+    if names.count(layer) > 1:
+        raise ValueError(
+            f"Layer {layer!r} runs {names.count(layer)} times in a pass, so that its "
+            "output cannot be replaced once. Name a layer that runs once."
+        )
+    model = copy.deepcopy(model)
+    for module in model.modules():
+        if hasattr(module, "inplace"):
+            module.inplace = False
+    return model
+
+
+def lime(
+    model,
+    images,
+    targets,
+    *,
+    segments=7,
+    samples=256,
+    penalty=1.0,
+    best=None,
+    seed=0,
+    batch_size=32,
+) -> torch.Tensor:
+    """Compute LIME (Ribeiro et al. 2016) by a ridge regression of the target's logit.
+
+    Superpixels are the cells of a grid with `segments` cells a side; an odd number lies
+    across the seams of a mosaic. The first sample is the whole image. Each of the
+    others shows about half of the cells, and the image's mean colour elsewhere. With
+    `best`, the map is 1 in that many cells of the largest coefficients.
+    """
+    cells = grid(segments, images)
+    number = segments**2
+
+    def visible_cells(image, **settings):
+        yield torch.ones(1, number, device=image.device)
+        while True:
+            yield (torch.rand(1, number) < 0.5).float().to(image.device)
+
+    explainer = Lime(model, SkLearnRidge(alpha=penalty), _kernel, visible_cells)
+    coefficients = []
+    for image, target in zip(images.split(1), targets.cpu().tolist(), strict=True):
+        mean_colour = image.mean((2, 3), keepdim=True).expand_as(image)
+        with seeded(seed):
+            effects = explainer.attribute(
+                image,
+                mean_colour,
+                target,
+                feature_mask=cells[None, None],
+                n_samples=samples + 1,
+                perturbations_per_eval=batch_size,
+                return_input_shape=False,
+            )
+        coefficients.append(effects.flatten())
+    coefficients = torch.stack(coefficients).to(images)
+    if best is None:
+        pixels = torch.bincount(cells.flatten(), minlength=number)
+        return (coefficients / pixels.clamp(min=1))[:, cells]
+    least = coefficients.topk(min(best, number), dim=1).values[:, -1:]
+    is_best = (coefficients >= least) & (coefficients > 0)
+    return is_best.float()[:, cells]
+
+
+def _kernel(image, sample, visible, **settings) -> torch.Tensor:
+    """Weigh a sample by the cosine between its visible cells and all cells."""
+    cosine = torch.linalg.vector_norm(visible) / visible.numel() ** 0.5
+    return torch.exp(-((1 - cosine) ** 2) / (2 * KERNEL_WIDTH**2))
+
+
+def grid(segments: int, images: torch.Tensor) -> torch.Tensor:
+    """Return the number of the cell at each place of images, int64 (H, W)."""
+    height, width = images.shape[-2:]
+    row = torch.arange(height, device=images.device) * segments // height
+    column = torch.arange(width, device=images.device) * segments // width
+    return row[:, None] * segments + column
