@@ -31,6 +31,7 @@ PAIR = ["object_class", "context_class"]
 RISES, FALLS = style.RED, style.BLUE
 PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
 ORANGE = "#D55E00"
+BASELINE = {"marker": "|", "ms": 14, "mew": 2.5, "color": INK}
 EMPTY, THEIRS = {"mfc": "white", "mew": 1.8}, PAPER | {"mfc": FAINT, "mec": FAINT}
 
 
