@@ -20,34 +20,40 @@ class Fixed(torch.nn.Module):
         return images[:, 0, 0, :3].float() * self.factor
 
 
+def expected_rows(networks, images, table) -> list[dict]:
+    """Classify each image by a loop, with a logit by name or NaN."""
+    rows = []
+    for model, runs in networks.items():
+        for run, network in enumerate(runs):
+            for image, names in zip(images, table.to_dict("records"), strict=True):
+                logits = image[0, 0].double() * network.factor.double()
+                logits = dict(zip(CLASSES, logits.tolist(), strict=True))
+                row = {"model": model, "run": run, **names}
+                row["prediction"] = max(logits, key=logits.get)
+                row["object_logit"] = logits.get(names["object_class"], np.nan)
+                row["context_logit"] = logits.get(names["context_class"], np.nan)
+                rows.append(row)
+    return rows
+
+
 def test_rows_are_those_of_a_loop_over_models_runs_and_images():
     draw = torch.Generator().manual_seed(0)
     images = torch.randint(0, 256, (5, 3, 2, 3), dtype=torch.uint8, generator=draw)
     networks = {"model": [Fixed(1.0), Fixed(-1.0)], "control model": [Fixed(2.0)]}
-    table = pd.DataFrame({"object_class": ["bench", "mug", "plane", "nothing", "mug"]})
-    table["context_class"] = ["plane", "bench", "mug", "plane", None]
+    table = pd.DataFrame(
+        {
+            "object_class": ["bench", "mug", "plane", "nothing", "mug"],
+            "context_class": ["plane", "bench", "mug", "plane", None],
+        }
+    )
     found = predict(networks, images, table, CLASSES)
-    assert found["model"].tolist() == ["model"] * 10 + ["control model"] * 5
-    assert found["run"].tolist() == [0] * 5 + [1] * 5 + [0] * 5
-    number = 0
-    for runs in networks.values():
-        for network in runs:
-            for image, row in zip(images, table.itertuples(), strict=True):
-                logits = (image[0, 0].double() * network.factor.double()).tolist()
-                result = found.iloc[number]
-                assert result["prediction"] == CLASSES[int(np.argmax(logits))]
-                for kind in ("object", "context"):
-                    name = getattr(row, f"{kind}_class")
-                    if name in CLASSES:
-                        expected = logits[CLASSES.index(name)]
-                        assert result[f"{kind}_logit"] == expected
-                    else:
-                        assert np.isnan(result[f"{kind}_logit"])
-                number += 1
+    expected = pd.DataFrame(expected_rows(networks, images, table))
+    pd.testing.assert_frame_equal(found, expected)
 
 
 def test_batches_give_the_same_table_as_one_tensor():
-    images = torch.arange(7 * 9, dtype=torch.uint8).view(7, 1, 3, 3).repeat(1, 3, 1, 1)
+    images = torch.arange(7 * 9, dtype=torch.uint8)
+    images = images.view(7, 1, 3, 3).repeat(1, 3, 1, 1)
     table = pd.DataFrame({"image": range(7)})
     networks = {"model": [Fixed(1.0)], "control model": [Fixed(-1.0)]}
     whole = predict(networks, images, table, CLASSES)
