@@ -13,7 +13,7 @@ import torch
 from helpers import focus, icon2, models, overview, stats, store
 from helpers.blocks import blocks, chance, counts, report
 from helpers.blocks import paper as of_blocks
-from helpers.contexts import pasting
+from helpers.contexts import cutting, pasting
 from helpers.data import world
 from helpers.explain import cam
 from helpers.focus import equation, rating
@@ -142,16 +142,16 @@ def test_composites_follow_an_edited_paste():
     mask = torch.zeros((1, 24, 24), dtype=torch.bool)
     mask[:, 8:16, 8:16] = True
     image[0, :, mask[0]] = 0
-    design = pd.DataFrame({"object": [0], "context_class": "b", "context": 0})
+    design = pd.DataFrame({"object": [0], "context_class": "b", "background": 0})
     design["kind"] = "context"
-    layers = pasting.cut(image, mask)
+    cutouts = cutting.cut(image, mask)
     grounds = {"b": torch.full((1, 3, 24, 24), 100, dtype=torch.uint8)}
 
-    def paste_nothing(layer, background):
+    def paste_nothing(cutout, background):
         return background
 
-    [package] = pasting.batches(design, layers, grounds)
-    [edited] = pasting.batches(design, layers, grounds, paste=paste_nothing)
+    package = pasting.composites(design, cutouts, grounds)
+    edited = pasting.composites(design, cutouts, grounds, paste=paste_nothing)
     assert (package != 100).any()
     assert (edited == 100).all()
 

@@ -23,12 +23,12 @@ def test_each_parameter_goes_to_the_lessons_that_have_it():
     config = {
         "run": "mine",
         "notebooks": [PASTE, TABLE],
-        "parameters": {"seed": 3, "scale": 0.5},
+        "parameters": {"seed": 3, "trainings": 2},
         TABLE: {"draws": 199},
     }
     name, planned = workflow.plan(config, NOTEBOOKS)
     assert name == "mine"
-    assert planned[PASTE] == {"seed": 3, "scale": 0.5, "output": "mine"}
+    assert planned[PASTE] == {"seed": 3, "trainings": 2, "output": "mine"}
     assert planned[TABLE] == {"seed": 3, "draws": 199, "output": "mine"}
 
 

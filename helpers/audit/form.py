@@ -29,6 +29,8 @@ COLUMNS = (
     "verdict",
     "sentence",
 )
+# characters with which a spreadsheet begins a formula
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -108,6 +110,21 @@ def _format_number(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
+def _without_formula(text: Any) -> Any:
+    """Quote a text that a spreadsheet would take for a formula."""
+    if isinstance(text, str) and text.startswith(FORMULA):
+        return f"'{text}"
+    return text
+
+
+def as_csv(table: pd.DataFrame) -> str:
+    """Write a table as CSV without formulas of spreadsheets."""
+    safe = table.copy()
+    for name in table.select_dtypes(exclude="number"):
+        safe[name] = table[name].map(_without_formula)
+    return safe.rename(columns=_without_formula).to_csv(index=False)
+
+
 def write(
     folder: Path,
     page: str,
@@ -134,7 +151,7 @@ def write(
         if earlier.name not in names:
             earlier.unlink()
     for name, table in tables.items():
-        store.write_text(folder / f"{name}.csv", table.to_csv(index=False))
+        store.write_text(folder / f"{name}.csv", as_csv(table))
     rows = pd.DataFrame([*findings], columns=COLUMNS).astype(object)
     versions = {name: version(name) for name in LIBRARIES}
     versions["python"] = platform.python_version()

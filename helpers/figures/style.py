@@ -22,7 +22,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from PIL import Image
-from torchvision.utils import make_grid
 
 from helpers import store
 
@@ -486,6 +485,8 @@ def _small(png: bytes) -> bytes:
 
 def _sheet(rows: Sequence, across: int) -> np.ndarray:
     """Arrange rows of images, uint8 (n, 3, H, W), on a sheet, uint8 (H', W', 3)."""
+    from torchvision.utils import make_grid  # takes seconds
+
     cells = []
     for images in rows:
         blank = torch.full((across - len(images), *images.shape[1:]), SHEET_GREY)

@@ -242,7 +242,8 @@ def passes_per_mosaic(method: str | Callable, effort: str = "sound", **settings)
     """
     if callable(method):
         return 1
-    chosen = {**explain.settings_of(method, effort), **settings}
+    preset = explain.PRESETS[effort].get(method, {})
+    chosen = {**explain.settings_of(method), **preset, **settings}
     return chosen.get("samples", chosen.get("steps", 1))
 
 
