@@ -331,9 +331,10 @@ def of_agreement(
     if paper.empty:
         return []
     both = paper.loc[paper["mosaic_share"].notna(), effects.PAIR]
-    by_image = [*effects.IMAGE]
-    flipped = flips.groupby(by_image)["flipped"].mean().reset_index(name="value")
-    fooled = composites.groupby(by_image)["fooled"].mean().reset_index(name="value")
+    flipped = flips.groupby(effects.IMAGE)["flipped"].mean().reset_index(name="value")
+    fooled = (
+        composites.groupby(effects.IMAGE)["fooled"].mean().reset_index(name="value")
+    )
     agreement = effects.agreement(flipped.merge(both), fooled.merge(both), "value")
     paper_shares = paper.set_index(effects.PAIR)["paste_share"]
     our_shares = fooled.groupby(effects.PAIR)["value"].mean()[paper_shares.index]

@@ -15,7 +15,11 @@ from torch import nn
 
 from helpers.explain import cam, captum_methods, layers, lrp
 from helpers.explain.lrp import NotConserved
-from helpers.models.inference import refuse_other_ranges
+from helpers.models.inference import (
+    is_out_of_memory,
+    print_once,
+    refuse_other_ranges,
+)
 
 __all__ = ["METHODS", "Maps", "NotConserved", "explain", "layers"]
 
@@ -232,13 +236,18 @@ def _in_batches(
         classes = targets[start : start + batch_size].to(batch.device)
         if passes_samples:
             settings = {**settings, "batch_size": batch_size}
+        too_large = False
         try:
             maps = run(model, batch, classes, **settings)
-        except torch.OutOfMemoryError:
-            if batch_size == 1:
+        except RuntimeError as error:
+            if batch_size == 1 or not is_out_of_memory(error):
                 raise
+            too_large = True
+        # outside of the handler, which keeps the tensors of the failed call alive
+        if too_large:
+            torch.cuda.empty_cache()
             batch_size //= 2
-            print(
+            print_once(
                 f"The device has too little memory: {batch_size} images pass through "
                 "the network at a time from now on."
             )

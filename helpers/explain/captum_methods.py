@@ -131,10 +131,11 @@ def lime(
 ) -> torch.Tensor:
     """Compute LIME (Ribeiro et al. 2016) by a ridge regression of the target's logit.
 
-    Superpixels are the cells of a grid with `segments` cells a side; an odd number lies
-    across the seams of a mosaic. The first sample is the whole image. Each of the
-    others shows about half of the cells, and the image's mean colour elsewhere. With
-    `best`, the map is 1 in that many cells of the largest coefficients.
+    Superpixels are the cells of a grid with `segments` cells per side. If that number
+    is odd, the middle cells lie across the seams of a mosaic. The first sample is the
+    whole image. Each of the others shows about half of the cells, and the image's mean
+    colour elsewhere. With `best`, the map is 1 in that many cells of the largest
+    coefficients.
     """
     cells = grid(segments, images)
     number = segments**2

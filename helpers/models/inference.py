@@ -113,7 +113,7 @@ def in_halves(compute: Callable, *tensors: torch.Tensor) -> list:
                 compute(*(tensor[start : start + size] for tensor in tensors))
             )
         except RuntimeError as error:
-            if size <= 1 or not _is_out_of_memory(error):
+            if size <= 1 or not is_out_of_memory(error):
                 raise
             too_large = True
         # outside of the handler, which keeps the tensors of the failed call alive
@@ -129,7 +129,7 @@ def in_halves(compute: Callable, *tensors: torch.Tensor) -> list:
             return results
 
 
-def _is_out_of_memory(error: RuntimeError) -> bool:
+def is_out_of_memory(error: RuntimeError) -> bool:
     """Return whether an error says that a GPU has too little memory."""
     # torch raises a plain RuntimeError on Apple's GPUs
     return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error)

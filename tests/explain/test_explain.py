@@ -13,6 +13,7 @@ from torchvision.models import vit_b_16
 
 from helpers import models
 from helpers.explain import METHODS, captum_methods, explain, layers
+from helpers.models import inference
 
 TARGETS = torch.tensor([0, 1, 2, 1])
 LAST_TOKENS = "encoder.layers.encoder_layer_11.ln_1"
@@ -234,6 +235,7 @@ def test_no_map_depends_on_its_batch_or_draws_from_the_global_generator(
 def test_the_batch_is_halved_until_it_fits_into_the_memory(
     method, images, small, capsys
 ):
+    inference.print_once.cache_clear()
     poor = copy.deepcopy(small)
     poor.most_images = 2
     maps = short_maps(poor, images, TARGETS, method, batch_size=8)
