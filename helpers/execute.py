@@ -1,6 +1,7 @@
 """Execute notebooks in place: ``python -m helpers.execute NOTEBOOK ...``."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -25,7 +26,22 @@ def execute(path: Path) -> None:
     )
     client.execute(env={**os.environ, **QUIET})
     overview.replace_widgets(notebook)
+    attach_figures(notebook)
     store.write_text(path, nbformat.writes(notebook) + "\n")
+
+
+def attach_figures(notebook: nbformat.NotebookNode) -> None:
+    """Attach the figures to which the first cell refers, as the notebook shows them.
+
+    ``![description](attachment:name.png)`` refers to the figure of ``run.show`` with
+    that name.
+    """
+    opening = notebook.cells[0]
+    names = re.findall(r"\(attachment:(.+?)\.png\)", opening.source)
+    if names:
+        opening.attachments = {
+            f"{name}.png": {"image/png": overview.png(notebook, name)} for name in names
+        }
 
 
 if __name__ == "__main__":

@@ -242,8 +242,9 @@ def _say_what_changed(names: list[str]) -> None:
     """Say that the sentences of the lesson do not describe this run."""
     if names:
         print(
-            f"You changed {', '.join(names)}: the sentences of this lesson describe "
-            "the stored run. For yours, read the numbers, figures and findings."
+            f"You changed {', '.join(names)}: the text of this lesson, with any figure "
+            "in its first cell, describes the stored run. For yours, read the numbers, "
+            "figures and findings."
         )
 
 

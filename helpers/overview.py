@@ -90,11 +90,23 @@ def figure(notebook: str, name: str) -> HTML:
     KeyError
         The notebook stores no figure of that name.
     """
-    for output in outputs(read(NOTEBOOKS / f"{notebook}.ipynb")):
+    return HTML(figure_html(read(NOTEBOOKS / f"{notebook}.ipynb"), name))
+
+
+def figure_html(notebook: nbformat.NotebookNode, name: str) -> str:
+    """Return the HTML of a figure that a notebook stores."""
+    for output in outputs(notebook):
         data = output.get("data", {})
         if data.get("text/plain", "").startswith(f"Figure {name}:"):
-            return HTML(data["text/html"])
-    raise KeyError(f"{notebook} stores no figure {name!r}. Execute the notebook again.")
+            return data["text/html"]
+    raise KeyError(
+        f"The notebook stores no figure {name!r}. Execute the notebook again."
+    )
+
+
+def png(notebook: nbformat.NotebookNode, name: str) -> str:
+    """Return a figure that a notebook stores as a PNG file in base64."""
+    return re.search(r"data:image/png;base64,([^\"]+)", figure_html(notebook, name))[1]
 
 
 def findings(paths: Iterable[Path]) -> pd.DataFrame:

@@ -5,6 +5,7 @@ site shows the notebooks of the run, also those that failed, with their tables a
 findings. Nothing is executed.
 """
 
+import base64
 import json
 import platform
 import shutil
@@ -119,6 +120,7 @@ def write_notebooks(
     lessons = []
     for name, notebook in notebooks.items():
         overview.replace_widgets(notebook)
+        write_attachments(source, name, notebook.cells[0])
         store.write_text(source / f"{name}.ipynb", nbformat.writes(notebook))
         number = name.split("_")[0]
         lessons.append(f"{number} {overview.opening(notebook)['title']} <{name}>")
@@ -130,6 +132,14 @@ def write_notebooks(
         warning = f":::{{error}}\nThese lessons of the run failed: {links}.\n:::"
         start.cells.insert(1, nbformat.v4.new_markdown_cell(warning))
     store.write_text(source / f"{START}.ipynb", nbformat.writes(start))
+
+
+def write_attachments(source: Path, name: str, cell: nbformat.NotebookNode) -> None:
+    """Write the images attached to a cell as files, because Sphinx shows only files."""
+    for attached, image in cell.pop("attachments", {}).items():
+        path = f"attached/{name}/{attached}"
+        store.write_bytes(source / path, base64.b64decode(image["image/png"]))
+        cell.source = cell.source.replace(f"attachment:{attached}", path)
 
 
 def run_page(source: Path, made_by: Mapping, findings: pd.DataFrame) -> str:

@@ -88,7 +88,7 @@ def test_seeds_are_counted_unless_a_parameter_but_the_seed_was_changed(
     start(**changed).findings(SIXTY)
     seeds = {row["id"]: row["seeds"] for row in displayed}["suite/blocks/sixty"]
     assert (seeds != "") == counted
-    said = f"You changed {', '.join(changed)}: the sentences of this lesson describe"
+    said = f"You changed {', '.join(changed)}: the text of this lesson"
     assert (said in capsys.readouterr().out) == bool(changed)
 
 

@@ -112,6 +112,15 @@ def test_numbers_of_what_we_found_are_in_the_stored_outputs(path):
         assert round(value, 2) in printed, f"{number} is printed nowhere"
 
 
+@every_lesson
+def test_figures_attached_to_the_first_cell_are_those_of_the_notebook(path):
+    """`helpers.execute` attaches them."""
+    notebook = overview.read(path)
+    for name, image in notebook.cells[0].get("attachments", {}).items():
+        shown = overview.png(notebook, name.removesuffix(".png"))
+        assert image == {"image/png": shown}
+
+
 @every
 def test_unchecked_cells_say_why_and_are_seconds_or_widgets(path):
     """Kernels are pinned: every other output is the same on any processor and must be compared.

@@ -50,7 +50,7 @@ def test_claims_are_about_exhibits_that_are_listed():
 
 
 def test_a_missing_figure_is_named():
-    with pytest.raises(KeyError, match="01_datasets stores no figure 'nowhere'"):
+    with pytest.raises(KeyError, match="stores no figure 'nowhere'"):
         overview.figure("01_datasets", "nowhere")
 
 
