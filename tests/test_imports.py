@@ -1,4 +1,4 @@
-"""Imports run one way through the rooms of the house; papers never import each other."""
+"""Imports run one way through the layers of the package."""
 
 import ast
 import re
@@ -40,8 +40,8 @@ FILES = sorted((store.root() / "helpers").rglob("*.py"))
 
 
 def imported(path: Path, nodes) -> set[str]:
-    """What statements of a module import from the package, by any of the ways of writing it;
-    generated modules write `from ..room import name`."""
+    """What statements of a module import from the package, in any form;
+    generated modules write `from ..package import name`."""
     package = ".".join(path.relative_to(store.root()).parts[:-1])
     names = set()
     for node in nodes:
@@ -55,7 +55,7 @@ def imported(path: Path, nodes) -> set[str]:
     }
 
 
-def rooms(path: Path, nodes) -> set[str]:
+def parts(path: Path, nodes) -> set[str]:
     return {name.split(".")[0] for name in imported(path, nodes)}
 
 
@@ -65,9 +65,9 @@ def test_imports_run_one_way_and_stand_at_the_top(path):
     tree = ast.parse(path.read_text())
     package = place.parts[0].removesuffix(".py")
     assert package in BELOW, f"name {package!r} here, and what it may import"
-    reached = rooms(path, ast.walk(tree)) - {package, "pinned"}
+    reached = parts(path, ast.walk(tree)) - {package, "pinned"}
     assert reached <= BELOW[package], f"{place} reaches into other parts"
-    hidden = rooms(path, ast.walk(tree)) - rooms(path, tree.body)
+    hidden = parts(path, ast.walk(tree)) - parts(path, tree.body)
     assert not hidden, f"{place} imports {hidden} in a function"
 
 
