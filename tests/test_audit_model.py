@@ -407,7 +407,7 @@ def test_the_accuracy_of_a_network_that_is_read_rightly_is_a_sentence(folder):
 
 def test_a_network_with_exchanged_channels_is_refused_with_the_likely_causes(folder):
     mine = read(folder, NETWORK.format(order="[[2, 1, 0]]"))
-    with pytest.raises(ValueError, match=r"BGR.*another order.*CLASS_TABLE="):
+    with pytest.raises(ValueError, match=r"BGR.*another order.*classes"):
         network_checks.check_accuracy(
             mine.network, mine.images, mine.labels, EACH, answers_of(mine)
         )
@@ -484,7 +484,7 @@ def test_classes_without_an_output_are_refused_with_a_table_to_correct(folder):
     mine = read(folder)
     network = named(mine.network, "a red", "a red kite", "grass")
     matches = model.match_classes(mine.rows, network, 3)
-    with pytest.raises(ValueError, match=r"named b green.*named c blue.*CLASS_TABLE="):
+    with pytest.raises(ValueError, match=r"named b green.*named c blue.*CLASSES="):
         model.require_matches(matches, network, folder)
     table = pd.read_csv(folder / "classes.csv", keep_default_na=False)
     assert list(table["outputs"]) == ["0", "", ""]
@@ -556,7 +556,7 @@ def run_lesson(folder, **values):
     """Run a copy of the lesson in another folder, as a user would."""
     notebook = store.root() / "notebooks/11_audit_your_model.ipynb"
     copy = Path(shutil.copy(notebook, folder / "mine.ipynb"))
-    values = {"photographs": "photos", "output": "mine", **values}
+    values = {"images": "photos", "output": "mine", **values}
     papermill.execute_notebook(
         copy, folder / "ran.ipynb", values, cwd=folder, progress_bar=False
     )
@@ -581,13 +581,16 @@ class Broken(nn.Module):
     text = text.replace("mean, std", broken + "mean, std", 1)
     (folder / "mine.py").write_text(text)
     with_places(folder, dusk=0, sea=2, wood=1)
-    left = run_lesson(folder, network="mine.py:network", places="places", trained="all")
+    left = run_lesson(
+        folder, network="mine.py:network", contexts="places", trained="all"
+    )
     page = (left / "page.html").read_text()
     parts = [
         "What was found",
         "What could have been detected",
         "How the network was read",
         "What was not asked, and what to provide",
+        "A remedy, and what it changes",
         "Terms",
         "Files",
     ]
