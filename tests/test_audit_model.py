@@ -1,5 +1,7 @@
 """The model audit: reading a network and images, calibration, verdicts, and the report."""
 
+import html
+import json
 import shutil
 from dataclasses import replace
 from itertools import product
@@ -16,15 +18,18 @@ from scipy.stats import false_discovery_control
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from helpers import store
+from helpers import audits, store
 from helpers.audit import (
     calibration,
     classifiers,
     context_scores,
     features,
     model,
+    model_audit,
     network_checks,
+    queries,
     reliance,
+    remedy,
     user_images,
 )
 from helpers.audit.context_scores import ContextImages
@@ -230,6 +235,81 @@ def test_injected_biases_are_detected_at_their_strength_and_nothing_else_is():
     assert np.stack(strengths)[:, [0, 1, 2], contexts].mean() > 0.7
     rates = calibration.detection_rates(made)
     assert rates[0.25] <= rates[1.0]
+
+
+def test_a_last_layer_that_is_trained_in_all_contexts_relies_on_none():
+    """The network has a shortcut of strength 1 for its first class."""
+    made = calibration.calibrate(AUDIT, TRAINER, unbiased=12, halvings=4, biased=6)
+    rng = np.random.default_rng(0)
+    everyone, labels = np.arange(90), AUDIT.labels
+    biased = AUDIT.draw_training(everyone, np.array([2, -1, -1]), 1, rng)
+    weights, bias = classifiers.train_classifier(biased, labels, 3, 0.05, rng)
+
+    def network(features):
+        return features @ weights + bias
+
+    plain = np.concatenate([AUDIT.query[:, 0, :3], np.zeros((90, 3))], axis=1)
+    logits = ContextImages(labels, None, network(AUDIT.query), network(AUDIT.alone))
+    asked = queries.Queries(labels, plain, network(plain), AUDIT, logits, [])
+    z = made.largest_z(AUDIT.score(network, everyone))[0, 2]
+    change = AUDIT.effect(network, everyone)[0, 2]
+    pair = {"class": "a", "context": "z", "z": z, "change": change}
+    names = list("abc"), list("xyz")
+    table = remedy.retrain_last_layer(asked, made, pd.DataFrame([pair]), *names, 0)
+    [row] = table.to_dict("records")
+    assert row["z_before"] > made.threshold > row["z_after"]
+    assert row["change_before"] > 0.1
+    assert abs(row["change_after"]) < 0.05
+    assert row["accuracy_before"] == pytest.approx(
+        (network(plain).argmax(1) == labels).mean(), abs=0.05
+    )
+    assert row["accuracy_after"] > 0.75  # chance: 0.33
+    *_, sentence = remedy.describe(table, made.threshold)
+    assert sentence.startswith(f"a in z: z {z:.1f} before")
+    assert remedy.retrain_last_layer(
+        asked, made, pair_table_without_rows(), *names, 0
+    ).empty
+
+
+def pair_table_without_rows():
+    return pd.DataFrame(columns=["class", "context", "z", "change"])
+
+
+def test_accuracy_and_predictions_are_those_of_each_photograph():
+    logits = np.log([[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]])
+    labels, classes = np.array(["a", "a", "b"]), np.array(["a", "b"])
+    accuracy = model_audit.accuracy_by_class(logits, labels, classes)
+    assert accuracy["class"].tolist() == ["a", "b"]
+    assert accuracy["correct"].tolist() == [1, 1]
+    assert accuracy["images"].tolist() == [2, 1]
+    paths = pd.Series(["1.png", "2.png", "3.png"])
+    groups = pd.DataFrame({"path": ["3.png", "1.png"], "site": ["x", "y"]})
+    table = model_audit.predictions_table(logits, paths, labels, classes, groups)
+    assert table["y_pred"].tolist() == ["a", "b", "b"]
+    np.testing.assert_allclose(table["confidence"], [0.7, 0.6, 0.8])
+    assert table["site"].fillna("").tolist() == ["y", "", "x"]
+
+
+def test_an_audit_from_python_returns_its_tables_and_writes_its_report(folder):
+    with_places(folder, meadow=1, dusk=0, sea=2)
+    audit = audits.model(
+        f"{folder / 'mine.py'}:network", str(folder / "photos"), str(folder / "places")
+    )
+    assert len(audit.pairs) == 9
+    assert audit.z.shape == (3, 3)
+    assert set(audit.tables) >= {"pairs", "power", "images", "remedy"}
+    written = audit.save(folder / "report", "make audit-model")
+    assert audit.headline in html.unescape((written / "page.html").read_text())
+    findings = json.loads((written / "findings.json").read_text())["findings"]
+    assert len(findings) == len(audit.reported)
+
+
+@pytest.mark.parametrize("name", ["images", "contexts"])
+def test_a_folder_that_does_not_exist_is_named(folder, name):
+    where = {"images": str(folder / "photos"), "contexts": with_places(folder, sea=2)}
+    where[name] = "nowhere"
+    with pytest.raises(ValueError, match=f"{name}: There is no folder nowhere"):
+        audits.model(f"{folder / 'mine.py'}:network", **where)
 
 
 def test_the_null_of_each_pair_is_that_of_classifiers_on_halves_in_a_loop():
@@ -590,7 +670,6 @@ class Broken(nn.Module):
         "What could have been detected",
         "How the network was read",
         "What was not asked, and what to provide",
-        "A remedy, and what it changes",
         "Terms",
         "Files",
     ]
