@@ -31,7 +31,6 @@ from helpers.audit import (
 )
 from helpers.audit.calibration import (
     Calibration,
-    as_sharp_as,
     calibrate,
     detection_rates,
 )
@@ -553,13 +552,7 @@ def _audit(
     labels = queries.labels
 
     # compare it with classifiers of known bias
-    trainer = as_sharp_as(
-        queries.in_features,
-        classifiers.Trainer(labels, queries.plain_features),
-        classifiers.sharpness(queries.plain_logits, labels),
-        seed,
-    )
-    calibrated = calibrate(queries.in_features, trainer, seed)
+    calibrated = calibrate(queries.in_features, seed)
     score = queries.in_logits.score(_identity, np.arange(len(labels)))
     predictions = queries.in_logits.query.argmax(-1)
     pairs = reliance.judge(calibrated, score, predictions, classes, list(contexts))
