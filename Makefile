@@ -6,7 +6,7 @@
 #   make seeds       lessons with eight seeds -> data/seeds.csv (LESSONS="03 09" SEEDS="0 1 2")
 #   make audit-table TABLE=loans.csv ROLES=y_pred=decision GROUPS=sex,race      your own predictions
 #   make audit-detector LABELS=labels.json PREDICTIONS=found.json               your own detector
-#   make audit-model NETWORK=resnet18 PHOTOGRAPHS=photos/ PLACES=backgrounds/   your own network
+#   make audit-model NETWORK=resnet18 IMAGES=photos/ CONTEXTS=backgrounds/      your own network
 #                    -> outputs/audit/; without variables, each audits a sample
 #   make lab         JupyterLab on copies of the notebooks, in outputs/lab/
 #   make class       the notebooks without solutions -> outputs/class/release/
@@ -98,7 +98,7 @@ LESSON_table := 13_audit_your_table
 LESSON_detector := 12_audit_your_detector
 LESSON_model := 11_audit_your_model
 TEXTS := TABLE ROLES GROUPS STRATA SECOND CLUSTER WEIGHT POSITIVE REFERENCE LABELS PREDICTIONS ATTRIBUTES CLASSES FRAMES \
-  NETWORK PHOTOGRAPHS PLACES WEIGHTS START TRAINED CLASS_TABLE GROUP_TABLE DEVICE
+  NETWORK IMAGES CONTEXTS WEIGHTS TRAINED BEFORE DEVICE
 NUMBERS := THRESHOLD LIMIT DRAWS RESAMPLES SEED
 given = $(foreach name,$(2),$(if $(filter command,$(origin $(name))),$(1) $(shell echo $(name) | tr A-Z a-z) $(call quoted,$($(name)))))
 audit-table audit-detector audit-model: OUTPUT ?= audit/$(@:audit-%=%)

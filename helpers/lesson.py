@@ -16,12 +16,13 @@ from IPython import get_ipython
 from IPython.display import display
 
 from helpers import claims, models, store, workflow
+from helpers.data.images import Images
 from helpers.figures import style
 from helpers.stats import Estimate
 
 SINGLE_RUNS = "single-runs"  # folder of notebooks that are run by themselves
 FEW_RUNS = 5  # intervals over fewer training runs are wide
-USER_FILES = ("frames", "labels", "masks", "photographs", "table", "weights")
+USER_FILES = ("frames", "labels", "masks", "network", "table", "weights")
 METHOD_COMMENT = "# the method"  # on a line that assigns a method of a lesson
 CAVEAT = (
     "not the authors': the splits, the training, and the contexts, which are yours; "
@@ -163,8 +164,9 @@ class Run:
         data = ["printed"]
         if getattr(self.settings, "labels", None):
             data.append("labels")
-        if hasattr(self.settings, "images"):
-            data.append(self.settings.images.source)
+        images = getattr(self.settings, "images", None)
+        if isinstance(images, Images):
+            data.append(images.source)
         return data
 
     @property
@@ -223,7 +225,7 @@ def _is_synthetic(settings: Any) -> bool:
     if any(recipe.weights for recipe in recipes):
         return False
     images = getattr(settings, "images", None)
-    return images is None or images.source == "world"
+    return not isinstance(images, Images) or images.source == "world"
 
 
 def _stored_path(notebook: str) -> Path:

@@ -54,9 +54,7 @@ def measure(images: str, seed: int, folder: str, weights: str) -> pd.DataFrame:
     alone = np.concatenate([alone[:, part] for part in parts[2:]], axis=1)
     in_audit = ContextImages(LABELS[audited], train[audited], query[audited], alone)
     in_training = ContextImages(LABELS, pasted[:, :, parts[:2]], query, alone)
-    trainer = classifiers.Trainer(LABELS[audited], plain[audited])
-    users_trainer = classifiers.Trainer(LABELS, plain)
-    calibration = audit.calibrate(in_audit, trainer, seed)
+    calibration = audit.calibrate(in_audit, seed)
     predicted_above = audit.detection_rates(calibration, least_change=-np.inf)
     predicted_reported = audit.detection_rates(calibration)
     rows = []
@@ -67,7 +65,7 @@ def measure(images: str, seed: int, folder: str, weights: str) -> pd.DataFrame:
             inputs = plain[seen]
             if trained_on == "composites":
                 inputs = in_training.draw_training(seen, context, strength, rng)
-            classifier = users_trainer.train(inputs, seen, recipe, rng)
+            classifier = classifiers.trained(inputs, LABELS[seen], 4, recipe, rng)
             row = {
                 "images": images,
                 "seed": seed,

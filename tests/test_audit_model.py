@@ -1,5 +1,7 @@
 """The model audit: reading a network and images, calibration, verdicts, and the report."""
 
+import html
+import json
 import shutil
 from dataclasses import replace
 from itertools import product
@@ -16,15 +18,18 @@ from scipy.stats import false_discovery_control
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from helpers import store
+from helpers import audits, store
 from helpers.audit import (
     calibration,
     classifiers,
     context_scores,
     features,
     model,
+    model_audit,
     network_checks,
+    queries,
     reliance,
+    remedy,
     user_images,
 )
 from helpers.audit.context_scores import ContextImages
@@ -103,20 +108,6 @@ def test_a_long_training_by_adam_gives_the_logistic_regression():
     ours = weights[:, 1] - weights[:, 0]
     np.testing.assert_allclose(ours, theirs.coef_[0], atol=0.01)
     np.testing.assert_allclose(bias[1] - bias[0], theirs.intercept_[0], atol=0.02)
-
-
-def test_sharpness_is_that_of_a_loop():
-    rng = np.random.default_rng(3)
-    y = np.arange(60) % 3
-    logits = rng.normal(size=(60, 3)) + 3 * np.eye(3)[y]
-    centered = logits - logits.mean(1, keepdims=True)
-    by_class = []
-    for c in range(3):
-        parts = [centered[y == other, c] for other in range(3)]
-        elsewhere = np.mean([parts[other].mean() for other in range(3) if other != c])
-        spread = np.sqrt(np.mean([part.var() for part in parts]))
-        by_class.append((parts[c].mean() - elsewhere) / spread)
-    assert classifiers.sharpness(logits, y) == pytest.approx(np.mean(by_class))
 
 
 # Scores
@@ -204,7 +195,6 @@ def context_images(n, seed, classes=3, contexts=3):
 
 
 AUDIT = context_images(90, 0)
-TRAINER = classifiers.Trainer(AUDIT.labels, AUDIT.query[:, 0])
 
 
 def score_of_user(context_of_class, strength, seed):
@@ -217,7 +207,7 @@ def score_of_user(context_of_class, strength, seed):
 
 
 def test_injected_biases_are_detected_at_their_strength_and_nothing_else_is():
-    made = calibration.calibrate(AUDIT, TRAINER, unbiased=12, halvings=4, biased=6)
+    made = calibration.calibrate(AUDIT, unbiased=12, halvings=4, biased=6)
     unbiased = [made.largest_z(score_of_user([-1] * 3, 0, s)) for s in range(12)]
     assert made.threshold == np.quantile(made.unbiased.max(1), 0.95)
     assert (np.stack(unbiased) > made.threshold).mean() <= 0.2
@@ -232,8 +222,83 @@ def test_injected_biases_are_detected_at_their_strength_and_nothing_else_is():
     assert rates[0.25] <= rates[1.0]
 
 
+def test_a_last_layer_that_is_trained_in_all_contexts_relies_on_none():
+    """The network has a shortcut of strength 1 for its first class."""
+    made = calibration.calibrate(AUDIT, unbiased=12, halvings=4, biased=6)
+    rng = np.random.default_rng(0)
+    everyone, labels = np.arange(90), AUDIT.labels
+    biased = AUDIT.draw_training(everyone, np.array([2, -1, -1]), 1, rng)
+    weights, bias = classifiers.train_classifier(biased, labels, 3, 0.05, rng)
+
+    def network(features):
+        return features @ weights + bias
+
+    plain = np.concatenate([AUDIT.query[:, 0, :3], np.zeros((90, 3))], axis=1)
+    logits = ContextImages(labels, None, network(AUDIT.query), network(AUDIT.alone))
+    asked = queries.Queries(labels, plain, network(plain), AUDIT, logits, [])
+    z = made.largest_z(AUDIT.score(network, everyone))[0, 2]
+    change = AUDIT.effect(network, everyone)[0, 2]
+    pair = {"class": "a", "context": "z", "z": z, "change": change}
+    names = list("abc"), list("xyz")
+    table = remedy.retrain_last_layer(asked, made, pd.DataFrame([pair]), *names, 0)
+    [row] = table.to_dict("records")
+    assert row["z_before"] > made.threshold > row["z_after"]
+    assert row["change_before"] > 0.1
+    assert abs(row["change_after"]) < 0.05
+    assert row["accuracy_before"] == pytest.approx(
+        (network(plain).argmax(1) == labels).mean(), abs=0.05
+    )
+    assert row["accuracy_after"] > 0.75  # chance: 0.33
+    *_, sentence = remedy.describe(table, made.threshold)
+    assert sentence.startswith(f"a in z: z {z:.1f} before")
+    assert remedy.retrain_last_layer(
+        asked, made, pair_table_without_rows(), *names, 0
+    ).empty
+
+
+def pair_table_without_rows():
+    return pd.DataFrame(columns=["class", "context", "z", "change"])
+
+
+def test_accuracy_and_predictions_are_those_of_each_photograph():
+    logits = np.log([[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]])
+    labels, classes = np.array(["a", "a", "b"]), np.array(["a", "b"])
+    accuracy = model_audit.accuracy_by_class(logits, labels, classes)
+    assert accuracy["class"].tolist() == ["a", "b"]
+    assert accuracy["correct"].tolist() == [1, 1]
+    assert accuracy["images"].tolist() == [2, 1]
+    paths = pd.Series(["1.png", "2.png", "3.png"])
+    groups = pd.DataFrame({"path": ["3.png", "1.png"], "site": ["x", "y"]})
+    table = model_audit.predictions_table(logits, paths, labels, classes, groups)
+    assert table["y_pred"].tolist() == ["a", "b", "b"]
+    np.testing.assert_allclose(table["confidence"], [0.7, 0.6, 0.8])
+    assert table["site"].fillna("").tolist() == ["y", "", "x"]
+
+
+def test_an_audit_from_python_returns_its_tables_and_writes_its_report(folder):
+    with_places(folder, meadow=1, dusk=0, sea=2)
+    audit = audits.model(
+        f"{folder / 'mine.py'}:network", str(folder / "photos"), str(folder / "places")
+    )
+    assert len(audit.pairs) == 9
+    assert audit.z.shape == (3, 3)
+    assert set(audit.tables) >= {"pairs", "power", "images", "remedy"}
+    written = audit.save(folder / "report", "make audit-model")
+    assert audit.headline in html.unescape((written / "page.html").read_text())
+    findings = json.loads((written / "findings.json").read_text())["findings"]
+    assert len(findings) == len(audit.reported)
+
+
+@pytest.mark.parametrize("name", ["images", "contexts"])
+def test_a_folder_that_does_not_exist_is_named(folder, name):
+    where = {"images": str(folder / "photos"), "contexts": with_places(folder, sea=2)}
+    where[name] = "nowhere"
+    with pytest.raises(ValueError, match=f"{name}: There is no folder nowhere"):
+        audits.model(f"{folder / 'mine.py'}:network", **where)
+
+
 def test_the_null_of_each_pair_is_that_of_classifiers_on_halves_in_a_loop():
-    made = calibration.calibrate(AUDIT, TRAINER, 5, unbiased=6, halvings=1, biased=1)
+    made = calibration.calibrate(AUDIT, 5, unbiased=6, halvings=1, biased=1)
     rng = np.random.default_rng(5)
     null = []
     for _ in range(6):
@@ -407,7 +472,7 @@ def test_the_accuracy_of_a_network_that_is_read_rightly_is_a_sentence(folder):
 
 def test_a_network_with_exchanged_channels_is_refused_with_the_likely_causes(folder):
     mine = read(folder, NETWORK.format(order="[[2, 1, 0]]"))
-    with pytest.raises(ValueError, match=r"BGR.*another order.*CLASS_TABLE="):
+    with pytest.raises(ValueError, match=r"BGR.*another order.*classes"):
         network_checks.check_accuracy(
             mine.network, mine.images, mine.labels, EACH, answers_of(mine)
         )
@@ -484,7 +549,7 @@ def test_classes_without_an_output_are_refused_with_a_table_to_correct(folder):
     mine = read(folder)
     network = named(mine.network, "a red", "a red kite", "grass")
     matches = model.match_classes(mine.rows, network, 3)
-    with pytest.raises(ValueError, match=r"named b green.*named c blue.*CLASS_TABLE="):
+    with pytest.raises(ValueError, match=r"named b green.*named c blue.*CLASSES="):
         model.require_matches(matches, network, folder)
     table = pd.read_csv(folder / "classes.csv", keep_default_na=False)
     assert list(table["outputs"]) == ["0", "", ""]
@@ -556,7 +621,7 @@ def run_lesson(folder, **values):
     """Run a copy of the lesson in another folder, as a user would."""
     notebook = store.root() / "notebooks/11_audit_your_model.ipynb"
     copy = Path(shutil.copy(notebook, folder / "mine.ipynb"))
-    values = {"photographs": "photos", "output": "mine", **values}
+    values = {"images": "photos", "output": "mine", **values}
     papermill.execute_notebook(
         copy, folder / "ran.ipynb", values, cwd=folder, progress_bar=False
     )
@@ -581,7 +646,9 @@ class Broken(nn.Module):
     text = text.replace("mean, std", broken + "mean, std", 1)
     (folder / "mine.py").write_text(text)
     with_places(folder, dusk=0, sea=2, wood=1)
-    left = run_lesson(folder, network="mine.py:network", places="places", trained="all")
+    left = run_lesson(
+        folder, network="mine.py:network", contexts="places", trained="all"
+    )
     page = (left / "page.html").read_text()
     parts = [
         "What was found",

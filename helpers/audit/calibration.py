@@ -6,11 +6,11 @@ context. Biased classifiers, of a known bias strength, give the detection rates.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.audit.classifiers import Trainer, sharpness
+from helpers.audit.classifiers import RECIPES, trained
 from helpers.audit.context_scores import ContextImages
 
 BIAS_STRENGTHS = (0.25, 0.5, 1.0)
@@ -93,7 +93,6 @@ def pooled_deviation(scores: np.ndarray, prior: int = 5) -> np.ndarray:
 
 def train_classifiers(
     images: ContextImages,
-    trainer: Trainer,
     photographs: np.ndarray,
     strengths: Sequence[float],
     rng: np.random.Generator,
@@ -117,15 +116,14 @@ def train_classifiers(
             context_of_class = (np.arange(classes) + number) % contexts
         else:
             context_of_class = np.full(classes, -1)
-        recipe = trainer.recipes[rng.integers(len(trainer.recipes))]
+        recipe = RECIPES[rng.integers(len(RECIPES))]
         features = images.draw_training(seen, context_of_class, strength, rng)
-        classifier = trainer.train(features, seen, recipe, rng)
+        classifier = trained(features, images.labels[seen], classes, recipe, rng)
         yield classifier, unseen, context_of_class
 
 
 def score_classifiers(
     images: ContextImages,
-    trainer: Trainer,
     trained_on: np.ndarray,
     queried: np.ndarray,
     strengths: Sequence[float],
@@ -137,7 +135,6 @@ def score_classifiers(
     ----------
     images : ContextImages
         Features of the photographs.
-    trainer : Trainer
     trained_on, queried : ndarray of int
         The photographs of which a random half is the training set, and those that the
         classifiers are scored on.
@@ -154,8 +151,8 @@ def score_classifiers(
     contexts : ndarray of int, shape (classifiers, classes)
     """
     scores, effects, contexts = [], [], []
-    trained = train_classifiers(images, trainer, trained_on, strengths, rng)
-    for classifier, unseen, context_of_class in trained:
+    all_trained = train_classifiers(images, trained_on, strengths, rng)
+    for classifier, unseen, context_of_class in all_trained:
         scores.append(images.score(classifier, queried))
         unseen_queries = np.intersect1d(queried, unseen)
         if len(unseen_queries) == 0:
@@ -167,7 +164,6 @@ def score_classifiers(
 
 def calibrate(
     images: ContextImages,
-    trainer: Trainer,
     seed: int = 0,
     unbiased: int = 80,
     halvings: int = 8,
@@ -180,7 +176,6 @@ def calibrate(
     ----------
     images : ContextImages
         Features of the photographs in contexts.
-    trainer : Trainer
     seed : int
     unbiased : int
         The number of unbiased classifiers that give mean and deviation.
@@ -195,22 +190,18 @@ def calibrate(
     """
     rng = np.random.default_rng(seed)
     every = np.arange(len(images.labels))
-    null, _, _ = score_classifiers(images, trainer, every, every, [0] * unbiased, rng)
+    null, _, _ = score_classifiers(images, every, every, [0] * unbiased, rng)
     z, effects = [], []
     for _ in range(halvings):
         half, other = split_in_halves(images.labels, every, rng)
-        null_of_half, _, _ = score_classifiers(
-            images, trainer, half, half, [0] * unbiased, rng
-        )
-        scores, effect, _ = score_classifiers(
-            images, trainer, other, half, [0] * unseen, rng
-        )
+        null_of_half, _, _ = score_classifiers(images, half, half, [0] * unbiased, rng)
+        scores, effect, _ = score_classifiers(images, other, half, [0] * unseen, rng)
         z.append((scores - null_of_half.mean(0)) / pooled_deviation(null_of_half))
         effects.append(effect)
     scored = []
     for strength in BIAS_STRENGTHS:
         strengths = [strength] * biased
-        scored.append(score_classifiers(images, trainer, every, every, strengths, rng))
+        scored.append(score_classifiers(images, every, every, strengths, rng))
     biased_scores, biased_effects, biased_contexts = zip(*scored, strict=True)
     z = np.concatenate(z)
     return Calibration(
@@ -223,33 +214,6 @@ def calibrate(
         unbiased_effect=np.concatenate(effects),
         threshold=float(np.quantile(z.max(1), 0.95)),
     )
-
-
-def as_sharp_as(
-    images: ContextImages,
-    trainer: Trainer,
-    network_sharpness: float,
-    seed: int = 0,
-    classifiers: int = 20,
-) -> Trainer:
-    """Return a trainer whose classifiers are not much sharper than a network.
-
-    The sharpness of classifiers is measured on photographs that they have not seen. If
-    the network is less sharp than 19 of 20 of them, its sharpness, rounded up to a
-    multiple of
-    0.5, becomes the limit.
-    """
-    rng = np.random.default_rng(seed)
-    every = np.arange(len(images.labels))
-    sharpness_of_classifiers = []
-    for classifier, unseen, _ in train_classifiers(
-        images, trainer, every, [0] * classifiers, rng
-    ):
-        logits = classifier(trainer.plain[unseen])
-        sharpness_of_classifiers.append(sharpness(logits, images.labels[unseen]))
-    if network_sharpness >= np.quantile(sharpness_of_classifiers, 0.05):
-        return trainer
-    return replace(trainer, limit=np.ceil(2 * network_sharpness) / 2)
 
 
 def p_values(calibration: Calibration, z: np.ndarray) -> np.ndarray:

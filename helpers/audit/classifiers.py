@@ -4,7 +4,6 @@ The audit of a model trains many of them, unbiased and biased, to calibrate its 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -111,98 +110,17 @@ def center_logits(logits: np.ndarray) -> np.ndarray:
     return logits - logits.mean(-1, keepdims=True)
 
 
-def sharpness(logits: np.ndarray, labels: np.ndarray) -> float:
-    """Measure how well the logits separate the classes.
+def trained(
+    features: np.ndarray,
+    labels: np.ndarray,
+    classes: int,
+    recipe: float | str,
+    rng: np.random.Generator,
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Train a classifier, and return it as a function of features (..., D).
 
-    For each class, the mean logit on its own photographs is compared with the mean
-    logit on the others. Their difference is divided by the standard deviation within
-    classes, and averaged over the classes. After a short training it is low.
-
-    Parameters
-    ----------
-    logits : ndarray of float, shape (n, classes)
-    labels : ndarray of int, shape (n,)
+    The parameters are those of `train_classifier`. The function returns logits of the
+    shape (..., classes).
     """
-    logits = center_logits(logits)
-    by_class = [logits[labels == c] for c in range(logits.shape[1])]
-    means = np.stack([part.mean(0) for part in by_class])
-    within = np.sqrt(np.mean([part.var(0) for part in by_class], 0)) + 1e-9
-    own = np.diag(means)
-    other = (means.sum(0) - own) / (len(means) - 1)
-    return float(((own - other) / within).mean())
-
-
-def noise_amount(sharpness_with: Callable[[float], float], limit: float) -> float:
-    """Find the amount of noise that brings the sharpness of a classifier to a limit.
-
-    Parameters
-    ----------
-    sharpness_with : callable
-        Returns the sharpness for an amount of noise in the weights.
-    limit : float
-        The largest allowed sharpness.
-    """
-    low, high = 0.0, 0.25
-    if sharpness_with(low) <= limit:
-        return low
-    while sharpness_with(high) > limit and high < 1000:
-        low, high = high, 2 * high
-    for _ in range(5):
-        middle = (low + high) / 2
-        if sharpness_with(middle) > limit:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-@dataclass(frozen=True)
-class Trainer:
-    """A trainer of linear classifiers that are not sharper than a limit.
-
-    A short training leaves much of the random initial weights. Classifiers that are
-    sharper than the limit get noise in their weights instead.
-
-    Attributes
-    ----------
-    labels : ndarray of int, shape (n,)
-        The labels of all photographs.
-    plain : ndarray of float, shape (n, D)
-        The features of the unchanged photographs, on which sharpness is measured.
-    limit : float
-        The largest allowed sharpness.
-    recipes : tuple
-        The recipes from which one is drawn at random.
-    """
-
-    labels: np.ndarray
-    plain: np.ndarray
-    limit: float = np.inf
-    recipes: tuple = RECIPES
-
-    def train(
-        self,
-        features: np.ndarray,
-        photographs: np.ndarray,
-        recipe: float | str,
-        rng: np.random.Generator,
-    ) -> Callable[[np.ndarray], np.ndarray]:
-        """Train on the features of some photographs, and return the classifier.
-
-        The classifier maps features (..., D) to logits (..., classes).
-        """
-        classes = self.labels.max() + 1
-        labels = self.labels[photographs]
-        weights, bias = train_classifier(features, labels, classes, recipe, rng)
-        if np.isfinite(self.limit):
-            noise = rng.normal(0, weights.std(), weights.shape)
-            unseen = np.setdiff1d(np.arange(len(self.labels)), photographs)
-            if len(unseen) == 0:
-                unseen = np.arange(len(self.labels))
-
-            def sharpness_with(amount):
-                logits = self.plain[unseen] @ (weights + amount * noise)
-                return sharpness(logits, self.labels[unseen])
-
-            weights = weights + noise_amount(sharpness_with, self.limit) * noise
-        return lambda inputs: inputs @ weights + bias
+    weights, bias = train_classifier(features, labels, classes, recipe, rng)
+    return lambda inputs: inputs @ weights + bias

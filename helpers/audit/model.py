@@ -183,7 +183,7 @@ def _parse(text: str, name: str, outputs: int) -> list[int]:
     wrong = [part for part in parts if not part.isdecimal() or int(part) >= outputs]
     if wrong:
         raise ValueError(
-            f"class_table: {listed(wrong)} of {name} is not a number of an output "
+            f"classes: {listed(wrong)} of {name} is not a number of an output "
             f"(0 to {outputs - 1}). Correct the table."
         )
     return [int(part) for part in parts]
@@ -205,7 +205,7 @@ def _refuse_shared_outputs(matches: list[tuple]) -> None:
         other = class_of.setdefault(frozenset(outputs), name)
         if outputs and other != name:
             raise ValueError(
-                f"class_table: The same outputs ({listed(outputs)}) stand for both "
+                f"classes: The same outputs ({listed(outputs)}) stand for both "
                 f"{other} and {name}. Each class needs outputs of its own. Correct the "
                 "table, or leave one class out."
             )
@@ -235,7 +235,7 @@ def require_matches(matches: pd.DataFrame, network: Network, folder: Path) -> No
                 break
         reasons.append(reason)
     raise ValueError(
-        f"class_table: {' '.join(reasons)} Write the number of the output that you "
+        f"classes: {' '.join(reasons)} Write the number of the output that you "
         "mean into "
-        f'{file} (several with ";" if all of them count), and give CLASS_TABLE={file}.'
+        f'{file} (several with ";" if all of them count), and give that file (CLASSES={file}).'
     )

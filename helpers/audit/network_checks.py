@@ -157,7 +157,7 @@ def check_accuracy(
     if causes or wilson(count, len(labels))[0] <= chance:
         advice = "Correct the way it is read."
         if "another order" in sentence:
-            advice = "Say which output is which class (CLASS_TABLE=)."
+            advice = "Say which output is which class (classes)."
         raise ValueError(
             f"network: {sentence} The audit needs a network that is read correctly. {advice}"
         )

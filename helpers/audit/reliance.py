@@ -64,7 +64,7 @@ def caveat(network, start, passed: Mapping, trained: str | None) -> str:
     if changed and trained == "last layer":
         raise ValueError(
             f"trained: you said that only the last layer was trained, but {len(changed)} other "
-            f"weights differ from those of `start`, such as {changed[0]}. Leave `trained` out, or "
+            f"weights differ from those before training, such as {changed[0]}. Leave `trained` out, or "
             "give the weights with which the training of the last layer began."
         )
     if changed or trained == "all":

@@ -77,12 +77,10 @@ def read_photographs(
     few = sorted(counts.index[counts < FEWEST_PHOTOGRAPHS])
     if few:
         raise ValueError(
-            f"photographs: There are fewer than {FEWEST_PHOTOGRAPHS} of {listed(few)}, "
+            f"images: There are fewer than {FEWEST_PHOTOGRAPHS} of {listed(few)}, "
             "which is too few to audit. Add photographs, or leave the class out."
         )
-    images, rows, report = _decode(
-        files, network, seed, MOST_PHOTOGRAPHS, "photographs"
-    )
+    images, rows, report = _decode(files, network, seed, MOST_PHOTOGRAPHS, "images")
     return images, rows, notes + report
 
 
@@ -123,11 +121,11 @@ def read_contexts(
     names = [path.name for path in folders.subfolders(Path(where))]
     if len(names) < 2:
         raise ValueError(
-            f"places: {where} holds {len(names)} folders. The audit compares contexts. "
+            f"contexts: {where} holds {len(names)} folders. The audit compares contexts. "
             "Give at least two."
         )
     files = folders.list_images(Path(where))
-    images, rows, notes = _decode(files, network, seed, MOST_BACKGROUNDS, "places")
+    images, rows, notes = _decode(files, network, seed, MOST_BACKGROUNDS, "contexts")
     copies = _copies(photographs, images)
     if copies:
         notes.append(
@@ -142,7 +140,7 @@ def read_contexts(
     few = [name for name in contexts if len(contexts[name]) < FEWEST_BACKGROUNDS]
     if few:
         raise ValueError(
-            f"places: There are fewer than {FEWEST_BACKGROUNDS} images of "
+            f"contexts: There are fewer than {FEWEST_BACKGROUNDS} images of "
             f"{listed(few)}. Give {ENOUGH_BACKGROUNDS} of each context."
         )
     few = [name for name in contexts if len(contexts[name]) < ENOUGH_BACKGROUNDS]
