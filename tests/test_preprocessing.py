@@ -106,5 +106,7 @@ def test_a_network_of_timms_brings_its_configuration():
 
 
 def test_a_normalization_that_nothing_states_is_refused():
-    with pytest.raises(ValueError, match="Nothing states how Sequential wants its im"):
+    with pytest.raises(
+        ValueError, match="Nothing states how images are normalized for Sequential"
+    ):
         models.wrap(NETWORK)

@@ -16,7 +16,7 @@ from torch import nn
 
 from helpers.explain import cam, captum_methods, layers, lrp
 from helpers.explain.lrp import NotConserved
-from helpers.models.inference import in_memory, refuse_other_ranges
+from helpers.models.inference import refuse_other_ranges, with_halved_batches
 
 __all__ = ["METHODS", "Maps", "NotConserved", "explain", "layers"]
 
@@ -153,7 +153,7 @@ def explain(
     try:
         targets = _checked_targets(model, images, targets)
         compute = partial(_compute, run, model, images, targets, settings)
-        maps = in_memory(compute, batch_size)
+        maps = with_halved_batches(compute, batch_size)
     finally:
         model.train(was_training)
     expected = (len(images), *images.shape[-2:])

@@ -79,10 +79,10 @@ def require_contexts(collection: Collection) -> None:
     """
     if not collection.contexts:
         raise ValueError(
-            "This notebook needs context images, and there are none. Put images of "
+            "This lesson needs background images, and there are none. Put images of "
             "the typical context of each class, without the object, into one folder "
             "per context, and name the folder of these folders in `contexts`. "
-            "Notebooks 01 and 02 run without them."
+            "Lessons 01 and 02 run without them."
         )
 
 

@@ -81,10 +81,10 @@ def _stacked_logits(
             parts.append(torch.stack(outputs))
         return torch.cat(parts, dim=1)
 
-    return in_memory(compute, len(images))
+    return with_halved_batches(compute, len(images))
 
 
-def in_memory(compute: Callable[[int], Any], batch_size: int) -> Any:
+def with_halved_batches(compute: Callable[[int], Any], batch_size: int) -> Any:
     """Call a function with a batch size, and halve it until the memory suffices.
 
     Parameters
@@ -184,7 +184,7 @@ def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
     if not available[name]:
         raise ValueError(
             f"device={name!r} asks for {GPUS[name]}, but torch finds none on this "
-            "machine. Use 'cpu', or 'auto', which takes a GPU where there is one."
+            "machine. Use 'auto', which takes a GPU where there is one, or 'cpu'."
         )
     return torch.device(name)
 

@@ -129,9 +129,9 @@ def wrap(network: nn.Module, like=None, *, mean=None, std=None) -> Classifier:
         Takes normalized float images (N, 3, H, W). Returns logits (N, classes), alone
         or as the attribute `logits`.
     like : optional
-        What states the normalization: weights of torchvision, such as
-        ``ResNet18_Weights.DEFAULT``, or an image processor of Hugging Face. A network
-        of timm's needs nothing.
+        Weights of torchvision, such as ``ResNet18_Weights.DEFAULT``, or an image
+        processor of Hugging Face, which states the normalization. Networks of timm
+        state it themselves.
     mean, std : float or sequence of float, optional
         The normalization of images in 0 to 1, instead of `like`: 0 and 1 if there is
         none.
@@ -143,7 +143,8 @@ def wrap(network: nn.Module, like=None, *, mean=None, std=None) -> Classifier:
     Raises
     ------
     ValueError
-        Nothing states the normalization. A guess would look right.
+        Nothing states the normalization. It is not guessed, because a wrong guess
+        gives plausible results.
     """
     if mean is None or std is None:
         stated = preprocessing.stated(network, like)

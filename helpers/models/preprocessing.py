@@ -1,4 +1,4 @@
-"""Read how a network wants its images (torchvision, timm or Hugging Face)."""
+"""Read how images are prepared for a network of torchvision, timm or Hugging Face."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -11,12 +11,12 @@ CONVNEXT_WITHOUT_CROP = 384  # pixels
 
 
 class Preprocessing(NamedTuple):
-    """How a network wants its images.
+    """How images are prepared for a network.
 
     Attributes
     ----------
     source : str
-        What states this.
+        Where this is stated.
     size : int
         The side of the square images, in pixels.
     resize : int
@@ -41,7 +41,7 @@ def stated(network: nn.Module, configuration=None) -> Preprocessing:
     Parameters
     ----------
     network : nn.Module
-        A network of timm's brings its configuration.
+        Networks of timm have their configuration.
     configuration : optional
         Weights of torchvision, such as ``ResNet18_Weights.DEFAULT``, an image processor
         of Hugging Face, or a configuration of timm.
@@ -65,9 +65,9 @@ def stated(network: nn.Module, configuration=None) -> Preprocessing:
     if isinstance(configuration, Mapping) and "input_size" in configuration:
         return _from_timm(configuration)
     raise ValueError(
-        f"Nothing states how {type(network).__name__} wants its images. Give the "
-        "weights (torchvision), the image processor (Hugging Face) or the "
-        "configuration (timm) that belong to it, or mean and std of images in 0 to 1."
+        f"Nothing states how images are normalized for {type(network).__name__}. Give "
+        "its weights (torchvision), image processor (Hugging Face) or configuration "
+        "(timm), or mean and std of images in 0 to 1."
     )
 
 
@@ -136,7 +136,7 @@ def _side(size: Mapping) -> int:
         return size["shortest_edge"]
     if size["height"] != size["width"]:
         raise ValueError(
-            f"The network wants images of {size['height']} x {size['width']} pixels. "
+            f"The network takes images of {size['height']} x {size['width']} pixels. "
             "Only square images are supported. Give a network for square images."
         )
     return size["height"]

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, interpolate
 
-from helpers.models.inference import in_memory, logits, on_threads, seeded
+from helpers.models.inference import logits, on_threads, seeded, with_halved_batches
 from helpers.models.loop import fit
 from helpers.models.networks import Classifier
 from helpers.store import progress
@@ -176,7 +176,7 @@ def _features(model: Classifier, images: torch.Tensor) -> torch.Tensor:
 
     hook = head.register_forward_pre_hook(lambda layer, args: inputs.append(args[0]))
     with hook:
-        return in_memory(compute, FEATURE_BATCH)
+        return with_halved_batches(compute, FEATURE_BATCH)
 
 
 def augment(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
