@@ -115,22 +115,6 @@ def test_a_seed_decides_the_weights_and_leaves_the_global_generator_alone():
 # Weights from files
 
 
-def test_weights_of_another_shape_are_refused_with_the_sentence_of_torch(tmp_path):
-    state = models.build("resnet18", 2).network.state_dict()
-    state["bn1.bias"] = torch.ones(7)
-    torch.save(state, tmp_path / "w.pt")
-    with pytest.raises(ValueError, match=r"does not fit: .*size mismatch for bn1.bias"):
-        models.build("resnet18", 2, weights=tmp_path / "w.pt")
-
-
-def test_half_precision_is_read(tmp_path):
-    state = models.build(QUARTER, 2).network.half().state_dict()
-    torch.save(state, tmp_path / "w.pt")
-    model = models.build(QUARTER, 2, weights=tmp_path / "w.pt")
-    weight = model.network.features[0].weight
-    assert torch.equal(weight.half(), state["features.0.weight"])
-
-
 @pytest.fixture
 def serve(tmp_path, monkeypatch):
     """Serve a network's weights from torchvision's address of SqueezeNet 1.1."""

@@ -91,7 +91,8 @@ def propagate(
             if isinstance(module, nn.Conv2d):
                 rule = partial(_alpha1_beta0, module)
             if name == first:
-                black, white = ((end - model.mean) / model.std for end in (0, 1))
+                black = (0 - model.mean) / model.std
+                white = (1 - model.mean) / model.std
                 rule = partial(_box, module, black, white)
             module.forward = partial(_propagating, module.forward, rule, unit)
 
@@ -157,7 +158,8 @@ def _propagating(forward, rule, unit, x) -> torch.Tensor:
     z_of_inputs, z = rule(x)
     passed_on = z_of_inputs * torch.where(z == 0, 0, y / z).detach()
     # a layer may run on parts of the images that are stacked along the batch
-    units = unit.repeat(len(y) // len(unit)).view(-1, *[1] * (y.ndim - 1))
+    units = unit.repeat(len(y) // len(unit))
+    units = units.view(-1, *[1] * (y.ndim - 1))
     return passed_on + (y - passed_on).detach() * units
 
 
