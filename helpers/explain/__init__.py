@@ -180,7 +180,7 @@ def _refuse_unknown(name: str, kind: str, known: dict) -> None:
 def _checked_targets(
     model: nn.Module, images: torch.Tensor, targets: torch.Tensor | int
 ) -> torch.Tensor:
-    """Return the targets as int64 (N,), and refuse images or targets that do not fit."""
+    """Return the targets as int64 (N,), and refuse what does not fit."""
     if isinstance(targets, int):
         targets = torch.full((len(images),), targets)
     images_fit = images.ndim == 4 and images.shape[1] == 3 and len(images) > 0

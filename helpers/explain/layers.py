@@ -191,8 +191,8 @@ def as_map(output: torch.Tensor, layer: str) -> torch.Tensor:
     if len(shape) != 4 or shape[-2:] == (1, 1):
         raise ValueError(
             f"The output of layer {layer!r}, of shape {shape}, is not a map of more "
-            "than one pixel. Name a layer that gives one tensor (images, channels, height, "
-            "width)."
+            "than one pixel. Name a layer that gives one tensor (images, channels, "
+            "height, width)."
         )
     return output
 

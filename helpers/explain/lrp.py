@@ -188,8 +188,8 @@ def _alpha1_beta0(convolution, x) -> tuple[torch.Tensor, torch.Tensor]:
 def _box(convolution, black, white, x) -> tuple[torch.Tensor, torch.Tensor]:
     """Divide relevance by z^B, for inputs between normalized black and white.
 
-    z^B = sum_i x_i w_ij - black_i w_ij+ - white_i w_ij-. The gradient of `unit` is R, not
-    R / x.
+    z^B = sum_i x_i w_ij - black_i w_ij+ - white_i w_ij-. The gradient that is passed on
+    is R, not R / x.
     """
     weight = convolution.weight
     unit = torch.ones_like(x) + (x - x.detach())

@@ -139,7 +139,7 @@ def _train_once(
     code: dict[str, str] | None = None,
     **settings,
 ) -> tuple[Path, dict[str, torch.Tensor], dict]:
-    """Return the file, the weights and facts of a training run, which is trained once."""
+    """Return file, weights and facts of a training run, which is trained once."""
 
     def run() -> tuple[torch.nn.Module, dict]:
         model = build(architecture, len(classes), weights=weights, seed=seed).to(device)

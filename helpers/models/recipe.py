@@ -45,6 +45,7 @@ class Recipe:
     device: Literal[*DEVICES] = "auto"
 
     def __post_init__(self):
+        """Refuse settings that contradict each other."""
         if self.fit == "scratch" and self.weights:
             raise ValueError(
                 "A model that is trained from scratch reads no `weights`. "
