@@ -1,4 +1,4 @@
-"""Explain predictions: `explain(model, images, targets, method)` runs every method.
+"""Explain predictions with `explain(model, images, targets, method)`.
 
 captum computes GradCAM, SmoothGrad, Integrated Gradients and LIME. GradCAM++ is
 exported from lesson 06, and LRP is in `lrp`.
@@ -8,6 +8,7 @@ import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -15,17 +16,13 @@ from torch import nn
 
 from helpers.explain import cam, captum_methods, layers, lrp
 from helpers.explain.lrp import NotConserved
-from helpers.models.inference import (
-    is_out_of_memory,
-    print_once,
-    refuse_other_ranges,
-)
+from helpers.models.inference import refuse_other_ranges, with_halved_batches
 
 __all__ = ["METHODS", "Maps", "NotConserved", "explain", "layers"]
 
 
 class Method(NamedTuple):
-    """An explanation method: its name in figures, and the function that computes it."""
+    """An explanation method, with its name in figures."""
 
     name: str
     run: Callable
@@ -139,25 +136,24 @@ def explain(
     """
     if not (hasattr(model, "mean") and hasattr(model, "std")):
         raise ValueError(
-            f"Nobody said how {type(model).__name__} wants its images normalised: wrap "
-            "it, models.wrap(network, its weights or configuration), and explain that."
+            f"{type(model).__name__} does not state how its images are normalized. "
+            "Explain models.wrap(network, weights) instead, where `weights` or a "
+            "configuration states it."
         )
-    refuse_other_ranges(images)
-    targets = _one_per_image(targets, images)
-    name = getattr(method, "__name__", str(method))
-    run = method
+    name, run = getattr(method, "__name__", str(method)), method
     if not callable(method):
         _refuse_unknown(method, "method", METHODS)
         _refuse_unknown(preset, "preset", PRESETS)
         run = METHODS[method].run
         settings = {**PRESETS[preset].get(method, {}), **settings}
+    refuse_other_ranges(images)
     was_training = model.training
     model.eval()
     start = time.perf_counter()
     try:
-        if method in METHODS:
-            _refuse_unknown_classes(model, images, targets)
-        maps = _in_batches(run, model, images, targets, batch_size, settings)
+        targets = _checked_targets(model, images, targets)
+        compute = partial(_compute, run, model, images, targets, settings)
+        maps = with_halved_batches(compute, batch_size)
     finally:
         model.train(was_training)
     expected = (len(images), *images.shape[-2:])
@@ -178,80 +174,57 @@ def explain(
 def _refuse_unknown(name: str, kind: str, known: dict) -> None:
     """Refuse the name of a method or preset that is not known."""
     if name not in known:
-        raise ValueError(
-            f"{kind}={name!r} is not known; use one of {', '.join(known)}."
-        )
+        raise ValueError(f"{kind}={name!r} is not known. Use {', '.join(known)}.")
 
 
-def _one_per_image(targets: torch.Tensor | int, images: torch.Tensor) -> torch.Tensor:
-    """Return the targets as int64 (N,); refuse images or targets of other shapes."""
+def _checked_targets(
+    model: nn.Module, images: torch.Tensor, targets: torch.Tensor | int
+) -> torch.Tensor:
+    """Return the targets as int64 (N,), and refuse what does not fit."""
     if isinstance(targets, int):
         targets = torch.full((len(images),), targets)
     images_fit = images.ndim == 4 and images.shape[1] == 3 and len(images) > 0
-    dtype = getattr(targets, "dtype", type(targets).__name__)
-    shape = tuple(getattr(targets, "shape", ()))
-    if not images_fit or dtype != torch.int64 or shape != (len(images),):
+    if (
+        not images_fit
+        or targets.dtype != torch.int64
+        or targets.shape != (len(images),)
+    ):
         raise ValueError(
             f"Images must be (N, 3, H, W) with N > 0; these are {tuple(images.shape)}. "
             f"Targets must be int64 of shape ({len(images)},), one per image, or one "
-            f"int; these are {dtype} of shape {shape}."
+            f"int; these are {targets.dtype} of shape {tuple(targets.shape)}."
+        )
+    with torch.no_grad():
+        n_classes = model(_as_floats(images[:1], model)).shape[1]
+    if targets.min() < 0 or targets.max() >= n_classes:
+        raise ValueError(
+            f"Targets must be numbers of the model's classes, 0 to {n_classes - 1}; "
+            f"these are {int(targets.min())} to {int(targets.max())}."
         )
     return targets
 
 
-def _refuse_unknown_classes(
-    model: nn.Module, images: torch.Tensor, targets: torch.Tensor
-) -> None:
-    """Refuse targets that are no classes of the model."""
-    with torch.no_grad():
-        last = model(_as_floats(images[:1], model)).shape[1] - 1
-    if targets.min() < 0 or targets.max() > last:
-        raise ValueError(
-            f"Targets must be numbers of the model's classes, 0 to {last}; these are "
-            f"{int(targets.min())} to {int(targets.max())}."
-        )
-
-
 def _as_floats(images: torch.Tensor, model: nn.Module) -> torch.Tensor:
     """Return images in [0, 1] on the device and in the precision of a model."""
-    parameter = next(model.parameters())
     scale = 255 if images.dtype == torch.uint8 else 1
-    return images.to(parameter.device, parameter.dtype) / scale
+    return images.to(next(model.parameters())) / scale
 
 
-def _in_batches(
+def _compute(
     run: Callable,
     model: nn.Module,
     images: torch.Tensor,
     targets: torch.Tensor,
-    batch_size: int,
     settings: dict,
+    batch_size: int,
 ) -> torch.Tensor:
-    """Return maps of all images; halve the batch where memory does not suffice."""
-    passes_samples = "batch_size" in inspect.signature(run).parameters
+    """Return the maps (N, H, W) of a method, on the CPU."""
+    if "batch_size" in inspect.signature(run).parameters:  # of samples of an image
+        settings = {**settings, "batch_size": batch_size}
+    batches = zip(images.split(batch_size), targets.split(batch_size), strict=True)
     parts = []
-    start = 0
-    while start < len(images):
-        batch = _as_floats(images[start : start + batch_size], model)
-        classes = targets[start : start + batch_size].to(batch.device)
-        if passes_samples:
-            settings = {**settings, "batch_size": batch_size}
-        too_large = False
-        try:
-            maps = run(model, batch, classes, **settings)
-        except RuntimeError as error:
-            if batch_size == 1 or not is_out_of_memory(error):
-                raise
-            too_large = True
-        # outside of the handler, which keeps the tensors of the failed call alive
-        if too_large:
-            torch.cuda.empty_cache()
-            batch_size //= 2
-            print_once(
-                f"The device has too little memory: {batch_size} images pass through "
-                "the network at a time from now on."
-            )
-            continue
+    for batch, classes in batches:
+        floats = _as_floats(batch, model)
+        maps = run(model, floats, classes.to(floats.device), **settings)
         parts.append(torch.as_tensor(maps).detach().float().cpu())
-        start += len(batch)
     return torch.cat(parts)

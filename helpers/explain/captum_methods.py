@@ -13,7 +13,7 @@ from captum.attr import (
     IntegratedGradients,
     LayerGradCam,
     LayerIntegratedGradients,
-    Lime,
+    LimeBase,
     NoiseTunnel,
     Saliency,
 )
@@ -139,25 +139,35 @@ def lime(
     """
     cells = grid(segments, images)
     number = segments**2
+    with seeded(seed):
+        is_visible = torch.rand(samples, number) < 0.5
+    is_visible = torch.cat([torch.ones(1, number, dtype=torch.bool), is_visible])
+    is_visible = is_visible.to(images.device)
 
-    def visible_cells(image, **settings):
-        yield torch.ones(1, number, device=image.device)
-        while True:
-            yield (torch.rand(1, number) < 0.5).float().to(image.device)
+    def draw_cells(image, **settings):
+        yield from is_visible.split(1)
 
-    explainer = Lime(model, SkLearnRidge(alpha=penalty), _kernel, visible_cells)
+    def show_cells(visible, image, mean_colour):
+        return torch.where(visible[0][cells], image, mean_colour)
+
+    explainer = LimeBase(
+        model,
+        SkLearnRidge(alpha=penalty),
+        similarity_func=_similarity,
+        perturb_func=draw_cells,
+        perturb_interpretable_space=True,
+        from_interp_rep_transform=show_cells,
+        to_interp_rep_transform=None,
+    )
     coefficients = []
     for image, target in zip(images.split(1), targets.cpu().tolist(), strict=True):
-        mean_colour = image.mean((2, 3), keepdim=True).expand_as(image)
-        with seeded(seed):
+        with seeded(seed):  # captum's data loader draws a number
             effects = explainer.attribute(
                 image,
-                mean_colour,
                 target,
-                feature_mask=cells[None, None],
                 n_samples=samples + 1,
                 perturbations_per_eval=batch_size,
-                return_input_shape=False,
+                mean_colour=image.mean((2, 3), keepdim=True),
             )
         coefficients.append(effects.flatten())
     coefficients = torch.stack(coefficients).to(images)
@@ -169,9 +179,9 @@ def lime(
     return is_best.float()[:, cells]
 
 
-def _kernel(image, sample, visible, **settings) -> torch.Tensor:
+def _similarity(image, sample, visible, **settings) -> torch.Tensor:
     """Weigh a sample by the cosine between its visible cells and all cells."""
-    cosine = torch.linalg.vector_norm(visible) / visible.numel() ** 0.5
+    cosine = visible.float().mean().sqrt()
     return torch.exp(-((1 - cosine) ** 2) / (2 * KERNEL_WIDTH**2))
 
 

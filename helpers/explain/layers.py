@@ -24,7 +24,7 @@ NO_MAP_OF_THEIR_OWN = (
 
 
 class Run(NamedTuple):
-    """One run of a module: its name in the network, its input and its output."""
+    """One run of a module, with its name in the network, its input and its output."""
 
     name: str
     module: nn.Module
@@ -58,7 +58,7 @@ def named(model: nn.Module, name: str) -> nn.Module:
     if name not in modules:
         outermost = ", ".join(child for child in modules if child and "." not in child)
         raise ValueError(
-            f"There is no layer {name!r}; the outermost layers are {outermost}."
+            f"There is no layer {name!r}. The outermost layers are {outermost}."
         )
     return modules[name]
 
@@ -99,26 +99,25 @@ def last_map(
     network = type(network_of(model)).__name__
     runs = runs_of(model, images[:1])
     names = [run.name for run in runs]
-    end = len(runs)  # where the classifier begins
-    for place, run in enumerate(runs):
-        if isinstance(run.module, nn.Linear | nn.Conv2d):
-            end = place
-    last = None
-    for place, run in enumerate(runs[:end]):
-        may_be_named = not runs_once or names.count(run.name) == 1
-        if may_be_named and _is_map(run, least):
-            last = place
-    if last is None:
+    classifier = len(runs) - 1
+    while not isinstance(runs[classifier].module, nn.Linear | nn.Conv2d):
+        classifier -= 1
+    maps = []
+    for place, run in enumerate(runs[:classifier]):
+        if _is_map(run, least) and not (runs_once and names.count(run.name) > 1):
+            maps.append(place)
+    if not maps:
         raise ValueError(
             f"{network} has no convolutional feature map of more than one pixel at "
-            f"{tuple(images.shape[-2:])} pixels: name the layer, or use larger images."
+            f"{tuple(images.shape[-2:])} pixels. Name the layer, or use larger images."
         )
-    for run in runs[last:end]:
+    last = maps[-1]
+    for run in runs[last:classifier]:
         if run.output.ndim == 3 and list(run.module.parameters()):
             raise ValueError(
-                f"{network} has no feature map before its classifier: layers that work "
-                f"on tokens come after {names[last]!r}. Name a layer that gives a map, "
-                "or the tokens of the patches, such as "
+                f"{network} has no feature map before its classifier, because layers "
+                f"that work on tokens come after {names[last]!r}. Name a layer that "
+                "gives the tokens of the patches, such as "
                 "'encoder.layers.encoder_layer_11.ln_1' of torchvision's vit_b_16. "
                 "SmoothGrad, Integrated Gradients and LIME need no layer."
             )
@@ -179,10 +178,10 @@ def gradient_at(
 
 
 def as_map(output: torch.Tensor, layer: str) -> torch.Tensor:
-    """Return a layer's output as a map (B, C, h, w); refuse what is none.
+    """Return a layer's output as a map (B, C, h, w), and refuse other outputs.
 
-    Tokens (B, T, C) are arranged as a square map. Tokens that come before those of the
-    patches, such as the class token, are left out.
+    Tokens (B, T, C) are arranged as a square map. Tokens before the patches,
+    such as the class token, are left out.
     """
     if getattr(output, "ndim", None) == 3:
         side = math.isqrt(output.shape[1])
@@ -191,9 +190,9 @@ def as_map(output: torch.Tensor, layer: str) -> torch.Tensor:
     shape = tuple(getattr(output, "shape", ()))
     if len(shape) != 4 or shape[-2:] == (1, 1):
         raise ValueError(
-            f"The output of layer {layer!r}, of shape {shape}, is no map of more than "
-            "one pixel. Name a layer that gives one tensor (images, channels, height, "
-            "width)."
+            f"The output of layer {layer!r}, of shape {shape}, is not a map of more "
+            "than one pixel. Name a layer that gives one tensor (images, channels, "
+            "height, width)."
         )
     return output
 

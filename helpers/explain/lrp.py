@@ -1,8 +1,8 @@
 """Layer-wise relevance propagation by modified gradients, with a conservation check.
 
-Each layer passes back relevance divided by activation, in place of a gradient. The
-relevance that reaches the input, plus what biases and stabilisers absorb on the way,
-must add up to the logit.
+Each layer keeps its output, but its gradient is replaced by one that passes back
+relevance divided by activation. The relevance that reaches the input, plus what biases
+and stabilisers absorb on the way, must add up to the logit.
 """
 
 import copy
@@ -21,7 +21,7 @@ AFFINE = (nn.Conv2d, nn.Linear, nn.BatchNorm2d)
 
 
 class NotConserved(ValueError):
-    """Relevance was lost or created: these rules do not fit this network."""
+    """Relevance was lost or created, because the rules do not fit the network."""
 
 
 def lrp(model, images, targets, *, layer=layers.INPUT) -> torch.Tensor:
@@ -34,12 +34,12 @@ def lrp(model, images, targets, *, layer=layers.INPUT) -> torch.Tensor:
     refused = lost > TOLERANCE
     if refused.any():
         raise NotConserved(
-            "LRP does not conserve relevance in this network: in "
-            f"{int(refused.sum())} of {len(images)} images up to {lost.max():.1%} of "
-            "what the map holds is lost or made between layers, so the maps would mean "
-            "nothing. It has an operation that these rules do not fit (a product of "
-            "activations, a softmax, a smooth or clipped rectifier such as ReLU6, "
-            "normalisation that is not batch normalisation). Use another method."
+            "LRP does not conserve relevance in this network: "
+            f"in {int(refused.sum())} of {len(images)} images up to {lost.max():.1%} "
+            "of the relevance is lost or created between layers. The rules do not fit "
+            "a product of activations, a softmax, a smooth or clipped rectifier such "
+            "as ReLU6, or a normalization other than batch normalization. Use another "
+            "method."
         )
     relevance[lost.isnan()] = torch.nan  # NaN and infinite logits are not refused
     return layers.as_maps_of_images(relevance, images)
@@ -78,48 +78,48 @@ def propagate(
     Raises
     ------
     NotConserved
-        The first layer is no convolution.
+        The first layer is not a convolution.
     """
     layer = layers.resolved(model, images, layer)
     ruled, first = _with_merged_batch_norm(model, images[:1])
     network = layers.network_of(ruled.requires_grad_(False))
-    absorbed = []
+    # multiplies all that biases and stabilisers absorb, so that its gradient is the sum
+    unit = torch.ones_like(images[:, 0, 0, 0]).requires_grad_()
     for name, module in network.named_modules():
         if isinstance(module, AFFINE):
-            rule = _epsilon_rule
+            rule = partial(_epsilon, module.forward)
             if isinstance(module, nn.Conv2d):
-                rule = _alpha1_beta0_rule
+                rule = partial(_alpha1_beta0, module)
             if name == first:
-                rule = _box_rule(ruled)
-            affine = _Affine(module, rule, absorbed, passes_relevance=name == first)
-            module.forward = partial(_Propagation.apply, affine)
+                black = (0 - model.mean) / model.std
+                white = (1 - model.mean) / model.std
+                rule = partial(_box, module, black, white)
+            module.forward = partial(_propagating, module.forward, rule, unit)
 
     inputs = []
     network.register_forward_pre_hook(lambda module, args: inputs.append(args[0]))
     images = images.detach().requires_grad_()
     if layer == layers.INPUT:
         logits = ruled(images).gather(1, targets[:, None])[:, 0]
-        [at_input] = torch.autograd.grad(logits.sum(), inputs)
+        at_input, absorbed = torch.autograd.grad(logits.sum(), [*inputs, unit])
         relevance = at_input
     else:
         output, logits = layers.output_at(ruled, images, targets, layer)
-        ends = [*inputs, output]
-        at_input, ratio = torch.autograd.grad(logits.sum(), ends)
+        ends = [*inputs, unit, output]
+        at_input, absorbed, ratio = torch.autograd.grad(logits.sum(), ends)
         relevance = layers.as_map((output * ratio).detach(), layer)
 
     logits = logits.detach()
-    # a layer may run on parts of the images that are stacked along the batch
-    in_biases = sum(part.view(-1, len(images)).sum(0) for part in absorbed)
     in_map = at_input.abs().sum((1, 2, 3))
     in_map += 1e-3 * logits.abs() + 1e-6  # an empty map is not refused for rounding
-    lost = (logits - at_input.sum((1, 2, 3)) - in_biases).abs() / in_map
+    lost = (logits - at_input.sum((1, 2, 3)) - absorbed).abs() / in_map
     return relevance, logits, lost
 
 
 def _with_merged_batch_norm(
     model: nn.Module, image: torch.Tensor
 ) -> tuple[nn.Module, str]:
-    """Copy a model, with batch normalisation merged into the convolution before it.
+    """Copy a model, with batch normalization merged into the convolution before it.
 
     Also returns the name of the first layer.
     """
@@ -130,7 +130,7 @@ def _with_merged_batch_norm(
     ]
     if not runs or not isinstance(runs[0].module, nn.Conv2d):
         raise NotConserved(
-            "No relevance reached the input: the first layer is no convolution."
+            "No relevance reached the input: the first layer is not a convolution."
         )
     names = [run.name for run in runs]
     for run in runs:
@@ -147,110 +147,55 @@ def _with_merged_batch_norm(
     return model, names[0]
 
 
-class _Affine:
-    """A layer that multiplies by weights and adds biases, and its rule."""
-
-    def __init__(self, module, rule, absorbed, passes_relevance):
-        self.module = module
-        self.rule = rule
-        self.absorbed = absorbed  # relevance by image, of all layers
-        self.passes_relevance = passes_relevance
-        self.weight = module.weight
-        self.bias = module.bias
-        if isinstance(module, nn.BatchNorm2d):
-            scale = module.weight * (module.running_var + module.eps).rsqrt()
-            shift = module.bias - module.running_mean * scale
-            self.weight = scale.view(-1, 1, 1)
-            self.bias = shift.view(-1, 1, 1)
-
-    def output(self, x, weight, bias=None) -> torch.Tensor:
-        """Return the layer's output with these weights and biases."""
-        if isinstance(self.module, nn.Conv2d):
-            return self.module._conv_forward(x, weight, bias)
-        if isinstance(self.module, nn.Linear):
-            return nn.functional.linear(x, weight, bias)
-        return x * weight if bias is None else x * weight + bias
-
-    def transposed(self, s, x, weight) -> torch.Tensor:
-        """Return what the transposed layer with these weights makes of s, at x."""
-        x = x.detach().requires_grad_()
-        [gradient] = torch.autograd.grad(self.output(x, weight), x, s)
-        return gradient
-
-
-class _Propagation(torch.autograd.Function):
-    """Run as the layer does forward, and by its rule backward.
+def _propagating(forward, rule, unit, x) -> torch.Tensor:
+    """Run a layer, with a gradient that follows a rule.
 
     The gradient that arrives is R / y of the output, and R / x of the input is passed
-    on. The first layer passes R itself.
+    on. What the rule does not pass on is the gradient of `unit`, one number per image.
     """
-
-    @staticmethod
-    def forward(ctx, affine, x):
-        y = affine.output(x, affine.weight, affine.bias)
-        ctx.affine = affine
-        ctx.save_for_backward(x.clone(), y.clone())  # the next layer may work in place
-        return y
-
-    @staticmethod
-    def backward(ctx, ratio):
-        affine = ctx.affine
-        x, y = ctx.saved_tensors
-        relevance = y * ratio
-        with torch.enable_grad():
-            passed_on = affine.rule(affine, x, relevance, y).detach()
-        below = passed_on if affine.passes_relevance else x * passed_on
-        absorbed = relevance.flatten(1).sum(1) - below.flatten(1).sum(1)
-        affine.absorbed.append(absorbed)
-        return None, passed_on
+    x = x.clone()  # the next layer may work in place
+    y = forward(x).detach()
+    z_of_inputs, z = rule(x)
+    passed_on = z_of_inputs * torch.where(z == 0, 0, y / z).detach()
+    # a layer may run on parts of the images that are stacked along the batch
+    units = unit.repeat(len(y) // len(unit))
+    units = units.view(-1, *[1] * (y.ndim - 1))
+    return passed_on + (y - passed_on).detach() * units
 
 
-def _divided(relevance, z, stabiliser=STABILISER) -> torch.Tensor:
-    """Return relevance / z, stabilised away from zero, and 0 where z is 0."""
-    return torch.where(z == 0, 0, relevance / (z + stabiliser * torch.sign(z)))
+def _epsilon(forward, x) -> tuple[torch.Tensor, torch.Tensor]:
+    """Divide relevance by sum_i x_i w_ij + b_j, plus epsilon with its sign."""
+    y = forward(x)
+    bias = forward(torch.zeros_like(x[:1]))
+    return y - bias, y + EPSILON * torch.sign(y)
 
 
-def _epsilon_rule(affine, x, relevance, y) -> torch.Tensor:
-    """Return sum_j w_ij R_j / (y_j + epsilon sign(y_j)); the bias is part of y_j."""
-    return affine.transposed(_divided(relevance, y, EPSILON), x, affine.weight)
+def _alpha1_beta0(convolution, x) -> tuple[torch.Tensor, torch.Tensor]:
+    """Divide relevance by sum_i (x_i w_ij)+ + b_j+."""
+    weight, bias = convolution.weight, convolution.bias
+    is_negative = x < 0
+    positive = torch.where(is_negative, 0, x)
+    z_of_inputs = convolution._conv_forward(positive, weight.clamp(min=0), None)
+    if is_negative.any():
+        negative = torch.where(is_negative, x, 0)
+        z_of_inputs = z_of_inputs + convolution._conv_forward(
+            negative, weight.clamp(max=0), None
+        )
+    z = z_of_inputs if bias is None else z_of_inputs + bias.clamp(min=0).view(-1, 1, 1)
+    return z_of_inputs, z + STABILISER * torch.sign(z)
 
 
-def _alpha1_beta0_rule(affine, x, relevance, y) -> torch.Tensor:
-    """Return R_i / x_i for R_i = sum_j (x_i w_ij)+ R_j / (sum_i (x_i w_ij)+ + b_j+)."""
-    positive = affine.weight.clamp(min=0)
-    negative = affine.weight.clamp(max=0)
-    bias = None if affine.bias is None else affine.bias.clamp(min=0)
-    has_negative_inputs = bool((x < 0).any())
-    with torch.no_grad():
-        z = affine.output(x.clamp(min=0), positive, bias)
-        if has_negative_inputs:
-            z = z + affine.output(x.clamp(max=0), negative)
-        s = _divided(relevance, z)
-    ratio = affine.transposed(s, x, positive)
-    if has_negative_inputs:
-        ratio = torch.where(x < 0, affine.transposed(s, x, negative), ratio)
-    return ratio
+def _box(convolution, black, white, x) -> tuple[torch.Tensor, torch.Tensor]:
+    """Divide relevance by z^B, for inputs between normalized black and white.
 
-
-def _box_rule(model: nn.Module):
-    """Return z^B, for inputs between the model's normalised black and white.
-
-    R_i = sum_j (x_i w_ij - low_i w_ij+ - high_i w_ij-) R_j / (the sum of these over i).
+    z^B = sum_i x_i w_ij - black_i w_ij+ - white_i w_ij-. The gradient that is passed on
+    is R, not R / x.
     """
-    black = (0 - model.mean) / model.std
-    white = (1 - model.mean) / model.std
-
-    def rule(affine, x, relevance, y) -> torch.Tensor:
-        positive = affine.weight.clamp(min=0)
-        negative = affine.weight.clamp(max=0)
-        parts = [
-            (x, affine.weight),
-            (torch.zeros_like(x) - black, positive),
-            (torch.zeros_like(x) - white, negative),
-        ]
-        with torch.no_grad():
-            z = sum(affine.output(value, weight) for value, weight in parts)
-            s = _divided(relevance, z)
-        return sum(value * affine.transposed(s, x, weight) for value, weight in parts)
-
-    return rule
+    weight = convolution.weight
+    unit = torch.ones_like(x) + (x - x.detach())
+    z = (
+        convolution._conv_forward(unit * x.detach(), weight, None)
+        - convolution._conv_forward(unit * black, weight.clamp(min=0), None)
+        - convolution._conv_forward(unit * white, weight.clamp(max=0), None)
+    )
+    return z, z + STABILISER * torch.sign(z)

@@ -138,7 +138,7 @@ def _train_once(
     loop: Callable = fit,
     code: dict[str, str] | None = None,
     **settings,
-) -> tuple[Path | None, dict[str, torch.Tensor], dict]:
+) -> tuple[Path, dict[str, torch.Tensor], dict]:
     """Return file, weights and facts of a training run, which is trained once."""
 
     def run() -> tuple[torch.nn.Module, dict]:
@@ -164,16 +164,8 @@ def _train_once(
         "data": data.recipe,
         "settings": settings,
         "weights": identity(architecture, weights),
+        "loop": store.function_digest(loop),
     }
     if code is not None:
         decides["code"] = code
-    try:
-        decides["loop"] = store.function_digest(loop)
-    except (TypeError, OSError):
-        print(
-            "The network is not stored for the next run, because its training loop has "
-            "no source code."
-        )
-        network, facts = run()
-        return None, network.state_dict(), facts
     return once("model", folder, run, device=torch.device(device).type, **decides)

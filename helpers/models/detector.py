@@ -235,18 +235,20 @@ def _add_lines(detector: Detector, files: dict[str, Path], path: Path) -> None:
         lines = path.read_text().splitlines(keepends=True)
         lines = [line for line in lines if line.endswith("\n")]
     path.write_text("".join(lines))
-    rest = list(files.items())[len(lines) :]
-    threads = inference.threads()
+    rest = progress(
+        list(files.items())[len(lines) :],
+        desc="predictions",
+        initial=len(lines),
+        total=len(files),
+    )
     with path.open("a") as file:
-        for name, image in progress(
-            rest, desc="predictions", initial=len(lines), total=len(files)
-        ):
-            found = detect(detector, [_read_image(image)], threads)
-            labels = found[["category", "score"]].to_dict("records")
-            for label, box in zip(
-                labels, found[CORNERS].to_dict("records"), strict=True
-            ):
-                label["box2d"] = box
+        for name, image in rest:
+            found = detect(detector, [_read_image(image)], inference.threads())
+            labels = []
+            for row in found.to_dict("records"):
+                label = {"category": row["category"], "score": row["score"]}
+                label["box2d"] = {corner: row[corner] for corner in CORNERS}
+                labels.append(label)
             file.write(json.dumps({"name": name, "labels": labels}) + "\n")
             file.flush()
 

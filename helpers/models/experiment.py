@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -18,7 +17,6 @@ from helpers.synthetic_data import pictures, reduced
 
 # the paper's prefixes (section 2.1.2), and one for models whose last layer is trained
 FAMILIES = {"scratch": "model", "fine-tuned": "pt", "probe": "probe"}
-FIT_OF_PREFIX = {prefix: fit for fit, prefix in FAMILIES.items()}
 SETS = ("NC", "C", "WB")  # in the order of Figure 2
 # how each model is fitted, and to which image set
 MODELS = {
@@ -42,9 +40,8 @@ def planted(images: Images) -> pd.DataFrame | None:
     """
     if images.source != "world":
         return None
-    if images.context_bias is None:
-        return pictures.planted(pictures.CONTEXT_BIAS)
-    return pictures.planted(images.context_bias)
+    bias = images.context_bias
+    return pictures.planted(pictures.CONTEXT_BIAS if bias is None else bias)
 
 
 def class_by_context(collection: Collection) -> pd.DataFrame:
@@ -82,10 +79,10 @@ def require_contexts(collection: Collection) -> None:
     """
     if not collection.contexts:
         raise ValueError(
-            "This notebook needs context images, and there are none. Put images of "
+            "This lesson needs background images, and there are none. Put images of "
             "the typical context of each class, without the object, into one folder "
             "per context, and name the folder of these folders in `contexts`. "
-            "Notebooks 01 and 02 run without them."
+            "Lessons 01 and 02 run without them."
         )
 
 
@@ -136,20 +133,27 @@ def model(
     KeyError
         The collection has no such image set.
     """
-    prefix, _, set_name = name.partition("-")
-    family = FIT_OF_PREFIX[prefix]
+    family, set_name = MODELS[name]
     if set_name not in collection.sets:
-        available = ", ".join(collection.sets)
         raise KeyError(
-            f"{name}: there is no set {set_name!r}; this source has {available}"
+            f"{name}: there is no set {set_name!r}; this source has "
+            f"{', '.join(collection.sets)}"
         )
     synthetic = collection.source == "world"
     epochs = recipe.epochs
     if epochs is None and synthetic and recipe.architecture in reduced.REDUCED:
         epochs = reduced.REDUCED[recipe.architecture].epochs
-    weights = None
-    if family != "scratch":
-        weights = _start_weights(recipe, collection, seed)
+    weights = None if family == "scratch" else recipe.start
+    if weights == WIDER:
+        weights = models.pretrained(
+            recipe.architecture,
+            len(pictures.WIDER_KINDS),
+            world.wider(collection.size, seed),
+            seed=seed,
+            epochs=WIDER_EPOCHS,
+            folder=store.networks(),
+            device=models.device(recipe.device, synthetic=True),
+        )
     return models.trainings(
         recipe.trainings,
         recipe.architecture,
@@ -215,20 +219,3 @@ def with_control(
     if control is not None:
         networks["control model"] = control
     return networks
-
-
-def _start_weights(
-    recipe: Recipe, collection: Collection, seed: int
-) -> str | Path | None:
-    """Return the weights from which fine-tuned models start."""
-    if recipe.start != WIDER:
-        return recipe.start
-    return models.pretrained(
-        recipe.architecture,
-        len(pictures.WIDER_KINDS),
-        world.wider(collection.size, seed),
-        seed=seed,
-        epochs=WIDER_EPOCHS,
-        folder=store.networks(),
-        device=models.device(recipe.device, synthetic=True),
-    )

@@ -4,6 +4,7 @@ import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import nn
@@ -11,7 +12,9 @@ from torch import nn
 from helpers.store import progress
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
-BATCH_SIZES = {"cpu": 64, "mps": 64, "cuda": 256}  # images, by the type of the device
+BATCH_SIZE = 64  # images at a time
+CUDA_BATCH_SIZE = 256
+GPUS = {"cuda": "a CUDA GPU", "mps": "an Apple GPU"}
 THREADS = "SUITE_THREADS"  # environment variable: threads of a notebook in a workflow
 
 
@@ -47,92 +50,71 @@ def logits(
     was_training = [network.training for network in networks]
     device = next(networks[0].parameters()).device
     if isinstance(images, torch.Tensor):
-        images = images.split(batch_size(device))
-
-    def stacked(batch: torch.Tensor) -> torch.Tensor:
-        outputs = [network.eval()(batch).float().cpu() for network in networks]
-        return torch.stack(outputs)
-
+        images = images.split(CUDA_BATCH_SIZE if device.type == "cuda" else BATCH_SIZE)
     parts = []
     for batch in progress(images, desc="logits", delay=2):
         if hasattr(networks[0], "mean"):  # it normalizes images in [0, 1]
             refuse_other_ranges(batch)
-        parts += in_halves(stacked, batch.to(device))
+        parts.append(_stacked_logits(networks, batch.to(device)))
     for network, training in zip(networks, was_training, strict=True):
         network.train(training)
     outputs = torch.cat(parts, dim=1)
-    if finite:
-        _refuse_other_than_finite(outputs)
+    is_wrong = ~outputs.isfinite().all(dim=2).all(dim=0)
+    if finite and is_wrong.any():
+        raise FloatingPointError(
+            f"The model gave NaN or infinite logits for {int(is_wrong.sum())} of "
+            f"{len(is_wrong)} images, first for image {int(is_wrong.nonzero()[0])}. "
+            "Look for NaN in the weights and in this image."
+        )
     return outputs[0] if isinstance(model, nn.Module) else outputs
 
 
-def _refuse_other_than_finite(outputs: torch.Tensor) -> None:
-    """Refuse logits of shape (T, N, classes) that are NaN or infinite."""
-    wrong = ~outputs.isfinite().all(dim=2).all(dim=0)
-    if wrong.any():
-        raise FloatingPointError(
-            f"The model gave NaN or infinite logits for {int(wrong.sum())} of "
-            f"{len(wrong)} images, first for image {int(wrong.nonzero()[0])}. Look for "
-            "NaN in the weights and in this image."
-        )
+def _stacked_logits(
+    networks: Sequence[nn.Module], images: torch.Tensor
+) -> torch.Tensor:
+    """Compute the logits (T, N, classes) of a batch by T networks, on the CPU."""
+
+    def compute(batch_size: int) -> torch.Tensor:
+        parts = []
+        for batch in images.split(batch_size):
+            outputs = [network.eval()(batch).float().cpu() for network in networks]
+            parts.append(torch.stack(outputs))
+        return torch.cat(parts, dim=1)
+
+    return with_halved_batches(compute, len(images))
 
 
-def batch_size(device: torch.device) -> int:
-    """Return how many images are computed at a time by default on a device."""
-    return BATCH_SIZES.get(device.type, BATCH_SIZES["cpu"])
-
-
-def in_halves(compute: Callable, *tensors: torch.Tensor) -> list:
-    """Apply a function to a batch, in smaller parts where the memory does not suffice.
+def with_halved_batches(compute: Callable[[int], Any], batch_size: int) -> Any:
+    """Call a function with a batch size, and halve it until the memory suffices.
 
     Parameters
     ----------
     compute : callable
-        Function of as many tensors as are given.
-    *tensors : torch.Tensor
-        The batch: tensors with one row per image.
+        Function of the batch size.
+    batch_size : int
+        The first batch size to try.
 
     Returns
     -------
-    list
-        What `compute` returned for each part of the batch, in order.
+    object
+        What `compute` returned.
 
     Raises
     ------
     torch.OutOfMemoryError
-        The memory does not suffice for a single image.
+        The memory does not suffice for a batch of one.
     """
-    n_images = len(tensors[0])
-    size = n_images
-    start = 0
-    results = []
     while True:
-        too_large = False
         try:
-            results.append(
-                compute(*(tensor[start : start + size] for tensor in tensors))
-            )
+            return compute(batch_size)
         except RuntimeError as error:
-            if size <= 1 or not is_out_of_memory(error):
+            # torch raises a plain RuntimeError on Apple's GPUs
+            if batch_size <= 1 or "out of memory" not in str(error):
                 raise
-            too_large = True
         # outside of the handler, which keeps the tensors of the failed call alive
-        if too_large:
-            torch.cuda.empty_cache()
-            print_once(
-                "The memory does not suffice for a batch, so batches are halved."
-            )
-            size = size // 2
-            continue
-        start += size
-        if start >= n_images:
-            return results
-
-
-def is_out_of_memory(error: RuntimeError) -> bool:
-    """Return whether an error says that a GPU has too little memory."""
-    # torch raises a plain RuntimeError on Apple's GPUs
-    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error)
+        torch.cuda.empty_cache()
+        print_once("The memory does not suffice for a batch, so batches are halved.")
+        batch_size //= 2
 
 
 @functools.cache
@@ -152,15 +134,9 @@ def refuse_other_ranges(images: torch.Tensor, spare: float = 0.5) -> None:
 
     Raises
     ------
-    TypeError
-        `images` is not a tensor.
     ValueError
         The images are in 0 to 255, or normalized.
     """
-    if not isinstance(images, torch.Tensor):
-        raise TypeError(
-            f"Images must be a tensor, (N, 3, H, W), not a {type(images).__name__}."
-        )
     if images.is_floating_point() and images.numel():
         low, high = images.detach().aminmax()
         if low < -spare or high > 1 + spare:
@@ -196,35 +172,21 @@ def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
         raise ValueError(
             f"device={name!r} is not known. Use one of {', '.join(DEVICES)}."
         )
-    has_cuda = torch.cuda.is_available()
-    has_mps = torch.backends.mps.is_available()
-    if name == "cuda" and not has_cuda:
+    available = {
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
+    if name == "auto":
+        if synthetic:
+            return torch.device("cpu")
+        name = next(kind for kind, is_there in available.items() if is_there)
+    if not available[name]:
         raise ValueError(
-            f"device='cuda' asks for a CUDA GPU, but {_why_no_cuda()}. Use 'auto', "
-            "which takes a GPU where there is one, or 'cpu'."
+            f"device={name!r} asks for {GPUS[name]}, but torch finds none on this "
+            "machine. Use 'auto', which takes a GPU where there is one, or 'cpu'."
         )
-    if name == "mps" and not has_mps:
-        raise ValueError(
-            "device='mps' asks for an Apple GPU, but torch finds none on this machine. "
-            "Use 'auto' or 'cpu'."
-        )
-    if name != "auto":
-        return torch.device(name)
-    if synthetic:
-        return torch.device("cpu")
-    if has_cuda:
-        return torch.device("cuda")
-    return torch.device("mps" if has_mps else "cpu")
-
-
-def _why_no_cuda() -> str:
-    """Say what is missing: CUDA in torch, or the GPU."""
-    if torch.version.cuda is None:
-        return (
-            "this torch is built without CUDA (`rm -rf .venv; make setup` installs one "
-            "with it)"
-        )
-    return "torch finds none on this machine"
+    return torch.device(name)
 
 
 def threads(*, synthetic: bool = False) -> int:

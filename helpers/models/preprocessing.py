@@ -1,23 +1,22 @@
-"""Read how a network wants its images (torchvision, timm or Hugging Face)."""
+"""Read how images are prepared for a network of torchvision, timm or Hugging Face."""
 
-import math
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
 from torch import nn
 
-RESCALE = 1 / 255  # bytes to [0, 1]
 # ConvNeXt's processors crop images only if they are smaller (Hugging Face)
 CONVNEXT_WITHOUT_CROP = 384  # pixels
 
 
 class Preprocessing(NamedTuple):
-    """How a network wants its images.
+    """How images are prepared for a network.
 
     Attributes
     ----------
     source : str
-        What states this.
+        Where this is stated.
     size : int
         The side of the square images, in pixels.
     resize : int
@@ -42,7 +41,7 @@ def stated(network: nn.Module, configuration=None) -> Preprocessing:
     Parameters
     ----------
     network : nn.Module
-        A network of timm's brings its configuration.
+        Networks of timm have their configuration.
     configuration : optional
         Weights of torchvision, such as ``ResNet18_Weights.DEFAULT``, an image processor
         of Hugging Face, or a configuration of timm.
@@ -66,9 +65,9 @@ def stated(network: nn.Module, configuration=None) -> Preprocessing:
     if isinstance(configuration, Mapping) and "input_size" in configuration:
         return _from_timm(configuration)
     raise ValueError(
-        f"Nothing states how {type(network).__name__} wants its images. Give the "
-        "weights (torchvision), the image processor (Hugging Face) or the "
-        "configuration (timm) that belong to it, or mean and std of images in 0 to 1."
+        f"Nothing states how images are normalized for {type(network).__name__}. Give "
+        "its weights (torchvision), image processor (Hugging Face) or configuration "
+        "(timm), or mean and std of images in 0 to 1."
     )
 
 
@@ -81,73 +80,63 @@ def _from_torchvision(weights) -> Preprocessing:
         resize=transforms.resize_size[0],
         mean=tuple(transforms.mean),
         std=tuple(transforms.std),
-        classes=_names(weights.meta.get("categories")),
+        classes=tuple(weights.meta.get("categories", ())) or None,
     )
 
 
 def _from_timm(configuration: Mapping) -> Preprocessing:
     """Read a configuration of timm."""
     _, height, width = configuration["input_size"]
-    size = _side_of_square(height, width)
+    size = _side({"height": height, "width": width})
     return Preprocessing(
         source="timm's configuration",
         size=size,
         resize=int(size / configuration.get("crop_pct", 0.875)),
         mean=tuple(configuration["mean"]),
         std=tuple(configuration["std"]),
-        classes=_names(configuration.get("label_names")),
+        classes=tuple(configuration.get("label_names") or ()) or None,
     )
 
 
 def _from_hugging_face(processor, network: nn.Module) -> Preprocessing:
     """Read an image processor of Hugging Face, and the labels of its network."""
-    rescale = getattr(processor, "rescale_factor", None) or RESCALE
+    setting = partial(getattr, processor)
     if (
-        not getattr(processor, "do_rescale", True)
-        or not math.isclose(rescale, RESCALE)
-        or getattr(processor, "rescale_offset", False)
-        or getattr(processor, "include_top", False)
+        not setting("do_rescale", True)
+        or not setting("do_normalize", True)
+        or setting("rescale_factor", 1 / 255) != 1 / 255
+        or setting("rescale_offset", False)
+        or setting("include_top", False)
     ):
         raise ValueError(
-            "This image processor does more than to normalize images in 0 to 1. Give "
-            "mean and std that do the same to images in 0 to 1."
+            "This image processor does not only normalize images in 0 to 1. Give the "
+            "mean and std that have the same effect on images in 0 to 1."
         )
-    mean, std = processor.image_mean, processor.image_std
-    if not getattr(processor, "do_normalize", True):
-        mean, std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
-    resize = size = _side(processor.size)
-    crop_share = getattr(processor, "crop_pct", None)  # ConvNeXt's, also for ResNets
+    size = resize = _side(processor.size)
+    crop_share = setting("crop_pct", None)  # ConvNeXt's, also for ResNets
     if crop_share and size < CONVNEXT_WITHOUT_CROP:
         resize = int(size / crop_share)
-    elif getattr(processor, "do_center_crop", False):
+    elif setting("do_center_crop", False):
         size = _side(processor.crop_size)
-    labels = getattr(getattr(network, "config", None), "id2label", None) or {}
+    labels = getattr(getattr(network, "config", None), "id2label", {})
     return Preprocessing(
         source="Hugging Face's image processor",
         size=size,
         resize=resize,
-        mean=tuple(mean),
-        std=tuple(std),
-        classes=_names([labels[number] for number in sorted(labels)]),
+        mean=tuple(processor.image_mean),
+        std=tuple(processor.image_std),
+        classes=tuple(labels[number] for number in sorted(labels)) or None,
     )
 
 
 def _side(size: Mapping) -> int:
-    """Return the side that Hugging Face's dictionary of sizes gives."""
+    """Return the side of square images, from Hugging Face's dictionary of sizes."""
     size = dict(size)
-    return size.get("shortest_edge") or _side_of_square(size["height"], size["width"])
-
-
-def _side_of_square(height: int, width: int) -> int:
-    """Return the side of a square image, and refuse any other."""
-    if height != width:
+    if size.get("shortest_edge"):
+        return size["shortest_edge"]
+    if size["height"] != size["width"]:
         raise ValueError(
-            f"The network wants images of {height} x {width} pixels. Only square "
-            "images are supported. Give a network for square images."
+            f"The network takes images of {size['height']} x {size['width']} pixels. "
+            "Only square images are supported. Give a network for square images."
         )
-    return height
-
-
-def _names(names) -> tuple[str, ...] | None:
-    """Return the names of classes, or None if there are none."""
-    return tuple(names) if names else None
+    return size["height"]

@@ -48,29 +48,48 @@ def load(name: str) -> tuple[nn.Module, Preprocessing, dict[str, str]]:
         The file does not exist, cannot be imported, has no such network, or states no
         normalization.
     """
-    file_name, _, attribute = name.rpartition(":")
-    path = Path(file_name).expanduser().resolve()
-    if not path.is_file():
-        raise ValueError(f"There is no file {path}. Give the path of a Python file.")
+    path, attribute = existing_file(name)
     with _imports_from(path.parent) as digests:
         module = _import(path)
-        if not hasattr(module, attribute):
-            public = sorted(name for name in vars(module) if not name.startswith("_"))
-            raise ValueError(
-                f"{path} has no {attribute!r}. It has {listed(public)}. Name one of "
-                "these."
-            )
-        network = getattr(module, attribute)
+        network = getattr(module, attribute, None)
         if callable(network) and not isinstance(network, nn.Module):
             network = network()
     if not isinstance(network, nn.Module):
+        public = [name for name in vars(module) if not name.startswith("_")]
         raise ValueError(
             f"{attribute!r} of {path} gives a {type(network).__name__}, not an "
             "nn.Module. Name a network, or a function without arguments that returns "
-            "one."
+            f"one. The file has {listed(public)}."
         )
     digests[path.name] = store.file_digest(path)
     return network, _preprocessing(module, network, path), digests
+
+
+def existing_file(name: str) -> tuple[Path, str]:
+    """Split ``FILE.py:NAME`` into the path of the file and the name in it.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    path : Path
+    attribute : str
+
+    Raises
+    ------
+    ValueError
+        The file does not exist.
+    """
+    file_name, _, attribute = name.rpartition(":")
+    path = Path(file_name).expanduser().resolve()
+    if not path.is_file():
+        raise ValueError(
+            f"There is no file {path}. Give the path of a Python file, and the name of "
+            "a function in it: FILE.py:NAME."
+        )
+    return path, attribute
 
 
 def _preprocessing(module: ModuleType, network: nn.Module, path: Path) -> Preprocessing:

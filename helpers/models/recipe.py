@@ -1,6 +1,5 @@
 """Describe how a model is made: architecture, training and weights."""
 
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -8,7 +7,7 @@ from pydantic.dataclasses import dataclass
 
 from helpers.data.images import STRICT, refuse_unknown_keys
 from helpers.models.inference import DEVICES
-from helpers.models.python_file import is_python_file
+from helpers.models.python_file import existing_file, is_python_file
 from helpers.suggest import did_you_mean
 from helpers.synthetic_data import reduced
 
@@ -46,6 +45,7 @@ class Recipe:
     device: Literal[*DEVICES] = "auto"
 
     def __post_init__(self):
+        """Refuse settings that contradict each other."""
         if self.fit == "scratch" and self.weights:
             raise ValueError(
                 "A model that is trained from scratch reads no `weights`. "
@@ -116,13 +116,8 @@ def refuse_unknown_architecture(recipe: Recipe) -> Recipe:
     if name in reduced.REDUCED:
         return recipe
     if is_python_file(name):
-        path = Path(name.rpartition(":")[0]).expanduser()
-        if path.is_file():
-            return recipe
-        raise ValueError(
-            f"There is no file {path} (looked from {Path.cwd()}). Give the path of a "
-            "Python file, and the name of a function in it: FILE.py:NAME."
-        )
+        existing_file(name)
+        return recipe
     from torchvision import models as torchvision_models  # takes a second
 
     known = [

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, interpolate
 
-from helpers.models.inference import in_halves, logits, on_threads, seeded
+from helpers.models.inference import logits, on_threads, seeded, with_halved_batches
 from helpers.models.loop import fit
 from helpers.models.networks import Classifier
 from helpers.store import progress
@@ -154,29 +154,29 @@ def _last_layer(model: Classifier) -> nn.Module:
 def _features(model: Classifier, images: torch.Tensor) -> torch.Tensor:
     """Return the input of the last layer for each image, on the model's device."""
     model.eval()
-    inputs = []
     head = model.network.get_submodule(model.head)
     last_layer = _last_layer(model).eval()
+    inputs = []
 
-    def compute(batch: torch.Tensor) -> torch.Tensor:
-        inputs.clear()
-        outputs = model(batch.to(model.mean.device))
-        [features] = inputs
-        if not torch.allclose(last_layer(features), outputs, rtol=1e-3, atol=1e-4):
-            raise ValueError(
-                f"The logits are not those of {model.head}, the last layer that the "
-                "network defines. Train all layers (tune='all', or fit: fine-tuned)."
-            )
-        return features
+    def compute(batch_size: int) -> torch.Tensor:
+        parts = []
+        batches = images.split(batch_size)
+        for batch in progress(batches, desc="features", delay=2):
+            inputs.clear()
+            outputs = model(batch.to(model.mean.device))
+            [features] = inputs
+            if not torch.allclose(last_layer(features), outputs, rtol=1e-3, atol=1e-4):
+                raise ValueError(
+                    f"The logits are not those of {model.head}, the last layer that "
+                    "the network defines. Train all layers (tune='all', or fit: "
+                    "fine-tuned)."
+                )
+            parts.append(features)
+        return torch.cat(parts)
 
     hook = head.register_forward_pre_hook(lambda layer, args: inputs.append(args[0]))
-    try:
-        parts = []
-        for batch in progress(images.split(FEATURE_BATCH), desc="features", delay=2):
-            parts += in_halves(compute, batch)
-    finally:
-        hook.remove()
-    return torch.cat(parts)
+    with hook:
+        return with_halved_batches(compute, FEATURE_BATCH)
 
 
 def augment(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

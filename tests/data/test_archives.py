@@ -90,5 +90,5 @@ def test_the_authors_archives_are_read_as_class_folders(served):
             of_class = (made.table["object"] == label).to_numpy()
             images = image_set.of(label).images.permute(0, 2, 3, 1)
             assert np.array_equal(images, made.images[of_class])
-    with pytest.raises(ValueError, match="needs context images, and there are none"):
+    with pytest.raises(ValueError, match="needs background images, and there are none"):
         experiment.require_contexts(found)

@@ -241,7 +241,7 @@ def test_the_batch_is_halved_until_it_fits_into_the_memory(
     maps = short_maps(poor, images, TARGETS, method, batch_size=8)
     expected = short_maps(small, images, TARGETS, method)
     assert_close(maps, expected, rtol=1e-3, atol=1e-6)
-    assert "2 images pass through the network at a time" in capsys.readouterr().out
+    assert capsys.readouterr().out.count("batches are halved") == 1
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -354,9 +354,9 @@ def test_every_method_but_lrp_explains_all_architectures(name):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"method": "gradcamm"}, "method='gradcamm' is not known; use one of gradcam"),
+        ({"method": "gradcamm"}, "method='gradcamm' is not known. Use gradcam"),
         ({"targets": torch.tensor([0, 1])}, r"int64 of shape \(4,\)"),
-        ({"layer": "layer4"}, "no layer 'layer4'; the outermost layers are first"),
+        ({"layer": "layer4"}, "no layer 'layer4'. The outermost layers are first"),
         ({"preset": "best"}, "preset='best' is not known"),
         (
             {"method": "integrated-gradients", "layer": "relu"},

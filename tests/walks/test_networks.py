@@ -161,8 +161,8 @@ def test_logits_are_found_in_what_a_network_returns(how):
 @pytest.mark.parametrize(
     ("how", "told"),
     [
-        (lambda f, z: (z, z), "a tuple, which does not tell"),
-        (lambda f, z: f, r"Tensor of shape \(2, 4, 14, 14\), which"),
+        (lambda f, z: (z, z), "a tuple, not logits"),
+        (lambda f, z: f, r"Tensor of shape \(2, 4, 14, 14\), not"),
     ],
 )
 def test_what_does_not_tell_its_logits_gets_a_sentence(how, told):
