@@ -1,7 +1,16 @@
-"""Suggest known names for unknown ones."""
+"""Compare names, and suggest known names for unknown ones."""
 
 import difflib
-from collections.abc import Iterable
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+
+
+def plain(name: str) -> str:
+    """Return a name in lower case, with one space for blanks, "_" and "-"."""
+    composed = unicodedata.normalize("NFC", name)
+    return re.sub(r"[\s_\-]+", " ", composed).strip().casefold()
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
@@ -27,3 +36,20 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     if nearest:
         return f"Did you mean {nearest[0]!r}? {listed}"
     return listed
+
+
+def refuse_unknown_keys(kind: type, values: Mapping[str, object], *hidden: str) -> None:
+    """Raise a ValueError if a mapping has a key that is no field of a dataclass.
+
+    Parameters
+    ----------
+    kind : type
+        The dataclass.
+    values : mapping
+    *hidden : str
+        Fields that cannot be given.
+    """
+    known = [item.name for item in fields(kind) if item.name not in hidden]
+    for key in values:
+        if key not in known:
+            raise ValueError(f"There is no key {key!r}. {did_you_mean(key, known)}")

@@ -12,7 +12,7 @@ from torchvision import models as torchvision_models
 from torchvision.models import AlexNet_Weights, SqueezeNet1_1_Weights
 
 from helpers import models, store
-from helpers.data.collection import Drawn
+from helpers.data.collection import TrainingImages
 from helpers.models import training
 
 QUARTER = "alexnet-quarter"
@@ -33,7 +33,7 @@ def toy_set(per_class=12, seed=0, size=64, classes=("low", "high")):
 def sees(*sets):
     """What a training sees of a training set and a validation set."""
     tensors = tuple(tensor for one in sets for tensor in (one.images, one.labels))
-    return Drawn({"given": tensors}, lambda: tensors)
+    return TrainingImages({"given": tensors}, lambda: tensors)
 
 
 def fit(model, *sets, **options):

@@ -1,7 +1,7 @@
-"""The classes for images: one set of images, and all that notebooks need of a source.
+"""The classes for images: one image set, and all that notebooks need of a source.
 
 `load` in :mod:`helpers.data` makes a `Collection` of image sets. A training run asks it
-for `Drawn` images, which say what decides them before they are drawn.
+for `TrainingImages`, which say what decides them before they are drawn.
 """
 
 from __future__ import annotations
@@ -28,14 +28,8 @@ def listed(names: Iterable[str]) -> str:
     return text
 
 
-def sizes(n: int) -> tuple[int, int, int]:
-    """Divide `n` images 4 : 1 : 1 into splits: 150 into 100, 25 and 25."""
-    held_out = max(1, (n + 3) // 6)
-    return n - 2 * held_out, held_out, held_out
-
-
 @dataclass(frozen=True)
-class Drawn:
+class TrainingImages:
     """Training and validation images that are drawn when a training run needs them.
 
     Attributes
@@ -109,12 +103,12 @@ class ImageSet:
             patches=None if self.patches is None else self.patches[rows],
         )
 
-    def to_train(self) -> Drawn:
+    def to_train(self) -> TrainingImages:
         """Return the images and labels of the training and the validation split."""
         train = self.split("train")
         val = self.split("val")
         tensors = (train.images, train.labels, val.images, val.labels)
-        return Drawn({"images": tensors}, lambda: tensors)
+        return TrainingImages({"images": tensors}, lambda: tensors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +125,6 @@ class Collection:
         Class to background images of its context. A class may have none.
     context_of : dict of str to str
         Class to the name of its context.
-    report : list of str
-        Remarks that a user must know.
     redraw : callable or None
         Returns the images of a training run from the name of an image set and the
         number of the run. None means that all runs see the images of the set.
@@ -145,11 +137,10 @@ class Collection:
     sets: dict[str, ImageSet]
     contexts: dict[str, torch.Tensor] = field(default_factory=dict)
     context_of: dict[str, str] = field(default_factory=dict)
-    report: list[str] = field(default_factory=list)
-    redraw: Callable[[str, int], Drawn] | None = None
+    redraw: Callable[[str, int], TrainingImages] | None = None
     size: int | None = None
 
-    def to_train(self, name: str, number: int) -> Drawn:
+    def to_train(self, name: str, number: int) -> TrainingImages:
         """Return the images of a training run; run 0 sees those of the image set."""
         if self.redraw is None:
             return self.sets[name].to_train()
@@ -161,12 +152,12 @@ class Collection:
 
     def summary(self) -> pd.DataFrame:
         """Count images: one row per set and class, one column per split and in all."""
-        tables = [images.table.assign(set=name) for name, images in self.sets.items()]
-        rows = pd.concat(tables)
-        index = pd.MultiIndex.from_product(
+        rows = pd.concat(
+            [part.table.assign(set=name) for name, part in self.sets.items()]
+        )
+        counts = rows.groupby(["set", "class"])["split"].value_counts().unstack()
+        order = pd.MultiIndex.from_product(
             [self.sets, self.classes], names=["set", "class"]
         )
-        counts = pd.crosstab([rows["set"], rows["class"]], rows["split"])
-        counts = counts.reindex(index=index, columns=SPLITS, fill_value=0)
-        counts = counts.rename_axis(columns=None)
+        counts = counts.reindex(index=order, columns=SPLITS)
         return counts.assign(total=counts.sum(axis=1))

@@ -100,12 +100,13 @@ def explained_by_class(
         all images has the share 0 and no p.
     """
     values = properties.drop(columns="class").astype(float)
-    codes = pd.factorize(properties["class"], sort=True)[0]
-    orders = stats.permuted_labels(codes, np.random.default_rng(seed))
-    observed = eta_squared(values.to_numpy(), codes)
-    null = np.empty((permutations, len(observed)))
-    for number in range(permutations):
-        null[number] = eta_squared(values.to_numpy(), next(orders))
+    values = values.loc[:, values.nunique() > 1]
+    classes = pd.get_dummies(properties["class"]).to_numpy(float)
+    rng = np.random.default_rng(seed)
+    observed = eta_squared(values.to_numpy(), classes)
+    null = []
+    for _ in range(permutations):
+        null.append(eta_squared(values.to_numpy(), rng.permutation(classes)))
     null_low, null_high = np.quantile(null, [0.025, 0.975], axis=0)
     table = pd.DataFrame(
         {
@@ -120,25 +121,23 @@ def explained_by_class(
     return table.sort_values("share", ascending=False, ignore_index=True)
 
 
-def eta_squared(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def eta_squared(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Compute the share of variance that classes explain.
 
     Parameters
     ----------
     values : array of shape (N, S)
-    codes : array of int, shape (N,)
-        The class of each row.
+        Not all the same in any column.
+    classes : array of shape (N, K)
+        One column per class: 1 for its rows and 0 for the others.
 
     Returns
     -------
     array of shape (S,)
-        Between 0 and 1; 0 where all values are the same.
+        Between 0 and 1.
     """
     centred = values - values.mean(axis=0)
-    total = (centred**2).sum(axis=0)
-    sums = np.zeros((codes.max() + 1, values.shape[1]))
-    np.add.at(sums, codes, centred)
-    counts = np.bincount(codes)[:, None]
-    between = (sums**2 / counts).sum(axis=0)
-    varies = np.ptp(values, axis=0) > 0
-    return np.divide(between, total, out=np.zeros_like(total), where=varies)
+    class_sums = classes.T @ centred
+    class_sizes = classes.sum(axis=0)[:, None]
+    between = (class_sums**2 / class_sizes).sum(axis=0)
+    return between / (centred**2).sum(axis=0)

@@ -1,0 +1,159 @@
+"""Photographs in class folders as a source of images.
+
+All files are listed in one table, with the split of each. Then they are read, and
+divided into image sets and contexts.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import torch
+
+from helpers import store
+from helpers.data import archives, folders, splits
+from helpers.data.collection import SPLITS, Collection, ImageSet, listed
+from helpers.data.decoding import read
+from helpers.data.folders import CONTEXTS
+from helpers.data.images import Images
+from helpers.data.white import object_masks
+
+
+def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
+    """Load the photographs of a folder, or the authors' image sets.
+
+    Parameters
+    ----------
+    images : Images
+    seed : int
+        Decides the splits, and which files are read of a class that has more than
+        `images.per_class`.
+    with_contexts : bool
+        Whether contexts are read.
+
+    Returns
+    -------
+    Collection
+
+    Raises
+    ------
+    ValueError
+        See :func:`helpers.data.load`.
+    """
+    if images.source == "visual-contexts":
+        folder_of = archives.fetch_image_sets(store.root() / "data/downloads")
+    else:
+        folder_of = folders.image_sets(images.folder)
+    contexts_inside = folder_of.pop(CONTEXTS, None)
+    contexts_folder = images.contexts or contexts_inside
+    tables = [_choose_files(folder_of[name], name, images, seed) for name in folder_of]
+    files = pd.concat(tables, ignore_index=True)
+    files["split"] = splits.split_by_name(files)
+    _refuse_small_classes(files)
+    classes = tuple(sorted(files["class"].unique()))
+    context_of = {}
+    if with_contexts and contexts_folder:
+        backgrounds = _choose_files(contexts_folder, CONTEXTS, images, seed)
+        names = backgrounds["class"].unique().tolist()
+        context_of = match_contexts(images.context_of, classes, names)
+        backgrounds["split"] = CONTEXTS
+        files = pd.concat([files, backgrounds], ignore_index=True)
+    elif with_contexts:
+        print(
+            "There are no context images. 01 and 02 run without them; 03 needs them: "
+            "give a folder with one folder per context as `contexts`."
+        )
+    pixels = read(files["file"], images.size)
+    splits.refuse_copies(files, pixels)
+    labels = pd.Categorical(files["class"], classes).codes.astype(int)
+    table = files.assign(context="")
+    loaded = ImageSet("all", pixels, torch.from_numpy(labels), classes, table)
+    sets = {}
+    for name in folder_of:
+        sets[name] = replace(loaded.where(files["set"] == name), name=name)
+    if "WB" in sets:
+        sets["WB"] = replace(sets["WB"], masks=object_masks(sets["WB"].images))
+    contexts = {}
+    for label, context in context_of.items():
+        is_shown = (files["set"] == CONTEXTS) & (files["class"] == context)
+        contexts[label] = loaded.where(is_shown).images
+    return Collection(
+        source=images.source,
+        classes=classes,
+        sets=sets,
+        contexts=contexts,
+        context_of=context_of,
+        size=images.size,
+    )
+
+
+def _choose_files(folder: Path, name: str, images: Images, seed: int) -> pd.DataFrame:
+    """List the files of an image set or of contexts, at most `per_class` of each class."""
+    files = folders.list_images(folder, seed, fewest=1 if name == CONTEXTS else 2)
+    chosen = splits.choose(files, images.per_class)
+    if len(chosen) < len(files):
+        print(
+            f"{name}: {len(chosen)} of {len(files)} images are used, at most "
+            f"{images.per_class} of each class, chosen by the seed."
+        )
+    return chosen.assign(set=name)
+
+
+def _refuse_small_classes(files: pd.DataFrame) -> None:
+    """Raise a ValueError if a class has no image in a split of an image set."""
+    found = files.groupby(["set", "class"])["split"].nunique()
+    found = found.unstack(fill_value=0).stack()  # 0 where a set lacks a class
+    small = found.index[found < len(SPLITS)]
+    if len(small):
+        raise ValueError(
+            f"There are too few images in {listed(small.map('/'.join))}. Each class "
+            "needs at least three images in each image set, and all image sets have "
+            "the same classes. Add images, or remove the class from all image sets."
+        )
+
+
+def match_contexts(
+    context_of: dict[str, str] | None, classes: tuple[str, ...], contexts: list[str]
+) -> dict[str, str]:
+    """Check which class has which context.
+
+    Parameters
+    ----------
+    context_of : dict of str to str, or None
+        Class to context. None means that contexts are named as the classes.
+    classes : tuple of str
+    contexts : list of str
+        Names of the context folders.
+
+    Returns
+    -------
+    dict of str to str
+        Class to context, in the order of the classes.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or two classes share a context.
+    """
+    context_of = context_of or {name: name for name in classes}
+    found = f"The classes are {listed(classes)}. The contexts are {listed(contexts)}."
+    unknown = [name for name in context_of if name not in classes]
+    unknown += [name for name in context_of.values() if name not in contexts]
+    if unknown:
+        raise ValueError(
+            f"context_of: unknown name(s) {listed(unknown)}. {found} Say which class "
+            "has which context, unless they have the same names."
+        )
+    if len(set(context_of.values())) < len(context_of):
+        raise ValueError(
+            "context_of: two classes share a context, which then says nothing of "
+            f"either. Give every class a context of its own, or none. {found}"
+        )
+    without = [name for name in classes if name not in context_of]
+    if without:
+        print(
+            f"There is no context of {listed(without)}, so the bias of a context "
+            "towards that class is not tested. Its images are combined with the "
+            "contexts of the other classes."
+        )
+    return {name: context_of[name] for name in classes if name in context_of}
