@@ -6,6 +6,17 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
+NAMES_SHOWN = 20
+
+
+def listed(names: Iterable[object]) -> str:
+    """Join names for a sentence: the first 20, and the number of the others."""
+    texts = [str(name) for name in names]
+    shown = ", ".join(texts[:NAMES_SHOWN])
+    if len(texts) > NAMES_SHOWN:
+        return f"{shown} and {len(texts) - NAMES_SHOWN} more"
+    return shown
+
 
 def plain(name: str) -> str:
     """Return a name in lower case, with one space for blanks, "_" and "-"."""
@@ -31,11 +42,11 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     names = list(known)
     if not names:
         return "None is known here."
-    listed = f"Known: {', '.join(names)}."
+    known_names = f"Known: {', '.join(names)}."
     nearest = difflib.get_close_matches(str(name), names, n=1)
     if nearest:
-        return f"Did you mean {nearest[0]!r}? {listed}"
-    return listed
+        return f"Did you mean {nearest[0]!r}? {known_names}"
+    return known_names
 
 
 def refuse_unknown_keys(kind: type, values: Mapping[str, object], *hidden: str) -> None:

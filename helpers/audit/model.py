@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 
 from helpers import models, store
-from helpers.data.collection import listed
 from helpers.models import preprocessing, python_file
-from helpers.suggest import plain
+from helpers.suggest import listed, plain
 
 KINDS = "the name of one of torchvision's networks, or FILE.py:NAME"
 ONE_LOGIT = (

@@ -9,7 +9,7 @@ import torch
 
 from helpers.audit.model import Network
 from helpers.data import decoding, folders, splits
-from helpers.data.collection import listed
+from helpers.suggest import listed
 
 MOST_CLASSES = 20
 # per class

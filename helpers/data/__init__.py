@@ -4,13 +4,18 @@
 """
 
 from helpers.data import photographs, world
-from helpers.data.collection import SPLITS, Collection, ImageSet
+from helpers.data.collection import Collection, ImageSet
 from helpers.data.images import Images
 
-__all__ = ["SPLITS", "Collection", "ImageSet", "load"]
+__all__ = ["Collection", "ImageSet", "load"]
 
 
-def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collection:
+def load(
+    images: Images,
+    seed: int = 0,
+    *,
+    with_contexts: bool = True,
+) -> Collection:
     """Load images in image sets and splits, with the contexts of their classes.
 
     Of 150 images of a class, 100/25/25 are for training, validation and test. Other

@@ -6,7 +6,7 @@ for `TrainingImages`, which say what decides them before they are drawn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,16 +16,6 @@ import torch
 from helpers.synthetic_data import pictures
 
 SPLITS = ("train", "val", "test")
-NAMES_SHOWN = 20
-
-
-def listed(names: Iterable[str]) -> str:
-    """Join names for a sentence: the first 20, and the number of the others."""
-    names = [str(name) for name in names]
-    text = ", ".join(names[:NAMES_SHOWN])
-    if len(names) > NAMES_SHOWN:
-        text += f" and {len(names) - NAMES_SHOWN} more"
-    return text
 
 
 @dataclass(frozen=True)
@@ -152,12 +142,9 @@ class Collection:
 
     def summary(self) -> pd.DataFrame:
         """Count images: one row per set and class, one column per split and in all."""
-        rows = pd.concat(
-            [part.table.assign(set=name) for name, part in self.sets.items()]
-        )
-        counts = rows.groupby(["set", "class"])["split"].value_counts().unstack()
-        order = pd.MultiIndex.from_product(
-            [self.sets, self.classes], names=["set", "class"]
-        )
-        counts = counts.reindex(index=order, columns=SPLITS)
+        tables = {}
+        for name, part in self.sets.items():
+            counts = pd.crosstab(part.table["class"], part.table["split"])
+            tables[name] = counts.reindex(self.classes, columns=SPLITS, fill_value=0)
+        counts = pd.concat(tables, names=["set"]).rename_axis(columns=None)
         return counts.assign(total=counts.sum(axis=1))

@@ -20,7 +20,7 @@ def image_sets(folder: Path) -> dict[str, Path]:
     inside = {path.name: path for path in subfolders(folder)}
     if "C" in inside and set(inside) <= {"C", "NC", "WB", CONTEXTS}:
         return inside
-    contexts = {CONTEXTS: inside[CONTEXTS]} if CONTEXTS in inside else {}
+    contexts = {name: inside[name] for name in inside if name == CONTEXTS}
     return {"C": folder, **contexts}
 
 

@@ -98,7 +98,7 @@ def read_specification(specification: Any) -> Images:
         try:
             specification = yaml.safe_load(file.read_bytes())
         except (OSError, yaml.YAMLError) as error:
-            raise ValueError(f"{file} cannot be read as YAML: {error}") from None
+            raise ValueError(f"{file} cannot be read: {error}") from None
     if isinstance(specification, str):
         specification = {"source": specification}
     if not isinstance(specification, dict):

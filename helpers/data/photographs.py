@@ -12,11 +12,12 @@ import torch
 
 from helpers import store
 from helpers.data import archives, folders, splits
-from helpers.data.collection import SPLITS, Collection, ImageSet, listed
+from helpers.data.collection import SPLITS, Collection, ImageSet
 from helpers.data.decoding import read
 from helpers.data.folders import CONTEXTS
 from helpers.data.images import Images
 from helpers.data.white import object_masks
+from helpers.suggest import listed
 
 
 def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
@@ -44,20 +45,20 @@ def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
         folder_of = archives.fetch_image_sets(store.root() / "data/downloads")
     else:
         folder_of = folders.image_sets(images.folder)
-    contexts_inside = folder_of.pop(CONTEXTS, None)
-    contexts_folder = images.contexts or contexts_inside
-    tables = [_choose_files(folder_of[name], name, images, seed) for name in folder_of]
-    files = pd.concat(tables, ignore_index=True)
-    files["split"] = splits.split_by_name(files)
-    _refuse_small_classes(files)
-    classes = tuple(sorted(files["class"].unique()))
+    if images.contexts:
+        folder_of[CONTEXTS] = images.contexts
+    if not with_contexts:
+        folder_of.pop(CONTEXTS, None)
+    files = _list_files(folder_of, images.per_class, seed)
+    is_context = files["set"] == CONTEXTS
+    split = splits.split_by_name(files[~is_context])
+    files["split"] = split.reindex(files.index, fill_value=CONTEXTS)
+    _refuse_small_classes(files[~is_context])
+    classes = tuple(sorted(files["class"][~is_context].unique()))
     context_of = {}
-    if with_contexts and contexts_folder:
-        backgrounds = _choose_files(contexts_folder, CONTEXTS, images, seed)
-        names = backgrounds["class"].unique().tolist()
+    if CONTEXTS in folder_of:
+        names = files["class"][is_context].unique().tolist()
         context_of = match_contexts(images.context_of, classes, names)
-        backgrounds["split"] = CONTEXTS
-        files = pd.concat([files, backgrounds], ignore_index=True)
     elif with_contexts:
         print(
             "There are no context images. 01 and 02 run without them; 03 needs them: "
@@ -65,18 +66,19 @@ def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
         )
     pixels = read(files["file"], images.size)
     splits.refuse_copies(files, pixels)
-    labels = pd.Categorical(files["class"], classes).codes.astype(int)
+    labels = pd.Index(classes).get_indexer(files["class"])
     table = files.assign(context="")
     loaded = ImageSet("all", pixels, torch.from_numpy(labels), classes, table)
     sets = {}
     for name in folder_of:
         sets[name] = replace(loaded.where(files["set"] == name), name=name)
-    if "WB" in sets:
-        sets["WB"] = replace(sets["WB"], masks=object_masks(sets["WB"].images))
+    backgrounds = sets.pop(CONTEXTS, None)
     contexts = {}
     for label, context in context_of.items():
-        is_shown = (files["set"] == CONTEXTS) & (files["class"] == context)
-        contexts[label] = loaded.where(is_shown).images
+        is_shown = backgrounds.table["class"] == context
+        contexts[label] = backgrounds.where(is_shown).images
+    if "WB" in sets:
+        sets["WB"] = replace(sets["WB"], masks=object_masks(sets["WB"].images))
     return Collection(
         source=images.source,
         classes=classes,
@@ -87,16 +89,21 @@ def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
     )
 
 
-def _choose_files(folder: Path, name: str, images: Images, seed: int) -> pd.DataFrame:
-    """List the files of an image set or of contexts, at most `per_class` of each class."""
-    files = folders.list_images(folder, seed, fewest=1 if name == CONTEXTS else 2)
-    chosen = splits.choose(files, images.per_class)
-    if len(chosen) < len(files):
-        print(
-            f"{name}: {len(chosen)} of {len(files)} images are used, at most "
-            f"{images.per_class} of each class, chosen by the seed."
-        )
-    return chosen.assign(set=name)
+def _list_files(
+    folder_of: dict[str, Path], per_class: int | None, seed: int
+) -> pd.DataFrame:
+    """List the files of image sets, at most `per_class` of each class and set."""
+    tables = []
+    for name, folder in folder_of.items():
+        files = folders.list_images(folder, seed, fewest=1 if name == CONTEXTS else 2)
+        chosen = splits.choose(files, per_class)
+        if len(chosen) < len(files):
+            print(
+                f"{name}: {len(chosen)} of {len(files)} images are used, at most "
+                f"{per_class} of each class, chosen by the seed."
+            )
+        tables.append(chosen.assign(set=name))
+    return pd.concat(tables, ignore_index=True)
 
 
 def _refuse_small_classes(files: pd.DataFrame) -> None:

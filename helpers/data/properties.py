@@ -96,21 +96,20 @@ def explained_by_class(
         One row per property, the largest share first: `property`, `share` (eta squared,
         the variance between class means divided by the total variance), `null_low` and
         `null_high` (the middle 95% of the permutations), `p`, `p_adjusted` (by min-p
-        over all properties) and `significant` (at 5%). A property that is the same in
-        all images has the share 0 and no p.
+        over all properties) and `significant` (at 5%). Properties that are the same in
+        all images are left out.
     """
-    values = properties.drop(columns="class").astype(float)
-    values = values.loc[:, values.nunique() > 1]
+    table = properties.drop(columns="class").astype(float)
+    table = table.loc[:, table.nunique() > 1]
+    values = table.to_numpy()
     classes = pd.get_dummies(properties["class"]).to_numpy(float)
     rng = np.random.default_rng(seed)
-    observed = eta_squared(values.to_numpy(), classes)
-    null = []
-    for _ in range(permutations):
-        null.append(eta_squared(values.to_numpy(), rng.permutation(classes)))
+    observed = eta_squared(values, classes)
+    null = [eta_squared(values, rng.permutation(classes)) for _ in range(permutations)]
     null_low, null_high = np.quantile(null, [0.025, 0.975], axis=0)
     table = pd.DataFrame(
         {
-            "property": values.columns,
+            "property": table.columns,
             "share": observed,
             "null_low": null_low,
             "null_high": null_high,
@@ -137,7 +136,7 @@ def eta_squared(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
         Between 0 and 1.
     """
     centred = values - values.mean(axis=0)
-    class_sums = classes.T @ centred
-    class_sizes = classes.sum(axis=0)[:, None]
-    between = (class_sums**2 / class_sizes).sum(axis=0)
+    class_sums = centred.T @ classes
+    class_sizes = classes.sum(axis=0)
+    between = (class_sums**2 / class_sizes).sum(axis=1)
     return between / (centred**2).sum(axis=0)

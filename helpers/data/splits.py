@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers.data.collection import SPLITS, listed
+from helpers.data.collection import SPLITS
+from helpers.suggest import listed
 
 
 def split_sizes(n: int) -> tuple[int, int, int]:
@@ -30,7 +31,8 @@ def choose(files: pd.DataFrame, per_class: int | None) -> pd.DataFrame:
     pandas.DataFrame
         The rows of the chosen files, in their order.
     """
-    by_class = files.sort_values("hash", kind="stable").groupby("class")
+    shuffled = files.sort_values("hash", kind="stable")
+    by_class = shuffled.groupby("class")
     chosen = by_class.head(per_class or len(files))
     return chosen.sort_index().reset_index(drop=True)
 
@@ -53,15 +55,17 @@ def split_by_name(files: pd.DataFrame) -> pd.Series:
     """
     split_of = {}
     for _, hashes in files.groupby(["set", "class"], sort=False)["hash"]:
-        shuffled = sorted(set(hashes) - set(split_of))
-        names = np.repeat(SPLITS, split_sizes(len(shuffled))).tolist()
-        split_of.update(zip(shuffled, names, strict=True))
+        new = sorted(set(hashes) - set(split_of))
+        sizes = split_sizes(len(new))
+        names = np.repeat(SPLITS, sizes).tolist()
+        split_of.update(zip(new, names, strict=True))
     return files["hash"].map(split_of)
 
 
 def digests(images: torch.Tensor) -> pd.Series:
     """Digest the pixels of each image; equal digests mean equal images."""
-    return pd.Series([hashlib.sha256(image.numpy()).digest() for image in images])
+    values = [hashlib.sha256(image.numpy()).digest() for image in images]
+    return pd.Series(values)
 
 
 def refuse_copies(files: pd.DataFrame, images: torch.Tensor) -> None:

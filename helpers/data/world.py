@@ -61,13 +61,13 @@ def load(images: Images, seed: int) -> Collection:
     pixels = _as_tensor(scenes.images)
     contexts = {}
     for label, context in pictures.CONTEXT_OF.items():
-        contexts[label] = pixels[(scenes.table["context"] == context).to_numpy()]
+        contexts[label] = pixels[np.flatnonzero(scenes.table["context"] == context)]
     return Collection(
         source="world",
-        classes=tuple(pictures.CLASSES),
+        classes=pictures.CLASSES,
         sets={name: image_set(**recipe) for name, recipe in recipes.items()},
         contexts=contexts,
-        context_of=dict(pictures.CONTEXT_OF),
+        context_of=pictures.CONTEXT_OF,
         redraw=redraw,
         size=images.size,
     )
@@ -104,12 +104,12 @@ def image_set(
     made = pictures.make(name, per_class, size, seed, only=drawn, **injected)
     table = made.table.rename(columns={"object": "class"})
     table = table.assign(split=split_of[table["index"]], path="")
-    classes = tuple(pictures.CLASSES)
+    labels = pd.Index(pictures.CLASSES).get_indexer(table["class"])
     return ImageSet(
         name=name,
         images=_as_tensor(made.images),
-        labels=torch.tensor([classes.index(label) for label in table["class"]]),
-        classes=classes,
+        labels=torch.from_numpy(labels),
+        classes=pictures.CLASSES,
         table=table,
         masks=torch.from_numpy(made.masks),
         patches=None if made.patches is None else torch.from_numpy(made.patches),
