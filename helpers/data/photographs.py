@@ -41,12 +41,7 @@ def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
     ValueError
         See :func:`helpers.data.load`.
     """
-    if images.source == "visual-contexts":
-        folder_of = archives.fetch_image_sets(store.root() / "data/downloads")
-    else:
-        folder_of = folders.image_sets(images.folder)
-    if images.contexts:
-        folder_of[CONTEXTS] = images.contexts
+    folder_of = _find_folders(images)
     if not with_contexts:
         folder_of.pop(CONTEXTS, None)
     files = _list_files(folder_of, images.per_class, seed)
@@ -87,6 +82,17 @@ def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
         context_of=context_of,
         size=images.size,
     )
+
+
+def _find_folders(images: Images) -> dict[str, Path]:
+    """Return the folder of each image set and, if there are any, of the contexts."""
+    if images.source == "visual-contexts":
+        folder_of = archives.fetch_image_sets(store.root() / "data/downloads")
+    else:
+        folder_of = folders.image_sets(images.folder)
+    if images.contexts:
+        folder_of[CONTEXTS] = images.contexts
+    return folder_of
 
 
 def _list_files(
