@@ -156,13 +156,15 @@ def test_three_image_sets_share_their_splits_and_white_makes_masks(tmp_path):
         of_class = (made.table["object"] == label).to_numpy()
         truth = made.masks[of_class]
         masks = sets["WB"].of(label).masks.numpy()
-        assert (truth & masks).sum() / (truth | masks).sum() > 0.8
+        intersection = (truth & masks).sum()
+        union = (truth | masks).sum()
+        assert intersection / union > 0.8
 
 
 @pytest.mark.parametrize(
     ("folders", "n", "message"),
     [
-        (["cat"], 6, r"holds 1 class folders \(cat\), and at least 2 are needed"),
+        (["cat"], 6, r"holds 1 class folders \(cat\), and at least 2"),
         (["cat", "dog"], 2, "too few images in C/cat, C/dog"),
         (["cat", "dog"], 0, "no valid file for the classes cat, dog"),
         (["C/a", "C/b", "NC/a", "NC/c"], 6, "too few images in C/c, NC/b"),

@@ -62,13 +62,6 @@ def test_colourfulness_follows_the_formula_of_the_paper(noise):
     assert found == pytest.approx(sigma + 0.3 * mu)
 
 
-def test_a_uniform_grey_image_has_only_brightness():
-    grey = np.full((1, 3, 8, 8), 90, np.uint8)
-    table = image_properties(image_set(grey))
-    found = table.drop(columns="class").iloc[0].tolist()
-    assert found == pytest.approx([90, 0, 0, 0])
-
-
 def test_sharpness_of_stripes_is_that_of_the_closed_form():
     # the Laplacian of the columns 0, 255, 0, 255 is 510, -510; the border hardly counts
     stripes = np.zeros((1, 3, 8, 1000), np.uint8)
