@@ -12,7 +12,7 @@ import torch
 
 from helpers import store
 from helpers.data import archives, folders, splits
-from helpers.data.collection import SPLITS, Collection, ImageSet
+from helpers.data.collection import Collection, ImageSet
 from helpers.data.decoding import read
 from helpers.data.folders import CONTEXTS
 from helpers.data.images import Images
@@ -48,7 +48,6 @@ def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
     is_context = files["set"] == CONTEXTS
     split = splits.split_by_name(files[~is_context])
     files["split"] = split.reindex(files.index, fill_value=CONTEXTS)
-    _refuse_small_classes(files[~is_context])
     classes = tuple(sorted(files["class"][~is_context].unique()))
     context_of = {}
     if CONTEXTS in folder_of:
@@ -74,7 +73,7 @@ def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
         contexts[label] = backgrounds.where(is_shown).images
     if "WB" in sets:
         sets["WB"] = replace(sets["WB"], masks=object_masks(sets["WB"].images))
-    return Collection(
+    collection = Collection(
         source=images.source,
         classes=classes,
         sets=sets,
@@ -82,6 +81,8 @@ def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
         context_of=context_of,
         size=images.size,
     )
+    _refuse_small_classes(collection)
+    return collection
 
 
 def _find_folders(images: Images) -> dict[str, Path]:
@@ -112,11 +113,10 @@ def _list_files(
     return pd.concat(tables, ignore_index=True)
 
 
-def _refuse_small_classes(files: pd.DataFrame) -> None:
+def _refuse_small_classes(collection: Collection) -> None:
     """Raise a ValueError if a class has no image in a split of an image set."""
-    found = files.groupby(["set", "class"])["split"].nunique()
-    found = found.unstack(fill_value=0).stack()  # 0 where a set lacks a class
-    small = found.index[found < len(SPLITS)]
+    counts = collection.summary()
+    small = counts.index[counts.min(axis=1) == 0]
     if len(small):
         raise ValueError(
             f"There are too few images in {listed(small.map('/'.join))}. Each class "
