@@ -149,8 +149,8 @@ def test_paths_in_a_yaml_file_are_relative_to_the_file(tmp_path):
     file.write_text("folder: photos\ncontexts: photos/contexts\nsize: 224\n")
     images = read_specification(str(file))
     assert (images.source, images.size) == ("folder", 224)
-    assert images.folder == tmp_path / "photos"
-    assert images.contexts == tmp_path / "photos" / "contexts"
+    assert images.folder == str(tmp_path / "photos")
+    assert images.contexts == str(tmp_path / "photos" / "contexts")
 
 
 @pytest.mark.parametrize("text", ["folder: [photos", "- folder"])

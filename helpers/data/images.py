@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import ConfigDict, DirectoryPath, Field
+from pydantic import AfterValidator, ConfigDict, DirectoryPath, Field
 from pydantic.dataclasses import dataclass
 
 from helpers.suggest import refuse_unknown_keys
@@ -12,7 +12,8 @@ from helpers.synthetic_data import pictures
 
 STRICT = ConfigDict(strict=True, extra="forbid")
 Share = Annotated[float, Field(ge=0, le=1)]
-Folder = Annotated[DirectoryPath, Field(strict=False)]  # a text is taken as well
+# a text, which the record of a run can hold
+Folder = Annotated[DirectoryPath, Field(strict=False), AfterValidator(str)]
 READ_WITH = {
     "world": {"context_bias", "eyespot"},
     "visual-contexts": {"contexts", "context_of"},
@@ -33,9 +34,9 @@ class Images:
         Side of the square images in pixels.
     per_class : int or None
         Images of each class in each image set. None means all.
-    folder : Path or None
+    folder : str or None
         Folder of class folders, which may be in the folders C, NC and WB.
-    contexts : Path or None
+    contexts : str or None
         Folder of context folders. None means the folder `contexts` in `folder`, if
         there is one.
     context_of : dict of str to str, or None

@@ -90,9 +90,9 @@ def _find_folders(images: Images) -> dict[str, Path]:
     if images.source == "visual-contexts":
         folder_of = archives.fetch_image_sets(store.root() / "data/downloads")
     else:
-        folder_of = folders.image_sets(images.folder)
+        folder_of = folders.image_sets(Path(images.folder))
     if images.contexts:
-        folder_of[CONTEXTS] = images.contexts
+        folder_of[CONTEXTS] = Path(images.contexts)
     return folder_of
 
 
