@@ -1,7 +1,27 @@
-"""Suggest known names for unknown ones."""
+"""Compare names, and suggest known names for unknown ones."""
 
 import difflib
-from collections.abc import Iterable
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+
+NAMES_SHOWN = 20
+
+
+def listed(names: Iterable[object]) -> str:
+    """Join names for a sentence: the first 20, and the number of the others."""
+    texts = [str(name) for name in names]
+    shown = ", ".join(texts[:NAMES_SHOWN])
+    if len(texts) > NAMES_SHOWN:
+        return f"{shown} and {len(texts) - NAMES_SHOWN} more"
+    return shown
+
+
+def plain(name: str) -> str:
+    """Return a name in lower case, with one space for blanks, "_" and "-"."""
+    composed = unicodedata.normalize("NFC", name)
+    return re.sub(r"[\s_\-]+", " ", composed).strip().casefold()
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
@@ -22,8 +42,25 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     names = list(known)
     if not names:
         return "None is known here."
-    listed = f"Known: {', '.join(names)}."
+    known_names = f"Known: {', '.join(names)}."
     nearest = difflib.get_close_matches(str(name), names, n=1)
     if nearest:
-        return f"Did you mean {nearest[0]!r}? {listed}"
-    return listed
+        return f"Did you mean {nearest[0]!r}? {known_names}"
+    return known_names
+
+
+def refuse_unknown_keys(kind: type, values: Mapping[str, object], *hidden: str) -> None:
+    """Raise a ValueError if a mapping has a key that is no field of a dataclass.
+
+    Parameters
+    ----------
+    kind : type
+        The dataclass.
+    values : mapping
+    *hidden : str
+        Fields that cannot be given.
+    """
+    known = [item.name for item in fields(kind) if item.name not in hidden]
+    for key in values:
+        if key not in known:
+            raise ValueError(f"There is no key {key!r}. {did_you_mean(key, known)}")

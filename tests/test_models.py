@@ -12,7 +12,7 @@ from torchvision import models as torchvision_models
 from torchvision.models import AlexNet_Weights, SqueezeNet1_1_Weights
 
 from helpers import models, store
-from helpers.data.collection import Drawn
+from helpers.data.collection import TrainingImages
 from helpers.models import training
 
 QUARTER = "alexnet-quarter"
@@ -41,7 +41,7 @@ def tensors_of(train_set, val_set):
 def drawn(train_set, val_set):
     """Return what a training run sees of a training set and a validation set."""
     tensors = tensors_of(train_set, val_set)
-    return Drawn({"given": tensors}, lambda: tensors)
+    return TrainingImages({"given": tensors}, lambda: tensors)
 
 
 def fit(model, train_set, val_set, *, seed=0, epochs=3, **settings):

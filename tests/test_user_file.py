@@ -7,7 +7,7 @@ import torch
 
 from helpers import models
 from helpers.audit import model
-from helpers.data.collection import Drawn
+from helpers.data.collection import TrainingImages
 from helpers.models.recipe import read_specification, refuse_unknown_architecture
 
 NETWORK = """
@@ -139,7 +139,7 @@ def test_a_lesson_gets_the_network_with_a_last_layer_for_its_classes(named):
 def test_an_edit_of_a_users_file_trains_the_network_again(named, tmp_path):
     images = torch.randint(0, 256, (8, 3, 32, 32), dtype=torch.uint8)
     labels = torch.arange(8) % 2
-    seen = Drawn({"given": 1}, lambda: (images, labels, images, labels))
+    seen = TrainingImages({"given": 1}, lambda: (images, labels, images, labels))
     for width in (4, 6, 4):
         models.trainings(
             1,

@@ -1,9 +1,8 @@
-"""Synthetic pictures: their bits, injected biases, shared patches, and the store of image sets."""
+"""Synthetic images: their bits, injected biases, eyespots, and images of training runs."""
 
 import hashlib
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from hypothesis import given
@@ -16,11 +15,34 @@ from helpers.data.images import Images
 from synthetic import pictures
 from synthetic.pictures.sets import assigned, shown
 
-CLASSES = pictures.CLASSES
+# of C, NC, WB, contexts and pretraining pictures, by size
+DIGESTS = {
+    33: [
+        "494c204fb0e79c38",
+        "42bd1c55a06eb650",
+        "e9946554db5e9b00",
+        "c17aa9b71cbd5e71",
+        "00d50e38b7ee6b13",
+    ],
+    96: [
+        "adec739948774e42",
+        "5a62a577dfdba3b8",
+        "322bec79b7b81e80",
+        "2dcad90ea5562be7",
+        "e19ca28b233893db",
+    ],
+}
 
 
 def digest(array: np.ndarray) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
+    values = np.ascontiguousarray(array)
+    return hashlib.sha256(values.tobytes()).hexdigest()[:16]
+
+
+def with_edge(patches):
+    """Enlarge masks (N, height, width) by the two pixels that a soft edge reaches."""
+    square = np.ones((1, 5, 5))
+    return binary_dilation(patches, square)
 
 
 @pytest.fixture(scope="module")
@@ -33,15 +55,9 @@ def wb():
     return pictures.make("WB", per_class=20)
 
 
-DIGESTS = {  # of C, NC, WB, contexts and pretraining pictures
-    33: "494c204fb0e79c38 42bd1c55a06eb650 e9946554db5e9b00 c17aa9b71cbd5e71 00d50e38b7ee6b13",
-    96: "adec739948774e42 5a62a577dfdba3b8 322bec79b7b81e80 2dcad90ea5562be7 e19ca28b233893db",
-}
-
-
-@pytest.mark.parametrize("size", [33, 96])
+@pytest.mark.parametrize("size", DIGESTS)
 def test_bits_are_the_recorded_ones(size):
-    """Recorded once; another machine, processor or numpy must draw the same bytes."""
+    """Recorded once: other machines, processors and NumPy versions draw the same."""
     made = [
         pictures.make("C", per_class=4, size=size, seed=7, context_bias=0.25),
         pictures.make("NC", per_class=4, size=size, seed=7),
@@ -49,15 +65,22 @@ def test_bits_are_the_recorded_ones(size):
         pictures.contexts(3, size=size, seed=7),
         pictures.wider(3, size=size, seed=7),
     ]
-    assert [digest(one.images) for one in made] == DIGESTS[size].split()
+    assert [digest(part.images) for part in made] == DIGESTS[size]
+
+
+def test_eyespots_have_the_recorded_bits():
+    marked = {"plane": 0.75, "mug": 0.75}
+    made = pictures.make("C", per_class=4, seed=7, marked=marked)
+    assert digest(made.images) == "56cf62cfe2a9c6fd"
 
 
 def test_wb_shows_the_objects_of_c(c, wb):
-    """Pixels full of the object are the same bytes; pixels without it are white in WB."""
-    alpha = []
+    """Pixels full of the object are the same; pixels without it are white in WB."""
+    layers = []
     for row in c.table.itertuples():
-        alpha.append(shown(row.object, 0, row.index, 96)[1].alpha)
-    alpha = np.stack(alpha)
+        _, layer, _ = shown(row.object, 0, row.index, 96)
+        layers.append(layer.alpha)
+    alpha = np.stack(layers)
     solid = alpha > 0.998
     assert np.array_equal(c.masks, alpha >= 0.5)
     assert np.array_equal(c.masks, wb.masks)
@@ -66,30 +89,55 @@ def test_wb_shows_the_objects_of_c(c, wb):
 
 
 @given(
-    name=st.sampled_from(CLASSES),
+    name=st.sampled_from(pictures.CLASSES),
     n=st.integers(1, 200),
     seed=st.integers(0, 2**32),
     bias=st.floats(0, 1),
 )
 def test_share_of_own_context_is_exact(name, n, seed, bias):
     contexts = assigned(name, n, seed, bias)
-    own = pictures.CONTEXT_OF[name]
-    others = [contexts.count(other) for other in pictures.CONTEXTS if other != own]
-    assert abs(contexts.count(own) - n * bias) <= 0.5 + 1e-9
-    assert sum(others) + contexts.count(own) == n
+    counts = {context: contexts.count(context) for context in pictures.CONTEXTS}
+    own = counts.pop(pictures.CONTEXT_OF[name])
+    others = counts.values()
+    assert abs(own - n * bias) <= 0.5 + 1e-9
+    assert own + sum(others) == n
     assert max(others) - min(others) <= 1
 
 
 def test_injected_shares_follow_bayes_rule_by_counting():
     bias = {"bench": 0.9, "fire hydrant": 0.4, "plane": 0.6, "mug": 0.25}
     table = pictures.make("C", per_class=60, size=8, context_bias=bias).table
-    for row in pictures.planted(bias).itertuples():
-        objects = table.loc[table["context"] == row.context, "object"]
-        assert row.p_context_given_class == bias[row[1]]
-        assert abs((objects == row[1]).mean() - row.p_class_given_context) < 0.03
+    for _, row in pictures.planted(bias).iterrows():
+        label = row.iloc[0]
+        objects = table.loc[table["context"] == row["context"], "object"]
+        share = (objects == label).mean()
+        assert row["p_context_given_class"] == bias[label]
+        assert abs(share - row["p_class_given_context"]) < 0.03
 
 
-# the shared patch
+def test_the_bias_changes_contexts_only(c):
+    other = pictures.make("C", per_class=20, context_bias=1.0)
+    same = (c.table["context"] == other.table["context"]).to_numpy()
+    assert np.array_equal(c.masks, other.masks)
+    assert np.array_equal(c.images[same], other.images[same])
+    assert 0 < same.sum() < len(same)
+
+
+def test_image_sets_share_no_image(c, wb):
+    sets = [
+        c,
+        wb,
+        pictures.make("NC", per_class=20),
+        pictures.make("C", per_class=20, seed=1, context_bias=0.5),
+        pictures.contexts(20),
+        pictures.wider(6),
+    ]
+    images = np.concatenate([part.images for part in sets])
+    different = {image.tobytes() for image in images}
+    assert len(different) == len(images)
+
+
+# eyespots
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.3, 1.0])
@@ -108,88 +156,35 @@ def test_counterparts_differ_only_in_the_eyespot_of_the_outer_class():
     counterparts = world.marked(32, 0, 24, 0.25)
     original = counterparts["as it is"]
     is_outer = (original.table["class"] == world.OUTER).to_numpy()
+    around = ~with_edge(original.patches.numpy())
     for name in ("never marked", "sham mark"):
-        differs = (counterparts[name].images != original.images).any(1).numpy()
-        assert np.array_equal(differs.any((1, 2)), is_outer)
-        assert not differs[~with_edge(original.patches.numpy())].any()
-
-
-# image sets are drawn on demand, and once for all processes
-
-
-@pytest.mark.parametrize("eyespot", [None, 0.5])
-def test_a_set_is_drawn_once_and_then_read(tmp_path, monkeypatch, eyespot):
-    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    settings = {"size": 33, "per_class": 6, "context_bias": 0.5, "eyespot": eyespot}
-    first = world.load(seed=3, **settings)
-    drawn = {name: first.sets[name] for name in first.sets}
-    monkeypatch.setattr(pictures, "make", None)
-    monkeypatch.setattr(pictures, "contexts", None)
-    again = world.load(seed=3, **settings)
-    for name, image_set in drawn.items():
-        assert torch.equal(image_set.images, again.sets[name].images)
-        assert torch.equal(image_set.masks, again.sets[name].masks)
-        pd.testing.assert_frame_equal(image_set.table, again.sets[name].table)
-    for name in CLASSES:
-        assert torch.equal(first.contexts[name], again.contexts[name])
-
-
-def test_the_bias_changes_contexts_only(c):
-    other = pictures.make("C", per_class=20, context_bias=1.0)
-    same = (c.table["context"] == other.table["context"]).to_numpy()
-    assert np.array_equal(c.masks, other.masks)
-    assert np.array_equal(c.images[same], other.images[same])
-    assert 0 < same.sum() < len(same)
-
-
-def test_image_sets_share_no_image(c, wb):
-    sets = [
-        c.images,
-        wb.images,
-        pictures.make("NC", per_class=20).images,
-        pictures.make("C", per_class=20, seed=1, context_bias=0.5).images,
-        pictures.contexts(20).images,
-        pictures.wider(6).images,
-    ]
-    images = np.concatenate(sets)
-    assert len({image.tobytes() for image in images}) == len(images)
-
-
-def test_eyespots_have_the_recorded_bits():
-    made = pictures.make("C", per_class=4, seed=7, marked={"plane": 0.75, "mug": 0.75})
-    assert digest(made.images) == "56cf62cfe2a9c6fd"
-
-
-def test_a_set_without_marks_has_the_images_of_one_with_a_share_of_none():
-    plain = pictures.make("C", per_class=4, size=33, seed=7, context_bias=0.25)
-    none = pictures.make(
-        "C", per_class=4, size=33, seed=7, context_bias=0.25, marked={}
-    )
-    assert np.array_equal(plain.images, none.images)
-    assert not none.patches.any()
-
-
-def with_edge(patches):
-    """Enlarge masks (N, height, width) by the two pixels that a soft edge reaches."""
-    return binary_dilation(patches, np.ones((1, 5, 5)))
+        changed = counterparts[name].images != original.images
+        changed = changed.any(1).numpy()
+        assert np.array_equal(changed.any((1, 2)), is_outer)
+        assert not changed[around].any()
 
 
 def test_an_eyespot_and_a_sham_have_one_place_on_the_object():
     marked = {"mug": 1.0}
-    eyespot = pictures.make("WB", per_class=4, marked=marked, look="eyespot")
+    eyespot = pictures.make("WB", per_class=4, marked=marked)
     sham = pictures.make("WB", per_class=4, marked=marked, look="sham")
     plain = pictures.make("WB", per_class=4)
     assert np.array_equal(eyespot.patches, sham.patches)
     for number in np.flatnonzero(eyespot.table["patch"]):
-        y, x = np.argwhere(eyespot.patches[number]).mean(0).round().astype(int)
-        assert plain.masks[number, y, x]
+        pixels = np.argwhere(eyespot.patches[number])
+        row, column = pixels.mean(axis=0).round().astype(int)
+        assert plain.masks[number, row, column]
     differs = (eyespot.images != sham.images).any(-1)
     assert differs[eyespot.patches].mean() > 0.9
     assert not differs[~with_edge(eyespot.patches)].any()
 
 
+# training runs
+
+
 def test_each_run_trains_on_images_of_its_own_and_the_first_on_the_set():
-    collection = world.load(seed=3, size=33, per_class=6, context_bias=0.5)
+    images = Images(size=33, per_class=6, context_bias=0.5)
+    collection = data.load(images, seed=3)
     own = collection.sets["NC"].to_train()
     first = collection.to_train("NC", 0)
     second = collection.to_train("NC", 1)

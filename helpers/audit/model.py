@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 
 from helpers import models, store
-from helpers.data import folders
-from helpers.data.collection import listed
 from helpers.models import preprocessing, python_file
+from helpers.suggest import listed, plain
 
 KINDS = "the name of one of torchvision's networks, or FILE.py:NAME"
 ONE_LOGIT = (
@@ -159,7 +158,7 @@ def match_classes(
         chosen = dict(zip(class_table["class"], texts, strict=True))
     matches = []
     for name in np.unique(rows["class"]):
-        of_name = named.get(folders.plain(name), [])
+        of_name = named.get(plain(name), [])
         if name in chosen:
             matches.append((name, _parse(chosen[name], name, outputs), "your table"))
         elif len(of_name) > 1:
@@ -193,7 +192,7 @@ def _outputs_by_name(network: Network) -> dict[str, list[int]]:
     """Find the outputs of each name; an output may have several names, with commas."""
     numbers: dict[str, list[int]] = {}
     for number, names in enumerate(network.input.classes or ()):
-        for name in {folders.plain(part) for part in names.split(",")}:
+        for name in {plain(part) for part in names.split(",")}:
             numbers.setdefault(name, []).append(number)
     return numbers
 
@@ -222,7 +221,7 @@ def require_matches(matches: pd.DataFrame, network: Network, folder: Path) -> No
     named = _outputs_by_name(network)
     reasons = []
     for name in missing:
-        outputs = named.get(folders.plain(name))
+        outputs = named.get(plain(name))
         if outputs:
             reasons.append(
                 f"Outputs {listed(outputs)} of {network.name} are all named {name}."

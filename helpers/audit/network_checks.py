@@ -11,8 +11,8 @@ from scipy.special import log_softmax
 from helpers import models
 from helpers.audit.context_scores import class_logits
 from helpers.audit.features import passes
-from helpers.data.collection import listed
 from helpers.stats import wilson
+from helpers.suggest import listed
 
 FEWEST = 5
 """The least number of images that a class or a context must keep."""

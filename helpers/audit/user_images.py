@@ -9,7 +9,7 @@ import torch
 
 from helpers.audit.model import Network
 from helpers.data import decoding, folders, splits
-from helpers.data.collection import listed
+from helpers.suggest import listed
 
 MOST_CLASSES = 20
 # per class
@@ -63,7 +63,7 @@ def read_photographs(
     notes : list of str
         What was not used.
     """
-    files = folders.list_images(folders.image_sets(Path(where))["C"])
+    files = folders.list_images(folders.image_sets(Path(where))["C"], seed)
     notes = []
     names, number = np.unique(files["class"], return_inverse=True)
     files = files.assign(number=number, of=len(names))
@@ -80,21 +80,33 @@ def read_photographs(
             f"images: There are fewer than {FEWEST_PHOTOGRAPHS} of {listed(few)}, "
             "which is too few to audit. Add photographs, or leave the class out."
         )
-    images, rows, report = _decode(files, network, seed, MOST_PHOTOGRAPHS, "images")
-    return images, rows, notes + report
+    rows, not_used = _choose(files, MOST_PHOTOGRAPHS, "images")
+    return _decode(rows, network), rows, notes + not_used
 
 
-def _decode(
-    files: pd.DataFrame, network: Network, seed: int, most: int, parameter: str
-) -> tuple[torch.Tensor, pd.DataFrame, list[str]]:
+def _choose(
+    files: pd.DataFrame, most: int, parameter: str
+) -> tuple[pd.DataFrame, list[str]]:
+    """Choose at most some files of each class, and say if not all are used."""
+    chosen = splits.choose(files, most)
+    notes = []
+    if len(chosen) < len(files):
+        notes.append(
+            f"{parameter}: {len(chosen)} of {len(files)} images are used, at most "
+            f"{most} of each class, chosen by the seed."
+        )
+    return chosen, notes
+
+
+def _decode(files: pd.DataFrame, network: Network) -> torch.Tensor:
     """Decode images, resized and cropped as the network wants them."""
     resize = network.size
     if isinstance(network.input.resize, int):
         resize = max(network.input.resize, network.size)
-    images, rows, report = decoding.read(files, resize, seed, most, parameter)
+    images = decoding.read(files["file"], resize)
     start = (resize - network.size) // 2
     inside = slice(start, start + network.size)
-    return images[..., inside, inside].contiguous(), rows, report
+    return images[..., inside, inside].contiguous()
 
 
 def read_contexts(
@@ -124,17 +136,18 @@ def read_contexts(
             f"contexts: {where} holds {len(names)} folders. The audit compares contexts. "
             "Give at least two."
         )
-    files = folders.list_images(Path(where))
-    images, rows, notes = _decode(files, network, seed, MOST_BACKGROUNDS, "contexts")
-    copies = _copies(photographs, images)
-    if copies:
+    files = folders.list_images(Path(where), seed)
+    rows, notes = _choose(files, MOST_BACKGROUNDS, "contexts")
+    images = _decode(rows, network)
+    is_copy = splits.digests(images).isin(splits.digests(photographs))
+    if is_copy.any():
         notes.append(
             "Background images that are also photographs of a class are left out: "
-            f"{listed(rows['path'][copies])}."
+            f"{listed(rows['path'][is_copy])}."
         )
     contexts, files_of = {}, {}
     for name in names:
-        of_context = (rows["class"] == name) & ~rows.index.isin(copies)
+        of_context = (rows["class"] == name) & ~is_copy
         contexts[name] = images[np.flatnonzero(of_context)]
         files_of[name] = rows[of_context]
     few = [name for name in contexts if len(contexts[name]) < FEWEST_BACKGROUNDS]
@@ -150,13 +163,3 @@ def read_contexts(
             "rates below may be too high."
         )
     return contexts, files_of, notes
-
-
-def _copies(photographs: torch.Tensor, backgrounds: torch.Tensor) -> list[int]:
-    """Find the numbers of backgrounds that are copies of a photograph."""
-    count = len(photographs)
-    copies = set()
-    for first, second in splits.copies(torch.cat([photographs, backgrounds])):
-        if first < count <= second:
-            copies.add(second - count)
-    return sorted(copies)

@@ -19,7 +19,7 @@ from helpers import explain, models, stats
 from helpers.contexts import cutting, effects, mosaics, pasting, relevance
 from helpers.contexts.controls import NEUTRAL, OTHERS, RAW, pulls
 from helpers.data import Collection, ImageSet, world
-from helpers.data.collection import Drawn
+from helpers.data.collection import TrainingImages
 from helpers.explain import Maps, layers
 
 CONTROL = "minus control model"
@@ -260,7 +260,7 @@ def exchanged(images: ImageSet, unbiased: ImageSet, share: float) -> ImageSet:
 def changed(biased: Collection, unbiased: Collection, share: float) -> Collection:
     """Return `biased` with a part of C :func:`exchanged`, for every training run."""
 
-    def redraw(name: str, number: int) -> Drawn:
+    def redraw(name: str, number: int) -> TrainingImages:
         recipes = [
             biased.redraw(name, number).recipe,
             unbiased.redraw(name, number).recipe,
@@ -273,7 +273,7 @@ def changed(biased: Collection, unbiased: Collection, share: float) -> Collectio
                 sets.append(world.image_set(**selection))
             return exchanged(*sets, share).to_train().draw()
 
-        return Drawn({"exchanged": [share, *recipes]}, draw)
+        return TrainingImages({"exchanged": [share, *recipes]}, draw)
 
     mixed = {"C": exchanged(biased.sets["C"], unbiased.sets["C"], share)}
     return replace(biased, sets=biased.sets | mixed, redraw=redraw)

@@ -11,7 +11,11 @@ from helpers.data import folders
 
 URL = "https://storage.hpai.bsc.es/object-datasets/"
 ARCHIVES = {"C": "context.zip", "NC": "no_context.zip", "WB": "white_background.zip"}
-DOWNLOADER = pooch.HTTPDownloader(progressbar=True, timeout=60)
+
+
+def fetch_image_sets(downloads: Path) -> dict[str, Path]:
+    """Return the folder of each image set, downloaded on first use (see `fetch`)."""
+    return {name: fetch(archive, downloads) for name, archive in ARCHIVES.items()}
 
 
 def fetch(name: str, downloads: Path) -> Path:
@@ -34,7 +38,6 @@ def fetch(name: str, downloads: Path) -> Path:
         If the archive cannot be downloaded as a whole.
     """
     downloads.mkdir(parents=True, exist_ok=True)
-    pooch.get_logger().setLevel("WARNING")
     folder = downloads / Path(name).stem
     try:
         with FileLock(downloads / f".{name}.lock"):  # other processes wait
@@ -44,7 +47,7 @@ def fetch(name: str, downloads: Path) -> Path:
                 fname=name,
                 path=downloads,
                 processor=pooch.Unzip(extract_dir=folder.name),
-                downloader=DOWNLOADER,
+                progressbar=True,
             )
     except (OSError, zipfile.BadZipFile, zlib.error) as error:
         (downloads / name).unlink(missing_ok=True)

@@ -1,12 +1,12 @@
-"""The classes for images: one set of images, and all that notebooks need of a source.
+"""The classes for images: one image set, and all that notebooks need of a source.
 
 `load` in :mod:`helpers.data` makes a `Collection` of image sets. A training run asks it
-for `Drawn` images, which say what decides them before they are drawn.
+for `TrainingImages`, which say what decides them before they are drawn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,26 +16,10 @@ import torch
 from helpers.synthetic_data import pictures
 
 SPLITS = ("train", "val", "test")
-NAMES_SHOWN = 20
-
-
-def listed(names: Iterable[str]) -> str:
-    """Join names for a sentence: the first 20, and the number of the others."""
-    names = [str(name) for name in names]
-    text = ", ".join(names[:NAMES_SHOWN])
-    if len(names) > NAMES_SHOWN:
-        text += f" and {len(names) - NAMES_SHOWN} more"
-    return text
-
-
-def sizes(n: int) -> tuple[int, int, int]:
-    """Divide `n` images 4 : 1 : 1 into splits: 150 into 100, 25 and 25."""
-    held_out = max(1, (n + 3) // 6)
-    return n - 2 * held_out, held_out, held_out
 
 
 @dataclass(frozen=True)
-class Drawn:
+class TrainingImages:
     """Training and validation images that are drawn when a training run needs them.
 
     Attributes
@@ -109,12 +93,12 @@ class ImageSet:
             patches=None if self.patches is None else self.patches[rows],
         )
 
-    def to_train(self) -> Drawn:
+    def to_train(self) -> TrainingImages:
         """Return the images and labels of the training and the validation split."""
         train = self.split("train")
         val = self.split("val")
         tensors = (train.images, train.labels, val.images, val.labels)
-        return Drawn({"images": tensors}, lambda: tensors)
+        return TrainingImages({"images": tensors}, lambda: tensors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +115,6 @@ class Collection:
         Class to background images of its context. A class may have none.
     context_of : dict of str to str
         Class to the name of its context.
-    report : list of str
-        Remarks that a user must know.
     redraw : callable or None
         Returns the images of a training run from the name of an image set and the
         number of the run. None means that all runs see the images of the set.
@@ -145,11 +127,10 @@ class Collection:
     sets: dict[str, ImageSet]
     contexts: dict[str, torch.Tensor] = field(default_factory=dict)
     context_of: dict[str, str] = field(default_factory=dict)
-    report: list[str] = field(default_factory=list)
-    redraw: Callable[[str, int], Drawn] | None = None
+    redraw: Callable[[str, int], TrainingImages] | None = None
     size: int | None = None
 
-    def to_train(self, name: str, number: int) -> Drawn:
+    def to_train(self, name: str, number: int) -> TrainingImages:
         """Return the images of a training run; run 0 sees those of the image set."""
         if self.redraw is None:
             return self.sets[name].to_train()
@@ -161,12 +142,9 @@ class Collection:
 
     def summary(self) -> pd.DataFrame:
         """Count images: one row per set and class, one column per split and in all."""
-        tables = [images.table.assign(set=name) for name, images in self.sets.items()]
-        rows = pd.concat(tables)
-        index = pd.MultiIndex.from_product(
-            [self.sets, self.classes], names=["set", "class"]
-        )
-        counts = pd.crosstab([rows["set"], rows["class"]], rows["split"])
-        counts = counts.reindex(index=index, columns=SPLITS, fill_value=0)
-        counts = counts.rename_axis(columns=None)
+        tables = {}
+        for name, part in self.sets.items():
+            counts = pd.crosstab(part.table["class"], part.table["split"])
+            tables[name] = counts.reindex(self.classes, columns=SPLITS, fill_value=0)
+        counts = pd.concat(tables, names=["set"]).rename_axis(columns=None)
         return counts.assign(total=counts.sum(axis=1))

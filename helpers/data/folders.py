@@ -1,45 +1,37 @@
 """Folders of photographs: one per class, read as torchvision's ImageFolder does."""
 
-import re
-import unicodedata
+import hashlib
 from pathlib import Path
 
 import pandas as pd
 
-SETS = ("C", "NC", "WB")
 CONTEXTS = "contexts"
-COLUMNS = ["file", "path", "class", "name"]
-SPLIT_NAMES = ("train", "training", "val", "valid", "validation", "test", "testing")
-
-
-def plain(name: str) -> str:
-    """Return a name in lower case, with one space for blanks, "_" and "-"."""
-    composed = unicodedata.normalize("NFC", name)
-    return re.sub(r"[\s_\-]+", " ", composed).strip().casefold()
+SPLIT_NAMES = {"train", "training", "val", "valid", "validation", "test", "testing"}
 
 
 def subfolders(folder: Path) -> list[Path]:
     """List the folders in a folder by name, without hidden ones."""
-    if not folder.is_dir():
-        raise ValueError(f"{folder} is no folder. Give a folder of class folders.")
     inside = [path for path in folder.iterdir() if path.is_dir()]
     return sorted(path for path in inside if not path.name.startswith((".", "__")))
 
 
 def image_sets(folder: Path) -> dict[str, Path]:
-    """Find the image sets of a folder: C, NC and WB, or the folder itself as C."""
-    names = {path.name for path in subfolders(folder)} - {CONTEXTS}
-    if "C" in names and names <= set(SETS):
-        return {name: folder / name for name in SETS if name in names}
-    return {"C": folder}
+    """Find the folders of C, NC, WB and contexts; C may be the folder itself."""
+    inside = {path.name: path for path in subfolders(folder)}
+    if "C" in inside and set(inside) <= {"C", "NC", "WB", CONTEXTS}:
+        return inside
+    contexts = {name: inside[name] for name in inside if name == CONTEXTS}
+    return {"C": folder, **contexts}
 
 
-def list_images(folder: Path, fewest: int = 2) -> pd.DataFrame:
+def list_images(folder: Path, seed: int, fewest: int = 2) -> pd.DataFrame:
     """List the images of the class folders (or context folders) in a folder.
 
     Parameters
     ----------
     folder : Path
+    seed : int
+        Decides the hashes.
     fewest : int
         Number of class folders that are needed.
 
@@ -47,13 +39,14 @@ def list_images(folder: Path, fewest: int = 2) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per image file, by class and path: `file` (Path), `path` (relative),
-        `class`, and `name` (the path inside its class folder, without its ending).
+        `class`, and `hash` (of the path without its ending, which decides the split).
 
     Raises
     ------
     ValueError
-        If there are too few class folders, one without an image, or folders of splits
-        instead of classes.
+        If there are too few class folders, or folders of splits instead of classes.
+    FileNotFoundError
+        If a class folder has no image.
     """
     from torchvision.datasets import folder as image_folder  # takes seconds
 
@@ -64,35 +57,7 @@ def list_images(folder: Path, fewest: int = 2) -> pd.DataFrame:
             f"({', '.join(classes) or 'none'}), and at least {fewest} are needed. Give "
             "the folder that holds one folder per class."
         )
-    _refuse_splits_as_classes(folder, classes)
-    numbers = {name: number for number, name in enumerate(classes)}
-
-    def is_image(file: str) -> bool:
-        hidden = Path(file).name.startswith(".")
-        return image_folder.is_image_file(file) and not hidden
-
-    try:
-        found = image_folder.make_dataset(folder, numbers, is_valid_file=is_image)
-    except FileNotFoundError as error:
-        raise ValueError(
-            f"{folder}: {error} Add images ({', '.join(image_folder.IMG_EXTENSIONS)}), "
-            "or remove the folder."
-        ) from None
-    rows = []
-    for path, number in found:
-        file = Path(path)
-        inside = file.relative_to(folder / classes[number])
-        name = inside.with_suffix("").as_posix()
-        rows.append((file, file.relative_to(folder).as_posix(), classes[number], name))
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _refuse_splits_as_classes(folder: Path, classes: list[str]) -> None:
-    """Raise a ValueError if class folders are splits that hold the class folders."""
-    splits = []
-    for name in classes:
-        if plain(name) in SPLIT_NAMES and subfolders(folder / name):
-            splits.append(name)
+    splits = [name for name in classes if name.lower() in SPLIT_NAMES]
     if len(splits) > 1:
         raise ValueError(
             f"{folder} holds splits ({', '.join(splits)}), which would be read as "
@@ -100,3 +65,13 @@ def _refuse_splits_as_classes(folder: Path, classes: list[str]) -> None:
             "images itself. Give the folder of one split (usually train), or merge "
             "the class folders of all."
         )
+    numbers = {name: number for number, name in enumerate(classes)}
+    extensions = image_folder.IMG_EXTENSIONS
+    rows = []
+    for file, number in image_folder.make_dataset(folder, numbers, extensions):
+        path = Path(file).relative_to(folder)
+        name = f"{seed}/{path.with_suffix('').as_posix()}"
+        digest = hashlib.sha256(name.encode()).hexdigest()
+        if not path.name.startswith("."):
+            rows.append((Path(file), path.as_posix(), classes[number], digest))
+    return pd.DataFrame(rows, columns=["file", "path", "class", "hash"])

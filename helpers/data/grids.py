@@ -1,13 +1,12 @@
 """Mosaics: images in a grid, squeezed and joined as in lesson 03 (`data.mosaic`)."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 
 import numpy as np
 import torch
 
 from helpers.data import mosaic
-
-SHAPES = ("squeezed", "native")
 
 
 def grid(
@@ -37,27 +36,15 @@ def grid(
     -------
     torch.Tensor of uint8, shape (N, 3, H, W) or (N, 3, rows * H, cols * W)
 
-    Raises
-    ------
-    ValueError
-        If the number of tiles or the shape is wrong.
-
     References
     ----------
     *Assessing Biases through Visual Contexts*, section 2.2, Figure 4.
     """
-    tiles = list(tiles.unbind(1)) if isinstance(tiles, torch.Tensor) else list(tiles)
-    if len(tiles) != rows * cols or shape not in SHAPES:
-        raise ValueError(
-            f"A {rows} x {cols} mosaic has {len(tiles)} tiles and the shape {shape!r}. "
-            f"It takes {rows * cols} tiles, and a shape of {', '.join(SHAPES)}."
-        )
+    if isinstance(tiles, torch.Tensor):
+        tiles = tiles.unbind(1)
     height, width = tiles[0].shape[-2:]
-    squeezed = []
-    for number, tile in enumerate(tiles):
-        cell_height = cells(height, rows, shape)[number // cols]
-        cell_width = cells(width, cols, shape)[number % cols]
-        squeezed.append(squeeze(tile, cell_height, cell_width))
+    sizes = product(cells(height, rows, shape), cells(width, cols, shape))
+    squeezed = [squeeze(tile, *size) for tile, size in zip(tiles, sizes, strict=True)]
     return join(squeezed, rows, cols)
 
 

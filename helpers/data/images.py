@@ -1,46 +1,24 @@
 """What the images of a run are: the keys of a YAML file, and what each may be."""
 
-from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, ConfigDict, DirectoryPath, Field
 from pydantic.dataclasses import dataclass
 
-from helpers.suggest import did_you_mean
+from helpers.suggest import refuse_unknown_keys
 from helpers.synthetic_data import pictures
 
 STRICT = ConfigDict(strict=True, extra="forbid")
-
-
-def _existing_folder(path: str) -> str:
-    """Return the path of a folder, with the home folder written out."""
-    folder = Path(path).expanduser()
-    if not folder.exists():
-        raise ValueError(f"There is no file or folder {str(folder.absolute())!r}.")
-    if not folder.is_dir():
-        raise ValueError(f"{str(folder)!r} is a file. Give a folder.")
-    return str(folder)
-
-
-def _one_per_class(shares: dict[str, float]) -> dict[str, float]:
-    """Refuse shares that are not one per class of the synthetic images."""
-    if set(shares) != set(pictures.CLASSES):
-        classes = ", ".join(pictures.CLASSES)
-        given = ", ".join(shares) or "nothing"
-        raise ValueError(f"Give one share per class ({classes}), not for {given}.")
-    return shares
-
-
 Share = Annotated[float, Field(ge=0, le=1)]
-Folder = Annotated[str, AfterValidator(_existing_folder)]
-ShareOfEach = Annotated[dict[str, Share], AfterValidator(_one_per_class)]
-Bias = Annotated[
-    Annotated[Share, Tag("one share")] | Annotated[ShareOfEach, Tag("shares")],
-    Discriminator(lambda value: "shares" if isinstance(value, dict) else "one share"),
-]
+# a text, which the record of a run can hold
+Folder = Annotated[DirectoryPath, Field(strict=False), AfterValidator(str)]
+READ_WITH = {
+    "world": {"context_bias", "eyespot"},
+    "visual-contexts": {"contexts", "context_of"},
+    "folder": {"folder", "contexts", "context_of"},
+}
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -77,39 +55,21 @@ class Images:
     folder: Folder | None = None
     contexts: Folder | None = None
     context_of: dict[str, str] | None = None
-    context_bias: Bias | None = None
+    context_bias: Share | dict[str, Share] | None = None
     eyespot: Share | None = None
 
     def __post_init__(self):
         """Refuse values that do not go together."""
-        synthetic = self.source == "world"
-        if self.source == "folder" and not self.folder:
+        for name in ("folder", "contexts", "context_of", "context_bias", "eyespot"):
+            is_given = getattr(self, name) is not None
+            if is_given and name not in READ_WITH[self.source]:
+                raise ValueError(f"`{name}` is not read with `source: {self.source}`.")
+        if self.source == "folder" and self.folder is None:
             raise ValueError("`source: folder` needs a `folder`.")
-        if self.folder and self.source != "folder":
-            raise ValueError(f"`folder` is not read with `source: {self.source}`.")
-        if synthetic and (self.contexts or self.context_of):
-            raise ValueError(
-                "`contexts` and `context_of` are not read with `source: world`."
-            )
-        biased = self.context_bias is not None or self.eyespot is not None
-        if biased and not synthetic:
-            raise ValueError("Only the synthetic images (`world`) can have a bias.")
-        if self.folder and self.contexts:
-            contexts = Path(self.contexts).absolute()
-            inside = contexts.parent == Path(self.folder).absolute()
-            if inside and contexts.name != "contexts":
-                raise ValueError(
-                    f"`contexts` is inside `folder`, where {contexts.name!r} would be "
-                    "a class. Move it out of `folder`, or call it contexts."
-                )
-
-
-def refuse_unknown_keys(kind: type, values: Mapping[str, Any], *hidden: str) -> None:
-    """Raise a ValueError if a mapping has a key that is no field of a dataclass."""
-    known = [item.name for item in fields(kind) if item.name not in hidden]
-    for key in values:
-        if key not in known:
-            raise ValueError(f"There is no key {key!r}. {did_you_mean(key, known)}")
+        shares = self.context_bias
+        if isinstance(shares, dict) and set(shares) != set(pictures.CLASSES):
+            classes = ", ".join(pictures.CLASSES)
+            raise ValueError(f"`context_bias` needs one share per class: {classes}.")
 
 
 def read_specification(specification: Any) -> Images:
@@ -132,8 +92,14 @@ def read_specification(specification: Any) -> Images:
     """
     if isinstance(specification, Images):
         return specification
+    base = Path()
     if isinstance(specification, str) and specification.endswith((".yml", ".yaml")):
-        specification = _read_file(Path(specification).expanduser())
+        file = Path(specification).expanduser()
+        base = file.parent
+        try:
+            specification = yaml.safe_load(file.read_bytes())
+        except (OSError, yaml.YAMLError) as error:
+            raise ValueError(f"{file} cannot be read: {error}") from None
     if isinstance(specification, str):
         specification = {"source": specification}
     if not isinstance(specification, dict):
@@ -142,23 +108,12 @@ def read_specification(specification: Any) -> Images:
         )
     refuse_unknown_keys(Images, specification)
     values = dict(specification)
+    for name in ("folder", "contexts"):
+        if isinstance(values.get(name), str):
+            values[name] = base / Path(values[name]).expanduser()
     if values.get("folder"):
         values.setdefault("source", "folder")
     if values.get("source") == "visual-contexts":
         values.setdefault("size", 224)
+        values.setdefault("context_of", dict(pictures.CONTEXT_OF))
     return Images(**values)
-
-
-def _read_file(file: Path) -> Any:
-    """Read a YAML file, and make its paths independent of the working directory."""
-    try:
-        values = yaml.safe_load(file.read_bytes())
-    except OSError as error:
-        raise ValueError(f"{file.absolute()}: {error.strerror}.") from None
-    except yaml.YAMLError as error:
-        raise ValueError(f"{file} cannot be read as YAML: {error}") from None
-    if isinstance(values, dict):
-        for name in ("folder", "contexts"):
-            if isinstance(values.get(name), str):
-                values[name] = str(file.parent / Path(values[name]).expanduser())
-    return values

@@ -96,20 +96,20 @@ def explained_by_class(
         One row per property, the largest share first: `property`, `share` (eta squared,
         the variance between class means divided by the total variance), `null_low` and
         `null_high` (the middle 95% of the permutations), `p`, `p_adjusted` (by min-p
-        over all properties) and `significant` (at 5%). A property that is the same in
-        all images has the share 0 and no p.
+        over all properties) and `significant` (at 5%). Properties that are the same in
+        all images are left out.
     """
-    values = properties.drop(columns="class").astype(float)
-    codes = pd.factorize(properties["class"], sort=True)[0]
-    orders = stats.permuted_labels(codes, np.random.default_rng(seed))
-    observed = eta_squared(values.to_numpy(), codes)
-    null = np.empty((permutations, len(observed)))
-    for number in range(permutations):
-        null[number] = eta_squared(values.to_numpy(), next(orders))
+    table = properties.drop(columns="class").astype(float)
+    table = table.loc[:, table.nunique() > 1]
+    values = table.to_numpy()
+    classes = pd.get_dummies(properties["class"]).to_numpy(float)
+    rng = np.random.default_rng(seed)
+    observed = eta_squared(values, classes)
+    null = [eta_squared(values, rng.permutation(classes)) for _ in range(permutations)]
     null_low, null_high = np.quantile(null, [0.025, 0.975], axis=0)
     table = pd.DataFrame(
         {
-            "property": values.columns,
+            "property": table.columns,
             "share": observed,
             "null_low": null_low,
             "null_high": null_high,
@@ -120,25 +120,23 @@ def explained_by_class(
     return table.sort_values("share", ascending=False, ignore_index=True)
 
 
-def eta_squared(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def eta_squared(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Compute the share of variance that classes explain.
 
     Parameters
     ----------
     values : array of shape (N, S)
-    codes : array of int, shape (N,)
-        The class of each row.
+        Not all the same in any column.
+    classes : array of shape (N, K)
+        One column per class: 1 for its rows and 0 for the others.
 
     Returns
     -------
     array of shape (S,)
-        Between 0 and 1; 0 where all values are the same.
+        Between 0 and 1.
     """
     centred = values - values.mean(axis=0)
-    total = (centred**2).sum(axis=0)
-    sums = np.zeros((codes.max() + 1, values.shape[1]))
-    np.add.at(sums, codes, centred)
-    counts = np.bincount(codes)[:, None]
-    between = (sums**2 / counts).sum(axis=0)
-    varies = np.ptp(values, axis=0) > 0
-    return np.divide(between, total, out=np.zeros_like(total), where=varies)
+    class_sums = centred.T @ classes
+    class_sizes = classes.sum(axis=0)
+    between = (class_sums**2 / class_sizes).sum(axis=1)
+    return between / (centred**2).sum(axis=0)

@@ -10,12 +10,12 @@ import pandas as pd
 
 from helpers import models, stats
 from helpers.data import Collection, ImageSet
-from helpers.data.folders import plain
 from helpers.focus.mosaics import design
 from helpers.models import experiment
 from helpers.models.inference import logits
 from helpers.models.networks import Classifier
 from helpers.models.recipe import Recipe
+from helpers.suggest import plain
 
 AS_IT_IS = "as it is"
 

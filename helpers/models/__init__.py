@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from helpers import store
-from helpers.data.collection import Drawn
+from helpers.data.collection import TrainingImages
 from helpers.models.inference import DEVICES, device, logits, threads
 from helpers.models.loop import fit
 from helpers.models.networks import Classifier, build, identity, once, wrap
@@ -36,7 +36,7 @@ def trainings(
     number: int,
     architecture: str,
     classes: Sequence[str],
-    data: Callable[[int], Drawn],
+    data: Callable[[int], TrainingImages],
     *,
     seed: int,
     device: torch.device | str = "cpu",
@@ -88,7 +88,7 @@ def trainings(
 def pretrained(
     architecture: str,
     kinds: int,
-    data: Drawn,
+    data: TrainingImages,
     *,
     seed: int,
     epochs: int,
@@ -102,7 +102,7 @@ def pretrained(
     architecture : str
     kinds : int
         The number of kinds, which are its classes.
-    data : Drawn
+    data : TrainingImages
     seed, epochs : int
     folder : Path
     device : torch.device or str, default="cpu"
@@ -127,7 +127,7 @@ def pretrained(
 def _train_once(
     architecture: str,
     classes: tuple,
-    data: Drawn,
+    data: TrainingImages,
     *,
     seed: int,
     epochs: int,

@@ -13,9 +13,9 @@ from torchvision.models.detection import fasterrcnn_resnet50_fpn
 from torchvision.transforms.v2.functional import pil_to_tensor
 
 from helpers import store
-from helpers.data.collection import listed
 from helpers.models import inference, networks
 from helpers.store import progress
+from helpers.suggest import listed
 from helpers.synthetic_data import street_detector
 
 CORNERS = street_detector.CORNERS

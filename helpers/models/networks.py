@@ -12,9 +12,9 @@ from torch import nn
 
 import helpers
 from helpers import store
-from helpers.data.collection import listed
 from helpers.models import preprocessing, python_file
 from helpers.models.inference import print_once, refuse_other_ranges, seeded
+from helpers.suggest import listed
 from helpers.synthetic_data import reduced
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)

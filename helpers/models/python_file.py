@@ -11,8 +11,8 @@ from types import ModuleType
 from torch import nn
 
 from helpers import store
-from helpers.data.collection import listed
 from helpers.models.preprocessing import Preprocessing, stated
+from helpers.suggest import listed
 
 DEFAULT_SIZE = 224  # pixels
 

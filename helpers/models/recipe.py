@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from helpers.data.images import STRICT, refuse_unknown_keys
+from helpers.data.images import STRICT
 from helpers.models.inference import DEVICES
 from helpers.models.python_file import existing_file, is_python_file
-from helpers.suggest import did_you_mean
+from helpers.suggest import did_you_mean, refuse_unknown_keys
 from helpers.synthetic_data import reduced
 
 WIDER = "wider world"

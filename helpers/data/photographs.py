@@ -1,0 +1,172 @@
+"""Photographs in class folders as a source of images.
+
+All files are listed in one table, with the split of each. Then they are read, and
+divided into image sets and contexts.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import torch
+
+from helpers import store
+from helpers.data import archives, folders, splits
+from helpers.data.collection import Collection, ImageSet
+from helpers.data.decoding import read
+from helpers.data.folders import CONTEXTS
+from helpers.data.images import Images
+from helpers.data.white import object_masks
+from helpers.suggest import listed
+
+
+def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
+    """Load the photographs of a folder, or the authors' image sets.
+
+    Parameters
+    ----------
+    images : Images
+    seed : int
+        Decides the splits, and which files are read of a class that has more than
+        `images.per_class`.
+    with_contexts : bool
+        Whether contexts are read.
+
+    Returns
+    -------
+    Collection
+
+    Raises
+    ------
+    ValueError
+        See :func:`helpers.data.load`.
+    """
+    folder_of = _find_folders(images)
+    if not with_contexts:
+        folder_of.pop(CONTEXTS, None)
+    files = _list_files(folder_of, images.per_class, seed)
+    is_context = files["set"] == CONTEXTS
+    split = splits.split_by_name(files[~is_context])
+    files["split"] = split.reindex(files.index, fill_value=CONTEXTS)
+    classes = tuple(sorted(files["class"][~is_context].unique()))
+    context_of = {}
+    if CONTEXTS in folder_of:
+        names = files["class"][is_context].unique().tolist()
+        context_of = match_contexts(images.context_of, classes, names)
+    elif with_contexts:
+        print(
+            "There are no context images. 01 and 02 run without them; 03 needs them: "
+            "give a folder with one folder per context as `contexts`."
+        )
+    pixels = read(files["file"], images.size)
+    splits.refuse_copies(files, pixels)
+    labels = pd.Index(classes).get_indexer(files["class"])
+    table = files.assign(context="")
+    loaded = ImageSet("all", pixels, torch.from_numpy(labels), classes, table)
+    sets = {}
+    for name in folder_of:
+        sets[name] = replace(loaded.where(files["set"] == name), name=name)
+    backgrounds = sets.pop(CONTEXTS, None)
+    contexts = {}
+    for label, context in context_of.items():
+        is_shown = backgrounds.table["class"] == context
+        contexts[label] = backgrounds.where(is_shown).images
+    if "WB" in sets:
+        sets["WB"] = replace(sets["WB"], masks=object_masks(sets["WB"].images))
+    collection = Collection(
+        source=images.source,
+        classes=classes,
+        sets=sets,
+        contexts=contexts,
+        context_of=context_of,
+        size=images.size,
+    )
+    _refuse_small_classes(collection)
+    return collection
+
+
+def _find_folders(images: Images) -> dict[str, Path]:
+    """Return the folder of each image set and, if there are any, of the contexts."""
+    if images.source == "visual-contexts":
+        folder_of = archives.fetch_image_sets(store.root() / "data/downloads")
+    else:
+        folder_of = folders.image_sets(Path(images.folder))
+    if images.contexts:
+        folder_of[CONTEXTS] = Path(images.contexts)
+    return folder_of
+
+
+def _list_files(
+    folder_of: dict[str, Path], per_class: int | None, seed: int
+) -> pd.DataFrame:
+    """List the files of image sets, at most `per_class` of each class and set."""
+    tables = []
+    for name, folder in folder_of.items():
+        files = folders.list_images(folder, seed, fewest=1 if name == CONTEXTS else 2)
+        chosen = splits.choose(files, per_class)
+        if len(chosen) < len(files):
+            print(
+                f"{name}: {len(chosen)} of {len(files)} images are used, at most "
+                f"{per_class} of each class, chosen by the seed."
+            )
+        tables.append(chosen.assign(set=name))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _refuse_small_classes(collection: Collection) -> None:
+    """Raise a ValueError if a class has no image in a split of an image set."""
+    counts = collection.summary()
+    small = counts.index[counts.min(axis=1) == 0]
+    if len(small):
+        raise ValueError(
+            f"There are too few images in {listed(small.map('/'.join))}. Each class "
+            "needs at least three images in each image set, and all image sets have "
+            "the same classes. Add images, or remove the class from all image sets."
+        )
+
+
+def match_contexts(
+    context_of: dict[str, str] | None, classes: tuple[str, ...], contexts: list[str]
+) -> dict[str, str]:
+    """Check which class has which context.
+
+    Parameters
+    ----------
+    context_of : dict of str to str, or None
+        Class to context. None means that contexts are named as the classes.
+    classes : tuple of str
+    contexts : list of str
+        Names of the context folders.
+
+    Returns
+    -------
+    dict of str to str
+        Class to context, in the order of the classes.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or two classes share a context.
+    """
+    context_of = context_of or {name: name for name in classes}
+    found = f"The classes are {listed(classes)}. The contexts are {listed(contexts)}."
+    unknown = [name for name in context_of if name not in classes]
+    unknown += [name for name in context_of.values() if name not in contexts]
+    if unknown:
+        raise ValueError(
+            f"context_of: unknown name(s) {listed(unknown)}. {found} Say which class "
+            "has which context, unless they have the same names."
+        )
+    if len(set(context_of.values())) < len(context_of):
+        raise ValueError(
+            "context_of: two classes share a context, which then says nothing of "
+            f"either. Give every class a context of its own, or none. {found}"
+        )
+    without = [name for name in classes if name not in context_of]
+    if without:
+        print(
+            f"There is no context of {listed(without)}, so the bias of a context "
+            "towards that class is not tested. Its images are combined with the "
+            "contexts of the other classes."
+        )
+    return {name: context_of[name] for name in classes if name in context_of}
