@@ -15,7 +15,7 @@ from helpers.claims import (
     judge,
 )
 from helpers.contexts import claims, effects
-from helpers.data import Collection
+from helpers.data import Collection, world
 from synthetic import pictures
 
 HYDRANT = "fire hydrant"
@@ -58,9 +58,82 @@ def test_the_papers_accuracies_replicate_its_claims():
     assert (judged.drop(made_up & set(judged.index)) == REPLICATED).all()
     assert len(judged) == 11
     assert NOT_TESTABLE not in set(judged)
-    table = accuracies_like_the_paper().assign(right=True)
+    table = accuracies_like_the_paper().assign(correct=True)
     judged = verdicts("02", claims.of_cross_evaluation(table))
     assert (judged == INCONCLUSIVE).all()
+
+
+def test_a_claim_about_several_accuracies_is_their_smallest_difference():
+    table = accuracies_like_the_paper()
+    accuracy = table.groupby(["model", "test_set"])["correct"].mean()
+    value = {
+        estimate.claim: estimate.interval[0]
+        for estimate in claims.of_cross_evaluation(table)
+    }
+    gains = accuracy.unstack("model")
+    smallest_gain = min(
+        (gains[f"pt-{name}"] - gains[f"model-{name}"]).min()
+        for name in ("C", "NC", "WB")
+    )
+    assert value["contexts/pretrained-better"] == pytest.approx(smallest_gain)
+    worst_of_wb = accuracy["model-WB"][["C", "NC"]].min()
+    worst_of_c = accuracy["model-C"][["NC", "WB"]].min()
+    worst_of_nc = accuracy["model-NC"][["C", "WB"]].min()
+    assert value["contexts/only-consistent"] == pytest.approx(
+        worst_of_wb - max(worst_of_c, worst_of_nc)
+    )
+    lost = []
+    for prefix in ("model", "pt"):
+        own = np.mean([accuracy[f"{prefix}-{s}", s] for s in ("C", "NC", "WB")])
+        every = accuracy[[m for m in gains if m.startswith(prefix)]]
+        others = (every.sum() - 3 * own) / 6
+        lost.append(own - others)
+    assert value["contexts/pretrained-lose-less"] == pytest.approx(lost[0] - lost[1])
+
+
+def test_the_control_model_takes_the_place_of_model_c():
+    table = accuracies_like_the_paper()
+    assert claims.of_control_model(table) == []
+    control = table[table["model"] == "model-WB"].assign(model="control model")
+    of_control = claims.of_control_model(pd.concat([table, control]))
+    value = {estimate.claim: estimate.interval[0] for estimate in of_control}
+    assert value["contexts/WB-over-C/NC"] == 0
+    assert "contexts/hardest-is-C/NC" not in value, "no claim about model-C"
+    assert "contexts/pretrained-better" not in value
+
+
+@pytest.mark.parametrize("sets", [["C"], ["C", "WB"]])
+def test_claims_without_their_image_sets_are_left_out(sets):
+    table = accuracies_like_the_paper()
+    known = table["test_set"].isin(sets) & table["train_set"].isin(sets)
+    judged = {e.claim for e in claims.of_cross_evaluation(table[known])}
+    assert "contexts/only-consistent" not in judged
+    assert "contexts/C-generalises-worst/WB" not in judged
+    assert ("contexts/WB-over-C/other" in judged) == (len(sets) > 1)
+
+
+def guesses_like_lesson_01() -> pd.DataFrame:
+    """Return guesses of 20 images by object and background."""
+    half = np.arange(20) < 10
+    parts = [
+        pd.DataFrame({"region": "object", "correct": half}),
+        pd.DataFrame({"region": "background", "correct": np.full(20, True)}),
+    ]
+    return pd.concat(parts).assign(set="C", chance=0.25)
+
+
+def test_the_background_is_compared_with_chance_and_with_the_object():
+    images = world.image_set("C", 32, 0, 12)
+    collection = Collection("world", images.classes, {"C": images})
+    estimates = claims.of_image_sets(collection, guesses_like_lesson_01())
+    of_colour, of_background = estimates
+    low, high = proportion_confint(20, 20, 0.05, "wilson")
+    assert of_colour.interval == pytest.approx((0.75, low - 0.25, high - 0.25))
+    assert of_colour.subject == {"region": "background"}
+    assert of_background.interval[0] == pytest.approx(0.5)
+    whole = guesses_like_lesson_01().query("region == 'object'").assign(region="image")
+    [of_whole] = claims.of_image_sets(collection, whole)
+    assert of_whole.subject == {"region": "image"}
 
 
 @pytest.fixture

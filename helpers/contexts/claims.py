@@ -13,15 +13,17 @@ import scipy.stats
 
 from helpers import stats, store
 from helpers.contexts import effects
-from helpers.contexts.effects import BARS, signed
+from helpers.contexts.cross_evaluation import contrast
+from helpers.contexts.effects import signed
 from helpers.data import Collection
-from helpers.models.experiment import SETS
 from helpers.stats import Estimate
 from helpers.stats.extremes import largest, smallest
 from helpers.stats.means import unit_grids
 from helpers.synthetic_data import pictures
 
+CLAIM_CONTRASTS = store.root() / "data" / "paper" / "claim_contrasts.csv"
 CLAIM_ESTIMATES = store.root() / "data" / "paper" / "claim_estimates.csv"
+CONTROL = "control model"
 CLASS_OF = {
     context: name for name, context in pictures.CONTEXT_OF.items()
 }  # the paper's contexts
@@ -37,17 +39,30 @@ def printed(name: str) -> pd.DataFrame:
     return table
 
 
-def with_paper_values(
-    table: pd.DataFrame, collection: Collection, name: str, value: str
-) -> pd.DataFrame:
-    """Add the printed values (column `value` of table `name`) as a column `paper`, NaN elsewhere."""
-    if not collection.has_the_papers_classes():
-        return table.assign(paper=np.nan)
-    theirs = printed(name).rename(columns={value: "paper"})
-    keys = [
-        key for key in ("model", "test_set", "context_class", "pasted") if key in theirs
-    ]
-    return table.merge(theirs[[*keys, "paper"]], on=keys, how="left")
+def sets_in_paper(collection: Collection) -> pd.DataFrame:
+    """Return what the paper says about its seven image sets.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns ``set``, ``shows``, ``made with`` and ``images in the paper``. There
+        are no rows if the classes are not the paper's.
+    """
+    sets = printed("sets").rename(columns={"images": "images in the paper"})
+    return sets if collection.has_the_papers_classes() else sets.iloc[:0]
+
+
+def accuracies_in_paper(collection: Collection) -> pd.DataFrame:
+    """Return the accuracies that the paper prints, as shares.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns ``model``, ``test_set`` and ``paper``. There are no rows if the
+        classes are not the paper's.
+    """
+    accuracies = printed("accuracy").rename(columns={"accuracy": "paper"})
+    return accuracies if collection.has_the_papers_classes() else accuracies.iloc[:0]
 
 
 def pasted_in_paper(collection: Collection) -> pd.DataFrame:
@@ -84,74 +99,97 @@ def printed_pairs(collection: Collection) -> pd.DataFrame:
     )
 
 
-def _outside(models: str, own: bool = False) -> list[tuple[str, str]]:
-    """List models by prefix, each with every set that it was not (or, if `own`, was) trained on."""
-    names = [f"{family}-{name}" for family in ("model", "pt") for name in SETS]
-    several = [
-        (name, test) for name in names if name.startswith(models) for test in SETS
-    ]
-    return [(name, test) for name, test in several if name.endswith(f"-{test}") == own]
+def of_image_sets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]:
+    """Estimate the claims about numbers of images and mean colours (lesson 01).
 
+    Parameters
+    ----------
+    collection : Collection
+    guesses : pandas.DataFrame
+        As of `colour.guesses`.
 
-# Differences of accuracies that the paper reports; of several, the smallest is tested.
-ACCURACIES = {
-    "contexts/WB-over-C/NC": [{("model-WB", "NC"): 1, ("model-C", "NC"): -1}],
-    "contexts/WB-over-C/other": [{("model-WB", "C"): 1, ("model-C", "WB"): -1}],
-    "contexts/hardest-is-C/model-WB": [{("model-WB", "NC"): 1, ("model-WB", "C"): -1}],
-    "contexts/C-on-NC-over-WB": [{("model-C", "NC"): 1, ("model-C", "WB"): -1}],
-    "contexts/own-set": [
-        {(f"model-{own}", own): 1, other: -1}
-        for own in SETS
-        for other in _outside(f"model-{own}")
-    ],
-    "contexts/hardest-is-C/NC": [
-        {(m, "WB"): 1, (m, "C"): -1} for m in ("model-NC", "pt-NC")
-    ],
-    "contexts/pretrained-better": [
-        {(f"pt-{own}", test): 1, (f"model-{own}", test): -1}
-        for own in SETS
-        for test in SETS
-    ],
-    "contexts/pretrained-lose-less": [
-        signed(
-            _outside("model", True),
-            _outside("model"),
-            _outside("pt"),
-            _outside("pt", True),
-        )
-    ],
-    "contexts/C-generalises-worst/WB": [
-        signed(_outside("model-WB"), _outside("model-C"))
-    ],
-    "contexts/C-generalises-worst/NC": [
-        signed(_outside("model-NC"), _outside("model-C"))
-    ],
-}
+    Returns
+    -------
+    list of Estimate
+        The number of images is not tested for synthetic images, which have the numbers
+        that we chose, nor for photographs that are not 150 per class.
+    """
+    estimates = []
+    sizes = collection.summary().loc["C"]
+    if collection.source != "world" and (sizes["total"] == 150).all():
+        differs = (sizes[["train", "val", "test"]] != [100, 25, 25]).any(axis=1)
+        estimates.append(Estimate("contexts/images-a-class", (int(differs.sum()),) * 3))
+    guesses = guesses[guesses["set"] == "C"]
+    correct = {region: rows["correct"] for region, rows in guesses.groupby("region")}
+    region = "background" if "background" in correct else "image"
+    [rate] = stats.rates(guesses[guesses["region"] == region], "correct").to_numpy()
+    gain = rate[:3] - guesses["chance"].iloc[0]
+    estimates.append(Estimate("suite/contexts/colour", tuple(gain), {"region": region}))
+    if region == "background":
+        gap = correct["background"].to_numpy(float) - correct["object"].to_numpy(float)
+        interval = stats.mean(gap, shares=True).interval()
+        estimates.append(Estimate("suite/contexts/colour-of-background", interval))
+    return estimates
 
 
 def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
-    """Estimate the claims of section 2.1.3 from `effects.predictions` (lesson 02)."""
-    if predictions["test_set"].nunique() < 2:
+    """Estimate the claims that compare accuracies (section 2.1.3, lesson 02).
+
+    ``data/paper/claim_contrasts.csv`` holds the weights of the accuracies. Of several
+    contrasts in a group the largest is estimated, and of several groups the smallest.
+
+    Parameters
+    ----------
+    predictions : pandas.DataFrame
+        See :mod:`helpers.contexts.cross_evaluation`.
+
+    Returns
+    -------
+    list of Estimate
+        Without the claims about models or image sets that `predictions` does not have.
+    """
+    accuracies = predictions[["model", "test_set"]].drop_duplicates()
+    if accuracies["test_set"].nunique() < 2:
         return []
-    rights, estimates = effects.grids(predictions, *BARS), []
-    gap = partial(partial, effects.contrast, rights, shares=True)
-    for claim, several in ACCURACIES.items():
-        if there := [
-            gap(weights) for weights in several if set(weights) <= set(rights)
-        ]:
-            estimates.append(Estimate(claim, tuple(smallest(there))))
-    if set(_outside("model")) <= set(rights):
-        own, *others = (_outside(f"model-{name}") for name in ("WB", "C", "NC"))
-        each = [
-            [gap({mine: 1, bar: -1}) for bar in other]
-            for other in others
-            for mine in own
-        ]
-        least = smallest(
-            [partial(largest, one) for one in each]
-        )  # the other's worst set
-        estimates.append(Estimate("contexts/only-consistent", tuple(least)))
+    weights = pd.read_csv(CLAIM_CONTRASTS).merge(accuracies, "left", indicator=True)
+    estimates = []
+    for claim, of_claim in weights.groupby("id", sort=False):
+        largest_of_groups = []
+        for _, group in of_claim.groupby("group"):
+            if (group["_merge"] == "both").all():
+                contrasts = [
+                    partial(contrast, predictions, rows)
+                    for _, rows in group.groupby("contrast")
+                ]
+                largest_of_groups.append(partial(largest, contrasts))
+        if largest_of_groups:
+            estimates.append(Estimate(claim, tuple(smallest(largest_of_groups))))
     return estimates
+
+
+def of_control_model(predictions: pd.DataFrame) -> list[Estimate]:
+    """Estimate the claims about model-C for the control model in its place.
+
+    Pretrained models are left out, because they have no control model.
+
+    Parameters
+    ----------
+    predictions : pandas.DataFrame
+        As for :func:`of_cross_evaluation`, with a "control model".
+
+    Returns
+    -------
+    list of Estimate
+        Empty without a control model.
+    """
+    if CONTROL not in set(predictions["model"]):
+        return []
+    from_scratch = predictions[predictions["model"].str.startswith("model-")]
+    others = from_scratch[from_scratch["model"] != "model-C"]
+    control = predictions[predictions["model"] == CONTROL].assign(model="model-C")
+    of_models = of_cross_evaluation(from_scratch)
+    of_control = of_cross_evaluation(pd.concat([others, control]))
+    return [estimate for estimate in of_control if estimate not in of_models]
 
 
 def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:

@@ -1,0 +1,68 @@
+"""Differences between the accuracies of models on several test sets.
+
+*Assessing Biases through Visual Contexts*, section 2.1.3. `predictions` has one row per
+model, training run and test image, with the columns ``model``, ``train_set``, ``run``,
+``test_set``, ``image`` (the number of the test image) and ``correct``.
+"""
+
+import numpy as np
+import pandas as pd
+
+from helpers import stats
+
+
+def contrast(
+    predictions: pd.DataFrame,
+    weights: pd.DataFrame,
+    level: float = stats.CONFIDENCE,
+) -> stats.Interval:
+    """Compute a weighted sum of accuracies, with its interval.
+
+    Models that are tested on the same images are compared image by image.
+
+    Parameters
+    ----------
+    predictions : pandas.DataFrame
+    weights : pandas.DataFrame
+        One row per accuracy: ``model``, ``test_set`` and ``weight``.
+    level : float, default=0.95
+
+    Returns
+    -------
+    Interval
+    """
+    weighted = predictions.merge(weights[["model", "test_set", "weight"]])
+    sums, scales = [], []
+    for _, rows in weighted.groupby("test_set", sort=False):
+        scale = rows["weight"].abs().max()
+        values = rows["correct"] * rows["weight"] / scale
+        of_images = values.groupby([rows["run"], rows["image"]]).sum()
+        sums.append(of_images.unstack().to_numpy())
+        scales.append(scale)
+    return stats.mean(sums, scales, shares=True).interval(level)
+
+
+def accuracy_lost(predictions: pd.DataFrame) -> pd.DataFrame:
+    """Compute how much accuracy each model loses outside its own image set.
+
+    Parameters
+    ----------
+    predictions : pandas.DataFrame
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per model, the largest loss first: ``model``, ``lost`` (accuracy on the
+        own image set minus the mean accuracy on the others), ``ci_low`` and
+        ``ci_high``. There are no rows if there is one image set only.
+    """
+    bars = predictions[["model", "train_set", "test_set"]].drop_duplicates()
+    n_sets = bars["test_set"].nunique()
+    rows = []
+    if n_sets > 1:
+        is_own = bars["train_set"] == bars["test_set"]
+        bars["weight"] = np.where(is_own, 1, -1 / (n_sets - 1))
+        for model, weights in bars.groupby("model", sort=False):
+            rows.append((model, *contrast(predictions, weights)))
+    lost = pd.DataFrame(rows, columns=["model", "lost", "ci_low", "ci_high"])
+    return lost.sort_values("lost", ascending=False, ignore_index=True)
