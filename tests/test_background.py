@@ -46,9 +46,11 @@ def test_mean_colours_equal_a_loop_and_the_background_gives_the_class_away():
         for image, mask, mean in zip(images.images, keep, means, strict=True):
             assert mean.numpy() == pytest.approx(image.numpy()[:, mask].mean(1))
     guesses = colour.guesses({"C": image_set(n=420)})
-    table = stats.rates(guesses, "correct", by=["region"]).set_index("region")
+    table = stats.rates(guesses, "correct", by=["region"])
+    table = table.set_index("region")
     assert table.loc["background", "rate"] == 1.0
-    assert table.loc["object", "ci_low"] < 0.5 < table.loc["object", "ci_high"]
+    of_object = table.loc["object"]
+    assert of_object["ci_low"] < 0.5 < of_object["ci_high"]
     assert (guesses["chance"] == 0.5).all()
     assert (table["n"] == 20).all()
 

@@ -15,6 +15,7 @@ from helpers.claims import (
     judge,
 )
 from helpers.contexts import claims, effects
+from helpers.contexts.cross_evaluation import accuracy_lost
 from helpers.data import Collection, world
 from synthetic import pictures
 
@@ -72,8 +73,9 @@ def test_a_claim_about_several_accuracies_is_their_smallest_difference():
     }
     gains = accuracy.unstack("model")
     smallest_gain = min(
-        (gains[f"pt-{name}"] - gains[f"model-{name}"]).min()
-        for name in ("C", "NC", "WB")
+        (gains["pt-C"] - gains["model-C"]).min(),
+        (gains["pt-NC"] - gains["model-NC"]).min(),
+        (gains["pt-WB"] - gains["model-WB"]).min(),
     )
     assert value["contexts/pretrained-better"] == pytest.approx(smallest_gain)
     worst_of_wb = accuracy["model-WB"][["C", "NC"]].min()
@@ -82,19 +84,18 @@ def test_a_claim_about_several_accuracies_is_their_smallest_difference():
     assert value["contexts/only-consistent"] == pytest.approx(
         worst_of_wb - max(worst_of_c, worst_of_nc)
     )
-    lost = []
-    for prefix in ("model", "pt"):
-        own = np.mean([accuracy[f"{prefix}-{s}", s] for s in ("C", "NC", "WB")])
-        every = accuracy[[m for m in gains if m.startswith(prefix)]]
-        others = (every.sum() - 3 * own) / 6
-        lost.append(own - others)
-    assert value["contexts/pretrained-lose-less"] == pytest.approx(lost[0] - lost[1])
+    lost = accuracy_lost(table).set_index("model")["lost"]
+    from_scratch = lost.filter(like="model-").mean()
+    pretrained = lost.filter(like="pt-").mean()
+    lost_less = value["contexts/pretrained-lose-less"]
+    assert lost_less == pytest.approx(from_scratch - pretrained)
 
 
 def test_the_control_model_takes_the_place_of_model_c():
     table = accuracies_like_the_paper()
     assert claims.of_control_model(table) == []
-    control = table[table["model"] == "model-WB"].assign(model="control model")
+    control = table[table["model"] == "model-WB"]
+    control = control.assign(model="control model")
     of_control = claims.of_control_model(pd.concat([table, control]))
     value = {estimate.claim: estimate.interval[0] for estimate in of_control}
     assert value["contexts/WB-over-C/NC"] == 0
@@ -112,28 +113,32 @@ def test_claims_without_their_image_sets_are_left_out(sets):
     assert ("contexts/WB-over-C/other" in judged) == (len(sets) > 1)
 
 
-def guesses_like_lesson_01() -> pd.DataFrame:
-    """Return guesses of 20 images by object and background."""
-    half = np.arange(20) < 10
-    parts = [
-        pd.DataFrame({"region": "object", "correct": half}),
-        pd.DataFrame({"region": "background", "correct": np.full(20, True)}),
-    ]
-    return pd.concat(parts).assign(set="C", chance=0.25)
+@pytest.fixture
+def guesses():
+    """Guesses of 20 images: by the object half are correct, by the background all."""
+    by_object = pd.DataFrame({"correct": np.arange(20) < 10})
+    by_object["region"] = "object"
+    by_background = by_object.assign(
+        region="background",
+        correct=True,
+    )
+    both = pd.concat([by_object, by_background])
+    return both.assign(set="C", chance=0.25)
 
 
-def test_the_background_is_compared_with_chance_and_with_the_object():
+def test_the_background_is_compared_with_chance_and_with_the_object(guesses):
     images = world.image_set("C", 32, 0, 12)
     collection = Collection("world", images.classes, {"C": images})
-    estimates = claims.of_image_sets(collection, guesses_like_lesson_01())
-    of_colour, of_background = estimates
+    of_colour, of_background = claims.of_image_sets(collection, guesses)
     low, high = proportion_confint(20, 20, 0.05, "wilson")
-    assert of_colour.interval == pytest.approx((0.75, low - 0.25, high - 0.25))
+    expected = (0.75, low - 0.25, high - 0.25)
+    assert of_colour.interval == pytest.approx(expected)
     assert of_colour.subject == {"region": "background"}
     assert of_background.interval[0] == pytest.approx(0.5)
-    whole = guesses_like_lesson_01().query("region == 'object'").assign(region="image")
-    [of_whole] = claims.of_image_sets(collection, whole)
-    assert of_whole.subject == {"region": "image"}
+    without_masks = guesses[guesses["region"] == "object"]
+    without_masks = without_masks.assign(region="image")
+    [of_image] = claims.of_image_sets(collection, without_masks)
+    assert of_image.subject == {"region": "image"}
 
 
 @pytest.fixture

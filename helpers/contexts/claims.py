@@ -1,7 +1,8 @@
-"""Printed values of *Assessing Biases through Visual Contexts*, and estimates for its claims.
+"""What *Assessing Biases through Visual Contexts* prints, and estimates for its claims.
 
-Estimates are for claims that no shown table answers. Where the collection does not have the paper's
-classes, claims of this suite replace them. `images` and `pasted` come from `effects.per_image`.
+Estimates are for claims that no shown table answers. Where the collection does not have
+the paper's classes, claims of this suite replace them. `images` and `pasted` come from
+`effects.per_image`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -30,10 +31,9 @@ CLASS_OF = {
 
 
 def printed(name: str) -> pd.DataFrame:
-    """Read printed values (accuracy, distance, flips or paste), with the context's class."""
-    table = pd.read_csv(store.root() / f"data/paper/contexts_{name}.csv").drop(
-        columns="source"
-    )
+    """Read a table of printed values, such as "accuracy", with the context's class."""
+    path = store.root() / "data" / "paper" / f"contexts_{name}.csv"
+    table = pd.read_csv(path).drop(columns="source")
     if "context" in table:
         table["context_class"] = table.pop("context").map(CLASS_OF)
     return table
@@ -48,8 +48,11 @@ def sets_in_paper(collection: Collection) -> pd.DataFrame:
         The columns ``set``, ``shows``, ``made with`` and ``images in the paper``. There
         are no rows if the classes are not the paper's.
     """
-    sets = printed("sets").rename(columns={"images": "images in the paper"})
-    return sets if collection.has_the_papers_classes() else sets.iloc[:0]
+    sets = printed("sets")
+    sets = sets.rename(columns={"images": "images in the paper"})
+    if not collection.has_the_papers_classes():
+        sets = sets.iloc[:0]
+    return sets
 
 
 def accuracies_in_paper(collection: Collection) -> pd.DataFrame:
@@ -61,8 +64,11 @@ def accuracies_in_paper(collection: Collection) -> pd.DataFrame:
         The columns ``model``, ``test_set`` and ``paper``. There are no rows if the
         classes are not the paper's.
     """
-    accuracies = printed("accuracy").rename(columns={"accuracy": "paper"})
-    return accuracies if collection.has_the_papers_classes() else accuracies.iloc[:0]
+    accuracies = printed("accuracy")
+    accuracies = accuracies.rename(columns={"accuracy": "paper"})
+    if not collection.has_the_papers_classes():
+        accuracies = accuracies.iloc[:0]
+    return accuracies
 
 
 def pasted_in_paper(collection: Collection) -> pd.DataFrame:
@@ -117,17 +123,30 @@ def of_image_sets(collection: Collection, guesses: pd.DataFrame) -> list[Estimat
     estimates = []
     sizes = collection.summary().loc["C"]
     if collection.source != "world" and (sizes["total"] == 150).all():
-        differs = (sizes[["train", "val", "test"]] != [100, 25, 25]).any(axis=1)
-        estimates.append(Estimate("contexts/images-a-class", (int(differs.sum()),) * 3))
+        in_splits = sizes[["train", "val", "test"]]
+        differs = (in_splits != [100, 25, 25]).any(axis=1)
+        n = int(differs.sum())
+        estimates.append(Estimate("contexts/images-a-class", (n, n, n)))
+
     guesses = guesses[guesses["set"] == "C"]
-    correct = {region: rows["correct"] for region, rows in guesses.groupby("region")}
-    region = "background" if "background" in correct else "image"
-    [rate] = stats.rates(guesses[guesses["region"] == region], "correct").to_numpy()
-    gain = rate[:3] - guesses["chance"].iloc[0]
-    estimates.append(Estimate("suite/contexts/colour", tuple(gain), {"region": region}))
+    by_region = guesses.groupby("region")
+    correct = dict(list(by_region["correct"]))
+    region = "image"
+    if "background" in correct:
+        region = "background"
+    rate = correct[region].mean()
+    n = len(correct[region])
+    chance = guesses["chance"].iloc[0]
+    low, high = stats.wilson(rate * n, n)
+    gain = (rate - chance, low - chance, high - chance)
+    subject = {"region": region}
+    estimates.append(Estimate("suite/contexts/colour", gain, subject))
+
     if region == "background":
-        gap = correct["background"].to_numpy(float) - correct["object"].to_numpy(float)
-        interval = stats.mean(gap, shares=True).interval()
+        background = correct["background"].to_numpy(float)
+        of_object = correct["object"].to_numpy(float)
+        gap = stats.mean(background - of_object, shares=True)
+        interval = gap.interval()
         estimates.append(Estimate("suite/contexts/colour-of-background", interval))
     return estimates
 
@@ -148,22 +167,27 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
     list of Estimate
         Without the claims about models or image sets that `predictions` does not have.
     """
-    accuracies = predictions[["model", "test_set"]].drop_duplicates()
+    columns = ["model", "test_set"]
+    accuracies = predictions[columns].drop_duplicates()
     if accuracies["test_set"].nunique() < 2:
         return []
-    weights = pd.read_csv(CLAIM_CONTRASTS).merge(accuracies, "left", indicator=True)
+    weights = pd.read_csv(CLAIM_CONTRASTS)
+    weights = weights.merge(accuracies, how="left", indicator=True)
     estimates = []
-    for claim, of_claim in weights.groupby("id", sort=False):
+    for claim, of_claim in weights.groupby("id"):
         largest_of_groups = []
         for _, group in of_claim.groupby("group"):
-            if (group["_merge"] == "both").all():
-                contrasts = [
-                    partial(contrast, predictions, rows)
-                    for _, rows in group.groupby("contrast")
-                ]
+            is_measured = group["_merge"] == "both"
+            if is_measured.all():
+                contrasts = []
+                for _, rows in group.groupby("contrast"):
+                    of_level = partial(contrast, predictions, rows)
+                    contrasts.append(of_level)
                 largest_of_groups.append(partial(largest, contrasts))
         if largest_of_groups:
-            estimates.append(Estimate(claim, tuple(smallest(largest_of_groups))))
+            interval = smallest(largest_of_groups)
+            estimate = Estimate(claim, tuple(interval))
+            estimates.append(estimate)
     return estimates
 
 
@@ -182,13 +206,16 @@ def of_control_model(predictions: pd.DataFrame) -> list[Estimate]:
     list of Estimate
         Empty without a control model.
     """
-    if CONTROL not in set(predictions["model"]):
+    model = predictions["model"]
+    control = predictions[model == CONTROL]
+    if control.empty:
         return []
-    from_scratch = predictions[predictions["model"].str.startswith("model-")]
+    from_scratch = predictions[model.str.startswith("model-")]
     others = from_scratch[from_scratch["model"] != "model-C"]
-    control = predictions[predictions["model"] == CONTROL].assign(model="model-C")
+    control = control.assign(model="model-C")
     of_models = of_cross_evaluation(from_scratch)
-    of_control = of_cross_evaluation(pd.concat([others, control]))
+    replaced = pd.concat([others, control])
+    of_control = of_cross_evaluation(replaced)
     return [estimate for estimate in of_control if estimate not in of_models]
 
 

@@ -31,15 +31,18 @@ def contrast(
     -------
     Interval
     """
-    weighted = predictions.merge(weights[["model", "test_set", "weight"]])
-    sums, scales = [], []
+    columns = ["model", "test_set", "weight"]
+    weighted = predictions.merge(weights[columns])
+    sums = []
+    scales = []
     for _, rows in weighted.groupby("test_set", sort=False):
         scale = rows["weight"].abs().max()
-        values = rows["correct"] * rows["weight"] / scale
-        of_images = values.groupby([rows["run"], rows["image"]]).sum()
-        sums.append(of_images.unstack().to_numpy())
+        rows["value"] = rows["correct"] * rows["weight"] / scale
+        wide = rows.pivot_table("value", "run", "image", "sum")
+        sums.append(wide.to_numpy())
         scales.append(scale)
-    return stats.mean(sums, scales, shares=True).interval(level)
+    total = stats.mean(sums, scales, shares=True)
+    return total.interval(level)
 
 
 def accuracy_lost(predictions: pd.DataFrame) -> pd.DataFrame:
@@ -56,13 +59,16 @@ def accuracy_lost(predictions: pd.DataFrame) -> pd.DataFrame:
         own image set minus the mean accuracy on the others), ``ci_low`` and
         ``ci_high``. There are no rows if there is one image set only.
     """
-    bars = predictions[["model", "train_set", "test_set"]].drop_duplicates()
-    n_sets = bars["test_set"].nunique()
+    columns = ["model", "train_set", "test_set"]
+    accuracies = predictions[columns].drop_duplicates()
+    n_others = accuracies["test_set"].nunique() - 1
     rows = []
-    if n_sets > 1:
-        is_own = bars["train_set"] == bars["test_set"]
-        bars["weight"] = np.where(is_own, 1, -1 / (n_sets - 1))
-        for model, weights in bars.groupby("model", sort=False):
-            rows.append((model, *contrast(predictions, weights)))
-    lost = pd.DataFrame(rows, columns=["model", "lost", "ci_low", "ci_high"])
+    if n_others > 0:
+        is_own = accuracies["train_set"] == accuracies["test_set"]
+        accuracies["weight"] = np.where(is_own, 1, -1 / n_others)
+        for model, weights in accuracies.groupby("model"):
+            interval = contrast(predictions, weights)
+            rows.append((model, *interval))
+    columns = ["model", "lost", "ci_low", "ci_high"]
+    lost = pd.DataFrame(rows, columns=columns)
     return lost.sort_values("lost", ascending=False, ignore_index=True)

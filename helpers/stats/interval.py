@@ -9,7 +9,7 @@ import scipy.stats
 
 
 def components(values: np.ndarray) -> tuple[np.ndarray, float, float]:
-    """Compute the means of the runs, and the variance of the mean by images and the rest.
+    """Compute the means of runs, and the variance by images and by the rest.
 
     Parameters
     ----------
