@@ -91,7 +91,8 @@ class Run:
 
         Parameters
         ----------
-        figure : matplotlib Figure or seaborn.objects.Plot
+        figure : matplotlib Figure, seaborn.objects.Plot or None
+            None, for a figure without data, shows nothing.
         name : str
             Name of the files.
         caption : str

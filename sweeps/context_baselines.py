@@ -22,8 +22,8 @@ def mean_colour(collection: Collection) -> pd.Series:
     """Return how often the background's mean colour reveals each class of C."""
     guesses = colour.guesses({"C": collection.sets["C"]})
     guesses = guesses[guesses["region"] == "background"]
-    is_right = guesses.groupby("class")["right"]
-    return is_right.mean()
+    is_correct = guesses.groupby("class")["correct"]
+    return is_correct.mean()
 
 
 def error_rates(networks: Sequence, collection: Collection) -> pd.DataFrame:

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
+from helpers import stats
 from helpers.contexts import colour
 from helpers.contexts.relevance import on_regions
 from helpers.data import ImageSet
@@ -44,13 +45,14 @@ def test_mean_colours_equal_a_loop_and_the_background_gives_the_class_away():
         means = colour.mean_colours(images)[region]
         for image, mask, mean in zip(images.images, keep, means, strict=True):
             assert mean.numpy() == pytest.approx(image.numpy()[:, mask].mean(1))
-    table = colour.given_away(colour.guesses({"C": image_set(n=420)})).set_index(
-        "region"
-    )
-    assert table.loc["background", "accuracy"] == 1.0
-    assert table.loc["object", "low"] < 0.5 < table.loc["object", "high"]
-    assert (table["chance"] == 0.5).all()
-    assert (table["images"] == 20).all()
+    guesses = colour.guesses({"C": image_set(n=420)})
+    table = stats.rates(guesses, "correct", by=["region"])
+    table = table.set_index("region")
+    assert table.loc["background", "rate"] == 1.0
+    of_object = table.loc["object"]
+    assert of_object["ci_low"] < 0.5 < of_object["ci_high"]
+    assert (guesses["chance"] == 0.5).all()
+    assert (table["n"] == 20).all()
 
 
 @pytest.fixture

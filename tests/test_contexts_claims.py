@@ -15,7 +15,8 @@ from helpers.claims import (
     judge,
 )
 from helpers.contexts import claims, effects
-from helpers.data import Collection
+from helpers.contexts.cross_evaluation import accuracy_lost
+from helpers.data import Collection, world
 from synthetic import pictures
 
 HYDRANT = "fire hydrant"
@@ -58,9 +59,86 @@ def test_the_papers_accuracies_replicate_its_claims():
     assert (judged.drop(made_up & set(judged.index)) == REPLICATED).all()
     assert len(judged) == 11
     assert NOT_TESTABLE not in set(judged)
-    table = accuracies_like_the_paper().assign(right=True)
+    table = accuracies_like_the_paper().assign(correct=True)
     judged = verdicts("02", claims.of_cross_evaluation(table))
     assert (judged == INCONCLUSIVE).all()
+
+
+def test_a_claim_about_several_accuracies_is_their_smallest_difference():
+    table = accuracies_like_the_paper()
+    accuracy = table.groupby(["model", "test_set"])["correct"].mean()
+    value = {
+        estimate.claim: estimate.interval[0]
+        for estimate in claims.of_cross_evaluation(table)
+    }
+    gains = accuracy.unstack("model")
+    smallest_gain = min(
+        (gains["pt-C"] - gains["model-C"]).min(),
+        (gains["pt-NC"] - gains["model-NC"]).min(),
+        (gains["pt-WB"] - gains["model-WB"]).min(),
+    )
+    assert value["contexts/pretrained-better"] == pytest.approx(smallest_gain)
+    worst_of_wb = accuracy["model-WB"][["C", "NC"]].min()
+    worst_of_c = accuracy["model-C"][["NC", "WB"]].min()
+    worst_of_nc = accuracy["model-NC"][["C", "WB"]].min()
+    assert value["contexts/only-consistent"] == pytest.approx(
+        worst_of_wb - max(worst_of_c, worst_of_nc)
+    )
+    lost = accuracy_lost(table).set_index("model")["lost"]
+    from_scratch = lost.filter(like="model-").mean()
+    pretrained = lost.filter(like="pt-").mean()
+    lost_less = value["contexts/pretrained-lose-less"]
+    assert lost_less == pytest.approx(from_scratch - pretrained)
+
+
+def test_the_control_model_takes_the_place_of_model_c():
+    table = accuracies_like_the_paper()
+    assert claims.of_control_model(table) == []
+    control = table[table["model"] == "model-WB"]
+    control = control.assign(model="control model")
+    of_control = claims.of_control_model(pd.concat([table, control]))
+    value = {estimate.claim: estimate.interval[0] for estimate in of_control}
+    assert value["contexts/WB-over-C/NC"] == 0
+    assert "contexts/hardest-is-C/NC" not in value, "no claim about model-C"
+    assert "contexts/pretrained-better" not in value
+
+
+@pytest.mark.parametrize("sets", [["C"], ["C", "WB"]])
+def test_claims_without_their_image_sets_are_left_out(sets):
+    table = accuracies_like_the_paper()
+    known = table["test_set"].isin(sets) & table["train_set"].isin(sets)
+    judged = {e.claim for e in claims.of_cross_evaluation(table[known])}
+    assert "contexts/only-consistent" not in judged
+    assert "contexts/C-generalises-worst/WB" not in judged
+    assert ("contexts/WB-over-C/other" in judged) == (len(sets) > 1)
+
+
+@pytest.fixture
+def guesses():
+    """Guesses of 20 images: by the object half are correct, by the background all."""
+    by_object = pd.DataFrame({"correct": np.arange(20) < 10})
+    by_object["region"] = "object"
+    by_background = by_object.assign(
+        region="background",
+        correct=True,
+    )
+    both = pd.concat([by_object, by_background])
+    return both.assign(set="C", chance=0.25)
+
+
+def test_the_background_is_compared_with_chance_and_with_the_object(guesses):
+    images = world.image_set("C", 32, 0, 12)
+    collection = Collection("world", images.classes, {"C": images})
+    of_colour, of_background = claims.of_image_sets(collection, guesses)
+    low, high = proportion_confint(20, 20, 0.05, "wilson")
+    expected = (0.75, low - 0.25, high - 0.25)
+    assert of_colour.interval == pytest.approx(expected)
+    assert of_colour.subject == {"region": "background"}
+    assert of_background.interval[0] == pytest.approx(0.5)
+    without_masks = guesses[guesses["region"] == "object"]
+    without_masks = without_masks.assign(region="image")
+    [of_image] = claims.of_image_sets(collection, without_masks)
+    assert of_image.subject == {"region": "image"}
 
 
 @pytest.fixture

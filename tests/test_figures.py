@@ -97,6 +97,13 @@ def test_figures_of_contexts_draw(classes):
         fig.draw_without_rendering()
 
 
+def test_a_figure_without_data_is_not_shown(tmp_path, shell):
+    with capture_output() as cell:
+        figures.show(figures.image_grid({}), "empty", "No pictures", folder=tmp_path)
+    assert not cell.outputs
+    assert not list(tmp_path.iterdir())
+
+
 def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(
     tmp_path, shell
 ):

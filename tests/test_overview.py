@@ -77,7 +77,7 @@ def test_lessons_are_listed_with_their_question():
     rows = overview.table_of_lessons().data.splitlines()
     assert len(rows) == 2 + len(overview.lessons())
     assert "[01 datasets](01_datasets.ipynb)" in rows[2]
-    assert "What could a model learn from them" in rows[2]
+    assert "What could a model learn from such images" in rows[2]
 
 
 def test_a_widget_becomes_a_sentence():

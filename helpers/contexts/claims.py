@@ -1,7 +1,8 @@
-"""Printed values of *Assessing Biases through Visual Contexts*, and estimates for its claims.
+"""What *Assessing Biases through Visual Contexts* prints, and estimates for its claims.
 
-Estimates are for claims that no shown table answers. Where the collection does not have the paper's
-classes, claims of this suite replace them. `images` and `pasted` come from `effects.per_image`.
+Estimates are for claims that no shown table answers. Where the collection does not have
+the paper's classes, claims of this suite replace them. `images` and `pasted` come from
+`effects.per_image`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,41 +14,61 @@ import scipy.stats
 
 from helpers import stats, store
 from helpers.contexts import effects
-from helpers.contexts.effects import BARS, signed
+from helpers.contexts.cross_evaluation import contrast
+from helpers.contexts.effects import signed
 from helpers.data import Collection
-from helpers.models.experiment import SETS
 from helpers.stats import Estimate
 from helpers.stats.extremes import largest, smallest
 from helpers.stats.means import unit_grids
 from helpers.synthetic_data import pictures
 
+CLAIM_CONTRASTS = store.root() / "data" / "paper" / "claim_contrasts.csv"
 CLAIM_ESTIMATES = store.root() / "data" / "paper" / "claim_estimates.csv"
+CONTROL = "control model"
 CLASS_OF = {
     context: name for name, context in pictures.CONTEXT_OF.items()
 }  # the paper's contexts
 
 
 def printed(name: str) -> pd.DataFrame:
-    """Read printed values (accuracy, distance, flips or paste), with the context's class."""
-    table = pd.read_csv(store.root() / f"data/paper/contexts_{name}.csv").drop(
-        columns="source"
-    )
+    """Read a table of printed values, such as "accuracy", with the context's class."""
+    path = store.root() / "data" / "paper" / f"contexts_{name}.csv"
+    table = pd.read_csv(path).drop(columns="source")
     if "context" in table:
         table["context_class"] = table.pop("context").map(CLASS_OF)
     return table
 
 
-def with_paper_values(
-    table: pd.DataFrame, collection: Collection, name: str, value: str
-) -> pd.DataFrame:
-    """Add the printed values (column `value` of table `name`) as a column `paper`, NaN elsewhere."""
+def sets_in_paper(collection: Collection) -> pd.DataFrame:
+    """Return what the paper says about its seven image sets.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns ``set``, ``shows``, ``made with`` and ``images in the paper``. There
+        are no rows if the classes are not the paper's.
+    """
+    sets = printed("sets")
+    sets = sets.rename(columns={"images": "images in the paper"})
     if not collection.has_the_papers_classes():
-        return table.assign(paper=np.nan)
-    theirs = printed(name).rename(columns={value: "paper"})
-    keys = [
-        key for key in ("model", "test_set", "context_class", "pasted") if key in theirs
-    ]
-    return table.merge(theirs[[*keys, "paper"]], on=keys, how="left")
+        sets = sets.iloc[:0]
+    return sets
+
+
+def accuracies_in_paper(collection: Collection) -> pd.DataFrame:
+    """Return the accuracies that the paper prints, as shares.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns ``model``, ``test_set`` and ``paper``. There are no rows if the
+        classes are not the paper's.
+    """
+    accuracies = printed("accuracy")
+    accuracies = accuracies.rename(columns={"accuracy": "paper"})
+    if not collection.has_the_papers_classes():
+        accuracies = accuracies.iloc[:0]
+    return accuracies
 
 
 def pasted_in_paper(collection: Collection) -> pd.DataFrame:
@@ -84,74 +105,118 @@ def printed_pairs(collection: Collection) -> pd.DataFrame:
     )
 
 
-def _outside(models: str, own: bool = False) -> list[tuple[str, str]]:
-    """List models by prefix, each with every set that it was not (or, if `own`, was) trained on."""
-    names = [f"{family}-{name}" for family in ("model", "pt") for name in SETS]
-    several = [
-        (name, test) for name in names if name.startswith(models) for test in SETS
-    ]
-    return [(name, test) for name, test in several if name.endswith(f"-{test}") == own]
+def of_image_sets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]:
+    """Estimate the claims about numbers of images and mean colours (lesson 01).
 
+    Parameters
+    ----------
+    collection : Collection
+    guesses : pandas.DataFrame
+        As of `colour.guesses`.
 
-# Differences of accuracies that the paper reports; of several, the smallest is tested.
-ACCURACIES = {
-    "contexts/WB-over-C/NC": [{("model-WB", "NC"): 1, ("model-C", "NC"): -1}],
-    "contexts/WB-over-C/other": [{("model-WB", "C"): 1, ("model-C", "WB"): -1}],
-    "contexts/hardest-is-C/model-WB": [{("model-WB", "NC"): 1, ("model-WB", "C"): -1}],
-    "contexts/C-on-NC-over-WB": [{("model-C", "NC"): 1, ("model-C", "WB"): -1}],
-    "contexts/own-set": [
-        {(f"model-{own}", own): 1, other: -1}
-        for own in SETS
-        for other in _outside(f"model-{own}")
-    ],
-    "contexts/hardest-is-C/NC": [
-        {(m, "WB"): 1, (m, "C"): -1} for m in ("model-NC", "pt-NC")
-    ],
-    "contexts/pretrained-better": [
-        {(f"pt-{own}", test): 1, (f"model-{own}", test): -1}
-        for own in SETS
-        for test in SETS
-    ],
-    "contexts/pretrained-lose-less": [
-        signed(
-            _outside("model", True),
-            _outside("model"),
-            _outside("pt"),
-            _outside("pt", True),
-        )
-    ],
-    "contexts/C-generalises-worst/WB": [
-        signed(_outside("model-WB"), _outside("model-C"))
-    ],
-    "contexts/C-generalises-worst/NC": [
-        signed(_outside("model-NC"), _outside("model-C"))
-    ],
-}
+    Returns
+    -------
+    list of Estimate
+        The number of images is not tested for synthetic images, which have the numbers
+        that we chose, nor for photographs that are not 150 per class.
+    """
+    estimates = []
+    sizes = collection.summary().loc["C"]
+    if collection.source != "world" and (sizes["total"] == 150).all():
+        in_splits = sizes[["train", "val", "test"]]
+        differs = (in_splits != [100, 25, 25]).any(axis=1)
+        n = int(differs.sum())
+        estimates.append(Estimate("contexts/images-a-class", (n, n, n)))
+
+    guesses = guesses[guesses["set"] == "C"]
+    by_region = guesses.groupby("region")
+    correct = dict(list(by_region["correct"]))
+    region = "image"
+    if "background" in correct:
+        region = "background"
+    rate = correct[region].mean()
+    n = len(correct[region])
+    chance = guesses["chance"].iloc[0]
+    low, high = stats.wilson(rate * n, n)
+    gain = (rate - chance, low - chance, high - chance)
+    subject = {"region": region}
+    estimates.append(Estimate("suite/contexts/colour", gain, subject))
+
+    if region == "background":
+        background = correct["background"].to_numpy(float)
+        of_object = correct["object"].to_numpy(float)
+        gap = stats.mean(background - of_object, shares=True)
+        interval = gap.interval()
+        estimates.append(Estimate("suite/contexts/colour-of-background", interval))
+    return estimates
 
 
 def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
-    """Estimate the claims of section 2.1.3 from `effects.predictions` (lesson 02)."""
-    if predictions["test_set"].nunique() < 2:
+    """Estimate the claims that compare accuracies (section 2.1.3, lesson 02).
+
+    ``data/paper/claim_contrasts.csv`` holds the weights of the accuracies. Of several
+    contrasts in a group the largest is estimated, and of several groups the smallest.
+
+    Parameters
+    ----------
+    predictions : pandas.DataFrame
+        See :mod:`helpers.contexts.cross_evaluation`.
+
+    Returns
+    -------
+    list of Estimate
+        Without the claims about models or image sets that `predictions` does not have.
+    """
+    columns = ["model", "test_set"]
+    accuracies = predictions[columns].drop_duplicates()
+    if accuracies["test_set"].nunique() < 2:
         return []
-    rights, estimates = effects.grids(predictions, *BARS), []
-    gap = partial(partial, effects.contrast, rights, shares=True)
-    for claim, several in ACCURACIES.items():
-        if there := [
-            gap(weights) for weights in several if set(weights) <= set(rights)
-        ]:
-            estimates.append(Estimate(claim, tuple(smallest(there))))
-    if set(_outside("model")) <= set(rights):
-        own, *others = (_outside(f"model-{name}") for name in ("WB", "C", "NC"))
-        each = [
-            [gap({mine: 1, bar: -1}) for bar in other]
-            for other in others
-            for mine in own
-        ]
-        least = smallest(
-            [partial(largest, one) for one in each]
-        )  # the other's worst set
-        estimates.append(Estimate("contexts/only-consistent", tuple(least)))
+    weights = pd.read_csv(CLAIM_CONTRASTS)
+    weights = weights.merge(accuracies, how="left", indicator=True)
+    estimates = []
+    for claim, of_claim in weights.groupby("id"):
+        largest_of_groups = []
+        for _, group in of_claim.groupby("group"):
+            is_measured = group["_merge"] == "both"
+            if is_measured.all():
+                contrasts = []
+                for _, rows in group.groupby("contrast"):
+                    of_level = partial(contrast, predictions, rows)
+                    contrasts.append(of_level)
+                largest_of_groups.append(partial(largest, contrasts))
+        if largest_of_groups:
+            interval = smallest(largest_of_groups)
+            estimate = Estimate(claim, tuple(interval))
+            estimates.append(estimate)
     return estimates
+
+
+def of_control_model(predictions: pd.DataFrame) -> list[Estimate]:
+    """Estimate the claims about model-C for the control model in its place.
+
+    Pretrained models are left out, because they have no control model.
+
+    Parameters
+    ----------
+    predictions : pandas.DataFrame
+        As for :func:`of_cross_evaluation`, with a "control model".
+
+    Returns
+    -------
+    list of Estimate
+        Empty without a control model.
+    """
+    model = predictions["model"]
+    control = predictions[model == CONTROL]
+    if control.empty:
+        return []
+    from_scratch = predictions[model.str.startswith("model-")]
+    others = from_scratch[from_scratch["model"] != "model-C"]
+    control = control.assign(model="model-C")
+    of_models = of_cross_evaluation(from_scratch)
+    replaced = pd.concat([others, control])
+    of_control = of_cross_evaluation(replaced)
+    return [estimate for estimate in of_control if estimate not in of_models]
 
 
 def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:

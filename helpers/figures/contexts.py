@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from helpers.figures import style
-from helpers.figures.style import FAINT, INK, SET_COLOURS, WHISKERS, ZERO, Table
+from helpers.figures.style import FAINT, INK, WHISKERS, ZERO, Table
 
 # What lessons use from `style`.
 framed, image_grid, palette, show = (
@@ -31,44 +31,7 @@ PAIR = ["object_class", "context_class"]
 RISES, FALLS = style.RED, style.BLUE
 PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
 ORANGE = "#D55E00"
-BASELINE = {"marker": "|", "ms": 14, "mew": 2.5, "color": INK}
 EMPTY, THEIRS = {"mfc": "white", "mew": 1.8}, PAPER | {"mfc": FAINT, "mec": FAINT}
-
-
-def accuracy_bars(table: Table, n_classes: int) -> Figure:
-    """Draw accuracies of `effects.accuracies`, with a column `paper` (share or NaN), as Figure 2."""
-    fig, ax = plt.subplots(figsize=(9.5, 4.2))
-    by = {"x": "model", "y": "accuracy", "hue": "test_set", "palette": SET_COLOURS}
-    sns.barplot(table, **by, saturation=1, errorbar=None, legend=False, ax=ax)
-    sets = table.groupby("test_set", sort=False)
-    for bars, (name, part) in zip(list(ax.containers), sets, strict=True):
-        look = {"label_type": "center", "color": style.readable_on(SET_COLOURS[name])}
-        ax.bar_label(bars, part["accuracy"].map("{:.0%}".format), fontsize=8, **look)
-        at = [bar.get_x() + bar.get_width() / 2 for bar in bars]
-        for bar, is_own in zip(bars, part["train_set"] == name, strict=True):
-            bar.set(ec=INK if is_own else "none", lw=2, zorder=1 + is_own)
-        style.estimates(
-            ax, part, "accuracy", at, vertical=True, marker="", color=INK, elinewidth=1
-        )
-        ax.plot(at, part["paper"], ls="", zorder=4, **PAPER)
-    ax.axhline(1 / n_classes, **style.CHANCE, zorder=0)
-    ax.text(ax.get_xlim()[1], 1 / n_classes, " chance", va="center", fontsize=8)
-    ax.set(xlabel="model", ylabel="accuracy", ylim=(0, 1.08))
-    ax.yaxis.set_major_formatter(PercentFormatter(1))
-    ax.tick_params(axis="x", length=0)
-    own = table["train_set"] == table["test_set"]
-    title = f"Accuracy on {table['test_set'].iloc[0]}, the only image set"
-    if len(sets) > 1:
-        least = table.loc[table.loc[~own, "accuracy"].idxmin()]
-        title = f"Accuracy is {table.loc[own, 'accuracy'].min():.0%} or more on the own set and"
-        title += f" falls to {least['accuracy']:.0%} outside it ({least['model']} on {least['test_set']})"
-    looks = {
-        f"tested on {n}": {"marker": "s", "ms": 10, "color": SET_COLOURS[n]}
-        for n, _ in sets
-    }
-    return style.headed(
-        fig, title, looks | _of_paper(table, "the paper's value"), WHISKERS
-    )
 
 
 def causal_graphs() -> Figure:
@@ -300,11 +263,6 @@ def mosaic_logits(
 def _of(table: Table, **values) -> Table:
     """Select the rows that have these values in the columns of these names."""
     return table[(table[list(values)] == list(values.values())).all(axis=1)]
-
-
-def _of_paper(table: Table, label: str) -> dict:
-    """Return the legend's entry of the paper's values, where there are any."""
-    return {label: PAPER} if table["paper"].notna().any() else {}
 
 
 def comparisons(table: Table, context_of: Names, title: str, units: Names) -> Figure:

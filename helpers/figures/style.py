@@ -322,12 +322,14 @@ def heat(ax: Axes, image, most: float = 1, **look) -> None:
 
 def image_grid(
     rows: Mapping, colours: Mapping[str, str] | None = None, *, title=""
-) -> Figure:
-    """Draw images in named rows.
+) -> Figure | None:
+    """Draw images in named rows, or return None without rows.
 
     `rows` has uint8 tensors (N, 3, H, W) by row, or by row and head of columns:
     {"bench": {"C": ..., "NC": ...}, ...}. `colours` are for a bar next to a row's name.
     """
+    if not rows:
+        return None
     nested = {
         name: row if isinstance(row, Mapping) else {"": row}
         for name, row in rows.items()
@@ -402,7 +404,7 @@ def framed(
 
 
 def show(
-    fig: Figure | so.Plot,
+    fig: Figure | so.Plot | None,
     name: str,
     caption: str,
     *,
@@ -417,7 +419,8 @@ def show(
 
     Parameters
     ----------
-    fig : matplotlib Figure or seaborn.objects.Plot
+    fig : matplotlib Figure, seaborn.objects.Plot or None
+        None, for a figure without data, shows nothing.
     name : str
     caption : str
     alt : str, optional
@@ -427,6 +430,8 @@ def show(
     folder : Path or str, optional
         Where to save the figure.
     """
+    if fig is None:
+        return
     if not caption.strip():
         raise ValueError(f"Figure {name!r} has no caption. Say what it shows.")
     alt = alt or caption

@@ -21,14 +21,25 @@ def fit(
     generator: torch.Generator,
     most: int = 16,
 ) -> Iterator[float]:
-    """Fit a network in place; after each epoch the mean loss of its images is yielded (nats).
+    """Train a network in place, and yield the mean loss of each epoch (nats).
 
-    `labels` are int64 (N,); `draw(rows)` gives float images (n, 3, H, W); `most` is of a batch.
+    Parameters
+    ----------
+    network : torch.nn.Module
+    draw : callable
+        Returns the images, float (n, 3, H, W), of the given rows.
+    labels : torch.Tensor of int64, shape (N,)
+    rate : float
+        The highest learning rate.
+    epochs : int
+    generator : torch.Generator
+        Decides the order of the images.
+    most : int
+        The largest number of images in a batch.
     """
     optimizer = torch.optim.AdamW(network.parameters(), lr=rate, fused=True)
-    number = math.ceil(
-        len(labels) / most
-    )  # of batches; none of them has a single image
+    # the number of batches, none of which has a single image
+    number = math.ceil(len(labels) / most)
     # the schedule sets the rate of every step: it overwrites what `lr` says above
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, rate, total_steps=epochs * number
