@@ -115,13 +115,10 @@ def resized(cutouts: np.ndarray, scale: float) -> np.ndarray:
         centre = np.array([rows.start + rows.stop, columns.start + columns.stop]) / 2
         centre -= 0.5  # the first pixel's centre is at 0
         offset = centre - centre / scale
-        for channel, resized_channel in zip(cutout, result, strict=True):
-            ndimage.affine_transform(
-                channel,
-                np.full(2, 1 / scale),
-                offset=offset,
-                output=resized_channel,
-                order=1,
+        matrix = np.full(2, 1 / scale)
+        for number, channel in enumerate(cutout):
+            result[number] = ndimage.affine_transform(
+                channel, matrix, offset=offset, order=1
             )
     return results
 
@@ -143,7 +140,10 @@ def _dilated(masks: np.ndarray, steps: int) -> np.ndarray:
 def _bounding_box(mask: np.ndarray, margin: int = 0) -> tuple[slice, slice]:
     """Return the rows and columns that a mask covers, with a margin."""
     [box] = ndimage.find_objects(mask.astype(np.uint8))
-    rows, columns = (
-        slice(max(side.start - margin, 0), side.stop + margin) for side in box
-    )
-    return rows, columns
+    rows, columns = box
+    return _wider(rows, margin), _wider(columns, margin)
+
+
+def _wider(side: slice, margin: int) -> slice:
+    """Extend a slice at both ends, but not below zero."""
+    return slice(max(side.start - margin, 0), side.stop + margin)
