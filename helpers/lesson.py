@@ -90,7 +90,8 @@ class Run:
 
         Parameters
         ----------
-        figure : matplotlib Figure or seaborn.objects.Plot
+        figure : matplotlib Figure, seaborn.objects.Plot or None
+            None if the data of this run have nothing to show. Then nothing happens.
         name : str
             Name of the files.
         caption : str
@@ -101,6 +102,8 @@ class Run:
         title : str, optional
             One sentence with the result, above the figure.
         """
+        if figure is None:
+            return
         folder = self.folder / "figures" / self.notebook
         style.show(figure, name, caption, alt=alt, title=title, folder=folder)
 

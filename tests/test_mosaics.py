@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from helpers import data
 from helpers.contexts import mosaics
 from helpers.data.grids import grid
+from helpers.data.images import Images
 
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
 
@@ -120,3 +122,33 @@ def test_too_few_context_images_are_refused():
     contexts = dict.fromkeys("ab", range(4))
     with pytest.raises(ValueError, match="has 4 images, but per_context=5"):
         mosaics.design(torch.tensor([0, 1]), contexts, "ab")
+
+
+def test_moved_objects_are_the_same_in_another_context():
+    images = Images(size=32, per_class=20)
+    collection = data.load(images, 0)
+    objects = collection.sets["C"].split("test")
+    elsewhere, moved = mosaics.objects_elsewhere(collection, images, 0)
+    unbiased = data.load(Images(size=32, per_class=20, context_bias=0.25), 0)
+    others = unbiased.sets["C"].split("test")
+    assert torch.equal(elsewhere, others.images)
+    assert moved
+    assert torch.equal(objects.masks[moved], others.masks[moved])
+    own_context = objects.table["class"].map(collection.context_of).to_numpy()
+    was_at_home = objects.table["context"].to_numpy() == own_context
+    is_at_home = others.table["context"].to_numpy() == own_context
+    assert moved == np.flatnonzero(was_at_home & ~is_at_home).tolist()
+
+
+def test_photographs_have_no_moved_objects():
+    images = Images(size=32, per_class=20)
+    collection = data.load(images, 0)
+    photographs = Images(source="visual-contexts")
+    elsewhere, moved = mosaics.objects_elsewhere(collection, photographs, 0)
+    assert moved == []
+    assert len(elsewhere) == len(collection.sets["C"].split("test"))
+
+
+def test_a_design_without_rows_has_no_mosaics():
+    design = mosaics.design(torch.tensor([0, 1]), {"a": noise(5), "b": noise(5)}, "ab")
+    assert list(mosaics.batches(design.iloc[:0], noise(2), {})) == []

@@ -59,3 +59,13 @@ def test_batches_give_the_same_table_as_one_tensor():
     whole = predict(networks, images, table, CLASSES)
     in_batches = predict(networks, iter(images.split(3)), table, CLASSES)
     pd.testing.assert_frame_equal(whole, in_batches)
+
+
+def test_no_images_give_no_rows_and_the_same_columns():
+    table = pd.DataFrame({"object_class": ["bench"], "context_class": ["plane"]})
+    networks = {"model": [Fixed(1.0), Fixed(-1.0)]}
+    image = torch.zeros((1, 3, 3, 3), dtype=torch.uint8)
+    some = predict(networks, image, table, CLASSES)
+    none = predict(networks, [], table.iloc[:0], CLASSES)
+    assert none.empty
+    assert list(none) == list(some)
