@@ -48,11 +48,11 @@ def verdicts(notebook, estimates, **tables):
 
 def test_the_papers_accuracies_replicate_its_claims():
     judged = verdicts("02", claims.of_cross_evaluation(accuracies_like_the_paper()))
-    made_up = {  # by the numbers above that the paper's text does not print
+    made_up = {  # by numbers that the text does not print
         "contexts/pretrained-better",
         "contexts/only-consistent",
         "contexts/C-generalises-worst/NC",
-        "contexts/C-on-NC-over-WB",  # printed, but five of a hundred images decide nothing
+        "contexts/C-on-NC-over-WB",  # too few images
     }
     assert (judged.drop(made_up & set(judged.index)) == REPLICATED).all()
     assert len(judged) == 11
@@ -196,7 +196,7 @@ def test_the_papers_mosaics_replicate_its_claims(collection):
 
 
 def test_pairs_of_the_same_images_are_compared_image_by_image(collection):
-    """Images differ much more than contexts: the interval of the difference is narrow."""
+    """Images differ more than contexts, but the interval is narrow."""
     rng = np.random.default_rng(0)
     rows = []
     for image, level in enumerate(rng.normal(0, 10, 25)):
@@ -243,7 +243,7 @@ def test_a_share_by_level_is_wilsons_interval(level):
 
 
 def test_choosing_the_largest_of_several_gaps_keeps_the_error_rate(collection):
-    """No object differs from any other; a plain interval errs in about one of ten cases."""
+    """No object differs; a plain interval errs in about one of ten cases."""
     rng = np.random.default_rng(8)
     pairs = claims.printed_pairs(collection)[["object_class", "context"]]
     pairs = pairs[pairs["context"] != "road"]
