@@ -103,6 +103,8 @@ class Run:
         title : str, optional
             One sentence with the result, above the figure.
         """
+        if figure is None:
+            return
         folder = self.folder / "figures" / self.notebook
         style.show(figure, name, caption, alt=alt, title=title, folder=folder)
 

@@ -7,32 +7,12 @@ import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-import torch
 from colorspacious import cspace_convert
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from matplotlib.colors import to_rgb
 
-from helpers.contexts import claims, effects, mosaics
 from helpers.figures import contexts as figures
-
-PAPER = ("bench", "fire hydrant", "plane", "mug")
-EIGHT = (
-    "airplane",
-    "cup",
-    "fire hydrant",
-    "kangaroo",
-    "a rather long name",
-    "x",
-    "frog",
-    "violin",
-)
-CONTEXT_OF = {
-    "airplane": "sky",
-    "cup": "wood",
-    "fire hydrant": "road",
-    "kangaroo": "park",
-}
 
 
 @pytest.fixture(autouse=True)
@@ -52,21 +32,6 @@ def shell():
     InteractiveShell.clear_instance()
 
 
-def tables(classes, n=2):
-    """Points and pairs of random logits."""
-    rng = np.random.default_rng(0)
-    labels = torch.arange(len(classes)).repeat_interleave(n)
-    design = mosaics.design(
-        labels, dict.fromkeys(classes, range(5)), classes, per_context=2
-    )
-    logits = (
-        rng.normal(size=(2, number, len(classes)))
-        for number in (len(labels), len(design))
-    )
-    points = effects.points(*logits, design, classes)
-    return points, effects.of_pairs(effects.per_image(points))
-
-
 @pytest.mark.parametrize("missing", ["", "protanomaly", "deuteranomaly", "tritanomaly"])
 def test_eight_colours_differ_for_every_kind_of_colour_vision(missing):
     """By the simulation of Machado et al. (2009), in steps of CAM02-UCS."""
@@ -81,20 +46,6 @@ def test_eight_colours_differ_for_every_kind_of_colour_vision(missing):
     )
     apart = [np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)]
     assert min(apart) > 11.5
-
-
-@pytest.mark.parametrize("classes", [PAPER[:2], EIGHT])
-def test_figures_of_contexts_draw(classes):
-    points, pairs = tables(classes, 1)
-    colours = figures.palette(classes, CONTEXT_OF)
-    nothing = claims.printed("distance").iloc[:0]
-    for fig in (
-        figures.logit_panels(points, nothing, colours, CONTEXT_OF),
-        figures.distance_construction(points, classes[0], classes[1], colours),
-        figures.table_1_distances(pairs, colours, CONTEXT_OF, nothing),
-        figures.flip_counts(pairs, colours, CONTEXT_OF, nothing.assign(flips=())),
-    ):
-        fig.draw_without_rendering()
 
 
 def test_a_figure_without_data_is_not_shown(tmp_path, shell):

@@ -1,11 +1,10 @@
-"""What *Assessing Biases through Visual Contexts* prints, and estimates for its claims.
+"""Printed values and claims of *Assessing Biases through Visual Contexts*.
 
-Estimates are for claims that no shown table answers. Where the collection does not have
-the paper's classes, claims of this suite replace them. `images` and `pasted` come from
-`effects.per_image`.
+Claims about classes and contexts are estimated from tidy tables of predictions.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -13,21 +12,21 @@ import pandas as pd
 import scipy.stats
 
 from helpers import stats, store
-from helpers.contexts import effects
 from helpers.contexts.cross_evaluation import contrast
-from helpers.contexts.effects import signed
 from helpers.data import Collection
-from helpers.stats import Estimate
+from helpers.stats import Estimate, Interval
 from helpers.stats.extremes import largest, smallest
-from helpers.stats.means import unit_grids
 from helpers.synthetic_data import pictures
 
 CLAIM_CONTRASTS = store.root() / "data" / "paper" / "claim_contrasts.csv"
 CLAIM_ESTIMATES = store.root() / "data" / "paper" / "claim_estimates.csv"
 CONTROL = "control model"
-CLASS_OF = {
-    context: name for name, context in pictures.CONTEXT_OF.items()
-}  # the paper's contexts
+PAIR = ["object_class", "context_class"]
+UNITS = ["run", "object", *PAIR]
+# the class of each of the paper's contexts
+CLASS_OF = {context: name for name, context in pictures.CONTEXT_OF.items()}
+EXTREMES = {"smallest": smallest, "largest": largest}
+Grids = Mapping[tuple[str, str], pd.DataFrame]  # values of a pair, (runs, images)
 
 
 def printed(name: str) -> pd.DataFrame:
@@ -89,20 +88,29 @@ def pasted_in_paper(collection: Collection) -> pd.DataFrame:
 
 
 def printed_pairs(collection: Collection) -> pd.DataFrame:
-    """Return the printed values of each pair of object and context; distances are in logits.
+    """Return the printed values of each pair of object and context.
 
-    Values are NaN where the paper prints nothing. There are no rows for other classes.
+    Returns
+    -------
+    pandas.DataFrame
+        One row per pair, in the order of Table 1, with the names of our measures:
+        ``distance``, ``single_distance`` and ``drop`` in logits; ``flips``, ``kept``
+        and ``mosaics`` as counts; ``flipped`` and ``fooled`` as shares. Values that the
+        paper does not print are NaN. There are no rows if the classes are not the
+        paper's.
     """
+    names = {"mosaic": "distance", "single": "single_distance"}
+    table = printed("distance").rename(columns=names)
+    table = table.merge(printed("flips"), how="left", on=PAIR)
     pasted = printed("paste").rename(columns={"pasted": "object_class"})
-    table = printed("distance").merge(printed("flips"), on=effects.PAIR, how="left")
-    table = table.merge(pasted, on=effects.PAIR, how="left")
+    table = table.merge(pasted, how="left", on=PAIR)
+    table["context"] = table["context_class"].map(pictures.CONTEXT_OF)
+    table["drop"] = table["single_distance"] - table["distance"]
+    table["flipped"] = table["flips"] / table["mosaics"]
+    table["fooled"] = table["predicted"] / table["images"]
     if not collection.has_the_papers_classes():
         table = table.iloc[:0]
-    return table.assign(
-        drop=table["single"] - table["mosaic"],
-        mosaic_share=table["flips"] / table["mosaics"],
-        paste_share=table["predicted"] / table["images"],
-    )
+    return table.drop(columns=["predicted", "images"])
 
 
 def of_image_sets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]:
@@ -219,87 +227,18 @@ def of_control_model(predictions: pd.DataFrame) -> list[Estimate]:
     return [estimate for estimate in of_control if estimate not in of_models]
 
 
-def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:
-    """Estimate the claims of section 3 in the paper's own quantities (lesson 03)."""
-    images = images.assign(kept=images["kept"] / images["mosaics"])
-    measures = "flip_share", "drop", "mosaic_distance", "kept"
-    flips, drops, distances, kept = (
-        effects.grids(images, of, effects.PAIR) for of in measures
-    )
-    every = smallest([stats.mean(drop).interval for drop in drops.values()])
-    if not collection.has_the_papers_classes():
-        estimates = [Estimate("contexts/every-pair", tuple(every))]
-        for label in images["context_class"].unique():
-            ends = stats.share([flips[pair] for pair in flips if pair[0] == label])
-            of = {"context": collection.context_of[label], "context_class": label}
-            estimates.append(Estimate("suite/contexts/flips/most", ends, of))
-            estimates += _more("suite/contexts/flips/more", label, flips, collection)
-        return estimates
-    mugs = [stats.mean(distances[of, "mug"]).interval for of in ("plane", "bench")]
-    estimates = {
-        "every-pair": every,
-        "hydrants-move-least": largest(_hydrants(drops, "plane", "bench", "mug")),
-        "hydrants-farthest": smallest(_hydrants(distances, "plane", "bench")),
-        "hydrants-flip-least": largest(_hydrants(flips, "bench", shares=True)),
-        "hydrants-flip-most": smallest(_hydrants(flips, "mug", shares=True)),
-        "hydrants-kept": stats.share(kept["plane", "fire hydrant"]),
-        "planes-on-road": _less(flips, "fire hydrant", "plane"),
-        "road-few": largest(
-            [partial(share, flips[p]) for p in flips if p[0] == "fire hydrant"]
-        ),
-        "mugs-across": largest(mugs),
-    }
-    for first, second in (("park", "sky"), ("sky", "wood"), ("wood", "road")):
-        sides = (
-            [pair for pair in flips if pair[0] == CLASS_OF[c]] for c in (first, second)
-        )
-        stronger = effects.contrast(flips, signed(*sides), shares=True, scaled=False)
-        estimates[f"stronger/{first}-{second}"] = stronger
-    return [
-        Estimate(f"contexts/{claim}", tuple(ends)) for claim, ends in estimates.items()
-    ]
-
-
-def _more(
-    claim: str, label: str, of: Mapping, collection: Collection
-) -> Iterator[Estimate]:
-    """Estimate the mean share of one context minus that of the other contexts."""
-    sides = [
-        [pair for pair in of if (pair[0] == label) == mine] for mine in (True, False)
-    ]
-    if sides[1]:
-        named = {"context": collection.context_of[label], "context_class": label}
-        yield Estimate(claim, effects.contrast(of, signed(*sides), shares=True), named)
-
-
-def _less(groups: Mapping, of: str, name: str = "fire hydrant") -> stats.Interval:
-    """Return a mean share minus that of the other objects in the same context."""
-    others = [pair for pair in groups if pair[0] == of and pair[1] != name]
-    return effects.contrast(groups, signed([(of, name)], others), shares=True)
-
-
-def _hydrants(groups: Mapping, *contexts: str, shares: bool = False) -> list[Callable]:
-    """List, for fire hydrants, their mean minus that of each other object in the same context.
-
-    Each entry is a function from a level to an interval.
-    """
-    pairs = [
-        (pair, (pair[0], "fire hydrant")) for pair in groups if pair[0] in contexts
-    ]
-    weights = [{hydrants: 1, pair: -1} for pair, hydrants in pairs if pair != hydrants]
-    return [partial(effects.contrast, groups, one, shares=shares) for one in weights]
-
-
-def share(values: np.ndarray, level: float = 0.95) -> stats.Interval:
+def share(values, level: float = stats.CONFIDENCE) -> Interval:
     """Return the interval of a share at a level, as `stats.share` does at 95%.
 
     Where all values are 0 or all are 1, it is Student's interval, clipped to 0 and 1.
     """
     p, low, high = stats.mean(values, shares=True).interval(level)
     if not (0 < p < 1 and low < high):
-        return stats.Interval(*np.clip([p, low, high], 0, 1))
-    trials = p * (1 - p) * (scipy.stats.norm.ppf(stats.UPPER) / (high - p)) ** 2
-    return stats.Interval(p, *stats.wilson(p * trials, trials))
+        return Interval(*np.clip([p, low, high], 0, 1))
+    # as many trials as give a normal interval the width of Student's
+    normal_error = (high - p) / scipy.stats.norm.ppf(stats.UPPER)
+    trials = p * (1 - p) / normal_error**2
+    return Interval(p, *stats.wilson(p * trials, trials))
 
 
 def from_predictions(
@@ -309,18 +248,21 @@ def from_predictions(
 
     Each row of ``data/paper/claim_estimates.csv`` says how a claim is estimated: the
     mean of `value` over the rows `where`, minus its mean over the rows `minus`. Pairs
-    of object and context count equally. With `each`, it is the smallest mean of a pair.
-    With `by`, there is one estimate for each combination of these columns.
+    of object and context count equally. With `each`, it is the smallest or the largest
+    mean of a pair, or difference of two pairs in the same context. With `by`, there is
+    one estimate for each combination of these columns.
 
     Parameters
     ----------
     predictions : pandas.DataFrame
         One row per run and image, with the columns ``run``, ``object`` (the number of
-        the image), ``object_class``, ``context`` and those that the claims name.
+        the object's image), ``object_class``, ``context`` and those that the claims
+        name. Values that are true or false are averaged as shares.
     notebook : str
         Number of the lesson.
     collection : Collection
-        If its classes are not the paper's, claims of this suite replace the paper's.
+        If its classes are not the paper's, claims of this suite replace those of the
+        paper that name classes or contexts.
 
     Returns
     -------
@@ -329,14 +271,19 @@ def from_predictions(
     """
     claims = pd.read_csv(CLAIM_ESTIMATES, dtype=str, keep_default_na=False)
     of_suite = claims["id"].str.startswith("suite/")
-    wanted = of_suite != collection.has_the_papers_classes()
+    names_classes = claims["where"] != ""
+    wanted = (of_suite != collection.has_the_papers_classes()) | ~names_classes
     estimates = []
     for claim in claims[wanted & (claims["notebook"] == notebook)].itertuples():
         for subject in _subjects(predictions, claim.by.split()):
-            first = _by_pair(predictions, claim.value, claim.where, subject)
-            second = _by_pair(predictions, claim.value, claim.minus, subject)
+            values = predictions.eval(claim.value, local_dict=subject)
+            first = _grids(predictions, values, claim.where, subject)
+            second = {}
+            if claim.minus:
+                second = _grids(predictions, values, claim.minus, subject)
             if first and (second or not claim.minus):
-                interval = _interval(first, second, claim.each)
+                is_share = values.dtype == bool
+                interval = _interval(first, second, claim.each, is_share)
                 estimates.append(Estimate(claim.id, tuple(interval), subject))
     return estimates
 
@@ -348,29 +295,70 @@ def _subjects(predictions: pd.DataFrame, columns: list[str]) -> list[dict]:
     return predictions[columns].drop_duplicates().to_dict("records")
 
 
-def _by_pair(
-    predictions: pd.DataFrame, value: str, where: str, subject: dict
-) -> list[np.ndarray]:
-    """Return an array (runs, images) of a value for each pair of object and context."""
-    if not where:
-        return []
-    rows = predictions.query(where, local_dict=subject)
-    values = rows.eval(value, local_dict=subject).astype(float)
-    pair = rows["object_class"] + " + " + rows["context"]
-    rows = rows.assign(value=values, pair=pair)
-    return unit_grids(rows, "value", ["run", "object"], "pair")
+def _grids(
+    predictions: pd.DataFrame, values: pd.Series, where: str, subject: dict
+) -> Grids:
+    """Return the values of each pair of object and context in the rows `where`."""
+    rows = predictions.assign(value=values.astype(float)).dropna(subset="value")
+    if where:
+        rows = rows.query(where, local_dict=subject)
+    return {
+        pair: part.pivot_table("value", "run", "object")
+        for pair, part in rows.groupby(["object_class", "context"], sort=False)
+    }
 
 
-def _interval(
-    first: list[np.ndarray], second: list[np.ndarray], each: str
-) -> stats.Interval:
-    """Return a mean over pairs, a difference of two means, or the smallest mean."""
-    if each == "smallest":
-        return smallest([partial(share, pair) for pair in first])
-    if not second:
-        return stats.share(first)
-    weights = [1 / len(first)] * len(first) + [-1 / len(second)] * len(second)
-    return stats.mean([*first, *second], weights, shares=True).interval()
+def _interval(first: Grids, second: Grids, each: str, is_share: bool) -> Interval:
+    """Return a mean over pairs, a difference of two means, or an extreme of these."""
+    if not each:
+        weights = dict.fromkeys(first, 1 / len(first))
+        for pair in second:
+            weights[pair] = -1 / len(second)
+        return _weighted_mean({**first, **second}, weights, is_share)
+    if not second and is_share:
+        return EXTREMES[each]([partial(share, grid) for grid in first.values()])
+    candidates = [{pair: 1} for pair in first]
+    if second:
+        candidates = [
+            {pair: 1, other: -1}
+            for pair in first
+            for other in second
+            if pair[1] == other[1]  # in the same context
+        ]
+    grids = {**first, **second}
+    intervals = [
+        partial(_weighted_mean, grids, weights, is_share) for weights in candidates
+    ]
+    return EXTREMES[each](intervals)
+
+
+def _weighted_mean(
+    grids: Grids,
+    weights: Mapping[tuple[str, str], float],
+    is_share: bool,
+    level: float = stats.CONFIDENCE,
+) -> Interval:
+    """Return a weighted sum of the means of pairs, with its interval.
+
+    Pairs of the same object images are added image by image, because they are not
+    independent.
+    """
+    pairs_of_images = defaultdict(list)
+    for pair in weights:
+        object_class = pair[0]
+        pairs_of_images[object_class, tuple(grids[pair])].append(pair)
+    sums = []
+    scales = []
+    for pairs in pairs_of_images.values():
+        of_pairs = np.array([weights[pair] for pair in pairs])
+        # so that a mean of shares is a share
+        scale = max(abs(of_pairs.sum()), abs(of_pairs).max())
+        weighted = [weights[pair] / scale * grids[pair].to_numpy() for pair in pairs]
+        sums.append(sum(weighted))
+        scales.append(scale)
+    if is_share and min(weights.values()) > 0:
+        return stats.share(sums)
+    return stats.mean(sums, scales, shares=is_share).interval(level)
 
 
 def of_agreement(
@@ -395,16 +383,87 @@ def of_agreement(
     paper = printed_pairs(collection)
     if paper.empty:
         return []
-    both = paper.loc[paper["mosaic_share"].notna(), effects.PAIR]
-    flipped = flips.groupby(effects.IMAGE)["flipped"].mean().reset_index(name="value")
-    fooled = (
-        composites.groupby(effects.IMAGE)["fooled"].mean().reset_index(name="value")
+    both = paper.loc[paper["flipped"].notna(), PAIR]
+    agreement = rank_correlation(
+        flips.merge(both)[[*UNITS, "flipped"]],
+        composites.merge(both)[[*UNITS, "fooled"]],
     )
-    agreement = effects.agreement(flipped.merge(both), fooled.merge(both), "value")
-    paper_shares = paper.set_index(effects.PAIR)["paste_share"]
-    our_shares = fooled.groupby(effects.PAIR)["value"].mean()[paper_shares.index]
+    paper_shares = paper.set_index(PAIR)["fooled"]
+    our_shares = composites.groupby(PAIR)["fooled"].mean()[paper_shares.index]
     with_paper = stats.spearman(our_shares, paper_shares)
     return [
         Estimate("contexts/consistent", tuple(agreement)),
         Estimate("suite/contexts/counts-as-paper", tuple(with_paper)),
     ]
+
+
+def agreement_with_paper(
+    predictions: pd.DataFrame, collection: Collection
+) -> pd.DataFrame:
+    """Correlate the ranks of the pairs with those in the paper, for four measures.
+
+    Parameters
+    ----------
+    predictions : pandas.DataFrame
+        One row per run and mosaic of one model, with the measures as columns.
+    collection : Collection
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per measure: ``measure``, ``pairs`` (their number),
+        ``rank_correlation`` with ``low`` and ``high`` (the paper's numbers are taken as
+        exact), and the means ``ours`` and ``paper`` over the pairs. There are no rows
+        if the classes are not the paper's.
+    """
+    rows = []
+    paper = printed_pairs(collection)
+    for measure in ("flipped", "distance", "single_distance", "drop"):
+        printed_values = paper.dropna(subset=measure)[[*PAIR, measure]]
+        printed_values = printed_values.rename(columns={measure: "paper"})
+        both = predictions.merge(printed_values)
+        if len(both):
+            correlation = rank_correlation(
+                both[[*UNITS, measure]], both[[*UNITS, "paper"]]
+            )
+            means = both.groupby(PAIR)[[measure, "paper"]].mean()
+            rows.append([measure, len(means), *correlation, *means.mean()])
+    columns = ["measure", "pairs", "rank_correlation", "low", "high", "ours", "paper"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def rank_correlation(first: pd.DataFrame, second: pd.DataFrame) -> Interval:
+    """Correlate the ranks that two measures give the pairs of object and context.
+
+    Parameters
+    ----------
+    first, second : pandas.DataFrame
+        One row per run and image, with the columns `UNITS` and a measure. Both have the
+        same pairs and runs.
+
+    Returns
+    -------
+    Interval
+        Spearman's correlation of the pairs' means, with a bootstrap interval over runs
+        and images. It is NaN where all pairs have the same mean.
+    """
+    groups = []
+    for table in (first, second):
+        measure = table.columns[-1]
+        for _, part in table.groupby("object_class"):
+            wide = part.pivot_table(measure, ["run", "object"], "context_class")
+            runs = part["run"].nunique()
+            groups.append(wide.to_numpy(float).reshape(runs, -1, wide.shape[1]))
+    return stats.bootstrap_ci(groups, _spearman_of_means)
+
+
+def _spearman_of_means(groups: list[np.ndarray]) -> float:
+    """Correlate the ranks of means over arrays (runs, images, contexts).
+
+    The first half of the arrays belongs to the first measure.
+    """
+    means = np.concatenate([group.mean((0, 1)) for group in groups])
+    x, y = scipy.stats.rankdata(means.reshape(2, -1), axis=1)
+    if x.std() == 0 or y.std() == 0:
+        return np.nan
+    return float(np.corrcoef(x, y)[0, 1])

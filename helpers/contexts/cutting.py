@@ -37,9 +37,11 @@ def cut(
     """
     cutouts = np.zeros((len(masks), 4, *masks.shape[1:]), np.float32)
     cores, edges = core_and_edge(masks)
+    margin = 1 + math.ceil(3 * softness)
     for number, mask in enumerate(masks.numpy()):
-        box = _bounding_box(mask, margin=1 + math.ceil(3 * softness))
-        pixels = images[number].permute(1, 2, 0).numpy()[box].astype(np.float32)
+        box = _bounding_box(mask, margin)
+        image = images[number].permute(1, 2, 0).numpy()
+        pixels = image[box].astype(np.float32)
         edge = edges[number][box]
         colours = _nearest_core_colours(pixels, cores[number][box])
         alpha = mask[box].astype(np.float32)
@@ -85,12 +87,15 @@ def core_and_edge(masks: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
     edge is `MARGIN` pixels wide, plus one pixel outside of the mask.
     """
     objects = masks.numpy()
+    outside = ~objects
     # pixels that are at least 1, 2, ... pixels away from everything outside
-    depths = [~_dilated(~objects, steps) for steps in range(MARGIN + 1)]
-    core = depths[-1].copy()
+    depths = [~_dilated(outside, steps) for steps in range(MARGIN + 1)]
+    deepest = depths[-1]
+    core = deepest.copy()
     for depth, deeper in pairwise(depths):
-        core |= depth & ~_dilated(deeper, MARGIN)
-    edge = ~depths[-1] & _dilated(objects, 1)
+        is_thin = depth & ~_dilated(deeper, MARGIN)
+        core |= is_thin
+    edge = ~deepest & _dilated(objects, 1)
     return core, edge
 
 
@@ -112,17 +117,20 @@ def resized(cutouts: np.ndarray, scale: float) -> np.ndarray:
     results = np.zeros_like(cutouts)
     for cutout, result in zip(cutouts, results, strict=True):
         rows, columns = _bounding_box(cutout[3] > 0)
-        centre = np.array([rows.start + rows.stop, columns.start + columns.stop]) / 2
-        centre -= 0.5  # the first pixel's centre is at 0
+        row_centre = (rows.start + rows.stop) / 2
+        column_centre = (columns.start + columns.stop) / 2
+        # the first pixel's centre is at 0
+        centre = np.array([row_centre, column_centre]) - 0.5
         offset = centre - centre / scale
-        for channel, resized_channel in zip(cutout, result, strict=True):
-            ndimage.affine_transform(
+        matrix = np.full(2, 1 / scale)
+        for number, channel in enumerate(cutout):
+            resized_channel = ndimage.affine_transform(
                 channel,
-                np.full(2, 1 / scale),
+                matrix,
                 offset=offset,
-                output=resized_channel,
                 order=1,
             )
+            result[number] = resized_channel
     return results
 
 
@@ -143,7 +151,12 @@ def _dilated(masks: np.ndarray, steps: int) -> np.ndarray:
 def _bounding_box(mask: np.ndarray, margin: int = 0) -> tuple[slice, slice]:
     """Return the rows and columns that a mask covers, with a margin."""
     [box] = ndimage.find_objects(mask.astype(np.uint8))
-    rows, columns = (
-        slice(max(side.start - margin, 0), side.stop + margin) for side in box
-    )
+    rows, columns = box
+    rows = _wider(rows, margin)
+    columns = _wider(columns, margin)
     return rows, columns
+
+
+def _wider(side: slice, margin: int) -> slice:
+    """Extend a slice at both ends, but not below zero."""
+    return slice(max(side.start - margin, 0), side.stop + margin)

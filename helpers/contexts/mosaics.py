@@ -5,13 +5,15 @@ object images with background images, and `batches` makes the pixels.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import torch
 
-from helpers.data import ImageSet, mosaic
+from helpers.data import Collection, ImageSet, load, mosaic
 from helpers.data.grids import cells
+from helpers.data.images import Images
 
 # the batch size of `models.logits`; larger batches are hardly faster, and some of them
 # round differently
@@ -113,6 +115,41 @@ def examples(images: ImageSet, context_of: Mapping[str, str], n: int = 2) -> lis
     return indices
 
 
+def objects_elsewhere(
+    collection: Collection, images: Images, seed: int
+) -> tuple[torch.Tensor, list[int]]:
+    """Show the test objects of the image set C in other contexts.
+
+    This is possible for synthetic images only. Their unbiased counterpart has the same
+    objects, but it assigns the contexts at random.
+
+    Parameters
+    ----------
+    collection : Collection
+    images : Images
+        What the images of the collection are.
+    seed : int
+        Random seed of the collection.
+
+    Returns
+    -------
+    pictures : torch.Tensor of uint8, shape (N, 3, H, W)
+        The test images of the unbiased counterpart, in the order of the collection's.
+    moved : list of int
+        Numbers of the objects that are in the context of their class in the collection,
+        and in another context in `pictures`. Empty for other images.
+    """
+    objects = collection.sets["C"].split("test")
+    if images.source != "world":
+        return objects.images, []
+    unbiased = replace(images, context_bias=1 / len(collection.classes))
+    elsewhere = load(unbiased, seed).sets["C"].split("test")
+    context_of_class = objects.table["class"].map(collection.context_of).to_numpy()
+    is_at_home = objects.table["context"].to_numpy() == context_of_class
+    stays = elsewhere.table["context"].to_numpy() == context_of_class
+    return elsewhere.images, np.flatnonzero(is_at_home & ~stays).tolist()
+
+
 def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Tensor:
     """Make a neutral background from the object images of all classes.
 
@@ -140,10 +177,10 @@ def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Ten
         colour = images.double().mean((0, 2, 3), keepdim=True).round().to(torch.uint8)
         return colour.repeat(1, 1, *images.shape[-2:])
     if how == "shuffled":
-        draw, (height, width) = torch.Generator().manual_seed(seed), images.shape[-2:]
-        pick = torch.randint(
-            len(images) * height * width, (height * width,), generator=draw
-        )
+        height, width = images.shape[-2:]
+        n_pixels = height * width
+        draw = torch.Generator().manual_seed(seed)
+        pick = torch.randint(len(images) * n_pixels, (n_pixels,), generator=draw)
         pixels = images.movedim(1, -1).reshape(-1, 3)[pick]
         return pixels.T.reshape(1, 3, height, width).contiguous()
     raise ValueError(
@@ -181,21 +218,32 @@ def batches(
     Yields
     ------
     torch.Tensor of uint8, shape (B, 3, H, W) or (B, 3, H, 2 * W)
-        Mosaics in the order of the table.
+        Mosaics in the order of the table; nothing if the table is empty.
     """
-    images, partner = partners(table, contexts, neutral, objects.shape[-2:])
-    used, place = np.unique(table["object"], return_inverse=True)
-    tiles = torch.cat([objects.index_select(0, torch.from_numpy(used)), images])
-    widths = cells(tiles.shape[-1], 2, shape)
-    squeezed = {width: squeeze(tiles, tiles.shape[-2], width) for width in set(widths)}
+    if table.empty:
+        return
+    backgrounds, background_of = partners(table, contexts, neutral, objects.shape[-2:])
+    used, object_of = np.unique(table["object"], return_inverse=True)
+    # each image is squeezed once for either side of the mosaic
+    used_objects = objects.index_select(0, torch.from_numpy(used))
+    tiles = torch.cat([used_objects, backgrounds])
+    height, width = tiles.shape[-2:]
+    left_width, right_width = cells(width, 2, shape)
+    left_tiles = squeeze(tiles, height, left_width)
+    right_tiles = left_tiles
+    if right_width != left_width:
+        right_tiles = squeeze(tiles, height, right_width)
     is_left = (table["side"] == "left").to_numpy()
-    places = np.stack([place, partner + len(used)])
-    left, right = torch.from_numpy(np.where(is_left, places, places[::-1]))
-    for at in torch.arange(len(table)).split(BATCH):
-        first = squeezed[widths[0]].index_select(
-            0, left[at]
-        )  # seven times faster than [...]
-        yield join([first, squeezed[widths[1]].index_select(0, right[at])], 1, 2)
+    background_of = background_of + len(used)
+    left = torch.from_numpy(np.where(is_left, object_of, background_of))
+    right = torch.from_numpy(np.where(is_left, background_of, object_of))
+    for rows in torch.arange(len(table)).split(BATCH):
+        # index_select is seven times faster than [...]
+        halves = [
+            left_tiles.index_select(0, left[rows]),
+            right_tiles.index_select(0, right[rows]),
+        ]
+        yield join(halves, 1, 2)
 
 
 def build(table: pd.DataFrame, *args, **kwargs) -> torch.Tensor:

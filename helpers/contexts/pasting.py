@@ -134,15 +134,11 @@ def alone(
     -------
     images : torch.Tensor of uint8, shape (N, 3, H, W)
     table : pandas.DataFrame
-        One row per image: ``object`` and ``background``, both the number of the
-        background image; ``object_class``, which is `NOTHING`; and ``context_class``.
+        One row per image: ``object`` (its number in `images`), ``object_class``, which
+        is `NOTHING`, and ``context_class``.
     """
-    parts = []
-    for name, images in contexts.items():
-        numbers = range(len(images))
-        part = pd.DataFrame({"object": numbers, "background": numbers})
-        part["object_class"] = NOTHING
-        part["context_class"] = name
-        parts.append(part)
-    table = pd.concat(parts, ignore_index=True)
+    lengths = [len(images) for images in contexts.values()]
+    table = pd.DataFrame({"context_class": np.repeat(list(contexts), lengths)})
+    table["object_class"] = NOTHING
+    table["object"] = range(len(table))
     return torch.cat(list(contexts.values())), table

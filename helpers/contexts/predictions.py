@@ -28,7 +28,7 @@ def predict(
     images : torch.Tensor or iterable of torch.Tensor
         Images, uint8 (N, 3, H, W), or batches of them.
     table : pandas.DataFrame
-        One row per image, in the same order, with any columns.
+        One row per image, in the same order, with any columns. It may be empty.
     classes : sequence of str
         The classes in the order of the logits.
 
@@ -45,7 +45,9 @@ def predict(
         images = list(images)
     parts = []
     for model, runs in networks.items():
-        logits = models.logits(runs, images).numpy()
+        logits = np.empty((len(runs), 0, len(classes)))
+        if len(table):
+            logits = models.logits(runs, images).numpy()
         for run, logits_of_run in enumerate(logits):
             part = table.copy()
             part.insert(0, "model", model)

@@ -9,18 +9,22 @@ from torch.nn.functional import interpolate
 
 
 def squeeze(images: torch.Tensor, height: int, width: int) -> torch.Tensor:
-    """Images, uint8 (N, 3, H, W), at the size of a cell: bilinear, antialiased.
-
-    In float32: torch's uint8 kernel differs between processors and fails at one pixel.
-    """
-    if images.shape[-2:] == (height, width):
+    """Resize images, uint8 (N, 3, H, W), to the size of a cell."""
+    size = (height, width)
+    if images.shape[-2:] == size:
         return images
-    fit = {"size": (height, width), "mode": "bilinear", "antialias": True}
-    parts = [interpolate(part.float(), **fit).round() for part in images.split(256)]
-    return torch.cat(parts).to(torch.uint8)
+    resized = []
+    for part in images.split(256):  # to save memory
+        # as float, because for uint8 the result depends on the processor
+        pixels = interpolate(part.float(), size, mode="bilinear", antialias=True)
+        resized.append(pixels.round().to(torch.uint8))
+    return torch.cat(resized)
 
 
 def join(tiles: list[torch.Tensor], rows: int, cols: int) -> torch.Tensor:
-    """Tiles, each (N, 3, h, w), side by side and row below row (section 2.2, Figure 4)."""
-    lines = [torch.cat(tiles[row * cols : (row + 1) * cols], -1) for row in range(rows)]
-    return torch.cat(lines, -2)
+    """Join images, each (N, 3, h, w), in a grid, row by row."""
+    joined_rows = []
+    for row in range(rows):
+        tiles_of_row = tiles[row * cols : (row + 1) * cols]
+        joined_rows.append(torch.cat(tiles_of_row, dim=-1))
+    return torch.cat(joined_rows, dim=-2)
