@@ -86,22 +86,26 @@ def composed(
     classes = collection.classes
     ground = mosaics.neutral(test.images, neutral, seed)
     design = mosaics.design(
-        test.labels, contexts, classes, with_neutral=True, seed=seed
+        test.labels,
+        contexts,
+        classes,
+        with_neutral=True,
+        seed=seed,
     )
-    mosaic_images = mosaics.batches(design, test.images, contexts, ground)
-    single_logits = models.logits(networks, test.images)
-    mosaic_logits = models.logits(networks, mosaic_images)
-    effects = context_effects_on_objects(single_logits, mosaic_logits, design, classes)
+    single = models.logits(networks, test.images)
+    made = mosaics.batches(design, test.images, contexts, ground)
+    logits = models.logits(networks, made)
+    effects = context_effects_on_objects(single, logits, design, classes)
     parts = [effects.assign(method="mosaics")]
 
     objects = pasting.objects(collection)
     if objects is not None:
         design = pasting.design(objects, contexts, with_neutral=True, seed=seed)
         cutouts = cutting.cut(objects.images, objects.masks)
-        composites = pasting.composites(design, cutouts, contexts, neutral=ground)
-        single_logits = models.logits(networks, objects.images)
-        logits = models.logits(networks, composites)
-        effects = context_effects_on_objects(single_logits, logits, design, classes)
+        single = models.logits(networks, objects.images)
+        made = pasting.composites(design, cutouts, contexts, neutral=ground)
+        logits = models.logits(networks, made)
+        effects = context_effects_on_objects(single, logits, design, classes)
         parts.append(effects.assign(method="pasting"))
 
     context_logits = {
@@ -219,10 +223,15 @@ def alone(
                 OTHERS: np.mean(of_others, axis=0),
             }
             run, image = np.indices(values.shape).reshape(2, -1)
-            table = pd.DataFrame({"run": run, "object": image})
-            table["context_class"] = context
-            table["object_class"] = context
-            table["quantity"] = quantity
+            table = pd.DataFrame(
+                {
+                    "run": run,
+                    "object": image,
+                    "context_class": context,
+                    "object_class": context,
+                    "quantity": quantity,
+                }
+            )
             for comparison, baseline in baselines.items():
                 effect = (values - baseline).ravel()
                 parts.append(table.assign(comparison=comparison, value=effect))
@@ -288,10 +297,9 @@ def locate_relevance(
         masks = torch.zeros_like(maps[0], dtype=torch.bool)
     parts = []
     for run, maps_of_run in enumerate(maps):
-        part = on_regions(maps_of_run, masks)
+        part = on_regions(maps_of_run, masks).rename_axis("object").reset_index()
         part.insert(0, "run", run)
-        part.insert(1, "object", range(len(part)))
-        part.insert(2, "object_class", images.table["class"].to_numpy()[: len(part)])
+        part.insert(2, "object_class", images.table["class"])
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
@@ -397,7 +405,8 @@ def changed(biased: Collection, unbiased: Collection, share: float) -> Collectio
         def draw() -> tuple[torch.Tensor, ...]:
             sets = []
             for recipe in recipes:
-                selection = {key: recipe[key] for key in recipe if key != "world"}
+                selection = dict(recipe)
+                selection.pop("world", None)
                 sets.append(world.image_set(**selection))
             return exchanged(*sets, share).to_train().draw()
 

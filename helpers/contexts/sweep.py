@@ -251,13 +251,15 @@ def _by_context(
             lambda arrays: _numbers(arrays[0][:, 0], statistic),
             resamples=400,
         )
-        table = pd.DataFrame({"context_class": [*contexts(recorded), ALL]})
-        table.insert(0, "measure", measure)
-        table["pairs"] = len(values)
-        table[name] = interval.estimate
-        table["low"] = interval.low
-        table["high"] = interval.high
-        tables.append(table)
+        table = {
+            "measure": measure,
+            "context_class": [*contexts(recorded), ALL],
+            "pairs": len(values),
+            name: interval.estimate,
+            "low": interval.low,
+            "high": interval.high,
+        }
+        tables.append(pd.DataFrame(table))
     return pd.concat(tables, ignore_index=True)
 
 
