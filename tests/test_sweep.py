@@ -99,7 +99,11 @@ def test_one_measure_is_better_by_the_areas_difference_with_obuchowskis_error():
     worlds = five(made(rising)).query("context_class == 'bench'")
     noise = np.random.default_rng(1).normal(0, 3, len(worlds))
     worlds[MEASURES[1]] = worlds[MEASURES[0]] + noise
-    ours = sweep.auc_difference(worlds, worlds, (MEASURES[0], MEASURES[1]))
+    ours = sweep.auc_difference(
+        worlds,
+        worlds,
+        (MEASURES[0], MEASURES[1]),
+    )
 
     rows = worlds.set_index("pair")
     biased = rows[rows["bias_strength"] >= sweep.MEDIUM]
