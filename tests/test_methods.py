@@ -74,7 +74,7 @@ def test_comparisons_equal_loops_over_mosaics():
     )
     single = rng.normal(size=(2, 4, 4))
     logits = rng.normal(size=(2, len(design), 4))
-    table = methods.pulls(single, logits, design, classes)
+    table = methods.context_effects_on_objects(single, logits, design, classes)
     keys = ["run", "context_class", "object", "quantity", "comparison"]
     ours = table.set_index(keys)["value"]
     assert len(ours) == 2 * 3 * 4 * 3 * 3

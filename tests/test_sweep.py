@@ -2,7 +2,6 @@
 
 from itertools import product
 
-import nbformat
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,8 +9,7 @@ import scipy.stats
 import torch
 from statsmodels.stats.proportion import proportion_confint
 
-from helpers import store
-from helpers.contexts import counterparts, sweep
+from helpers.contexts import sweep
 from helpers.contexts.calibration import flag_contexts
 from helpers.data import world
 from sweeps import context_baselines
@@ -101,14 +99,11 @@ def test_one_measure_is_better_by_the_areas_difference_with_obuchowskis_error():
     worlds = five(made(rising)).query("context_class == 'bench'")
     noise = np.random.default_rng(1).normal(0, 3, len(worlds))
     worlds[MEASURES[1]] = worlds[MEASURES[0]] + noise
-    path = store.root() / "notebooks/05b_dose_and_worlds.ipynb"
-    lesson = nbformat.read(path, as_version=4)
-    [cell] = [cell for cell in lesson.cells if cell.id == "05b-better"]
-    names = {**vars(sweep), "sweep": sweep, "SIMPLER": MEASURES[:2]}
-    names["several"] = worlds
-    names["recorded"] = worlds.assign(runs=1)
-    exec(cell.source, names)
-    ours = names["better"][MEASURES[1]]
+    ours = sweep.auc_difference(
+        worlds,
+        worlds,
+        (MEASURES[0], MEASURES[1]),
+    )
 
     rows = worlds.set_index("pair")
     biased = rows[rows["bias_strength"] >= sweep.MEDIUM]
@@ -154,7 +149,7 @@ def test_the_rule_by_intervals_counts_false_positives_in_counterparts():
     worlds = five(made(rising))
     signs = np.random.default_rng(0).integers(-1, 2, len(worlds))
     worlds[f"direction: {MEASURES[0]}"] = signs
-    row = counterparts.by_interval(worlds, MEASURES[:1]).iloc[0]
+    row = sweep.by_interval(worlds, MEASURES[:1]).iloc[0]
     unbiased = worlds["dataset"] == "unbiased"
     flagged = pd.Series(signs != 0, worlds.index)[unbiased]
     assert row["fpr"] == pytest.approx(flagged.mean())

@@ -24,11 +24,10 @@ BARS = (
     "image",
 )  # of Figure 2, as :func:`grids` takes them
 OF_PAIRS = ["flip_share", "mosaic_distance", "single_distance", "drop"]
-# Measures that are shares (of images, or of a map's relevance), or differences of such shares.
-COUNTED = {"flip_share", "taken_share", "context", "relevance", "peak", "peak above"}
-COUNTED |= {"decisions", "flips"}  # of `methods`
-# Columns that say what a row is of, in tables of images here and in `methods`.
-OF_A_ROW = {*IMAGE, "mosaics", "method", "quantity", "comparison"}
+# Measures that are shares of images, or differences of such shares.
+COUNTED = {"flip_share", "taken_share", "context"}
+# Columns that say what a row is of.
+OF_A_ROW = {*IMAGE, "mosaics"}
 
 
 def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence[str]):

@@ -9,189 +9,325 @@ in a control model, which was trained without the bias.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pandas as pd
 import torch
 
 from helpers import explain, models, stats
-from helpers.contexts import cutting, effects, mosaics, pasting, relevance
-from helpers.contexts.controls import NEUTRAL, OTHERS, RAW, pulls
+from helpers.contexts import cutting, mosaics, pasting, relevance
 from helpers.data import Collection, ImageSet, world
 from helpers.data.collection import TrainingImages
 from helpers.explain import Maps, layers
+from helpers.stats.means import unit_grids
 
+RAW = "raw"
+NEUTRAL = "minus neutral baseline"
+OTHERS = "minus other contexts"
 CONTROL = "minus control model"
 COMPARISONS = RAW, NEUTRAL, OTHERS, CONTROL
 MEASURE = ["method", "quantity", "comparison"]
-ROW = [*MEASURE, *effects.IMAGE, "value"]
-GROUND = "mean"  # neutral background of mosaics and pasting (`mosaics.neutral`)
+IMAGE = ["run", "context_class", "object_class", "object"]
+ROW = [*MEASURE, *IMAGE, "value"]
+# measures of a map, with the column of `on_regions` that a uniform map would have
+AREAS = {"relevance": "area", "peak": "area", "peak above": "area above"}
 LEAST_MAP = 5  # pixels; a smaller feature map cannot separate object and background
-
-
-def alone(context_logits: Mapping, ground, classes: Sequence[str]) -> pd.DataFrame:
-    """Measure the effect of context images without an object, as rows of :func:`pulls`.
-
-    Parameters
-    ----------
-    context_logits : mapping of str to array (T, M, K)
-        Logits of T runs for the M images of each context, by the context's class.
-    ground : array (T, 1, K)
-        Logits for the neutral background.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The context image takes the place of the object. *logits* is the logit of the
-        context's class minus the mean of the other logits.
-    """
-    quantities = {"decisions": {}, "logits": {}}  # each by context, and for the ground
-    for name, logits in {**context_logits, NEUTRAL: ground}.items():
-        logits = np.asarray(logits, float)
-        others = (logits.sum(2, keepdims=True) - logits) / (len(classes) - 1)
-        decided = logits.argmax(2)[..., None] == np.arange(len(classes))
-        quantities["decisions"][name] = decided.astype(float)
-        quantities["logits"][name] = logits - others
-    parts = []
-    for context, quantity in product(context_logits, quantities):
-        place = list(classes).index(context)
-        values = {n: part[..., place] for n, part in quantities[quantity].items()}
-        means = [values[name].mean(1) for name in context_logits if name != context]
-        others = np.mean(means, axis=0)[:, None]
-        run, image = np.indices(values[context].shape).reshape(2, -1)
-        table = pd.DataFrame(
-            {
-                "run": run,
-                "object": image,
-                "context_class": context,
-                "object_class": context,
-                "quantity": quantity,
-            }
-        )
-        baselines = {
-            RAW: 0.0,
-            NEUTRAL: values[NEUTRAL],
-            OTHERS: others,
-        }
-        for comparison, baseline in baselines.items():
-            effect = (values[context] - baseline).ravel()
-            parts.append(table.assign(comparison=comparison, value=effect))
-    return pd.concat(parts, ignore_index=True)
-
-
-def explained(
-    model: Sequence, images: ImageSet, layer: str | None = None
-) -> list[Maps]:
-    """Compute GradCAM maps of images for their own class, for every training run.
-
-    Without a `layer`, maps come from the last feature map of at least `LEAST_MAP` by
-    `LEAST_MAP` pixels.
-    """
-    layer = layer or layers.last_map(
-        model[0], images.images[:1].float() / 255, LEAST_MAP
-    )
-    arguments = images.images, images.labels, "gradcam"
-    return [explain.explain(network, *arguments, layer=layer) for network in model]
-
-
-def relevances(
-    maps: Sequence[torch.Tensor],
-    test: ImageSet,
-    on_regions: Callable = relevance.on_regions,
-) -> pd.DataFrame:
-    """Measure the relevance around each object, as rows of :func:`pulls`.
-
-    `maps` has one tensor (N, H, W) per run. The context is the one of the image's own
-    class. *Minus neutral baseline* subtracts a uniform map, *minus other contexts* the
-    mean over images of the other classes.
-    """
-    uniform = {
-        "relevance": "area",
-        "peak": "area",
-        "peak above": "area above",
-    }
-    classes = test.table["class"].to_numpy()
-    parts = []
-    for run, each in enumerate(maps):
-        table = on_regions(each, test.masks)
-        rows = pd.DataFrame(
-            {
-                "run": run,
-                "object": range(len(test)),
-                "context_class": classes,
-                "object_class": classes,
-            }
-        )
-        for quantity, area in uniform.items():
-            means = table[quantity].groupby(classes).mean()
-            others = (means.sum() - means) / (len(means) - 1)
-            baselines = {
-                RAW: 0.0,
-                NEUTRAL: table[area],
-                OTHERS: rows["object_class"].map(others),
-            }
-            for comparison, baseline in baselines.items():
-                part = rows.assign(quantity=quantity, comparison=comparison)
-                parts.append(part.assign(value=table[quantity] - baseline))
-    return pd.concat(parts, ignore_index=True)
-
-
-def composed(
-    networks: Sequence, collection: Collection, *, seed: int, neutral: str = GROUND
-) -> pd.DataFrame:
-    """Measure mosaics, contexts alone and, with masks, composites.
-
-    All are compared with one neutral background, a name for `mosaics.neutral`.
-    Returns rows of :func:`pulls` and :func:`alone`, by method.
-    """
-    test = collection.sets["C"].split("test")
-    contexts = collection.contexts
-    classes = collection.classes
-    ground = mosaics.neutral(test.images, neutral, seed)
-    design = mosaics.design(
-        test.labels, contexts, classes, with_neutral=True, seed=seed
-    )
-    stream = mosaics.batches(design, test.images, contexts, ground)
-    cases = [("mosaics", test, design, stream)]
-    objects = pasting.objects(collection)
-    if objects is not None:
-        design = pasting.design(objects, contexts, with_neutral=True, seed=seed)
-        cutouts = cutting.cut(objects.images, objects.masks)
-        composites = pasting.composites(design, cutouts, contexts, neutral=ground)
-        cases.append(("pasting", objects, design, composites))
-    parts = []
-    for method, images, design, stream in cases:
-        single = models.logits(networks, images.images)
-        made = models.logits(networks, stream)
-        parts.append(pulls(single, made, design, classes).assign(method=method))
-    context_logits = {
-        name: models.logits(networks, images) for name, images in contexts.items()
-    }
-    context = alone(context_logits, models.logits(networks, ground), classes)
-    parts.append(context.assign(method="context alone"))
-    return pd.concat(parts, ignore_index=True)[ROW]
 
 
 def measured(
     networks: Sequence,
     collection: Collection,
     *,
-    layer=None,
+    seed: int,
+    neutral: str = "mean",
+    layer: str | None = None,
     on_regions: Callable = relevance.on_regions,
-    **how,
 ) -> pd.DataFrame:
     """Measure the effect of every context by every method.
 
-    Joins :func:`composed` (which takes `how`) and, with masks, :func:`relevances` of
-    GradCAM maps. Lesson 05 passes its own `on_regions`.
+    Parameters
+    ----------
+    networks : sequence of torch.nn.Module
+        The training runs.
+    collection : Collection
+    seed : int
+        Random seed of the mosaics and composites.
+    neutral : str
+        The neutral background, see :func:`mosaics.neutral`.
+    layer : str, optional
+        The layer of GradCAM, see :func:`gradcam_maps`.
+    on_regions : callable
+        The measures of a map, from lesson 05.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns `ROW`: one row per method, quantity, comparison, run, context and
+        object image. GradCAM has rows only if the test images of C have masks.
+    """
+    parts = [composed(networks, collection, seed=seed, neutral=neutral)]
+    test = collection.sets["C"].split("test")
+    if test.masks is not None:
+        maps = [of_run.maps for of_run in gradcam_maps(networks, test, layer)]
+        located = locate_relevance(maps, test, on_regions)
+        parts.append(background_relevance(located))
+    return pd.concat(parts, ignore_index=True)
+
+
+def composed(
+    networks: Sequence, collection: Collection, *, seed: int, neutral: str = "mean"
+) -> pd.DataFrame:
+    """Measure mosaics, contexts alone and, with masks, composites.
+
+    Takes and returns what :func:`measured` does.
     """
     test = collection.sets["C"].split("test")
-    parts = [composed(networks, collection, **how)]
-    if test.masks is not None:
-        maps = [each.maps for each in explained(networks, test, layer)]
-        parts.append(relevances(maps, test, on_regions).assign(method="GradCAM")[ROW])
+    contexts = collection.contexts
+    classes = collection.classes
+    ground = mosaics.neutral(test.images, neutral, seed)
+    design = mosaics.design(
+        test.labels,
+        contexts,
+        classes,
+        with_neutral=True,
+        seed=seed,
+    )
+    single = models.logits(networks, test.images)
+    made = mosaics.batches(design, test.images, contexts, ground)
+    logits = models.logits(networks, made)
+    effects = context_effects_on_objects(single, logits, design, classes)
+    parts = [effects.assign(method="mosaics")]
+
+    objects = pasting.objects(collection)
+    if objects is not None:
+        design = pasting.design(objects, contexts, with_neutral=True, seed=seed)
+        cutouts = cutting.cut(objects.images, objects.masks)
+        single = models.logits(networks, objects.images)
+        made = pasting.composites(design, cutouts, contexts, neutral=ground)
+        logits = models.logits(networks, made)
+        effects = context_effects_on_objects(single, logits, design, classes)
+        parts.append(effects.assign(method="pasting"))
+
+    context_logits = {
+        name: models.logits(networks, images) for name, images in contexts.items()
+    }
+    effects = alone(context_logits, models.logits(networks, ground), classes)
+    parts.append(effects.assign(method="context alone"))
+    return pd.concat(parts, ignore_index=True)[ROW]
+
+
+def context_effects_on_objects(
+    single, made, design: pd.DataFrame, classes: Sequence[str]
+) -> pd.DataFrame:
+    """Measure what each context changes for each object image of another class.
+
+    Parameters
+    ----------
+    single : array of float (T, N, K)
+        Logits of T training runs for the N single images.
+    made : array of float (T, R, K)
+        Logits for mosaics or composites, by the rows of `design`.
+    design : pandas.DataFrame
+        See :func:`mosaics.design`.
+    classes : sequence of str
+        The classes in the order of the logits.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per run, context (by its class), object image, quantity and comparison.
+        *decisions*: the context's class has the highest logit. *flips*: it has a higher
+        logit than the object's class. *logits*: its logit minus the object's, over sqrt
+        2 (raw: the change since the single image).
+    """
+    single = np.asarray(single, float)
+    made = np.asarray(made, float)
+    is_context = design["kind"] == "context"
+    parts = []
+    for context in design.loc[is_context, "context_class"].unique():
+        rows = design[design["object_class"] != context]
+        shown = np.where(rows["context_class"] == context, RAW, OTHERS)
+        shown = np.where(rows["kind"] == "neutral", NEUTRAL, shown)
+        for run in range(len(made)):
+            logits = made[run, rows.index]
+            margin = _margin(logits, rows["object_class"], context, classes)
+            table = rows[["object_class", "object"]].assign(shown=shown)
+            table["decisions"] = logits.argmax(1) == classes.index(context)
+            table["flips"] = margin > 0
+            table["logits"] = margin
+            means = table.groupby(["object_class", "object", "shown"]).mean()
+            compared = _compared(means, single[run], context, classes)
+            parts.append(compared.assign(run=run, context_class=context))
     return pd.concat(parts, ignore_index=True)
+
+
+def _margin(
+    logits: np.ndarray, object_class: Sequence[str], context: str, classes
+) -> np.ndarray:
+    """Return the logit of a context's class minus that of the object's, over sqrt 2."""
+    columns = pd.Index(classes).get_indexer(object_class)
+    of_object = logits[np.arange(len(logits)), columns]
+    return (logits[:, classes.index(context)] - of_object) / np.sqrt(2)
+
+
+def _compared(
+    means: pd.DataFrame, single: np.ndarray, context: str, classes: Sequence[str]
+) -> pd.DataFrame:
+    """Subtract each baseline from the means of each object image next to a context."""
+    in_context = means.xs(RAW, level="shown")
+    names, numbers = zip(*in_context.index, strict=True)
+    single_margin = _margin(single[list(numbers)], names, context, classes)
+    tables = {RAW: in_context.assign(logits=in_context["logits"] - single_margin)}
+    for baseline in (NEUTRAL, OTHERS):
+        if baseline in means.index.get_level_values("shown"):
+            tables[baseline] = in_context - means.xs(baseline, level="shown")
+    table = pd.concat(tables, names=["comparison"]).rename_axis(columns="quantity")
+    return table.stack().rename("value").reset_index()
+
+
+def alone(
+    context_logits: Mapping, neutral_logits, classes: Sequence[str]
+) -> pd.DataFrame:
+    """Measure the effect of context images without an object.
+
+    Parameters
+    ----------
+    context_logits : mapping of str to array (T, M, K)
+        Logits of T runs for the M images of each context, by the context's class.
+    neutral_logits : array (T, 1, K)
+        Logits for the neutral background.
+    classes : sequence of str
+        The classes in the order of the logits.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As of :func:`context_effects_on_objects`, where the context image takes the
+        place of the object. *logits* is the logit of the context's class minus the mean
+        of the other logits.
+    """
+    quantities = {"decisions": _decisions, "logits": _above_others}
+    parts = []
+    for context in context_logits:
+        k = classes.index(context)
+        for quantity, measure in quantities.items():
+            values = measure(context_logits[context])[..., k]
+            of_others = [
+                measure(logits)[..., k].mean(axis=1, keepdims=True)
+                for name, logits in context_logits.items()
+                if name != context
+            ]
+            baselines = {
+                RAW: 0.0,
+                NEUTRAL: measure(neutral_logits)[..., k],
+                OTHERS: np.mean(of_others, axis=0),
+            }
+            run, image = np.indices(values.shape).reshape(2, -1)
+            table = pd.DataFrame(
+                {
+                    "run": run,
+                    "object": image,
+                    "context_class": context,
+                    "object_class": context,
+                    "quantity": quantity,
+                }
+            )
+            for comparison, baseline in baselines.items():
+                effect = (values - baseline).ravel()
+                parts.append(table.assign(comparison=comparison, value=effect))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _decisions(logits) -> np.ndarray:
+    """Return 1 for the class with the highest logit, and 0 for the others."""
+    logits = np.asarray(logits, float)
+    highest = logits.argmax(axis=-1)[..., None]
+    return (highest == np.arange(logits.shape[-1])).astype(float)
+
+
+def _above_others(logits) -> np.ndarray:
+    """Return each logit minus the mean of the other logits."""
+    logits = np.asarray(logits, float)
+    others = logits.sum(axis=-1, keepdims=True) - logits
+    return logits - others / (logits.shape[-1] - 1)
+
+
+def gradcam_maps(
+    networks: Sequence, images: ImageSet, layer: str | None = None
+) -> list[Maps]:
+    """Compute GradCAM maps of images for their own class, for every training run.
+
+    Without a `layer`, maps come from the last feature map of at least `LEAST_MAP` by
+    `LEAST_MAP` pixels.
+    """
+    if layer is None:
+        first_image = images.images[:1].float() / 255
+        layer = layers.last_map(networks[0], first_image, LEAST_MAP)
+    return [
+        explain.explain(network, images.images, images.labels, "gradcam", layer=layer)
+        for network in networks
+    ]
+
+
+def locate_relevance(
+    maps: Sequence[torch.Tensor],
+    images: ImageSet,
+    on_regions: Callable = relevance.on_regions,
+) -> pd.DataFrame:
+    """Measure where the relevance of maps lies, with one row per run and image.
+
+    Parameters
+    ----------
+    maps : sequence of torch.Tensor (N, H, W)
+        The maps of each training run.
+    images : ImageSet
+        The N images.
+    on_regions : callable
+        The measures of a map, from lesson 05.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns ``run``, ``object``, ``object_class`` and those of `on_regions`.
+        There are no rows if the objects have no masks.
+    """
+    masks = images.masks
+    if masks is None:
+        maps = [maps_of_run[:0] for maps_of_run in maps]
+        masks = torch.zeros_like(maps[0], dtype=torch.bool)
+    parts = []
+    for run, maps_of_run in enumerate(maps):
+        part = on_regions(maps_of_run, masks).rename_axis("object").reset_index()
+        part.insert(0, "run", run)
+        part.insert(2, "object_class", images.table["class"])
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def background_relevance(located: pd.DataFrame) -> pd.DataFrame:
+    """Compare the relevance around objects, from :func:`locate_relevance`.
+
+    The context is the one of the image's own class. *Minus neutral baseline* subtracts
+    a uniform map, *minus other contexts* the mean over images of the other classes.
+    Returns the columns `ROW`.
+    """
+    rows = located.assign(method="GradCAM", context_class=located["object_class"])
+    by_class = ["run", "object_class"]
+    parts = []
+    for quantity, area in AREAS.items():
+        means = located.groupby(by_class)[quantity].mean()
+        means_by_run = means.groupby("run")
+        total = means_by_run.transform("sum")
+        others = (total - means) / (means_by_run.transform("size") - 1)
+        baselines = {
+            RAW: 0.0,
+            NEUTRAL: located[area],
+            OTHERS: located.join(others.rename("others"), on=by_class)["others"],
+        }
+        for comparison, baseline in baselines.items():
+            part = rows.assign(quantity=quantity, comparison=comparison)
+            parts.append(part.assign(value=located[quantity] - baseline))
+    return pd.concat(parts, ignore_index=True)[ROW]
 
 
 def minus_control(measured: pd.DataFrame, runs: int) -> pd.DataFrame:
@@ -200,14 +336,16 @@ def minus_control(measured: pd.DataFrame, runs: int) -> pd.DataFrame:
     The control's effect minus the neutral baseline is subtracted run by run and image
     by image. The control's own rows are dropped.
     """
-    of_control = measured["run"] >= runs
-    model, control = measured[~of_control], measured[of_control]
+    is_control = measured["run"] >= runs
+    model = measured[~is_control]
+    control = measured[is_control]
     if control.empty:
         return model
     control = control.assign(run=control["run"] - runs)
-    difference = effects.subtract(
-        model[model["comparison"] == NEUTRAL], control[control["comparison"] == NEUTRAL]
-    )
+    keys = [*MEASURE, *IMAGE]
+    effect = model[model["comparison"] == NEUTRAL].set_index(keys)
+    of_control = control[control["comparison"] == NEUTRAL].set_index(keys)
+    difference = (effect - of_control).reset_index()
     return pd.concat([model, difference.assign(comparison=CONTROL)])
 
 
@@ -219,29 +357,26 @@ def context_effects(measured: pd.DataFrame) -> pd.DataFrame:
     raw effects.
     """
     keys = ["context_class", *MEASURE]
-    groups = measured.groupby(keys, sort=False)
-    rows = [(*key, *_mean(part)) for key, part in groups]
+    rows = [(*key, *_mean(part)) for key, part in measured.groupby(keys, sort=False)]
     table = pd.DataFrame(rows, columns=[*keys, "effect", "low", "high"])
-    direction = np.select(
-        [table["low"] > 0, table["high"] < 0], ["more", "less"], "not significant"
+    table["direction"] = np.select(
+        [table["comparison"] == RAW, table["low"] > 0, table["high"] < 0],
+        ["", "more", "less"],
+        "not significant",
     )
-    return table.assign(direction=np.where(table["comparison"] == RAW, "", direction))
-
-
-def overall(measured: pd.DataFrame) -> dict[tuple[str, str, str], stats.Interval]:
-    """Average each measure over all contexts, by method, quantity and comparison."""
-    return {
-        measure: _mean(part) for measure, part in measured.groupby(MEASURE, sort=False)
-    }
+    return table
 
 
 def _mean(part: pd.DataFrame) -> stats.Interval:
-    """Average one measure; all pairs count equally."""
-    _, quantity, comparison = part[MEASURE].iloc[0]
-    differ = comparison != RAW or bool((part["value"] < 0).any())
-    return effects.mean(
-        effects.grids(part, "value", effects.PAIR), quantity, differ=differ
-    )
+    """Average one measure of one context; object classes count equally."""
+    grids = unit_grids(part, "value", ["run", "object"], "object_class")
+    if not grids:
+        return stats.Interval(np.nan, np.nan, np.nan)
+    is_share = part["quantity"].iloc[0] != "logits"
+    is_difference = part["comparison"].iloc[0] != RAW
+    if is_share and not is_difference:
+        return stats.share(grids)
+    return stats.mean(grids, shares=is_share).interval()
 
 
 def exchanged(images: ImageSet, unbiased: ImageSet, share: float) -> ImageSet:
@@ -250,10 +385,11 @@ def exchanged(images: ImageSet, unbiased: ImageSet, share: float) -> ImageSet:
     This is done in each split. `unbiased` has the same objects in other contexts.
     """
     groups = images.table.groupby(["class", "split"])
-    last = groups.cumcount() >= (1 - share) * groups["class"].transform("size")
-    mixed, chosen = images.images.clone(), torch.tensor(last.to_numpy())
+    is_last = groups.cumcount() >= (1 - share) * groups["class"].transform("size")
+    chosen = torch.tensor(is_last.to_numpy())
+    mixed = images.images.clone()
     mixed[chosen] = unbiased.images[chosen]
-    contexts = images.table["context"].mask(last, unbiased.table["context"])
+    contexts = images.table["context"].mask(is_last, unbiased.table["context"])
     return replace(images, images=mixed, table=images.table.assign(context=contexts))
 
 
@@ -269,7 +405,8 @@ def changed(biased: Collection, unbiased: Collection, share: float) -> Collectio
         def draw() -> tuple[torch.Tensor, ...]:
             sets = []
             for recipe in recipes:
-                selection = {key: recipe[key] for key in recipe if key != "world"}
+                selection = dict(recipe)
+                selection.pop("world", None)
                 sets.append(world.image_set(**selection))
             return exchanged(*sets, share).to_train().draw()
 

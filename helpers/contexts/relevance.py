@@ -22,19 +22,21 @@ def on_regions(maps: torch.Tensor, masks: torch.Tensor) -> pd.DataFrame:
     -------
     pandas.DataFrame
         *relevance*: share of the positive values on the background. *peak*: whether the
-        largest value lies there (0 or 1). *peak above*: whether it lies above the object.
-        These are NaN where a map is empty. *area* and *area above* are the values of a
-        uniform map.
+        largest value lies there (0 or 1). *peak above*: whether it lies above the
+        object. These are NaN where a map is empty. *area* and *area above* are the
+        values of a uniform map.
     """
     background = ~masks
-    above = (masks.any(2).cumsum(1) == 0)[:, :, None].expand_as(masks)
+    first_rows = masks.any(2).cumsum(1) == 0  # rows of pixels above the object
+    above = first_rows[:, :, None].expand_as(masks)
     positive = maps.clamp(min=0).double().flatten(1)
-    total, peak = positive.sum(1), positive.argmax(1, keepdim=True)
-    table = {"relevance": (positive * background.flatten(1)).sum(1) / total}
-    for name, region in (("peak", background), ("peak above", above)):
-        at_peak = region.flatten(1).gather(1, peak)[:, 0].double()
-        table[name] = at_peak.where(total > 0, torch.nan)
-    table["area"], table["area above"] = (
-        of.double().mean((1, 2)) for of in (background, above)
-    )
-    return pd.DataFrame({name: values.numpy() for name, values in table.items()})
+    total = positive.sum(1)
+    place = positive.argmax(1, keepdim=True)
+    on_background = (positive * background.flatten(1)).sum(1)
+    table = pd.DataFrame({"relevance": (on_background / total).numpy()})
+    for name, region in {"peak": background, "peak above": above}.items():
+        at_peak = region.flatten(1).gather(1, place)[:, 0].double()
+        table[name] = at_peak.where(total > 0, torch.nan).numpy()
+    table["area"] = background.double().mean((1, 2)).numpy()
+    table["area above"] = above.double().mean((1, 2)).numpy()
+    return table

@@ -1,10 +1,11 @@
 """How often each method is right about a context, by pairs of synthetic datasets.
 
-Each pair of `data/context_worlds.csv` has a dataset with injected biases and its
+Each pair of ``data/context_worlds.csv`` has a dataset with injected biases and its
 unbiased counterpart. The pair is the unit of every interval.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -62,12 +63,14 @@ def detection_rates(
         One row per rate: the mean over the `n` datasets that it is defined for, with
         its interval.
     """
-    shares = {FPR: (flags[..., 1] != 0).mean(1)}
+    is_false = flags[..., 1] != 0
+    is_detected = flags[..., 0] > 0
+    rows = [_row(FPR, is_false.mean(axis=1))]
     for kind, (lower, upper) in kinds.items():
-        counted = (strength >= lower) & (strength < upper)
-        detected = np.where(counted, flags[..., 0] > 0, np.nan)
-        shares[kind] = np.nanmean(detected[counted.any(1)], axis=1)
-    rows = [_row(kind, values) for kind, values in shares.items() if len(values)]
+        in_range = (strength >= lower) & (strength < upper)
+        counted = np.where(in_range, is_detected, np.nan)[in_range.any(axis=1)]
+        if len(counted):
+            rows.append(_row(kind, np.nanmean(counted, axis=1)))
     return pd.DataFrame(rows)
 
 
@@ -83,26 +86,67 @@ def _row(kind: str, shares: np.ndarray) -> dict:
     }
 
 
-def rates(recorded: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
+def rates(
+    recorded: pd.DataFrame,
+    measures: Sequence[str],
+    flag: Callable = flag_contexts,
+) -> pd.DataFrame:
     """Compute the error and detection rates of each measure, over pairs of datasets.
 
-    These are :func:`detection_rates`, and after the first row of each measure the share
-    of unbiased datasets with a false positive in any of their contexts.
+    These are :func:`detection_rates` of the flags by `flag`, and after the first row of
+    each measure the share of unbiased datasets with a false positive in any of their
+    contexts.
     """
     strength = by_pair(recorded, "bias_strength")[..., 0]
     tables = []
     for measure in measures:
-        flags = flag_contexts(by_pair(recorded, measure))
+        flags = flag(by_pair(recorded, measure))
         table = detection_rates(flags, strength, STRENGTHS)
-        false_reports = (flags[..., 1] != 0).any(1).astype(float)
-        family = pd.DataFrame([_row(FWER, false_reports)])
-        parts = pd.concat([table[:1], family, table[1:]])
-        tables.append(parts.assign(measure=measure))
+        has_false_positive = (flags[..., 1] != 0).any(axis=1)
+        family = pd.DataFrame([_row(FWER, has_false_positive.astype(float))])
+        table = pd.concat([table[:1], family, table[1:]])
+        tables.append(table.assign(measure=measure))
     return pd.concat(tables, ignore_index=True)
 
 
+def by_interval(recorded: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
+    """Compute false positives of a rule without a threshold.
+
+    The rule flags a context where its 95% interval excludes zero.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per measure, from the unbiased counterparts: the false positive rate per
+        context (`fpr`), the family-wise error rate per report (`fwer`, any context of a
+        dataset), and the most frequent false positive with its number of datasets.
+    """
+    unbiased = recorded[recorded["dataset"] == "unbiased"]
+    rows = []
+    for measure in measures:
+        direction = unbiased[f"direction: {measure}"]
+        is_flagged = direction != 0
+        by_dataset = is_flagged.groupby(unbiased["pair"])
+        sign = direction[is_flagged].map({1: "more", -1: "less"})
+        counts = (unbiased["context_class"] + ": " + sign).value_counts(sort=False)
+        most_frequent = "none"
+        if len(counts):
+            most_frequent = f"{counts.idxmax()} in {counts.max()}"
+        row = {
+            "measure": measure,
+            "fpr": is_flagged.mean(),
+            "fwer": by_dataset.any().mean(),
+            "most_frequent": most_frequent,
+        }
+        rows.append(row)
+    return pd.DataFrame(rows).set_index("measure")
+
+
 def auc_by_context(
-    recorded: pd.DataFrame, measures: Sequence[str], truth: str = "bias_strength"
+    recorded: pd.DataFrame,
+    measures: Sequence[str],
+    truth: str = "bias_strength",
+    area: Callable = area_under_curve,
 ) -> pd.DataFrame:
     """Compute the area under the ROC curve of each measure, by context and on average.
 
@@ -112,19 +156,62 @@ def auc_by_context(
     averaged over contexts: in a pooled AUC, any number that differs between contexts
     would seem to detect a bias.
     """
-    strength = by_pair(recorded, "bias_strength")
     if truth == "bias_strength":
-        positive, negative = strength >= MEDIUM, strength <= strength.min()
+        positive, negative = _is_biased(recorded)
     else:
         relied = by_pair(recorded, truth)
         positive = relied > np.quantile(relied[..., 1], 0.95, axis=0)[:, None]
         negative = ~positive
-    return _by_context(recorded, measures, "auc", _curve, positive, negative)
+    auc = partial(_auc, area=area)
+    return _by_context(recorded, measures, "auc", auc, positive, negative)
 
 
-def _curve(values: np.ndarray) -> float:
-    effects, yes, no = values.T
-    return area_under_curve(effects[yes > 0], effects[no > 0])
+def _is_biased(recorded: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Say which contexts have a medium or strong bias, and which have none."""
+    strength = by_pair(recorded, "bias_strength")
+    return strength >= MEDIUM, strength <= strength.min()
+
+
+def _auc(values: np.ndarray, area: Callable) -> float:
+    """Compute the AUC from rows of effect, is positive, and is negative."""
+    effect, positive, negative = values.T
+    return area(effect[positive > 0], effect[negative > 0])
+
+
+def auc_difference(
+    first: pd.DataFrame,
+    second: pd.DataFrame,
+    measures: tuple[str, str],
+    area: Callable = area_under_curve,
+) -> stats.Interval:
+    """Subtract the mean AUC of one measure from that of another.
+
+    Parameters
+    ----------
+    first, second : pandas.DataFrame
+        The recorded rows of the same pairs, from which the first and the second measure
+        are taken.
+    measures : tuple of str
+        The two measures.
+    area : callable
+        Computes the area under the curve, from lesson 05b.
+
+    Returns
+    -------
+    Interval
+        The difference, with an interval over pairs. The standard error is the
+        jackknife's: it follows from the differences without one pair each.
+    """
+    auc = partial(_auc, area=area)
+    areas = []
+    for recorded, measure in zip((first, second), measures, strict=True):
+        positive, negative = _is_biased(recorded)
+        values = np.stack([by_pair(recorded, measure), positive, negative], -1)
+        without_one = [np.delete(values, n, axis=0) for n in range(len(values))]
+        areas.append([_numbers(part, auc)[-1] for part in [values, *without_one]])
+    gap, *gaps = np.subtract(*areas)
+    error = np.std(gaps) * np.sqrt(len(gaps) - 1)
+    return stats.Mean(gap, error, len(gaps) - 1).interval()
 
 
 def rank_correlations(
@@ -141,37 +228,48 @@ def rank_correlations(
         varies = np.ptp(ranks, axis=1).all()
         return float(np.corrcoef(ranks)[0, 1]) if varies else np.nan
 
-    return _by_context(
-        recorded, measures, "rank_correlation", correlation, by_pair(recorded, truth)
-    )
+    truths = by_pair(recorded, truth)
+    return _by_context(recorded, measures, "rank_correlation", correlation, truths)
 
 
 def _by_context(
-    recorded, measures, name: str, number: Callable, *truths
+    recorded: pd.DataFrame,
+    measures: Sequence[str],
+    name: str,
+    statistic: Callable,
+    *truths: np.ndarray,
 ) -> pd.DataFrame:
     """Bootstrap a statistic of effects and truths, by context and on average.
 
     Pairs are resampled, the same ones for each context.
     """
-
-    def numbers(arrays: list[np.ndarray]) -> np.ndarray:
-        by_context = np.moveaxis(arrays[0][:, 0], 1, 0)
-        each = [number(values.reshape(-1, values.shape[-1])) for values in by_context]
-        return np.array([*each, np.mean(each)])
-
     tables = []
     for measure in measures:
         values = np.stack([by_pair(recorded, measure), *truths], -1)
-        interval = stats.bootstrap_ci([values[:, None]], numbers, resamples=400)
-        table = pd.DataFrame(
-            {
-                "measure": measure,
-                "context_class": [*contexts(recorded), ALL],
-                "pairs": len(values),
-                name: interval.estimate,
-                "low": interval.low,
-                "high": interval.high,
-            }
+        interval = stats.bootstrap_ci(
+            [values[:, None]],
+            lambda arrays: _numbers(arrays[0][:, 0], statistic),
+            resamples=400,
         )
-        tables.append(table)
+        table = {
+            "measure": measure,
+            "context_class": [*contexts(recorded), ALL],
+            "pairs": len(values),
+            name: interval.estimate,
+            "low": interval.low,
+            "high": interval.high,
+        }
+        tables.append(pd.DataFrame(table))
     return pd.concat(tables, ignore_index=True)
+
+
+def _numbers(values: np.ndarray, statistic: Callable) -> np.ndarray:
+    """Compute a statistic of each context, and append their mean.
+
+    `values` is (pairs, contexts, datasets, columns).
+    """
+    of_contexts = [
+        statistic(part.reshape(-1, values.shape[-1]))
+        for part in np.moveaxis(values, 1, 0)
+    ]
+    return np.array([*of_contexts, np.mean(of_contexts)])

@@ -60,22 +60,6 @@ def causal_graphs() -> Figure:
     return figure
 
 
-def comparisons(table: Table, context_of: Names, title: str, units: Names) -> Figure:
-    """Draw `methods.context_effects`: one panel per measure, one line per context.
-
-    A measure is a method and a quantity, with its unit. Marks are comparisons.
-    """
-    of = table["method"] + ", " + table["quantity"]
-    table = table.assign(
-        panel=table["method"] + of.map(units).map(" ({})".format),
-        line=table["context_class"].map(lambda name: context_name(name, context_of)),
-    )
-    looks = style.series(table["comparison"])
-    size = {"across": 2, "apart": 0.25, "at": 0, "sharex": False}
-    fig = style.forest(table, "effect", "line", looks, "comparison", "panel", **size)
-    return style.headed(fig, title, looks, WHISKERS)
-
-
 def by_class(
     tables: Mapping[str, Table], measures: Names, title: str, of="class"
 ) -> Figure:
