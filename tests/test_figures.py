@@ -12,7 +12,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from matplotlib.colors import to_rgb
 
-from helpers.figures import contexts as figures
+from helpers.figures import style
+from helpers.figures.contexts import causal_graphs
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +21,7 @@ def clean():
     """Figures draw without warnings, in the suite's style, and are closed again."""
     with warnings.catch_warnings(), plt.rc_context({"backend": "agg"}):
         warnings.simplefilter("error")
-        figures.style.set_style()
+        style.set_style()
         yield
     plt.close("all")
 
@@ -40,7 +41,7 @@ def test_eight_colours_differ_for_every_kind_of_colour_vision(missing):
         if missing
         else "sRGB1"
     )
-    rgb = [to_rgb(colour) for colour in figures.palette("abcdefgh").values()]
+    rgb = [to_rgb(colour) for colour in style.palette("abcdefgh").values()]
     seen = cspace_convert(
         np.clip(cspace_convert(rgb, space, "sRGB1"), 0, 1), "sRGB1", "CAM02-UCS"
     )
@@ -50,7 +51,7 @@ def test_eight_colours_differ_for_every_kind_of_colour_vision(missing):
 
 def test_a_figure_without_data_is_not_shown(tmp_path, shell):
     with capture_output() as cell:
-        figures.show(figures.image_grid({}), "empty", "No pictures", folder=tmp_path)
+        style.show(style.image_grid({}), "empty", "No pictures", folder=tmp_path)
     assert not cell.outputs
     assert not list(tmp_path.iterdir())
 
@@ -61,9 +62,7 @@ def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(
     kept = []
     for folder in (tmp_path / "a", tmp_path / "b"):
         with capture_output() as cell:
-            figures.show(
-                figures.causal_graphs(), "figure-03", "Three <graphs>", folder=folder
-            )
+            style.show(causal_graphs(), "figure-03", "Three <graphs>", folder=folder)
         kept.append(
             [(folder / f"figure-03.{end}").read_bytes() for end in ("png", "svg")]
         )

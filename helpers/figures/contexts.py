@@ -1,32 +1,11 @@
-"""The figures of lessons 01 to 05 (*Assessing Biases through Visual Contexts*), in their order.
-
-`colours` is the palette, from class to colour. `context_of` names the context of each class.
-"""
-
-from collections.abc import Mapping
+"""The causal graphs of *Assessing Biases through Visual Contexts*."""
 
 import matplotlib.pyplot as plt
-import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
 
-from helpers.figures import style
-from helpers.figures.style import FAINT, INK, WHISKERS, Table
+from helpers.figures.style import INK
 
-# What lessons use from `style`.
-framed, image_grid, palette, show = (
-    style.framed,
-    style.image_grid,
-    style.palette,
-    style.show,
-)
-context_name = style.context_name
-
-Names = Mapping[str, str]
-PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
 ORANGE = "#D55E00"
-EMPTY, THEIRS = {"mfc": "white", "mew": 1.8}, PAPER | {"mfc": FAINT, "mec": FAINT}
-BASELINE = {"marker": "|", "ms": 14, "mew": 2.5, "color": INK}
 
 
 def causal_graphs() -> Figure:
@@ -58,19 +37,3 @@ def causal_graphs() -> Figure:
         ax.set(xlim=(-0.7, 2.7), ylim=(-0.85, 2.3), aspect="equal")
         ax.set_axis_off()
     return figure
-
-
-def by_class(
-    tables: Mapping[str, Table], measures: Names, title: str, of="class"
-) -> Figure:
-    """Draw tables of shares, as of `effects.intervals`.
-
-    There is one line per entry of the column `of`, one panel per measure, one mark per table.
-    """
-    parts = [table.assign(network=name) for name, table in tables.items()]
-    table = style.stacked(pd.concat(parts), measures, "measure")
-    looks = style.series(table["network"])
-    fig = style.forest(table, "value", of, looks, "network", "measure", at=0)
-    for ax in fig.axes:
-        ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    return style.headed(fig, title, looks, WHISKERS)

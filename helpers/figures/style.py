@@ -436,9 +436,8 @@ def show(
         raise ValueError(f"Figure {name!r} has no caption. Say what it shows.")
     alt = alt or caption
     if isinstance(fig, so.Plot):
-        plot = fig
-        fig = plt.figure()
-        plot.on(fig).plot()
+        fig.plot(pyplot=True)  # a figure of the size that `layout` gives
+        fig = plt.gcf()
         for legend in fig.legends:
             legend.set_loc("center left")
             legend.set_bbox_to_anchor((1, 0.5))
