@@ -6,6 +6,7 @@ how many images pass through the network at a time.
 """
 
 import copy
+import math
 
 import torch
 from captum._utils.models.linear_model import SkLearnRidge
@@ -181,8 +182,9 @@ def lime(
 
 def _similarity(image, sample, visible, **settings) -> torch.Tensor:
     """Weigh a sample by the cosine between its visible cells and all cells."""
-    cosine = visible.float().mean().sqrt()
-    return torch.exp(-((1 - cosine) ** 2) / (2 * KERNEL_WIDTH**2))
+    cosine = math.sqrt(visible.float().mean())
+    weight = math.exp(-((1 - cosine) ** 2) / (2 * KERNEL_WIDTH**2))
+    return torch.tensor(weight, device=visible.device)
 
 
 def grid(segments: int, images: torch.Tensor) -> torch.Tensor:

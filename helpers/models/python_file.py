@@ -51,15 +51,20 @@ def load(name: str) -> tuple[nn.Module, Preprocessing, dict[str, str]]:
     path, attribute = existing_file(name)
     with _imports_from(path.parent) as digests:
         module = _import(path)
-        network = getattr(module, attribute, None)
+        if not hasattr(module, attribute):
+            public = [name for name in vars(module) if not name.startswith("_")]
+            raise ValueError(
+                f"{path} has no {attribute!r}. It has {listed(public)}. Name one of "
+                "these."
+            )
+        network = getattr(module, attribute)
         if callable(network) and not isinstance(network, nn.Module):
             network = network()
     if not isinstance(network, nn.Module):
-        public = [name for name in vars(module) if not name.startswith("_")]
         raise ValueError(
             f"{attribute!r} of {path} gives a {type(network).__name__}, not an "
             "nn.Module. Name a network, or a function without arguments that returns "
-            f"one. The file has {listed(public)}."
+            "one."
         )
     digests[path.name] = store.file_digest(path)
     return network, _preprocessing(module, network, path), digests
