@@ -52,7 +52,7 @@ def load(name: str) -> tuple[nn.Module, Preprocessing, dict[str, str]]:
     with _imports_from(path.parent) as digests:
         module = _import(path)
         if not hasattr(module, attribute):
-            public = [name for name in vars(module) if not name.startswith("_")]
+            public = sorted(name for name in vars(module) if name[0] != "_")
             raise ValueError(
                 f"{path} has no {attribute!r}. It has {listed(public)}. Name one of "
                 "these."
