@@ -24,6 +24,7 @@ BELOW = {
     "synthetic_data": set(),
     "figures": {*CORE, "stats"},
     "audit": {*SHARED, *PAPERS},
+    "audits": {"audit"},
     "workflow": {"store", "suggest"},
     "execute": {"store", "overview"},
     "settings": {"suggest", "data", "models", "explain"},
