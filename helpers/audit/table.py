@@ -160,10 +160,11 @@ class TableAudit:
 
 def _gap_sentence(row, where: str) -> str:
     """Write a difference of two groups with its interval."""
+    rates = f"{row.value:.3f} for {where} and {row.other_value:.3f} for {row.other}"
+    interval = f"{row.ci_low:.3f} to {row.ci_high:.3f}"
     return (
-        f"{NAMES[row.measure]} is {row.value:.3f} for {where} and "
-        f"{row.other_value:.3f} for {row.other}, a difference of {row.difference:.3f} (95% CI "
-        f"{row.ci_low:.3f} to {row.ci_high:.3f})."
+        f"{NAMES[row.measure]} is {rates}, a difference of {row.difference:.3f} "
+        f"(95% CI {interval})."
     )
 
 
