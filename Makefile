@@ -4,7 +4,7 @@
 #   make test        every test, and each notebook cell by cell
 #   make sweep CONFIG=my.yml     a lesson with every combination of some parameters -> outputs/sweep/
 #   make seeds       lessons with eight seeds -> data/seeds.csv (LESSONS="03 09" SEEDS="0 1 2")
-#   make audit-table TABLE=loans.csv ROLES=y_pred=decision GROUPS=sex,race      your own predictions
+#   make audit-table DATA=loans.csv Y_PRED=decision GROUPS=sex,race             your own predictions
 #   make audit-detector LABELS=labels.json PREDICTIONS=found.json               your own detector
 #   make audit-model NETWORK=resnet18 IMAGES=photos/ CONTEXTS=backgrounds/      your own network
 #                    -> outputs/audit/; without variables, each audits a sample
@@ -93,11 +93,11 @@ test: $(READY)
 	@test -L outputs/test/models || { rm -rf outputs/test/models && ln -s ../models outputs/test/models; }
 	@SUITE_OUTPUTS=$(call quoted,$(CURDIR)/outputs/test) python -m pytest -n $(CORES) --dist loadscope --no-loadscope-reorder --nbval notebooks tests
 
-# papermill runs the lesson of an audit; TABLE=... sets its parameter `table`, and so on
+# papermill runs the lesson of an audit; DATA=... sets its parameter `data`, and so on
 LESSON_table := 13_audit_your_table
 LESSON_detector := 12_audit_your_detector
 LESSON_model := 11_audit_your_model
-TEXTS := TABLE ROLES GROUPS STRATA SECOND CLUSTER WEIGHT POSITIVE REFERENCE LABELS PREDICTIONS ATTRIBUTES CLASSES FRAMES \
+TEXTS := DATA Y_PRED Y_TRUE SCORE GROUPS STRATA SECOND CLUSTER POSITIVE REFERENCE LABELS PREDICTIONS ATTRIBUTES CLASSES FRAMES \
   NETWORK IMAGES CONTEXTS WEIGHTS TRAINED BEFORE DEVICE
 NUMBERS := THRESHOLD LIMIT DRAWS RESAMPLES SEED
 given = $(foreach name,$(2),$(if $(filter command,$(origin $(name))),$(1) $(shell echo $(name) | tr A-Z a-z) $(call quoted,$($(name)))))

@@ -1,5 +1,6 @@
 """The audits of this suite, to be called from Python."""
 
 from helpers.audit.model_audit import audit_model as model
+from helpers.audit.table import table
 
-__all__ = ["model"]
+__all__ = ["model", "table"]

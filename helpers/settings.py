@@ -79,6 +79,21 @@ def _as_texts(value: Any) -> Any:
     return value
 
 
+def _values_by_column(value: Any) -> Any:
+    """List the values of each column, from a mapping or from COLUMN=VALUE texts."""
+    value = _as_texts(value)
+    if isinstance(value, dict):
+        return {
+            name: texts if isinstance(texts, list) else [texts]
+            for name, texts in value.items()
+        }
+    by_column = {}
+    for pair in _as_list(value):
+        column, _, text = pair.partition("=")
+        by_column.setdefault(column, []).append(text)
+    return by_column
+
+
 Seed = Annotated[int, Field(ge=0, lt=2**32)]  # the range of NumPy's seeds
 Share = Annotated[float, Field(ge=0, le=1)]
 Draws = Annotated[int, Field(ge=99)]  # the fewest random draws for a test at 5%
@@ -93,9 +108,8 @@ ImageSet = Literal["C", "NC", "WB"]
 Shape = Literal["squeezed", "native"]
 Side = Literal["left", "right"]
 Trained = Literal["last layer", "all"]
-Values = Annotated[
-    str | list[str] | dict[str, str | list[str]], BeforeValidator(_as_texts)
-]
+# texts by column: a mapping, or COLUMN=VALUE one or several times
+Values = Annotated[dict[str, list[str]], BeforeValidator(_values_by_column)]
 # the name of a source, the path of a YAML file, or a mapping
 Images = Annotated[
     image_settings.Images, BeforeValidator(image_settings.read_specification)

@@ -1,8 +1,10 @@
-"""Cells of bias reports and curves against the paper's formulas over rows, and by enumeration."""
+"""Measures of bias against the paper's formulas over rows, and by enumeration."""
 
+import ast
 import itertools
 import math
 
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,13 +12,10 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.blocks import blocks, counts, curves, paper, report
+from helpers import store
+from helpers.blocks import counts, measures, paper
+from helpers.blocks.framework import COMPARISONS, REDUCTIONS, SETS, bias
 
-PLAIN = {"bootstrap": 0, "permutations": 0}
-ALL = list(itertools.product(blocks.SETS, blocks.COMPARISONS, blocks.REDUCTIONS))
-
-
-NAN = math.nan
 F = {
     "pr": lambda p, y: share(p, p | ~p),
     "tpr": lambda p, y: share(p & y, y),
@@ -27,200 +26,239 @@ F = {
     "npv": lambda p, y: share(~p & ~y, ~p),
     "acc": lambda p, y: share(p == y, p | ~p),
     "error": lambda p, y: share(p != y, p | ~p),
+    "prevalence": lambda p, y: share(y, p | ~p),
 }
 COMPARE = {
-    "none": lambda a, b: a,
     "abs": lambda a, b: abs(a - b),
-    "rel": lambda a, b: abs(1 - a / b),
     "sabs": lambda a, b: a - b,
     "srel": lambda a, b: 1 - a / b,
 }
 
 
-def share(top, bottom):
-    return np.float64(top.sum() / bottom.sum()) if bottom.any() else np.float64(NAN)
+def share(part, whole):
+    return np.float64(part.sum() / whole.sum()) if whole.any() else np.float64("nan")
 
 
-def pairs_by_hand(groups, which):
-    """Pairs of masks, none with itself, as Equations 6 to 8 list them."""
-    if which == "pairs":
+def pairs_by_hand(groups, name):
+    """Return pairs of masks, none with itself, as Equations 6 to 8 list them."""
+    if name == "pairs":
         return list(itertools.permutations(groups, 2))
     everyone = np.ones_like(groups[0])
-    other = [everyone if which == "vsany" else ~group for group in groups]
-    return [(a, b) for a, b in zip(groups, other, strict=True)] + [
-        (b, a) for a, b in zip(groups, other, strict=True)
-    ]
+    others = [everyone if name == "vsany" else ~group for group in groups]
+    forward = list(zip(groups, others, strict=True))
+    return forward + [(other, group) for group, other in forward]
 
 
-def reduced(v, w, how):
-    """Values (m,) and weights (m,) of the estimable comparisons as one number."""
-    if len(v) == 0:
-        return NAN
-    if how == "gini":
-        differences = np.abs(v[:, None] - v).sum()
-        return differences / (2 * len(v) * v.sum()) if v.min() >= 0 and v.sum() else NAN
-    plain = {"max": v.max(), "min": v.min(), "mean": v.sum() / len(v)}
-    return (plain | {"wmean": v @ w, "wmean_normalised": v @ w / w.sum()})[how]
-
-
-def by_hand(p, y, groups, name, which, how, reduction):
-    """One cell by the paper's formulas, a comparison at a time."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        both = pairs_by_hand(groups, which)
-        values = np.array(
-            [COMPARE[how](F[name](p[a], y[a]), F[name](p[b], y[b])) for a, b in both]
-        )
-        weights = np.array([1 - abs(a.sum() - b.sum()) / len(p) for a, b in both])
-        known = ~np.isnan(values)
-        return reduced(values[known], weights[known], reduction)
+def by_hand(p, y, groups, measure, set_name, comparison, reduction):
+    """Compute one measure of bias by the paper's formulas, a comparison at a time."""
+    compared, weights = [], []
+    for a, b in pairs_by_hand(groups, set_name):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = COMPARE[comparison](F[measure](p[a], y[a]), F[measure](p[b], y[b]))
+        if not np.isnan(value):
+            compared.append(value)
+            weights.append(1 - abs(a.sum() - b.sum()) / len(p))
+    if not compared:
+        return 0.0 if reduction == "wmean" else math.nan
+    if reduction == "wmean":
+        return np.dot(compared, weights)
+    return {"max": max, "min": min, "mean": np.mean}[reduction](compared)
 
 
 def groups_by_hand(colours, shapes, intersect):
-    of_colours, of_shapes = (
-        [column == value for value in np.unique(column)]
-        for column in (np.array(colours), np.array(shapes))
-    )
+    of_colours = [colours == value for value in np.unique(colours)]
+    of_shapes = [shapes == value for value in np.unique(shapes)]
+    crossed = [a & b for a in of_colours for b in of_shapes if (a & b).any()]
     each = of_colours + of_shapes
-    joint = [both for a in of_colours for b in of_shapes if (both := a & b).any()]
-    return {"each": each, "joint": joint, "all": each + joint}[intersect]
+    return {"each": each, "joint": crossed, "all": each + crossed}[intersect]
 
 
 @st.composite
-def tables(draw, most=30):
-    """Columns of 2 to 4 colours, 2 or 3 shapes, predictions and labels."""
-    n = draw(st.integers(4, most))
-    column = lambda high: st.lists(st.integers(0, high), min_size=n, max_size=n)  # noqa: E731
-    colours, shapes = draw(column(3)), draw(column(2))
-    colours[:2], shapes[:2] = [0, 1], [0, 1]
-    return colours, shapes, draw(column(1)), draw(column(1))
+def tables(draw):
+    """Draw columns of colours, shapes, predictions and labels."""
+    n = draw(st.integers(4, 30))
+    columns = []
+    for highest in (3, 2, 1, 1):
+        values = st.lists(st.integers(0, highest), min_size=n, max_size=n)
+        columns.append(np.array(draw(values)))
+    columns[0][:2] = columns[1][:2] = [0, 1]
+    return columns
 
 
-def frame(colours, shapes):
-    return pd.DataFrame(
-        {"colour": [f"c{c}" for c in colours], "shape": [f"s{s}" for s in shapes]}
-    )
-
-
-@settings(max_examples=10, deadline=None)
+@pytest.mark.filterwarnings("ignore:All-NaN|Mean of empty|invalid value")
+@settings(max_examples=15, deadline=None)
 @given(tables(), st.sampled_from(["each", "joint", "all"]))
-def test_every_cell_is_the_papers_formula(columns, intersect):
+def test_every_measure_is_the_papers_formula(columns, intersect):
     colours, shapes, p, y = columns
-    data = counts.table(frame(colours, shapes), y_pred=p, y_true=y, intersect=intersect)
+    frame = pd.DataFrame({"colour": colours, "shape": shapes}).astype(str)
+    table = counts.count(frame, {"y_pred": p, "y_true": y}, intersect=intersect)
     groups = groups_by_hand(colours, shapes, intersect)
-    cells = report.make(data, **PLAIN).cells
-    p, y = np.array(p, bool), np.array(y, bool)
-    expected = [by_hand(p, y, groups, *key) for key in cells[report.KEYS].values]
-    assert len(cells) == len(F) * len(ALL)
-    np.testing.assert_allclose(cells["value"], expected, rtol=1e-9, atol=1e-12)
-
-
-def test_epsilon_is_taken_off_every_comparison():
-    data = counts.table(list("aabbcc"), y_pred=[1, 1, 1, 0, 0, 0], y_true=[1] * 6)
-    for how, reduction, epsilon, value in (
-        ("abs", "max", 0.2, 0.8),
-        ("abs", "mean", 0.6, 0.4 / 3),
-        ("sabs", "min", 0, 0),
-    ):
-        whole = report.make(
-            data, ["pr"], ["pairs"], [how], [reduction], epsilon=epsilon, **PLAIN
+    for cell in itertools.product(F, SETS, COMPARISONS, REDUCTIONS):
+        expected = by_hand(p == 1, y == 1, groups, *cell)
+        np.testing.assert_allclose(
+            bias(table, *cell), expected, rtol=1e-9, atol=1e-12, err_msg=str(cell)
         )
-        assert whole.cells.loc[0, "value"] == pytest.approx(value)
-    with pytest.raises(ValueError, match="epsilon"):
-        report.make(data, epsilon=-1.0)
 
 
-def test_functions_of_the_user_are_blocks():
-    p, y, by = [1, 0, 1, 1, 0, 0], [1, 1, 1, 0, 0, 1], list("aaabbb")
-    data = counts.table(by, y_pred=p, y_true=y)
-    agreement = lambda rows: (rows["y_pred"] == rows["y_true"]).mean()  # noqa: E731
-    ratio = lambda a, b: np.minimum(a / b, b / a)  # noqa: E731
-    middle = lambda values, weights: np.median(values)  # noqa: E731
-    with_first = lambda g: (np.zeros(g - 1, int), np.arange(1, g))  # noqa: E731
-    acc = blocks.bias(data, "acc", "compl", "rel", "mean")
-    assert blocks.bias(data, agreement, "compl", "rel", "mean") == pytest.approx(acc)
-    assert blocks.bias(data, "acc", "pairs", ratio, middle) == pytest.approx(
-        (1 / 3) / (2 / 3)
-    )
-    options = {
-        "comparisons": ["srel", "abs"],
-        "reductions": ["max"],
-        "bootstrap": 200,
-        "permutations": 0,
+def test_functions_and_arrays_of_your_own_are_blocks():
+    columns = {"y_pred": [1, 0, 1, 1, 0, 0], "y_true": [1, 1, 1, 0, 0, 1]}
+    table = counts.count(pd.Series([*"aaabbb"], name="g"), pd.DataFrame(columns))
+
+    def first_pair(groups):
+        return np.array([0]), np.array([1])
+
+    def ratio(f_i, f_j):
+        return f_i / f_j
+
+    def total(compared, weights):
+        return compared.sum(axis=-1)
+
+    accuracy = table.values("acc")
+    assert bias(table, accuracy, first_pair, ratio, total) == pytest.approx(2)
+    error = bias(table, 1 - accuracy, "pairs", "abs", "max")
+    assert error == pytest.approx(bias(table, "error", "pairs", "abs", "max"))
+
+
+def table_1_of_the_lesson():
+    """Return the dictionary TABLE_1 that lesson 09 writes."""
+    path = store.root() / "notebooks" / "09_bias_building_blocks.ipynb"
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.source.startswith("TABLE_1"):
+            return ast.literal_eval(ast.parse(cell.source).body[0].value)
+
+
+def test_table_1_is_the_papers():
+    printed = pd.read_csv(store.root() / "data/paper/blocks_table1.csv")
+    printed = printed.set_index("measure")
+    words = {
+        "pr": "P(c = 1 | S)",
+        "fpr": "P(c = 1 | S, Y = 0)",
+        "fnr": "P(c = 0 | S, Y = 1)",
+        "tpr": "P(c = 1 | S)",  # |deo|: the row drops the condition of the text
+        "acc": "any",
+        "compl": "compl of one group",
+        "sabs": "fi - fj",
+        "abs": "|fi - fj|",
+        "srel": "1 - fi / fj",
     }
-    cells = report.make(data, ["pr", "acc"], [with_first], **options).cells
-    assert cells["value"].tolist() == pytest.approx([-1, 1 / 3, -1, 1 / 3])
-    assert (cells["low"] <= cells["value"]).all() and (
-        cells["value"] <= cells["high"]
-    ).all()
+    ours = table_1_of_the_lesson()
+    assert [*ours, "ib"] == printed.index.tolist()
+    for name, blocks in ours.items():
+        row = printed.loc[name, ["base", "set", "comparison", "reduction"]].tolist()
+        n_fixed = 2 if name == "F_bias" else 4  # F_bias takes any further blocks
+        assert row[:n_fixed] == [words.get(block, block) for block in blocks][:n_fixed]
+
+
+# --- groups and counts ---
+
+
+def test_names_of_groups_and_their_intersections():
+    frame = pd.DataFrame({"a": [*"xxy"], "b": [*"zww"]})
+    values = {"y_pred": [0, 1, 1]}
+    assert counts.count(frame, values).groups == ["x", "y", "w", "z"]
+    crossed = counts.count(frame, values, intersect="joint").groups
+    assert crossed == ["x & w", "x & z", "y & w"]
+    shared = frame.replace({"z": "x", "w": "y"})
+    assert counts.count(shared, values).groups == ["a=x", "a=y", "b=x", "b=y"]
+
+
+def test_rows_that_stand_for_several_rows_count_as_often():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.integers(0, 3, (400, 3)), columns=["g", "y_pred", "score"])
+    rows["y_pred"] = rows["y_pred"].clip(upper=1)
+    tally = rows.value_counts(sort=False).rename("times").reset_index()
+    plain = counts.count(rows["g"], rows)
+    counted = counts.count(tally["g"], tally, times=tally["times"])
+    assert (plain.cells == counted.cells).all()
+    pd.testing.assert_frame_equal(plain.kinds, counted.kinds)
+
+
+GROUPS = pd.Series([*"aabb"], name="g")
+
+
+@pytest.mark.parametrize(
+    ("groups", "values", "message"),
+    [
+        (GROUPS, {"y_pred": [0, 1, 2, 1]}, "y_pred has the values .*2.*Give 0 and 1"),
+        (GROUPS, {"y_pred": [0, 1, None, 1]}, "y_pred has 1 missing values"),
+        (GROUPS.where(GROUPS == "a"), {"y_pred": [0, 1, 0, 1]}, "g has 2 missing"),
+    ],
+)
+def test_columns_that_cannot_be_counted_are_refused(groups, values, message):
+    with pytest.raises(ValueError, match=message):
+        counts.count(groups, pd.DataFrame(values))
+
+
+def test_too_many_groups_are_refused():
+    many = pd.Series(np.arange(5000), name="id")
+    with pytest.raises(ValueError, match=r"5,000 groups.*bins"):
+        counts.count(many, {"y_pred": many % 2})
+    with pytest.raises(ValueError, match=r"no measure 'auroc'.* are pr, "):
+        counts.count(GROUPS, {"y_pred": [0, 1, 0, 1]}).values("auroc")
 
 
 # --- scores and curves ---
 
 
 def test_calibration_errors_and_areas_by_hand():
-    score = [0.05, 0.05, 0.95, 0.55, 0.58, 1.0]
-    data = counts.table(list("aaabbb"), y_true=[0, 1, 1, 1, 0, 1], y_score=score)
-    error = blocks.calibration_error(data.kinds, data.mass())
-    assert error[:2] == pytest.approx([(0.9 + 0.05) / 3, 0.13 / 3])
-    data = paper.counted(paper.tables()["equal areas"])
-    areas = [
-        np.trapezoid(curve.tpr, curve.fpr) for curve in curves.rocs(data).values()
-    ][:2]
-    assert areas == pytest.approx([scipy.stats.norm.cdf(2**-0.5)] * 2, abs=2e-3)
+    rows = pd.DataFrame({"y_true": [0, 1, 1, 1, 0, 1]})
+    rows["score"] = [0.05, 0.05, 0.95, 0.55, 0.58, 1.0]
+    table = counts.count(pd.Series([*"aaabbb"], name="g"), rows)
+    errors = table.values("calibration")[:2]
+    assert errors == pytest.approx([(0.9 + 0.05) / 3, 0.13 / 3])
+    table = paper.count_example("equal areas")
+    expected = scipy.stats.norm.cdf(2**-0.5)
+    for unit in range(2):
+        fpr, tpr = measures.roc(table.kinds, table.mass[unit])
+        assert np.trapezoid(tpr, fpr) == pytest.approx(expected, abs=2e-3)
+        assert np.trapezoid(tpr, fpr) == pytest.approx(table.values("auc")[unit])
 
 
 def auc_by_hand(scores, labels):
-    wins = [
-        (a > b) + (a == b) / 2 for a in scores[labels == 1] for b in scores[labels == 0]
-    ]
+    positives, negatives = scores[labels == 1], scores[labels == 0]
+    wins = [(a > b) + (a == b) / 2 for a in positives for b in negatives]
     return np.mean(wins) if wins else math.nan
 
 
-def rows_of(groups, unit):
-    if unit == "everyone":
-        return np.full(len(groups.atoms), True)
-    outside = unit not in groups.names
-    inside = groups.member[
-        [groups.place(unit.removeprefix("not ") if outside else unit)]
-    ]
-    return (inside.toarray()[0] > 0)[groups.atoms] != outside
-
-
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(4, 40), st.sampled_from([2, 5, 1000]))
 def test_auc_of_groups_everyone_and_complements(seed, n, levels):
     rng = np.random.default_rng(seed)
-    a, b, y, s = (rng.integers(0, high, n) for high in (3, 2, 2, levels))
-    a[:2], b[:2] = [0, 1], [0, 1]
-    for intersect in ("each", "joint", "all"):
-        data = counts.table({"a": a, "b": b}, y_true=y, y_score=s, intersect=intersect)
-        ours = curves.auc(data.kinds, data.mass())
-        for unit, value in zip(data.units, ours, strict=True):
-            at = rows_of(data.groups, unit)
-            assert value == pytest.approx(auc_by_hand(s[at], y[at]), nan_ok=True)
+    group, label, score = (rng.integers(0, high, n) for high in (2, 2, levels))
+    group[:2] = [0, 1]
+    rows = {"y_true": label, "score": score}
+    table = counts.count(pd.Series(group, name="g"), rows)
+    in_unit = [group == 0, group == 1, group >= 0, group != 0, group != 1]
+    for member, value in zip(in_unit, table.values("auc"), strict=True):
+        expected = auc_by_hand(score[member], label[member])
+        assert value == pytest.approx(expected, nan_ok=True)
 
 
-def curve(scores, labels):
-    """Shares (fpr, tpr) by a threshold at every score."""
-    above = [labels[scores >= t] for t in sorted(set(scores), reverse=True)]
-    steps = [
-        ((y == 0).sum() / (labels == 0).sum(), y.sum() / labels.sum()) for y in above
-    ]
-    return np.transpose([(0, 0), *steps])
+# --- permuted and resampled tables ---
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.integers(0, 10**6), st.integers(2, 12), st.sampled_from([2, 4, 100]))
-def test_abroca_is_exact_ties_included(seed, n, levels):
-    rng = np.random.default_rng(seed)
-    s, y = rng.integers(0, levels, (2, n)), rng.integers(0, 2, (2, n))
-    y[:, :2] = [0, 1]
-    by = np.repeat(["first", "second"], n)
-    data = counts.table(by, y_true=y.ravel(), y_score=s.ravel())
-    ours = blocks.bias(data, "auc", "pairs", "curve", "max")
-    curves = [curve(*rows) for rows in zip(s, y, strict=True)]
-    cuts = np.unique(np.concatenate([fpr for fpr, _ in curves]))
-    inside = cuts[:-1, None] + np.diff(cuts)[:, None] * (np.arange(2000) + 0.5) / 2000
-    heights = [np.interp(inside, *of) for of in curves]
-    area = np.diff(cuts) @ np.abs(heights[0] - heights[1]).mean(1)
-    assert ours == pytest.approx(area, abs=1e-6)
+def test_permuted_tables_keep_the_groups_and_kinds_of_each_stratum():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.integers(0, 2, (200, 3)), columns=["g", "y_pred", "s"])
+    table = counts.count(rows["g"], rows, strata=rows[["s"]])
+    [permuted] = table.permuted(500, seed=0)
+    assert (permuted.cells.sum(-1) == table.cells.sum(-1)).all()
+    assert (permuted.cells.sum(-2) == table.cells.sum(-2)).all()
+    # the count of a cell is hypergeometric
+    stratum = table.cells[0]
+    expected = stratum.sum(1)[0] * stratum.sum(0)[0] / stratum.sum()
+    drawn = permuted.cells[:, 0, 0, 0]
+    assert drawn.mean() == pytest.approx(expected, abs=4 * drawn.std() / np.sqrt(500))
+
+
+def test_the_p_value_of_a_gap_is_that_of_permuted_rows():
+    rows = paper.tables()["six groups"]
+    table = paper.count_example("six groups")
+    cell = ("pr", "pairs", "abs", "max")
+    null = counts.over(table.permuted(2000, seed=0), lambda drawn: bias(drawn, *cell))
+    rng = np.random.default_rng(0)
+    by_rows = []
+    for _ in range(300):
+        permuted = rng.permutation(rows["group"])
+        by_rows.append(np.ptp(rows.groupby(permuted)["y_pred"].mean()))
+    assert scipy.stats.ks_2samp(null, by_rows).pvalue > 0.01

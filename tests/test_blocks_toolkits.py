@@ -12,7 +12,6 @@ from importlib.metadata import version
 import pandas as pd
 import pytest
 
-from helpers import store
 from helpers.blocks import paper
 
 KEYS = [
@@ -42,13 +41,13 @@ def fairbench(rows: pd.DataFrame) -> dict[tuple, float]:
         warnings.simplefilter("ignore")
         import fairbench as fb
 
-        names = {"predictions": "y_pred", "labels": "y_true", "scores": "y_score"}
+        names = {"predictions": "y_pred", "labels": "y_true", "scores": "score"}
         columns = {
             theirs: rows[c].to_numpy() for theirs, c in names.items() if c in rows
         }
         groups = fb.Dimensions(fb.categories @ rows["group"].tolist())
         report = fb.reports.pairwise(sensitive=groups, **columns)
-        if "y_score" in rows:
+        if "score" in rows:
             names = {("auc", "maxdiff"): ("auc", "pairs", "abs", "max")}
             names[("auc", "maxbarea")] = ("auc", "pairs", "curve", "max")
         else:
@@ -68,7 +67,7 @@ def fairlearn(rows: pd.DataFrame) -> dict[tuple, float]:
     from fairlearn import metrics
     from sklearn.metrics import accuracy_score, precision_score, roc_auc_score
 
-    column, of = "y_score", {"auc": roc_auc_score}
+    column, of = "score", {"auc": roc_auc_score}
     if column not in rows:
         column, of = "y_pred", {"acc": accuracy_score, "pr": metrics.selection_rate}
         for name, rate in zip(("tpr", "tnr", "fpr", "fnr"), RATES, strict=True):
@@ -112,7 +111,7 @@ def test_the_installed_toolkits_answer_as_recorded():
             name, reason=f"{name} is not installed; recorded answers are used"
         )
     recorded, today = (
-        pd.read_csv(store.root() / paper.FOLDER / "blocks_answers.csv"),
+        pd.read_csv(paper.FOLDER / "blocks_answers.csv"),
         ask(),
     )
     versions = [
@@ -124,4 +123,4 @@ def test_the_installed_toolkits_answer_as_recorded():
 
 
 if __name__ == "__main__":
-    ask().to_csv(store.root() / paper.FOLDER / "blocks_answers.csv", index=False)
+    ask().to_csv(paper.FOLDER / "blocks_answers.csv", index=False)

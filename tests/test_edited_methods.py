@@ -11,8 +11,6 @@ import pytest
 import torch
 
 from helpers import focus, icon2, models, overview, stats, store
-from helpers.blocks import blocks, chance, counts, report
-from helpers.blocks import paper as of_blocks
 from helpers.contexts import cutting, pasting
 from helpers.data import world
 from helpers.explain import cam
@@ -95,31 +93,6 @@ def test_an_analysis_of_icon2_follows_each_edited_formula(street, name, table):
     own = icon2.Formulas(**{name: other})
     edited = icon2.analyse(matches, group, attributes, formulas=own, **how)
     assert not getattr(package, table)().equals(getattr(edited, table)())
-
-
-@pytest.fixture
-def table():
-    rng = np.random.default_rng(0)
-    group = rng.choice([*"abc"], 200, p=[0.6, 0.3, 0.1])
-    return counts.table(
-        group, y_pred=rng.integers(0, 2, 200), y_true=rng.integers(0, 2, 200)
-    )
-
-
-def doubled(compared, share_i, share_j):
-    return 2 * chance.wmean(compared, share_i, share_j)
-
-
-def test_measures_follow_an_edited_mean_by_size(table):
-    cell = ("pr", "vsany", "abs", "wmean")
-    whole = blocks.bias(table, *cell)
-    assert blocks.bias(table, *cell, wmean=doubled) == pytest.approx(2 * whole)
-    rows = of_blocks.table_1(table, "a", doubled).set_index("measure")["value"]
-    assert rows["spsf"] == pytest.approx(2 * whole)
-    made = report.make(table, ["pr"], bootstrap=20, permutations=20, wmean=doubled)
-    plain = report.make(table, ["pr"], bootstrap=20, permutations=20)
-    assert made.cell(*cell)["value"] == pytest.approx(2 * plain.cell(*cell)["value"])
-    assert made.cell(*cell)["high"] > plain.cell(*cell)["high"]
 
 
 def test_means_and_shares_follow_an_edited_standard_error():

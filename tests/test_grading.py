@@ -70,5 +70,5 @@ def test_a_right_an_empty_and_a_wrong_notebook_get_their_scores(course):
     graded = make("grade", "LESSON=09", f"CLASS={course}")
     assert graded.returncode == 0, graded.stderr
     scores = pd.read_csv(course / "scores-09.csv", index_col="student_id")
-    assert scores["score"].to_dict() == {"right": 5, "empty": 0, "wrong": 0}
-    assert (scores["max_score"] == 5).all()
+    assert scores["score"].to_dict() == {"right": 3, "empty": 0, "wrong": 0}
+    assert (scores["max_score"] == 3).all()

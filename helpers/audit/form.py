@@ -181,8 +181,7 @@ def command(values: Mapping[str, Any], audit: str) -> str:
         if value is None or name == "output":
             continue
         if isinstance(value, Mapping):
-            pairs = [f"{column}={_joined(texts)}" for column, texts in value.items()]
-            value = pairs
+            value = [f"{key}={text}" for key, texts in value.items() for text in texts]
         words.append(f"{name.upper()}={_joined(value)}")
     return shlex.join(words)
 

@@ -1,10 +1,9 @@
-"""Counts of a table of predictions: one query of DuckDB with named columns.
+"""Count a table of predictions by its named columns, with one query of DuckDB.
 
-A table may be a CSV or Parquet file, a folder of them or a pattern, and larger than
-memory.
+The table is a DataFrame, a CSV or Parquet file, a folder of them or a pattern. Files
+may be larger than memory.
 """
 
-import csv
 import glob
 import unicodedata
 from collections import Counter
@@ -15,22 +14,18 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow.parquet
 
 from helpers.blocks import counts
+from helpers.blocks.measures import UNKNOWN
 
-ROLES = ("y_true", "y_pred", "y_score", "sample_weight", "cluster", "y_beside")
-LABELS = ("y_true", "y_pred", "y_beside")
-NUMBERS = ("y_score", "sample_weight")
-PRIVATE = {name: f"__{name}" for name in (*ROLES, "times")}
-"""Names of the counted columns that have a role."""
-TIMES = PRIVATE["times"]
+LABELS = ("y_pred", "y_true", "second")
 MISSING = "(missing)"
-MOST_VALUES = 20  # of a group column
-STEPS = 1000  # of the scores of a large table
-LARGE = 5000  # rows from which scores are counted in steps
+MOST_VALUES = 20  # of a column of groups
+STEPS = 1000  # in which scores with more different values are counted
 PARQUET = (".parquet", ".pq")
-TEXT = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
-"""What separates the columns of text files, by their ending."""
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+TRUTH_VALUES = ({"0", "1"}, {"false", "true"})  # which need no `positive`
 
 
 @dataclass(frozen=True)
@@ -39,109 +34,65 @@ class TableCounts:
 
     Attributes
     ----------
-    rows : pandas.DataFrame
-        One row per combination. Columns with a role have the names of `PRIVATE`, and
-        groups and strata have their own.
-    roles : dict of str to str
-        The column of the table that has the role.
-    sensitive_features, strata : list of str
-        The columns of groups, and those that can be held fixed.
+    values, groups, strata : pandas.DataFrame
+        One row per combination: predictions, outcomes and scores by role; the columns
+        of groups; and the columns that can be held fixed.
+    rows : pandas.Series
+        The number of rows of each combination.
+    columns : dict of str to str
+        The column of the table that has each role.
     notes : list of str
-        Sentences on what was left out.
-    steps : int or None
-        Number of steps in which scores were counted; None if they are exact.
+        Sentences on how the table was read.
     """
 
-    rows: pd.DataFrame
-    roles: dict[str, str]
-    sensitive_features: list[str]
-    strata: list[str]
+    values: pd.DataFrame
+    groups: pd.DataFrame
+    strata: pd.DataFrame
+    rows: pd.Series
+    columns: dict[str, str]
     notes: list[str]
-    steps: int | None = None
-
-    def __len__(self) -> int:
-        """Return the number of rows of the table."""
-        return int(self.rows[TIMES].sum())
-
-    @property
-    def taken(self) -> str:
-        """Say how each column is used."""
-        roles = ", ".join(f"{name} is {role}" for role, name in self.roles.items())
-        fixed = f"; {', '.join(self.strata)} held fixed" if self.strata else ""
-        groups = ", ".join(self.sensitive_features)
-        return f"{roles}; groups are those of {groups}{fixed}."
-
-    def sizes(self, name: str) -> pd.Series:
-        """Return the number of rows of each group of a column."""
-        return self.rows.groupby(name)[TIMES].sum().rename("rows")
 
     def table(
         self,
-        sensitive_features: Sequence[str] = (),
+        groups: Sequence[str],
         intersect: str = "each",
+        roles: Sequence[str] = counts.VALUES,
         fixed: bool = False,
-        scores: bool = True,
-    ) -> counts.Table:
-        """Return the table from which measures are computed.
-
-        Parameters
-        ----------
-        sensitive_features : sequence of str, optional
-            The columns of groups; all of them by default.
-        intersect : {"each", "joint", "all"}
-            As in :func:`helpers.blocks.counts.table`.
-        fixed : bool
-            Whether the strata are held fixed.
-        scores : bool
-            Whether the scores are kept, which rates do not need.
-        """
-        by = list(sensitive_features or self.sensitive_features)
-        strata = self.strata if fixed else []
-        roles = {
-            own: role
-            for role, own in PRIVATE.items()
-            if own in self.rows and role != "y_beside"
-        }
-        if not scores or (self.steps and fixed):
-            roles.pop(PRIVATE["y_score"], None)
-        names = list(dict.fromkeys([*by, *strata, *roles]))
-        rows = _collapsed(self.rows[names])
-        roles[PRIVATE["cluster"]] = "clusters"
-        columns = {role: rows[own] for own, role in roles.items() if own in rows}
-        if strata:
-            columns["strata"] = rows[strata]
-        columns = counts.with_unknown(columns)
-        return counts.table(rows[by], intersect=intersect, **columns)
+    ) -> counts.Counts:
+        """Return the counts from which measures are computed."""
+        return counts.count(
+            self.groups[list(groups)],
+            self.values[[role for role in self.values if role in roles]],
+            intersect=intersect,
+            strata=self.strata if fixed else None,
+            times=self.rows,
+        )
 
 
 def count_table(
-    source: str | Path,
-    roles: Mapping[str, str],
+    data: pd.DataFrame | str | Path,
+    columns: Mapping[str, str],
     groups: Sequence[str],
     *,
     strata: Sequence[str] = (),
-    positive: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
+    positive: Mapping[str, object] | None = None,
     threshold: float | None = None,
 ) -> TableCounts:
     """Count the rows of a table by the values of its named columns.
 
     Parameters
     ----------
-    source : str or Path
-        A CSV or Parquet file, a folder of them, or a pattern.
-    roles : mapping of str to str
-        The column of each role of `ROLES` that the table has.
-    groups : sequence of str
-        The columns of groups.
-    strata : sequence of str, optional
-        Columns that can be held fixed.
-    positive : mapping, str or sequence of str, optional
-        The values that count as 1, by column: ``{"risk": ["Medium", "High"]}``, or as
-        text ``"risk=Medium,High,paid=yes"``. Columns of 0 and 1, or of true and false,
-        need none.
+    data : pandas.DataFrame, str or Path
+    columns : mapping of str to str
+        The column of each role of `counts.VALUES` that the table has.
+    groups, strata : sequence of str
+        Columns of groups, and columns that can be held fixed.
+    positive : mapping of str to value or list of values, optional
+        The values that count as 1, by column of predictions or outcomes. All other
+        values count as 0. Columns of 0 and 1, or of true and false, need none.
     threshold : float, optional
-        Score from which a row is predicted positive. It is the second prediction if
-        `roles` has a column of predictions.
+        The score from which a row is predicted positive. It is the second prediction if
+        there is a column `y_pred`.
 
     Returns
     -------
@@ -150,112 +101,113 @@ def count_table(
     Raises
     ------
     ValueError
-        If a file cannot be read, a column is not there, or its values do not fit.
+        If the table cannot be read, a column is not there, or its values do not fit.
     """
-    roles = {role: _composed(roles[role]) for role in ROLES if role in roles}
-    groups = [_composed(name) for name in groups]
-    strata = [_composed(name) for name in strata]
-    source_sql, stored = _open(Path(source))
-    _check_names(roles, groups, strata, [*stored])
+    columns = {role: _composed(name) for role, name in columns.items()}
+    groups, strata = [*map(_composed, groups)], [*map(_composed, strata)]
     database = duckdb.connect()
-    numbers = {role: roles[role] for role in NUMBERS if role in roles}
-    for role, name in numbers.items():
-        _check_numbers(database, source_sql, role, name, stored[name])
-    columns = {}
-    for role, name in roles.items():
-        columns[PRIVATE[role]] = _quoted(stored[name])
-        if role in NUMBERS:
-            columns[PRIVATE[role]] = _number(stored[name])
-    steps = None
-    if "y_score" in roles:
-        score = columns[PRIVATE["y_score"]]
-        if threshold is not None:
-            role = _role_of_threshold(roles, threshold)
-            columns[PRIVATE[role]] = f"({score} >= {threshold})::INTEGER"
-        [[total]] = _ask(database, f"SELECT count(*) FROM {source_sql}").fetchall()
-        if total > LARGE:
-            steps = STEPS
-            step = f"least(floor({score} * {steps}), {steps - 1})"
-            columns[PRIVATE["y_score"]] = f"({step} + 0.5) / {steps}"
-    elif threshold is not None:
-        raise ValueError(
-            "The threshold needs scores. Name their column in roles, such as "
-            "roles y_score=score."
-        )
-    columns |= {name: _quoted(stored[name]) for name in [*groups, *strata]}
-    rows = _count(database, source_sql, columns)
-    rows, notes = _with_roles(rows, roles, positive)
-    for name in dict.fromkeys([*groups, *strata]):
-        missing = rows.loc[rows[name].isna(), TIMES].sum()
-        if missing:
-            notes.append(
-                f"{missing:,} rows have no {name}: they are the group {MISSING}."
-            )
-            rows[name] = rows[name].fillna(MISSING)
+    source, stored = _open(database, data, [*columns.values(), *groups, *strata])
+    _check_names(columns, groups, strata, stored)
+    expressions = {role: _quoted(stored[name]) for role, name in columns.items()}
+    notes = []
+    if "score" in columns:
+        score = f"TRY_CAST({expressions['score']} AS DOUBLE)"
+        many = _check_scores(database, source, columns["score"], expressions["score"])
+        expressions["score"] = score
+        if many:
+            step = f"least(floor({score} * {STEPS}), {STEPS - 1})"
+            expressions["score"] = f"({step} + 0.5) / {STEPS}"
+            notes.append(f"Scores are counted in steps of {1 / STEPS:g}.")
+    if threshold is not None:
+        role = _role_of_threshold(columns, threshold)
+        columns[role] = f"{columns['score']} from {threshold:g}"
+        expressions[role] = f"({score} >= {threshold})::INTEGER"
+    for kind, names in (("group", groups), ("stratum", strata)):
+        for name in names:
+            expressions[f"{kind} {name}"] = _quoted(stored[name])
+    rows = _count(database, source, expressions)
+    kept = _drop_incomplete(rows, columns, notes)
+    values = kept[[role for role in counts.VALUES if role in columns]].copy()
+    for role in LABELS:
+        if role in columns:
+            name = columns[role]
+            values[role] = _as_labels(name, values[role], positive, notes)
+    _check_positive(positive, columns)
+    if "y_true" in columns:
+        _note_known_outcomes(values, kept["rows"], columns, notes)
+    tables = []
+    for kind, names in (("group", groups), ("stratum", strata)):
+        table = kept[[f"{kind} {name}" for name in names]].set_axis(names, axis=1)
+        for name in names:
+            missing = kept.loc[table[name].isna(), "rows"].sum()
+            if missing:
+                notes.append(f"{missing:,} rows have no {name}: they are {MISSING}.")
+        tables.append(table.fillna(MISSING))
     for name in groups:
-        _check_group(name, rows[name])
-    return TableCounts(_collapsed(rows), roles, groups, strata, notes, steps)
+        _check_group(name, tables[0][name])
+    return TableCounts(values, *tables, kept["rows"], columns, notes)
 
 
-# --- files and columns ---
+def _open(
+    database: duckdb.DuckDBPyConnection, data: pd.DataFrame | str | Path, used: list
+) -> tuple[str, dict[str, str]]:
+    """Return a table in SQL, and the name of each of its columns in the database.
 
-
-def _open(source: Path) -> tuple[str, dict[str, str]]:
-    """Return a table in SQL, and the names of its columns in the database."""
-    files = _files(source)
+    Of two columns with one name, neither has an entry.
+    """
+    if isinstance(data, pd.DataFrame):
+        names = [str(name) for name in data]
+        unique = data.loc[:, ~data.columns.duplicated(keep=False)]
+        chosen = [name for name in unique if _composed(str(name)).strip() in used]
+        database.register("frame", unique[chosen])
+        return "frame", _names(names, names)
+    files = _files(Path(data))
     listed = ", ".join(_string(glob.escape(str(file))) for file in files)
-    parquet = _ending(files[0]) in PARQUET
-    if parquet:
-        table = f"read_parquet([{listed}], hive_partitioning=false)"
-    else:
-        dialect = (
-            f"delim={_string(TEXT[_ending(files[0])])}, quote='\"', escape='\"', "
-            "all_varchar=true, hive_partitioning=false, files_to_sniff=-1"
-        )
-        table = f"read_csv([{listed}], header=true, {dialect})"
-    database = duckdb.connect()
-    described = _ask(database, f"DESCRIBE FROM {table}").fetchall()
-    in_database = [column[0] for column in described]
-    in_file = in_database
-    if not parquet:
-        first_file = _string(glob.escape(str(files[0])))
-        header = f"FROM read_csv({first_file}, header=false, {dialect}) LIMIT 1"
-        first_row = _ask(database, header).fetchall()
-        if not first_row:
-            raise ValueError(f"{files[0].name} is empty. Give a table with a header.")
-        in_file = first_row[0]
-    stored = {}
+    if _ending(files[0]) in PARQUET:
+        source = f"read_parquet([{listed}], hive_partitioning=false)"
+        in_file = pyarrow.parquet.read_schema(files[0]).names
+        return source, _names(in_file, in_file)
+    dialect = (
+        f"delim={_string(SEPARATORS[_ending(files[0])])}, quote='\"', escape='\"', "
+        "all_varchar=true, hive_partitioning=false, files_to_sniff=-1"
+    )
+    source = f"read_csv([{listed}], header=true, {dialect})"
+    in_database = [row[0] for row in _ask(database, f"DESCRIBE FROM {source}")]
+    first = _string(glob.escape(str(files[0])))
+    header = _ask(database, f"FROM read_csv({first}, header=false, {dialect}) LIMIT 1")
+    if not header:
+        raise ValueError(f"{files[0].name} is empty. Give a table with a header.")
+    return source, _names(header[0], in_database)
+
+
+def _names(in_file: Sequence, in_database: Sequence[str]) -> dict[str, str]:
+    """Return the name in the database by the name in the file, if it occurs once."""
     often = Counter(in_file)
-    for name, column in zip(in_file, in_database, strict=True):
-        if name is not None and often[name] == 1:
-            stored[_composed(name).strip()] = column
-    return table, stored
+    return {
+        _composed(name).strip(): column
+        for name, column in zip(in_file, in_database, strict=True)
+        if name is not None and often[name] == 1
+    }
 
 
 def _files(source: Path) -> list[Path]:
     """List the files of a name, a folder or a pattern: all CSV, or all Parquet."""
     if source.is_file():
-        files = [source]
+        found = [source]
     elif source.is_dir():
-        files = [
-            file for file in source.rglob("*") if _ending(file) in (*TEXT, *PARQUET)
-        ]
+        found = source.rglob("[!.]*")
     else:
         pattern = str(source.relative_to(source.anchor))
-        files = [*Path(source.anchor).glob(pattern)]
-    files = sorted(file for file in files if not file.name.startswith("."))
-    if not files:
-        raise ValueError(
-            f"{source}: there is no such file or folder, and no file matches it. Give "
-            "a CSV or Parquet file, a folder of them, or a pattern."
-        )
+        found = Path(source.anchor).glob(pattern)
+    known = (*SEPARATORS, *PARQUET)
+    files = sorted(file for file in found if _ending(file) in known)
     endings = {_ending(file) for file in files}
-    readable = [{ending} for ending in TEXT] + [{*PARQUET}]
-    if not any(endings <= kind for kind in readable):
+    kinds = [{ending} for ending in SEPARATORS] + [{*PARQUET}]
+    if not files or not any(endings <= kind for kind in kinds):
         raise ValueError(
-            f"{source}: the files end in {', '.join(sorted(endings))}. Give files of "
-            f"one kind, which end in {', '.join([*TEXT, *PARQUET])}. A spreadsheet can "
-            "be saved as CSV."
+            f"{source}: there is no table, or files of several kinds. Give a CSV or "
+            f"Parquet file ({', '.join(known)}), a folder of such "
+            "files of one kind, or a pattern."
         )
     return files
 
@@ -265,10 +217,10 @@ def _ending(file: Path) -> str:
     return Path(file.name.removesuffix(".gz")).suffix.lower()
 
 
-def _ask(database: duckdb.DuckDBPyConnection, query: str) -> duckdb.DuckDBPyConnection:
+def _ask(database: duckdb.DuckDBPyConnection, query: str) -> list[tuple]:
     """Run a query; a ValueError has what DuckDB says of the file."""
     try:
-        return database.execute(query)
+        return database.execute(query).fetchall()
     except duckdb.Error as error:
         lines = str(error).partition("\nPossible")[0].partition("\nPotential")[0]
         raise ValueError(
@@ -279,252 +231,174 @@ def _ask(database: duckdb.DuckDBPyConnection, query: str) -> duckdb.DuckDBPyConn
 
 
 def _check_names(
-    roles: Mapping[str, str], groups: list[str], strata: list[str], names: list[str]
+    columns: Mapping[str, str], groups: list, strata: list, stored: Mapping
 ) -> None:
     """Refuse columns that are not there, or that are named for two uses."""
-    listed = f"The columns are {', '.join(names)}."
-    if not {"y_true", "y_pred", "y_score"} & {*roles}:
+    listed = f"The columns are {', '.join(stored)}."
+    if not {"y_true", "y_pred", "score"} & {*columns}:
         raise ValueError(
-            "No column of predictions, outcomes or scores is named. Say which they "
-            f"are, such as roles y_true=repaid,y_pred=decision,y_score=score. {listed}"
+            "No column of predictions, outcomes or scores is named. Name at least one "
+            f"of y_pred, y_true and score. {listed}"
         )
     if not groups:
-        raise ValueError(
-            "No column of groups is named. Say which, such as groups sex,race. "
-            f"{listed}"
-        )
-    if "y_beside" in roles and "y_pred" not in roles:
-        raise ValueError("A second prediction needs a first one: name roles y_pred=...")
-    for name in [*roles.values(), *groups, *strata]:
-        if name not in names:
+        raise ValueError(f"No column of groups is named. Name some in groups. {listed}")
+    if "second" in columns and "y_pred" not in columns:
+        raise ValueError("A second prediction needs a first one. Name it as y_pred.")
+    uses = [*columns.items(), *(("groups", name) for name in dict.fromkeys(groups))]
+    uses += [("strata", name) for name in strata if name in groups]
+    for name in [name for _, name in uses] + strata:
+        if name not in stored:
             raise ValueError(
                 f"There is no column {name!r} of which the table has exactly one. "
                 f"{listed}"
             )
-    uses = [(role, name) for role, name in roles.items() if role != "cluster"]
-    uses += [("a group", name) for name in dict.fromkeys(groups)]
-    uses += [("held fixed", name) for name in strata if name in groups]
-    often = Counter(name for _, name in uses)
-    for name in often:
-        if often[name] > 1:
-            both = " and ".join(use for use, column in uses if column == name)
+        both = [use for use, column in uses if column == name]
+        if len(both) > 1:
             raise ValueError(
-                f"The column {name} cannot be {both} at once. Name another column for "
-                "one."
+                f"The column {name} cannot be {' and '.join(both)} at once. Name "
+                "another column for one of them."
             )
 
 
-def _role_of_threshold(roles: dict[str, str], threshold: float) -> str:
-    """Enter the scores from a threshold as predictions, and return which they are."""
-    if not 0 <= threshold <= 1:
+def _check_scores(database, source: str, name: str, column: str) -> bool:
+    """Refuse scores that are no probabilities; return whether there are many values."""
+    number = f"TRY_CAST({column} AS DOUBLE)"
+    wrong = (
+        f"nullif(trim({column}::VARCHAR), '') IS NOT NULL "
+        f"AND coalesce(NOT {number} BETWEEN 0 AND 1, true)"
+    )
+    [[number_wrong, example, other, different]] = _ask(
+        database,
+        f"SELECT count(*) FILTER ({wrong}), any_value({column}) FILTER ({wrong}), "
+        f"count(*) FILTER ({number} NOT IN (0, 1)), count(DISTINCT {number}) "
+        f"FROM {source}",
+    )
+    if number_wrong:
         raise ValueError(
-            f"The threshold is {threshold:g}. Scores are between 0 and 1, such as 0.5."
+            f"The column {name} has {number_wrong:,} values, such as '{example}', "
+            "which are no scores between 0 and 1. Decimals have a point, and "
+            "percentages have to be divided by 100."
         )
-    if "y_beside" in roles:
+    if not other and different:
+        raise ValueError(
+            f"All scores in {name} are 0 or 1. Are they predictions? Then name the "
+            "column as y_pred, and not as score."
+        )
+    return different > STEPS
+
+
+def _role_of_threshold(columns: Mapping[str, str], threshold: float) -> str:
+    """Return whether the scores from a threshold are the first or second prediction."""
+    if "score" not in columns or not 0 <= threshold <= 1:
+        raise ValueError(
+            f"The threshold is {threshold:g}. It lies between 0 and 1, and needs a "
+            "column of scores. Name it as score."
+        )
+    if "second" in columns:
         raise ValueError(
             "The threshold and the column second both give a second prediction. Give "
             "one of them."
         )
-    role = "y_beside" if "y_pred" in roles else "y_pred"
-    roles[role] = f"{roles['y_score']} from {threshold:g}"
-    return role
+    return "second" if "y_pred" in columns else "y_pred"
 
 
-# --- the counts ---
-
-
-def _count(database, table: str, columns: Mapping[str, str]) -> pd.DataFrame:
-    """Count each combination of values; texts are trimmed, and None if empty."""
-    numbers = [PRIVATE[role] for role in NUMBERS]
-    counted = ", ".join(f"{sql} AS {_quoted(name)}" for name, sql in columns.items())
-    written = []
-    for name in map(_quoted, columns):
-        text = f"nullif(nfc_normalize(trim({name}::VARCHAR)), '')"
-        number = name.strip('"') in numbers
-        written.append(f"{name if number else text} AS {name}")
-    query = (
-        f"SELECT {', '.join(written)}, {TIMES} "
-        f"FROM (SELECT {counted}, count(*) AS {TIMES} FROM {table} GROUP BY ALL)"
-    )
-    rows = _ask(database, query).df()
+def _count(database, source: str, expressions: Mapping[str, str]) -> pd.DataFrame:
+    """Count each combination of values; texts are trimmed, and empty ones missing."""
+    inner, outer = [], []
+    for name, expression in expressions.items():
+        column = _quoted(name)
+        inner.append(f"{expression} AS {column}")
+        text = f"nullif(nfc_normalize(trim({column}::VARCHAR)), '')"
+        outer.append(f"{column if name == 'score' else text} AS {column}")
+    counted = f"SELECT {', '.join(inner)}, count(*) AS n FROM {source} GROUP BY ALL"
+    query = f"SELECT {', '.join(outer)}, sum(n) AS rows FROM ({counted}) GROUP BY ALL"
+    rows = pd.DataFrame(_ask(database, query), columns=[*expressions, "rows"])
     if rows.empty:
-        raise ValueError(
-            "The table has no rows. Give a table with rows below its header."
-        )
-    rows = rows.astype({name: object for name in columns if name not in numbers})
-    return rows.where(rows.notna(), None)
+        raise ValueError("The table has no rows. Give rows below its header.")
+    rows["rows"] = rows["rows"].astype(np.int64)
+    return rows.sort_values([*expressions], ignore_index=True)
 
 
-def _with_roles(
-    rows: pd.DataFrame, roles: Mapping[str, str], positive
-) -> tuple[pd.DataFrame, list[str]]:
-    """Leave out rows without a value that is needed, and write labels as 0 and 1."""
-    needed = [role for role in roles if role != "y_true"]
-    if not {"y_pred", "y_score"} & {*roles}:
-        needed = [*roles]
-    notes = []
-    kept = rows.dropna(subset=[PRIVATE[role] for role in needed])
-    left_out = rows[TIMES].sum() - kept[TIMES].sum()
-    names = " or ".join(roles[role] for role in needed)
-    if kept.empty or kept[[PRIVATE[role] for role in roles]].isna().all().any():
+def _drop_incomplete(
+    rows: pd.DataFrame, columns: Mapping[str, str], notes: list[str]
+) -> pd.DataFrame:
+    """Leave out rows without a prediction or score; a missing outcome may stay."""
+    needed = [role for role in columns if role != "y_true"] or ["y_true"]
+    kept = rows.dropna(subset=needed)
+    if kept.empty or kept[[*columns]].isna().all().any():
         raise ValueError(
-            f"No row has a value in all of {', '.join(roles.values())}. Name columns "
+            f"No row has a value in all of {', '.join(columns.values())}. Name columns "
             "that are filled in the same rows."
         )
+    left_out = rows["rows"].sum() - kept["rows"].sum()
     if left_out:
+        names = " or ".join(columns[role] for role in needed)
         notes.append(f"{left_out:,} rows without a {names} are left out.")
-    kept = kept.copy()
-    labels = {roles[role]: PRIVATE[role] for role in LABELS if role in roles}
-    chosen = positive_values(positive, list(labels))
-    for name, own in labels.items():
-        kept[own], sentence = _zeros_and_ones(name, kept[own], chosen.get(name))
-        notes += sentence
-    for role in NUMBERS:
-        if role in roles:
-            kept[PRIVATE[role]] = kept[PRIVATE[role]].astype(float)
-    if "y_true" in roles:
-        notes += _known_outcomes(roles, kept)
-    return kept, notes
+    return kept.reset_index(drop=True)
 
 
-def positive_values(positive, columns: Sequence[str]) -> dict[str, list[str]]:
-    """Return the values that count as 1 by column, from a mapping or a text."""
-    if positive is None:
-        return {}
-    pairs = []
-    if isinstance(positive, Mapping):
-        for name, values in positive.items():
-            listed = [values] if isinstance(values, str | int | float) else values
-            pairs += [(_composed(str(name)), _label(value)) for value in listed]
-    else:
-        parts = [positive] if isinstance(positive, str) else positive
-        name = None
-        for part in next(csv.reader([",".join(parts)], skipinitialspace=True)):
-            column, equals, value = part.partition("=")
-            if equals and (name is None or _composed(column) in columns):
-                name, part = _composed(column), value
-            pairs.append((name, _label(part)))
-    values = {}
-    for name, value in pairs:
-        if name not in columns:
-            raise ValueError(
-                f"positive does not say of which column {value!r} is a value, or names "
-                f"{name!r}. Write COLUMN=VALUE for the columns of predictions and "
-                f"outcomes, which are {', '.join(columns) or 'not there'}."
-            )
-        values.setdefault(name, []).append(value)
-    return values
-
-
-def _zeros_and_ones(
-    name: str, texts: pd.Series, positive: list[str] | None
-) -> tuple[pd.Series, list[str]]:
-    """Return the labels of a column as 0, 1 or `counts.UNKNOWN`, and notes on them."""
+def _as_labels(name: str, texts: pd.Series, positive, notes: list[str]) -> pd.Series:
+    """Return the labels of a column as 0, 1 or `UNKNOWN`."""
     labels = texts.map(_label, na_action="ignore")
     values = sorted(set(labels.dropna()))
-    listed = ", ".join([*values[:8], "..."] if len(values) > 8 else values)
-    notes = []
-    if positive is None:
-        labels = labels.map(str.lower, na_action="ignore")
-        if not any({*labels.dropna()} <= {*pair} for pair in ("01", ("false", "true"))):
+    chosen = (positive or {}).get(name)
+    if chosen is None:
+        if not any({*values} <= pair for pair in TRUTH_VALUES):
             raise ValueError(
-                f"The column {name} has {len(values)} values: {listed}. Say which "
-                f"count as 1, such as positive {name}={values[-1]}. If they are "
-                f"scores, name the column as roles y_score={name}."
+                f"The column {name} has {len(values)} values: "
+                f"{', '.join(values[:8])}. Say which count as 1, such as "
+                f"positive={{{name!r}: {values[-1]!r}}}."
             )
-        positive = ["1", "true"]
+        chosen = ["1", "true"]
     else:
-        unknown = [value for value in positive if value not in values]
-        if unknown or (len(values) > 1 and {*values} <= {*positive}):
-            what = (
-                f"has no {unknown[0]!r}" if unknown else "would count as 1 in all rows"
-            )
+        chosen = chosen if isinstance(chosen, list | tuple | set) else [chosen]
+        chosen = [_label(value) for value in chosen]
+        if not {*chosen} <= {*values} or (len(values) > 1 and {*values} <= {*chosen}):
             raise ValueError(
-                f"positive {name}={','.join(positive)}: the column {what}. Its values "
-                f"are {listed}. Name those that count as 1."
+                f"positive says that {', '.join(chosen)} count as 1 in {name}. Its "
+                f"values are {', '.join(values[:8])}. Name some of them, and not all."
             )
-        others = [value for value in values if value not in positive]
-        zeros = f" ({', '.join(others[:8])})" if len(others) > 1 else ""
-        verb = "counts" if len(positive) == 1 else "count"
-        notes.append(
-            f"In {name}, {' and '.join(positive)} {verb} as 1 and all other "
-            f"values{zeros} as 0."
-        )
-    ones = labels.isin(positive).astype(np.int8)
-    return ones.mask(labels.isna(), counts.UNKNOWN), notes
+        notes.append(f"In {name}, {' and '.join(chosen)} counts as 1, all else as 0.")
+    return labels.isin(chosen).astype(int).mask(labels.isna(), UNKNOWN)
 
 
-def _known_outcomes(roles: Mapping[str, str], rows: pd.DataFrame) -> list[str]:
-    """Say for which rows the outcome is known, if it is known for some only."""
-    name, times = roles["y_true"], rows[TIMES]
-    known = rows[PRIVATE["y_true"]] != counts.UNKNOWN
-    if known.all():
-        return []
-    notes = [
-        f"{name} is known for {times[known].sum():,} of {times.sum():,} rows. Rates "
-        "that need it are those of these rows, and all other rates are those of all "
-        "rows."
-    ]
-    if "y_pred" not in roles:
-        return notes
-    for predicted in (0, 1):
-        here = rows[PRIVATE["y_pred"]] == predicted
-        if here.any():
-            share = times[here & known].sum() / times[here].sum()
-            notes.append(
-                f"{name} is known for {share:.0%} of the rows that were predicted "
-                f"{predicted}."
-            )
-            if share == 0:
-                notes.append(
-                    f"How often rows that were predicted {predicted} were predicted "
-                    "right, no number of this table can say."
-                )
-    return notes
-
-
-def _check_numbers(database, table: str, role: str, name: str, stored: str) -> None:
-    """Refuse scores that are no probabilities, and weights that are negative."""
-    column, number = _quoted(stored), _number(stored)
-    allowed = f"{number} BETWEEN 0 AND 1" if role == "y_score" else f"{number} >= 0"
-    filled = f"nullif(trim({column}::VARCHAR), '') IS NOT NULL"
-    query = (
-        f"SELECT count(*), any_value({column}::VARCHAR) FROM {table} "
-        f"WHERE {filled} AND coalesce(NOT ({allowed} AND isfinite({number})), true)"
-    )
-    [[wrong, example]] = _ask(database, query).fetchall()
-    if wrong:
-        expected = "weights of 0 or more"
-        if role == "y_score":
-            expected = "scores between 0 and 1; divide percentages by 100"
+def _check_positive(positive, columns: Mapping[str, str]) -> None:
+    """Refuse values for a column that is no column of labels."""
+    known = [name for role, name in columns.items() if role in LABELS]
+    unknown = [name for name in positive or {} if name not in known]
+    if unknown:
         raise ValueError(
-            f"The column {name} has {wrong:,} values, such as {example!r}, which are "
-            f"no {expected}. Decimals have a point."
+            f"positive names {', '.join(unknown)}, which holds no predictions or "
+            f"outcomes. These are in {', '.join(known) or 'no column'}."
         )
+
+
+def _note_known_outcomes(values: pd.DataFrame, rows: pd.Series, columns, notes) -> None:
+    """Say for which rows the outcome is known, if it is known for some only."""
+    known, name = values["y_true"] != UNKNOWN, columns["y_true"]
+    if known.all():
+        return
+    notes.append(
+        f"{name} is known for {rows[known].sum():,} of {rows.sum():,} rows. Rates that "
+        "need it are those of these rows, and other rates are those of all rows."
+    )
 
 
 def _check_group(name: str, values: pd.Series) -> None:
     """Refuse a column with too many values for groups."""
-    several = values[values != MISSING].nunique()
-    if several > MOST_VALUES:
+    different = values[values != MISSING].nunique()
+    if different > MOST_VALUES:
         raise ValueError(
-            f"The column {name} has {several:,} different values, and groups can have "
-            f"{MOST_VALUES}. Put numbers into bins, such as "
+            f"The column {name} has {different:,} different values, and groups can "
+            f"have {MOST_VALUES}. Put numbers into bins, such as "
             f"pandas.qcut(table[{name!r}], 4), and merge rare names."
         )
 
 
-def _collapsed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return each combination once, with the sum of its times."""
-    names = [name for name in rows if name != TIMES]
-    return rows.groupby(names, sort=True, as_index=False)[TIMES].sum()
-
-
 def _label(value) -> str:
-    """Write a value of a label as text; a whole number has no point."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return _composed(str(value)).strip().removesuffix(".0")
+    """Write a value of a label as text: truth values in small letters, 1.0 as 1."""
+    text = _composed(str(value)).strip().removesuffix(".0")
+    return text.lower() if text.lower() in ("true", "false") else text
 
 
 def _composed(text: str) -> str:
@@ -540,8 +414,3 @@ def _quoted(name: str) -> str:
 def _string(text: str) -> str:
     """Write a text in SQL."""
     return "'" + text.replace("'", "''") + "'"
-
-
-def _number(stored: str) -> str:
-    """Write the numbers of a column in SQL."""
-    return f"TRY_CAST({_quoted(stored)} AS DOUBLE)"

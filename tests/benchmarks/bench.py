@@ -24,7 +24,8 @@ from sklearn.metrics import accuracy_score
 from torch.nn.functional import cross_entropy
 
 from helpers import icon2, models
-from helpers.blocks import counts, report
+from helpers.blocks import counts
+from helpers.blocks.framework import bias
 from helpers.icon2 import attributes
 from helpers.models import inference
 
@@ -103,9 +104,9 @@ def fairness() -> Row:
     known = {"y_true": pd.Series(y_true), "y_pred": pd.Series(y_pred)}
 
     def ours():
-        counted = counts.table(groups, **known, intersect="joint")
-        options = {"bootstrap": 0, "permutations": 0}
-        report.make(counted, [*MEASURES], ["pairs"], ["abs"], ["max"], **options)
+        counted = counts.count(groups, known, intersect="joint")
+        for measure in MEASURES:
+            bias(counted, measure, "pairs", "abs", "max")
 
     def peer():
         frame = metrics.MetricFrame(

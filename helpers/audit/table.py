@@ -1,0 +1,319 @@
+"""Audit a table of predictions: find the groups whose rates differ."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+
+from helpers.audit import form, table_gaps, table_rates, table_scores
+from helpers.audit.table_counts import count_table
+from helpers.audit.table_rates import NAMES
+
+MEANINGS = {
+    "pr": "of all rows, those predicted positive (demographic parity)",
+    "tpr": "of the positives, those predicted positive (equal opportunity)",
+    "fpr": "of the negatives, those predicted positive (equalized odds, with tpr)",
+    "ppv": "of those predicted positive, the positives (predictive parity)",
+    "npv": "of those predicted negative, the negatives",
+    "acc": "of all rows, those with a correct prediction (accuracy equality)",
+    "prevalence": "of all rows, the positives",
+    "score": "the mean of the scores",
+    "calibration": "mean distance of ten bins' mean score from their positives' share",
+    "auc": "how often a positive has a higher score than a negative",
+}
+LIMITS = [
+    "A gap that is not significant may exist. Its interval says how large it may be.",
+    "No number says whether a gap is unfair, and to whom.",
+    "Rows count as independent. If several belong to one person, keep one of them.",
+    "Regression, rankings and bands of scores are not audited. fairlearn's MetricFrame "
+    "takes any function of a group's rows.",
+]
+METHOD = [
+    "Intervals are 95% CIs: Wilson's for rates, Newcombe's for differences and changes "
+    "of rates, and MOVER's for ratios. The mean score, the calibration error and the "
+    "area under the roc curve have a bootstrap's.",
+    "A gap is tested by random permutation of the groups, in units of its spread. p is "
+    "adjusted for all pairs, measures and columns (min-p). Intervals are not adjusted, "
+    "except that of the smallest ratio.",
+    "With strata held fixed, both groups have the mix of strata of all rows. Strata in "
+    "which one of them has no rows are left out.",
+]
+PREDICTIONS = ("y_pred", "y_true", "second")
+# headings of the report, in its order
+HEADINGS = {
+    "gaps": "The gap of each measure and column of groups",
+    "power": "Which gaps would be detected: the power at three true gaps",
+    "fixed": "The gaps with the strata held fixed",
+    "ratios": "The smallest positive rate, divided by the largest",
+    "reference": "Each group against the reference",
+    "intersections": "Intersections against all other rows",
+    "changes": "Two predictions: the change of each group's rates",
+    "changed_gaps": "Two predictions: the change of the widest gaps",
+    "rates": "Each group's rates",
+    "groups": "Who is in the table",
+}
+
+
+@dataclass(frozen=True)
+class TableAudit:
+    """The result of an audit.
+
+    Attributes
+    ----------
+    name : str
+        Name of the table.
+    tables : dict of str to pandas.DataFrame
+        Tidy tables; `HEADINGS` says what they hold. With scores also ``thresholds`` and
+        ``calibration``.
+    notes : list of str
+        How the columns were read.
+    limits : list of str
+        What the audit cannot say.
+
+    """
+
+    name: str
+    tables: dict[str, pd.DataFrame]
+    notes: list[str]
+    limits: list[str]
+
+    @property
+    def significant(self) -> pd.DataFrame:
+        """Return the gaps that are significant, the widest first."""
+        gaps = self.tables["gaps"]
+        return gaps[gaps["significant"]]
+
+    @property
+    def headline(self) -> str:
+        """Say what was found, and what could have been detected."""
+        found, gaps = self.significant, self.tables["gaps"]
+        verb = "is" if len(found) == 1 else "are"
+        parts = [f"{len(found)} of {len(gaps)} gaps between groups {verb} significant."]
+        for row in found.nlargest(1, "ci_low").itertuples():
+            where = f"{row.attribute} = {row.group}"
+            parts.append(f"The clearest gap: the {_gap_sentence(row, where)}")
+        fixed = self.tables.get("fixed", pd.DataFrame())
+        for row in found.head(3).itertuples():
+            for held in fixed.itertuples():
+                if (held.measure, held.attribute) == (row.measure, row.attribute):
+                    parts.append(_held_sentence(held))
+        crossed = self.tables.get("intersections", pd.DataFrame())
+        for row in crossed.head(1).itertuples():
+            wider = not abs(row.difference) <= found["difference"].max()
+            if row.significant and wider:
+                sentence = _gap_sentence(row, f"{row.group} (n = {row.rows:,})")
+                parts.append(f"The clearest intersection: the {sentence}")
+        power = self.tables["power"]
+        if len(power):
+            low, high = power["5 points"].min(), power["5 points"].max()
+            parts.append(
+                "A true gap of 5 points would be detected with a power of "
+                f"{low:.0%} to {high:.0%}, depending on measure and column."
+            )
+        return " ".join(parts)
+
+    def to_html(self, figures: Sequence[tuple] = ()) -> str:
+        """Write the report as one HTML page, with (figure, caption) pairs if given."""
+        present = self.tables["rates"]["measure"].unique()
+        parts = [("Figures", *figures)]
+        for name, heading in HEADINGS.items():
+            if name in self.tables:
+                table = self.tables[name].replace({"measure": NAMES})
+                parts.append((heading, table))
+        parts += [
+            ("How the columns were read", self.notes),
+            ("What the measures are", [f"{NAMES[m]}: {MEANINGS[m]}" for m in present]),
+            ("How this was computed", METHOD),
+            ("What cannot be said", self.limits),
+        ]
+        title = f"Audit of {self.name}"
+        return form.page(title, f"{self.name}: {self.headline}", parts)
+
+    def _repr_html_(self) -> str:
+        """Show the headline and the significant gaps in a notebook."""
+        table = self.significant.replace({"measure": NAMES})
+        return f"<p>{escape(self.headline)}</p>{table.to_html(index=False)}"
+
+    def save(self, folder: Path, figures: Sequence[tuple] = (), **about) -> Path:
+        """Write page.html, one CSV per table and findings.json into a folder."""
+        findings = []
+        for row in self.tables["gaps"].itertuples():
+            finding = {
+                "finding": f"{row.measure}/{row.attribute}",
+                "name": MEANINGS[row.measure],
+                "measure": NAMES[row.measure],
+                "by": row.attribute,
+                "value": row.difference,
+                "low": row.ci_low,
+                "high": row.ci_high,
+                "p": row.p,
+                "verdict": "significant" if row.significant else "not significant",
+                "sentence": _gap_sentence(row, f"{row.attribute} = {row.group}"),
+            }
+            findings.append(finding)
+        about = {"table": self.name, "headline": self.headline, **about}
+        page = self.to_html(figures)
+        return form.write(Path(folder), page, self.tables, findings, **about)
+
+
+def _gap_sentence(row, where: str) -> str:
+    """Write a difference of two groups with its interval."""
+    rates = f"{row.value:.3f} for {where} and {row.other_value:.3f} for {row.other}"
+    interval = f"{row.ci_low:.3f} to {row.ci_high:.3f}"
+    return (
+        f"{NAMES[row.measure]} is {rates}, a difference of {row.difference:.3f} "
+        f"(95% CI {interval})."
+    )
+
+
+def _held_sentence(row) -> str:
+    """Say what is left of a gap with the strata held fixed."""
+    measure = f"the {NAMES[row.measure]} by {row.attribute}"
+    if not row.significant:
+        return f"With the strata held fixed, no gap in {measure} is significant."
+    return (
+        f"With the strata held fixed, the gap in {measure} is {row.difference:.3f} "
+        f"(95% CI {row.ci_low:.3f} to {row.ci_high:.3f})."
+    )
+
+
+def table(
+    data: pd.DataFrame | str | Path,
+    *,
+    y_pred: str | None = None,
+    y_true: str | None = None,
+    score: str | None = None,
+    groups: Sequence[str],
+    strata: Sequence[str] = (),
+    positive: Mapping[str, object] | None = None,
+    reference: str = "best",
+    threshold: float | None = None,
+    second: str | None = None,
+    limit: float = 0.8,
+    draws: int = 999,
+    seed: int = 0,
+) -> TableAudit:
+    """Audit a table of predictions.
+
+    Parameters
+    ----------
+    data : pandas.DataFrame, str or Path
+        One row per case: a DataFrame, a CSV or Parquet file, a folder of them, or a
+        pattern. Columns that you do not name are not read.
+    y_pred, y_true, score, second : str, optional
+        Columns of predictions, outcomes, scores from 0 to 1, and a second prediction.
+        At least one of the first three is needed.
+    groups : sequence of str
+        Columns of groups, with at most 20 values each.
+    strata : sequence of str, optional
+        Columns that are held fixed in an additional table of gaps.
+    positive : mapping of str to value or list of values, optional
+        The values that count as 1, by column. Columns of 0 and 1, or of true and false,
+        need none.
+    reference : str, default="best"
+        What each group is compared with: ``best`` (the highest rate), ``largest``,
+        ``rest`` (all other groups) or the name of a group.
+    threshold : float, optional
+        The score from which a row is predicted positive. With `y_pred`, this is the
+        second prediction.
+    limit : float, default=0.8
+        The smallest accepted ratio of two groups' positive rates.
+    draws : int, default=999
+        The least number of random permutations.
+    seed : int, default=0
+        Seed of the permutations.
+
+    Returns
+    -------
+    TableAudit
+
+    Raises
+    ------
+    ValueError
+        If a column is not there, or its values do not fit.
+
+    """
+    roles = {"y_pred": y_pred, "y_true": y_true, "score": score, "second": second}
+    columns = {role: column for role, column in roles.items() if column is not None}
+    counted = count_table(
+        data, columns, groups, strata=strata, positive=positive, threshold=threshold
+    )
+    sizes = []
+    for name in counted.groups:
+        rows = counted.rows.groupby(counted.groups[name]).sum()
+        rows = rows.rename_axis("group").reset_index()
+        sizes.append(
+            rows.assign(attribute=name, share=rows["rows"] / rows["rows"].sum())
+        )
+    sizes = pd.concat(sizes, ignore_index=True)
+    compared = [name for name in counted.groups if counted.groups[name].nunique() > 1]
+    known = {"best", "largest", "rest", *sizes["group"]}
+    if not compared or reference not in known or not 0 < limit <= 1:
+        raise ValueError(
+            f"The groups are {', '.join(sizes['group'])}, the reference is {reference} "
+            f"and the limit is {limit:g}. Name a column with two groups or more, a "
+            "reference of best, largest, rest or a group, and a limit from 0 to 1."
+        )
+    tables = {"groups": sizes}
+    roles = ("y_pred", "y_true", "score")
+    counts = {name: counted.table([name], roles=roles) for name in compared}
+
+    def of_each(function, *arguments):
+        parts = []
+        for name, one in counts.items():
+            part = function(one, *arguments)
+            if len(part):
+                parts.append(part.assign(attribute=name))
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+    tables["rates"] = of_each(table_rates.rates)
+    tables["gaps"] = table_gaps.gaps(counts, draws, seed)
+    tables["power"] = table_gaps.powers(tables["rates"], len(tables["gaps"]))
+    tables["reference"] = of_each(table_gaps.against_reference, reference)
+    if strata:
+        fixed = {
+            name: counted.table([name], roles=roles[:2], fixed=True)
+            for name in compared
+        }
+        tables["fixed"] = table_gaps.gaps(fixed, draws, seed)
+    if "y_pred" in counted.columns:
+        ratios = [
+            {"attribute": name, **table_gaps.smallest_ratio(one, limit)}
+            for name, one in counts.items()
+        ]
+        tables["ratios"] = pd.DataFrame(ratios)
+    if len(compared) > 1 and {"y_pred", "y_true"} & {*counted.columns}:
+        tables["intersections"] = table_gaps.intersections(
+            counted, compared, draws, seed
+        )
+    if "score" in counted.columns:
+        tables["thresholds"] = of_each(table_scores.thresholds)
+        if "y_true" in counted.columns:
+            tables["calibration"] = of_each(table_scores.calibration)
+    if "second" in counted.columns:
+        for name in compared:
+            both = table_rates.changes(counted.table([name], roles=PREDICTIONS))
+            for key, part in zip(("changes", "changed_gaps"), both, strict=True):
+                part = part.assign(attribute=name)
+                tables[key] = pd.concat([tables.get(key), part], ignore_index=True)
+    limits = _limits(tables, table_rates.lacking(counts[compared[0]]), strata)
+    uses = [f"{column} is {role}." for role, column in counted.columns.items()]
+    name = "the table" if isinstance(data, pd.DataFrame) else Path(data).name
+    return TableAudit(name, tables, uses + counted.notes, limits)
+
+
+def _limits(tables: Mapping, lacking: Mapping[str, str], strata) -> list[str]:
+    """Say what the table cannot show."""
+    limits = [f"{NAMES[name]}: it needs {what}." for name, what in lacking.items()]
+    small = tables["groups"].query(f"rows < {table_gaps.SMALL}")
+    for row in small.itertuples():
+        limits.append(
+            f"{row.attribute} = {row.group} has {row.rows} rows, too few to say much."
+        )
+    if not strata:
+        limits.append(
+            "No strata were given, so a gap may come from another mix of cases."
+        )
+    return limits + LIMITS
