@@ -64,9 +64,8 @@ def test_eyespot_trials(own_store):
     case = (9, 1.0, "mug")
     resume.collect(path, eyespot_trials.measure_case, [case], float_format="%.4g")
     made = pd.read_csv(path, dtype=str)
-    made[["significant_pairs", "significant_pairs_one_run"]] = (
-        ""  # counted without a bias alone
-    )
+    # an earlier version counted these, without a bias only
+    made[["significant_pairs", "significant_pairs_one_run"]] = ""
     made.to_csv(path, index=False)
     assert_stored(path, path.name)
 
