@@ -185,35 +185,32 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
 
 def of_trials(table: pd.DataFrame) -> list[Estimate]:
     """Estimate what `judged` trials show; differences are taken seed by seed."""
-    trial = table.set_index(["bias_strength", "seed", *PAIR])
-    full = trial.loc[1]
-    none = trial.loc[0]
+    strength = table["bias_strength"]
+    full = table[strength == 1]
+    none = table[strength == 0]
     learned = full[full["learned"]]
     by_seed = {"seeds": table["seed"].nunique()}
+
     first = full.groupby("seed")["first"].mean() - none.groupby("seed")["first"].mean()
-    between = trial["focus"].drop([0, 1], level="bias_strength")
-    gaps = between.unstack("bias_strength").sub(full["focus"], axis=0).stack().dropna()
-    by_strength = gaps.groupby("bias_strength").mean()
-    note = ", ".join(
-        f"bias strength {at:g}: {gap:+.2f}" for at, gap in by_strength.items()
-    )
-    remedy = gaps.groupby("seed").mean()
+    weaker = table[strength.between(0, 1, inclusive="neither")]
+    weaker = weaker.merge(full, on=["seed", *PAIR], suffixes=("", "_full"))
+    weaker["gap"] = weaker["focus"] - weaker["focus_full"]
+    remedy = weaker.groupby("seed")["gap"].mean()
     peaks = learned.groupby("seed")["peaks_finer"].mean()
-    seeds_of_remedy = {"seeds": len(remedy)}
-    remedy = stats.mean(remedy).interval()
+    found = learned.groupby(["seed", "target"])["detected"].mean()
+    alarms = none.groupby("seed")["detected"].mean()
     return [
         Estimate("focus/first", stats.mean(first).interval(), by_seed),
-        Estimate("focus/remedy", remedy, seeds_of_remedy, note=note),
-        _share("found", learned.groupby(["seed", "target"])["detected"].mean()),
-        _share("alarms", none.groupby("seed")["detected"].mean()),
+        Estimate("focus/remedy", stats.mean(remedy).interval(), {"seeds": len(remedy)}),
+        Estimate("suite/focus/found", _share(found), {"sets": len(found)}),
+        Estimate("suite/focus/alarms", _share(alarms), {"sets": len(alarms)}),
         Estimate("suite/focus/names", stats.mean(peaks).interval(), by_seed),
     ]
 
 
-def _share(claim: str, shares: pd.Series) -> Estimate:
+def _share(shares: pd.Series) -> tuple:
     """Return the mean share of trials, with Wilson's interval over the sets of networks.
 
     Trials that share their networks count as one.
     """
-    interval = shares.mean(), *stats.wilson(shares.sum(), len(shares))
-    return Estimate(f"suite/focus/{claim}", interval, {"sets": len(shares)})
+    return shares.mean(), *stats.wilson(shares.sum(), len(shares))

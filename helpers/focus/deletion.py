@@ -12,11 +12,17 @@ def mean_logit(network, images, targets, relevance, blank) -> torch.Tensor:
     patches is float (N, rows, columns). The result has the shape (N,).
     """
     order = relevance.flatten(1).argsort(1, descending=True)
-    rank = order.argsort(1).view_as(relevance)  # 0 is the most relevant patch
+    rank = order.argsort(1)  # 0 is the most relevant patch
+    rank = rank.view_as(relevance)
+    n_patches = rank[0].numel()
+    size = images.shape[-2:]
     logits = []
     for share in SHARES:
-        is_deleted = rank < share * rank[0].numel()
-        is_deleted = interpolate(is_deleted[:, None].float(), images.shape[-2:]) > 0
-        remaining = torch.where(is_deleted, blank, images)
-        logits.append(network(remaining).gather(1, targets[:, None])[:, 0])
-    return torch.stack(logits).mean(0)
+        is_deleted = rank < share * n_patches
+        mask = interpolate(is_deleted[:, None].float(), size)
+        remaining = torch.where(mask > 0, blank, images)
+        of_classes = network(remaining)
+        of_targets = of_classes.gather(1, targets[:, None])
+        logits.append(of_targets)
+    logits = torch.cat(logits, 1)
+    return logits.mean(1)

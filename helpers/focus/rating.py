@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
 
 import pandas as pd
 import torch
@@ -21,7 +22,6 @@ from helpers.synthetic_data import reduced
 BATCH_SIZES = {"cpu": 24, "mps": 24, "cuda": 96}
 TIMED_MOSAICS = 4  # for the estimate of the time
 LONG = 60  # seconds; a rating that may take longer is announced
-FORWARD_ONLY = ("lime",)  # methods that compute no gradients
 
 
 def batch_size(network: nn.Module) -> int:
@@ -181,20 +181,18 @@ def announce(
         tiles = images[model.trained_on].images
         [mosaics] = batches(design[:TIMED_MOSAICS], tiles, shape, TIMED_MOSAICS)
         network = model.trainings[0]
-        forward = time_pass(network, mosaics, backward=False)
-        forward_and_backward = time_pass(network, mosaics, backward=True)
+        seconds = time_pass(network, mosaics)
         for method in methods:
             passes = passes_per_mosaic(method, effort, **settings)
             passes *= len(design) * len(model.trainings)
             total_passes += passes
-            is_forward = method in FORWARD_ONLY
-            total_seconds += passes * (forward if is_forward else forward_and_backward)
+            total_seconds += passes * seconds
     if effort == "paper" or total_seconds > LONG:
         device = next(network.parameters()).device.type
         print(
             f"The rating needs {total_passes:,} passes through the networks. At the "
-            f"speed of a first batch on this {device}, they take "
-            f"{_duration(total_seconds)}."
+            f"speed of a first batch on this {device}, they take at most "
+            f"{timedelta(seconds=round(total_seconds))} (hours:minutes:seconds)."
         )
 
 
@@ -210,31 +208,19 @@ def passes_per_mosaic(method: str | Callable, effort: str = "sound", **settings)
     return chosen.get("samples", chosen.get("steps", 1))
 
 
-def time_pass(network: nn.Module, mosaics: torch.Tensor, backward: bool) -> float:
-    """Return the seconds of a pass of one mosaic, from the second pass of a batch.
+def time_pass(network: nn.Module, mosaics: torch.Tensor) -> float:
+    """Return the seconds of a forward and a backward pass of one mosaic.
 
-    The first pass loads kernels.
+    They are those of the second pass of a batch, because the first pass loads kernels.
     """
     device = next(network.parameters()).device
-    inputs = (mosaics.to(device).float() / 255).requires_grad_(backward)
+    inputs = (mosaics.to(device).float() / 255).requires_grad_()
     for _ in range(2):
         start = time.perf_counter()
-        with torch.set_grad_enabled(backward):
-            result = network(inputs)
-            if backward:
-                [result] = torch.autograd.grad(result.sum(), inputs)
-        result.cpu()  # waits for a GPU
+        [gradient] = torch.autograd.grad(network(inputs).sum(), inputs)
+        gradient.cpu()  # waits for a GPU
         seconds = time.perf_counter() - start
     return seconds / len(mosaics)
-
-
-def _duration(seconds: float) -> str:
-    """Write a duration in the unit that fits it."""
-    if seconds < 120:
-        return f"about {seconds:.0f} seconds"
-    if seconds < 7200:
-        return f"about {seconds / 60:.0f} minutes"
-    return f"about {seconds / 3600:,.0f} hours"
 
 
 def label_of(method: str | Callable) -> str:
