@@ -30,80 +30,103 @@ class Linear(nn.Module):
 
 @pytest.fixture
 def linear():
-    generator = torch.Generator().manual_seed(0)
-    weights = torch.randn(3, 24, 24, generator=generator)
-    images = torch.randint(
-        0, 256, (5, 3, 24, 24), dtype=torch.uint8, generator=generator
-    )
+    torch.manual_seed(0)
+    weights = torch.randn(3, 24, 24)
+    images = torch.randint(0, 256, (5, 3, 24, 24))
+    images = images.to(torch.uint8)
     return Linear(weights), images
+
+
+def mean_logit_by_loop(network, image, relevance, target, blank):
+    """Delete the patches of one image one after the other."""
+    n_columns = relevance.shape[1]
+    values = relevance.flatten().tolist()
+    order = sorted(range(len(values)), key=values.__getitem__, reverse=True)
+    side = image.shape[-1] // n_columns
+    logits = []
+    for share in deletion.SHARES:
+        remaining = image.clone()
+        for place, patch in enumerate(order):
+            if place >= share * len(order):
+                break
+            row = side * (patch // n_columns)
+            column = side * (patch % n_columns)
+            rows = slice(row, row + side)
+            columns = slice(column, column + side)
+            deleted = blank[:, rows, columns]
+            remaining[:, rows, columns] = deleted
+        logit = network(remaining[None])[0, target]
+        logits.append(logit.item())
+    return np.mean(logits)
 
 
 def test_the_mean_logit_is_that_of_a_loop_over_patches(linear):
     network, images = linear
     images = images / 255
-    generator = torch.Generator().manual_seed(1)
-    relevance = torch.rand(5, 12, 12, generator=generator)
+    torch.manual_seed(1)
+    relevance = torch.rand(5, 12, 12)
+    blank = torch.rand(images.shape)
     targets = torch.tensor([0, 1, 0, 1, 0])
-    blank = torch.zeros_like(images)
     found = deletion.mean_logit(network, images, targets, relevance, blank)
     for number in range(5):
-        order = sorted(
-            range(144), key=lambda k, n=number: -relevance[n].flatten()[k].item()
+        expected = mean_logit_by_loop(
+            network,
+            images[number],
+            relevance[number],
+            targets[number],
+            blank[number],
         )
-        logits = []
-        for share in deletion.SHARES:
-            remaining = images[number].clone()
-            for place, patch in enumerate(order):
-                if place < share * 144:
-                    row, column = 2 * (patch // 12), 2 * (patch % 12)
-                    remaining[:, row : row + 2, column : column + 2] = 0
-            logits.append(network(remaining[None])[0, targets[number]].item())
-        assert found[number].item() == pytest.approx(np.mean(logits), abs=1e-3)
+        assert found[number].item() == pytest.approx(expected, abs=1e-3)
 
 
 def test_the_score_of_a_linear_network_has_a_closed_form(linear):
-    """What is deleted adds up, so the score is the sum of what its patches contribute."""
+    """What is deleted adds up, so the score is a sum of what patches contribute."""
     network, images = linear
-    targets = torch.zeros(5, dtype=torch.int64)
     pixels = images / 255
-    blank = pixels.mean((2, 3), keepdim=True)
-    contributed = ((pixels - blank) * network.weights.detach()).sum(1)
-    patches = contributed.unflatten(1, (12, 2)).unflatten(3, (12, 2)).sum((2, 4))
+    mean_colour = pixels.mean((2, 3), keepdim=True)
+    weights = network.weights.detach()
+    contributed = ((pixels - mean_colour) * weights).sum(1)
+    cells = contributed.unflatten(1, (12, 2)).unflatten(3, (12, 2))
+    patches = cells.sum((2, 4))
+
     correct = patches.flatten(1)
-    ordered = correct.sort(1, descending=True).values.numpy()
     others = patches.roll(faithfulness.SHIFT, 0).flatten(1)
-    by_chance = correct.gather(1, others.argsort(1, descending=True)).numpy()
-    expected = np.zeros(5)
+    by_map = correct.sort(1, descending=True).values
+    by_chance = correct.gather(1, others.argsort(1, descending=True))
+    expected = torch.zeros(5)
     for share in deletion.SHARES:
         n_deleted = int(np.ceil(share * 144))
-        expected += ordered[:, :n_deleted].sum(1) - by_chance[:, :n_deleted].sum(1)
-    expected /= len(deletion.SHARES) * correct.sum(1).mean().item()
+        expected += by_map[:, :n_deleted].sum(1)
+        expected -= by_chance[:, :n_deleted].sum(1)
+    expected /= len(deletion.SHARES) * correct.sum(1).mean()
+
+    targets = torch.zeros(5, dtype=torch.int64)
     rows = faithfulness.compare(network, images, targets, {"correct": patches})
     found = rows[rows["baseline"] == "mean colour"]["deletion"]
     np.testing.assert_allclose(found, expected, rtol=1e-3)
 
 
-def test_a_map_of_which_all_patches_are_alike_is_no_better_than_chance(linear):
+def test_a_uniform_map_is_no_better_than_chance(linear):
     network, images = linear
     images = images.repeat(40, 1, 1, 1)
     targets = torch.zeros(200, dtype=torch.int64)
-    maps = {"uniform": torch.ones(200, 24, 24), "correct": network.weights.detach()}
-    maps["correct"] = (images / 255 * maps["correct"]).sum(1)
+    maps = {"uniform": torch.ones(200, 24, 24)}
     rows = faithfulness.compare(network, images, targets, maps)
-    scores = rows.groupby("method")["deletion"].agg(["mean", "sem"])
-    assert abs(scores["mean"]["uniform"]) < 4 * scores["sem"]["uniform"]
+    scores = rows["deletion"]
+    assert abs(scores.mean()) < 4 * scores.sem()
 
 
 @pytest.fixture
 def images():
     """Blobs, brighter in the first classes than in the others."""
-    generator = torch.Generator().manual_seed(0)
-    blobs = torch.rand(40, 3, 6, 6, generator=generator)
-    blobs *= torch.tensor([1, 0.8, 0.6, 0.4]).repeat_interleave(10)[:, None, None, None]
+    torch.manual_seed(0)
+    blobs = torch.rand(40, 3, 6, 6)
+    labels = torch.arange(4).repeat_interleave(10)
+    blobs *= 1 - 0.2 * labels[:, None, None, None]
     pixels = nn.functional.interpolate(blobs, (96, 96), mode="bilinear")
     pixels = (255 * pixels).to(torch.uint8)
     table = pd.DataFrame({"class": np.repeat(CLASSES, 10), "split": "test"})
-    return ImageSet("C", pixels, torch.arange(4).repeat_interleave(10), CLASSES, table)
+    return ImageSet("C", pixels, labels, CLASSES, table)
 
 
 @pytest.mark.parametrize("name", ["alexnet-quarter", "resnet10-eighth"])
@@ -114,13 +137,10 @@ def test_the_correct_map_has_the_highest_score_where_it_is_known(images, name):
     model = Model(Recipe(name), "C", [network], LOGIT)
     design = focus.design(images.table, CLASSES, per_class=4)
     checks = controls.check_deletion(model, images, design)
-    assert len(checks) == 12
-    assert set(checks["baseline"]) == {"mean colour", "blurred"}
-    of_map = checks[checks["baseline"] == "mean colour"]
-    of_map = of_map.pivot(index="network", columns="method", values="deletion")
-    direction = np.sign(of_map["correct"] - of_map["reversed"])
-    assert (direction == direction.iloc[0]).all()
-    assert (of_map["random"].abs() < of_map["correct"].abs()).all()
+    scores = checks.groupby(["method", "network"])["deletion"].mean()
+    correct = scores["correct"]
+    assert (correct * scores["reversed"] < 0).all()
+    assert (correct.abs() > scores["random"].abs()).all()
 
 
 def test_rows_name_the_mosaics_of_the_design(images):
@@ -132,5 +152,6 @@ def test_rows_name_the_mosaics_of_the_design(images):
     counts = rated.groupby(["method", "baseline", "run"]).size()
     assert (counts == len(design)).all()
     assert len(counts) == 8
-    first = rated[rated["place"] == 3].iloc[0]
-    assert first["target"] == design["target"][3]
+    in_fourth_place = rated[rated["place"] == 3]
+    targets = set(in_fourth_place["target"])
+    assert targets == {design["target"][3]}

@@ -102,7 +102,7 @@ def test_notebook_07_on_cats_and_dogs_says_nothing_of_the_synthetic_dataset(
     tables = tables_of("07", given, outputs)
     ranked = pd.read_csv(tables / "pairs.csv")
     assert set(ranked["target"]) == {"cat", "dog"}
-    assert ranked["focus"].between(0, 1).all()
+    assert ranked["mean"].between(0, 1).all()
     states = pd.read_csv(tables / "interventions.csv")
     assert states["state"].tolist() == ["unchanged", "inpainted", "inpainted elsewhere"]
     assert not (tables / "on-eyespot.csv").exists(), "no bias is injected"
