@@ -12,7 +12,7 @@ from helpers.focus import controls, deletion, faithfulness
 from helpers.focus.networks import Model
 from helpers.models.recipe import Recipe
 
-CLASSES = ("a", "b", "c", "d")
+CLASSES = tuple("abcd")
 LOGIT = {name: number for number, name in enumerate(CLASSES)}
 
 
@@ -86,19 +86,22 @@ def test_the_score_of_a_linear_network_has_a_closed_form(linear):
     mean_colour = pixels.mean((2, 3), keepdim=True)
     weights = network.weights.detach()
     contributed = ((pixels - mean_colour) * weights).sum(1)
-    cells = contributed.unflatten(1, (12, 2)).unflatten(3, (12, 2))
+    cells = contributed.unflatten(1, (12, 2))
+    cells = cells.unflatten(3, (12, 2))
     patches = cells.sum((2, 4))
 
     correct = patches.flatten(1)
     others = patches.roll(faithfulness.SHIFT, 0).flatten(1)
     by_map = correct.sort(1, descending=True).values
-    by_chance = correct.gather(1, others.argsort(1, descending=True))
+    order_of_others = others.argsort(1, descending=True)
+    by_chance = correct.gather(1, order_of_others)
     expected = torch.zeros(5)
     for share in deletion.SHARES:
         n_deleted = int(np.ceil(share * 144))
         expected += by_map[:, :n_deleted].sum(1)
         expected -= by_chance[:, :n_deleted].sum(1)
-    expected /= len(deletion.SHARES) * correct.sum(1).mean()
+    expected /= len(deletion.SHARES)
+    expected /= correct.sum(1).mean()
 
     targets = torch.zeros(5, dtype=torch.int64)
     rows = faithfulness.compare(network, images, targets, {"correct": patches})
