@@ -22,9 +22,10 @@ def mosaic_maps(
     focus: Mapping[str, float],
     target: str,
 ) -> Figure:
-    """Draw a mosaic (3, H, W) and each method's map of it, up to the map's 99th percentile.
+    """Draw a mosaic (3, H, W) and each method's map of it.
 
-    The target cells of the `layout` (2, 2) are framed.
+    Maps are cut off at their 99th percentile. The target cells of the `layout`, (2, 2),
+    are framed.
     """
     captions = [f"Where is the {target}?"]
     captions += [f"{name}: Focus {focus[name]:.2f}" for name in maps]

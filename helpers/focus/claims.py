@@ -46,10 +46,10 @@ def comparisons(rated: pd.DataFrame) -> pd.DataFrame:
     rows = []
     methods = set(rated["method"])
     for method in sorted(methods & {"GradCAM", "LRP"}):
-        networks = rated[rated["method"] == method].groupby(["architecture", "set"])
-        means = {" on ".join(name): partial(mean, part) for name, part in networks}
+        of_method = rated[rated["method"] == method]
+        networks = of_method.groupby(["architecture", "set"])
+        least = smallest([partial(mean, part) for _, part in networks])
         where = networks["focus"].mean().idxmin()
-        least = smallest(list(means.values()))
         rows.append((f"{method}, lowest", *least, " on ".join(where)))
     for name, terms in pd.read_csv(COMPARISONS).groupby("comparison", sort=False):
         weights = terms.set_index("method")["weight"].to_dict()
@@ -70,12 +70,14 @@ def comparisons(rated: pd.DataFrame) -> pd.DataFrame:
 
 
 def _agreement(means: pd.DataFrame, same: int) -> float:
-    """Return the mean rank correlation of networks (columns) that share one property."""
+    """Return the mean rank correlation of columns that share one property."""
     correlations = means.corr(method="spearman")
     pairs = combinations(means.columns, 2)
-    return float(
-        np.mean([correlations.loc[a, b] for a, b in pairs if a[same] == b[same]])
-    )
+    alike = []
+    for one, other in pairs:
+        if one[same] == other[same]:
+            alike.append(correlations.loc[one, other])
+    return float(np.mean(alike))
 
 
 def slopes(table: pd.DataFrame) -> pd.DataFrame:
@@ -170,8 +172,8 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
 
     ``rise`` is the mean over runs. ``detected`` says whether it is at least
     `feature.EFFECT`, and ``learned`` whether the gain is above `LEARNED`. ``first`` and
-    ``lowest_3`` say whether the pair's Focus is the lowest, or among the three lowest, of
-    all pairs.
+    ``lowest_3`` say whether the pair's Focus is the lowest, or among the three lowest,
+    of all pairs.
     """
     rise = trials.filter(like="rise_").mean(axis=1)
     return trials.assign(
@@ -209,7 +211,7 @@ def of_trials(table: pd.DataFrame) -> list[Estimate]:
 
 
 def _share(shares: pd.Series) -> tuple:
-    """Return the mean share of trials, with Wilson's interval over the sets of networks.
+    """Return the mean share of trials, with Wilson's interval over sets of networks.
 
     Trials that share their networks count as one.
     """

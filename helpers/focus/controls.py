@@ -1,5 +1,8 @@
-"""Controls whose correct result is known: maps without information, and networks of
-which we know what each image of a mosaic adds to the logit."""
+"""Controls whose correct result is known.
+
+They are maps without information, and networks of which we know what each image of a
+mosaic adds to the logit.
+"""
 
 import copy
 import zlib
@@ -24,6 +27,7 @@ from helpers.store import progress
 
 MAP = "last map"
 AT_MAP = {"": {}, MAP: {"layer": MAP}}
+# settings of methods in disconnected networks, where they are not only the default ones
 SETTINGS = {
     "integrated-gradients": AT_MAP,
     "lrp": AT_MAP,
@@ -32,11 +36,10 @@ SETTINGS = {
         "grid on the seams, no penalty": {"segments": 4, "penalty": 1e-9},
     },
 }
-"""Settings of methods in disconnected networks, where they are not only the default ones."""
 
 
 def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Return a map of random blobs: smooth noise, (B, H, W), seeded by the image's bytes."""
+    """Return a map of smooth noise, (B, H, W), seeded by the image's bytes."""
     maps = []
     for image in images.cpu():
         digest = zlib.crc32(image.contiguous().numpy().tobytes())
@@ -91,7 +94,7 @@ class Disconnected(Classifier):
 
 
 def of_targets(network: Classifier, mosaics, design, targets) -> tuple:
-    """Return DiFull, in which only the target cells count, and the logits to explain."""
+    """Return DiFull, in which only target cells count, and the logits to explain."""
     cells, which = layouts(design).flatten(1).float().unique(dim=0, return_inverse=True)
     whole = Disconnected(network, mosaics[:1], cells).eval()
     n_classes = whole(mosaics[:1]).shape[1] // len(cells)

@@ -1,4 +1,4 @@
-"""Test by which feature a model confuses two classes: the candidate feature is inpainted."""
+"""Test by which feature a model confuses two classes, by inpainting it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -110,7 +110,7 @@ def intervention(
     also: Mapping[str, torch.Tensor] | None = None,
     fill: Callable = painting.fill,
 ) -> pd.DataFrame:
-    """Rate the mosaics of a pair with the feature on the outer images unchanged and inpainted.
+    """Rate the mosaics of a pair before and after inpainting the outer images.
 
     Parameters
     ----------
@@ -146,7 +146,10 @@ def rise(rated: pd.DataFrame) -> Interval:
 
 
 def rises(rated: pd.DataFrame, state: str = OVER) -> np.ndarray:
-    """Return the mean rise of each run, float (T,), over mosaics with a Focus in both states."""
+    """Return the mean rise of each run, float (T,).
+
+    Only mosaics with a Focus in both states count.
+    """
     wide = rated.pivot(index=["run", "mosaic"], columns="state", values="focus")
     wide = wide[[state, BEFORE]].dropna()
     means = wide.groupby("run").mean()
@@ -154,7 +157,7 @@ def rises(rated: pd.DataFrame, state: str = OVER) -> np.ndarray:
 
 
 def p_against_control(learned: np.ndarray, control: np.ndarray) -> float:
-    """Return the permutation p value of "the rise is no larger than in the control model"."""
+    """Return the p value of "the rise is no larger than in the control model"."""
     test = permutation_test(
         (learned, control),
         lambda one, other, axis: one.mean(axis=axis) - other.mean(axis=axis),
@@ -167,7 +170,7 @@ def p_against_control(learned: np.ndarray, control: np.ndarray) -> float:
 def gains(
     model: Model, without: ImageSet, marked: ImageSet, pair: tuple[str, str]
 ) -> np.ndarray:
-    """Return what the eyespot on the outer class's images adds to the target's logit, (T, images)."""
+    """Return what the eyespot on outer images adds to the target's logit, (T, N)."""
     target, outer = pair
     with_eyespot = logits(model.trainings, marked.of(outer).images)
     without_eyespot = logits(model.trainings, without.of(outer).images)
@@ -175,9 +178,10 @@ def gains(
 
 
 def candidate(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Tensor:
-    """Return discs at the largest relevance for the target in outer images, bool (N, H, W).
+    """Return discs at the largest relevance for the target in outer images.
 
-    The relevance is LRP's, or GradCAM's where LRP refuses the network.
+    They are masks, bool (N, H, W). The relevance is LRP's, or GradCAM's where LRP
+    refuses the network.
     """
     target, outer = pair
     numbers = np.flatnonzero(images.table["class"] == outer)
@@ -195,14 +199,14 @@ def candidate(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
 def disc(
     size: tuple[int, int], middle: tuple[float, float], radius: float
 ) -> torch.Tensor:
-    """Return a disc as a mask (H, W); `middle` (row, column) and `radius` are in pixels."""
+    """Return a disc as a mask (H, W); `middle` and `radius` are in pixels."""
     rows, columns = np.ogrid[: size[0], : size[1]]
     squared_distance = (rows - middle[0]) ** 2 + (columns - middle[1]) ** 2
     return torch.from_numpy(squared_distance <= radius**2)
 
 
 def peaks(maps: torch.Tensor) -> list[tuple[int, int]]:
-    """Return row and column of the largest positive relevance of maps (N, H, W), after a blur."""
+    """Return row and column of the largest positive relevance of blurred maps."""
     places = []
     for relevance in maps:
         positive = relevance.clamp(min=0).numpy()
@@ -267,7 +271,7 @@ def by_method(
 
 
 def _outer(maps: torch.Tensor, is_outer: torch.Tensor) -> torch.Tensor:
-    """Return the cells of mosaics' maps (N, H, W) where `is_outer` (N, 2, 2), one by one."""
+    """Return the cells of mosaics' maps (N, H, W) where `is_outer`, (N, 2, 2)."""
     cells = cut(maps[:, None])[:, 0].unflatten(0, (CELLS, -1)).transpose(0, 1)
     return cells[is_outer.flatten(1)]
 
@@ -280,7 +284,7 @@ def explained(
     mask: torch.Tensor | None = None,
     fill: Callable = painting.fill,
 ) -> dict:
-    """Prepare rows of a design with the column ``kind`` for the figure `mosaics_explained`.
+    """Prepare rows of a design with the column ``kind`` for `mosaics_explained`.
 
     With a `mask`, bool (2 H, 2 W), there is one row: unchanged, and with the mask
     inpainted.

@@ -67,9 +67,12 @@ def contrast(
     """
     wide = rated.pivot(index=MAP_OF, columns=of, values="focus")
     wide[CHANCE] = 0.5
-    sums = wide[list(weights)] @ list(weights.values())
-    rows = rated.drop_duplicates(MAP_OF).set_index(MAP_OF)
-    return mean(rows.assign(focus=sums).reset_index())
+    weights = pd.Series(weights)
+    sums = wide[weights.index] @ weights
+    rows = rated.drop_duplicates(MAP_OF)
+    rows = rows.set_index(MAP_OF)
+    rows["focus"] = sums
+    return mean(rows.reset_index())
 
 
 def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Which images make which mosaic (section I-A): images are drawn evenly, in random order."""
+"""Mosaics (section I-A): their design, and how they are put together."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -89,7 +89,7 @@ def design(
 
 
 def placed(images: Sequence[int], cells: tuple[int, int]) -> dict:
-    """Return the columns of a design that place the images, the first two in `cells`."""
+    """Return the columns that place four images, the first two in `cells`."""
     rest = [cell for cell in range(CELLS) if cell not in cells]
     image_in = dict(zip([*cells, *rest], images, strict=True))
     row = {}
@@ -138,13 +138,13 @@ def joined(cells: torch.Tensor) -> torch.Tensor:
 
 
 def in_mosaics(rows: pd.DataFrame, masks: torch.Tensor) -> torch.Tensor:
-    """Put masks (M, H, W) together like the images of the mosaics: bool (N, rows, columns)."""
+    """Put masks (M, H, W) together like the images of mosaics: bool (N, H, W)."""
     stack = masks[:, None].expand(-1, 3, -1, -1).to(torch.uint8)
     return torch.cat([batch[:, 0] for batch in batches(rows, stack)]) > 0
 
 
 class _EvenSampler:
-    """Draw items without replacement in random order, and start again when all are drawn."""
+    """Draw items in random order, and start again when all are drawn."""
 
     def __init__(self, items: np.ndarray, rng: np.random.Generator):
         self.items = items
@@ -152,7 +152,7 @@ class _EvenSampler:
         self.left = []
 
     def draw(self, exclude: Sequence[int] = ()) -> int:
-        """Return the next item that is not in `exclude`; items passed over are drawn later."""
+        """Return the next item not in `exclude`; others are drawn later."""
         if all(item in exclude for item in self.left):
             self.left += self.rng.permutation(self.items).tolist()
         item = next(item for item in self.left if item not in exclude)

@@ -1,4 +1,4 @@
-"""The models whose explanations are rated: training runs of an architecture on an image set."""
+"""The models whose explanations are rated, and the images of their mosaics."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -31,6 +31,7 @@ class Model:
 
     @property
     def name(self) -> str:
+        """Return the architecture and the image set."""
         return f"{self.recipe.architecture} {self.trained_on}"
 
 
@@ -40,7 +41,10 @@ def main_set(collection: Collection) -> str:
 
 
 def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
-    """Return the images of mosaics: the test splits, or all images of networks that are not trained."""
+    """Return the images of mosaics.
+
+    They are the test splits, or all images if the networks are not trained.
+    """
     sets = collection.sets.items()
     if recipe.fit == AS_IT_IS:
         return {
@@ -60,9 +64,11 @@ def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -
 def model(
     collection: Collection, recipe: Recipe, seed: int, trained_on: str = ""
 ) -> Model:
-    """Return the training runs of one architecture on an image set, by default the `main_set`.
+    """Return the training runs of one architecture on an image set.
 
-    A network that is used as it is has one run, and its classes must be ImageNet categories."""
+    The image set is the `main_set` by default. A network that is used as it is has one
+    run, and its classes must be categories of ImageNet.
+    """
     trained_on = trained_on or main_set(collection)
     classes = collection.sets[trained_on].classes
     if recipe.fit != AS_IT_IS:
@@ -76,8 +82,8 @@ def model(
     unknown = [name for name in classes if plain(name) not in number_of]
     if unknown:
         raise ValueError(
-            f"Class {unknown[0]!r} is not the name or number of exactly one category of "
-            f"{recipe.architecture}. Rename its folder, or train a network (fit: "
+            f"Class {unknown[0]!r} is not the name or number of exactly one category "
+            f"of {recipe.architecture}. Rename its folder, or train a network (fit: "
             "scratch, fine-tuned or probe)."
         )
     network.to(models.device(recipe.device, synthetic=collection.source == "world"))
