@@ -79,7 +79,7 @@ def compare(
             ties = torch.rand(patches.shape, generator=generator).double()
             patches = patches + 1e-9 * patches.abs().max() * ties
             patches = patches.to(device)
-            others = patches.roll(SHIFT, 0)
+            others = patches.roll(SHIFT % len(patches) or 1, 0)
             by_map = mean_logit(network, images, targets, patches, blank)
             by_chance = mean_logit(network, images, targets, others, blank)
             gain = (by_chance - by_map).cpu() / (whole - nothing)
