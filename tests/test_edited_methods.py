@@ -50,22 +50,26 @@ def test_ratings_follow_an_edited_method_and_an_edited_score(network):
     model, images, table = network
     rate = partial(rating.rate, model, images, table, effort="quick")
     package = rate("gradcam++")["focus"]
-    exported = rate(cam.gradcam_plus_plus)["focus"]
-    assert exported.equals(package)
+    exported = rate(cam.gradcam_plus_plus)
+    exported_focus = exported["focus"]
+    assert exported_focus.equals(package)
     edited = rate(gradcam_plus_plus)
     assert set(edited["method"]) == {"GradCAM++"}
     assert not edited["focus"].equals(package)
     halves = partial(half, of=equation.focus_of)
-    halved = rate("gradcam++", focus_of=halves)["focus"]
-    np.testing.assert_allclose(halved, package / 2)
+    halved = rate("gradcam++", focus_of=halves)
+    expected = package / 2
+    np.testing.assert_allclose(halved["focus"], expected)
 
 
 def test_deletion_follows_an_edited_deletion(network):
     model, images, table = network
     rate = partial(faithfulness.rate, model, images, table, ["gradcam"])
     package = rate()["deletion"]
-    edited = rate(mean_logit=partial(half, of=deletion.mean_logit))["deletion"]
-    np.testing.assert_allclose(edited, package / 2, rtol=1e-4)
+    halves = partial(half, of=deletion.mean_logit)
+    edited = rate(mean_logit=halves)["deletion"]
+    expected = package / 2
+    np.testing.assert_allclose(edited, expected, rtol=1e-4)
 
 
 @pytest.fixture(scope="module")

@@ -90,7 +90,8 @@ def test_a_design_is_sound_for_every_seed(seed, each, number, of_pairs, n_classe
     is_target = design[TARGETS].to_numpy()
     shown = table["class"].to_numpy()[images]
     assert (is_target.sum(1) == 2).all()
-    assert all(len(set(row)) == 4 for row in images), "never the same image twice"
+    for row in images:
+        assert len(set(row)) == 4, "never the same image twice"
     assert ((shown == design[["target"]].to_numpy()) == is_target).all()
     for outer, names, target in zip(design["outer"], shown, is_target, strict=True):
         assert set(outer.split(" + ")) == set(names[~target])
@@ -112,8 +113,10 @@ def test_positions_classes_and_images_are_balanced(seed):
     shown = held_out()["class"].to_numpy()[images]
     for name in CLASSES:
         mosaics = (design["target"] == name).to_numpy()
-        others = shown[mosaics][~is_target[mosaics]]
-        assert set(Counter(others).values()) == {64}
+        is_other = ~is_target[mosaics]
+        others = shown[mosaics][is_other]
+        counts = Counter(others)
+        assert set(counts.values()) == {64}
 
 
 def pictures(n=20, height=10, width=12, *, seed=0):
@@ -129,7 +132,9 @@ def test_layouts_say_where_the_target_is():
     table = table[table["target"] == "b"]
     images[5:10] = 255
     [seen] = focus.batches(table, images)
-    white = (seen[:, 0] == 255).view(12, 2, 6, 2, 6).all(4).all(2)
+    white = seen[:, 0] == 255
+    cells = white.view(12, 2, 6, 2, 6)
+    white = cells.all(4).all(2)
     assert torch.equal(white, focus.layouts(table))
 
 
@@ -173,9 +178,11 @@ def test_rating_is_explaining_then_scoring():
     rated = focus.rate(model, images, table, "gradcam")
     [seen] = focus.batches(table, images.images, batch_size=99)
     targets = torch.tensor([CLASSES.index(name) for name in table["target"]])
-    maps = explain.explain(model.trainings[0], seen, targets, "gradcam")
+    [network] = model.trainings
+    maps = explain.explain(network, seen, targets, "gradcam")
     expected = equation.focus_of(maps.maps, focus.layouts(table))
-    assert np.allclose(rated["focus"], expected, atol=1e-6, equal_nan=True)
+    found = rated["focus"]
+    assert np.allclose(found, expected, atol=1e-6, equal_nan=True)
     assert set(rated["method"]) == {"GradCAM"}
     assert (rated["seconds"] > 0).all()
 
@@ -194,6 +201,8 @@ def test_a_function_of_the_users_is_rated_by_the_logits_of_the_models_classes():
 
     rated = focus.rate(small("dcba"), image_set(), design(), quadrant)
     known = rated["target"].isin(["a", "b"])
-    assert (rated.loc[known, "focus"] == rated.loc[known, "is_target_0"]).all()
+    of_known = rated[known]
+    assert (of_known["focus"] == of_known["is_target_0"]).all()
     assert rated.loc[~known, "focus"].isna().all()
-    assert focus.summary(rated)["undefined"].tolist() == [18]
+    [row] = focus.summary(rated).to_dict("records")
+    assert row["undefined"] == 18

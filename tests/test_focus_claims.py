@@ -65,8 +65,9 @@ def verdicts(notebook, estimates):
 
 def verdicts_of_table(name, table):
     """Return the verdicts on the claims that a table of lesson 06 answers."""
-    judged = judge("06", [], {name: table}).dropna(subset="estimate")
-    return dict(zip(judged["id"], judged["verdict"], strict=True))
+    judged = judge("06", [], {name: table})
+    judged = judged.dropna(subset="estimate")
+    return judged.set_index("id")["verdict"].to_dict()
 
 
 def test_the_papers_tiers_agree_where_they_were_made(rated):
@@ -113,11 +114,13 @@ def test_networks_and_not_their_cases_are_the_units():
     """Cases that repeat one network say nothing new."""
     table = weaker(0.5, 0.5)
     once = claims.slopes(table).iloc[0]
-    again = claims.slopes(pd.concat([table] * 4, ignore_index=True)).iloc[0]
+    repeated = pd.concat([table] * 4, ignore_index=True)
+    again = claims.slopes(repeated).iloc[0]
     assert again["value"] == pytest.approx(once["value"])
     width = once["high"] - once["low"]
     assert again["high"] - again["low"] == pytest.approx(width, rel=0.1)
-    assert claims.slopes(weaker(0.5, 0.5, networks=4)).empty
+    few = weaker(0.5, 0.5, networks=4)
+    assert claims.slopes(few).empty
 
 
 def rows_of(table, **methods):

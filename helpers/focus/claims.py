@@ -58,7 +58,8 @@ def comparisons(rated: pd.DataFrame) -> pd.DataFrame:
     of_network = rated.groupby(["run", "architecture", "set", "method"])["focus"]
     if {"LIME", "LRP"} <= methods:
         spread = of_network.std().unstack()
-        gap = (spread["LIME"] - spread["LRP"]).unstack("run").T.to_numpy()
+        gap = spread["LIME"] - spread["LRP"]
+        gap = gap.unstack("run").T.to_numpy()
         rows.append(("spread of LIME minus LRP", *stats.mean(gap).interval(), ""))
     means = of_network.mean().unstack(["architecture", "set"])
     for level, between in enumerate(["architecture", "set"]):
@@ -117,8 +118,8 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
 
 def of_controls(known: pd.DataFrame) -> list[Estimate]:
     """Estimate the claims about networks in which the correct Focus is 1."""
-    ends = known.groupby(["reads", "method", "name"], sort=False)["focus"]
-    ends = ends.agg(["mean", "min", "max"])
+    by_name = known.groupby(["reads", "method", "name"], sort=False)
+    ends = by_name["focus"].agg(["mean", "min", "max"])
     least = ends.query("reads == 'input' and method != 'LIME'")["min"]
     n_silent = int(least.isna().sum())
     note = f"{n_silent} give no map and are not counted" if n_silent else ""
@@ -175,7 +176,8 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
     ``lowest_3`` say whether the pair's Focus is the lowest, or among the three lowest,
     of all pairs.
     """
-    rise = trials.filter(like="rise_").mean(axis=1)
+    rises = trials.filter(like="rise_")
+    rise = rises.mean(axis=1)
     return trials.assign(
         rise=rise,
         detected=rise >= feature.EFFECT,
@@ -193,7 +195,8 @@ def of_trials(table: pd.DataFrame) -> list[Estimate]:
     learned = full[full["learned"]]
     by_seed = {"seeds": table["seed"].nunique()}
 
-    first = full.groupby("seed")["first"].mean() - none.groupby("seed")["first"].mean()
+    first = full.groupby("seed")["first"].mean()
+    first = first - none.groupby("seed")["first"].mean()
     weaker = table[strength.between(0, 1, inclusive="neither")]
     weaker = weaker.merge(full, on=["seed", *PAIR], suffixes=("", "_full"))
     weaker["gap"] = weaker["focus"] - weaker["focus_full"]

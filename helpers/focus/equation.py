@@ -17,9 +17,13 @@ def focus_of(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
     height, width = maps.shape[1:]
     n_rows, n_columns = layouts.shape[1:]
     # the row and the column of the cell to which each pixel belongs
-    row = ((torch.arange(height, device=maps.device) + 1) * n_rows - 1) // height
-    column = ((torch.arange(width, device=maps.device) + 1) * n_columns - 1) // width
-    is_target = layouts[:, row][:, :, column]
+    device = maps.device
+    pixel_row = torch.arange(1, height + 1, device=device)
+    pixel_column = torch.arange(1, width + 1, device=device)
+    row = (pixel_row * n_rows - 1) // height
+    column = (pixel_column * n_columns - 1) // width
+    is_target = layouts[:, row]
+    is_target = is_target[:, :, column]
     positive = maps.clamp(min=0).double()
     on_target = (positive * is_target).sum((1, 2))
     total = positive.sum((1, 2))
