@@ -93,13 +93,6 @@ def measure_case(seed: int, strength: float, marked_class: str) -> pd.DataFrame:
         if strength == 0 or pair[0] == marked_class:
             rows.append(measure_trial(model, clean, marked, design, pair))
     table = pd.DataFrame(rows).assign(seed=seed, bias_strength=strength)
-    if strength == 0:  # is any Focus significantly low, although nothing is marked?
-        many = mosaics.design(clean.table, CLASSES, per_pair=24, seed=seed)
-        rated = rate(model, clean, many, "gradcam")
-        parts = {"pairs": rated, "pairs_one_run": rated[rated["run"] == 0]}
-        for name, part in parts.items():
-            p_values = means.ranked(part)["p_adjusted"]
-            table[f"significant_{name}"] = (p_values < 0.05).sum()
     return table.round(12)
 
 

@@ -14,7 +14,7 @@ from helpers import focus, icon2, models, overview, stats, store
 from helpers.contexts import cutting, pasting
 from helpers.data import world
 from helpers.explain import cam
-from helpers.focus import equation, rating
+from helpers.focus import deletion, equation, faithfulness, rating
 from helpers.focus.networks import Model
 from helpers.icon2 import formulas
 from helpers.icon2.attributes import from_column, made
@@ -44,22 +44,30 @@ def network():
     return Model(Recipe("alexnet-quarter"), "C", [built], places), images, table
 
 
-def test_ratings_follow_an_edited_method_and_an_edited_score(
-    network, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+def test_ratings_follow_an_edited_method_and_an_edited_score(network):
     model, images, table = network
     rate = partial(rating.rate, model, images, table, effort="quick")
-    stored = rate("gradcam++")["focus"]
-    exported = rate(cam.gradcam_plus_plus)["focus"]
-    assert exported.equals(stored)
+    package = rate("gradcam++")["focus"]
+    exported = rate(cam.gradcam_plus_plus)
+    exported_focus = exported["focus"]
+    assert exported_focus.equals(package)
     edited = rate(gradcam_plus_plus)
     assert set(edited["method"]) == {"GradCAM++"}
-    assert not edited["focus"].equals(stored)
+    assert not edited["focus"].equals(package)
     halves = partial(half, of=equation.focus_of)
-    halved = rate("gradcam++", focus_of=halves)["focus"]
-    np.testing.assert_allclose(halved, stored / 2)
-    assert rate("gradcam++")["focus"].equals(stored), "no edit is stored as the method"
+    halved = rate("gradcam++", focus_of=halves)
+    expected = package / 2
+    np.testing.assert_allclose(halved["focus"], expected)
+
+
+def test_deletion_follows_an_edited_deletion(network):
+    model, images, table = network
+    rate = partial(faithfulness.rate, model, images, table, ["gradcam"])
+    package = rate()["deletion"]
+    halves = partial(half, of=deletion.mean_logit)
+    edited = rate(mean_logit=halves)["deletion"]
+    expected = package / 2
+    np.testing.assert_allclose(edited, expected, rtol=1e-4)
 
 
 @pytest.fixture(scope="module")

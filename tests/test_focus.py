@@ -1,7 +1,6 @@
-"""Focus: the score against loops, the balance of designs, stored ratings."""
+"""Focus: the score against loops, the balance of designs, ratings."""
 
 from collections import Counter
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -12,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from helpers import explain, focus, store
+from helpers import explain, focus
 from helpers.data import ImageSet
+from helpers.focus import equation
 from helpers.focus.mosaics import IMAGES, TARGETS
 from helpers.focus.networks import Model
 from helpers.models.recipe import Recipe
@@ -63,22 +63,9 @@ def maps_and_layouts(draw):
 @given(maps_and_layouts())
 def test_score_is_equation_1(case):
     maps, layouts = case
-    scores = focus.score(maps, layouts)
+    scores = equation.focus_of(maps, layouts)
     expected = score_by_loop(maps, layouts)
     assert torch.allclose(scores, expected, atol=1e-6, equal_nan=True)
-
-
-@pytest.mark.parametrize(
-    ("maps", "layouts", "message"),
-    [
-        (torch.ones(1, 4, 4), torch.zeros(1, 2, 2).bool(), "needs target cells"),
-        (torch.ones(1, 4, 4), torch.ones(1, 2, 2).bool(), "and other"),
-        (torch.ones(2, 4, 4), torch.ones(1, 2, 2).bool(), "Maps must be"),
-    ],
-)
-def test_score_refuses(maps, layouts, message):
-    with pytest.raises(ValueError, match=message):
-        focus.score(maps, layouts)
 
 
 def held_out(each=25, classes=CLASSES):
@@ -103,7 +90,8 @@ def test_a_design_is_sound_for_every_seed(seed, each, number, of_pairs, n_classe
     is_target = design[TARGETS].to_numpy()
     shown = table["class"].to_numpy()[images]
     assert (is_target.sum(1) == 2).all()
-    assert all(len(set(row)) == 4 for row in images), "never the same image twice"
+    for row in images:
+        assert len(set(row)) == 4, "never the same image twice"
     assert ((shown == design[["target"]].to_numpy()) == is_target).all()
     for outer, names, target in zip(design["outer"], shown, is_target, strict=True):
         assert set(outer.split(" + ")) == set(names[~target])
@@ -125,8 +113,10 @@ def test_positions_classes_and_images_are_balanced(seed):
     shown = held_out()["class"].to_numpy()[images]
     for name in CLASSES:
         mosaics = (design["target"] == name).to_numpy()
-        others = shown[mosaics][~is_target[mosaics]]
-        assert set(Counter(others).values()) == {64}
+        is_other = ~is_target[mosaics]
+        others = shown[mosaics][is_other]
+        counts = Counter(others)
+        assert set(counts.values()) == {64}
 
 
 def pictures(n=20, height=10, width=12, *, seed=0):
@@ -142,16 +132,15 @@ def test_layouts_say_where_the_target_is():
     table = table[table["target"] == "b"]
     images[5:10] = 255
     [seen] = focus.batches(table, images)
-    white = (seen[:, 0] == 255).view(12, 2, 6, 2, 6).all(4).all(2)
+    white = seen[:, 0] == 255
+    cells = white.view(12, 2, 6, 2, 6)
+    white = cells.all(4).all(2)
     assert torch.equal(white, focus.layouts(table))
 
 
 class Small(nn.Module):
     """A convolution, a rectifier, and the mean of the map."""
 
-    __module__ = (
-        "torch.small"  # so that its scores are kept, as those of no own network are
-    )
     mean = 0.0
     std = 1.0
 
@@ -182,55 +171,20 @@ def design(per_class=9, seed=0):
     return focus.design(held_out(5), CLASSES, per_class=per_class, seed=seed)
 
 
-@pytest.fixture
-def calls(monkeypatch, tmp_path):
-    """An empty store, and the calls of `explain` that were made for lack of stored scores."""
-    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    real = explain.explain
-    calls = []
-
-    def counted(*args, **kwargs):
-        calls.append(1)
-        return real(*args, **kwargs)
-
-    monkeypatch.setattr(explain, "explain", counted)
-    return calls
-
-
-def test_rating_is_explaining_then_scoring(calls):
+def test_rating_is_explaining_then_scoring():
     model = small()
     images = image_set()
     table = design()
     rated = focus.rate(model, images, table, "gradcam")
     [seen] = focus.batches(table, images.images, batch_size=99)
     targets = torch.tensor([CLASSES.index(name) for name in table["target"]])
-    maps = explain.explain(model.trainings[0], seen, targets, "gradcam")
-    expected = focus.score(maps.maps, focus.layouts(table))
-    assert np.allclose(rated["focus"], expected, atol=1e-6, equal_nan=True)
+    [network] = model.trainings
+    maps = explain.explain(network, seen, targets, "gradcam")
+    expected = equation.focus_of(maps.maps, focus.layouts(table))
+    found = rated["focus"]
+    assert np.allclose(found, expected, atol=1e-6, equal_nan=True)
     assert set(rated["method"]) == {"GradCAM"}
     assert (rated["seconds"] > 0).all()
-
-
-def test_scores_are_stored_by_all_that_decides_them(calls, monkeypatch):
-    def rate(model=None, images=None, table=None, method="gradcam", **more):
-        if table is None:
-            table = design(3)
-        focus.rate(model or small(), images or image_set(), table, method, **more)
-        return len(calls)
-
-    assert rate() == 1
-    assert rate() == 1
-    assert rate(model=small(seed=1)) == 2
-    several = replace(small(), trainings=[Small(seed) for seed in range(3)])
-    assert rate(model=several) == 3, "an interrupted rating continues with the next run"
-    assert rate(images=image_set(seed=1)) == 4
-    assert rate(table=design(3, seed=1)) == 5
-    assert rate(method="gradcam++") == 6
-    assert rate(layer="body.0") == 7
-    assert rate(shape="squeezed") == 8
-    assert rate(model=small("badc")) == 9
-    monkeypatch.setattr(store, "CACHE_VERSION", -1)
-    assert rate() == 10
 
 
 def test_a_class_that_the_model_lacks_is_refused():
@@ -238,7 +192,7 @@ def test_a_class_that_the_model_lacks_is_refused():
         focus.rate(small("abc"), image_set(), design(), "gradcam")
 
 
-def test_a_function_of_the_users_is_rated_by_the_logits_of_the_models_classes(calls):
+def test_a_function_of_the_users_is_rated_by_the_logits_of_the_models_classes():
     def quadrant(model, images, targets):
         maps = torch.zeros(len(images), *images.shape[-2:])
         maps[:, 0, 0] = 1.0 * targets
@@ -247,6 +201,8 @@ def test_a_function_of_the_users_is_rated_by_the_logits_of_the_models_classes(ca
 
     rated = focus.rate(small("dcba"), image_set(), design(), quadrant)
     known = rated["target"].isin(["a", "b"])
-    assert (rated.loc[known, "focus"] == rated.loc[known, "is_target_0"]).all()
+    of_known = rated[known]
+    assert (of_known["focus"] == of_known["is_target_0"]).all()
     assert rated.loc[~known, "focus"].isna().all()
-    assert focus.summary(rated)["undefined"].tolist() == [18]
+    [row] = focus.summary(rated).to_dict("records")
+    assert row["undefined"] == 18

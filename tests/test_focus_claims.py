@@ -63,23 +63,28 @@ def verdicts(notebook, estimates):
     return dict(zip(names, judged["verdict"], strict=True))
 
 
+def verdicts_of_table(name, table):
+    """Return the verdicts on the claims that a table of lesson 06 answers."""
+    judged = judge("06", [], {name: table})
+    judged = judged.dropna(subset="estimate")
+    return judged.set_index("id")["verdict"].to_dict()
+
+
 def test_the_papers_tiers_agree_where_they_were_made(rated):
-    estimates = claims.of_methods(rated)
-    found = verdicts("06", estimates)
-    assert {found[e.claim] for e in estimates} == {REPLICATED}
-    assert len(estimates) == 9
+    found = verdicts_of_table("comparisons", claims.comparisons(rated))
+    assert set(found.values()) == {REPLICATED}
+    assert len(found) == 9
 
 
 def test_consistent_is_judged_where_a_method_does_worst(rated):
     weak = (rated["architecture"] == "two") & (rated["method"] == "LRP")
-    [lrp] = [
-        e
-        for e in claims.of_methods(rated.assign(focus=rated["focus"].mask(weak, 0.6)))
-        if e.claim == "focus/reliable/lrp"
-    ]
-    assert lrp.interval[0] == pytest.approx(0.6)
-    assert lrp.note == "two on image set C"
-    assert verdicts("06", [lrp])["focus/reliable/lrp"] == NOT_REPLICATED
+    weaker_lrp = rated.assign(focus=rated["focus"].mask(weak, 0.6))
+    table = claims.comparisons(weaker_lrp)
+    [lowest] = table[table["comparison"] == "LRP, lowest"].to_dict("records")
+    assert lowest["value"] == pytest.approx(0.6)
+    assert lowest["note"] == "two on C"
+    found = verdicts_of_table("comparisons", table)
+    assert found["focus/reliable/lrp"] == NOT_REPLICATED
 
 
 def weaker(lrp, gradcam, networks=12):
@@ -100,18 +105,22 @@ def weaker(lrp, gradcam, networks=12):
 )
 def test_following_accuracy_is_a_difference_of_slopes(lrp, gradcam, verdict):
     """Both rise with accuracy: the paper's claim is that one rises more."""
-    slopes = claims.of_accuracy(weaker(lrp, gradcam))[0]
-    assert slopes.interval[0] == pytest.approx(lrp - gradcam, abs=0.05)
-    assert verdicts("06", [slopes])["focus/accuracy/lrp"] == verdict
+    slopes = claims.slopes(weaker(lrp, gradcam))
+    assert slopes["value"][0] == pytest.approx(lrp - gradcam, abs=0.05)
+    assert verdicts_of_table("slopes", slopes)["focus/accuracy/lrp"] == verdict
 
 
 def test_networks_and_not_their_cases_are_the_units():
     """Cases that repeat one network say nothing new."""
-    once = claims.of_accuracy(weaker(0.5, 0.5))[0].interval
-    again = claims.of_accuracy(pd.concat([weaker(0.5, 0.5)] * 4))[0].interval
-    assert again[0] == pytest.approx(once[0])
-    assert again[2] - again[1] == pytest.approx(once[2] - once[1], rel=0.1)
-    assert claims.of_accuracy(weaker(0.5, 0.5, networks=4)) == []
+    table = weaker(0.5, 0.5)
+    once = claims.slopes(table).iloc[0]
+    repeated = pd.concat([table] * 4, ignore_index=True)
+    again = claims.slopes(repeated).iloc[0]
+    assert again["value"] == pytest.approx(once["value"])
+    width = once["high"] - once["low"]
+    assert again["high"] - again["low"] == pytest.approx(width, rel=0.1)
+    few = weaker(0.5, 0.5, networks=4)
+    assert claims.slopes(few).empty
 
 
 def rows_of(table, **methods):

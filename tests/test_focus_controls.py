@@ -60,8 +60,8 @@ def test_maps_without_information_have_a_focus_of_one_half(images, control):
     rated = focus.rate(model, images, table, control)
     [row] = focus.summary(rated).to_dict("records")
     assert row["mean"] == pytest.approx(0.5, abs=1e-6)
-    assert row["mean_low"] <= 0.5 + 1e-6
-    assert row["mean_high"] >= 0.5 - 1e-6
+    assert row["low"] <= 0.5 + 1e-6
+    assert row["high"] >= 0.5 - 1e-6
 
 
 NAMES = ["alexnet-quarter", "vgg11-eighth", "resnet10-eighth", "squeezenet1_0"]

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from PIL import Image
 
 from helpers import explain, store
 from helpers.data import ImageSet
@@ -121,24 +120,6 @@ def test_a_candidate_feature_is_where_the_relevance_peaks_for_any_method(
     masks = feature.candidate(model, images, ("ant", "bee"))
     assert not masks[:6].any()
     assert (masks & images.patches)[6:].flatten(1).any(1).all()
-
-
-def test_user_supplied_masks_are_found_by_name_and_cropped_as_the_image(tmp_path):
-    drawn = np.zeros((40, 80), np.uint8)
-    drawn[:, 40:] = 255  # the right half of a wide file, of which the middle is kept
-    (tmp_path / "bee").mkdir()
-    Image.fromarray(drawn).save(tmp_path / "bee/one.png")
-    table = pd.DataFrame(
-        {"class": ["ant", "bee"], "path": ["ant/one.jpg", "bee/one.jpg"]}
-    )
-    pixels = torch.zeros(2, 3, 20, 20, dtype=torch.uint8)
-    images = ImageSet("C", pixels, torch.arange(2), CLASSES, table)
-    masks = feature.feature_masks(None, images, None, str(tmp_path))
-    assert not masks[0].any()
-    assert masks[1, :, 10:].all()
-    assert not masks[1, :, :10].any()
-    with pytest.raises(ValueError, match="No mask was found"):
-        feature.feature_masks(None, images, None, str(tmp_path / "bee"))
 
 
 def test_relevance_on_the_patch_is_that_of_a_loop_over_pixels(world):

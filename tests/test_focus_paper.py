@@ -69,7 +69,8 @@ def test_networks_as_they_are_with_the_settings_of_the_paper(project):
     assert set(found["architecture"]) == set(ARCHITECTURES)
     assert set(found["mosaics"]) == {3}
     assert found["method"].nunique() == len(METHODS)
-    assert (pd.read_csv(tables / "accuracies.csv")["runs"] == 1).all()
+    # 36 images in one run
+    assert (pd.read_csv(tables / "accuracies.csv")["n"] == 36).all()
     findings = tables.parents[1] / "findings/06_focus_rating.json"
     judged = pd.DataFrame(json.loads(findings.read_text())["findings"])
     verdicts = judged.set_index("id")["verdict"]
@@ -92,4 +93,4 @@ def test_a_network_that_is_fine_tuned_is_rated_on_held_out_images(project):
     tables, _ = run_preset(project, "paper-tuned", "06_focus_rating", "photos", **small)
     found = pd.read_csv(tables / "focus.csv")
     assert set(found["mosaics"]) == {3}
-    assert (pd.read_csv(tables / "accuracies.csv")["images"] == 6).all()
+    assert (pd.read_csv(tables / "accuracies.csv")["n"] == 6).all()

@@ -53,7 +53,7 @@ def rated(tmp_path, monkeypatch):
 def announced(capsys) -> tuple[int, str]:
     """Return the number of passes and the duration that were printed."""
     said = capsys.readouterr().out
-    found = re.search(r"needs ([\d,]+) passes.*take (about [^.]+)\.", said)
+    found = re.search(r"needs ([\d,]+) passes.*take at most ([\d:]+) ", said)
     passes = found[1].replace(",", "")
     return int(passes), found[2]
 
@@ -78,10 +78,10 @@ def test_the_passes_are_those_that_a_method_makes(rated, method, capsys):
 
 def test_the_time_is_that_of_the_passes(rated, capsys, monkeypatch):
     models, images, tables = rated
-    monkeypatch.setattr(rating, "time_pass", lambda network, mosaics, backward: 30.0)
+    monkeypatch.setattr(rating, "time_pass", lambda network, mosaics: 30.0)
     methods = ["gradcam", "smoothgrad"]  # 1 and 6 passes for each of 4 mosaics
     rating.announce(models * 2, images, tables, methods, effort="quick")
-    assert announced(capsys) == (56, "about 28 minutes")
+    assert announced(capsys) == (56, "0:28:00")
 
 
 def test_a_short_rating_of_your_images_is_not_announced(rated, capsys):

@@ -1,4 +1,8 @@
-"""Controls with a known Focus: maps without information, and networks in which Focus must be 1."""
+"""Controls whose correct result is known.
+
+They are maps without information, and networks of which we know what each image of a
+mosaic adds to the logit.
+"""
 
 import copy
 import zlib
@@ -14,15 +18,16 @@ from torch.nn.functional import adaptive_avg_pool2d, interpolate
 from helpers import explain
 from helpers.data import ImageSet
 from helpers.explain import NotConserved, layers, settings_of
-from helpers.focus import equation
+from helpers.focus import deletion, equation, faithfulness
 from helpers.focus.mosaics import CELLS, batches, cut, joined, layouts
 from helpers.focus.networks import Model
-from helpers.focus.rating import label_of, score
+from helpers.focus.rating import label_of, targets_of
 from helpers.models.networks import Classifier
 from helpers.store import progress
 
 MAP = "last map"
 AT_MAP = {"": {}, MAP: {"layer": MAP}}
+# settings of methods in disconnected networks, where they are not only the default ones
 SETTINGS = {
     "integrated-gradients": AT_MAP,
     "lrp": AT_MAP,
@@ -31,19 +36,17 @@ SETTINGS = {
         "grid on the seams, no penalty": {"segments": 4, "penalty": 1e-9},
     },
 }
-"""Settings of methods in disconnected networks, where they are not only the default ones."""
 
 
 def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Return a map of random blobs: smooth noise, (B, H, W), seeded by the image's bytes."""
+    """Return a map of smooth noise, (B, H, W), seeded by the image's bytes."""
     maps = []
     for image in images.cpu():
         digest = zlib.crc32(image.contiguous().numpy().tobytes())
         generator = torch.Generator().manual_seed(digest)
         maps.append(torch.rand(1, 6, 6, generator=generator))
     size = images.shape[-2:]
-    maps = torch.stack(maps)
-    maps = interpolate(maps, size, mode="bilinear", align_corners=False)
+    maps = interpolate(torch.stack(maps), size, mode="bilinear", align_corners=False)
     return maps[:, 0]
 
 
@@ -63,8 +66,13 @@ class _Step(nn.Module):
 class Disconnected(Classifier):
     """A trained classifier that reads each cell of a 2 x 2 mosaic by itself (DiFull).
 
-    Its logits are sums of the cells' logits, weighted by the rows of `cells`, (L, 4) (Rao et al.
-    2022)."""
+    Its logits are sums of the cells' logits, weighted by the rows of `cells`, (L, 4).
+    The logit of class c and row l is number l x classes + c.
+
+    References
+    ----------
+    Rao, Böhle and Schiele, CVPR 2022.
+    """
 
     def __init__(self, model: Classifier, mosaic: torch.Tensor, cells: torch.Tensor):
         network = nn.Sequential(
@@ -85,30 +93,54 @@ class Disconnected(Classifier):
         return torch.einsum("lc,cbk->blk", self.cells, each).flatten(1)
 
 
+def of_targets(network: Classifier, mosaics, design, targets) -> tuple:
+    """Return DiFull, in which only target cells count, and the logits to explain."""
+    cells, which = layouts(design).flatten(1).float().unique(dim=0, return_inverse=True)
+    whole = Disconnected(network, mosaics[:1], cells).eval()
+    n_classes = whole(mosaics[:1]).shape[1] // len(cells)
+    return whole, targets + which * n_classes
+
+
+@torch.no_grad()
+def contributions(network: Classifier, mosaics: torch.Tensor, targets) -> torch.Tensor:
+    """Return what each cell adds to the target's logit, float (N, 2, 2).
+
+    It is the amount that the logit loses if the cell is filled with the mean colour of
+    the network's training images.
+    """
+    cells = cut(mosaics / 255).to(network.mean.device)
+    blank = torch.zeros_like(cells) + network.mean
+    gained = (network(cells) - network(blank)).cpu().unflatten(0, (CELLS, -1))
+    return gained[:, range(len(targets)), targets].T.reshape(-1, 2, 2)
+
+
 def in_disconnected(
     model: Model,
     images: ImageSet,
-    table,
-    methods: Iterable,
+    design: pd.DataFrame,
+    methods: Iterable[str | Callable],
     *,
     focus_of: Callable = equation.focus_of,
 ) -> pd.DataFrame:
-    """Return the Focus of every method in networks where the correct Focus is 1.
+    """Rate every method in networks where the correct Focus is 1.
 
-    It is NaN where a method refuses the network. `focus_of` is Equation 1."""
-    mosaics = torch.cat(list(batches(table, images.images)))
-    classes = torch.tensor([model.logit[name] for name in table["target"]])
-    where = layouts(table)
+    Returns
+    -------
+    pandas.DataFrame
+        The rows of `rate`. ``reads`` names the layer that a method explains, and
+        ``name`` the method with its settings. Focus is NaN where a method refuses the
+        network.
+    """
+    mosaics = torch.cat(list(batches(design, images.images)))
+    targets = targets_of(model, design)
     tables = []
-    cells, at = where.flatten(1).float().unique(dim=0, return_inverse=True)
     for run, network in enumerate(model.trainings):
-        whole = Disconnected(network, mosaics[:1], cells).eval()
-        targets = classes + at * (whole(mosaics[:1]).shape[1] // len(cells))
-        for about, maps in _maps(whole, mosaics, targets, methods):
+        whole, logits = of_targets(network, mosaics, design, targets)
+        for about, maps in _maps(whole, mosaics, logits, methods):
             focus = np.nan
             if maps is not None:
-                focus = score(maps, where, focus_of).numpy()
-            tables.append(table.assign(**about, run=run, focus=focus))
+                focus = focus_of(maps, layouts(design)).numpy()
+            tables.append(design.assign(**about, run=run, focus=focus))
     rows = pd.concat(tables, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 
@@ -116,36 +148,75 @@ def in_disconnected(
 def by_cell(
     model: Model,
     images: ImageSet,
-    table,
-    methods: Iterable,
+    design: pd.DataFrame,
+    methods: Iterable[str | Callable],
     *,
     focus_of: Callable = equation.focus_of,
 ) -> pd.DataFrame:
-    """Compare Focus with the correct Focus in networks in which all four cells count.
+    """Compare Focus with the correct Focus in a network in which all four cells count.
 
-    The correct Focus follows from what the logit loses when a cell is filled with the mean colour.
-    The mean Focus is computed by pixel, and by cell, where relevance is summed with its sign.
-    `focus_of` is Equation 1."""
-    mosaics = torch.cat(list(batches(table, images.images))) / 255
-    where = layouts(table)
-    targets = torch.tensor([model.logit[name] for name in table["target"]])
+    The correct Focus is that of the `contributions`. The mean Focus of each method is
+    computed by pixel, and by cell, where relevance is summed with its sign.
+    """
+    mosaics = torch.cat(list(batches(design, images.images)))
+    targets = targets_of(model, design)
     network = model.trainings[0]
-    cells = cut(mosaics)
-    blank = torch.zeros_like(cells) + network.mean.to(cells.device)
-    with torch.no_grad():
-        gained = network(cells) - network(blank)
-    gained = gained.cpu().unflatten(0, (CELLS, -1))
-    gained = gained[:, range(len(table)), targets]
-    gained = gained.T.reshape(-1, 2, 2)
+    gained = contributions(network, mosaics, targets)
     whole = Disconnected(network, mosaics[:1], torch.ones(1, CELLS)).eval()
     rows = []
     for about, maps in _maps(whole, mosaics, targets, methods):
-        if maps is not None:
-            parts = gained, maps, adaptive_avg_pool2d(maps, 2)
-            means = [score(one, where, focus_of).nanmean().item() for one in parts]
-            rows.append((about["name"], *means))
-    columns = ["method", "correct Focus", "Focus by pixel", "Focus by cell"]
-    return pd.DataFrame(rows, columns=columns)
+        if maps is None:
+            continue
+        row = {"method": about["name"]}
+        scored = {
+            "correct Focus": gained,
+            "Focus by pixel": maps,
+            "Focus by cell": adaptive_avg_pool2d(maps, 2),
+        }
+        for name, relevance in scored.items():
+            focus = focus_of(relevance, layouts(design))
+            row[name] = focus.nanmean().item()
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def check_deletion(
+    model: Model,
+    images: ImageSet,
+    design: pd.DataFrame,
+    *,
+    mean_logit: Callable = deletion.mean_logit,
+) -> pd.DataFrame:
+    """Delete in networks whose correct map is known, by this map and by others.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per network, map and baseline: ``network``, ``method`` (the correct map,
+        a random map, or the correct map with its order reversed), ``baseline`` and
+        ``deletion`` (the mean over mosaics of the first run, 0 by chance).
+    """
+    mosaics = torch.cat(list(batches(design, images.images)))
+    targets = targets_of(model, design)
+    network = model.trainings[0]
+    gained = contributions(network, mosaics, targets)
+    four = Disconnected(network, mosaics[:1], torch.ones(1, CELLS)).eval()
+    two, logits = of_targets(network, mosaics, design, targets)
+    cases = {
+        "two images count": (two, logits, gained * layouts(design)),
+        "four images count": (four, targets, gained),
+    }
+    parts = []
+    for name, (whole, wanted, correct) in cases.items():
+        maps = {
+            "correct": correct,
+            "random": random_map(whole, mosaics, wanted),
+            "reversed": -correct,
+        }
+        rows = faithfulness.compare(whole, mosaics, wanted, maps, mean_logit)
+        parts.append(rows.assign(network=name))
+    groups = pd.concat(parts).groupby(["network", "method", "baseline"], sort=False)
+    return groups["deletion"].mean().reset_index()
 
 
 def _maps(whole: Disconnected, mosaics, targets, methods: Iterable) -> Iterator[tuple]:

@@ -4,26 +4,28 @@
 __all__ = ['focus_of']
 
 # %% ../../notebooks/06_focus_rating.ipynb #focus-equation
-from itertools import pairwise
-
 import torch
 
 
 def focus_of(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
-    """Return Focus (Equation 1), the share of positive relevance on target cells, float64 (N,).
+    """Compute Focus (Equation 1), the share of positive relevance on target cells.
 
-    `maps` are float (N, H, W), `layouts` bool (N, rows, columns), true where the target is. Focus
-    is NaN where there is no positive relevance, or where relevance is not finite.
+    Maps are float (N, H, W), and layouts bool (N, rows, columns), true where the target
+    is. The result is float64 (N,). It is NaN where no relevance is positive, or where
+    relevance is not finite.
     """
-    sides = zip(layouts.shape[1:], maps.shape[1:], strict=True)
-    tops, lefts = (
-        [part * length // parts for part in range(parts + 1)] for parts, length in sides
-    )
-    positive = maps.clamp(min=0)
-    lines = torch.stack(
-        [positive[:, a:b].sum(1) for a, b in pairwise(tops)], 1
-    ).double()
-    cells = torch.stack([lines[..., a:b].sum(-1) for a, b in pairwise(lefts)], -1)
-    total = cells.sum((1, 2))
-    on_target = (cells * layouts).sum((1, 2))
-    return torch.where((total > 0) & total.isfinite(), on_target / total, torch.nan)
+    height, width = maps.shape[1:]
+    n_rows, n_columns = layouts.shape[1:]
+    # the row and the column of the cell to which each pixel belongs
+    device = maps.device
+    pixel_row = torch.arange(1, height + 1, device=device)
+    pixel_column = torch.arange(1, width + 1, device=device)
+    row = (pixel_row * n_rows - 1) // height
+    column = (pixel_column * n_columns - 1) // width
+    is_target = layouts[:, row]
+    is_target = is_target[:, :, column]
+    positive = maps.clamp(min=0).double()
+    on_target = (positive * is_target).sum((1, 2))
+    total = positive.sum((1, 2))
+    is_defined = (total > 0) & total.isfinite()
+    return torch.where(is_defined, on_target / total, torch.nan)

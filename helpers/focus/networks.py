@@ -1,4 +1,4 @@
-"""The models whose explanations are rated: training runs of an architecture on an image set."""
+"""The models whose explanations are rated, and the images of their mosaics."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from importlib import import_module
 import numpy as np
 import pandas as pd
 
-from helpers import models, stats
+from helpers import models
 from helpers.data import Collection, ImageSet
 from helpers.focus.mosaics import design
 from helpers.models import experiment
@@ -31,6 +31,7 @@ class Model:
 
     @property
     def name(self) -> str:
+        """Return the architecture and the image set."""
         return f"{self.recipe.architecture} {self.trained_on}"
 
 
@@ -40,7 +41,10 @@ def main_set(collection: Collection) -> str:
 
 
 def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
-    """Return the images of mosaics: the test splits, or all images of networks that are not trained."""
+    """Return the images of mosaics.
+
+    They are the test splits, or all images if the networks are not trained.
+    """
     sets = collection.sets.items()
     if recipe.fit == AS_IT_IS:
         return {
@@ -60,9 +64,11 @@ def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -
 def model(
     collection: Collection, recipe: Recipe, seed: int, trained_on: str = ""
 ) -> Model:
-    """Return the training runs of one architecture on an image set, by default the `main_set`.
+    """Return the training runs of one architecture on an image set.
 
-    A network that is used as it is has one run, and its classes must be ImageNet categories."""
+    The image set is the `main_set` by default. A network that is used as it is has one
+    run, and its classes must be categories of ImageNet.
+    """
     trained_on = trained_on or main_set(collection)
     classes = collection.sets[trained_on].classes
     if recipe.fit != AS_IT_IS:
@@ -73,10 +79,11 @@ def model(
         )
     network = models.build(recipe.architecture, weights=recipe.start).eval()
     number_of = _numbers_of_categories(recipe, network)
-    for unknown in (name for name in classes if plain(name) not in number_of):
+    unknown = [name for name in classes if plain(name) not in number_of]
+    if unknown:
         raise ValueError(
-            f"Class {unknown!r} is not the name or number of exactly one category of "
-            f"{recipe.architecture}. Rename its folder, or train a network (fit: "
+            f"Class {unknown[0]!r} is not the name or number of exactly one category "
+            f"of {recipe.architecture}. Rename its folder, or train a network (fit: "
             "scratch, fine-tuned or probe)."
         )
     network.to(models.device(recipe.device, synthetic=collection.source == "world"))
@@ -111,26 +118,28 @@ def _numbers_of_categories(recipe: Recipe, network: Classifier) -> dict[str, int
     return number_of
 
 
-def accuracies(
-    several: Sequence[Model], images: Mapping[str, ImageSet]
+def predictions(
+    models: Sequence[Model], images: Mapping[str, ImageSet]
 ) -> pd.DataFrame:
-    """Return the accuracy of each model on the held-out images of its own set, with its interval."""
-    rows = []
-    for one in several:
-        correct = right(one, images[one.trained_on])
-        rows.append(
-            (
-                one.recipe.architecture,
-                one.trained_on,
-                *correct.shape,
-                *stats.share(correct),
-            )
+    """Say which held-out images each training run classifies correctly.
+
+    Each model sees the images of the set that it was trained on.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per image and run: ``architecture``, ``set``, ``run``, ``image`` and
+        ``correct``.
+    """
+    parts = []
+    for model in models:
+        shown = images[model.trained_on]
+        wanted = np.array([model.logit[name] for name in shown.table["class"]])
+        is_correct = logits(model.trainings, shown.images).argmax(2).numpy() == wanted
+        rows = pd.DataFrame(is_correct).melt(
+            var_name="image", value_name="correct", ignore_index=False
         )
-    names = ["architecture", "set", "runs", "images", "accuracy", "low", "high"]
-    return pd.DataFrame(rows, columns=names)
-
-
-def right(model: Model, images: ImageSet) -> np.ndarray:
-    """Return which images each run classifies correctly: bool (T, N)."""
-    wanted = np.array([model.logit[name] for name in images.table["class"]])
-    return logits(model.trainings, images.images).argmax(2).numpy() == wanted
+        rows = rows.rename_axis("run").reset_index()
+        rows["architecture"] = model.recipe.architecture
+        parts.append(rows.assign(set=model.trained_on))
+    return pd.concat(parts, ignore_index=True)
