@@ -1,5 +1,6 @@
 """The audits of this suite, to be called from Python."""
 
 from helpers.audit.model_audit import audit_model as model
+from helpers.icon2.detector_audit import audit_detector as detector
 
-__all__ = ["model"]
+__all__ = ["detector", "model"]
