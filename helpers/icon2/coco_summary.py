@@ -13,10 +13,13 @@ from helpers.icon2.matching import match
 BOUNDS = (32**2, 96**2)  # square pixels: COCO's small, medium and large
 LARGEST = 1e10
 LIKE_COCO = Options(precision="raw", images="all", false_positives="coco")
-SIZES = ("all", "small", "medium", "large")
+SIZES = ("small", "medium", "large")
 
 
-def coco_summary(frames: Frames, bounds: Sequence[float] = BOUNDS) -> dict[str, float]:
+def coco_summary(
+    frames: Frames,
+    bounds: Sequence[float] = BOUNDS,
+) -> dict[str, float]:
     """Compute the numbers of pycocotools' summary.
 
     Parameters
@@ -32,27 +35,38 @@ def coco_summary(frames: Frames, bounds: Sequence[float] = BOUNDS) -> dict[str, 
         AP from 0 to 1 of boxes of ``all`` sizes, ``small``, ``medium`` and ``large``,
         and of all boxes at ``IoU 0.5`` and ``IoU 0.75``; NaN without boxes.
     """
-    ranges = [(0, LARGEST), *pairwise([0, *bounds, LARGEST])]
-    by_size = {
-        name: _by_class_and_threshold(frames, *ends)
-        for name, ends in zip(SIZES, ranges, strict=False)
+    ap = _by_class_and_threshold(frames, 0, LARGEST)
+    summary = {
+        "all": _mean(ap),
+        "IoU 0.5": _mean(ap[:, 0]),
+        "IoU 0.75": _mean(ap[:, 5]),
     }
-    summary = {name: _mean(ap) for name, ap in by_size.items()}
-    summary["IoU 0.5"] = _mean(by_size["all"][:, 0])
-    summary["IoU 0.75"] = _mean(by_size["all"][:, 5])
+    ends = pairwise([0, *bounds, LARGEST])
+    for name, (low, high) in zip(SIZES, ends, strict=False):
+        ap = _by_class_and_threshold(frames, low, high)
+        summary[name] = _mean(ap)
     return summary
 
 
-def _by_class_and_threshold(frames: Frames, low: float, high: float) -> np.ndarray:
+def _by_class_and_threshold(
+    frames: Frames,
+    low: float,
+    high: float,
+) -> np.ndarray:
     """Return AP (classes, thresholds) of boxes with an area in a range."""
     area = frames.boxes["area"]
     crowd = frames.boxes["ignore"]
     outside = (area < low) | (area > high)
     boxes = frames.boxes.assign(crowd=crowd, ignore=crowd | outside)
     extent = frames.detections["extent"].to_numpy()
-    of_detection = np.where((extent < low) | (extent > high), -1, 0)
-    codes = np.zeros(len(boxes), int)
-    inside = Attribute("inside", ("yes",), codes, "box", of_detection)
+    outside = (extent < low) | (extent > high)
+    inside = Attribute(
+        name="inside",
+        values=("yes",),
+        codes=np.zeros(len(boxes), int),
+        level="box",
+        of_detection=np.where(outside, -1, 0),
+    )
     matches = match(replace(frames, boxes=boxes))
     weights = np.ones(matches.n_images)
     ap = []

@@ -222,7 +222,10 @@ def best_explanation(explanations: pd.DataFrame) -> str:
     if not is_part.any():
         return "no candidate significantly explains a part of it"
     row = explanations[is_part].sort_values("remaining", key=abs).iloc[0]
+    candidate = row["candidate"]
+    if candidate == "size":
+        candidate = "size in three classes"  # the gaps hold size fixed in finer strata
     return (
-        f"{row['candidate']} explains {row['fall']:.1f} of {row['gap']:.1f} points "
+        f"{candidate} explains {row['fall']:.1f} of {row['gap']:.1f} points "
         f"(95% CI {row['fall_low']:.1f} to {row['fall_high']:.1f})"
     )

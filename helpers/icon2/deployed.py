@@ -38,7 +38,11 @@ class Errors:
     false_positives: np.ndarray
 
 
-def errors_at(frames: Frames, matches: Matches, threshold: float) -> Errors:
+def errors_at(
+    frames: Frames,
+    matches: Matches,
+    threshold: float,
+) -> Errors:
     """Return the errors of the detections with a score of at least the threshold.
 
     Detections are matched from the highest score down, so those below the threshold
@@ -52,9 +56,15 @@ def errors_at(frames: Frames, matches: Matches, threshold: float) -> Errors:
         detected[detections["box"][detections["hit"]]] = True
         false = detections["image"][~detections["hit"]]
         false_positives += np.bincount(false, minlength=len(false_positives))
-    row = np.flatnonzero(~frames.boxes["ignore"].to_numpy(bool))
+    ignored = frames.boxes["ignore"].to_numpy(bool)
+    row = np.flatnonzero(~ignored)
     image = frames.boxes["image"].to_numpy()[row]
-    return Errors(row, image, (~detected[row]).astype(float), false_positives)
+    return Errors(
+        row=row,
+        image=image,
+        missed=(~detected[row]).astype(float),
+        false_positives=false_positives,
+    )
 
 
 def by_group(
@@ -95,7 +105,10 @@ def by_group(
 
 
 def compare(
-    first: Errors, second: Errors, attributes: Sequence[Attribute], weights: np.ndarray
+    first: Errors,
+    second: Errors,
+    attributes: Sequence[Attribute],
+    weights: np.ndarray,
 ) -> pd.DataFrame:
     """Compare two detectors by group, paired by image.
 
@@ -124,25 +137,50 @@ def compare(
             difference = after - before
             low, high = np.quantile(difference[1:], TAILS)
             p = size_fixed.p_value(difference)
-            about = attribute.name, group, error, before[0], after[0]
-            rows.append((*about, difference[0], low, high, p))
-    columns = ["attribute", "group", "error", "first", "second"]
-    table = pd.DataFrame(rows, columns=[*columns, "difference", "low", "high", "p"])
+            row = {
+                "attribute": attribute.name,
+                "group": group,
+                "error": error,
+                "first": before[0],
+                "second": after[0],
+                "difference": difference[0],
+                "low": low,
+                "high": high,
+                "p": p,
+            }
+            rows.append(row)
+    table = pd.DataFrame(rows)
     return table.assign(p_adjusted=stats.adjust(table.pop("p")))
 
 
-def _rates(errors: Errors, attribute: Attribute, weights: np.ndarray) -> pd.DataFrame:
+def _rates(
+    errors: Errors,
+    attribute: Attribute,
+    weights: np.ndarray,
+) -> pd.DataFrame:
     rows = []
     for group, error, rates, others in _resampled_rates(errors, attribute, weights):
         low, high = np.nan, np.nan
         if len(rates) > 2:
             low, high = np.quantile(rates[1:], TAILS)
-        rows.append((attribute.name, group, error, rates[0], low, high, others))
-    columns = ["attribute", "group", "error", "rate", "low", "high", "others"]
-    return pd.DataFrame(rows, columns=columns)
+        row = {
+            "attribute": attribute.name,
+            "group": group,
+            "error": error,
+            "rate": rates[0],
+            "low": low,
+            "high": high,
+            "others": others,
+        }
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
-def _resampled_rates(errors: Errors, attribute: Attribute, weights: np.ndarray):
+def _resampled_rates(
+    errors: Errors,
+    attribute: Attribute,
+    weights: np.ndarray,
+):
     """Yield group, error, rates (1 + resamples,), and the rate of all other groups.
 
     A false positive belongs to an image, so it has no group of an attribute of boxes.
@@ -151,28 +189,46 @@ def _resampled_rates(errors: Errors, attribute: Attribute, weights: np.ndarray):
     place = errors.image if attribute.level == "image" else errors.row
     of_box = attribute.codes[place]
     for code, group in enumerate(attribute.values):
-        counted = _by_image(errors, (of_box == code), n_images)
-        others = _by_image(errors, (of_box >= 0) & (of_box != code), n_images)
-        yield group, MISSED, _rate(*counted, weights), _rate(*others, weights[:1])[0]
+        in_group = of_box == code
+        in_others = (of_box >= 0) & ~in_group
+        counted = _by_image(errors, in_group, n_images)
+        others = _by_image(errors, in_others, n_images)
+        rate = _rate(*counted, weights)
+        rate_of_others = _rate(*others, weights[:1])[0]
+        yield group, MISSED, rate, rate_of_others
         if attribute.level == "image":
+            is_known = attribute.codes >= 0
+            is_other = is_known & (attribute.codes != code)
             counted = _false_by_image(errors, attribute.codes == code)
-            is_other = (attribute.codes >= 0) & (attribute.codes != code)
             others = _false_by_image(errors, is_other)
-            yield group, FALSE, _rate(*counted, weights), _rate(*others, weights[:1])[0]
+            rate = _rate(*counted, weights)
+            rate_of_others = _rate(*others, weights[:1])[0]
+            yield group, FALSE, rate, rate_of_others
 
 
-def _by_image(errors: Errors, chosen: np.ndarray, n_images: int):
+def _by_image(
+    errors: Errors,
+    chosen: np.ndarray,
+    n_images: int,
+):
     """Count the missed boxes and all boxes of each image."""
     image = errors.image[chosen]
     missed = np.bincount(image, errors.missed[chosen], n_images)
     return missed, np.bincount(image, minlength=n_images)
 
 
-def _false_by_image(errors: Errors, chosen: np.ndarray):
+def _false_by_image(
+    errors: Errors,
+    chosen: np.ndarray,
+):
     return errors.false_positives * chosen, chosen.astype(float)
 
 
-def _rate(events: np.ndarray, number: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _rate(
+    events: np.ndarray,
+    number: np.ndarray,
+    weights: np.ndarray,
+) -> np.ndarray:
     drawn = weights @ number
     empty = np.full(len(weights), np.nan)
     return 100 * np.divide(weights @ events, drawn, out=empty, where=drawn > 0)

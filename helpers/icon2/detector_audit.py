@@ -40,7 +40,6 @@ from helpers.icon2.pooled_recall import ALL_POOLED, RecallBySize
 
 LOSSES = (0.02, 0.05, 0.1, 0.2, 0.3)  # injected faults: lost shares of detected boxes
 TRIALS = 20  # permutations per injected fault
-POWER = 0.8
 EXPLAINED_GAPS = 3  # gaps of single classes that are explained
 WORST_IMAGES = 20  # listed per gap
 RATE_RESAMPLES = 999  # for the errors at the threshold, which are fast
@@ -185,12 +184,14 @@ class DetectorAudit:
             classes = part[~part["class"].isin([ALL_POOLED, ALL])]
             missed = classes["class"][classes["smallest_loss"].isna()]
             for row in pooled.to_dict("records"):
-                loss = f"of {row['smallest_loss']:.0%} of its detected boxes is"
-                if np.isnan(row["smallest_loss"]):
-                    loss = f"of {LOSSES[-1]:.0%} of its detected boxes is not"
+                loss = row["smallest_loss"]
+                verb = "would be"
+                if np.isnan(loss):
+                    loss = LOSSES[-1]
+                    verb = "would not be"
                 sentences.append(
-                    f"{name}: a loss of the group {row['group']} {loss} detected in "
-                    "four of five cases."
+                    f"{name}: if the group {row['group']} lost {loss:.0%} of its "
+                    f"detected boxes, this {verb} detected in four of five cases."
                 )
             if len(missed):
                 sentences.append(
@@ -240,9 +241,9 @@ class DetectorAudit:
         recall, gaps, power = drawn
         error_title = f"Errors at a score of {self.threshold:g} or more"
         parts = [
+            ("What was read, and what looks wrong", self.files),
             ("Findings", self.findings[["sentence", "verdict"]].head(12)),
             ("What this audit could have detected", self.power_sentences(), power),
-            ("What was read, and what looks wrong", self.files),
             ("Recall, all classes pooled", pooled_recall.printed(self.pooled), recall),
             ("Recall by box size", pooled_recall.size_table(self.by_size)),
             (error_title, self.errors),

@@ -26,7 +26,10 @@ ALL = "all classes"
 EVENTS = ("event_threshold", "event_detection", "event_box")
 
 
-def group_ap(classes: Sequence[ClassMatches], attribute: Attribute) -> np.ndarray:
+def group_ap(
+    classes: Sequence[ClassMatches],
+    attribute: Attribute,
+) -> np.ndarray:
     """Compute AP of each group, the mean over the classes first.
 
     Parameters
@@ -193,23 +196,40 @@ class Null:
         """The number of standard errors from which a difference is significant."""
         return self._threshold(self.largest_recall)
 
-    def _threshold(self, family: np.ndarray) -> float:
+    def _threshold(
+        self,
+        family: np.ndarray,
+    ) -> float:
         last = np.quantile(self.rank, 1 - FALSE_POSITIVES, method="higher")
         return float(np.sort(family)[int(last)])
 
-    def deviations(self, gaps: np.ndarray, at=...) -> np.ndarray:
+    def deviations(
+        self,
+        gaps: np.ndarray,
+        at=...,
+    ) -> np.ndarray:
         """Return how many standard deviations gaps lie above their mean by chance."""
         return (gaps - self.mean[at]) / np.maximum(self.deviation[at], 1e-9)
 
-    def gap_p(self, deviations) -> np.ndarray:
+    def gap_p(
+        self,
+        deviations,
+    ) -> np.ndarray:
         """Return p values of gaps, adjusted over both families."""
         return self._p(deviations, self.largest_gap)
 
-    def recall_p(self, deviations) -> np.ndarray:
+    def recall_p(
+        self,
+        deviations,
+    ) -> np.ndarray:
         """Return p values of differences of recall, adjusted over both families."""
         return self._p(np.abs(deviations), self.largest_recall)
 
-    def _p(self, deviations, family: np.ndarray) -> np.ndarray:
+    def _p(
+        self,
+        deviations,
+        family: np.ndarray,
+    ) -> np.ndarray:
         deviations = np.asarray(deviations, float)
         narrower = np.searchsorted(np.sort(family), deviations)
         reached = (self.rank >= narrower[..., None]).sum(-1)
@@ -266,7 +286,10 @@ def _from_the_others(values: np.ndarray) -> np.ndarray:
     return n / (n - 1) * distance / deviation
 
 
-def without(of_class: ClassMatches, lost: np.ndarray) -> ClassMatches:
+def without(
+    of_class: ClassMatches,
+    lost: np.ndarray,
+) -> ClassMatches:
     """Return the matches of a class without the detections of lost boxes.
 
     Parameters
@@ -365,14 +388,25 @@ def detection_rates(
     return _rates(rows)
 
 
-def _is_anything_significant(attributes, classes, null, recall) -> bool:
+def _is_anything_significant(
+    attributes,
+    classes,
+    null,
+    recall,
+) -> bool:
     gaps = np.array([spread(group_ap(classes, attribute)) for attribute in attributes])
     if (null.deviations(gaps) > null.gap_threshold).any():
         return True
     return recall is not None and recall.widest(attributes) > null.recall_threshold
 
 
-def _recall_with_loss(recall, attribute, group, loss, rng) -> float:
+def _recall_with_loss(
+    recall,
+    attribute,
+    group,
+    loss,
+    rng,
+) -> float:
     """Return the deviation of a group's recall after a loss of detected boxes."""
     in_group = recall.boxes.codes(attribute) == group
     lost = in_group & (rng.random(len(in_group)) < loss)
@@ -380,7 +414,13 @@ def _recall_with_loss(recall, attribute, group, loss, rng) -> float:
     return left.deviations(attribute)[group]
 
 
-def _ap_with_loss(classes, attribute, group, loss, rng) -> np.ndarray:
+def _ap_with_loss(
+    classes,
+    attribute,
+    group,
+    loss,
+    rng,
+) -> np.ndarray:
     """Return AP (1 + classes, groups) after a group's loss of detected boxes."""
     left = []
     for of_class in classes:
@@ -390,7 +430,10 @@ def _ap_with_loss(classes, attribute, group, loss, rng) -> np.ndarray:
     return group_ap(left, attribute)
 
 
-def smallest_group(codes: np.ndarray, attribute: Attribute) -> int:
+def smallest_group(
+    codes: np.ndarray,
+    attribute: Attribute,
+) -> int:
     """Return the group with the fewest boxes, of those that have enough."""
     boxes = np.bincount(codes[codes >= 0], minlength=len(attribute.values))
     return int(np.where(boxes >= HOW.min_boxes, boxes, boxes.max() + 1).argmin())

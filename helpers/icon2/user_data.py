@@ -75,8 +75,8 @@ def read(
     detections = _of_classes(detections, kept_classes)
     if detections.empty:
         raise DetectionDataError(
-            f"{detections_file.name}: no detection is left of labelled images and classes "
-            f"({', '.join(kept_classes[:9])}). {'; '.join(reversed(checks.report))}."
+            f"{detections_file.name}: no detection is left of labelled images and "
+            f"classes ({', '.join(kept_classes[:9])}). {'; '.join(reversed(checks.report))}."
         )
     images = labelled.images
     if attributes is not None:

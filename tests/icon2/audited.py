@@ -10,7 +10,12 @@ from helpers.icon2.analysis import image_weights
 from helpers.icon2.attributes import from_column
 
 
-def audited(frames, column="place", draws=79, seed=0):
+def audited(
+    frames,
+    column="place",
+    draws=79,
+    seed=0,
+):
     """Compare the groups of a column as the audit does; the headline and its tables."""
     attribute = from_column(frames, column)
     matches = match(frames)

@@ -278,15 +278,22 @@ def test_a_second_detector_that_misses_more_in_one_group_is_significant_there_al
     worse = replace(errors, missed=np.maximum(errors.missed, lost))
     table = deployed.compare(errors, worse, [light], weights)
     rows = table.set_index(["group", "error"])
-    assert rows.loc[("dim", deployed.MISSED), "p_adjusted"] < 0.01
-    assert rows.loc[("dim", deployed.MISSED), "low"] > 0
-    assert rows.loc[("day", deployed.MISSED), "difference"] == 0
+    in_dim_light = rows.loc[("dim", deployed.MISSED)]
+    by_day = rows.loc[("day", deployed.MISSED)]
+    assert in_dim_light["p_adjusted"] < 0.01
+    assert in_dim_light["low"] > 0
+    assert by_day["difference"] == 0
 
 
 def test_one_function_audits_files_and_returns_tables_and_a_page(tmp_path):
     labels, results = written(tmp_path, world(250, loss=0.4))
     result = audits.detector(
-        labels, results, groups=["light"], second=results, draws=59, resamples=10
+        labels,
+        results,
+        groups=["light"],
+        second=results,
+        draws=59,
+        resamples=10,
     )
     assert result.headline.startswith("Worse where light is dim: ")
     assert result.significant["finding"][0] == "light/all classes pooled"
@@ -344,9 +351,9 @@ def test_the_lesson_leaves_a_folder_whose_report_names_the_fault(tmp_path, monke
     assert "2 of 2 classes could be compared one by one.</h1>" in page
     headings = [
         "<h1>",
+        "What was read, and what looks wrong</h2>",
         "Findings</h2>",
         "What this audit could have detected</h2>",
-        "What was read, and what looks wrong</h2>",
     ]
     assert [page.index(part) for part in headings] == sorted(map(page.index, headings))
     assert {path.stem for path in folder.glob("*.csv")} == {
