@@ -1,4 +1,4 @@
-"""Audit a detector: for which groups is it worse, and what could the audit detect?"""
+"""Audit a detector: where is it worse, and which faults could the audit detect."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -74,9 +74,11 @@ def read(
     boxes = _of_classes(labelled.boxes, kept_classes)
     detections = _of_classes(detections, kept_classes)
     if detections.empty:
+        listed = ", ".join(kept_classes[:9])
+        reasons = "; ".join(reversed(checks.report))
         raise DetectionDataError(
             f"{detections_file.name}: no detection is left of labelled images and "
-            f"classes ({', '.join(kept_classes[:9])}). {'; '.join(reversed(checks.report))}."
+            f"classes ({listed}). {reasons}."
         )
     images = labelled.images
     if attributes is not None:
