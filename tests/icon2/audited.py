@@ -23,7 +23,8 @@ def audited(
     classes = {name: matches.of(name) for name in names}
     boxes = pooled_recall.labelled_boxes(frames, matches)
     recall = pooled_recall.RecallBySize(boxes)
-    together = np.arange(len(frames.images))
+    n_images = len(frames.images)
+    together = np.arange(n_images)
     permutations = audit.permuted_attributes([attribute], matches.boxes, together, seed)
     null = audit.null_distribution(list(classes.values()), permutations, draws, recall)
     every = pooled_recall.by_group(recall, [attribute], null.recall_threshold)
@@ -32,7 +33,7 @@ def audited(
     analyses = {
         column: analyse(matches, attribute, [], classes=names, options=audit.HOW)
     }
-    weights = image_weights(len(frames.images), 60, seed)
+    weights = image_weights(n_images, 60, seed)
     area = frames.boxes["area"].to_numpy(float)
     gaps = detector_findings.gaps(classes, [attribute], analyses, null, area, weights)
     found = gaps[
@@ -53,5 +54,6 @@ def is_found(result):
         "worse where" in result.headline.lower() or "better" in result.headline.lower()
     )
     in_pooled = (result.every["verdict"] == pooled_recall.FOUND).any()
-    in_classes = (result.gaps["verdict"] == detector_findings.YES).any()
+    verdicts = result.gaps["verdict"]
+    in_classes = (verdicts == detector_findings.YES).any()
     return bool(in_headline or in_pooled or in_classes)

@@ -152,7 +152,14 @@ def test_without_a_fault_the_family_wise_error_rate_is_about_one_in_twenty():
         deals = dealt(matches, attributes, seed)
         null = audit.null_distribution(classes, deals, 60)
         table = audit.detection_rates(
-            classes, KINDS, attributes[:1], null, deals, [0.5], 15, seed
+            classes,
+            KINDS,
+            attributes[:1],
+            null,
+            deals,
+            losses=[0.5],
+            trials=15,
+            seed=seed,
         )
         false_positives.append(table["rate"][0])
         assert table["class"].tolist() == ["any", "all classes", *KINDS]
@@ -201,7 +208,12 @@ def test_a_scene_that_makes_the_gap_is_named_and_leaves_nothing():
     matches, classes, [light, tone, site] = prepared(frames, "light", "tone", "site")
     ap = audit.group_ap(classes, light)
     table = compared.explained(
-        matches, light, "ring", [tone, site], options=audit.HOW, resamples=40
+        matches,
+        light,
+        "ring",
+        [tone, site],
+        options=audit.HOW,
+        resamples=40,
     )
     by = table.set_index("candidate")
     gap = 100 * (ap[1, 0] - ap[1, 1])

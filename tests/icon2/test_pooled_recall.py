@@ -152,7 +152,15 @@ def test_ap_with_size_held_fixed_is_plain_ap_where_both_groups_have_the_same_siz
     plain = every.mean(weights[0], every.positives(weights[0]))
     assert place.values == ("indoor", "outdoor")
     area = np.argsort(np.argsort(boxes["image"])).astype(float)  # no confounder
-    left = size_fixed.gap(of_class, place, "indoor", "outdoor", area, weights, HOW)
+    left = size_fixed.gap(
+        of_class,
+        place,
+        "indoor",
+        "outdoor",
+        area,
+        weights,
+        HOW,
+    )
     assert abs(left[0] - (plain[1] - plain[0])) < 0.08
 
 
