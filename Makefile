@@ -5,7 +5,7 @@
 #   make sweep CONFIG=my.yml     a lesson with every combination of some parameters -> outputs/sweep/
 #   make seeds       lessons with eight seeds -> data/seeds.csv (LESSONS="03 09" SEEDS="0 1 2")
 #   make audit-table DATA=loans.csv Y_PRED=decision GROUPS=sex,race             your own predictions
-#   make audit-detector LABELS=labels.json PREDICTIONS=found.json               your own detector
+#   make audit-detector LABELS=labels.json DETECTIONS=found.json                your own detector
 #   make audit-model NETWORK=resnet18 IMAGES=photos/ CONTEXTS=backgrounds/      your own network
 #                    -> outputs/audit/; without variables, each audits a sample
 #   make lab         JupyterLab on copies of the notebooks, in outputs/lab/
@@ -97,7 +97,7 @@ test: $(READY)
 LESSON_table := 13_audit_your_table
 LESSON_detector := 12_audit_your_detector
 LESSON_model := 11_audit_your_model
-TEXTS := DATA Y_PRED Y_TRUE SCORE GROUPS STRATA SECOND CLUSTER POSITIVE REFERENCE LABELS PREDICTIONS ATTRIBUTES CLASSES FRAMES \
+TEXTS := DATA Y_PRED Y_TRUE SCORE GROUPS STRATA SECOND CLUSTER POSITIVE REFERENCE LABELS DETECTIONS ATTRIBUTES CLASSES \
   NETWORK IMAGES CONTEXTS WEIGHTS TRAINED BEFORE DEVICE
 NUMBERS := THRESHOLD LIMIT DRAWS RESAMPLES SEED
 given = $(foreach name,$(2),$(if $(filter command,$(origin $(name))),$(1) $(shell echo $(name) | tr A-Z a-z) $(call quoted,$($(name)))))

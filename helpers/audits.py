@@ -2,5 +2,6 @@
 
 from helpers.audit.model_audit import audit_model as model
 from helpers.audit.table import table
+from helpers.icon2.detector_audit import audit_detector as detector
 
-__all__ = ["model", "table"]
+__all__ = ["detector", "model", "table"]

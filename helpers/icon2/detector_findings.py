@@ -1,4 +1,4 @@
-"""Findings of a detector audit: gaps of single classes with size held fixed, and the headline."""
+"""Findings of a detector audit: gaps with box size held fixed, and the headline."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,32 +8,27 @@ import pandas as pd
 
 from helpers.icon2 import pooled_recall, size_fixed
 from helpers.icon2.analysis import POINTS, Analysis
-from helpers.icon2.attributes import Attribute, Frames
-from helpers.icon2.detector_audit import (
-    HOW,
-    deviations,
-    group_ap,
-    interval,
-    p_values,
-    spread,
-)
+from helpers.icon2.attributes import Attribute
+from helpers.icon2.compared import MOST
+from helpers.icon2.group_gaps import ALL, HOW, Null, group_ap, interval, spread
 from helpers.icon2.matching import ClassMatches
 
 LEVEL = 0.05
 SMALLEST_GAP = 1.0  # AP points
-MOST = 8  # classes that are compared by default
 LEAST_AP = 0.01  # AP at IoU 0.5, below which the files probably do not belong together
-ALL = "all classes"
-YES, NO = pooled_recall.FOUND, pooled_recall.NO_GAP
-BY_SIZE, UNCLEAR, SMALL = (
-    "explained by box size",
-    "not separable from box size",
-    "below one point",
-)
+YES = pooled_recall.FOUND
+NO = pooled_recall.NO_GAP
+BY_SIZE = "explained by box size"
+UNCLEAR = "not separable from box size"
+SMALL = "below one point"
 NOT_JUDGED = "not judged: check the files first"
-COLUMNS = ["attribute", "class", "lowest", "highest", "AP", "AP of highest", "recall"]
-COLUMNS += [
-    "recall of highest",
+COLUMNS = [
+    "attribute",
+    "class",
+    "lowest",
+    "highest",
+    "AP",
+    "AP of highest",
     "gap",
     "low",
     "high",
@@ -41,32 +36,27 @@ COLUMNS += [
     "p",
     "remaining",
     "remaining_p",
-    "verdict",
 ]
 
 
 def gaps(
-    classes: Sequence[ClassMatches],
-    names: Sequence[str],
+    classes: Mapping[str, ClassMatches],
     attributes: Sequence[Attribute],
     analyses: Mapping[str, Analysis],
-    recalls: Mapping[tuple[str, str, str], float],
-    null,
+    null: Null,
     area: np.ndarray,
     weights: np.ndarray,
 ) -> pd.DataFrame:
-    """Compare the lowest and the highest group of each attribute and class in average precision.
+    """Compare the lowest and the highest group of each attribute and class.
 
     Parameters
     ----------
-    classes, names
-        The matches and names of the classes that are compared.
+    classes : mapping
+        The matches of each class that is compared, by its name.
     attributes, analyses
         The attributes, and the analysis of each by its name.
-    recalls
-        Recall in percent by attribute, class and value.
-    null
-        The null distribution, from `detector_audit.by_chance`.
+    null : Null
+        What differs between random groups.
     area : array of shape (n boxes,)
         Area of each box in square pixels.
     weights : array of shape (1 + resamples, n images)
@@ -75,39 +65,36 @@ def gaps(
     Returns
     -------
     pandas.DataFrame
-        One row per attribute and class, and one for the mean of all classes, the largest deviation
-        first. ``remaining`` is the gap with box size held fixed (AP points), and ``remaining_p`` its
-        p value. ``verdict`` is explained in `judged`.
+        One row per attribute and class, and one for the mean of all classes, the
+        largest deviation first. ``gap`` (AP points) is the difference of AP, and
+        ``remaining`` what is left of it with box size held fixed. ``verdict`` is
+        explained in `judged`.
     """
     rows = []
     for number, attribute in enumerate(attributes):
-        ap = group_ap(classes, attribute)
-        with_mean = analyses[attribute.name].with_mean() if classes else {}
-        every_z = deviations(spread(ap), null, number)
-        for place, (name, class_ap, z) in enumerate(
-            zip([ALL, *names], ap, every_z, strict=True)
-        ):
-            if not np.isfinite(z):
+        ap = group_ap(list(classes.values()), attribute)
+        complete = ~np.isnan(ap[1:]).any(1)
+        every_deviation = null.deviations(spread(ap), number)
+        for place, deviation in enumerate(every_deviation):
+            if not np.isfinite(deviation):
                 continue
-            classes_in_row = _whole(classes, ap) if place == 0 else [classes[place - 1]]
+            name = [ALL, *classes][place]
+            used = [
+                of for of, use in zip(classes.values(), complete, strict=True) if use
+            ]
+            if name != ALL:
+                used = [classes[name]]
+            resampled = analyses[attribute.name].with_mean()[name].group_ap
             row = {"attribute": attribute.name, "class": name}
-            row |= _lowest_and_highest(attribute, class_ap, with_mean[name].group_ap)
-            for column, group in {
-                "recall": "lowest",
-                "recall of highest": "highest",
-            }.items():
-                row[column] = recalls.get((attribute.name, name, row[group]), np.nan)
-            row["deviations"] = z
-            row["p"] = float(p_values(z, null.most, null))
+            row |= _lowest_and_highest(attribute, ap[place], resampled)
+            row |= {"deviations": deviation, "p": float(null.gap_p(deviation))}
             pair = row["lowest"], row["highest"]
-            remaining = _with_equal_sizes(
-                classes_in_row, attribute, pair, area, weights
-            )
+            remaining = _with_equal_sizes(used, attribute, pair, area, weights)
             row["remaining"] = POINTS * remaining[0]
             row["remaining_p"] = size_fixed.p_value(remaining)
             rows.append(row)
     table = pd.DataFrame(rows, columns=COLUMNS)
-    table = table.assign(verdict=judged(table, null.cut))
+    table["verdict"] = judged(table, null.gap_threshold)
     return table.sort_values("deviations", ascending=False, ignore_index=True)
 
 
@@ -115,16 +102,17 @@ def _lowest_and_highest(
     attribute: Attribute, class_ap: np.ndarray, resampled: np.ndarray
 ) -> dict[str, str | float]:
     """Return the groups with the lowest and the highest AP of a row, and their gap."""
-    low, high = np.nanargmin(class_ap), np.nanargmax(class_ap)
-    ci = interval(resampled[:, high] - resampled[:, low])
+    lowest = np.nanargmin(class_ap)
+    highest = np.nanargmax(class_ap)
+    low, high = interval(resampled[:, highest] - resampled[:, lowest])
     return {
-        "lowest": attribute.values[low],
-        "highest": attribute.values[high],
-        "AP": POINTS * class_ap[low],
-        "AP of highest": POINTS * class_ap[high],
-        "gap": POINTS * (class_ap[high] - class_ap[low]),
-        "low": ci[0],
-        "high": ci[1],
+        "lowest": attribute.values[lowest],
+        "highest": attribute.values[highest],
+        "AP": POINTS * class_ap[lowest],
+        "AP of highest": POINTS * class_ap[highest],
+        "gap": POINTS * (class_ap[highest] - class_ap[lowest]),
+        "low": low,
+        "high": high,
     }
 
 
@@ -135,68 +123,39 @@ def _with_equal_sizes(
     area: np.ndarray,
     weights: np.ndarray,
 ) -> np.ndarray:
-    """Return the gap between two groups with box size held fixed, shape (1 + resamples,).
+    """Return the gap between two groups with box size held fixed (1 + resamples,).
 
-    It is the mean of the classes in which the groups share sizes, NaN where they do in none.
+    It is the mean of the classes in which the groups share sizes, NaN where they do in
+    none.
     """
-    by_class = [
-        size_fixed.gap(one, attribute, *pair, area, weights, HOW) for one in classes
-    ]
-    known = [gap for gap in by_class if np.isfinite(gap[0])]
+    known = []
+    for of_class in classes:
+        gap = size_fixed.gap(of_class, attribute, *pair, area, weights, HOW)
+        if np.isfinite(gap[0]):
+            known.append(gap)
     if not known:
         return np.full(len(weights), np.nan)
     return np.ma.masked_invalid(known).mean(0).filled(np.nan)
 
 
-def _whole(classes: Sequence[ClassMatches], ap: np.ndarray) -> list[ClassMatches]:
-    """Return the classes in which every group has an AP."""
-    return [
-        one for one, row in zip(classes, ap[1:], strict=True) if not np.isnan(row).any()
-    ]
-
-
-def judged(table: pd.DataFrame, cut: float) -> list[str]:
+def judged(table: pd.DataFrame, threshold: float) -> list[str]:
     """Return the verdict on each row.
 
-    A significant gap exceeds the threshold `cut`, is at least one AP point, and is still above zero
-    when the size of the boxes is held fixed. That second test is adjusted (Bonferroni) for the
-    number of rows that exceed the threshold.
+    A significant gap exceeds the threshold, is at least one AP point, and is still
+    above zero when the size of the boxes is held fixed. That second test is adjusted
+    (Bonferroni) for the number of rows that exceed the threshold.
     """
-    wide = (table["deviations"] > cut) & (table["gap"] >= SMALLEST_GAP)
-    verdicts = []
-    for row, is_wide in zip(table.to_dict("records"), wide, strict=True):
-        if (
-            is_wide
-            and row["remaining_p"] * wide.sum() <= LEVEL
-            and row["remaining"] >= SMALLEST_GAP
-        ):
-            verdicts.append(YES)
-        elif is_wide:
-            verdicts.append(BY_SIZE if row["remaining"] < row["gap"] / 2 else UNCLEAR)
-        elif row["deviations"] > cut:
-            verdicts.append(SMALL)
-        else:
-            verdicts.append(NO)
-    return verdicts
-
-
-def with_enough_boxes(
-    frames: Frames, attributes: Sequence[Attribute], fewest: int
-) -> list[str]:
-    """Return the classes in which two groups of an attribute have enough boxes to be compared."""
-    boxes = frames.boxes[~frames.boxes["ignore"].to_numpy(bool)]
-    enough = np.zeros(len(frames.classes), bool)
-    for attribute in attributes:
-        codes = attribute.of_boxes(frames.boxes["image"].to_numpy())[boxes.index]
-        known = codes >= 0
-        counts = np.zeros((len(frames.classes), len(attribute.values)), int)
-        np.add.at(counts, (boxes["category"].to_numpy()[known], codes[known]), 1)
-        enough |= (counts >= fewest).sum(1) > 1
-    return [
-        name
-        for name, is_enough in zip(frames.classes, enough, strict=True)
-        if is_enough
-    ]
+    exceeds = table["deviations"] > threshold
+    wide = exceeds & (table["gap"] >= SMALLEST_GAP)
+    significant = table["remaining_p"] * wide.sum() <= LEVEL
+    significant &= table["remaining"] >= SMALLEST_GAP
+    small_rest = table["remaining"] < table["gap"] / 2
+    verdicts = np.select(
+        [wide & significant, wide & small_rest, wide, exceeds],
+        [YES, BY_SIZE, UNCLEAR, SMALL],
+        NO,
+    )
+    return verdicts.tolist()
 
 
 def too_low(average_precision: Mapping[str, float]) -> list[str]:
@@ -275,45 +234,43 @@ def headline(
     counted: str,
     doubts: Sequence[str],
     detectable: float,
-) -> tuple[str, list[str]]:
-    """Return the headline of a detector audit, and the sentences below it.
+) -> str:
+    """Return the headline of a detector audit.
 
     Parameters
     ----------
     pooled : pandas.DataFrame
         A row for each attribute, from `pooled_recall.foremost`.
     of_class : str
-        A sentence about the most significant gap of a single class; empty if there is none.
+        A sentence about the most significant gap of a single class; empty if there is
+        none.
     counted : str
         How many classes were compared, from `how_many`.
     doubts
         Sentences that say why nothing can be compared; the first is the headline then.
     detectable : float
-        Difference of recall (points) that is detected in four of five cases; NaN if not known.
+        Difference of recall (points) that is detected in four of five cases; NaN if not
+        known.
     """
     if doubts:
-        return doubts[0], list(doubts[1:])
+        return doubts[0]
     rows = pooled.to_dict("records")
-    found = [
-        pooled_recall.sentence(row)
-        for row in rows
-        if row["verdict"] == pooled_recall.FOUND
-    ]
-    open_gaps = [
-        pooled_recall.sentence(row) for row in rows if pooled_recall.is_open(row)
-    ]
-    findings = found + ([of_class] if of_class else [])
-    if findings:
-        first, *others = findings
-        return f"{first} {counted}".strip(), others + open_gaps
-    if open_gaps:
+    significant = [row for row in rows if row["verdict"] == pooled_recall.FOUND]
+    explainable = [row for row in rows if pooled_recall.is_open(row)]
+    if significant:
+        text = pooled_recall.sentence(significant[0])
+    elif of_class:
+        text = of_class
+    elif explainable:
         below_a_point = any(row["verdict"] == pooled_recall.SMALL for row in rows)
         least = "of a point or more " if below_a_point else ""
-        no_finding = f"No difference {least}between groups is significant at the same class and size."
-        first, *others = open_gaps
-        return f"{no_finding} {first} {counted}".strip(), others
-    no_finding = f"No group is found to be worse. {_power(detectable)}".strip()
-    return f"{no_finding} {counted}".strip(), []
+        text = (
+            f"No difference {least}between groups is significant at the same class and "
+            f"size. {pooled_recall.sentence(explainable[0])}"
+        )
+    else:
+        text = f"No group is found to be worse. {_power(detectable)}".strip()
+    return f"{text} {counted}".strip()
 
 
 def _power(detectable: float) -> str:

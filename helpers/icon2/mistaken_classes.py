@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from helpers.icon2.attributes import Frames
-from helpers.icon2.detector_audit import HOW
+from helpers.icon2.group_gaps import HOW
 from helpers.icon2.matching import Matches, match
 from helpers.icon2.pooled_recall import ALL_POOLED
 

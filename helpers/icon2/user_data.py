@@ -26,7 +26,7 @@ SIZES = ("small", "medium", "large")
 
 def read(
     labels: str | Path,
-    predictions: str | Path,
+    detections: str | Path,
     attributes: str | Path | None = None,
     classes: Sequence[str] | None = None,
 ) -> Frames:
@@ -34,7 +34,7 @@ def read(
 
     Parameters
     ----------
-    labels, predictions : path
+    labels, detections : path
         COCO's JSON, BDD100K's (Scalabel's) JSON, or a CSV of boxes; they may differ.
     attributes : path, optional
         A CSV with a column ``image`` (names) or ``box`` (ids), and attributes.
@@ -53,12 +53,14 @@ def read(
     DetectionDataError
         If a file cannot be used.
     """
-    if predictions is None:
+    if detections is None:
         raise DetectionDataError(
-            "The parameter 'predictions' is missing. Name the file of the detections."
+            "There is no file of detections. Name it by 'detections' (in lesson 08 by "
+            "'predictions')."
         )
     checks = Checks()
-    labels, predictions = Path(labels), Path(predictions)
+    labels = Path(labels)
+    detections_file = Path(detections)
     labelled = read_labels(labels, checks)
     kept_classes = _classes(labels, labelled, classes, checks)
     ignored = int(labelled.boxes["ignore"].sum())
@@ -67,14 +69,16 @@ def read(
         "boxes are crowds, or regions to ignore: a detection there is neither right "
         "nor wrong",
     )
-    detections = read_detections(predictions, labelled, checks)
+    detections = read_detections(detections_file, labelled, checks)
     _count_unlabelled_classes(detections, kept_classes, labelled, checks)
     boxes = _of_classes(labelled.boxes, kept_classes)
     detections = _of_classes(detections, kept_classes)
     if detections.empty:
+        listed = ", ".join(kept_classes[:9])
+        reasons = "; ".join(reversed(checks.report))
         raise DetectionDataError(
-            f"{predictions.name}: no detection is left of labelled images and classes "
-            f"({', '.join(kept_classes[:9])}). {'; '.join(reversed(checks.report))}."
+            f"{detections_file.name}: no detection is left of labelled images and "
+            f"classes ({listed}). {reasons}."
         )
     images = labelled.images
     if attributes is not None:

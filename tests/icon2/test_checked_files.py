@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from helpers.icon2 import detector_audit, match, user_data
+from helpers.icon2 import match, user_data
+from helpers.icon2.coco_summary import coco_summary
 from helpers.icon2.detector_findings import too_low
 from helpers.icon2.file_checks import DetectionDataError
 from helpers.icon2.mistaken_classes import ALL_POOLED, mistaken
@@ -60,7 +61,7 @@ def read(folder, labels, results, about=None):
 
 
 def ap(frames, of="all"):
-    return detector_audit.like_coco(frames)[of]
+    return coco_summary(frames)[of]
 
 
 def test_results_with_the_ids_of_other_images_are_not_compared(tmp_path):
@@ -68,7 +69,7 @@ def test_results_with_the_ids_of_other_images_are_not_compared(tmp_path):
     ids = [5, 3, 8, 1, 11, 2, 7, 10, 4, 0, 6, 9]
     labels, results = perfect(per_image=1, ids=ids)
     moved = [one | {"image_id": ids.index(one["image_id"])} for one in results]
-    [doubt] = too_low(detector_audit.like_coco(read(tmp_path, labels, moved)))
+    [doubt] = too_low(coco_summary(read(tmp_path, labels, moved)))
     assert "Check that image ids" in doubt
 
 
@@ -233,7 +234,7 @@ def test_a_detector_that_finds_almost_nothing_is_not_compared(tmp_path):
     away = [
         one | {"bbox": [300, 400, 9, 9 + number]} for number, one in enumerate(results)
     ]
-    [told] = too_low(detector_audit.like_coco(read(tmp_path, labels, away)))
+    [told] = too_low(coco_summary(read(tmp_path, labels, away)))
     assert told.startswith("The detector finds almost nothing: AP at IoU 0.5 is 0.0%.")
     assert "No groups are" in told
-    assert too_low(detector_audit.like_coco(read(tmp_path, labels, results))) == []
+    assert too_low(coco_summary(read(tmp_path, labels, results))) == []

@@ -9,9 +9,10 @@ import papermill
 import pytest
 from detection_oracles import as_coco, average_precision, overlap, scene
 
-from helpers import store
-from helpers.icon2 import Frames, match
-from helpers.icon2 import detector_audit as audit
+from helpers import audits, store
+from helpers.icon2 import Frames, compared, deployed, match
+from helpers.icon2 import group_gaps as audit
+from helpers.icon2.analysis import image_weights
 from helpers.icon2.analysis import interval as usual
 from helpers.icon2.attributes import Attribute, from_column
 from helpers.icon2.file_checks import CORNERS
@@ -67,7 +68,7 @@ def prepared(frames, *names):
 
 def dealt(matches, attributes, seed=0, clusters=None):
     clusters = np.arange(matches.n_images) if clusters is None else clusters
-    return audit.deals(attributes, matches.boxes, clusters, seed)
+    return audit.permuted_attributes(attributes, matches.boxes, clusters, seed)
 
 
 def test_one_group_of_all_images_has_the_ap_of_pycocotools():
@@ -139,8 +140,8 @@ def test_recall_is_the_share_of_boxes_that_a_detection_overlaps():
         hit.append(any(overlap(one, corners, False) >= 0.5 for one in near))
     dim = frames.images["light"].to_numpy()[boxes["image"]] == "dim"
     expected = [np.mean(np.array(hit)[dim == one]) for one in (False, True)]
-    shares = audit.recalls(KINDS, classes, [light])
-    ours = [shares["light", "ring", value] for value in ("day", "dim")]
+    table = audit.recalls(KINDS, classes, [light])
+    ours = table[table["class"] == "ring"]["recall"]
     np.testing.assert_allclose(ours, np.multiply(expected, 100))
 
 
@@ -149,9 +150,16 @@ def test_without_a_fault_the_family_wise_error_rate_is_about_one_in_twenty():
     for seed in range(4):
         matches, classes, attributes = prepared(world(150, seed), "light", "site")
         deals = dealt(matches, attributes, seed)
-        null = audit.by_chance(classes, deals, 60)
-        table = audit.named(
-            classes, KINDS, attributes[:1], null, deals, [0.5], 15, seed
+        null = audit.null_distribution(classes, deals, 60)
+        table = audit.detection_rates(
+            classes,
+            KINDS,
+            attributes[:1],
+            null,
+            deals,
+            losses=[0.5],
+            trials=15,
+            seed=seed,
         )
         false_positives.append(table["rate"][0])
         assert table["class"].tolist() == ["any", "all classes", *KINDS]
@@ -162,7 +170,7 @@ def test_without_a_fault_the_family_wise_error_rate_is_about_one_in_twenty():
 def test_each_permutation_is_compared_with_the_others():
     """Its deviations are by the mean and deviation of all other permutations."""
     matches, classes, attributes = prepared(world(80), "light", "site")
-    null = audit.by_chance(classes, dealt(matches, attributes), 30)
+    null = audit.null_distribution(classes, dealt(matches, attributes), 30)
     deals = dealt(matches, attributes)
     gaps = [
         [audit.spread(audit.group_ap(classes, one)) for one in next(deals)]
@@ -172,23 +180,25 @@ def test_each_permutation_is_compared_with_the_others():
     for n in range(30):
         others = np.delete(gaps, n, axis=0)
         most.append(((gaps[n] - others.mean(0)) / others.std(0, ddof=1)).max())
-    np.testing.assert_allclose(null.most, most, rtol=1e-9)
-    assert (null.most >= null.cut).sum() == 2
+    np.testing.assert_allclose(null.largest_gap, most, rtol=1e-9)
+    assert (null.largest_gap >= null.gap_threshold).sum() == 2
 
 
 def test_an_injected_loss_is_detected_with_its_group_and_class():
     matches, classes, attributes = prepared(
         world(400, loss=0.25), "light", "site", "tone"
     )
-    null = audit.by_chance(classes, dealt(matches, attributes), 60)
+    null = audit.null_distribution(classes, dealt(matches, attributes), 60)
     ap = [audit.group_ap(classes, one) for one in attributes]
-    z = np.array(
-        [audit.deviations(audit.spread(one), null, n) for n, one in enumerate(ap)]
-    )
-    assert (z > null.cut).tolist() == [[True, True, False], [False] * 3, [False] * 3]
+    z = np.array([null.deviations(audit.spread(one), n) for n, one in enumerate(ap)])
+    assert (z > null.gap_threshold).tolist() == [
+        [True, True, False],
+        [False] * 3,
+        [False] * 3,
+    ]
     assert attributes[0].values[ap[0][1].argmin()] == "dim"
-    assert (null.most >= z[0, 1]).sum() == 0 and 0.9 < np.mean(
-        null.most < null.cut
+    assert (null.largest_gap >= z[0, 1]).sum() == 0 and 0.9 < np.mean(
+        null.largest_gap < null.gap_threshold
     ) <= 0.95
 
 
@@ -197,8 +207,13 @@ def test_a_scene_that_makes_the_gap_is_named_and_leaves_nothing():
     frames = world(1200, harder=0.5, tilt=0.6)
     matches, classes, [light, tone, site] = prepared(frames, "light", "tone", "site")
     ap = audit.group_ap(classes, light)
-    table = audit.explained(
-        matches, light, "ring", [tone, site], options=audit.HOW, resamples=40
+    table = compared.explained(
+        matches,
+        light,
+        "ring",
+        [tone, site],
+        options=audit.HOW,
+        resamples=40,
     )
     by = table.set_index("candidate")
     gap = 100 * (ap[1, 0] - ap[1, 1])
@@ -229,59 +244,86 @@ def test_nineteen_of_twenty_intervals_hold_the_truth(bias):
     assert np.isnan(audit.interval(values[:2])).all()
 
 
-def row(candidate, rule, gap, left, low, high):
-    ends = {"gap": gap, "remaining": left}
-    ends |= {"remaining_low": low, "remaining_high": high}
-    ends |= {"fall": gap - left, "fall_low": gap - high, "fall_high": gap - low}
-    return {"candidate": candidate, "suite's rule": rule} | ends
+def test_errors_at_a_threshold_are_those_of_a_matching_without_the_other_scores():
+    frames = scene(5, 40)
+    errors = deployed.errors_at(frames, match(frames), 0.6)
+    kept = frames.detections[frames.detections["score"] >= 0.6].reset_index(drop=True)
+    fewer = replace(frames, detections=kept)
+    again = deployed.errors_at(fewer, match(fewer), 0.0)
+    np.testing.assert_array_equal(errors.missed, again.missed)
+    np.testing.assert_array_equal(errors.false_positives, again.false_positives)
+    assert 0 < errors.missed.mean() < 1 and errors.false_positives.sum() > 0
 
 
-EXPLAINS, IN_PART, NOT = "explains the gap", "explains a part", "does not explain it"
-PART = "explains a part of it"
-UNSURE = f"{PART} (the rest is not significant)"
+def errors_by_light(frames, threshold=0.0):
+    matches, _, [light] = prepared(frames, "light")
+    errors = deployed.errors_at(frames, matches, threshold)
+    return errors, light, image_weights(len(frames.images), 200)
 
 
-@pytest.mark.parametrize(
-    ("one", "words"),
-    [
-        (row("size", EXPLAINS, 14, 1, -2, 4), "explains most of it, perhaps all"),
-        (row("size", EXPLAINS, 14, 7, -2, 16), UNSURE),
-        (row("size", EXPLAINS, 14, -4, -9, 1), UNSURE),
-        (row("size", IN_PART, 16, 6, 4, 7.9), "explains most of it"),
-        (row("size", IN_PART, 16, 6, 4, 8.1), PART),
-        (row("size", NOT, 16, 16, 14, 18), "explains less than half, if any"),
-        (row("size", "inconclusive", 16, 12, 3, 20), "inconclusive"),
-    ],
-)
-def test_most_is_said_where_significantly_less_than_half_remains(one, words):
-    assert audit.in_words(one) == words
+def test_misses_at_the_threshold_are_counted_by_group():
+    frames = world(200, loss=0.5)
+    errors, light, weights = errors_by_light(frames)
+    permutations = dealt(match(frames), [light])
+    table = deployed.by_group(errors, [light], weights, permutations, 99)
+    row = table.set_index(["group", "error"]).loc["dim", deployed.MISSED]
+    dim = light.codes[errors.image] == light.values.index("dim")
+    assert row["rate"] == pytest.approx(100 * errors.missed[dim].mean())
+    assert row["others"] == pytest.approx(100 * errors.missed[~dim].mean())
+    assert row["low"] < row["rate"] < row["high"]
+    assert row["p_adjusted"] == pytest.approx(0.01)
 
 
-def test_how_much_too_high_the_ap_of_few_boxes_is_says_the_mean_of_small_samples():
-    """Samples of 20 images as frames of their own, against all 300."""
+def test_false_positives_are_counted_per_image():
+    errors, light, weights = errors_by_light(world(200))
+    table = deployed._rates(errors, light, weights)
+    row = table.set_index(["group", "error"]).loc["day", deployed.FALSE]
+    day = light.codes == light.values.index("day")
+    assert row["rate"] == pytest.approx(100 * errors.false_positives[day].mean())
+
+
+def test_a_second_detector_that_misses_more_in_one_group_is_significant_there_alone():
     frames = world(300)
-    small = np.where(np.arange(300) < 20, "few", "many")
-    frames = replace(frames, images=frames.images.assign(site=small))
-    matches, classes, [site] = prepared(frames, "site")
-    null = audit.by_chance(classes, dealt(matches, [site]), 150)
-    every = Attribute("every", ("yes",), np.zeros(300, int), "image")
-    whole, rng, samples = (
-        audit.group_ap(classes, every)[1:, 0],
-        np.random.default_rng(1),
-        [],
+    errors, light, weights = errors_by_light(frames)
+    dim = light.codes[errors.image] == light.values.index("dim")
+    lost = dim & (np.arange(len(dim)) % 5 == 0)
+    worse = replace(errors, missed=np.maximum(errors.missed, lost))
+    table = deployed.compare(errors, worse, [light], weights)
+    rows = table.set_index(["group", "error"])
+    in_dim_light = rows.loc[("dim", deployed.MISSED)]
+    by_day = rows.loc[("day", deployed.MISSED)]
+    assert in_dim_light["p_adjusted"] < 0.01
+    assert in_dim_light["low"] > 0
+    assert by_day["difference"] == 0
+
+
+def test_one_function_audits_files_and_returns_tables_and_a_page(tmp_path):
+    labels, results = written(tmp_path, world(250, loss=0.4))
+    result = audits.detector(
+        labels,
+        results,
+        groups=["light"],
+        second=results,
+        draws=59,
+        resamples=10,
     )
-    for _ in range(150):
-        code = np.full(300, -1)
-        code[rng.choice(300, 20, replace=False)] = 0
-        samples.append(
-            audit.group_ap(classes, Attribute("one", ("yes",), code, "image"))[1:, 0]
-        )
-    expected = 100 * (np.mean(samples, axis=0) - whole)
-    ours = 100 * (null.ap[0][1:, 0] - whole)
-    np.testing.assert_allclose(ours, expected, atol=1.5)
-    assert 0.5 < ours.mean() < 6 and abs(100 * (null.ap[0][1:, 1] - whole)).max() < 0.5
-    told = audit.few_boxes(classes, [site], null)
-    assert f"{ours.mean():.1f} in groups of 50 to 100" in told
+    assert result.headline.startswith("Worse where light is dim: ")
+    assert result.significant["finding"][0] == "light/all classes pooled"
+    assert (result.second["difference"] == 0).all()
+    page = result.to_html()
+    assert page.count("<svg") == 3 and "Worse where light is dim" in page
+    assert result.power_sentences()[0].startswith("Without a fault, ")
+
+
+def test_where_no_group_can_be_compared_the_sizes_of_boxes_are(tmp_path):
+    frames = world(60)
+    frames = replace(frames, images=frames.images[["name"]])
+    labels, results = written(
+        tmp_path, replace(frames, boxes=frames.boxes.drop(columns="tone"))
+    )
+    result = audits.detector(labels, results, draws=19, resamples=5)
+    assert "There is no attribute to compare." in " ".join(result.notes)
+    assert "<h1>" in result.to_html()
 
 
 def written(folder, frames):
@@ -294,7 +336,7 @@ def written(folder, frames):
 def test_the_lesson_leaves_a_folder_whose_report_names_the_fault(tmp_path, monkeypatch):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "out"))
     labels, results = written(tmp_path, world(250, loss=0.4))
-    values = {"labels": labels, "predictions": results, "resamples": 20}
+    values = {"labels": labels, "detections": results, "resamples": 20}
     notebook = store.root() / "notebooks/12_audit_your_detector.ipynb"
 
     def run(**more):
@@ -307,39 +349,28 @@ def test_the_lesson_leaves_a_folder_whose_report_names_the_fault(tmp_path, monke
     run(groups="site, light", output="audit")
     folder = tmp_path / "out" / "audit"
     record = json.loads((folder / "findings.json").read_text())
-    first, _, third = record["findings"][:3]
+    findings = record["findings"]
+    first, _, third = findings[:3]
     assert first["finding"] == "light/all classes pooled" and first["high"] < 0
     assert third["finding"] == "light/ring" and third["low"] > 0
-    for found in (first, third):
-        assert found["verdict"] == "significant"
-        assert found["p"] == pytest.approx(0.001)
-    others = [one for one in record["findings"] if one["by"] == "site"]
+    for finding in (first, third):
+        assert finding["verdict"] == "significant"
+        assert finding["p"] == pytest.approx(0.001)
+    others = [one for one in findings if one["by"] == "site"]
     assert {one["verdict"] for one in others} == {"not significant"}
     page = (folder / "page.html").read_text()
     assert "<h1>Worse where light is dim: " in page
     assert "2 of 2 classes could be compared one by one.</h1>" in page
-    assert "<li>ring: worse where light is dim than where it is day" in page
-    order = [
+    headings = [
         "<h1>",
-        "Also found",
-        "All classes pooled</h2>",
-        "In short",
-        "The gaps</h2>",
+        "What was read, and what looks wrong</h2>",
+        "Findings</h2>",
+        "What this audit could have detected</h2>",
     ]
-    assert [page.index(part) for part in order] == sorted(
-        page.index(part) for part in order
-    )
-    for part in (
-        "Only lost boxes were injected.",
-        "AP of few boxes is too high.",
-        "in by-group.csv",
-    ):
-        assert part in page
-    assert "explains less than half, if any: " in page and "AP of all as COCO" in page
-    tables = {path.stem for path in folder.glob("*.csv")}
-    assert tables == {
-        *("all-classes-pooled", "recall-by-size", "by-group", "gaps", "missed"),
-        *("candidates", "detection-rates"),
+    assert [page.index(part) for part in headings] == sorted(map(page.index, headings))
+    assert {path.stem for path in folder.glob("*.csv")} == {
+        *("files", "findings", "power", "pooled", "by-size", "errors", "gaps"),
+        *("by-group", "explanations", "missed", "values"),
     }
     assert record["command"].startswith("make audit-detector LABELS=")
     with pytest.raises(

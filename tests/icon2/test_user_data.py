@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 from detection_oracles import as_coco, average_precision, evaluated, scene
 
-from helpers.icon2 import detector_audit, match, user_data
+from helpers.icon2 import compared, match, user_data
+from helpers.icon2.coco_summary import coco_summary
 from helpers.icon2.file_checks import DetectionDataError
 
 CLASSES = ("kite", "lamp", "pear")
@@ -95,7 +96,7 @@ def test_average_precision_of_cocos_files_is_that_of_pycocotools(
     for name in CLASSES:
         np.testing.assert_allclose(ours[name], expected[name], atol=1e-12)
     order = ["all", "IoU 0.5", "IoU 0.75", "small", "medium", "large"]
-    numbers = detector_audit.like_coco(frames)
+    numbers = coco_summary(frames)
     ours = [-1 if np.isnan(numbers[name]) else numbers[name] for name in order]
     np.testing.assert_allclose(ours, six, atol=1e-12)
 
@@ -174,7 +175,7 @@ def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(
     for n, box in enumerate(labels["annotations"]):
         box["attributes"] = {"tone": "IV" if n % 3 else "II"}
     frames = read(tmp_path, labels, results)
-    columns, cannot = detector_audit.comparable(frames, None, 30)
+    columns, cannot = compared.comparable(frames, None, 30)
     assert {one.name: one.level for one in columns} == {
         "light": "image",
         "lux": "image",
@@ -184,7 +185,7 @@ def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(
     one, many = sorted(cannot, reverse=True)
     assert "one: fewer than two" in one and "camera: the column holds 60 values" in many
     with pytest.raises(DetectionDataError, match="no attribute 'tint'"):
-        detector_audit.comparable(frames, ["tint"], 30)
+        compared.comparable(frames, ["tint"], 30)
 
 
 def changed(part, **fields):

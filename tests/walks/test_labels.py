@@ -223,7 +223,7 @@ def test_files_and_parameters_that_are_missing_are_named(tmp_path):
     labels = written(tmp_path / "labels.json", streets()[0])
     with pytest.raises(ValueError, match=r"There is no file no\.json in the folder"):
         icon2.read(tmp_path / "no.json", labels)
-    with pytest.raises(ValueError, match="'predictions' is missing"):
+    with pytest.raises(ValueError, match="no file of detections"):
         icon2.read(labels, None)
     with pytest.raises(ValueError, match="parameter 'weights' is missing"):
         detector.coco(None)
