@@ -1,7 +1,7 @@
 """The audits of this suite, to be called from Python."""
 
+from helpers.audit.detector_audit import audit_detector as detector
 from helpers.audit.model_audit import audit_model as model
 from helpers.audit.table import table
-from helpers.icon2.detector_audit import audit_detector as detector
 
 __all__ = ["detector", "model", "table"]

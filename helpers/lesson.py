@@ -22,7 +22,7 @@ from helpers.stats import Estimate
 
 SINGLE_RUNS = "single-runs"  # folder of notebooks that are run by themselves
 FEW_RUNS = 5  # intervals over fewer training runs are wide
-USER_FILES = ("data", "frames", "labels", "masks", "network", "weights")
+USER_FILES = ("data", "frames", "labels", "network", "weights")
 METHOD_COMMENT = "# the method"  # on a line that assigns a method of a lesson
 CAVEAT = (
     "not the authors': the splits, the training, and the contexts, which are yours; "
