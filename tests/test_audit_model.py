@@ -245,41 +245,54 @@ def test_a_last_layer_that_is_trained_in_all_contexts_relies_on_none():
     assert row["z_before"] > made.threshold > row["z_after"]
     assert row["change_before"] > 0.1
     assert abs(row["change_after"]) < 0.05
-    assert row["accuracy_before"] == pytest.approx(
-        (network(plain).argmax(1) == labels).mean(), abs=0.05
-    )
+    accuracy = (network(plain).argmax(1) == labels).mean()
+    assert row["accuracy_before"] == pytest.approx(accuracy, abs=0.05)
     assert row["accuracy_after"] > 0.75  # chance: 0.33
     *_, sentence = remedy.describe(table, made.threshold)
     assert sentence.startswith(f"a in z: z {z:.1f} before")
-    assert remedy.retrain_last_layer(
-        asked, made, pair_table_without_rows(), *names, 0
-    ).empty
 
 
-def pair_table_without_rows():
-    return pd.DataFrame(columns=["class", "context", "z", "change"])
+def test_nothing_is_trained_again_without_a_reported_pair():
+    asked = queries.Queries(AUDIT.labels, None, None, AUDIT, None, [])
+    no_pairs = pd.DataFrame(columns=["class", "context", "z", "change"])
+    table = remedy.retrain_last_layer(asked, None, no_pairs, [], [], seed=0)
+    assert table.empty
+    assert remedy.describe(table, threshold=2.0) == []
 
 
-def test_accuracy_and_predictions_are_those_of_each_photograph():
-    logits = np.log([[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]])
-    labels, classes = np.array(["a", "a", "b"]), np.array(["a", "b"])
-    accuracy = model_audit.accuracy_by_class(logits, labels, classes)
-    assert accuracy["class"].tolist() == ["a", "b"]
-    assert accuracy["correct"].tolist() == [1, 1]
-    assert accuracy["images"].tolist() == [2, 1]
+THREE_LOGITS = np.log([[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]])
+THREE_LABELS = np.array(["a", "a", "b"])
+TWO_CLASSES = np.array(["a", "b"])
+
+
+def test_accuracy_counts_the_photographs_of_each_class():
+    accuracy = model_audit.accuracy_by_class(THREE_LOGITS, THREE_LABELS, TWO_CLASSES)
+    rows = accuracy[["class", "correct", "images"]].values.tolist()
+    assert rows == [["a", 1, 2], ["b", 1, 1]]
+
+
+def test_predictions_have_the_groups_of_their_photographs():
     paths = pd.Series(["1.png", "2.png", "3.png"])
     groups = pd.DataFrame({"path": ["3.png", "1.png"], "site": ["x", "y"]})
-    table = model_audit.predictions_table(logits, paths, labels, classes, groups)
+    table = model_audit.predictions_table(
+        THREE_LOGITS,
+        paths,
+        THREE_LABELS,
+        TWO_CLASSES,
+        groups,
+    )
     assert table["y_pred"].tolist() == ["a", "b", "b"]
     np.testing.assert_allclose(table["confidence"], [0.7, 0.6, 0.8])
-    assert table["site"].fillna("").tolist() == ["y", "", "x"]
+    sites = table["site"].fillna("")
+    assert sites.tolist() == ["y", "", "x"]
 
 
 def test_an_audit_from_python_returns_its_tables_and_writes_its_report(folder):
     with_places(folder, meadow=1, dusk=0, sea=2)
-    audit = audits.model(
-        f"{folder / 'mine.py'}:network", str(folder / "photos"), str(folder / "places")
-    )
+    network = f"{folder / 'mine.py'}:network"
+    images = str(folder / "photos")
+    contexts = str(folder / "places")
+    audit = audits.model(network, images, contexts)
     assert len(audit.pairs) == 9
     assert audit.z.shape == (3, 3)
     assert set(audit.tables) >= {"pairs", "power", "images", "remedy"}
@@ -291,10 +304,14 @@ def test_an_audit_from_python_returns_its_tables_and_writes_its_report(folder):
 
 @pytest.mark.parametrize("name", ["images", "contexts"])
 def test_a_folder_that_does_not_exist_is_named(folder, name):
-    where = {"images": str(folder / "photos"), "contexts": with_places(folder, sea=2)}
+    where = {
+        "images": str(folder / "photos"),
+        "contexts": with_places(folder, sea=2),
+    }
     where[name] = "nowhere"
+    network = f"{folder / 'mine.py'}:network"
     with pytest.raises(ValueError, match=f"{name}: There is no folder nowhere"):
-        audits.model(f"{folder / 'mine.py'}:network", **where)
+        audits.model(network, **where)
 
 
 def test_the_null_of_each_pair_is_that_of_classifiers_on_halves_in_a_loop():

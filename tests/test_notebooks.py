@@ -1,4 +1,4 @@
-"""Guards over the notebooks: one template, executed in order, outputs stored, parameters typed."""
+"""Guards over the notebooks: their template, stored outputs and typed parameters."""
 
 import ast
 import dis
@@ -127,8 +127,9 @@ def test_figures_attached_to_the_first_cell_are_those_of_the_notebook(path):
 
 @every
 def test_unchecked_cells_say_why_and_are_seconds_or_widgets(path):
-    """Kernels are pinned: every other output is the same on any processor and must be compared.
-    What `interactive` draws by itself comes back while a run waits: it may be lost, and waited for.
+    """Kernels are pinned, so every other output is the same on any processor.
+
+    What `interactive` draws by itself comes back while a run waits, and may be lost.
     """
     for cell in cells(path):
         assert "interactive(" not in cell.source or '"manual": True' in cell.source

@@ -53,11 +53,11 @@ class Calibration:
     threshold: float
 
     def z(self, score: np.ndarray) -> np.ndarray:
-        """Express scores (..., 2, classes, K) in deviations above unbiased classifiers."""
+        """Express scores (..., 2, classes, K) in deviations above unbiased ones."""
         return (score - self.mean) / self.deviation
 
     def largest_z(self, score: np.ndarray) -> np.ndarray:
-        """Return the larger z of pasting and of the context alone, (..., classes, K)."""
+        """Return the larger z of pasting and of contexts alone, (..., classes, K)."""
         return self.z(score).max(-3)
 
 

@@ -236,5 +236,6 @@ def require_matches(matches: pd.DataFrame, network: Network, folder: Path) -> No
     raise ValueError(
         f"classes: {' '.join(reasons)} Write the number of the output that you "
         "mean into "
-        f'{file} (several with ";" if all of them count), and give that file (CLASSES={file}).'
+        f'{file} (several with ";" if all of them count), and give that file '
+        f"(CLASSES={file})."
     )

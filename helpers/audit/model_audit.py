@@ -1,4 +1,4 @@
-"""Audit a network: on which contexts do its predictions rely?
+"""Audit the contexts on which the predictions of a network rely.
 
 The network is queried about photographs that are pasted into the contexts. Its scores
 are compared with those of unbiased linear classifiers on the same photographs. Biased
@@ -174,7 +174,7 @@ class ModelAudit:
 
     @property
     def sentences(self) -> list[str]:
-        """One sentence per reported pair, and then per pair whose score alone is high."""
+        """One sentence per reported pair, and then per pair with a high score alone."""
         sentences = []
         for pair in self.reported.to_dict("records"):
             sentence = reliance.describe(pair)
@@ -302,16 +302,16 @@ class ModelAudit:
         )
         examples_caption = (
             f"Photographs of other classes in {pair['context']}: the three with the "
-            f"highest score of {pair['class']}, and the three with the lowest. A number "
-            "is the score of one photograph, in logits."
+            f"highest score of {pair['class']}, and the three with the lowest. A "
+            "number is the score of one photograph, in logits."
         )
         power_caption = (
             "Detection rate of injected biases by bias strength. Bands: 95% intervals "
             "over classifiers."
         )
         null_caption = (
-            "z of pairs of unbiased classifiers (grey) and of your network (red ticks). "
-            "Dashed: the threshold for one pair."
+            "z of pairs of unbiased classifiers (grey) and of your network (red "
+            "ticks). Dashed: the threshold for one pair."
         )
         found = [*self.sentences, self.caveat] if self.caveat else self.sentences
         files = "Tables as CSV, findings.json and this report are in one folder."

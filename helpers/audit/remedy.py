@@ -1,4 +1,4 @@
-"""Measure what training the last layer again, on photographs in all contexts, changes."""
+"""Train the last layer again on photographs in all contexts, and audit it."""
 
 import numpy as np
 import pandas as pd

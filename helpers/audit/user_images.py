@@ -133,8 +133,8 @@ def read_contexts(
     names = [path.name for path in folders.subfolders(Path(where))]
     if len(names) < 2:
         raise ValueError(
-            f"contexts: {where} holds {len(names)} folders. The audit compares contexts. "
-            "Give at least two."
+            f"contexts: {where} holds {len(names)} folders. The audit compares "
+            "contexts. Give at least two."
         )
     files = folders.list_images(Path(where), seed)
     rows, notes = _choose(files, MOST_BACKGROUNDS, "contexts")
