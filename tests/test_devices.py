@@ -95,7 +95,7 @@ def test_auto_is_the_accelerator_for_other_images(cuda, mps, expected, monkeypat
 
 
 COMPUTES = re.compile(
-    r"experiment\.(model|with_control)\(|networks\.model\(|detector\.coco|load_network"
+    r"experiment\.(model|with_control)\(|networks\.model\(|detector\.coco|audits\.model"
 )
 
 

@@ -151,7 +151,9 @@ def explain(
     model.eval()
     start = time.perf_counter()
     try:
-        targets = _checked_targets(model, images, targets)
+        targets = _one_per_image(targets, images)
+        if method in METHODS:
+            _refuse_unknown_classes(model, images, targets)
         compute = partial(_compute, run, model, images, targets, settings)
         maps = with_halved_batches(compute, batch_size)
     finally:
@@ -177,23 +179,25 @@ def _refuse_unknown(name: str, kind: str, known: dict) -> None:
         raise ValueError(f"{kind}={name!r} is not known. Use {', '.join(known)}.")
 
 
-def _checked_targets(
-    model: nn.Module, images: torch.Tensor, targets: torch.Tensor | int
-) -> torch.Tensor:
-    """Return the targets as int64 (N,), and refuse what does not fit."""
+def _one_per_image(targets: torch.Tensor | int, images: torch.Tensor) -> torch.Tensor:
+    """Return the targets as int64 (N,), and refuse what does not fit the images."""
     if isinstance(targets, int):
         targets = torch.full((len(images),), targets)
     images_fit = images.ndim == 4 and images.shape[1] == 3 and len(images) > 0
-    if (
-        not images_fit
-        or targets.dtype != torch.int64
-        or targets.shape != (len(images),)
-    ):
+    targets_fit = targets.dtype == torch.int64 and targets.shape == (len(images),)
+    if not images_fit or not targets_fit:
         raise ValueError(
             f"Images must be (N, 3, H, W) with N > 0; these are {tuple(images.shape)}. "
             f"Targets must be int64 of shape ({len(images)},), one per image, or one "
             f"int; these are {targets.dtype} of shape {tuple(targets.shape)}."
         )
+    return targets
+
+
+def _refuse_unknown_classes(
+    model: nn.Module, images: torch.Tensor, targets: torch.Tensor
+) -> None:
+    """Refuse targets that are not classes of the model."""
     with torch.no_grad():
         n_classes = model(_as_floats(images[:1], model)).shape[1]
     if targets.min() < 0 or targets.max() >= n_classes:
@@ -201,7 +205,6 @@ def _checked_targets(
             f"Targets must be numbers of the model's classes, 0 to {n_classes - 1}; "
             f"these are {int(targets.min())} to {int(targets.max())}."
         )
-    return targets
 
 
 def _as_floats(images: torch.Tensor, model: nn.Module) -> torch.Tensor:
