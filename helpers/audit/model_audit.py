@@ -174,7 +174,7 @@ class ModelAudit:
 
     @property
     def sentences(self) -> list[str]:
-        """One sentence per reported pair, and then per pair with a high score alone."""
+        """One sentence per reported pair, and then per pair that is listed apart."""
         sentences = []
         for pair in self.reported.to_dict("records"):
             sentence = reliance.describe(pair)
@@ -189,8 +189,9 @@ class ModelAudit:
                 "No pair is reported. This does not clear the network: see what could "
                 "have been detected."
             )
-        score_only = self.pairs[self.pairs["verdict"] == reliance.SCORE_ONLY]
-        for pair in score_only.to_dict("records"):
+        is_apart = self.pairs["verdict"] == reliance.SCORE_ONLY
+        is_apart |= reliance.has_changed_predictions(self.pairs)
+        for pair in self.pairs[is_apart].to_dict("records"):
             sentences.append(reliance.describe(pair))
         return sentences
 
@@ -569,7 +570,7 @@ def _audit(
         predictions=predictions_table(
             queries.plain_logits, rows["path"], classes[labels], classes, group_table
         ),
-        classes=matched.assign(images=np.bincount(labels)),
+        classes=matched.assign(images=np.bincount(labels, minlength=len(classes))),
         preprocessing=network.preprocessing_table(),
         notes=notes,
         caveat=caveat,
@@ -627,6 +628,12 @@ def predictions_table(
     )
     if groups is not None:
         groups = groups.rename(columns={"path": "image"})
+        if not table["image"].isin(groups["image"]).any():
+            raise ValueError(
+                "groups: No path of the table is that of a photograph, such as "
+                f"{table['image'].iloc[0]!r}. Give paths relative to the folder of "
+                "images."
+            )
         table = table.merge(groups, "left", on="image", validate="many_to_one")
     return table
 
@@ -647,7 +654,11 @@ def _trained_note(inputs: Inputs, trained: str | None) -> list[str]:
         ]
     if trained == "last layer":
         return ["Only the last layer was trained."]
-    return ["All layers were trained."]
+    return [
+        "All layers were trained. Without the weights before training (before), the "
+        "layers before the last one are taken as they are, with what they learned of "
+        "your classes. So a bias may be missed."
+    ]
 
 
 def _order_note(matched: pd.DataFrame) -> list[str]:

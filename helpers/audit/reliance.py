@@ -23,6 +23,7 @@ from helpers.audit.calibration import (
 from helpers.audit.context_scores import prediction_change
 
 NOT_SIGNIFICANT = "not significant"
+LARGE_CHANGE = 0.2  # of predictions, which is shown even if the score is not large
 SCORE_ONLY = "score only"
 POSSIBLE = "possible reliance"
 DETECTED = "reliance detected"
@@ -144,13 +145,15 @@ def describe(pair: Mapping) -> str:
     """Say what was found for a pair, with the photographs predicted as the class."""
     class_name, context = pair["class"], pair["context"]
     reported = pair["verdict"] in (POSSIBLE, DETECTED)
+    finding = f"{class_name} in {context}, "
     if reported:
-        finding = f"{class_name} in {context}, {pair['verdict']}"
-    else:
-        finding = (
-            f"{class_name} in {context}, score above the threshold, but predictions hardly "
-            "change"
+        finding += pair["verdict"]
+    elif pair["verdict"] == SCORE_ONLY:
+        finding += (
+            "score above the threshold, but predictions do not move towards the class"
         )
+    else:
+        finding += "score not above the threshold, but many predictions change"
     text = (
         f"{finding}: of {pair['photographs']} photographs, {pair['predicted_here']} are "
         f"predicted to be {class_name} in {context}, and {pair['predicted_elsewhere']:.0f} in "
@@ -184,15 +187,27 @@ def headline(name: str, pairs: pd.DataFrame, rates: Mapping[float, float]) -> st
         )
     text = (
         f"{name}: no reliance on a context was detected among {len(pairs)} pairs. A bias of "
-        f"strength 0.5 would have been detected with probability {rates[0.5]:.0%}, one of "
+        f"strength 0.5 would have been reported with probability {rates[0.5]:.0%}, one of "
         f"strength 1 with probability {rates[1.0]:.0%}."
     )
+    n_changed = int(has_changed_predictions(pairs).sum())
+    if n_changed:
+        text += (
+            f" But in {n_changed} pairs at least {LARGE_CHANGE:.0%} of the predictions "
+            "change, which may have other reasons."
+        )
     score_only = int((pairs["verdict"] == SCORE_ONLY).sum())
     if score_only:
         text += (
             f" Pairs with a high score but without changed predictions: {score_only}."
         )
     return text
+
+
+def has_changed_predictions(pairs: pd.DataFrame) -> pd.Series:
+    """Return which pairs are not significant although many predictions change."""
+    is_silent = pairs["verdict"] == NOT_SIGNIFICANT
+    return is_silent & (pairs["change"] >= LARGE_CHANGE)
 
 
 def _enumerate(pairs: pd.DataFrame) -> str:

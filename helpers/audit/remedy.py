@@ -104,8 +104,8 @@ def describe(remedy: pd.DataFrame, threshold: float) -> list[str]:
         "contexts. Scores and accuracy are means over "
         f"{SPLITS} random halves of the photographs. The layer is trained on one half, "
         "and accuracy is measured on the other half.",
-        f"Accuracy on photographs as they are: {first['accuracy_before']:.0%} before, "
-        f"{first['accuracy_after']:.0%} after.",
+        f"Accuracy on photographs as they are: {first['accuracy_before']:.1%} before, "
+        f"{first['accuracy_after']:.1%} after.",
     ]
     for pair in remedy.to_dict("records"):
         sentences.append(
