@@ -278,6 +278,35 @@ def test_power_is_how_often_a_z_test_detects_the_gap():
         assert power == pytest.approx(((b - a) / error > critical).mean(), abs=0.02)
 
 
+def test_the_power_allows_for_the_choice_of_the_widest_gap_of_ten_groups():
+    """Tukey's range is the exact distribution of the largest of all differences."""
+    n, groups = 1000, 10
+    group = np.repeat([*"abcdefghij"], n)
+    y_pred = np.tile(np.arange(n) < 0.5 * n, groups).astype(int)
+    y_pred[0] = 1 - y_pred[0]
+    rows = pd.DataFrame({"g": group, "p": y_pred})
+    power = audit(rows, "g", {"y_pred": "p"}).tables["power"].iloc[0]
+    critical = scipy.stats.studentized_range.isf(0.05, groups, np.inf) / np.sqrt(2)
+    distance = 0.1 / np.sqrt((0.5 * 0.5 + 0.6 * 0.4) / n)
+    exact = scipy.stats.norm.sf(critical - distance)
+    assert exact - 0.06 < power["10 points"] < exact
+
+
+def test_a_table_without_variation_has_no_gap_and_no_power(rows, tmp_path):
+    rows = rows.assign(y_pred=1)
+    roles = {"y_pred": "y_pred", "second": "label"}
+    result = audit(rows, roles=roles, strata="place")
+    sentence = "No measure varies between rows, so no gap can be tested."
+    assert result.headline == sentence
+    for name in ("gaps", "fixed"):
+        assert result.tables[name].empty
+        assert [*result.tables[name]] == table_gaps.COLUMNS_OF_GAPS
+    assert result.significant.empty and result.tables["power"].empty
+    result.save(tmp_path / "audit")
+    assert sentence in (tmp_path / "audit" / "page.html").read_text()
+    assert sentence in result._repr_html_()
+
+
 LOANS = {
     "y_true": "repaid",
     "y_pred": "decision",
@@ -333,15 +362,15 @@ def test_the_audit_says_what_the_columns_cannot_give(rows, roles, missing):
     [
         (
             {"reference": "d"},
-            "the reference is d",
+            "The reference is d, which is no group. The groups are a, b, c",
         ),
         (
             {"limit": 1.5},
-            "the limit is 1.5",
+            "The limit is 1.5. Give a number above 0",
         ),
         (
             {"groups": ["one"]},
-            "Name a column with two groups",
+            "groups are x. Name a column with two groups",
         ),
     ],
 )

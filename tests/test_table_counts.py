@@ -98,7 +98,7 @@ def test_unused_columns_are_not_read(rows, count):
     data = table.to_csv(index=False).replace("a,b", "age,age", 1).encode()
     expected = count(rows).table(["sex"]).frame()
     pd.testing.assert_frame_equal(count(data).table(["sex"]).frame(), expected)
-    with pytest.raises(ValueError, match="no column 'age' of which the table has"):
+    with pytest.raises(ValueError, match="several columns 'age'"):
         count(data, ["age"])
     lists = rows.assign(tags=[["a", "b"]] * N, when=pd.Timestamp("2026-01-01"))
     for counted in (
@@ -145,6 +145,35 @@ def test_several_values_can_count_as_1(rows, count):
     expected = counts.count(rows["sex"], {"y_pred": labels(rows)["y_pred"]})
     ours = counted.table(["sex"]).values("pr")
     np.testing.assert_allclose(ours, expected.values("pr"))
+    note = "In risk, these values count as 1: Medium, High. All others count as 0."
+    assert note in counted.notes
+
+
+def test_a_single_name_is_a_list_of_one(rows, count):
+    counted = count(rows, "sex", strata="race")
+    assert [*counted.groups] == ["sex"] and [*counted.strata] == ["race"]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "frame"])
+def test_spaces_at_the_ends_of_a_column_name_do_not_count(rows, tmp_path, form):
+    def source(table):
+        path = tmp_path / f"t.{form}"
+        if form == "csv":
+            table.to_csv(path, index=False)
+        elif form == "parquet":
+            table.to_parquet(path)
+        return table if form == "frame" else path
+
+    spaced = rows.rename(columns={"sex": " sex", "decision": " decision "})
+    positive = {" decision": "approve", "repaid": "yes"}
+    roles = ROLES | {"y_pred": "decision "}
+    for name in ("sex", " sex"):
+        counted = count_table(source(spaced), roles, [name], positive=positive)
+        assert sizes(counted, "sex") == rows["sex"].value_counts().to_dict()
+    both = source(rows.assign(**{" sex": "x"}))
+    for name in ("sex", " sex"):
+        with pytest.raises(ValueError, match=r"several columns 'sex'\. Spaces"):
+            count_table(both, ROLES, [name], positive=POSITIVE)
 
 
 def test_a_threshold_makes_predictions_or_a_second_one(rows, count):
@@ -173,7 +202,7 @@ def test_a_threshold_makes_predictions_or_a_second_one(rows, count):
         (
             {},
             {"groups": ["age"]},
-            "no column 'age' .* The columns are race, sex, ",
+            "The table has no column 'age'. It has race, sex, ",
         ),
         (
             {},
@@ -183,7 +212,7 @@ def test_a_threshold_makes_predictions_or_a_second_one(rows, count):
         (
             {},
             {"positive": None},
-            "decision has 2 values: approve, deny. Say which",
+            "such as positive={'decision': 'deny'} .* POSITIVE=decision=deny after",
         ),
         (
             {},
@@ -213,7 +242,7 @@ def test_a_threshold_makes_predictions_or_a_second_one(rows, count):
         (
             {"s": 50},
             {"columns": {"score": "s"}},
-            "'50', which are no scores",
+            "'50', which are not scores",
         ),
         (
             {"s": "0,9"},
@@ -243,7 +272,7 @@ def test_what_cannot_be_right_has_a_sentence(rows, count, change, options, messa
         (b"repaid,decision,sex\nyes,deny,f\nno\n", "cannot be read"),
         (b'repaid,decision,sex\nyes,deny,"f\nno,deny,f\n', "cannot be read"),
         ("repaid,decision,sex\nyes,deny,é\n".encode("latin-1"), "not utf-8"),
-        (b"repaid;decision;sex\nyes;deny;f\n", "columns are repaid;decision;sex"),
+        (b"repaid;decision;sex\nyes;deny;f\n", "It has repaid;decision;sex"),
         (b"repaid,decision,sex\n", "has no rows"),
         (b"", "is empty"),
     ],
@@ -308,5 +337,5 @@ def test_two_columns_of_one_name_are_not_guessed_between(rows, tmp_path, form):
         parquet.write_table(table, source)
     else:
         source = table.to_pandas()
-    with pytest.raises(ValueError, match=r"no column 'sex' of which .* exactly one"):
+    with pytest.raises(ValueError, match="several columns 'sex'"):
         count_table(source, ROLES, ["sex"], positive=POSITIVE)

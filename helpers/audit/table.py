@@ -37,6 +37,8 @@ METHOD = [
     "A gap is tested by random permutation of the groups, in units of its spread. p is "
     "adjusted for all pairs, measures and columns (min-p). Intervals are not adjusted, "
     "except that of the smallest ratio.",
+    "The power is that of a z test whose level is 0.05 divided by the number of pairs "
+    "of groups over all columns and measures. This is conservative.",
     "With strata held fixed, both groups have the mix of strata of all rows. Strata in "
     "which one of them has no rows are left out.",
 ]
@@ -89,6 +91,8 @@ class TableAudit:
     def headline(self) -> str:
         """Say what was found, and what could have been detected."""
         found, gaps = self.significant, self.tables["gaps"]
+        if gaps.empty:
+            return "No measure varies between rows, so no gap can be tested."
         verb = "is" if len(found) == 1 else "are"
         parts = [f"{len(found)} of {len(gaps)} gaps between groups {verb} significant."]
         for row in found.nlargest(1, "ci_low").itertuples():
@@ -185,8 +189,8 @@ def table(
     y_pred: str | None = None,
     y_true: str | None = None,
     score: str | None = None,
-    groups: Sequence[str],
-    strata: Sequence[str] = (),
+    groups: str | Sequence[str],
+    strata: str | Sequence[str] = (),
     positive: Mapping[str, object] | None = None,
     reference: str = "best",
     threshold: float | None = None,
@@ -205,9 +209,9 @@ def table(
     y_pred, y_true, score, second : str, optional
         Columns of predictions, outcomes, scores from 0 to 1, and a second prediction.
         At least one of the first three is needed.
-    groups : sequence of str
+    groups : str or sequence of str
         Columns of groups, with at most 20 values each.
-    strata : sequence of str, optional
+    strata : str or sequence of str, optional
         Columns that are held fixed in an additional table of gaps.
     positive : mapping of str to value or list of values, optional
         The values that count as 1, by column. Columns of 0 and 1, or of true and false,
@@ -249,13 +253,7 @@ def table(
         )
     sizes = pd.concat(sizes, ignore_index=True)
     compared = [name for name in counted.groups if counted.groups[name].nunique() > 1]
-    known = {"best", "largest", "rest", *sizes["group"]}
-    if not compared or reference not in known or not 0 < limit <= 1:
-        raise ValueError(
-            f"The groups are {', '.join(sizes['group'])}, the reference is {reference} "
-            f"and the limit is {limit:g}. Name a column with two groups or more, a "
-            "reference of best, largest, rest or a group, and a limit from 0 to 1."
-        )
+    _check_options(sizes, compared, reference, limit)
     tables = {"groups": sizes}
     roles = ("y_pred", "y_true", "score")
     counts = {name: counted.table([name], roles=roles) for name in compared}
@@ -270,7 +268,10 @@ def table(
 
     tables["rates"] = of_each(table_rates.rates)
     tables["gaps"] = table_gaps.gaps(counts, draws, seed)
-    tables["power"] = table_gaps.powers(tables["rates"], len(tables["gaps"]))
+    tables["power"] = pd.DataFrame()
+    if len(tables["gaps"]):
+        n_tests = table_gaps.number_of_pairs(counts)
+        tables["power"] = table_gaps.powers(tables["rates"], n_tests)
     tables["reference"] = of_each(table_gaps.against_reference, reference)
     if strata:
         fixed = {
@@ -302,6 +303,30 @@ def table(
     uses = [f"{column} is {role}." for role, column in counted.columns.items()]
     name = "the table" if isinstance(data, pd.DataFrame) else Path(data).name
     return TableAudit(name, tables, uses + counted.notes, limits)
+
+
+def _check_options(
+    sizes: pd.DataFrame,
+    compared: Sequence[str],
+    reference: str,
+    limit: float,
+) -> None:
+    """Refuse groups, a reference or a limit that cannot be compared."""
+    listed = ", ".join(sizes["group"])
+    if not compared:
+        raise ValueError(
+            "No column of groups has two groups or more, so there is nothing to "
+            f"compare. The groups are {listed}. Name a column with two groups or more."
+        )
+    if reference not in {"best", "largest", "rest", *sizes["group"]}:
+        raise ValueError(
+            f"The reference is {reference}, which is no group. The groups are {listed}. "
+            "Name one of them, or best, largest or rest."
+        )
+    if not 0 < limit <= 1:
+        raise ValueError(
+            f"The limit is {limit:g}. Give a number above 0 and at most 1, such as 0.8."
+        )
 
 
 def _limits(tables: Mapping, lacking: Mapping[str, str], strata) -> list[str]:

@@ -6,8 +6,7 @@ may be larger than memory.
 
 import glob
 import unicodedata
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,9 +71,9 @@ class TableCounts:
 def count_table(
     data: pd.DataFrame | str | Path,
     columns: Mapping[str, str],
-    groups: Sequence[str],
+    groups: str | Sequence[str],
     *,
-    strata: Sequence[str] = (),
+    strata: str | Sequence[str] = (),
     positive: Mapping[str, object] | None = None,
     threshold: float | None = None,
 ) -> TableCounts:
@@ -85,7 +84,7 @@ def count_table(
     data : pandas.DataFrame, str or Path
     columns : mapping of str to str
         The column of each role of `counts.VALUES` that the table has.
-    groups, strata : sequence of str
+    groups, strata : str or sequence of str
         Columns of groups, and columns that can be held fixed.
     positive : mapping of str to value or list of values, optional
         The values that count as 1, by column of predictions or outcomes. All other
@@ -103,8 +102,10 @@ def count_table(
     ValueError
         If the table cannot be read, a column is not there, or its values do not fit.
     """
-    columns = {role: _composed(name) for role, name in columns.items()}
-    groups, strata = [*map(_composed, groups)], [*map(_composed, strata)]
+    columns = {role: _trimmed(name) for role, name in columns.items()}
+    groups = [_trimmed(name) for name in _as_list(groups)]
+    strata = [_trimmed(name) for name in _as_list(strata)]
+    positive = {_trimmed(name): chosen for name, chosen in (positive or {}).items()}
     database = duckdb.connect()
     source, stored = _open(database, data, [*columns.values(), *groups, *strata])
     _check_names(columns, groups, strata, stored)
@@ -150,15 +151,12 @@ def count_table(
 
 def _open(
     database: duckdb.DuckDBPyConnection, data: pd.DataFrame | str | Path, used: list
-) -> tuple[str, dict[str, str]]:
-    """Return a table in SQL, and the name of each of its columns in the database.
-
-    Of two columns with one name, neither has an entry.
-    """
+) -> tuple[str, dict[str, str | None]]:
+    """Return a table in SQL, and the name of each of its columns in the database."""
     if isinstance(data, pd.DataFrame):
         names = [str(name) for name in data]
         unique = data.loc[:, ~data.columns.duplicated(keep=False)]
-        chosen = [name for name in unique if _composed(str(name)).strip() in used]
+        chosen = [name for name in unique if _trimmed(str(name)) in used]
         database.register("frame", unique[chosen])
         return "frame", _names(names, names)
     files = _files(Path(data))
@@ -180,14 +178,17 @@ def _open(
     return source, _names(header[0], in_database)
 
 
-def _names(in_file: Sequence, in_database: Sequence[str]) -> dict[str, str]:
-    """Return the name in the database by the name in the file, if it occurs once."""
-    often = Counter(in_file)
-    return {
-        _composed(name).strip(): column
-        for name, column in zip(in_file, in_database, strict=True)
-        if name is not None and often[name] == 1
-    }
+def _names(in_file: Sequence, in_database: Sequence[str]) -> dict[str, str | None]:
+    """Return the name in the database by the trimmed name in the file.
+
+    It is None if several columns have the same trimmed name.
+    """
+    names = {}
+    for name, column in zip(in_file, in_database, strict=True):
+        if name is not None:
+            trimmed = _trimmed(name)
+            names[trimmed] = None if trimmed in names else column
+    return names
 
 
 def _files(source: Path) -> list[Path]:
@@ -249,8 +250,12 @@ def _check_names(
     for name in [name for _, name in uses] + strata:
         if name not in stored:
             raise ValueError(
-                f"There is no column {name!r} of which the table has exactly one. "
-                f"{listed}"
+                f"The table has no column {name!r}. It has {', '.join(stored)}."
+            )
+        if stored[name] is None:
+            raise ValueError(
+                f"The table has several columns {name!r}. Spaces before and after a "
+                "name do not count. Rename all but one of them."
             )
         both = [use for use, column in uses if column == name]
         if len(both) > 1:
@@ -261,7 +266,7 @@ def _check_names(
 
 
 def _check_scores(database, source: str, name: str, column: str) -> bool:
-    """Refuse scores that are no probabilities; return whether there are many values."""
+    """Refuse scores outside 0 to 1; return whether there are many values."""
     number = f"TRY_CAST({column} AS DOUBLE)"
     wrong = (
         f"nullif(trim({column}::VARCHAR), '') IS NOT NULL "
@@ -276,7 +281,7 @@ def _check_scores(database, source: str, name: str, column: str) -> bool:
     if number_wrong:
         raise ValueError(
             f"The column {name} has {number_wrong:,} values, such as '{example}', "
-            "which are no scores between 0 and 1. Decimals have a point, and "
+            "which are not scores between 0 and 1. Decimals have a point, and "
             "percentages have to be divided by 100."
         )
     if not other and different:
@@ -341,31 +346,34 @@ def _as_labels(name: str, texts: pd.Series, positive, notes: list[str]) -> pd.Se
     """Return the labels of a column as 0, 1 or `UNKNOWN`."""
     labels = texts.map(_label, na_action="ignore")
     values = sorted(set(labels.dropna()))
-    chosen = (positive or {}).get(name)
+    chosen = positive.get(name)
     if chosen is None:
         if not any({*values} <= pair for pair in TRUTH_VALUES):
             raise ValueError(
                 f"The column {name} has {len(values)} values: "
                 f"{', '.join(values[:8])}. Say which count as 1, such as "
-                f"positive={{{name!r}: {values[-1]!r}}}."
+                f"positive={{{name!r}: {values[-1]!r}}} in Python, or "
+                f"POSITIVE={name}={values[-1]} after make."
             )
         chosen = ["1", "true"]
     else:
-        chosen = chosen if isinstance(chosen, list | tuple | set) else [chosen]
-        chosen = [_label(value) for value in chosen]
+        chosen = [_label(value) for value in _as_list(chosen)]
         if not {*chosen} <= {*values} or (len(values) > 1 and {*values} <= {*chosen}):
             raise ValueError(
                 f"positive says that {', '.join(chosen)} count as 1 in {name}. Its "
                 f"values are {', '.join(values[:8])}. Name some of them, and not all."
             )
-        notes.append(f"In {name}, {' and '.join(chosen)} counts as 1, all else as 0.")
+        notes.append(
+            f"In {name}, these values count as 1: {', '.join(chosen)}. All others count "
+            "as 0."
+        )
     return labels.isin(chosen).astype(int).mask(labels.isna(), UNKNOWN)
 
 
 def _check_positive(positive, columns: Mapping[str, str]) -> None:
     """Refuse values for a column that is no column of labels."""
     known = [name for role, name in columns.items() if role in LABELS]
-    unknown = [name for name in positive or {} if name not in known]
+    unknown = [name for name in positive if name not in known]
     if unknown:
         raise ValueError(
             f"positive names {', '.join(unknown)}, which holds no predictions or "
@@ -399,6 +407,17 @@ def _label(value) -> str:
     """Write a value of a label as text: truth values in small letters, 1.0 as 1."""
     text = _composed(str(value)).strip().removesuffix(".0")
     return text.lower() if text.lower() in ("true", "false") else text
+
+
+def _as_list(value) -> list:
+    """Return a list of one for a single value."""
+    single = isinstance(value, str) or not isinstance(value, Iterable)
+    return [value] if single else [*value]
+
+
+def _trimmed(name: str) -> str:
+    """Return the name of a column without spaces at its ends, composed."""
+    return _composed(name).strip()
 
 
 def _composed(text: str) -> str:

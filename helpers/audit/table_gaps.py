@@ -1,5 +1,6 @@
 """Test the gaps between groups, and compute what a test could detect."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -19,6 +20,19 @@ MOST_INTERSECTIONS = 100
 PERMUTATIONS_PER_TEST = 40  # so that adjusted p values can fall below LEVEL
 MOST_PERMUTATIONS = 20_000
 TABULATED_GAPS = (0.02, 0.05, 0.1)  # of the power
+COLUMNS_OF_GAPS = [
+    "measure",
+    "attribute",
+    "group",
+    "value",
+    "other",
+    "other_value",
+    "difference",
+    "ci_low",
+    "ci_high",
+    "p",
+    "significant",
+]
 
 
 def gaps(tables: Mapping[str, Counts], draws: int, seed: int) -> pd.DataFrame:
@@ -32,7 +46,8 @@ def gaps(tables: Mapping[str, Counts], draws: int, seed: int) -> pd.DataFrame:
     -------
     pandas.DataFrame
         The columns of `compare`, and ``attribute``, ``p`` and ``significant``. The
-        group has a higher value than the other.
+        group has a higher value than the other. A measure that does not vary has no
+        row.
     """
     n_tests = sum(len(measures_of(table)) for table in tables.values())
     number = _permutations(draws, n_tests)
@@ -59,11 +74,19 @@ def gaps(tables: Mapping[str, Counts], draws: int, seed: int) -> pd.DataFrame:
             observed.append(distance[pair])
             null.append(largest)
     if not rows:
-        return pd.DataFrame()
+        return pd.DataFrame(columns=COLUMNS_OF_GAPS).astype({"significant": bool})
     null = np.stack(null, axis=1)
     tested = stats.permutation_test(np.array(observed), null)
     table = _with_p(pd.concat(rows, ignore_index=True), tested)
     return table.sort_values("difference", ascending=False, ignore_index=True)
+
+
+def number_of_pairs(tables: Mapping[str, Counts]) -> int:
+    """Count the pairs of groups over all columns and measures."""
+    number = 0
+    for table in tables.values():
+        number += len(measures_of(table)) * math.comb(len(table.groups), 2)
+    return number
 
 
 def _differences(table: Counts, i: np.ndarray, j: np.ndarray) -> np.ndarray:
@@ -257,6 +280,7 @@ def power(
     """Compute the power to detect a gap between two groups, approximately.
 
     The smaller rate is `rate`, and the level is 0.05 divided by the number of tests.
+    This is conservative if the tests are correlated.
     """
     other = np.clip(rate + gap, 0, 1)
     variance = rate * (1 - rate) / n
@@ -267,7 +291,12 @@ def power(
 
 
 def powers(rates: pd.DataFrame, n_tests: int) -> pd.DataFrame:
-    """Compute the power for the smallest and the largest group of each column."""
+    """Compute the power for the smallest and the largest group of each column.
+
+    `n_tests` is the `number_of_pairs`, because `gaps` tests the largest gap of all
+    pairs. Dividing the level by it is conservative: the adjusted p values of `gaps` are
+    a little smaller, because the pairs are correlated.
+    """
     of_decisions = rates["measure"].isin({*RATES} - {"prevalence"})
     known = rates[of_decisions & (rates["group"] != MISSING)].dropna()
     rows = []
