@@ -56,6 +56,7 @@ LIMITS = [
     "No number here says whether the labels are correct and equally complete for all "
     "groups, or whether a gap is unfair.",
 ]
+NO_GROUPS = "There is no attribute to compare, so the audit compares box sizes."
 NO_CLUSTER = (
     "Images count as independent. If some belong together, as frames of one drive do, "
     "name their column as 'cluster'. Otherwise intervals are too narrow."
@@ -185,13 +186,17 @@ class DetectorAudit:
             missed = classes["class"][classes["smallest_loss"].isna()]
             for row in pooled.to_dict("records"):
                 loss = row["smallest_loss"]
-                verb = "would be"
                 if np.isnan(loss):
-                    loss = LOSSES[-1]
-                    verb = "would not be"
+                    sentences.append(
+                        f"{name}: if the group {row['group']} lost {LOSSES[-1]:.0%} of "
+                        "its detected boxes, this would not be detected in four of "
+                        "five cases."
+                    )
+                    continue
                 sentences.append(
-                    f"{name}: if the group {row['group']} lost {loss:.0%} of its "
-                    f"detected boxes, this {verb} detected in four of five cases."
+                    f"{name}: if the group {row['group']} lost about {loss:.0%} of its "
+                    "detected boxes, this would be detected in four of five cases "
+                    "(interpolated)."
                 )
             if len(missed):
                 sentences.append(
@@ -237,7 +242,8 @@ class DetectorAudit:
         ):
             figure = (draw(), caption) if len(table) else None
             drawn.append(figure)
-            plt.close("all")
+            if figure is not None:
+                plt.close(figure[0])
         recall, gaps, power = drawn
         error_title = f"Errors at a score of {self.threshold:g} or more"
         parts = [
@@ -259,7 +265,7 @@ class DetectorAudit:
         return form.page(f"Audit of {self.name}", self.headline, parts)
 
     def save(
-        self, folder: Path, command: str = "", more: Sequence[tuple] = (), **about
+        self, folder: str | Path, command: str = "", more: Sequence[tuple] = (), **about
     ) -> None:
         """Write page.html, one CSV per table, and findings.json."""
         form.write(
@@ -332,11 +338,11 @@ def audit_detector(
     bounds = [side**2 for side in sizes]
     others = user_data.explaining(frames, bounds)
     candidates = comparable(frames, None)[0] + others
-    if not compared:
-        notes.append(
-            "There is no attribute to compare. Provide 'attributes'. Sizes of boxes "
-            "are compared instead."
-        )
+    only_size = not compared
+    limits = LIMITS
+    if only_size:
+        notes.insert(0, f"{NO_GROUPS} Provide 'attributes' to compare groups.")
+        limits = ["Class is held fixed in the first table, nothing else.", *LIMITS[1:]]
         compared = others[:1]
     names = classes_to_compare(matches, classes)
     summary = coco_summary(frames, bounds)
@@ -356,7 +362,7 @@ def audit_detector(
     if ALL_POOLED in mistaken_classes:
         untrusted = []  # nothing is judged then, and no box would be left
     boxes = pooled_recall.labelled_boxes(frames, matches, clusters, untrusted)
-    recall = RecallBySize(boxes)
+    recall = RecallBySize(boxes, "class" if only_size else "class and size")
     of_classes = {name: matches.of(name) for name in names}
     permutations = permuted_attributes(compared, matches.boxes, together, seed)
     null = null_distribution(list(of_classes.values()), permutations, draws, recall)
@@ -378,9 +384,10 @@ def audit_detector(
     analyses = {
         one.name: analyse(matches, one, [], classes=names, **how) for one in compared
     }
-    area = frames.boxes["area"].to_numpy(float)
+    area = None if only_size else frames.boxes["area"].to_numpy(float)
     weights = image_weights(len(frames.images), max(resamples, 60), seed, clusters)
     gaps = detector_findings.gaps(of_classes, compared, analyses, null, area, weights)
+    notes += detector_findings.not_compared(names, compared, gaps)
     if impossible:
         pooled["verdict"] = detector_findings.NOT_JUDGED
         gaps["verdict"] = detector_findings.NOT_JUDGED
@@ -426,6 +433,8 @@ def audit_detector(
         doubts if impossible else [],
         pooled_recall.detectable_difference(pooled, null.recall_threshold),
     )
+    if only_size and not impossible:
+        headline = f"{NO_GROUPS} {headline}"
     return DetectorAudit(
         name=Path(labels).name,
         headline=headline,
@@ -433,7 +442,7 @@ def audit_detector(
         findings=_findings(foremost, gaps, class_sentences),
         power=power,
         pooled=pooled,
-        by_size=pooled_recall.within_size(boxes, compared),
+        by_size=pooled_recall.within_size(boxes, [] if only_size else compared),
         errors=error_rates,
         second=second_rates,
         gaps=gaps,
@@ -441,7 +450,7 @@ def audit_detector(
         explanations=explanations,
         missed=_missed(frames, matches, surest, by_name),
         values=values_table(frames, compared),
-        notes=notes + LIMITS,
+        notes=notes + limits,
         threshold=threshold,
         null=null,
     )
@@ -538,7 +547,7 @@ def _findings(
     """Return one row per finding: the pooled rows first, then the gaps."""
     of_pooled = pooled[["attribute", "low", "high", "p", "verdict"]].assign(
         measure=ALL_POOLED,
-        name="difference of recall at the same class and size (points)",
+        name="difference of recall at the same " + pooled["fixed"] + " (points)",
         value=pooled["difference"],
         sentence=[pooled_recall.sentence(row) for row in pooled.to_dict("records")],
     )

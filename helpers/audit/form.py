@@ -126,7 +126,7 @@ def as_csv(table: pd.DataFrame) -> str:
 
 
 def write(
-    folder: Path,
+    folder: str | Path,
     page: str,
     tables: Mapping[str, pd.DataFrame],
     findings: Iterable[Mapping],
@@ -136,7 +136,7 @@ def write(
 
     Parameters
     ----------
-    folder : Path
+    folder : path
         CSVs of an earlier audit in it are deleted.
     page : str
         What `page` returns.
@@ -146,6 +146,7 @@ def write(
     **about
         Further fields of findings.json.
     """
+    folder = Path(folder)
     names = {f"{name}.csv" for name in tables}
     for earlier in folder.glob("*.csv"):
         if earlier.name not in names:

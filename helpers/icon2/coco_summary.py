@@ -8,6 +8,7 @@ import numpy as np
 
 from helpers.icon2.attributes import Attribute, Frames
 from helpers.icon2.average_precision import Curves, Options
+from helpers.icon2.file_checks import DetectionDataError
 from helpers.icon2.matching import match
 
 BOUNDS = (32**2, 96**2)  # square pixels: COCO's small, medium and large
@@ -34,7 +35,17 @@ def coco_summary(
     dict of str to float
         AP from 0 to 1 of boxes of ``all`` sizes, ``small``, ``medium`` and ``large``,
         and of all boxes at ``IoU 0.5`` and ``IoU 0.75``; NaN without boxes.
+
+    Raises
+    ------
+    DetectionDataError
+        Unless there are two bounds, the smaller first.
     """
+    if len(bounds) != 2 or bounds[0] >= bounds[1]:
+        raise DetectionDataError(
+            f"The sizes of boxes have {len(bounds)} bounds. Two are expected, the "
+            "smaller first: where medium and large boxes begin."
+        )
     ap = _by_class_and_threshold(frames, 0, LARGEST)
     summary = {
         "all": _mean(ap),
@@ -42,7 +53,7 @@ def coco_summary(
         "IoU 0.75": _mean(ap[:, 5]),
     }
     ends = pairwise([0, *bounds, LARGEST])
-    for name, (low, high) in zip(SIZES, ends, strict=False):
+    for name, (low, high) in zip(SIZES, ends, strict=True):
         ap = _by_class_and_threshold(frames, low, high)
         summary[name] = _mean(ap)
     return summary

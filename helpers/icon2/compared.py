@@ -184,8 +184,8 @@ def explained(
         return pd.DataFrame()
     analysis = analyse(matches, attribute, others, classes=[name], **how)
     estimate = analysis.estimates[name]
-    lowest = estimate.group_ap[0].argmin()
-    highest = estimate.group_ap[0].argmax()
+    lowest = np.nanargmin(estimate.group_ap[0])
+    highest = np.nanargmax(estimate.group_ap[0])
     gap = estimate.group_ap[:, highest] - estimate.group_ap[:, lowest]
     table = verdicts.table(analysis)
     rows = []
@@ -205,7 +205,7 @@ def explained(
 
 def _with_enough_boxes(attribute: Attribute, of_class: ClassMatches) -> Attribute:
     """Keep the values of an attribute that have enough boxes in a class."""
-    codes = of_class.codes(attribute)
+    codes = of_class.codes(attribute)[~of_class.box_ignored]
     counts = np.bincount(codes[codes >= 0], minlength=len(attribute.values))
     kept = np.flatnonzero(counts >= HOW.min_boxes)
     new_code = np.full(len(attribute.values) + 1, -1)  # the last is for code -1

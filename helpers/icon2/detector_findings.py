@@ -10,7 +10,15 @@ from helpers.icon2 import pooled_recall, size_fixed
 from helpers.icon2.analysis import POINTS, Analysis
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.compared import MOST
-from helpers.icon2.group_gaps import ALL, HOW, Null, group_ap, interval, spread
+from helpers.icon2.group_gaps import (
+    ALL,
+    DEFINED,
+    HOW,
+    Null,
+    group_ap,
+    interval,
+    spread,
+)
 from helpers.icon2.matching import ClassMatches
 
 LEVEL = 0.05
@@ -44,7 +52,7 @@ def gaps(
     attributes: Sequence[Attribute],
     analyses: Mapping[str, Analysis],
     null: Null,
-    area: np.ndarray,
+    area: np.ndarray | None,
     weights: np.ndarray,
 ) -> pd.DataFrame:
     """Compare the lowest and the highest group of each attribute and class.
@@ -57,8 +65,8 @@ def gaps(
         The attributes, and the analysis of each by its name.
     null : Null
         What differs between random groups.
-    area : array of shape (n boxes,)
-        Area of each box in square pixels.
+    area : array of shape (n boxes,), optional
+        Area of each box in square pixels. Without it, box size is not held fixed.
     weights : array of shape (1 + resamples, n images)
         How often each image counts, the sample itself first.
 
@@ -89,13 +97,36 @@ def gaps(
             row |= _lowest_and_highest(attribute, ap[place], resampled)
             row |= {"deviations": deviation, "p": float(null.gap_p(deviation))}
             pair = row["lowest"], row["highest"]
-            remaining = _with_equal_sizes(used, attribute, pair, area, weights)
+            if area is None:
+                lowest, highest = map(attribute.values.index, pair)
+                remaining = resampled[:, highest] - resampled[:, lowest]
+            else:
+                remaining = _with_equal_sizes(used, attribute, pair, area, weights)
             row["remaining"] = POINTS * remaining[0]
             row["remaining_p"] = size_fixed.p_value(remaining)
             rows.append(row)
     table = pd.DataFrame(rows, columns=COLUMNS)
     table["verdict"] = judged(table, null.gap_threshold)
+    if area is None:
+        table[["remaining", "remaining_p"]] = np.nan
     return table.sort_values("deviations", ascending=False, ignore_index=True)
+
+
+def not_compared(
+    names: Sequence[str], attributes: Sequence[Attribute], table: pd.DataFrame
+) -> list[str]:
+    """Name the classes without a row in the table of `gaps`, a sentence by attribute."""
+    sentences = []
+    for attribute in attributes:
+        rows = table[table["attribute"] == attribute.name]
+        left_out = [name for name in names if name not in set(rows["class"])]
+        if left_out:
+            sentences.append(
+                f"{attribute.name}: the AP of {', '.join(left_out)} is not compared, "
+                f"because fewer than two groups have {HOW.min_boxes} boxes, in the data "
+                f"or in more than {1 - DEFINED:.0%} of the permutations."
+            )
+    return sentences
 
 
 def _lowest_and_highest(
@@ -265,8 +296,8 @@ def headline(
         below_a_point = any(row["verdict"] == pooled_recall.SMALL for row in rows)
         least = "of a point or more " if below_a_point else ""
         text = (
-            f"No difference {least}between groups is significant at the same class and "
-            f"size. {pooled_recall.sentence(explainable[0])}"
+            f"No difference {least}between groups is significant at the same "
+            f"{explainable[0]['fixed']}. {pooled_recall.sentence(explainable[0])}"
         )
     else:
         text = f"No group is found to be worse. {_power(detectable)}".strip()

@@ -22,6 +22,7 @@ from helpers.store import progress
 
 HOW = Options(precision="per image", images="all")
 FALSE_POSITIVES = 0.05  # family-wise error rate
+DEFINED = 0.9  # share of the permutations in which a gap must be defined
 ALL = "all classes"
 EVENTS = ("event_threshold", "event_detection", "event_box")
 
@@ -254,6 +255,12 @@ def null_distribution(
         How many permutations.
     recall : RecallBySize, optional
         The comparison of all classes pooled.
+
+    Returns
+    -------
+    Null
+        NaN for a gap that is not defined in at least 90% of the permutations, because
+        fewer than two groups have enough boxes.
     """
     gaps = []
     largest_recall = np.full(draws, -np.inf)
@@ -264,22 +271,25 @@ def null_distribution(
             largest_recall[number] = recall.widest(permuted)
     largest_recall = np.nan_to_num(largest_recall, nan=-np.inf)
     gaps = np.array(gaps)
-    deviations = _from_the_others(gaps)
-    deviations = np.where(np.isnan(deviations), -np.inf, deviations)
+    share_defined = np.isfinite(gaps).mean(0)
+    gaps = np.where(share_defined >= DEFINED, gaps, np.nan)
+    known = np.ma.masked_invalid(gaps)
+    deviations = _from_the_others(known)
+    deviations = deviations.filled(-np.inf)
     return Null(
-        mean=gaps.mean(0),
-        deviation=gaps.std(0, ddof=1),
+        mean=known.mean(0).filled(np.nan),
+        deviation=known.std(0, ddof=1).filled(np.nan),
         largest_gap=deviations.max((1, 2)),
         largest_recall=largest_recall,
     )
 
 
-def _from_the_others(values: np.ndarray) -> np.ndarray:
+def _from_the_others(values: np.ma.MaskedArray) -> np.ma.MaskedArray:
     """Return each row's deviation from the mean of all others, in their deviation.
 
     The data are compared with the permutations in the same way.
     """
-    n = len(values)
+    n = values.count(0)
     distance = values - values.mean(0)
     squares = (n - 1) * values.var(0, ddof=1) - n / (n - 1) * distance**2
     deviation = np.sqrt(np.maximum(squares / (n - 2), 1e-12))

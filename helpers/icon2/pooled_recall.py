@@ -111,22 +111,23 @@ class RecallBySize:
     Parameters
     ----------
     boxes : Boxes
-    hold_fixed : {"class and size", "size", "nothing"}
+    hold_fixed : {"class and size", "class", "size", "nothing"}
         What is held fixed. With "nothing", differences are those of plain recall.
     """
 
     def __init__(self, boxes: Boxes, hold_fixed: str = "class and size") -> None:
         self.boxes = boxes
         size = np.log(np.maximum(boxes.area, 1e-6))
-        if hold_fixed != "nothing" and len(size):
-            by_class = hold_fixed == "class and size"
-            category = boxes.category if by_class else np.zeros_like(boxes.category)
+        self.hold_fixed = hold_fixed
+        by_class = "class" in hold_fixed
+        category = boxes.category if by_class else np.zeros_like(boxes.category)
+        if "size" in hold_fixed and len(size):
             self.stratum = _strata(category, size)
             knots = np.unique(np.quantile(size, KNOTS))
             bends = np.maximum(size[:, None] - knots, 0)
             self.basis = np.column_stack([size, bends])
         else:
-            self.stratum = np.zeros(len(size), int)
+            self.stratum = category
             self.basis = np.empty((len(size), 0))
         self._whole = _Projection(self.stratum, self.basis)
         self._residual = self._whole.residual(boxes.found[:, None])[:, 0]
@@ -269,8 +270,8 @@ def by_group(
         for all rows and at least one point. ``size_fixed`` is the gap with size alone held
         fixed. ``difference`` is the gap with class and size held fixed, of the same sign, with
         its 95% interval (``low``, ``high``) and the number of standard errors (``deviations``).
-        ``comparable`` is the share of the contrast that is left then. ``verdict`` is explained
-        in `judge`. A column ``p`` with the adjusted p value of the difference has to be added
+        ``comparable`` is the share of the contrast that is left then. ``fixed`` says what the
+        model holds fixed, and ``verdict`` is explained in `judge`. A column ``p`` with the adjusted p value of the difference has to be added
         before `sentence` and `printed` are called.
     """
     boxes = model.boxes
@@ -308,6 +309,7 @@ def by_group(
     return table.assign(
         gap_significant=[_significant_gap(row, len(table)) for row in rows],
         verdict=[judge(row, cut, len(table)) for row in rows],
+        fixed=model.hold_fixed,
     )
 
 
@@ -423,32 +425,36 @@ def sentence(row: dict) -> str:
     recall, others = f"{row['recall']:.0f}%", f"{row['others']:.0f}%"
     interval = f"95% CI {row['low']:+.1f} to {row['high']:+.1f}"
     p = f"adjusted p = {row['p']:.3f}"
+    fixed = row["fixed"]
     if row["verdict"] == FOUND:
         start, direction = "Better", "higher"
         if row["difference"] < 0:
             start, direction = "Worse", "lower"
         return (
-            f"{start} {place}: at the same class and size of the boxes, recall is "
+            f"{start} {place}: at the same {fixed} of the boxes, recall is "
             f"{abs(row['difference']):.1f} points {direction} ({interval}, {p}). Of all boxes, "
             f"{recall} are found there, against {others} elsewhere."
         )
     text = f"W{place[1:]}, {recall} of the boxes are found, against {others} elsewhere."
     if np.isnan(row["difference"]):
         return (
-            f"{text} The groups share too few boxes of the same class and size to say whether "
+            f"{text} The groups share too few boxes of the same {fixed} to say whether "
             "the detector is worse there."
         )
     cause = "Class and size of the boxes explain"
-    if abs(row["size_fixed"]) < abs(row["gap"]) / 2:
+    if fixed == "class":
+        cause = "Class explains"
+    elif abs(row["size_fixed"]) < abs(row["gap"]) / 2:
         cause = "Box size explains"
     if row["verdict"] == EXPLAINED:
         text += f" {cause} this gap."
     elif row["verdict"] == UNCLEAR:
-        text += " Whether class and size of the boxes explain this gap is open."
+        explain = "explains" if fixed == "class" else "explain"
+        text += f" Whether {fixed} of the boxes {explain} this gap is open."
     elif is_open(row):
         text += f" {cause} most of this gap."
     return (
-        f"{text} At the same class and size of the boxes, the difference is "
+        f"{text} At the same {fixed} of the boxes, the difference is "
         f"{row['difference']:+.1f} points ({interval}, {p})."
     )
 
@@ -497,15 +503,14 @@ def printed(table: pd.DataFrame) -> pd.DataFrame:
             return "–"
         return f"{row['difference']:+.1f} ({row['low']:+.1f} to {row['high']:+.1f})"
 
+    fixed = table["fixed"].iloc[0]
     columns = {
         "attribute": table["attribute"],
         "group": table["group"],
         "boxes": table["boxes"],
         "recall (%)": table["recall"].round(1),
         "recall elsewhere (%)": table["others"].round(1),
-        "difference at the same class and size (95% CI)": table.apply(
-            difference, axis=1
-        ),
+        f"difference at the same {fixed} (95% CI)": table.apply(difference, axis=1),
         "adjusted p": table["p"].map("{:.3f}".format).replace("nan", "–"),
         "verdict": table["verdict"],
     }
