@@ -286,8 +286,11 @@ def test_the_power_allows_for_the_choice_of_the_widest_gap_of_ten_groups():
     y_pred[0] = 1 - y_pred[0]
     rows = pd.DataFrame({"g": group, "p": y_pred})
     power = audit(rows, "g", {"y_pred": "p"}).tables["power"].iloc[0]
-    critical = scipy.stats.studentized_range.isf(0.05, groups, np.inf) / np.sqrt(2)
-    distance = 0.1 / np.sqrt((0.5 * 0.5 + 0.6 * 0.4) / n)
+    range_of_tukey = scipy.stats.studentized_range
+    critical = range_of_tukey.isf(0.05, groups, np.inf)
+    critical = critical / np.sqrt(2)
+    variance = (0.5 * 0.5 + 0.6 * 0.4) / n
+    distance = 0.1 / np.sqrt(variance)
     exact = scipy.stats.norm.sf(critical - distance)
     assert exact - 0.06 < power["10 points"] < exact
 
@@ -299,9 +302,12 @@ def test_a_table_without_variation_has_no_gap_and_no_power(rows, tmp_path):
     sentence = "No measure varies between rows, so no gap can be tested."
     assert result.headline == sentence
     for name in ("gaps", "fixed"):
-        assert result.tables[name].empty
-        assert [*result.tables[name]] == table_gaps.COLUMNS_OF_GAPS
-    assert result.significant.empty and result.tables["power"].empty
+        table = result.tables[name]
+        assert table.empty
+        columns = list(table)
+        assert columns == table_gaps.COLUMNS_OF_GAPS
+    assert result.significant.empty
+    assert result.tables["power"].empty
     result.save(tmp_path / "audit")
     assert sentence in (tmp_path / "audit" / "page.html").read_text()
     assert sentence in result._repr_html_()

@@ -333,7 +333,13 @@ def test_where_no_group_can_be_compared_the_sizes_of_boxes_are(tmp_path):
 
 def test_a_report_closes_no_figure_of_the_caller_and_takes_a_folder_as_text(tmp_path):
     labels, results = written(tmp_path, world(60))
-    result = audits.detector(labels, results, groups=["light"], draws=19, resamples=5)
+    result = audits.detector(
+        labels,
+        results,
+        groups=["light"],
+        draws=19,
+        resamples=5,
+    )
     mine = plt.figure()
     before = plt.get_fignums()
     result.save(str(tmp_path / "report"))
@@ -352,12 +358,21 @@ def test_sizes_need_two_bounds_the_smaller_first(bounds):
 def test_a_gap_that_few_permutations_lack_is_compared(undefined, is_kept, monkeypatch):
     """Of 50; a class that more than a tenth lack is named."""
     matches, classes, [light] = prepared(world(80), "light")
-    left = iter([np.array([np.nan, np.nan, 0.1])] * undefined)
+    without_gap = np.array([np.nan, np.nan, 0.1])
+    left = iter([without_gap] * undefined)
     true_spread = audit.spread
-    monkeypatch.setattr(audit, "spread", lambda ap: next(left, true_spread(ap)))
-    null = audit.null_distribution(classes, dealt(matches, [light]), 50)
-    assert np.isfinite(null.mean).tolist() == [[is_kept, is_kept, True]]
-    assert np.isfinite(null.deviation).tolist() == [[is_kept, is_kept, True]]
+
+    def spread(ap):
+        return next(left, true_spread(ap))
+
+    monkeypatch.setattr(audit, "spread", spread)
+    permuted = dealt(matches, [light])
+    null = audit.null_distribution(classes, permuted, 50)
+    expected = [[is_kept, is_kept, True]]
+    has_mean = np.isfinite(null.mean)
+    assert has_mean.tolist() == expected
+    has_deviation = np.isfinite(null.deviation)
+    assert has_deviation.tolist() == expected
     assert np.isfinite(null.gap_threshold)
 
 
@@ -373,10 +388,13 @@ def test_ignored_boxes_do_not_count_as_enough():
     frames = world(60)
     ring = frames.boxes["category"] == 0
     dim = (frames.images["light"] == "dim").to_numpy()[frames.boxes["image"]]
-    frames = replace(frames, boxes=frames.boxes.assign(ignore=ring & dim))
+    boxes = frames.boxes.assign(ignore=ring & dim)
+    frames = replace(frames, boxes=boxes)
     _, classes, [light] = prepared(frames, "light")
-    assert compared._with_enough_boxes(light, classes[0]).values == ("day",)
-    assert compared._with_enough_boxes(light, classes[1]).values == ("day", "dim")
+    of_ring = compared._with_enough_boxes(light, classes[0])
+    assert of_ring.values == ("day",)
+    of_other = compared._with_enough_boxes(light, classes[1])
+    assert of_other.values == ("day", "dim")
 
 
 def written(folder, frames):

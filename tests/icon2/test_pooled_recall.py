@@ -45,8 +45,12 @@ def test_with_nothing_held_fixed_the_difference_is_that_of_plain_recall():
 
 def test_with_class_alone_held_fixed_sizes_may_differ():
     boxes, _ = boxes_of()
+    is_large = (boxes.area > 1100).astype(int)
     of_size = Attribute(
-        "size", ("small", "large"), (boxes.area > 1100).astype(int), "box"
+        "size",
+        ("small", "large"),
+        is_large,
+        "box",
     )
     codes = boxes.codes(of_size)
     difference, _, comparable = RecallBySize(boxes, "class").differences(codes, 2)
