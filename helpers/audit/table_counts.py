@@ -364,8 +364,8 @@ def _as_labels(name: str, texts: pd.Series, positive, notes: list[str]) -> pd.Se
                 f"values are {', '.join(values[:8])}. Name some of them, and not all."
             )
         notes.append(
-            f"In {name}, these values count as 1: {', '.join(chosen)}. All others count "
-            "as 0."
+            f"In {name}, these values count as 1: {', '.join(chosen)}. All others "
+            "count as 0."
         )
     return labels.isin(chosen).astype(int).mask(labels.isna(), UNKNOWN)
 
