@@ -320,8 +320,8 @@ def _check_options(
         )
     if reference not in {"best", "largest", "rest", *sizes["group"]}:
         raise ValueError(
-            f"The reference is {reference}, which is no group. The groups are {listed}. "
-            "Name one of them, or best, largest or rest."
+            f"The reference is {reference}, which is no group. The groups are {listed}."
+            " Name one of them, or best, largest or rest."
         )
     if not 0 < limit <= 1:
         raise ValueError(
