@@ -294,8 +294,8 @@ def powers(rates: pd.DataFrame, n_tests: int) -> pd.DataFrame:
     """Compute the power for the smallest and the largest group of each column.
 
     `n_tests` is the `number_of_pairs`, because `gaps` tests the largest gap of all
-    pairs. Dividing the level by it is conservative: the adjusted p values of `gaps` are
-    a little smaller, because the pairs are correlated.
+    pairs. Dividing the level by it is conservative: the power is higher if measures are
+    correlated, or if a group differs from several others.
     """
     of_decisions = rates["measure"].isin({*RATES} - {"prevalence"})
     known = rates[of_decisions & (rates["group"] != MISSING)].dropna()
