@@ -271,9 +271,10 @@ def by_group(
         for all rows and at least one point. ``size_fixed`` is the gap with size alone held
         fixed. ``difference`` is the gap with class and size held fixed, of the same sign, with
         its 95% interval (``low``, ``high``) and the number of standard errors (``deviations``).
-        ``comparable`` is the share of the contrast that is left then. ``fixed`` says what the
-        model holds fixed, and ``verdict`` is explained in `judge`. A column ``p`` with the adjusted p value of the difference has to be added
-        before `sentence` and `printed` are called.
+        ``comparable`` is the share of the contrast that is left then. ``fixed`` says what
+        the model holds fixed, and ``verdict`` is explained in `judge`. A column ``p`` with
+        the adjusted p value of the difference has to be added before `sentence` and
+        `printed` are called.
     """
     boxes = model.boxes
     plain, size_alone = RecallBySize(boxes, "nothing"), RecallBySize(boxes, "size")
