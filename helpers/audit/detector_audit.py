@@ -560,6 +560,8 @@ def _findings(
     )
     for number, sentence in zip(_surest(gaps).index, class_sentences, strict=True):
         of_gaps.loc[number, "sentence"] = sentence
+    if (pooled["fixed"] == "class").all():
+        of_pooled["verdict"] = of_pooled["verdict"].str.replace(" and size", "")
     table = pd.concat([of_pooled, of_gaps], ignore_index=True)
     finding = table["attribute"] + "/" + table["measure"]
     return table.assign(finding=finding, by=table["attribute"])

@@ -115,7 +115,7 @@ def gaps(
 def not_compared(
     names: Sequence[str], attributes: Sequence[Attribute], table: pd.DataFrame
 ) -> list[str]:
-    """Name the classes without a row in the table of `gaps`, a sentence by attribute."""
+    """Name the classes without a row in a table of `gaps`, by attribute."""
     sentences = []
     for attribute in attributes:
         rows = table[table["attribute"] == attribute.name]
@@ -123,8 +123,8 @@ def not_compared(
         if left_out:
             sentences.append(
                 f"{attribute.name}: the AP of {', '.join(left_out)} is not compared, "
-                f"because fewer than two groups have {HOW.min_boxes} boxes, in the data "
-                f"or in more than {1 - DEFINED:.0%} of the permutations."
+                f"because fewer than two groups have {HOW.min_boxes} boxes, in the "
+                f"data or in more than {1 - DEFINED:.0%} of the permutations."
             )
     return sentences
 

@@ -119,8 +119,9 @@ class RecallBySize:
         self.boxes = boxes
         size = np.log(np.maximum(boxes.area, 1e-6))
         self.hold_fixed = hold_fixed
-        by_class = "class" in hold_fixed
-        category = boxes.category if by_class else np.zeros_like(boxes.category)
+        category = np.zeros_like(boxes.category)
+        if "class" in hold_fixed:
+            category = boxes.category
         if "size" in hold_fixed and len(size):
             self.stratum = _strata(category, size)
             knots = np.unique(np.quantile(size, KNOTS))
@@ -270,9 +271,10 @@ def by_group(
         for all rows and at least one point. ``size_fixed`` is the gap with size alone held
         fixed. ``difference`` is the gap with class and size held fixed, of the same sign, with
         its 95% interval (``low``, ``high``) and the number of standard errors (``deviations``).
-        ``comparable`` is the share of the contrast that is left then. ``fixed`` says what the
-        model holds fixed, and ``verdict`` is explained in `judge`. A column ``p`` with the adjusted p value of the difference has to be added
-        before `sentence` and `printed` are called.
+        ``comparable`` is the share of the contrast that is left then. ``fixed`` says what
+        the model holds fixed, and ``verdict`` is explained in `judge`. A column ``p`` with
+        the adjusted p value of the difference has to be added before `sentence` and
+        `printed` are called.
     """
     boxes = model.boxes
     plain, size_alone = RecallBySize(boxes, "nothing"), RecallBySize(boxes, "size")
@@ -449,7 +451,9 @@ def sentence(row: dict) -> str:
     if row["verdict"] == EXPLAINED:
         text += f" {cause} this gap."
     elif row["verdict"] == UNCLEAR:
-        explain = "explains" if fixed == "class" else "explain"
+        explain = "explain"
+        if fixed == "class":
+            explain = "explains"
         text += f" Whether {fixed} of the boxes {explain} this gap is open."
     elif is_open(row):
         text += f" {cause} most of this gap."
@@ -512,7 +516,7 @@ def printed(table: pd.DataFrame) -> pd.DataFrame:
         "recall elsewhere (%)": table["others"].round(1),
         f"difference at the same {fixed} (95% CI)": table.apply(difference, axis=1),
         "adjusted p": table["p"].map("{:.3f}".format).replace("nan", "–"),
-        "verdict": table["verdict"],
+        "verdict": table["verdict"].str.replace("class and size", fixed),
     }
     return pd.DataFrame(columns)
 

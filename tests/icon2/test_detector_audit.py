@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import papermill
@@ -11,13 +10,12 @@ import pytest
 from detection_oracles import as_coco, average_precision, overlap, scene
 
 from helpers import audits, store
-from helpers.icon2 import Frames, compared, deployed, detector_findings, match
+from helpers.icon2 import Frames, compared, deployed, match
 from helpers.icon2 import group_gaps as audit
 from helpers.icon2.analysis import image_weights
 from helpers.icon2.analysis import interval as usual
 from helpers.icon2.attributes import Attribute, from_column
-from helpers.icon2.coco_summary import coco_summary
-from helpers.icon2.file_checks import CORNERS, DetectionDataError
+from helpers.icon2.file_checks import CORNERS
 from helpers.run_lesson import exercises_may_fail
 
 KINDS = ("ring", "kite")
@@ -324,10 +322,10 @@ def test_where_no_group_can_be_compared_the_sizes_of_boxes_are(tmp_path):
         tmp_path, replace(frames, boxes=frames.boxes.drop(columns="tone"))
     )
     result = audits.detector(labels, results, draws=19, resamples=5)
-    assert result.notes[0].startswith("There is no attribute to compare, so ")
-    assert result.headline.startswith("There is no attribute to compare, so ")
-    assert "same class and size" not in result.to_html()
+    for text in (result.notes[0], result.headline):
+        assert text.startswith("There is no attribute to compare, so ")
     assert result.by_size.empty
+<<<<<<< HEAD
     assert result.gaps["remaining"].isna().all()
 
 
@@ -395,6 +393,9 @@ def test_ignored_boxes_do_not_count_as_enough():
     assert of_ring.values == ("day",)
     of_other = compared._with_enough_boxes(light, classes[1])
     assert of_other.values == ("day", "dim")
+=======
+    assert "class and size" not in result.to_html()
+>>>>>>> t-fix2
 
 
 def written(folder, frames):
