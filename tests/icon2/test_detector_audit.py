@@ -325,77 +325,7 @@ def test_where_no_group_can_be_compared_the_sizes_of_boxes_are(tmp_path):
     for text in (result.notes[0], result.headline):
         assert text.startswith("There is no attribute to compare, so ")
     assert result.by_size.empty
-<<<<<<< HEAD
-    assert result.gaps["remaining"].isna().all()
-
-
-def test_a_report_closes_no_figure_of_the_caller_and_takes_a_folder_as_text(tmp_path):
-    labels, results = written(tmp_path, world(60))
-    result = audits.detector(
-        labels,
-        results,
-        groups=["light"],
-        draws=19,
-        resamples=5,
-    )
-    mine = plt.figure()
-    before = plt.get_fignums()
-    result.save(str(tmp_path / "report"))
-    assert plt.get_fignums() == before
-    assert (tmp_path / "report" / "page.html").exists()
-    plt.close(mine)
-
-
-@pytest.mark.parametrize("bounds", [[100], [100, 200, 300], [200, 100]])
-def test_sizes_need_two_bounds_the_smaller_first(bounds):
-    with pytest.raises(DetectionDataError, match="Two are expected"):
-        coco_summary(world(10), bounds)
-
-
-@pytest.mark.parametrize(("undefined", "is_kept"), [(1, True), (10, False)])
-def test_a_gap_that_few_permutations_lack_is_compared(undefined, is_kept, monkeypatch):
-    """Of 50; a class that more than a tenth lack is named."""
-    matches, classes, [light] = prepared(world(80), "light")
-    without_gap = np.array([np.nan, np.nan, 0.1])
-    left = iter([without_gap] * undefined)
-    true_spread = audit.spread
-
-    def spread(ap):
-        return next(left, true_spread(ap))
-
-    monkeypatch.setattr(audit, "spread", spread)
-    permuted = dealt(matches, [light])
-    null = audit.null_distribution(classes, permuted, 50)
-    expected = [[is_kept, is_kept, True]]
-    has_mean = np.isfinite(null.mean)
-    assert has_mean.tolist() == expected
-    has_deviation = np.isfinite(null.deviation)
-    assert has_deviation.tolist() == expected
-    assert np.isfinite(null.gap_threshold)
-
-
-def test_a_class_that_is_not_compared_is_named():
-    _, _, [light] = prepared(world(20), "light")
-    table = pd.DataFrame({"attribute": ["light"], "class": ["ring"]})
-    [sentence] = detector_findings.not_compared(KINDS, [light], table)
-    assert sentence.startswith("light: the AP of kite is not compared")
-    assert "10% of the permutations" in sentence
-
-
-def test_ignored_boxes_do_not_count_as_enough():
-    frames = world(60)
-    ring = frames.boxes["category"] == 0
-    dim = (frames.images["light"] == "dim").to_numpy()[frames.boxes["image"]]
-    boxes = frames.boxes.assign(ignore=ring & dim)
-    frames = replace(frames, boxes=boxes)
-    _, classes, [light] = prepared(frames, "light")
-    of_ring = compared._with_enough_boxes(light, classes[0])
-    assert of_ring.values == ("day",)
-    of_other = compared._with_enough_boxes(light, classes[1])
-    assert of_other.values == ("day", "dim")
-=======
     assert "class and size" not in result.to_html()
->>>>>>> t-fix2
 
 
 def written(folder, frames):

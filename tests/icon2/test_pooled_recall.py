@@ -45,26 +45,12 @@ def test_with_nothing_held_fixed_the_difference_is_that_of_plain_recall():
 
 def test_with_class_alone_held_fixed_sizes_may_differ():
     boxes, _ = boxes_of()
-<<<<<<< HEAD
-    is_large = (boxes.area > 1100).astype(int)
-    of_size = Attribute(
-        "size",
-        ("small", "large"),
-        is_large,
-        "box",
-    )
-    codes = boxes.codes(of_size)
-    difference, _, comparable = RecallBySize(boxes, "class").differences(codes, 2)
-    strata = np.equal.outer(boxes.category, np.arange(3)).astype(float)
-    columns = np.column_stack([codes == 0, strata])
-=======
     is_large = boxes.area > 1100
     codes = is_large.astype(int)
     model = RecallBySize(boxes, "class")
     difference, _, comparable = model.differences(codes, 2)
     strata = pd.get_dummies(boxes.category, dtype=float)
     columns = strata.assign(is_large=codes)
->>>>>>> t-fix2
     expected = np.linalg.lstsq(columns, boxes.found, rcond=None)[0]
     assert difference[1] == pytest.approx(expected[-1])
     assert comparable[1] > 0.9
