@@ -1,4 +1,4 @@
-"""Networks in Python files of users, with the modules next to them (cases 13 and 14)."""
+"""Networks in Python files of users, with modules next to them (cases 13 and 14)."""
 
 import sys
 
@@ -170,3 +170,22 @@ def test_hugging_faces_processor_states_the_normalization(load):
     network = load(text)
     assert network.size == 48
     assert network.model.std.flatten().tolist() == [0.25, 0.25, 0.25]
+
+
+def test_one_number_normalizes_all_channels(load):
+    text = ALONE.replace("(0, 0, 0), (1, 1, 1), 32", "0.5, 0.25, 32")
+    classifier = load(text).model
+    assert classifier.mean.flatten().tolist() == [0.5] * 3
+    assert classifier.std.flatten().tolist() == [0.25] * 3
+
+
+def test_a_mean_without_a_standard_deviation_is_refused(load):
+    text = ALONE.replace("mean, std, size = (0, 0, 0), (1, 1, 1), 32", "mean = 0.5")
+    with pytest.raises(ValueError, match="only one of mean and std"):
+        load(text)
+
+
+def test_loading_a_file_leaves_the_writing_of_bytecode_as_it_was(load):
+    before = sys.dont_write_bytecode
+    load(ALONE)
+    assert sys.dont_write_bytecode == before

@@ -44,27 +44,6 @@ def planted(images: Images) -> pd.DataFrame | None:
     return pictures.planted(pictures.CONTEXT_BIAS if bias is None else bias)
 
 
-def class_by_context(collection: Collection) -> pd.DataFrame:
-    """Count the images of set C by class and context.
-
-    Parameters
-    ----------
-    collection : Collection
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per class, one column per context; 0 where no context is known.
-    """
-    table = collection.sets["C"].table
-    contexts = [
-        collection.context_of.get(name, f"none of {name}")
-        for name in collection.classes
-    ]
-    counts = pd.crosstab(table["class"], table["context"])
-    return counts.reindex(index=collection.classes, columns=contexts, fill_value=0)
-
-
 def require_contexts(collection: Collection) -> None:
     """Refuse a collection without background images.
 

@@ -146,7 +146,9 @@ def wrap(network: nn.Module, like=None, *, mean=None, std=None) -> Classifier:
         Nothing states the normalization. It is not guessed, because a wrong guess
         gives plausible results.
     """
-    if mean is None or std is None:
+    if (mean is None) != (std is None):
+        raise ValueError("Only one of mean and std is given. Give both, or neither.")
+    if mean is None:
         stated = preprocessing.stated(network, like)
         mean, std = stated.mean, stated.std
     return Classifier(network, mean, std)
@@ -386,7 +388,7 @@ def _random(architecture: str, n_classes: int) -> nn.Module:
     """Return a network with random weights."""
     if architecture in reduced.REDUCED:
         network = reduced.REDUCED[architecture].build(n_classes)
-        network.rate = reduced.REDUCED[architecture].rate
+        network.reduced_rate = reduced.REDUCED[architecture].rate
         return network
     torchvision_models = import_module("torchvision.models")  # takes a second
     return torchvision_models.get_model(architecture, num_classes=n_classes)
@@ -413,6 +415,12 @@ def _replace_head(network: nn.Module, n_classes: int) -> None:
         fresh = nn.Linear(head.in_features, n_classes, **settings)
     else:
         fresh = nn.Conv2d(
-            head.in_channels, n_classes, head.kernel_size, head.stride, **settings
+            head.in_channels,
+            n_classes,
+            head.kernel_size,
+            head.stride,
+            head.padding,
+            head.dilation,
+            **settings,
         )
     network.set_submodule(name, fresh)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 from torch import nn
 
 from helpers import store
@@ -101,9 +102,15 @@ def _preprocessing(module: ModuleType, network: nn.Module, path: Path) -> Prepro
     """Return the preprocessing that the file or the network states."""
     mean = getattr(module, "mean", None)
     std = getattr(module, "std", None)
-    if mean is not None and std is not None:
+    if (mean is None) != (std is None):
+        raise ValueError(f"{path} has only one of mean and std. Write both into it.")
+    if mean is not None:
         size = getattr(module, "size", DEFAULT_SIZE)
-        read = Preprocessing(path.name, size, size, tuple(mean), tuple(std))
+        mean = tuple(
+            np.broadcast_to(mean, 3).tolist()
+        )  # one number, or one per channel
+        std = tuple(np.broadcast_to(std, 3).tolist())
+        read = Preprocessing(path.name, size, size, mean, std)
     else:
         try:
             read = stated(network, getattr(module, "preprocessing", None))
@@ -126,7 +133,7 @@ def _import(path: Path) -> ModuleType:
     except (Exception, SystemExit) as error:
         raise ValueError(
             f"{path} could not be imported ({type(error).__name__}: {error}). Correct "
-            "the line that the error above names, and run the file by itself."
+            "the file, and run it by itself."
         ) from error
     return module
 
@@ -139,6 +146,7 @@ def _imports_from(folder: Path) -> Iterator[dict[str, str]]:
     """
     loaded_before = set(sys.modules)
     sys.path.insert(0, str(folder))
+    wrote_no_bytecode = sys.dont_write_bytecode
     sys.dont_write_bytecode = True  # an edit in the same second is noticed
     importlib.invalidate_caches()
     digests = {}
@@ -146,6 +154,7 @@ def _imports_from(folder: Path) -> Iterator[dict[str, str]]:
         yield digests
     finally:
         sys.path.remove(str(folder))
+        sys.dont_write_bytecode = wrote_no_bytecode
         for name in set(sys.modules) - loaded_before:
             file = Path(getattr(sys.modules[name], "__file__", None) or "")
             if file.is_relative_to(folder) and "site-packages" not in file.parts:

@@ -97,7 +97,7 @@ def train(
                 version = torch.randint(2, (len(rows),), generator=generator)
                 return versions[version, rows]
 
-        rate = getattr(model.network, "rate", 1e-3 if tune == "last" else 1e-4)
+        rate = getattr(model.network, "reduced_rate", 1e-3 if tune == "last" else 1e-4)
         losses = loop(
             trained, draw, labels, rate=rate, epochs=epochs, generator=generator
         )
