@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from helpers import stats
 from helpers.audit.classifiers import RECIPES, trained
 from helpers.audit.context_scores import ContextImages
 
@@ -234,9 +235,8 @@ def significant_pairs(p: np.ndarray, level: float = LEVEL) -> np.ndarray:
     ----------
     Benjamini and Hochberg (1995), Controlling the false discovery rate.
     """
-    ranked = np.sort(p, axis=None)
-    accepted = ranked <= level * np.arange(1, p.size + 1) / p.size
-    return (p <= ranked[accepted].max(initial=0)).any(0)
+    adjusted = stats.adjust(p.ravel(), "fdr_bh").reshape(p.shape)
+    return (adjusted <= level).any(0)
 
 
 def above_threshold(

@@ -94,7 +94,7 @@ class DetectorAudit:
     explanations : pandas.DataFrame
         What could explain the significant gaps (see `compared.explained`).
     missed : pandas.DataFrame
-        The images with most missed boxes behind the significant gaps.
+        The images with the most missed boxes behind the significant gaps.
     values : pandas.DataFrame
         The groups that are compared.
     notes : list of str
@@ -256,7 +256,7 @@ class DetectorAudit:
             ("The second detector minus the first", self.second),
             ("Gaps in average precision (AP)", gaps, self.gaps.head(20)),
             ("What could explain the significant gaps", self.explanations),
-            ("Images with most missed boxes", self.missed.head(12)),
+            ("Images with the most missed boxes", self.missed.head(12)),
             ("AP of each group", self.by_group.dropna(subset="AP").head(60)),
             ("Limits", self.notes),
             *more,
@@ -310,7 +310,7 @@ def audit_detector(
     groups : sequence of str, optional
         Attributes whose groups are compared. Default: all.
     classes : sequence of str, optional
-        Classes that are compared one by one. Default: the eight with most boxes.
+        Classes that are compared one by one. Default: the eight with the most boxes.
     sizes : sequence of float
         Sides of medium and large boxes, in pixels.
     cluster : str, optional
@@ -349,8 +349,8 @@ def audit_detector(
     mistaken_classes = mistaken(frames, matches)
     doubts = list(mistaken_classes.values()) or detector_findings.too_low(summary)
     trusted = [name for name in names if name not in mistaken_classes]
-    impossible = summary["IoU 0.5"] < detector_findings.LEAST_AP or not trusted
-    impossible = bool(impossible or ALL_POOLED in mistaken_classes)
+    is_too_low = summary["IoU 0.5"] < detector_findings.LEAST_AP
+    impossible = bool(is_too_low or not trusted or ALL_POOLED in mistaken_classes)
     names = trusted or names
     files = _files_table(frames, summary, doubts)
 
@@ -385,7 +385,8 @@ def audit_detector(
         one.name: analyse(matches, one, [], classes=names, **how) for one in compared
     }
     area = None if only_size else frames.boxes["area"].to_numpy(float)
-    weights = image_weights(len(frames.images), max(resamples, 60), seed, clusters)
+    n_resamples = max(resamples, 60)  # for what remains of gaps with size held fixed
+    weights = image_weights(len(frames.images), n_resamples, seed, clusters)
     gaps = detector_findings.gaps(of_classes, compared, analyses, null, area, weights)
     notes += detector_findings.not_compared(names, compared, gaps)
     if impossible:
@@ -393,15 +394,13 @@ def audit_detector(
         gaps["verdict"] = detector_findings.NOT_JUDGED
     by_group = _ap_by_group(names, of_classes, compared, analyses)
 
-    explanations = pd.DataFrame()
     surest = _surest(gaps)
     by_name = {one.name: one for one in candidates + compared}
-    parts = []
+    explanations = []  # one table per gap
     for row in surest.to_dict("records"):
         attribute = by_name[row["attribute"]]
-        parts.append(explained(matches, attribute, row["class"], candidates, **how))
-    if parts:
-        explanations = pd.concat(parts, ignore_index=True)
+        table = explained(matches, attribute, row["class"], candidates, **how)
+        explanations.append(table)
 
     rate_weights = image_weights(len(frames.images), RATE_RESAMPLES, seed, clusters)
     errors = deployed.errors_at(frames, matches, threshold)
@@ -409,9 +408,8 @@ def audit_detector(
     second_rates = pd.DataFrame()
     if second is not None:
         frames_of_second = user_data.read(labels, second, attributes)
-        matches_of_second = match(frames_of_second)
         errors_of_second = deployed.errors_at(
-            frames_of_second, matches_of_second, threshold
+            frames_of_second, match(frames_of_second), threshold
         )
         second_rates = deployed.compare(
             errors, errors_of_second, compared, rate_weights
@@ -420,7 +418,7 @@ def audit_detector(
     foremost = pooled_recall.foremost(pooled)
     class_sentences = [
         detector_findings.class_headline(row, best_explanation(part))
-        for row, part in zip(surest.to_dict("records"), parts, strict=True)
+        for row, part in zip(surest.to_dict("records"), explanations, strict=True)
     ]
     headline = detector_findings.headline(
         foremost,
@@ -447,7 +445,7 @@ def audit_detector(
         second=second_rates,
         gaps=gaps,
         by_group=by_group,
-        explanations=explanations,
+        explanations=_joined(explanations),
         missed=_missed(frames, matches, surest, by_name),
         values=values_table(frames, compared),
         notes=notes + limits,
@@ -462,7 +460,7 @@ def audit_sample(**settings) -> tuple[DetectorAudit, pd.DataFrame]:
     Parameters
     ----------
     **settings
-        As of `audit_detector`.
+        See `audit_detector`.
 
     Returns
     -------
@@ -509,6 +507,11 @@ def _ap_by_group(
     return table[columns]
 
 
+def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Join tables, of which there may be none."""
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
 def _surest(gaps: pd.DataFrame) -> pd.DataFrame:
     """Return the significant gaps of single classes, at most three."""
     is_significant = gaps["verdict"] == detector_findings.YES
@@ -518,7 +521,7 @@ def _surest(gaps: pd.DataFrame) -> pd.DataFrame:
 def _missed(
     frames: Frames, matches: Matches, gaps: pd.DataFrame, by_name: dict
 ) -> pd.DataFrame:
-    """List the images with most missed boxes of the lowest group of each gap."""
+    """List the images with the most missed boxes of the lowest group of each gap."""
     columns = ["attribute", "group", "class", "image", "missed", "boxes"]
     tables = [pd.DataFrame(columns=columns)]
     for row in gaps.to_dict("records"):

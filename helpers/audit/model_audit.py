@@ -157,9 +157,7 @@ class ModelAudit:
     @property
     def reported(self) -> pd.DataFrame:
         """The pairs of which reliance is possible or detected."""
-        return self.pairs[
-            self.pairs["verdict"].isin([reliance.POSSIBLE, reliance.DETECTED])
-        ]
+        return self.pairs[reliance.is_reported(self.pairs)]
 
     @property
     def significant(self) -> pd.DataFrame:
@@ -557,7 +555,7 @@ def _audit(
     score = queries.in_logits.score(_identity, np.arange(len(labels)))
     predictions = queries.in_logits.query.argmax(-1)
     pairs = reliance.judge(calibrated, score, predictions, classes, list(contexts))
-    reported = pairs[pairs["verdict"].isin([reliance.POSSIBLE, reliance.DETECTED])]
+    reported = pairs[reliance.is_reported(pairs)]
     centered = classifiers.center_logits(queries.in_logits.query)
     return ModelAudit(
         name=name,

@@ -1,7 +1,7 @@
-"""Which pairs of a class and a context a network relies on, and the sentences that say so.
+"""Judge the pairs of a class and a context, and describe what was found.
 
-A pair is reported if its score is above the threshold and if predictions change. A pair with
-a high score alone is listed apart.
+A pair is reported if its score is above the threshold and if predictions change. A pair
+with a high score alone is listed apart.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,18 +29,18 @@ POSSIBLE = "possible reliance"
 DETECTED = "reliance detected"
 
 RULE = (
-    "A finding needs two things: a score above the threshold, and predictions that change. The "
-    f"share of photographs predicted as the class must be at least {100 * LEAST_CHANGE:.0f} "
-    "percentage point higher in the context than in the other contexts on average. Pairs with a "
-    "high score alone are listed apart."
+    "A finding needs two things: a score above the threshold, and predictions that "
+    "change. The share of photographs predicted as the class must be at least "
+    f"{100 * LEAST_CHANGE:.0f} percentage point higher in the context than in the "
+    "other contexts on average. Pairs with a high score alone are listed apart."
 )
 APPROXIMATE = (
-    "The network was trained beyond its last layer, and for such networks the rates of this audit "
-    "were measured on sixteen networks only, so take them as approximate."
+    "The network was trained beyond its last layer, and for such networks the rates of "
+    "this audit were measured on sixteen networks only, so take them as approximate."
 )
 NOT_LINEAR = (
-    "The last layer of the network is not linear in what it sees, so take the rates of this audit "
-    "as approximate."
+    "The last layer of the network is not linear in what it sees, so take the rates of "
+    "this audit as approximate."
 )
 
 
@@ -64,8 +64,9 @@ def caveat(network, start, passed: Mapping, trained: str | None) -> str:
     changed = features.changed_weights(network.model, start.model)
     if changed and trained == "last layer":
         raise ValueError(
-            f"trained: you said that only the last layer was trained, but {len(changed)} other "
-            f"weights differ from those before training, such as {changed[0]}. Leave `trained` out, or "
+            f"trained: you said that only the last layer was trained, but "
+            f"{len(changed)} other weights differ from those before training, such as "
+            f"{changed[0]}. Leave `trained` out, or "
             "give the weights with which the training of the last layer began."
         )
     if changed or trained == "all":
@@ -98,10 +99,11 @@ def judge(
     Returns
     -------
     pandas.DataFrame
-        One row per pair, sorted by z, with the columns ``class``, ``context``, ``verdict``,
-        ``z``, ``threshold``, ``p``, ``photographs``, ``predicted_here`` (how many of them are
-        predicted to be the class in the context), ``predicted_elsewhere`` (the mean of the
-        other contexts), ``change`` (their difference as a share), ``bias_strength`` with
+        One row per pair, sorted by z, with the columns ``class``, ``context``,
+        ``verdict``, ``z``, ``threshold``, ``p``, ``photographs``, ``predicted_here``
+        (how many of them are predicted to be the class in the context),
+        ``predicted_elsewhere`` (the mean of the other contexts), ``change`` (their
+        difference as a share), ``bias_strength`` with
         ``low`` and ``high``, and ``z_alone`` (of the context without a photograph).
     """
     z_by_method = calibration.z(score)
@@ -155,9 +157,10 @@ def describe(pair: Mapping) -> str:
     else:
         finding += "score not above the threshold, but many predictions change"
     text = (
-        f"{finding}: of {pair['photographs']} photographs, {pair['predicted_here']} are "
-        f"predicted to be {class_name} in {context}, and {pair['predicted_elsewhere']:.0f} in "
-        f"the other contexts on average (z {pair['z']:.1f}, threshold {pair['threshold']:.1f}"
+        f"{finding}: of {pair['photographs']} photographs, {pair['predicted_here']} "
+        f"are predicted to be {class_name} in {context}, and "
+        f"{pair['predicted_elsewhere']:.0f} in the other contexts on average "
+        f"(z {pair['z']:.1f}, threshold {pair['threshold']:.1f}"
     )
     if reported and round(pair["low"], 2) > 0:
         text += f"; like a bias strength of {pair['low']:.2g} to {pair['high']:.2g}"
@@ -186,9 +189,9 @@ def headline(name: str, pairs: pd.DataFrame, rates: Mapping[float, float]) -> st
             f"{0.05 * len(pairs):.1f} of {len(pairs)} pairs exceed the threshold."
         )
     text = (
-        f"{name}: no reliance on a context was detected among {len(pairs)} pairs. A bias of "
-        f"strength 0.5 would have been reported with probability {rates[0.5]:.0%}, one of "
-        f"strength 1 with probability {rates[1.0]:.0%}."
+        f"{name}: no reliance on a context was detected among {len(pairs)} pairs. A "
+        "bias of strength 0.5 would have been reported with probability "
+        f"{rates[0.5]:.0%}, one of strength 1 with probability {rates[1.0]:.0%}."
     )
     n_changed = int(has_changed_predictions(pairs).sum())
     if n_changed:
@@ -204,6 +207,11 @@ def headline(name: str, pairs: pd.DataFrame, rates: Mapping[float, float]) -> st
     return text
 
 
+def is_reported(pairs: pd.DataFrame) -> pd.Series:
+    """Return of which pairs reliance is possible or detected."""
+    return pairs["verdict"].isin([POSSIBLE, DETECTED])
+
+
 def has_changed_predictions(pairs: pd.DataFrame) -> pd.Series:
     """Return which pairs are not significant although many predictions change."""
     is_silent = pairs["verdict"] == NOT_SIGNIFICANT
@@ -211,15 +219,15 @@ def has_changed_predictions(pairs: pd.DataFrame) -> pd.Series:
 
 
 def _enumerate(pairs: pd.DataFrame) -> str:
-    """Enumerate pairs, each with how many more photographs are predicted as the class."""
+    """Enumerate pairs, each with how many more photographs get the class."""
     phrases = []
     for pair in pairs.to_dict("records"):
         more = round(pair["change"] * pair["photographs"])
         verb = "is" if more == 1 else "are"
         phrases.append(
-            f"{pair['context']} for {pair['class']} ({more} more of {pair['photographs']} "
-            f"photographs {verb} predicted as {pair['class']} in {pair['context']} than in "
-            "the other contexts)"
+            f"{pair['context']} for {pair['class']} ({more} more of "
+            f"{pair['photographs']} photographs {verb} predicted as {pair['class']} in "
+            f"{pair['context']} than in the other contexts)"
         )
     if len(phrases) == 1:
         return phrases[0]
@@ -247,7 +255,7 @@ def detection_table(calibration: Calibration) -> pd.DataFrame:
 
 
 def detection_sentences(table: pd.DataFrame, calibration: Calibration) -> list[str]:
-    """Say what could have been detected, from `detection_table`, and how often wrongly."""
+    """Say what could have been detected, and how often wrongly."""
     sentences = []
     for strength, rows in table[table["bias_strength"] > 0.3].groupby("bias_strength"):
         rates = []
@@ -256,14 +264,14 @@ def detection_sentences(table: pd.DataFrame, calibration: Calibration) -> list[s
                 f"{row.detection_rate:.0%} (95% CI {row.low:.0%} to {row.high:.0%})"
             )
         sentences.append(
-            f"A bias of strength {strength:g} is reported with probability {rates[0]}, and as "
-            f'significant ("{DETECTED}") with probability {rates[1]}.'
+            f"A bias of strength {strength:g} is reported with probability {rates[0]}, "
+            f'and as significant ("{DETECTED}") with probability {rates[1]}.'
         )
     pairs = false_positives(calibration).mean()
     reports = false_positives(calibration, corrected=True).any((1, 2)).mean()
     sentences.append(
-        f"Of pairs of unbiased classifiers, {pairs:.1%} are reported; {reports:.0%} of reports "
-        f'on unbiased classifiers say "{DETECTED}" of a pair.'
+        f"Of pairs of unbiased classifiers, {pairs:.1%} are reported; {reports:.0%} of "
+        f'reports on unbiased classifiers say "{DETECTED}" of a pair.'
     )
     sentences.append(
         "A bias of another kind (smaller, elsewhere, weaker) may be missed."

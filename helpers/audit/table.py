@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from helpers.audit import form, table_gaps, table_rates, table_scores
-from helpers.audit.table_counts import count_table
+from helpers.audit.table_counts import TableCounts, count_table
 from helpers.audit.table_rates import NAMES
 
 MEANINGS = {
@@ -42,6 +42,7 @@ METHOD = [
     "With strata held fixed, both groups have the mix of strata of all rows. Strata in "
     "which one of them has no rows are left out.",
 ]
+ROLES = ("y_pred", "y_true", "score")
 PREDICTIONS = ("y_pred", "y_true", "second")
 # headings of the report, in its order
 HEADINGS = {
@@ -73,7 +74,6 @@ class TableAudit:
         How the columns were read.
     limits : list of str
         What the audit cannot say.
-
     """
 
     name: str
@@ -105,8 +105,8 @@ class TableAudit:
                     parts.append(_held_sentence(held))
         crossed = self.tables.get("intersections", pd.DataFrame())
         for row in crossed.head(1).itertuples():
-            wider = not abs(row.difference) <= found["difference"].max()
-            if row.significant and wider:
+            is_widest = found.empty or abs(row.difference) > found["difference"].max()
+            if row.significant and is_widest:
                 sentence = _gap_sentence(row, f"{row.group} (n = {row.rows:,})")
                 parts.append(f"The clearest intersection: the {sentence}")
         power = self.tables["power"]
@@ -215,7 +215,7 @@ def table(
         Columns that are held fixed in an additional table of gaps.
     positive : mapping of str to value or list of values, optional
         The values that count as 1, by column. Columns of 0 and 1, or of true and false,
-        need none.
+        need no entry.
     reference : str, default="best"
         What each group is compared with: ``best`` (the highest rate), ``largest``,
         ``rest`` (all other groups) or the name of a group.
@@ -237,26 +237,46 @@ def table(
     ------
     ValueError
         If a column is not there, or its values do not fit.
-
     """
-    roles = {"y_pred": y_pred, "y_true": y_true, "score": score, "second": second}
-    columns = {role: column for role, column in roles.items() if column is not None}
+    columns = {"y_pred": y_pred, "y_true": y_true, "score": score, "second": second}
+    columns = {role: column for role, column in columns.items() if column is not None}
     counted = count_table(
         data, columns, groups, strata=strata, positive=positive, threshold=threshold
     )
+    sizes = _sizes(counted)
+    compared = [name for name in counted.groups if counted.groups[name].nunique() > 1]
+    _check_options(sizes, compared, reference, limit)
+    counts = {name: counted.table([name], roles=ROLES) for name in compared}
+    tables = {
+        "groups": sizes,
+        **_tables(counted, counts, reference, limit, draws, seed),
+    }
+    limits = _limits(tables, table_rates.lacking(counts[compared[0]]), strata)
+    uses = [f"{column} is {role}." for role, column in counted.columns.items()]
+    name = "the table" if isinstance(data, pd.DataFrame) else Path(data).name
+    return TableAudit(name, tables, uses + counted.notes, limits)
+
+
+def _sizes(counted: TableCounts) -> pd.DataFrame:
+    """Count the rows of each group of each column."""
     sizes = []
     for name in counted.groups:
         rows = counted.rows.groupby(counted.groups[name]).sum()
         rows = rows.rename_axis("group").reset_index()
-        sizes.append(
-            rows.assign(attribute=name, share=rows["rows"] / rows["rows"].sum())
-        )
-    sizes = pd.concat(sizes, ignore_index=True)
-    compared = [name for name in counted.groups if counted.groups[name].nunique() > 1]
-    _check_options(sizes, compared, reference, limit)
-    tables = {"groups": sizes}
-    roles = ("y_pred", "y_true", "score")
-    counts = {name: counted.table([name], roles=roles) for name in compared}
+        share = rows["rows"] / rows["rows"].sum()
+        sizes.append(rows.assign(attribute=name, share=share))
+    return pd.concat(sizes, ignore_index=True)
+
+
+def _tables(
+    counted: TableCounts,
+    counts: Mapping,
+    reference: str,
+    limit: float,
+    draws: int,
+    seed: int,
+) -> dict[str, pd.DataFrame]:
+    """Compute the tables of an audit; `counts` are of each column that is compared."""
 
     def of_each(function, *arguments):
         parts = []
@@ -266,17 +286,16 @@ def table(
                 parts.append(part.assign(attribute=name))
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
-    tables["rates"] = of_each(table_rates.rates)
+    tables = {"rates": of_each(table_rates.rates)}
     tables["gaps"] = table_gaps.gaps(counts, draws, seed)
     tables["power"] = pd.DataFrame()
     if len(tables["gaps"]):
         n_tests = table_gaps.number_of_pairs(counts)
         tables["power"] = table_gaps.powers(tables["rates"], n_tests)
     tables["reference"] = of_each(table_gaps.against_reference, reference)
-    if strata:
+    if not counted.strata.empty:
         fixed = {
-            name: counted.table([name], roles=roles[:2], fixed=True)
-            for name in compared
+            name: counted.table([name], roles=ROLES[:2], fixed=True) for name in counts
         }
         tables["fixed"] = table_gaps.gaps(fixed, draws, seed)
     if "y_pred" in counted.columns:
@@ -285,24 +304,21 @@ def table(
             for name, one in counts.items()
         ]
         tables["ratios"] = pd.DataFrame(ratios)
-    if len(compared) > 1 and {"y_pred", "y_true"} & {*counted.columns}:
+    if len(counts) > 1 and {"y_pred", "y_true"} & {*counted.columns}:
         tables["intersections"] = table_gaps.intersections(
-            counted, compared, draws, seed
+            counted, list(counts), draws, seed
         )
     if "score" in counted.columns:
         tables["thresholds"] = of_each(table_scores.thresholds)
         if "y_true" in counted.columns:
             tables["calibration"] = of_each(table_scores.calibration)
     if "second" in counted.columns:
-        for name in compared:
+        for name in counts:
             both = table_rates.changes(counted.table([name], roles=PREDICTIONS))
             for key, part in zip(("changes", "changed_gaps"), both, strict=True):
                 part = part.assign(attribute=name)
                 tables[key] = pd.concat([tables.get(key), part], ignore_index=True)
-    limits = _limits(tables, table_rates.lacking(counts[compared[0]]), strata)
-    uses = [f"{column} is {role}." for role, column in counted.columns.items()]
-    name = "the table" if isinstance(data, pd.DataFrame) else Path(data).name
-    return TableAudit(name, tables, uses + counted.notes, limits)
+    return tables
 
 
 def _check_options(

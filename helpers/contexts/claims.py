@@ -38,6 +38,13 @@ def printed(name: str) -> pd.DataFrame:
     return table
 
 
+def _for_the_papers_classes(
+    table: pd.DataFrame, collection: Collection
+) -> pd.DataFrame:
+    """Return a printed table, without rows if the classes are not the paper's."""
+    return table if collection.has_the_papers_classes() else table.iloc[:0]
+
+
 def sets_in_paper(collection: Collection) -> pd.DataFrame:
     """Return what the paper says about its seven image sets.
 
@@ -49,9 +56,7 @@ def sets_in_paper(collection: Collection) -> pd.DataFrame:
     """
     sets = printed("sets")
     sets = sets.rename(columns={"images": "images in the paper"})
-    if not collection.has_the_papers_classes():
-        sets = sets.iloc[:0]
-    return sets
+    return _for_the_papers_classes(sets, collection)
 
 
 def accuracies_in_paper(collection: Collection) -> pd.DataFrame:
@@ -65,9 +70,7 @@ def accuracies_in_paper(collection: Collection) -> pd.DataFrame:
     """
     accuracies = printed("accuracy")
     accuracies = accuracies.rename(columns={"accuracy": "paper"})
-    if not collection.has_the_papers_classes():
-        accuracies = accuracies.iloc[:0]
-    return accuracies
+    return _for_the_papers_classes(accuracies, collection)
 
 
 def pasted_in_paper(collection: Collection) -> pd.DataFrame:
@@ -82,9 +85,8 @@ def pasted_in_paper(collection: Collection) -> pd.DataFrame:
     bars = pd.read_csv(store.root() / "data" / "paper" / "contexts_paste.csv")
     bars["paper"] = bars["predicted"] / bars["images"]
     bars = bars.rename(columns={"pasted": "object_class"})
-    if not collection.has_the_papers_classes():
-        bars = bars.iloc[:0]
-    return bars[["context", "object_class", "paper"]]
+    bars = bars[["context", "object_class", "paper"]]
+    return _for_the_papers_classes(bars, collection)
 
 
 def printed_pairs(collection: Collection) -> pd.DataFrame:
@@ -108,9 +110,8 @@ def printed_pairs(collection: Collection) -> pd.DataFrame:
     table["drop"] = table["single_distance"] - table["distance"]
     table["flipped"] = table["flips"] / table["mosaics"]
     table["fooled"] = table["predicted"] / table["images"]
-    if not collection.has_the_papers_classes():
-        table = table.iloc[:0]
-    return table.drop(columns=["predicted", "images"])
+    table = table.drop(columns=["predicted", "images"])
+    return _for_the_papers_classes(table, collection)
 
 
 def of_image_sets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]:

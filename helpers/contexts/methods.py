@@ -405,9 +405,7 @@ def changed(biased: Collection, unbiased: Collection, share: float) -> Collectio
         def draw() -> tuple[torch.Tensor, ...]:
             sets = []
             for recipe in recipes:
-                selection = dict(recipe)
-                selection.pop("world", None)
-                sets.append(world.image_set(**selection))
+                sets.append(world.image_set(**recipe))
             return exchanged(*sets, share).to_train().draw()
 
         return TrainingImages({"exchanged": [share, *recipes]}, draw)

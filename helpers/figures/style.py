@@ -31,7 +31,6 @@ Looks = Mapping[str, Mapping]  # of marks, by what they stand for
 INK = "#222222"
 FAINT = "#8a8a8a"
 BLUE, RED = "#0072B2", "#C8553D"  # the default, and the highlight
-WHISKERS = "Whiskers: 95% intervals for other training runs and images."
 SET_COLOURS = {
     "NC": "#F3D54E",
     "C": "#9A9A9A",
