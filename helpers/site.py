@@ -62,6 +62,7 @@ GUIDE = (
     "guide/sweeps",
     "guide/verdicts",
     "guide/intervals",
+    "guide/lesson_plans",
 )
 LINKED_TABLES = ("data/paper/claims.csv", "data/seeds.csv")
 
@@ -159,10 +160,12 @@ def write_notebooks(
 def write_guide(source: Path) -> None:
     """Write the pages of the guide and of teaching, and the tables they link to."""
     root = store.root()
+    guide = (root / "GUIDE.md").read_text().replace("](TEACHING.md", "](teaching.md")
+    store.write_text(source / "guide.md", guide)
     shutil.copy(root / "TEACHING.md", source / "teaching.md")
-    shutil.copy(root / "GUIDE.md", source / "guide.md")
     for path in (root / "guide").glob("*.md"):
         text = path.read_text().replace("](../notebooks/", "](../")
+        text = text.replace("](../TEACHING.md", "](../teaching.md")
         store.write_text(source / "guide" / path.name, text)
     for name in LINKED_TABLES:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
