@@ -11,12 +11,13 @@
 #   make lab         JupyterLab on copies of the notebooks, in outputs/lab/
 #   make class       the notebooks without solutions -> outputs/class/release/
 #   make grade LESSON=03   what students handed in -> outputs/class/scores-03.csv
+#   make pdf LESSON=03     a stored lesson as a handout -> outputs/pdf/03.pdf (needs Chromium)
 #   make bench       processor seconds compared with other libraries
 #   make lock        resolve requirements.lock again from pyproject.toml
 #
 #   PYTHON=python3.12  which Python makes .venv      TORCH=cpu  a torch without CUDA (Linux)
 #   PRESET=paper       the authors' data, full size   CORES=4    how many jobs run at once
-#   EXECUTOR=slurm     run and sweep on a cluster, JOBS=15 at a time (GUIDE.md, "Sweeps and clusters")
+#   EXECUTOR=slurm     run and sweep on a cluster, JOBS=15 at a time (guide/sweeps.md)
 
 PYTHON ?= python3
 PRESET ?= demo
@@ -55,7 +56,7 @@ run test sweep seeds audit-table audit-detector audit-model: export GLIBC_TUNABL
 help:  # printed by `make` without a target
 	@sed -n '/^#/!q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: help setup run test sweep seeds audit-table audit-detector audit-model lab class grade bench lock
+.PHONY: help setup run test sweep seeds audit-table audit-detector audit-model lab class grade pdf bench lock
 
 setup: $(READY)
 ifeq ($(TORCH),cpu)
@@ -147,6 +148,15 @@ grade: $(NBGRADER)/ready
 	-@$(nbgrader) autograde $(LESSON) --create --force --log-level WARN
 	@$(nbgrader) export --to scores-$(LESSON).csv --assignment "['$(LESSON)']" --log-level WARN
 	@echo "The scores are in $(CLASS)/scores-$(LESSON).csv."
+
+# the page of a stored lesson, printed without the bars of the site
+pdf: $(READY)
+	@test -n "$(LESSON)" || { echo "Name a lesson, for example make pdf LESSON=03."; exit 1; }
+	@python -m helpers.site >/dev/null && mkdir -p outputs/pdf
+	@for page in outputs/stored/pages/$(LESSON)_*.html; do chromium --headless --no-sandbox --no-pdf-header-footer \
+	  --print-to-pdf=outputs/pdf/$(LESSON).pdf "file://$(CURDIR)/$$page" 2>/dev/null || { \
+	  echo "Chromium could not print the page. Run apt-get install chromium."; exit 1; }; done
+	@echo "The handout is outputs/pdf/$(LESSON).pdf"
 
 bench: $(READY)
 	@TQDM_DISABLE=1 python tests/benchmarks/bench.py

@@ -109,6 +109,28 @@ def png(notebook: nbformat.NotebookNode, name: str) -> str:
     return re.search(r"data:image/png;base64,([^\"]+)", figure_html(notebook, name))[1]
 
 
+def gallery(pictures: Iterable[tuple[str, str, str, str]]) -> HTML:
+    """Show parts of figures of other notebooks in one row.
+
+    Parameters
+    ----------
+    pictures
+        For each picture, the notebook, the name of its figure, the side of the figure
+        that is shown (``left`` or ``right``), and a few words about it.
+    """
+    parts = []
+    for notebook, name, side, words in pictures:
+        image = png(read(NOTEBOOKS / f"{notebook}.ipynb"), name)
+        style = f"width: 13em; height: 9em; object-fit: cover; object-position: {side}"
+        parts.append(
+            '<figure style="width: 13em; margin: 0">'
+            f'<img src="data:image/png;base64,{image}" alt="{words}" style="{style}">'
+            f"<figcaption>{words}</figcaption></figure>"
+        )
+    row = "display: flex; flex-wrap: wrap; gap: 1em"
+    return HTML(f'<div style="{row}">{"".join(parts)}</div>')
+
+
 def findings(paths: Iterable[Path]) -> pd.DataFrame:
     """Read the judged claims of executed notebooks (:func:`claims.collect`)."""
     return claims.collect((path.stem, read(path)) for path in paths)
@@ -122,17 +144,25 @@ def with_interval(finding: pd.Series, form: str) -> str:
     return f"{value} (95% CI {low} to {high})"
 
 
-def three() -> Markdown:
-    """Show the three findings of ``data/three_findings.yml`` with their numbers."""
+def three(lesson: str | None = None) -> Markdown:
+    """Show the three findings of ``data/three_findings.yml`` with their numbers.
+
+    Parameters
+    ----------
+    lesson
+        Show only the finding of this lesson.
+    """
     lines = []
     for entry in yaml.safe_load(THREE_FINDINGS.read_text()):
-        lesson = entry["lesson"]
-        judged = findings([NOTEBOOKS / f"{lesson}.ipynb"]).set_index(["id", "subject"])
+        if lesson not in (None, entry["lesson"]):
+            continue
+        name = entry["lesson"]
+        judged = findings([NOTEBOOKS / f"{name}.ipynb"]).set_index(["id", "subject"])
         numbers = [
             with_interval(judged.loc[tuple(claim)], entry["format"])
             for claim in entry["claims"]
         ]
-        link = f"[{lesson.split('_')[0]}]({lesson}.ipynb)"
+        link = f"[{name.split('_')[0]}]({name}.ipynb)"
         lines.append(f"- {entry['text'].format(*numbers)} ({link})")
     return Markdown("\n".join(lines))
 

@@ -37,11 +37,34 @@ TOCTREE = """```{{toctree}}
 
 ```{{toctree}}
 :hidden:
+:caption: Guide
+
+{guide}
+```
+
+```{{toctree}}
+:hidden:
 :caption: More
 
 teaching
 run
 ```"""
+# the pages of the guide in their order, and the tables to which they link
+GUIDE = (
+    "guide",
+    "guide/installation",
+    "guide/your_table",
+    "guide/your_detector",
+    "guide/audit_model",
+    "guide/your_images",
+    "guide/your_model",
+    "guide/gpu",
+    "guide/sweeps",
+    "guide/verdicts",
+    "guide/intervals",
+    "guide/lesson_plans",
+)
+LINKED_TABLES = ("data/paper/claims.csv", "data/seeds.csv")
 
 
 def build(folder: Path) -> Path:
@@ -83,7 +106,7 @@ def build(folder: Path) -> Path:
     with tempfile.TemporaryDirectory() as temporary:
         source = Path(temporary) / "source"
         write_notebooks(source, notebooks, [path.stem for path in failed])
-        shutil.copy(store.root() / "TEACHING.md", source / "teaching.md")
+        write_guide(source)
         shutil.copy(folder / "scorecard.csv", source)
         if (folder / "tables").is_dir():
             shutil.copytree(folder / "tables", source / "tables")
@@ -125,13 +148,28 @@ def write_notebooks(
         number = name.split("_")[0]
         lessons.append(f"{number} {overview.opening(notebook)['title']} <{name}>")
     start = overview.read(overview.NOTEBOOKS / f"{START}.ipynb")
-    toctree = TOCTREE.format(lessons="\n".join(lessons))
+    toctree = TOCTREE.format(lessons="\n".join(lessons), guide="\n".join(GUIDE))
     start.cells.append(nbformat.v4.new_markdown_cell(toctree))
     if failed:
         links = ", ".join(f"[{name}]({name}.ipynb)" for name in failed)
         warning = f":::{{error}}\nThese lessons of the run failed: {links}.\n:::"
         start.cells.insert(1, nbformat.v4.new_markdown_cell(warning))
     store.write_text(source / f"{START}.ipynb", nbformat.writes(start))
+
+
+def write_guide(source: Path) -> None:
+    """Write the pages of the guide and of teaching, and the tables they link to."""
+    root = store.root()
+    guide = (root / "GUIDE.md").read_text().replace("](TEACHING.md", "](teaching.md")
+    store.write_text(source / "guide.md", guide)
+    shutil.copy(root / "TEACHING.md", source / "teaching.md")
+    for path in (root / "guide").glob("*.md"):
+        text = path.read_text().replace("](../notebooks/", "](../")
+        text = text.replace("](../TEACHING.md", "](../teaching.md")
+        store.write_text(source / "guide" / path.name, text)
+    for name in LINKED_TABLES:
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(root / name, source / name)
 
 
 def write_attachments(source: Path, name: str, cell: nbformat.NotebookNode) -> None:

@@ -1,17 +1,32 @@
 """Write README's three findings and draw its picture: ``python tests/front.py``."""
 
 import re
-import shutil
-import subprocess
-import sys
 
-from PIL import Image
+import matplotlib.pyplot as plt
+import pandas as pd
+import torch
+from matplotlib.figure import Figure
 
-from helpers import overview, store
+from helpers import data, overview, store
+from helpers.contexts import cutting, pasting
+from helpers.contexts.compositing import paste
+from helpers.contexts.predictions import predict
+from helpers.data.white import object_masks
+from helpers.figures import style
+from helpers.models import experiment
+from helpers.settings import Device, Images, Model, PositiveInt, Seed, check
 
 README = store.root() / "README.md"
 PICTURE = store.root() / "outputs" / "example.png"
 FINDINGS = re.compile(r"(?<=<!-- findings -->\n).*?(?=\n<!-- end -->)", re.DOTALL)
+
+# the parameters of lesson 04
+images: Images = "world"
+model: Model = "alexnet-quarter"
+trainings: PositiveInt = 6
+seed: Seed = 0
+output: str = "single-runs/04_paste_check"
+device: Device = "auto"
 
 
 def findings() -> str:
@@ -19,22 +34,55 @@ def findings() -> str:
     return overview.three().data.replace("](", "](notebooks/")
 
 
-def draw() -> None:
-    """Draw the first page of the site of the stored lessons."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if not chromium:
-        print("The picture stays as it was: install Chromium to draw it again.")
-        return
-    subprocess.run([sys.executable, "-m", "helpers.site"], cwd=store.root(), check=True)
-    page = store.outputs() / "stored" / "pages" / "00_start_here.html"
-    command = [chromium, "--headless", "--no-sandbox", "--hide-scrollbars"]
-    command += ["--window-size=1400,1400", f"--screenshot={PICTURE}", page.as_uri()]
-    subprocess.run(command, check=True, capture_output=True)
-    with Image.open(PICTURE) as picture:
-        picture.convert("P", palette=Image.Palette.ADAPTIVE).save(PICTURE)
+def draw(object_class: str = "plane", context: str = "park") -> Figure:
+    """Draw an object on white and in a context, and what the networks predict.
+
+    Objects, backgrounds and networks are those of lesson 04.
+    """
+    settings = check(globals())
+    collection = data.load(settings.images, settings.seed)
+    networks = experiment.with_control("C", collection, settings)
+    objects = pasting.require_objects(collection)
+    cutouts = cutting.cut(objects.images, object_masks(objects.images))
+    design = pasting.design(objects, collection.contexts, seed=settings.seed)
+    design["context"] = design["context_class"].map(collection.context_of)
+    is_drawn = (design["object_class"] == object_class) & (design["context"] == context)
+    design = design[is_drawn].reset_index(drop=True)
+    composites = pasting.composites(design, cutouts, collection.contexts, paste=paste)
+    on_white = objects.images[torch.from_numpy(design["object"].to_numpy(copy=True))]
+    figure, axes = plt.subplots(
+        2, 2, figsize=(9, 4.2), width_ratios=(1, 3.2), layout="constrained"
+    )
+    for row, pictures, place in zip(
+        axes, (on_white, composites), ("on white", f"in a {context}"), strict=True
+    ):
+        predictions = predict(networks, pictures, design, collection.classes)
+        shares = pd.crosstab(
+            predictions["prediction"], predictions["model"], normalize="columns"
+        )
+        shares = 100 * shares.reindex(collection.classes, fill_value=0)
+        shares = shares.loc[::-1, ["control model", "model"]]
+        row[0].imshow(pictures[0].permute(1, 2, 0))
+        row[0].set_axis_off()
+        row[0].set_title(f"a {object_class} {place}")
+        colours = [style.FAINT, style.RED]
+        shares.plot.barh(ax=row[1], color=colours, width=0.75, legend=False)
+        row[1].set(xlim=(0, 100), xlabel="", ylabel="")
+        row[1].spines[["top", "right"]].set_visible(False)
+    axes[0, 1].set_title("predicted class")
+    axes[1, 1].set_xlabel(
+        f"% of predictions (n = {len(design)} images, 6 training runs)"
+    )
+    handles, names = axes[1, 1].get_legend_handles_labels()
+    names = [
+        "control model: saw all classes in all contexts",
+        "model: saw benches in parks",
+    ]
+    axes[0, 1].legend(handles[::-1], names[::-1], loc="upper right", frameon=False)
+    return figure
 
 
 if __name__ == "__main__":
     text = FINDINGS.sub(lambda match: findings(), README.read_text())
     store.write_text(README, text)
-    draw()
+    draw().savefig(PICTURE, dpi=110)

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 import subprocess
 import sys
 from importlib.util import resolve_name
@@ -70,6 +71,12 @@ def test_imports_run_one_way_and_stand_at_the_top(path):
     assert reached <= BELOW[package], f"{place} reaches into other parts"
     hidden = parts(path, ast.walk(tree)) - parts(path, tree.body)
     assert not hidden, f"{place} imports {hidden} in a function"
+
+
+def test_contributing_shows_the_imports():
+    tools = runpy.run_path(str(store.root() / "tools" / "imports.py"))
+    [shown] = tools["GRAPH"].findall((store.root() / "CONTRIBUTING.md").read_text())
+    assert shown == tools["graph"](), "`python tools/imports.py` draws them again"
 
 
 def test_only_one_module_of_the_package_imports_the_synthetic_datasets():

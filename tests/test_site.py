@@ -128,7 +128,7 @@ def test_the_stored_site_links_the_lessons_in_their_order(stored):
 def test_the_stored_site_loads_nothing_from_outside(stored):
     loaded = [
         tag.get("src") or tag.get("href") or ""
-        for path in stored[0].glob("*.html")
+        for path in stored[0].rglob("*.html")
         for name, tag in Page(path).tags
         if name in ("script", "link", "img", "iframe")
     ]
@@ -139,17 +139,21 @@ def test_the_stored_site_loads_nothing_from_outside(stored):
 
 
 def test_links_of_the_stored_site_lead_somewhere(stored):
-    pages = {path.name: Page(path).tags for path in stored[0].glob("*.html")}
-    places = {page: {tag.get("id") for _, tag in tags} for page, tags in pages.items()}
-    for page, tags in pages.items():
-        for name, tag in tags:
-            address = urlparse(tag.get("href", ""))
+    tags = {path.resolve(): Page(path).tags for path in stored[0].rglob("*.html")}
+    ids = {
+        page: {attributes.get("id") for _, attributes in tags[page]} for page in tags
+    }
+    assert stored[0].resolve() / "guide" / "your_table.html" in tags
+    for page in tags:
+        for name, attributes in tags[page]:
+            address = urlparse(attributes.get("href", ""))
             if name != "a" or address.scheme:
                 continue
-            target = unquote(address.path) or page
-            assert (stored[0] / target).exists(), (page, target)
+            path = unquote(address.path)
+            target = (page.parent / path).resolve() if path else page
+            assert target.exists(), (page, path)
             place = unquote(address.fragment)
-            assert not place or place in places[target], (page, target, place)
+            assert not place or place in ids[target], (page, path, place)
 
 
 @pytest.fixture(scope="module")
