@@ -142,6 +142,21 @@ def test_models_of_own_images_get_the_gpu_and_all_threads(
     assert (given["device"].type, given["threads"]) == (device, threads)
 
 
+def test_seeding_an_apple_gpu_leaves_its_generator_as_it_was(monkeypatch):
+    generator = torch.Generator()
+    monkeypatch.setattr(torch.mps, "manual_seed", generator.manual_seed)
+    monkeypatch.setattr(
+        torch.mps, "get_rng_state", lambda device: generator.get_state()
+    )
+    monkeypatch.setattr(
+        torch.mps, "set_rng_state", lambda state, device: generator.set_state(state)
+    )
+    before = generator.get_state()
+    with inference.seeded(5, torch.device("mps")):
+        assert generator.initial_seed() == 5
+    assert torch.equal(generator.get_state(), before)
+
+
 # how many threads
 
 

@@ -195,6 +195,12 @@ def test_training_that_breaks_down_is_refused(toy):
         fit(model, *toy)
 
 
+def test_a_loop_that_yields_no_epoch_is_refused(toy):
+    model = models.build(QUARTER, 2)
+    with pytest.raises(ValueError, match="The training loop yielded no epoch"):
+        fit(model, *toy, loop=lambda *tensors, **settings: iter([]))
+
+
 @pytest.mark.parametrize("architecture", ["squeezenet1_1", "resnet18"])
 def test_tuning_the_last_layer_is_training_with_the_rest_frozen(toy, architecture):
     """The images are one batch, and mirroring leaves them as they are."""
@@ -270,6 +276,14 @@ def test_logits_that_are_not_finite_are_refused():
     images[3, 0, 5, 5] = float("nan")
     with pytest.raises(FloatingPointError, match="1 of 5 images, first for image 3"):
         models.logits(model, images.split(2))
+
+
+def test_networks_are_in_training_mode_again_after_an_image_that_is_refused():
+    runs = [models.build(QUARTER, 2).train(), models.build(QUARTER, 2).eval()]
+    images = torch.full((1, 3, 64, 64), 255.0)
+    with pytest.raises(ValueError, match=r"Float images must be in \[0, 1\]"):
+        models.logits(runs, images)
+    assert [model.training for model in runs] == [True, False]
 
 
 # Storing
@@ -371,10 +385,8 @@ def test_a_damaged_file_is_named_and_made_again_alone(toy, tmp_path, seeds):
 
 def test_a_pretrained_model_is_where_others_start(toy, tmp_path):
     wider = toy_set(12, classes=("a", "b", "c"))
-    arguments = (QUARTER, 3, drawn(wider, wider))
-    settings = {"seed": 0, "epochs": 1, "folder": tmp_path}
-    path = models.pretrained(*arguments, **settings)
-    assert path == models.pretrained(*arguments, **settings)
+    arguments = (QUARTER, wider.classes, drawn(wider, wider))
+    path, _, _ = models.train_once(*arguments, seed=0, epochs=1, folder=tmp_path)
     pretrained = models.build(QUARTER, 3, weights=path)
     start = models.build(QUARTER, 2, weights=path)
     pretrained_layer = pretrained.network.features[0]

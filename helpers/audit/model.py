@@ -56,8 +56,9 @@ class Network:
         names = "none: the order of the folders"
         if self.input.classes:
             names = f"{len(self.input.classes)} names"
+        shape = "squashed to a square, " if self.input.squash else ""
         values = {
-            "size": f"{self.size} pixels, center crop of {self.input.resize}",
+            "size": f"{self.size} pixels, {shape}center crop of {self.input.resize}",
             "normalization": (
                 f"mean {mean}; standard deviation {std}; of images in 0 to 1"
             ),

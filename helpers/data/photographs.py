@@ -88,7 +88,9 @@ def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
 def _find_folders(images: Images) -> dict[str, Path]:
     """Return the folder of each image set and, if there are any, of the contexts."""
     if images.source == "visual-contexts":
-        folder_of = archives.fetch_image_sets(store.root() / "data/downloads")
+        downloads = store.root() / "data/downloads"
+        names = archives.ARCHIVES.items()
+        folder_of = {name: archives.fetch(file, downloads) for name, file in names}
     else:
         folder_of = folders.image_sets(Path(images.folder))
     if images.contexts:

@@ -14,7 +14,7 @@ from captum.attr import (
     IntegratedGradients,
     LayerGradCam,
     LayerIntegratedGradients,
-    LimeBase,
+    Lime,
     NoiseTunnel,
     Saliency,
 )
@@ -148,27 +148,19 @@ def lime(
     def draw_cells(image, **settings):
         yield from is_visible.split(1)
 
-    def show_cells(visible, image, mean_colour):
-        return torch.where(visible[0][cells], image, mean_colour)
-
-    explainer = LimeBase(
-        model,
-        SkLearnRidge(alpha=penalty),
-        similarity_func=_similarity,
-        perturb_func=draw_cells,
-        perturb_interpretable_space=True,
-        from_interp_rep_transform=show_cells,
-        to_interp_rep_transform=None,
-    )
+    ridge = SkLearnRidge(alpha=penalty)
+    explainer = Lime(model, ridge, _similarity, draw_cells)
     coefficients = []
     for image, target in zip(images.split(1), targets.cpu().tolist(), strict=True):
         with seeded(seed):  # captum's data loader draws a number
             effects = explainer.attribute(
                 image,
+                image.mean((2, 3), keepdim=True),
                 target,
+                feature_mask=cells[None, None],
                 n_samples=samples + 1,
                 perturbations_per_eval=batch_size,
-                mean_colour=image.mean((2, 3), keepdim=True),
+                return_input_shape=False,
             )
         coefficients.append(effects.flatten())
     coefficients = torch.stack(coefficients).to(images)

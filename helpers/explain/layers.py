@@ -140,6 +140,7 @@ def output_at(
     outputs = []
 
     def keep(module, inputs, output):
+        as_map(output, layer)  # refuses what is not a map, such as a tuple
         outputs.append(output)
         return output.clone()  # what follows may work in place
 

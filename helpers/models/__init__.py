@@ -24,9 +24,9 @@ __all__ = [
     "build",
     "device",
     "logits",
-    "pretrained",
     "threads",
     "train",
+    "train_once",
     "trainings",
     "wrap",
 ]
@@ -69,7 +69,7 @@ def trainings(
     empty = build(architecture, len(classes)).eval()
     runs = []
     for run in progress(range(number), desc="training runs", delay=2):
-        _, weights, facts = _train_once(
+        _, weights, facts = train_once(
             architecture,
             tuple(classes),
             data(run),
@@ -85,46 +85,7 @@ def trainings(
     return runs
 
 
-def pretrained(
-    architecture: str,
-    kinds: int,
-    data: TrainingImages,
-    *,
-    seed: int,
-    epochs: int,
-    folder: Path,
-    device: torch.device | str = "cpu",
-) -> Path:
-    """Pretrain a network on other kinds of synthetic images, or find its file.
-
-    Parameters
-    ----------
-    architecture : str
-    kinds : int
-        The number of kinds, which are its classes.
-    data : TrainingImages
-    seed, epochs : int
-    folder : Path
-    device : torch.device or str, default="cpu"
-
-    Returns
-    -------
-    Path
-        The file of weights.
-    """
-    path, _, _ = _train_once(
-        architecture,
-        tuple(range(kinds)),
-        data,
-        seed=seed,
-        epochs=epochs,
-        folder=folder,
-        device=device,
-    )
-    return path
-
-
-def _train_once(
+def train_once(
     architecture: str,
     classes: tuple,
     data: TrainingImages,
@@ -139,7 +100,37 @@ def _train_once(
     code: dict[str, str] | None = None,
     **settings,
 ) -> tuple[Path, dict[str, torch.Tensor], dict]:
-    """Return file, weights and facts of a training run, which is trained once."""
+    """Train a network once, or read its file.
+
+    Parameters
+    ----------
+    architecture : str
+        See :func:`build`.
+    classes : tuple
+    data : TrainingImages
+    seed, epochs : int
+    folder : Path
+        The folder of the file.
+    device : torch.device or str, default="cpu"
+    threads : int, default=1
+        The number of threads on a CPU.
+    weights : str, Path or None
+        See :func:`build`.
+    loop : callable
+        See :func:`train`.
+    code : dict or None
+        Digests of the user's Python files.
+    **settings
+        What else :func:`train` takes.
+
+    Returns
+    -------
+    path : Path
+        The file of weights.
+    weights : dict of str to torch.Tensor
+    facts : dict
+        The `architecture`, the `classes` and the `history` of the training.
+    """
 
     def run() -> tuple[torch.nn.Module, dict]:
         model = build(architecture, len(classes), weights=weights, seed=seed).to(device)

@@ -215,7 +215,7 @@ def predict(
         "predictions",
         detector=detector.identity,
         images=states,
-        **inference.in_key(device),
+        device=device.type,
     )
     path = Path(stored) / f"{key}.jsonl"
 

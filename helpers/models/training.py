@@ -76,6 +76,8 @@ def train(
     ------
     FloatingPointError
         A loss is not finite.
+    ValueError
+        The loop yields no epoch.
     """
     device = model.mean.device
     with on_threads(threads), seeded(seed, device):
@@ -114,6 +116,11 @@ def train(
             history.append(epoch)
             if best_epoch(history) is epoch:
                 best_weights = copy.deepcopy(trained.state_dict())
+        if not history:
+            raise ValueError(
+                "The training loop yielded no epoch. Yield the loss of each epoch, and "
+                "train for at least one."
+            )
         trained.load_state_dict(best_weights)
         model.eval()
     return history

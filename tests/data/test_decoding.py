@@ -32,9 +32,9 @@ def quadrants(values, size=16):
     return rows.repeat(size // 2, axis=1)
 
 
-def decoded_colours(path, size=16):
+def decoded_colours(path, size=16, **settings):
     """Return the colours in the middle of the quadrants of a decoded image."""
-    image = decode(path, size)
+    image = decode(path, size, **settings)
     quarter = size // 4
     middle = [quarter, 3 * quarter]
     colours = image[:, middle][:, :, middle]
@@ -67,6 +67,13 @@ def test_the_short_side_is_fitted_and_the_middle_is_kept(tmp_path, axis):
     pixels = np.concatenate([border, image, border], axis)
     Image.fromarray(pixels).save(tmp_path / "a.png")
     assert np.allclose(decoded_colours(tmp_path / "a.png", 20), COLOURS, atol=3)
+
+
+def test_a_wide_image_can_be_squashed_to_a_square(tmp_path):
+    pixels = quadrants(COLOURS, 40).repeat(3, axis=1)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    colours = decoded_colours(tmp_path / "a.png", 20, squash=True)
+    assert np.allclose(colours, COLOURS, atol=3)
 
 
 def test_grey_of_16_bits_is_refused(tmp_path):
