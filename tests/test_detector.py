@@ -22,9 +22,10 @@ def four():
     frames = frames.assign(timeofday="daytime", weather="clear")
     things = street.dressed(frames, things, 0.5)
     images, boxes = street.render(frames, things)
-    is_large = boxes["y2"] - boxes["y1"] >= 12
-    large = boxes[is_large & ~boxes["occluded"]]
-    return frames, torch.from_numpy(images), large.reset_index(drop=True)
+    height = boxes["y2"] - boxes["y1"]
+    is_large = (height >= 12) & ~boxes["occluded"]
+    large = boxes[is_large].reset_index(drop=True)
+    return frames, torch.from_numpy(images), large
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +63,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(four, learned, folder, monke
     names = four[0]["name"].tolist()
     arguments = (learned[0], folder, names, street.KINDS)
     whole, _ = detector.predict(*arguments, folder / "whole")
+    killed = folder / "killed"
     read_image = detector._read_image
     files = []
 
@@ -73,11 +75,11 @@ def test_a_run_that_was_killed_goes_on_where_it_was(four, learned, folder, monke
 
     monkeypatch.setattr(detector, "_read_image", killed_at_the_third)
     with pytest.raises(KeyboardInterrupt):
-        detector.predict(*arguments, folder / "killed")
-    [lines] = (folder / "killed").glob("*.lines")
-    with lines.open("a") as file:
-        file.write('{"name": "half a li')
-    again, _ = detector.predict(*arguments, folder / "killed")
+        detector.predict(*arguments, killed)
+    [lines] = killed.glob("*.lines")
+    begun = lines.read_text()
+    lines.write_text(begun + '{"name": "half a li')
+    again, _ = detector.predict(*arguments, killed)
     assert files == [*names[:3], *names[2:]], "only what is missing is read again"
     assert again.read_text() == whole.read_text()
 
@@ -88,21 +90,25 @@ def test_torchvisions_detector_takes_a_file_and_speaks_of_bdd100ks_classes(
 ):
     torch.manual_seed(0)
     network = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None)
-    bias = network.roi_heads.box_predictor.cls_score.bias.data
+    predictor = network.roi_heads.box_predictor
+    bias = predictor.cls_score.bias.data
     bias[3] = 9.0  # COCO's car
     bias[13] = 9.0  # its stop sign, which is no class here
     torch.save(network.state_dict(), tmp_path / "weights.pth")
     theirs = detector.coco(tmp_path / "weights.pth")
-    assert set(detector.detect(theirs, four[1][:1])["category"]) <= {"car"}
+    found = detector.detect(theirs, four[1][:1])
+    assert set(found["category"]) <= {"car"}
     assert "traffic sign" not in theirs.classes.values()
 
 
 def test_the_file_of_predictions_holds_the_detections_in_order(four, learned, folder):
     names = four[0]["name"].tolist()
     path, _ = detector.predict(learned[0], folder, names, street.KINDS, folder)
-    images = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [image["name"] for image in images] == names
-    scores = [label["score"] for image in images for label in image["labels"]]
+    lines = path.read_text().splitlines()
+    found = pd.DataFrame([json.loads(line) for line in lines])
+    assert found["name"].tolist() == names
+    labels = found["labels"].explode(ignore_index=True)
+    scores = pd.DataFrame(labels.tolist())["score"]
     expected = detector.detect(learned[0], four[1])["score"]
     np.testing.assert_allclose(scores, expected)
 
@@ -128,12 +134,14 @@ def test_unknown_classes_are_a_note(four, learned, folder):
 def test_missing_images_are_refused(four, learned, folder):
     labelled = four[0]["name"].tolist()
     names = [*labelled, "a.jpg", "b.jpg"]
-    with pytest.raises(ValueError, match=r"2 of 6 labelled images .*: a\.jpg, b\.jpg"):
+    message = r"2 of 6 labelled images .*: a\.jpg, b\.jpg"
+    with pytest.raises(ValueError, match=message):
         detector.predict(learned[0], folder, names, ["car"], folder)
 
 
 def test_a_broken_image_is_named(four, learned, folder):
     names = four[0]["name"].tolist()
-    (folder / names[2]).write_bytes((folder / names[2]).read_bytes()[:300])
+    file = folder / names[2]
+    file.write_bytes(file.read_bytes()[:300])
     with pytest.raises(ValueError, match=f"image {names[2]} cannot be read"):
         detector.predict(learned[0], folder, names, ["car"], folder)

@@ -27,7 +27,7 @@ def test_names_are_the_papers_for_the_sets_there_are():
 
 def test_a_lesson_that_trains_refuses_a_network_as_it_is():
     settings = SimpleNamespace(model=Recipe("squeezenet1_1", fit="as it is"), seed=0)
-    with pytest.raises(ValueError, match=r"no model with fit: 'as it is'\. Use one"):
+    with pytest.raises(ValueError, match=r"no model with fit 'as it is'\. Use one"):
         experiment.with_control("C", COLLECTION, settings)
 
 

@@ -1,4 +1,4 @@
-"""The authors' archives of image sets: downloaded and unpacked by pooch."""
+"""Download and unpack the authors' archives of image sets, with pooch."""
 
 import zipfile
 import zlib

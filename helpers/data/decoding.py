@@ -1,4 +1,4 @@
-"""Read image files as a person sees them: upright, over white, cropped to a square."""
+"""Read image files as a person sees them, upright and over white, as squares."""
 
 from collections.abc import Sequence
 from pathlib import Path

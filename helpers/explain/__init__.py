@@ -26,7 +26,7 @@ __all__ = ["METHODS", "Maps", "NotConserved", "explain", "layers"]
 
 
 class Method(NamedTuple):
-    """An explanation method, with its name in figures."""
+    """Pair an explanation method with its name in figures."""
 
     name: str
     run: Callable
@@ -57,7 +57,7 @@ PRESETS = {  # settings that differ from the defaults; "paper" has those of the 
 
 @dataclass(frozen=True)
 class Maps:
-    """Relevance maps of one method.
+    """Hold the relevance maps of one method.
 
     Attributes
     ----------

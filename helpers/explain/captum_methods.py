@@ -1,4 +1,4 @@
-"""GradCAM, SmoothGrad, Integrated Gradients and LIME, computed by captum.
+"""Compute GradCAM, SmoothGrad, Integrated Gradients and LIME with captum.
 
 Each is a function of a model, float images (B, 3, H, W) in [0, 1] and targets, int64
 (B,), and returns maps (B, H, W). Keyword arguments are its settings. `batch_size` is
@@ -77,7 +77,6 @@ def integrated_gradients(
     *,
     steps=32,
     layer=layers.INPUT,
-    reduce="sum",
     batch_size=32,
 ) -> torch.Tensor:
     """Compute Integrated Gradients (Sundararajan et al. 2017), at the input or a layer.
@@ -96,7 +95,7 @@ def integrated_gradients(
         images, mean_colour, targets, n_steps=steps, internal_batch_size=batch_size
     )
     relevance = layers.as_map(relevance, layer)
-    return layers.as_maps_of_images(relevance, images, reduce)
+    return layers.as_maps_of_images(relevance, images)
 
 
 def _for_integrals_at(layer: str, model: nn.Module, images: torch.Tensor) -> nn.Module:
@@ -135,8 +134,8 @@ def lime(
     Superpixels are the cells of a grid with `segments` cells per side. If that number
     is odd, the middle cells lie across the seams of a mosaic. The first sample is the
     whole image. Each of the others shows about half of the cells, and the image's mean
-    colour elsewhere. With `best`, the map is 1 in that many cells of the largest
-    coefficients.
+    colour elsewhere. If `best` is given, the map is 1 in that many cells of the
+    largest coefficients.
     """
     cells = grid(segments, images)
     number = segments**2

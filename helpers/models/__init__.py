@@ -59,7 +59,7 @@ def trainings(
         Where the networks are trained, and stay.
     **settings
         `epochs`, the `folder` of the files, and optionally the `weights` to start from,
-        the number of `threads`, and what else :func:`train` takes.
+        and what else :func:`train` takes.
 
     Returns
     -------
@@ -94,7 +94,6 @@ def train_once(
     epochs: int,
     folder: Path,
     device: torch.device | str = "cpu",
-    threads: int = 1,
     weights: str | Path | None = None,
     loop: Callable = fit,
     code: dict[str, str] | None = None,
@@ -112,8 +111,6 @@ def train_once(
     folder : Path
         The folder of the file.
     device : torch.device or str, default="cpu"
-    threads : int, default=1
-        The number of threads on a CPU.
     weights : str, Path or None
         See :func:`build`.
     loop : callable
@@ -140,13 +137,11 @@ def train_once(
             seed=seed,
             epochs=epochs,
             loop=loop,
-            threads=threads,
             **settings,
         )
         facts = {"architecture": architecture, "classes": classes, "history": history}
         return model.network, facts
 
-    # the number of threads decides last digits only, so it is not part of the key
     decides = {
         "architecture": architecture,
         "classes": classes,

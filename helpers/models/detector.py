@@ -33,7 +33,7 @@ COCO = {
 
 @dataclass(frozen=True)
 class Detector:
-    """A trained detector.
+    """Hold a trained detector.
 
     Attributes
     ----------
@@ -77,8 +77,7 @@ def trained(
     network = street_detector.build(len(classes), tuple(images.shape[-2:]), seed)
 
     def train() -> tuple[nn.Module, dict]:
-        with inference.on_threads(1):
-            history = street_detector.train(network, images, boxes, seed=seed)
+        history = street_detector.train(network, images, boxes, seed=seed)
         return network, {"history": history}
 
     path, weights, _ = networks.once(
@@ -127,17 +126,13 @@ def coco(path: str | Path | None, device: str = "auto") -> Detector:
 
 
 @torch.no_grad()
-def detect(
-    detector: Detector, images: Iterable[torch.Tensor], threads: int = 1
-) -> pd.DataFrame:
+def detect(detector: Detector, images: Iterable[torch.Tensor]) -> pd.DataFrame:
     """Detect objects in images, one image at a time.
 
     Parameters
     ----------
     detector : Detector
     images : iterable of torch.Tensor of uint8, shape (3, H, W)
-    threads : int, default=1
-        The number of threads on a CPU.
 
     Returns
     -------
@@ -147,15 +142,14 @@ def detect(
     """
     device = next(detector.network.parameters()).device
     parts = []
-    with inference.on_threads(threads):
-        for number, image in enumerate(progress(images, desc="detecting", delay=2)):
-            [found] = detector.network([image.to(device).float() / 255])
-            found = {name: tensor.cpu().numpy() for name, tensor in found.items()}
-            names = [detector.classes.get(label) for label in found["labels"].tolist()]
-            part = pd.DataFrame(found["boxes"], columns=CORNERS)
-            part.insert(0, "image", number)
-            part.insert(1, "category", pd.Series(names, dtype=object))
-            parts.append(part.assign(score=found["scores"]))
+    for number, image in enumerate(progress(images, desc="detecting", delay=2)):
+        [found] = detector.network([image.to(device).float() / 255])
+        found = {name: tensor.cpu().numpy() for name, tensor in found.items()}
+        names = [detector.classes.get(label) for label in found["labels"].tolist()]
+        part = pd.DataFrame(found["boxes"], columns=CORNERS)
+        part.insert(0, "image", number)
+        part.insert(1, "category", pd.Series(names, dtype=object))
+        parts.append(part.assign(score=found["scores"]))
     table = pd.concat(parts, ignore_index=True)
     return table.dropna(subset="category", ignore_index=True)
 
@@ -243,7 +237,7 @@ def _add_lines(detector: Detector, files: dict[str, Path], path: Path) -> None:
     )
     with path.open("a") as file:
         for name, image in rest:
-            found = detect(detector, [_read_image(image)], inference.threads())
+            found = detect(detector, [_read_image(image)])
             labels = []
             for row in found.to_dict("records"):
                 label = {"category": row["category"], "score": row["score"]}

@@ -54,7 +54,7 @@ def model_names(collection: Collection, families: list[str], sets=SETS) -> list[
     families : list of str
         Keys of `FAMILIES`.
     sets : sequence of str
-        The image sets, of which those are left out that the collection does not have.
+        The image sets. Sets that the collection does not have are left out.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def model_names(collection: Collection, families: list[str], sets=SETS) -> list[
     for family in families:
         if family not in FAMILIES:
             raise ValueError(
-                f"This lesson trains networks, so it has no model with fit: {family!r}. "
+                f"This lesson trains networks, so it has no model with fit {family!r}. "
                 f"Use one of {', '.join(FAMILIES)}. Lessons 06 and 07 explain networks "
                 "as they are."
             )
@@ -135,7 +135,6 @@ def model(
         epochs=epochs or PHOTOGRAPH_EPOCHS,
         folder=store.networks(),
         device=models.device(recipe.device, synthetic=synthetic),
-        threads=models.threads(synthetic=synthetic),
         tune="last" if family == "probe" else "all",
         loop=loop,
     )

@@ -162,9 +162,9 @@ def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
     Parameters
     ----------
     name : {"auto", "cpu", "cuda", "mps"}
-        A device, or "auto": the CPU for the synthetic dataset, so that a machine with a
-        GPU gives the stored numbers. For other images a CUDA GPU, else an Apple GPU
-        (MPS), else the CPU.
+        A device, or "auto". It means the CPU for the synthetic dataset, so that a
+        machine with a GPU gives the stored numbers. For other images it is a CUDA GPU,
+        else an Apple GPU (MPS), else the CPU.
     synthetic : bool
         Whether the images are those of the synthetic dataset.
 
@@ -220,17 +220,6 @@ def threads(*, synthetic: bool = False) -> int:
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-@contextmanager
-def on_threads(number: int) -> Iterator[None]:
-    """Run torch on so many CPU threads within a `with` block."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @contextmanager

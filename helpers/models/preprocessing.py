@@ -11,7 +11,7 @@ CONVNEXT_WITHOUT_CROP = 384  # pixels
 
 
 class Preprocessing(NamedTuple):
-    """How images are prepared for a network.
+    """Describe how images are prepared for a network.
 
     Attributes
     ----------

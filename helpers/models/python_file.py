@@ -30,9 +30,9 @@ def load(name: str) -> tuple[nn.Module, Preprocessing, dict[str, str]]:
     name : str
         ``FILE.py:NAME``. NAME is a function without arguments that returns a network,
         or a network. The file states ``mean`` and ``std`` of images in 0 to 1, or
-        ``preprocessing``: torchvision's weights, an image processor of Hugging Face, or
-        a configuration of timm, which timm's networks have themselves. It may state
-        ``size`` (pixels) and ``classes`` (the names of the logits).
+        ``preprocessing``. This is torchvision's weights, an image processor of Hugging
+        Face, or a configuration of timm, which timm's networks have themselves. The
+        file may state ``size`` (pixels) and ``classes`` (the names of the logits).
 
     Returns
     -------

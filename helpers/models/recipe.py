@@ -1,4 +1,4 @@
-"""Describe how a model is made: architecture, training and weights."""
+"""Describe the architecture, the training and the weights of a model."""
 
 from typing import Annotated, Any, Literal
 
@@ -18,7 +18,7 @@ Times = Annotated[int, Field(ge=1, le=1000)]
 
 @dataclass(frozen=True, config=STRICT)
 class Recipe:
-    """How a model is made.
+    """Describe how a model is made.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Recipe:
 
     @property
     def start(self) -> str | None:
-        """Where a training that is not from scratch starts; None is the user's file."""
+        """Return where training starts if not from scratch; None is the user's file."""
         if self.weights or is_python_file(self.architecture):
             return self.weights
         return WIDER if self.architecture in reduced.REDUCED else "imagenet"

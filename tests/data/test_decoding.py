@@ -44,10 +44,11 @@ def decoded_colours(path, size=16, **settings):
 def test_transparency_is_laid_over_white(tmp_path):
     alpha = np.array([0, 255, 128, 51])
     pixels = np.dstack([quadrants(COLOURS), quadrants(alpha)])
-    Image.fromarray(pixels).save(tmp_path / "a.png")
+    path = tmp_path / "a.png"
+    Image.fromarray(pixels).save(path)
     share = alpha[:, None] / 255
     expected = share * COLOURS + (1 - share) * 255
-    assert np.allclose(decoded_colours(tmp_path / "a.png"), expected, atol=1)
+    assert np.allclose(decoded_colours(path), expected, atol=1)
 
 
 @pytest.mark.parametrize("orientation", STORED)
@@ -62,17 +63,21 @@ def test_an_image_is_turned_as_its_exif_orientation_says(tmp_path, orientation):
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_the_short_side_is_fitted_and_the_middle_is_kept(tmp_path, axis):
+    path = tmp_path / "a.png"
     image = quadrants(COLOURS, 40)
     border = np.zeros_like(image)
     pixels = np.concatenate([border, image, border], axis)
-    Image.fromarray(pixels).save(tmp_path / "a.png")
-    assert np.allclose(decoded_colours(tmp_path / "a.png", 20), COLOURS, atol=3)
+    Image.fromarray(pixels).save(path)
+    colours = decoded_colours(path, 20)
+    assert np.allclose(colours, COLOURS, atol=3)
 
 
 def test_a_wide_image_can_be_squashed_to_a_square(tmp_path):
-    pixels = quadrants(COLOURS, 40).repeat(3, axis=1)
-    Image.fromarray(pixels).save(tmp_path / "a.png")
-    colours = decoded_colours(tmp_path / "a.png", 20, squash=True)
+    path = tmp_path / "a.png"
+    square = quadrants(COLOURS, 40)
+    wide = square.repeat(3, axis=1)
+    Image.fromarray(wide).save(path)
+    colours = decoded_colours(path, 20, squash=True)
     assert np.allclose(colours, COLOURS, atol=3)
 
 
