@@ -1,7 +1,5 @@
 """The small detector, torchvision's, and predictions as files."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +8,7 @@ from PIL import Image
 from torchvision.models.detection import fasterrcnn_resnet50_fpn
 
 from helpers.icon2 import Frames, match
+from helpers.icon2.user_data import read
 from helpers.models import detector
 from helpers.synthetic_data import street_detector
 from synthetic import street
@@ -59,31 +58,6 @@ def folder(four, tmp_path):
     return tmp_path
 
 
-def test_a_run_that_was_killed_goes_on_where_it_was(four, learned, folder, monkeypatch):
-    names = four[0]["name"].tolist()
-    arguments = (learned[0], folder, names, street.KINDS)
-    whole, _ = detector.predict(*arguments, folder / "whole")
-    killed = folder / "killed"
-    read_image = detector._read_image
-    files = []
-
-    def killed_at_the_third(file):
-        files.append(file.name)
-        if len(files) == 3:
-            raise KeyboardInterrupt
-        return read_image(file)
-
-    monkeypatch.setattr(detector, "_read_image", killed_at_the_third)
-    with pytest.raises(KeyboardInterrupt):
-        detector.predict(*arguments, killed)
-    [lines] = killed.glob("*.lines")
-    begun = lines.read_text()
-    lines.write_text(begun + '{"name": "half a li')
-    again, _ = detector.predict(*arguments, killed)
-    assert files == [*names[:3], *names[2:]], "only what is missing is read again"
-    assert again.read_text() == whole.read_text()
-
-
 @pytest.mark.slow
 def test_torchvisions_detector_takes_a_file_and_speaks_of_bdd100ks_classes(
     four, tmp_path
@@ -101,16 +75,20 @@ def test_torchvisions_detector_takes_a_file_and_speaks_of_bdd100ks_classes(
     assert "traffic sign" not in theirs.classes.values()
 
 
-def test_the_file_of_predictions_holds_the_detections_in_order(four, learned, folder):
-    names = four[0]["name"].tolist()
+def test_the_file_of_predictions_is_read_as_detections(four, learned, folder):
+    frames, images, boxes = four
+    names = frames["name"]
+    labels = boxes.assign(image=names.to_numpy()[boxes["image"]])
+    labels["class"] = [street.KINDS[kind] for kind in labels["category"]]
+    labels = labels[["image", "class", *detector.CORNERS]]
+    labels.to_csv(folder / "labels.csv", index=False)
     path, _ = detector.predict(learned[0], folder, names, street.KINDS, folder)
-    lines = path.read_text().splitlines()
-    found = pd.DataFrame([json.loads(line) for line in lines])
-    assert found["name"].tolist() == names
-    labels = found["labels"].explode(ignore_index=True)
-    scores = pd.DataFrame(labels.tolist())["score"]
-    expected = detector.detect(learned[0], four[1])["score"]
-    np.testing.assert_allclose(scores, expected)
+    found = read(folder / "labels.csv", path, classes=street.KINDS)
+    expected = detector.detect(learned[0], images)
+    assert found.detections["image"].tolist() == expected["image"].tolist()
+    columns = [*detector.CORNERS, "score"]
+    theirs = found.detections[columns].to_numpy(float)
+    np.testing.assert_allclose(theirs, expected[columns], rtol=1e-5)
 
 
 def test_a_seed_gives_the_same_detector(four):

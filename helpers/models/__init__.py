@@ -126,7 +126,7 @@ def train_once(
         The file of weights.
     weights : dict of str to torch.Tensor
     facts : dict
-        The `architecture`, the `classes` and the `history` of the training.
+        The `history` of the training.
     """
 
     def run() -> tuple[torch.nn.Module, dict]:
@@ -139,8 +139,7 @@ def train_once(
             loop=loop,
             **settings,
         )
-        facts = {"architecture": architecture, "classes": classes, "history": history}
-        return model.network, facts
+        return model.network, {"history": history}
 
     decides = {
         "architecture": architecture,

@@ -1,6 +1,5 @@
 """Find objects with torchvision's detectors, and store what was found."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,13 +125,17 @@ def coco(path: str | Path | None, device: str = "auto") -> Detector:
 
 
 @torch.no_grad()
-def detect(detector: Detector, images: Iterable[torch.Tensor]) -> pd.DataFrame:
+def detect(
+    detector: Detector, images: Iterable[torch.Tensor], total: int | None = None
+) -> pd.DataFrame:
     """Detect objects in images, one image at a time.
 
     Parameters
     ----------
     detector : Detector
     images : iterable of torch.Tensor of uint8, shape (3, H, W)
+    total : int, optional
+        The number of images, if they have no length.
 
     Returns
     -------
@@ -142,7 +145,8 @@ def detect(detector: Detector, images: Iterable[torch.Tensor]) -> pd.DataFrame:
     """
     device = next(detector.network.parameters()).device
     parts = []
-    for number, image in enumerate(progress(images, desc="detecting", delay=2)):
+    images = progress(images, desc="detecting", total=total, delay=2)
+    for number, image in enumerate(images):
         [found] = detector.network([image.to(device).float() / 255])
         found = {name: tensor.cpu().numpy() for name, tensor in found.items()}
         names = [detector.classes.get(label) for label in found["labels"].tolist()]
@@ -161,9 +165,7 @@ def predict(
     classes: Sequence[str],
     stored: Path,
 ) -> tuple[Path, list[str]]:
-    """Detect objects in labelled images, and store them in Scalabel's format.
-
-    A run that was stopped continues where it was.
+    """Detect objects in labelled images, and store them in a CSV.
 
     Parameters
     ----------
@@ -180,7 +182,7 @@ def predict(
     Returns
     -------
     path : Path
-        The file of predictions, with one line of JSON per image.
+        The file of predictions, with one row per box.
     notes : list of str
         A sentence on classes that the detector does not know.
 
@@ -211,40 +213,14 @@ def predict(
         images=states,
         device=device.type,
     )
-    path = Path(stored) / f"{key}.jsonl"
 
-    def write(target: Path) -> None:
-        lines = path.with_suffix(".lines")
-        _add_lines(detector, files, lines)
-        lines.replace(target)
+    def write(path: Path) -> None:
+        images = (_read_image(file) for file in files.values())
+        found = detect(detector, images, len(files))
+        found["image"] = found["image"].map(dict(enumerate(names)))
+        found.rename(columns={"category": "class"}).to_csv(path, index=False)
 
-    return store.cached(path, write), notes
-
-
-def _add_lines(detector: Detector, files: dict[str, Path], path: Path) -> None:
-    """Add one line of predictions per image to a file, behind those that it has."""
-    lines = []
-    if path.is_file():
-        # a run that was killed may leave half a line at the end
-        lines = path.read_text().splitlines(keepends=True)
-        lines = [line for line in lines if line.endswith("\n")]
-    path.write_text("".join(lines))
-    rest = progress(
-        list(files.items())[len(lines) :],
-        desc="predictions",
-        initial=len(lines),
-        total=len(files),
-    )
-    with path.open("a") as file:
-        for name, image in rest:
-            found = detect(detector, [_read_image(image)])
-            labels = []
-            for row in found.to_dict("records"):
-                label = {"category": row["category"], "score": row["score"]}
-                label["box2d"] = {corner: row[corner] for corner in CORNERS}
-                labels.append(label)
-            file.write(json.dumps({"name": name, "labels": labels}) + "\n")
-            file.flush()
+    return store.cached(Path(stored) / f"{key}.csv", write), notes
 
 
 def _read_image(file: Path) -> torch.Tensor:

@@ -1,5 +1,6 @@
 """Describe the architecture, the training and the weights of a model."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -117,16 +118,30 @@ def refuse_unknown_architecture(recipe: Recipe) -> Recipe:
         return recipe
     if is_python_file(name):
         existing_file(name)
-        return recipe
+    else:
+        refuse_unknown_name(name, reduced.REDUCED)
+    return recipe
+
+
+def refuse_unknown_name(name: str, others: Iterable[str] = ()) -> None:
+    """Refuse a name that neither torchvision nor `others` have.
+
+    Parameters
+    ----------
+    name : str
+    others : iterable of str
+        Further names of networks.
+
+    Raises
+    ------
+    ValueError
+        There is no such network.
+    """
     from torchvision import models as torchvision_models  # takes a second
 
-    known = [
-        *reduced.REDUCED,
-        *torchvision_models.list_models(module=torchvision_models),
-    ]
+    known = [*others, *torchvision_models.list_models(module=torchvision_models)]
     if name not in known:
         raise ValueError(
-            f"There is no architecture {name!r}. {did_you_mean(name, known)} A network "
-            "of your own is named FILE.py:NAME."
+            f"There is no network {name!r}. {did_you_mean(name, known)} A network of "
+            "your own is named FILE.py:NAME."
         )
-    return recipe
