@@ -29,13 +29,15 @@ KERNEL_WIDTH = 0.25  # of LIME: samples that resemble the whole image count more
 def gradcam(model, images, targets, *, layer=layers.LAST_MAP) -> torch.Tensor:
     """Compute GradCAM (Selvaraju et al. 2017) at a layer."""
     layer = layers.resolved(model, images, layer)
-    grad_cam = LayerGradCam(model, layers.named(model, layer))
-    relevance = grad_cam.attribute(images, targets, relu_attributions=True)
-    if getattr(relevance, "ndim", None) == 3:  # captum takes tokens for channels
+    output, _ = layers.output_at(model, images[:1], targets[:1], layer)
+    if output.ndim == 3:  # captum takes tokens for channels
         activation, gradient = layers.gradient_at(model, images, targets, layer)
         weights = gradient.mean((2, 3), keepdim=True)
         relevance = (weights * activation).sum(1, keepdim=True).relu()
-    return layers.as_maps_of_images(layers.as_map(relevance, layer), images)
+    else:
+        grad_cam = LayerGradCam(model, layers.named(model, layer))
+        relevance = grad_cam.attribute(images, targets, relu_attributions=True)
+    return layers.as_maps_of_images(relevance, images)
 
 
 def smoothgrad(
