@@ -64,11 +64,14 @@ class Maps:
     maps : torch.Tensor
         Float32 (N, H, W) at the images' size, on the CPU. Each method has a unit of its
         own, so that only shares can be compared between methods.
+    settings : dict
+        The settings that differ from the method's default values.
     seconds : float
         Wall time.
     """
 
     maps: torch.Tensor
+    settings: dict
     seconds: float
 
 
@@ -164,7 +167,7 @@ def explain(
             f"{name} gave NaN or infinite relevance for {int(unfit.sum())} of "
             f"{len(maps)} images."
         )
-    return Maps(maps, time.perf_counter() - start)
+    return Maps(maps, settings, time.perf_counter() - start)
 
 
 def _refuse_unknown(name: str, kind: str, known: dict) -> None:

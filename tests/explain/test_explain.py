@@ -181,6 +181,7 @@ def test_a_function_is_a_method(small, images):
         return batch.mean(1) ** power
 
     ours = explain(small, images, 0, mine, power=2, batch_size=3)
+    assert ours.settings == {"power": 2}
     assert_close(ours.maps, images.mean(1) ** 2)
 
 
