@@ -1,7 +1,8 @@
-"""A pretended second device, on which tests see which tensors follow the network and which do not.
+"""A pretended second device, on which tests see which tensors follow the network.
 
-Its tensors say that they are on torch's device "meta", where no numbers are, but hold their numbers
-on the CPU. An operation on tensors of both devices is refused, as between a CPU and a GPU.
+Its tensors say that they are on torch's device "meta", where no numbers are, but hold
+their numbers on the CPU. An operation on tensors of both devices is refused, as between
+a CPU and a GPU.
 """
 
 import copy
@@ -64,7 +65,7 @@ class _Operations(TorchDispatchMode):
 
 
 class _Constants(TorchFunctionMode):
-    """Makes tensors of Python's numbers on the pretended device: torch drops these for "meta"."""
+    """Makes tensors of Python's numbers on the device, which torch drops for "meta"."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})

@@ -601,8 +601,8 @@ def test_a_network_with_one_logit_is_asked_for_two(folder):
     [
         ("mine.py:netwrok", r"has no 'netwrok'. It has mean, network, nn"),
         ("bare.py:net", "Write mean = "),
-        ("resnt18", r"no network 'resnt18'. Did you mean resnet18\b"),
-        ("photos", "no network 'photos'. A network is the name of"),
+        ("resnt18", "no network 'resnt18'. Did you mean 'resnet18'"),
+        ("photos", "no network 'photos'. Known: .* is named FILE.py:NAME"),
     ],
 )
 def test_what_is_no_network_is_refused_with_what_there_is(

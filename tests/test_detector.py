@@ -1,7 +1,5 @@
 """The small detector, torchvision's, and predictions as files."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +8,7 @@ from PIL import Image
 from torchvision.models.detection import fasterrcnn_resnet50_fpn
 
 from helpers.icon2 import Frames, match
+from helpers.icon2.user_data import read
 from helpers.models import detector
 from helpers.synthetic_data import street_detector
 from synthetic import street
@@ -22,9 +21,10 @@ def four():
     frames = frames.assign(timeofday="daytime", weather="clear")
     things = street.dressed(frames, things, 0.5)
     images, boxes = street.render(frames, things)
-    is_large = boxes["y2"] - boxes["y1"] >= 12
-    large = boxes[is_large & ~boxes["occluded"]]
-    return frames, torch.from_numpy(images), large.reset_index(drop=True)
+    height = boxes["y2"] - boxes["y1"]
+    is_large = (height >= 12) & ~boxes["occluded"]
+    large = boxes[is_large].reset_index(drop=True)
+    return frames, torch.from_numpy(images), large
 
 
 @pytest.fixture(scope="module")
@@ -58,53 +58,38 @@ def folder(four, tmp_path):
     return tmp_path
 
 
-def test_a_run_that_was_killed_goes_on_where_it_was(four, learned, folder, monkeypatch):
-    names = four[0]["name"].tolist()
-    arguments = (learned[0], folder, names, street.KINDS)
-    whole, _ = detector.predict(*arguments, folder / "whole")
-    read_image = detector._read_image
-    files = []
-
-    def killed_at_the_third(file):
-        files.append(file.name)
-        if len(files) == 3:
-            raise KeyboardInterrupt
-        return read_image(file)
-
-    monkeypatch.setattr(detector, "_read_image", killed_at_the_third)
-    with pytest.raises(KeyboardInterrupt):
-        detector.predict(*arguments, folder / "killed")
-    [lines] = (folder / "killed").glob("*.lines")
-    with lines.open("a") as file:
-        file.write('{"name": "half a li')
-    again, _ = detector.predict(*arguments, folder / "killed")
-    assert files == [*names[:3], *names[2:]], "only what is missing is read again"
-    assert again.read_text() == whole.read_text()
-
-
 @pytest.mark.slow
 def test_torchvisions_detector_takes_a_file_and_speaks_of_bdd100ks_classes(
     four, tmp_path
 ):
     torch.manual_seed(0)
     network = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None)
-    bias = network.roi_heads.box_predictor.cls_score.bias.data
+    predictor = network.roi_heads.box_predictor
+    bias = predictor.cls_score.bias.data
     bias[3] = 9.0  # COCO's car
     bias[13] = 9.0  # its stop sign, which is no class here
     torch.save(network.state_dict(), tmp_path / "weights.pth")
     theirs = detector.coco(tmp_path / "weights.pth")
-    assert set(detector.detect(theirs, four[1][:1])["category"]) <= {"car"}
+    found = detector.detect(theirs, four[1][:1])
+    assert set(found["category"]) <= {"car"}
     assert "traffic sign" not in theirs.classes.values()
 
 
-def test_the_file_of_predictions_holds_the_detections_in_order(four, learned, folder):
-    names = four[0]["name"].tolist()
+def test_the_file_of_predictions_is_read_as_detections(four, learned, folder):
+    frames, images, boxes = four
+    kinds = dict(enumerate(street.KINDS))
+    labels = boxes[detector.CORNERS].copy()
+    labels["image"] = boxes["image"].map(frames["name"])
+    labels["class"] = boxes["category"].map(kinds)
+    file = folder / "labels.csv"
+    labels.to_csv(file, index=False)
+    names = frames["name"].tolist()
     path, _ = detector.predict(learned[0], folder, names, street.KINDS, folder)
-    images = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [image["name"] for image in images] == names
-    scores = [label["score"] for image in images for label in image["labels"]]
-    expected = detector.detect(learned[0], four[1])["score"]
-    np.testing.assert_allclose(scores, expected)
+    found = read(file, path, classes=street.KINDS)
+    columns = ["image", *detector.CORNERS, "score"]
+    theirs = found.detections[columns].to_numpy(float)
+    ours = detector.detect(learned[0], images)[columns]
+    np.testing.assert_allclose(theirs, ours, rtol=1e-5)
 
 
 def test_a_seed_gives_the_same_detector(four):
@@ -128,12 +113,15 @@ def test_unknown_classes_are_a_note(four, learned, folder):
 def test_missing_images_are_refused(four, learned, folder):
     labelled = four[0]["name"].tolist()
     names = [*labelled, "a.jpg", "b.jpg"]
-    with pytest.raises(ValueError, match=r"2 of 6 labelled images .*: a\.jpg, b\.jpg"):
+    message = r"2 of 6 labelled images .*: a\.jpg, b\.jpg"
+    with pytest.raises(ValueError, match=message):
         detector.predict(learned[0], folder, names, ["car"], folder)
 
 
 def test_a_broken_image_is_named(four, learned, folder):
     names = four[0]["name"].tolist()
-    (folder / names[2]).write_bytes((folder / names[2]).read_bytes()[:300])
+    file = folder / names[2]
+    content = file.read_bytes()
+    file.write_bytes(content[:300])
     with pytest.raises(ValueError, match=f"image {names[2]} cannot be read"):
         detector.predict(learned[0], folder, names, ["car"], folder)

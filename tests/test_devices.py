@@ -127,19 +127,31 @@ def test_a_device_that_is_not_there_is_refused(name, words, without_cuda, monkey
         models.device(name)
 
 
-@pytest.mark.parametrize(
-    ("source", "device", "threads"), [("world", "cpu", 1), ("folder", "cuda", 5)]
-)
-def test_models_of_own_images_get_the_gpu_and_all_threads(
-    source, device, threads, images, with_cuda, monkeypatch
+@pytest.mark.parametrize(("source", "device"), [("world", "cpu"), ("folder", "cuda")])
+def test_models_of_own_images_get_the_gpu(
+    source, device, images, with_cuda, monkeypatch
 ):
     given = {}
-    monkeypatch.setenv(inference.THREADS, "5")
     monkeypatch.setattr(
         models, "trainings", lambda *_, **settings: given.update(settings) or []
     )
     experiment.model("model-C", Collection(source, CLASSES, {"C": images}), Recipe(), 0)
-    assert (given["device"].type, given["threads"]) == (device, threads)
+    assert given["device"].type == device
+
+
+def test_seeding_an_apple_gpu_leaves_its_generator_as_it_was(monkeypatch):
+    generator = torch.Generator()
+    monkeypatch.setattr(torch.mps, "manual_seed", generator.manual_seed)
+    monkeypatch.setattr(
+        torch.mps, "get_rng_state", lambda device: generator.get_state()
+    )
+    monkeypatch.setattr(
+        torch.mps, "set_rng_state", lambda state, device: generator.set_state(state)
+    )
+    before = generator.get_state()
+    with inference.seeded(5, torch.device("mps")):
+        assert generator.initial_seed() == 5
+    assert torch.equal(generator.get_state(), before)
 
 
 # how many threads

@@ -1,6 +1,7 @@
 """What notebooks begin with, and real photographs from end to end."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from executed import executed, printed
@@ -8,7 +9,6 @@ from test_background import image_set
 
 from helpers import store
 from helpers.data import Collection
-from helpers.data.images import Images
 from helpers.models import experiment
 from helpers.models.recipe import Recipe
 from helpers.workflow import defaults
@@ -21,16 +21,14 @@ COLLECTION = Collection(
 def test_names_are_the_papers_for_the_sets_there_are():
     names = experiment.model_names(COLLECTION, ["scratch", "fine-tuned", "probe"])
     assert names == ["model-C", "model-WB", "pt-C", "pt-WB", "probe-C", "probe-WB"]
-    with pytest.raises(
-        KeyError, match="model-NC: there is no set 'NC'; this source has C, WB"
-    ):
+    with pytest.raises(ValueError, match=r"no image set 'NC'.* There are C, WB"):
         experiment.model("model-NC", COLLECTION, Recipe(), 0)
 
 
-def test_what_is_planted_is_known_in_the_world_only():
-    assert experiment.planted(Images("visual-contexts")) is None
-    shares = experiment.planted(Images(context_bias=0.5))
-    assert (shares["p_context_given_class"] == 0.5).all()
+def test_a_lesson_that_trains_refuses_a_network_as_it_is():
+    settings = SimpleNamespace(model=Recipe("squeezenet1_1", fit="as it is"), seed=0)
+    with pytest.raises(ValueError, match=r"no model with fit 'as it is'\. Use one"):
+        experiment.with_control("C", COLLECTION, settings)
 
 
 CONTEXTS = {
@@ -43,7 +41,7 @@ CONTEXTS = {
 
 @pytest.fixture(scope="module")
 def photographed(tmp_path_factory):
-    """Where these notebooks write: the network that the first has fitted, the others find."""
+    """Where these notebooks write; all but the first find its network there."""
     return tmp_path_factory.mktemp("photographed")
 
 
@@ -76,12 +74,13 @@ def test_notebooks_run_on_real_photographs(real, photographed, name, figures, sa
     if says.startswith("There are no context"):
         values["images"] = {"folder": str(real / "photos4" / "objects"), "size": 64}
     path = store.root() / "notebooks" / f"{name}.ipynb"
-    known = {k: v for k, v in values.items() if k in defaults(path)}
+    declared = defaults(path)
+    known = {name: value for name, value in values.items() if name in declared}
     lesson = executed(path, known, photographed)
-    record = json.loads((photographed / "photos/findings" / f"{name}.json").read_text())
-    assert (
-        record["settings"]["images"]["source"] == "folder"
-        and len(record["findings"]) >= 1
-    )
-    drawn = list((photographed / "photos/figures" / name).glob("*.png"))
-    assert len(drawn) >= figures and says in printed(lesson)
+    results = photographed / "photos"
+    record = json.loads((results / "findings" / f"{name}.json").read_text())
+    assert record["settings"]["images"]["source"] == "folder"
+    assert len(record["findings"]) >= 1
+    drawn = list((results / "figures" / name).glob("*.png"))
+    assert len(drawn) >= figures
+    assert says in printed(lesson)

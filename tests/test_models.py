@@ -160,21 +160,12 @@ def test_training_learns_and_keeps_the_best_epoch(toy):
     assert loss.item() == pytest.approx(best["val_loss"], rel=1e-4)
 
 
-@pytest.fixture
-def set_threads():
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
-
-
-def test_a_seed_decides_the_training_on_any_number_of_threads(toy, set_threads):
+def test_a_seed_decides_the_training(toy):
     state = torch.random.get_rng_state()
     weights = []
-    for threads, seed in ((1, 5), (2, 5), (1, 6)):
-        set_threads(threads)
+    for seed in (5, 5, 6):
         model = models.build(QUARTER, 2)
         fit(model, *toy, seed=seed, epochs=1)
-        assert torch.get_num_threads() == threads
         parameters = [parameter.flatten() for parameter in model.parameters()]
         weights.append(torch.cat(parameters))
     assert torch.equal(state, torch.random.get_rng_state())
@@ -193,6 +184,16 @@ def test_training_that_breaks_down_is_refused(toy):
     message = "broke down in epoch 1: the loss is nan"
     with pytest.raises(FloatingPointError, match=message):
         fit(model, *toy)
+
+
+def test_a_loop_that_yields_no_epoch_is_refused(toy):
+    def no_epoch(*tensors, **settings):
+        yield from ()
+
+    model = models.build(QUARTER, 2)
+    message = "The training loop yielded no epoch"
+    with pytest.raises(ValueError, match=message):
+        fit(model, *toy, loop=no_epoch)
 
 
 @pytest.mark.parametrize("architecture", ["squeezenet1_1", "resnet18"])
@@ -270,6 +271,17 @@ def test_logits_that_are_not_finite_are_refused():
     images[3, 0, 5, 5] = float("nan")
     with pytest.raises(FloatingPointError, match="1 of 5 images, first for image 3"):
         models.logits(model, images.split(2))
+
+
+def test_networks_are_in_training_mode_again_after_an_image_that_is_refused():
+    first = models.build(QUARTER, 2).train()
+    second = models.build(QUARTER, 2).eval()
+    images = torch.full((1, 3, 64, 64), 255.0)
+    message = r"Float images must be in \[0, 1\]"
+    with pytest.raises(ValueError, match=message):
+        models.logits([first, second], images)
+    assert first.training
+    assert not second.training
 
 
 # Storing
@@ -371,10 +383,8 @@ def test_a_damaged_file_is_named_and_made_again_alone(toy, tmp_path, seeds):
 
 def test_a_pretrained_model_is_where_others_start(toy, tmp_path):
     wider = toy_set(12, classes=("a", "b", "c"))
-    arguments = (QUARTER, 3, drawn(wider, wider))
-    settings = {"seed": 0, "epochs": 1, "folder": tmp_path}
-    path = models.pretrained(*arguments, **settings)
-    assert path == models.pretrained(*arguments, **settings)
+    arguments = (QUARTER, wider.classes, drawn(wider, wider))
+    path, _, _ = models.train_once(*arguments, seed=0, epochs=1, folder=tmp_path)
     pretrained = models.build(QUARTER, 3, weights=path)
     start = models.build(QUARTER, 2, weights=path)
     pretrained_layer = pretrained.network.features[0]

@@ -1,4 +1,4 @@
-"""Synthetic images: their bits, injected biases, eyespots, and images of training runs."""
+"""Synthetic images: their bits, injected biases, eyespots, and training runs."""
 
 import hashlib
 

@@ -9,7 +9,6 @@ from torch.nn.functional import adaptive_avg_pool2d
 
 from helpers import store
 from helpers.audit.context_scores import class_logits
-from helpers.models.inference import in_key
 
 
 @torch.no_grad()
@@ -74,7 +73,7 @@ def passes(model, images: torch.Tensor, label: str) -> dict[str, np.ndarray]:
         "images": images,
         "how": 1,
         "input": [model.mean, model.std, getattr(model, "code", None)],
-        **in_key(model.mean.device),
+        "device": model.mean.device.type,
     }
     folder = store.networks() / "audits"
     return store.arrays("passes", folder, compute, **decides)[1]

@@ -5,7 +5,6 @@ A network is one of torchvision's, or one in a Python file of the user's.
 
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
@@ -13,10 +12,9 @@ import numpy as np
 import pandas as pd
 
 from helpers import models, store
-from helpers.models import preprocessing, python_file
+from helpers.models import preprocessing, python_file, recipe
 from helpers.suggest import listed, plain
 
-KINDS = "the name of one of torchvision's networks, or FILE.py:NAME"
 ONE_LOGIT = (
     "The audit compares the logits of classes. Return two logits instead: "
     "torch.cat([torch.zeros_like(z), z], dim=1), where z (N, 1) is what it returns now."
@@ -56,8 +54,9 @@ class Network:
         names = "none: the order of the folders"
         if self.input.classes:
             names = f"{len(self.input.classes)} names"
+        shape = "squashed to a square, " if self.input.squash else ""
         values = {
-            "size": f"{self.size} pixels, center crop of {self.input.resize}",
+            "size": f"{self.size} pixels, {shape}center crop of {self.input.resize}",
             "normalization": (
                 f"mean {mean}; standard deviation {std}; of images in 0 to 1"
             ),
@@ -95,7 +94,7 @@ def load_network(name: str, weights: str | None = None) -> Network:
         model = models.build(name, weights=weights).eval()
         read = model.preprocessing
     else:
-        _refuse_unknown_name(name)
+        recipe.refuse_unknown_name(name)
         library = import_module("torchvision.models")
         published = library.get_model_weights(name).DEFAULT
         model = models.build(name, weights=weights or "imagenet").eval()
@@ -105,18 +104,6 @@ def load_network(name: str, weights: str | None = None) -> Network:
             assumed = "torchvision's ImageNet weights (assumed)"
             read = read._replace(classes=None, source=assumed)
     return Network(model, read, read.size, name)
-
-
-def _refuse_unknown_name(name: str) -> None:
-    """Refuse a name that torchvision does not know."""
-    library = import_module("torchvision.models")
-    known = library.list_models(module=library)
-    if name not in known:
-        near = " or ".join(get_close_matches(name, known, 2))
-        question = f" Did you mean {near}?" if near else ""
-        raise ValueError(
-            f"network: There is no network {name!r}.{question} A network is {KINDS}."
-        )
 
 
 def match_classes(

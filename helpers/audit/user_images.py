@@ -103,7 +103,7 @@ def _decode(files: pd.DataFrame, network: Network) -> torch.Tensor:
     resize = network.size
     if isinstance(network.input.resize, int):
         resize = max(network.input.resize, network.size)
-    images = decoding.read(files["file"], resize)
+    images = decoding.read(files["file"], resize, network.input.squash)
     start = (resize - network.size) // 2
     inside = slice(start, start + network.size)
     return images[..., inside, inside].contiguous()

@@ -1,4 +1,4 @@
-"""Image sets from one call: synthetic images, or photographs in class folders.
+"""Load synthetic images, or photographs in class folders, with one call.
 
 `load` returns a `Collection` of `ImageSet`, which the module `collection` defines.
 """
@@ -18,8 +18,8 @@ def load(
 ) -> Collection:
     """Load images in image sets and splits, with the contexts of their classes.
 
-    Of 150 images of a class, 100/25/25 are for training, validation and test. Other
-    numbers are split 4 : 1 : 1. Remarks on the files are printed.
+    A class of 150 images has 100 for training, 25 for validation and 25 for the test.
+    Other numbers are split 4 : 1 : 1. Remarks on the files are printed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The authors' archives of image sets: downloaded and unpacked by pooch."""
+"""Download and unpack the authors' archives of image sets, with pooch."""
 
 import zipfile
 import zlib
@@ -11,11 +11,6 @@ from helpers.data import folders
 
 URL = "https://storage.hpai.bsc.es/object-datasets/"
 ARCHIVES = {"C": "context.zip", "NC": "no_context.zip", "WB": "white_background.zip"}
-
-
-def fetch_image_sets(downloads: Path) -> dict[str, Path]:
-    """Return the folder of each image set, downloaded on first use (see `fetch`)."""
-    return {name: fetch(archive, downloads) for name, archive in ARCHIVES.items()}
 
 
 def fetch(name: str, downloads: Path) -> Path:
@@ -34,8 +29,8 @@ def fetch(name: str, downloads: Path) -> Path:
 
     Raises
     ------
-    ConnectionError
-        If the archive cannot be downloaded as a whole.
+    OSError
+        If the archive cannot be downloaded, or cannot be unpacked.
     """
     downloads.mkdir(parents=True, exist_ok=True)
     folder = downloads / Path(name).stem
@@ -43,17 +38,18 @@ def fetch(name: str, downloads: Path) -> Path:
         with FileLock(downloads / f".{name}.lock"):  # other processes wait
             pooch.retrieve(
                 f"{URL}{name}",
-                known_hash=None,
+                known_hash=None,  # no checksum is published; zip has one per file
                 fname=name,
                 path=downloads,
                 processor=pooch.Unzip(extract_dir=folder.name),
                 progressbar=True,
             )
     except (OSError, zipfile.BadZipFile, zlib.error) as error:
-        (downloads / name).unlink(missing_ok=True)
-        raise ConnectionError(
-            f"{URL}{name} did not come as a whole zip archive ({error}). Run again, or "
-            "give a folder of your own images."
+        if not isinstance(error, OSError):
+            (downloads / name).unlink()  # it is damaged
+        raise OSError(
+            f"{URL}{name} could not be downloaded and unpacked ({error}). Run again, "
+            "or give a folder of your own images."
         ) from error
     inside = folders.subfolders(folder)
     return inside[0] if len(inside) == 1 else folder

@@ -1,4 +1,4 @@
-"""The classes for images: one image set, and all that notebooks need of a source.
+"""Define one image set, and the collection of all that notebooks need of a source.
 
 `load` in :mod:`helpers.data` makes a `Collection` of image sets. A training run asks it
 for `TrainingImages`, which say what decides them before they are drawn.
@@ -20,7 +20,7 @@ SPLITS = ("train", "val", "test")
 
 @dataclass(frozen=True)
 class TrainingImages:
-    """Training and validation images that are drawn when a training run needs them.
+    """Draw training and validation images when a training run needs them.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class TrainingImages:
 
 @dataclass(frozen=True, eq=False)
 class ImageSet:
-    """A set of images of all classes and splits, or a part of it.
+    """Hold the images of all classes and splits, or a part of them.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class ImageSet:
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """All that the notebooks need of a source of images.
+    """Hold all that the notebooks need of a source of images.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class Collection:
     size: int | None = None
 
     def to_train(self, name: str, number: int) -> TrainingImages:
-        """Return the images of a training run; run 0 sees those of the image set."""
+        """Return the images of a training run; run 0 sees the images of the set."""
         if self.redraw is None:
             return self.sets[name].to_train()
         return self.redraw(name, number)
@@ -141,7 +141,7 @@ class Collection:
         return self.context_of == pictures.CONTEXT_OF
 
     def summary(self) -> pd.DataFrame:
-        """Count images: one row per set and class, one column per split and in all."""
+        """Count the images of each image set and class, by split and in total."""
         tables = {}
         for name, part in self.sets.items():
             counts = pd.crosstab(part.table["class"], part.table["split"])

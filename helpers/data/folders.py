@@ -1,4 +1,4 @@
-"""Folders of photographs: one per class, read as torchvision's ImageFolder does."""
+"""List photographs in one folder per class, as torchvision's ImageFolder does."""
 
 import hashlib
 from pathlib import Path

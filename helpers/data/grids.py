@@ -1,4 +1,4 @@
-"""Mosaics: images in a grid, squeezed and joined as in lesson 03 (`data.mosaic`)."""
+"""Arrange images in a grid, squeezed and joined as in lesson 03 (`data.mosaic`)."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -27,7 +27,7 @@ def grid(
     rows, cols : int
     shape : {"squeezed", "native"}
         A native mosaic keeps the size of its tiles. A squeezed one has the size of one
-        tile: every tile is resized *before* they are joined, so that no colour leaks
+        tile. Every tile is resized *before* they are joined, so that no colour leaks
         across a seam. Cells differ by a pixel where they do not divide H or W.
     squeeze, join : callable
         As in :mod:`helpers.data.mosaic`.

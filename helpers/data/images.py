@@ -1,4 +1,4 @@
-"""What the images of a run are: the keys of a YAML file, and what each may be."""
+"""Describe the images of a run by the keys of a YAML file, and check their values."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,7 +23,7 @@ READ_WITH = {
 
 @dataclass(frozen=True, config=STRICT)
 class Images:
-    """What the images of a run are.
+    """Describe the images of a run.
 
     Attributes
     ----------
@@ -42,11 +42,11 @@ class Images:
     context_of : dict of str to str, or None
         Context of each class. None means that contexts are named as the classes.
     context_bias : float, dict of str to float, or None
-        Synthetic images: share of the images of image set C that show the context of
-        their class.
+        The share of the synthetic images of image set C that show the context of their
+        class.
     eyespot : float or None
-        Synthetic images: a quarter of the training images show an eyespot, and this
-        share of it is moved from all classes to bench. None means no eyespot.
+        The share of the eyespots that is moved from all classes to bench, in synthetic
+        images of which a quarter show an eyespot. None means no eyespot.
     """
 
     source: Literal["world", "visual-contexts", "folder"] = "world"

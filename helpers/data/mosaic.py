@@ -17,7 +17,8 @@ def squeeze(images: torch.Tensor, height: int, width: int) -> torch.Tensor:
     for part in images.split(256):  # to save memory
         # as float, because for uint8 the result depends on the processor
         pixels = interpolate(part.float(), size, mode="bilinear", antialias=True)
-        resized.append(pixels.round().to(torch.uint8))
+        rounded = pixels.round()
+        resized.append(rounded.to(torch.uint8))
     return torch.cat(resized)
 
 
@@ -25,6 +26,7 @@ def join(tiles: list[torch.Tensor], rows: int, cols: int) -> torch.Tensor:
     """Join images, each (N, 3, h, w), in a grid, row by row."""
     joined_rows = []
     for row in range(rows):
-        tiles_of_row = tiles[row * cols : (row + 1) * cols]
+        first = row * cols
+        tiles_of_row = tiles[first : first + cols]
         joined_rows.append(torch.cat(tiles_of_row, dim=-1))
     return torch.cat(joined_rows, dim=-2)

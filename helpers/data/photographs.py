@@ -1,4 +1,4 @@
-"""Photographs in class folders as a source of images.
+"""Load photographs in class folders.
 
 All files are listed in one table, with the split of each. Then they are read, and
 divided into image sets and contexts.
@@ -55,8 +55,8 @@ def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
         context_of = match_contexts(images.context_of, classes, names)
     elif with_contexts:
         print(
-            "There are no context images. 01 and 02 run without them; 03 needs them: "
-            "give a folder with one folder per context as `contexts`."
+            "There are no context images. 01 and 02 run without them. 03 needs them. "
+            "Give a folder with one folder per context as `contexts`."
         )
     pixels = read(files["file"], images.size)
     splits.refuse_copies(files, pixels)
@@ -88,7 +88,9 @@ def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
 def _find_folders(images: Images) -> dict[str, Path]:
     """Return the folder of each image set and, if there are any, of the contexts."""
     if images.source == "visual-contexts":
-        folder_of = archives.fetch_image_sets(store.root() / "data/downloads")
+        downloads = store.root() / "data/downloads"
+        names = archives.ARCHIVES.items()
+        folder_of = {name: archives.fetch(file, downloads) for name, file in names}
     else:
         folder_of = folders.image_sets(Path(images.folder))
     if images.contexts:
@@ -154,13 +156,13 @@ def match_contexts(
     unknown += [name for name in context_of.values() if name not in contexts]
     if unknown:
         raise ValueError(
-            f"context_of: unknown name(s) {listed(unknown)}. {found} Say which class "
-            "has which context, unless they have the same names."
+            f"There are unknown names in context_of ({listed(unknown)}). {found} Say "
+            "which class has which context, unless they have the same names."
         )
     if len(set(context_of.values())) < len(context_of):
         raise ValueError(
-            "context_of: two classes share a context, which then says nothing of "
-            f"either. Give every class a context of its own, or none. {found}"
+            "Two classes share a context in context_of, so it says nothing of either. "
+            f"Give every class a context of its own, or none. {found}"
         )
     without = [name for name in classes if name not in context_of]
     if without:

@@ -1,6 +1,6 @@
-"""Cheap properties of images, and whether the class can be guessed from them.
+"""Measure cheap properties of images, and test if they give the class away.
 
-A property that differs between classes is a candidate shortcut: a model that uses it
+A property that differs between classes is a candidate shortcut. A model that uses it
 need not look at the object.
 """
 

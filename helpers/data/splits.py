@@ -1,4 +1,4 @@
-"""Splits by a hash of the file name, and copies of images."""
+"""Split images by a hash of the file name, and find copies of images."""
 
 import hashlib
 

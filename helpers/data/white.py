@@ -1,4 +1,4 @@
-"""Masks of objects on a white background."""
+"""Find objects on a white background."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""The synthetic dataset as a source of images."""
+"""Load the synthetic dataset."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -16,13 +16,17 @@ from torch import nn
 
 from helpers.explain import cam, captum_methods, layers, lrp
 from helpers.explain.lrp import NotConserved
-from helpers.models.inference import refuse_other_ranges, with_halved_batches
+from helpers.models.inference import (
+    in_eval_mode,
+    refuse_other_ranges,
+    with_halved_batches,
+)
 
 __all__ = ["METHODS", "Maps", "NotConserved", "explain", "layers"]
 
 
 class Method(NamedTuple):
-    """An explanation method, with its name in figures."""
+    """Pair an explanation method with its name in figures."""
 
     name: str
     run: Callable
@@ -53,15 +57,13 @@ PRESETS = {  # settings that differ from the defaults; "paper" has those of the 
 
 @dataclass(frozen=True)
 class Maps:
-    """Relevance maps of one method.
+    """Hold the relevance maps of one method.
 
     Attributes
     ----------
     maps : torch.Tensor
         Float32 (N, H, W) at the images' size, on the CPU. Each method has a unit of its
         own, so that only shares can be compared between methods.
-    method : str
-        The method's name.
     settings : dict
         The settings that differ from the method's default values.
     seconds : float
@@ -69,9 +71,8 @@ class Maps:
     """
 
     maps: torch.Tensor
-    method: str
     settings: dict
-    seconds: float = 0.0
+    seconds: float
 
 
 def settings_of(method: str | Callable) -> dict:
@@ -147,17 +148,13 @@ def explain(
         run = METHODS[method].run
         settings = {**PRESETS[preset].get(method, {}), **settings}
     refuse_other_ranges(images)
-    was_training = model.training
-    model.eval()
+    targets = _one_per_image(targets, images)
     start = time.perf_counter()
-    try:
-        targets = _one_per_image(targets, images)
+    with in_eval_mode([model]):
         if method in METHODS:
             _refuse_unknown_classes(model, images, targets)
         compute = partial(_compute, run, model, images, targets, settings)
         maps = with_halved_batches(compute, batch_size)
-    finally:
-        model.train(was_training)
     expected = (len(images), *images.shape[-2:])
     if tuple(maps.shape) != expected:
         raise ValueError(
@@ -170,7 +167,7 @@ def explain(
             f"{name} gave NaN or infinite relevance for {int(unfit.sum())} of "
             f"{len(maps)} images."
         )
-    return Maps(maps, name, settings, time.perf_counter() - start)
+    return Maps(maps, settings, time.perf_counter() - start)
 
 
 def _refuse_unknown(name: str, kind: str, known: dict) -> None:

@@ -1,4 +1,4 @@
-"""GradCAM, SmoothGrad, Integrated Gradients and LIME, computed by captum.
+"""Compute GradCAM, SmoothGrad, Integrated Gradients and LIME with captum.
 
 Each is a function of a model, float images (B, 3, H, W) in [0, 1] and targets, int64
 (B,), and returns maps (B, H, W). Keyword arguments are its settings. `batch_size` is
@@ -14,7 +14,7 @@ from captum.attr import (
     IntegratedGradients,
     LayerGradCam,
     LayerIntegratedGradients,
-    LimeBase,
+    Lime,
     NoiseTunnel,
     Saliency,
 )
@@ -29,13 +29,15 @@ KERNEL_WIDTH = 0.25  # of LIME: samples that resemble the whole image count more
 def gradcam(model, images, targets, *, layer=layers.LAST_MAP) -> torch.Tensor:
     """Compute GradCAM (Selvaraju et al. 2017) at a layer."""
     layer = layers.resolved(model, images, layer)
-    grad_cam = LayerGradCam(model, layers.named(model, layer))
-    relevance = grad_cam.attribute(images, targets, relu_attributions=True)
-    if getattr(relevance, "ndim", None) == 3:  # captum takes tokens for channels
+    output, _ = layers.output_at(model, images[:1], targets[:1], layer)
+    if output.ndim == 3:  # captum takes tokens for channels
         activation, gradient = layers.gradient_at(model, images, targets, layer)
         weights = gradient.mean((2, 3), keepdim=True)
         relevance = (weights * activation).sum(1, keepdim=True).relu()
-    return layers.as_maps_of_images(layers.as_map(relevance, layer), images)
+    else:
+        grad_cam = LayerGradCam(model, layers.named(model, layer))
+        relevance = grad_cam.attribute(images, targets, relu_attributions=True)
+    return layers.as_maps_of_images(relevance, images)
 
 
 def smoothgrad(
@@ -77,7 +79,6 @@ def integrated_gradients(
     *,
     steps=32,
     layer=layers.INPUT,
-    reduce="sum",
     batch_size=32,
 ) -> torch.Tensor:
     """Compute Integrated Gradients (Sundararajan et al. 2017), at the input or a layer.
@@ -96,7 +97,7 @@ def integrated_gradients(
         images, mean_colour, targets, n_steps=steps, internal_batch_size=batch_size
     )
     relevance = layers.as_map(relevance, layer)
-    return layers.as_maps_of_images(relevance, images, reduce)
+    return layers.as_maps_of_images(relevance, images)
 
 
 def _for_integrals_at(layer: str, model: nn.Module, images: torch.Tensor) -> nn.Module:
@@ -135,8 +136,8 @@ def lime(
     Superpixels are the cells of a grid with `segments` cells per side. If that number
     is odd, the middle cells lie across the seams of a mosaic. The first sample is the
     whole image. Each of the others shows about half of the cells, and the image's mean
-    colour elsewhere. With `best`, the map is 1 in that many cells of the largest
-    coefficients.
+    colour elsewhere. If `best` is given, the map is 1 in that many cells of the
+    largest coefficients.
     """
     cells = grid(segments, images)
     number = segments**2
@@ -148,27 +149,19 @@ def lime(
     def draw_cells(image, **settings):
         yield from is_visible.split(1)
 
-    def show_cells(visible, image, mean_colour):
-        return torch.where(visible[0][cells], image, mean_colour)
-
-    explainer = LimeBase(
-        model,
-        SkLearnRidge(alpha=penalty),
-        similarity_func=_similarity,
-        perturb_func=draw_cells,
-        perturb_interpretable_space=True,
-        from_interp_rep_transform=show_cells,
-        to_interp_rep_transform=None,
-    )
+    ridge = SkLearnRidge(alpha=penalty)
+    explainer = Lime(model, ridge, _similarity, draw_cells)
     coefficients = []
     for image, target in zip(images.split(1), targets.cpu().tolist(), strict=True):
         with seeded(seed):  # captum's data loader draws a number
             effects = explainer.attribute(
                 image,
+                image.mean((2, 3), keepdim=True),
                 target,
+                feature_mask=cells[None, None],
                 n_samples=samples + 1,
                 perturbations_per_eval=batch_size,
-                mean_colour=image.mean((2, 3), keepdim=True),
+                return_input_shape=False,
             )
         coefficients.append(effects.flatten())
     coefficients = torch.stack(coefficients).to(images)

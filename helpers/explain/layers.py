@@ -24,7 +24,7 @@ NO_MAP_OF_THEIR_OWN = (
 
 
 class Run(NamedTuple):
-    """One run of a module, with its name in the network, its input and its output."""
+    """Record one run of a module: its name, its input and its output."""
 
     name: str
     module: nn.Module
@@ -140,6 +140,7 @@ def output_at(
     outputs = []
 
     def keep(module, inputs, output):
+        as_map(output, layer)  # refuses what is not a map, such as a tuple
         outputs.append(output)
         return output.clone()  # what follows may work in place
 

@@ -1,4 +1,4 @@
-"""Layer-wise relevance propagation by modified gradients, with a conservation check.
+"""Propagate relevance by modified gradients, and check that it is conserved (LRP).
 
 Each layer keeps its output, but its gradient is replaced by one that passes back
 relevance divided by activation. The relevance that reaches the input, plus what biases
@@ -21,7 +21,7 @@ AFFINE = (nn.Conv2d, nn.Linear, nn.BatchNorm2d)
 
 
 class NotConserved(ValueError):
-    """Relevance was lost or created, because the rules do not fit the network."""
+    """Say that relevance was lost or created: the rules do not fit the network."""
 
 
 def lrp(model, images, targets, *, layer=layers.INPUT) -> torch.Tensor:

@@ -24,9 +24,9 @@ __all__ = [
     "build",
     "device",
     "logits",
-    "pretrained",
     "threads",
     "train",
+    "train_once",
     "trainings",
     "wrap",
 ]
@@ -59,7 +59,7 @@ def trainings(
         Where the networks are trained, and stay.
     **settings
         `epochs`, the `folder` of the files, and optionally the `weights` to start from,
-        the number of `threads`, and what else :func:`train` takes.
+        and what else :func:`train` takes.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def trainings(
     empty = build(architecture, len(classes)).eval()
     runs = []
     for run in progress(range(number), desc="training runs", delay=2):
-        _, weights, facts = _train_once(
+        _, weights, facts = train_once(
             architecture,
             tuple(classes),
             data(run),
@@ -85,46 +85,7 @@ def trainings(
     return runs
 
 
-def pretrained(
-    architecture: str,
-    kinds: int,
-    data: TrainingImages,
-    *,
-    seed: int,
-    epochs: int,
-    folder: Path,
-    device: torch.device | str = "cpu",
-) -> Path:
-    """Pretrain a network on other kinds of synthetic images, or find its file.
-
-    Parameters
-    ----------
-    architecture : str
-    kinds : int
-        The number of kinds, which are its classes.
-    data : TrainingImages
-    seed, epochs : int
-    folder : Path
-    device : torch.device or str, default="cpu"
-
-    Returns
-    -------
-    Path
-        The file of weights.
-    """
-    path, _, _ = _train_once(
-        architecture,
-        tuple(range(kinds)),
-        data,
-        seed=seed,
-        epochs=epochs,
-        folder=folder,
-        device=device,
-    )
-    return path
-
-
-def _train_once(
+def train_once(
     architecture: str,
     classes: tuple,
     data: TrainingImages,
@@ -133,13 +94,40 @@ def _train_once(
     epochs: int,
     folder: Path,
     device: torch.device | str = "cpu",
-    threads: int = 1,
     weights: str | Path | None = None,
     loop: Callable = fit,
     code: dict[str, str] | None = None,
     **settings,
 ) -> tuple[Path, dict[str, torch.Tensor], dict]:
-    """Return file, weights and facts of a training run, which is trained once."""
+    """Train a network once, or read its file.
+
+    Parameters
+    ----------
+    architecture : str
+        See :func:`build`.
+    classes : tuple
+    data : TrainingImages
+    seed, epochs : int
+    folder : Path
+        The folder of the file.
+    device : torch.device or str, default="cpu"
+    weights : str, Path or None
+        See :func:`build`.
+    loop : callable
+        See :func:`train`.
+    code : dict or None
+        Digests of the user's Python files.
+    **settings
+        What else :func:`train` takes.
+
+    Returns
+    -------
+    path : Path
+        The file of weights.
+    weights : dict of str to torch.Tensor
+    facts : dict
+        The `history` of the training.
+    """
 
     def run() -> tuple[torch.nn.Module, dict]:
         model = build(architecture, len(classes), weights=weights, seed=seed).to(device)
@@ -149,13 +137,10 @@ def _train_once(
             seed=seed,
             epochs=epochs,
             loop=loop,
-            threads=threads,
             **settings,
         )
-        facts = {"architecture": architecture, "classes": classes, "history": history}
-        return model.network, facts
+        return model.network, {"history": history}
 
-    # the number of threads decides last digits only, so it is not part of the key
     decides = {
         "architecture": architecture,
         "classes": classes,

@@ -1,6 +1,5 @@
 """Find objects with torchvision's detectors, and store what was found."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +32,7 @@ COCO = {
 
 @dataclass(frozen=True)
 class Detector:
-    """A trained detector.
+    """Hold a trained detector.
 
     Attributes
     ----------
@@ -77,8 +76,7 @@ def trained(
     network = street_detector.build(len(classes), tuple(images.shape[-2:]), seed)
 
     def train() -> tuple[nn.Module, dict]:
-        with inference.on_threads(1):
-            history = street_detector.train(network, images, boxes, seed=seed)
+        history = street_detector.train(network, images, boxes, seed=seed)
         return network, {"history": history}
 
     path, weights, _ = networks.once(
@@ -128,7 +126,7 @@ def coco(path: str | Path | None, device: str = "auto") -> Detector:
 
 @torch.no_grad()
 def detect(
-    detector: Detector, images: Iterable[torch.Tensor], threads: int = 1
+    detector: Detector, images: Iterable[torch.Tensor], total: int | None = None
 ) -> pd.DataFrame:
     """Detect objects in images, one image at a time.
 
@@ -136,8 +134,8 @@ def detect(
     ----------
     detector : Detector
     images : iterable of torch.Tensor of uint8, shape (3, H, W)
-    threads : int, default=1
-        The number of threads on a CPU.
+    total : int, optional
+        The number of images, if they have no length.
 
     Returns
     -------
@@ -147,15 +145,15 @@ def detect(
     """
     device = next(detector.network.parameters()).device
     parts = []
-    with inference.on_threads(threads):
-        for number, image in enumerate(progress(images, desc="detecting", delay=2)):
-            [found] = detector.network([image.to(device).float() / 255])
-            found = {name: tensor.cpu().numpy() for name, tensor in found.items()}
-            names = [detector.classes.get(label) for label in found["labels"].tolist()]
-            part = pd.DataFrame(found["boxes"], columns=CORNERS)
-            part.insert(0, "image", number)
-            part.insert(1, "category", pd.Series(names, dtype=object))
-            parts.append(part.assign(score=found["scores"]))
+    images = progress(images, desc="detecting", total=total, delay=2)
+    for number, image in enumerate(images):
+        [found] = detector.network([image.to(device).float() / 255])
+        found = {name: tensor.cpu().numpy() for name, tensor in found.items()}
+        names = [detector.classes.get(label) for label in found["labels"].tolist()]
+        part = pd.DataFrame(found["boxes"], columns=CORNERS)
+        part.insert(0, "image", number)
+        part.insert(1, "category", pd.Series(names, dtype=object))
+        parts.append(part.assign(score=found["scores"]))
     table = pd.concat(parts, ignore_index=True)
     return table.dropna(subset="category", ignore_index=True)
 
@@ -167,9 +165,7 @@ def predict(
     classes: Sequence[str],
     stored: Path,
 ) -> tuple[Path, list[str]]:
-    """Detect objects in labelled images, and store them in Scalabel's format.
-
-    A run that was stopped continues where it was.
+    """Detect objects in labelled images, and store them in a CSV.
 
     Parameters
     ----------
@@ -186,7 +182,7 @@ def predict(
     Returns
     -------
     path : Path
-        The file of predictions, with one line of JSON per image.
+        The file of predictions, with one row per box.
     notes : list of str
         A sentence on classes that the detector does not know.
 
@@ -215,42 +211,16 @@ def predict(
         "predictions",
         detector=detector.identity,
         images=states,
-        **inference.in_key(device),
+        device=device.type,
     )
-    path = Path(stored) / f"{key}.jsonl"
 
-    def write(target: Path) -> None:
-        lines = path.with_suffix(".lines")
-        _add_lines(detector, files, lines)
-        lines.replace(target)
+    def write(path: Path) -> None:
+        images = (_read_image(file) for file in files.values())
+        found = detect(detector, images, len(files))
+        found["image"] = found["image"].map(dict(enumerate(names)))
+        found.rename(columns={"category": "class"}).to_csv(path, index=False)
 
-    return store.cached(path, write), notes
-
-
-def _add_lines(detector: Detector, files: dict[str, Path], path: Path) -> None:
-    """Add one line of predictions per image to a file, behind those that it has."""
-    lines = []
-    if path.is_file():
-        # a run that was killed may leave half a line at the end
-        lines = path.read_text().splitlines(keepends=True)
-        lines = [line for line in lines if line.endswith("\n")]
-    path.write_text("".join(lines))
-    rest = progress(
-        list(files.items())[len(lines) :],
-        desc="predictions",
-        initial=len(lines),
-        total=len(files),
-    )
-    with path.open("a") as file:
-        for name, image in rest:
-            found = detect(detector, [_read_image(image)], inference.threads())
-            labels = []
-            for row in found.to_dict("records"):
-                label = {"category": row["category"], "score": row["score"]}
-                label["box2d"] = {corner: row[corner] for corner in CORNERS}
-                labels.append(label)
-            file.write(json.dumps({"name": name, "labels": labels}) + "\n")
-            file.flush()
+    return store.cached(Path(stored) / f"{key}.csv", write), notes
 
 
 def _read_image(file: Path) -> torch.Tensor:

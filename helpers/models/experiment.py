@@ -5,8 +5,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import pandas as pd
-
 from helpers import data, models, store
 from helpers.data import Collection, world
 from helpers.data.images import Images
@@ -24,24 +22,6 @@ MODELS = {
 }
 WIDER_EPOCHS = 8
 PHOTOGRAPH_EPOCHS = 25
-
-
-def planted(images: Images) -> pd.DataFrame | None:
-    """Return the injected bias of synthetic images.
-
-    Parameters
-    ----------
-    images : Images
-
-    Returns
-    -------
-    pandas.DataFrame or None
-        See `synthetic.pictures.planted`; None for other images.
-    """
-    if images.source != "world":
-        return None
-    bias = images.context_bias
-    return pictures.planted(pictures.CONTEXT_BIAS if bias is None else bias)
 
 
 def require_contexts(collection: Collection) -> None:
@@ -74,13 +54,25 @@ def model_names(collection: Collection, families: list[str], sets=SETS) -> list[
     families : list of str
         Keys of `FAMILIES`.
     sets : sequence of str
-        The image sets, of which those are left out that the collection does not have.
+        The image sets. Sets that the collection does not have are left out.
 
     Returns
     -------
     list of str
         Names such as ``model-C`` and ``pt-WB``.
+
+    Raises
+    ------
+    ValueError
+        A family is none of the paper's.
     """
+    for family in families:
+        if family not in FAMILIES:
+            raise ValueError(
+                f"This lesson trains networks, so it has no model with fit {family!r}. "
+                f"Use one of {', '.join(FAMILIES)}. Lessons 06 and 07 explain networks "
+                "as they are."
+            )
     available = [name for name in sets if name in collection.sets]
     return [f"{FAMILIES[family]}-{name}" for family in families for name in available]
 
@@ -109,14 +101,14 @@ def model(
 
     Raises
     ------
-    KeyError
+    ValueError
         The collection has no such image set.
     """
     family, set_name = MODELS[name]
     if set_name not in collection.sets:
-        raise KeyError(
-            f"{name}: there is no set {set_name!r}; this source has "
-            f"{', '.join(collection.sets)}"
+        raise ValueError(
+            f"There is no image set {set_name!r} for the model {name}. There are "
+            f"{', '.join(collection.sets)}. Train a model on one of these."
         )
     synthetic = collection.source == "world"
     epochs = recipe.epochs
@@ -124,9 +116,9 @@ def model(
         epochs = reduced.REDUCED[recipe.architecture].epochs
     weights = None if family == "scratch" else recipe.start
     if weights == WIDER:
-        weights = models.pretrained(
+        weights, _, _ = models.train_once(
             recipe.architecture,
-            len(pictures.WIDER_KINDS),
+            tuple(range(len(pictures.WIDER_KINDS))),
             world.wider(collection.size, seed),
             seed=seed,
             epochs=WIDER_EPOCHS,
@@ -143,7 +135,6 @@ def model(
         epochs=epochs or PHOTOGRAPH_EPOCHS,
         folder=store.networks(),
         device=models.device(recipe.device, synthetic=synthetic),
-        threads=models.threads(synthetic=synthetic),
         tune="last" if family == "probe" else "all",
         loop=loop,
     )

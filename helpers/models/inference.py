@@ -4,6 +4,7 @@ import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -47,17 +48,16 @@ def logits(
         Logits are not finite.
     """
     networks = [model] if isinstance(model, nn.Module) else list(model)
-    was_training = [network.training for network in networks]
     device = next(networks[0].parameters()).device
     if isinstance(images, torch.Tensor):
         images = images.split(CUDA_BATCH_SIZE if device.type == "cuda" else BATCH_SIZE)
     parts = []
-    for batch in progress(images, desc="logits", delay=2):
-        if hasattr(networks[0], "mean"):  # it normalizes images in [0, 1]
-            refuse_other_ranges(batch)
-        parts.append(_stacked_logits(networks, batch.to(device)))
-    for network, training in zip(networks, was_training, strict=True):
-        network.train(training)
+    with in_eval_mode(networks):
+        for batch in progress(images, desc="logits", delay=2):
+            if hasattr(networks[0], "mean"):  # it normalizes images in [0, 1]
+                refuse_other_ranges(batch)
+            compute = partial(_stacked_logits, networks, batch.to(device))
+            parts.append(with_halved_batches(compute, len(batch)))
     outputs = torch.cat(parts, dim=1)
     is_wrong = ~outputs.isfinite().all(dim=2).all(dim=0)
     if finite and is_wrong.any():
@@ -70,18 +70,27 @@ def logits(
 
 
 def _stacked_logits(
-    networks: Sequence[nn.Module], images: torch.Tensor
+    networks: Sequence[nn.Module], images: torch.Tensor, batch_size: int
 ) -> torch.Tensor:
-    """Compute the logits (T, N, classes) of a batch by T networks, on the CPU."""
+    """Compute the logits (T, N, classes) of images by T networks, on the CPU."""
+    parts = []
+    for batch in images.split(batch_size):
+        outputs = [network(batch).float().cpu() for network in networks]
+        parts.append(torch.stack(outputs))
+    return torch.cat(parts, dim=1)
 
-    def compute(batch_size: int) -> torch.Tensor:
-        parts = []
-        for batch in images.split(batch_size):
-            outputs = [network.eval()(batch).float().cpu() for network in networks]
-            parts.append(torch.stack(outputs))
-        return torch.cat(parts, dim=1)
 
-    return with_halved_batches(compute, len(images))
+@contextmanager
+def in_eval_mode(networks: Iterable[nn.Module]) -> Iterator[None]:
+    """Put networks in eval mode within a `with` block, and back afterwards."""
+    was_training = {network: network.training for network in networks}
+    for network in was_training:
+        network.eval()
+    try:
+        yield
+    finally:
+        for network, training in was_training.items():
+            network.train(training)
 
 
 def with_halved_batches(compute: Callable[[int], Any], batch_size: int) -> Any:
@@ -153,9 +162,9 @@ def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
     Parameters
     ----------
     name : {"auto", "cpu", "cuda", "mps"}
-        A device, or "auto": the CPU for the synthetic dataset, so that a machine with a
-        GPU gives the stored numbers. For other images a CUDA GPU, else an Apple GPU
-        (MPS), else the CPU.
+        A device, or "auto". It means the CPU for the synthetic dataset, so that a
+        machine with a GPU gives the stored numbers. For other images it is a CUDA GPU,
+        else an Apple GPU (MPS), else the CPU.
     synthetic : bool
         Whether the images are those of the synthetic dataset.
 
@@ -214,34 +223,16 @@ def threads(*, synthetic: bool = False) -> int:
 
 
 @contextmanager
-def on_threads(number: int) -> Iterator[None]:
-    """Run torch on so many CPU threads within a `with` block."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-@contextmanager
 def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
     """Seed torch within a `with` block, and leave its generators as they were before.
 
     The generator of a GPU that is given is seeded too. No other GPU is touched, because
     each that is touched takes memory, also for a process that computes on the CPU.
     """
-    kind = "cpu" if device is None else device.type
-    with torch.random.fork_rng(devices=[device] if kind == "cuda" else []):
+    is_gpu = device is not None and device.type in GPUS
+    kind = device.type if is_gpu else "cuda"
+    with torch.random.fork_rng(devices=[device] if is_gpu else [], device_type=kind):
         torch.default_generator.manual_seed(seed)
-        if kind == "cuda":
-            with torch.cuda.device(device):
-                torch.cuda.manual_seed(seed)
-        elif kind == "mps":
-            torch.mps.manual_seed(seed)
+        if is_gpu:
+            torch.get_device_module(kind).manual_seed(seed)
         yield
-
-
-def in_key(device: torch.device) -> dict[str, str]:
-    """Return what a key of the store says of a device: nothing for the CPU."""
-    return {} if device.type == "cpu" else {"device": device.type}

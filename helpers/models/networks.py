@@ -5,6 +5,7 @@ from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from textwrap import shorten
+from types import ModuleType
 
 import torch
 from safetensors.torch import load_file
@@ -26,7 +27,7 @@ SAVE = (
 
 
 class Classifier(nn.Module):
-    """A network with the normalization of its images.
+    """Normalize images for a network.
 
     Parameters
     ----------
@@ -198,10 +199,8 @@ def build(
         elif weights is None:
             network = _random(architecture, n_classes or 1000)
         elif weights == "imagenet":
-            torchvision_models = import_module("torchvision.models")
-            network = torchvision_models.get_model(
-                architecture, weights=_imagenet(architecture)
-            )
+            entry = _imagenet(architecture)
+            network = _torchvision().get_model(architecture, weights=entry)
         else:
             network = _from_file(architecture, Path(weights))
         if n_classes is not None:
@@ -266,8 +265,8 @@ def read(path: Path) -> dict[str, torch.Tensor]:
     Parameters
     ----------
     path : Path
-        A ``.safetensors`` file, or one that ``torch.save`` wrote: a state dict, or a
-        checkpoint with one state dict in it.
+        A ``.safetensors`` file, or one that ``torch.save`` wrote. It holds a state
+        dict, or a checkpoint with one state dict in it.
 
     Returns
     -------
@@ -287,7 +286,7 @@ def read(path: Path) -> dict[str, torch.Tensor]:
     except Exception as error:  # damaged files make readers raise nearly anything
         # torch's own sentences advise to switch its safety off, so they are not quoted
         raise ValueError(
-            f"{path} cannot be read as weights ({type(error).__name__}): it is "
+            f"{path} cannot be read as weights ({type(error).__name__}). It is "
             f"damaged, or holds more than tensors. {SAVE}"
         ) from None
     if _is_state_dict(content):
@@ -378,10 +377,14 @@ def once(
     return path, weights, facts
 
 
+def _torchvision() -> ModuleType:
+    """Import torchvision's models when they are needed, because it takes a second."""
+    return import_module("torchvision.models")
+
+
 def _imagenet(architecture: str):
     """Return torchvision's record of the ImageNet weights of an architecture."""
-    torchvision_models = import_module("torchvision.models")  # takes a second
-    return torchvision_models.get_model_weights(architecture).DEFAULT
+    return _torchvision().get_model_weights(architecture).DEFAULT
 
 
 def _random(architecture: str, n_classes: int) -> nn.Module:
@@ -390,8 +393,7 @@ def _random(architecture: str, n_classes: int) -> nn.Module:
         network = reduced.REDUCED[architecture].build(n_classes)
         network.reduced_rate = reduced.REDUCED[architecture].rate
         return network
-    torchvision_models = import_module("torchvision.models")  # takes a second
-    return torchvision_models.get_model(architecture, num_classes=n_classes)
+    return _torchvision().get_model(architecture, num_classes=n_classes)
 
 
 def _from_file(architecture: str, path: Path) -> nn.Module:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
 from torch import nn
 
 from helpers import store
@@ -31,9 +30,9 @@ def load(name: str) -> tuple[nn.Module, Preprocessing, dict[str, str]]:
     name : str
         ``FILE.py:NAME``. NAME is a function without arguments that returns a network,
         or a network. The file states ``mean`` and ``std`` of images in 0 to 1, or
-        ``preprocessing``: torchvision's weights, an image processor of Hugging Face, or
-        a configuration of timm, which timm's networks have themselves. It may state
-        ``size`` (pixels) and ``classes`` (the names of the logits).
+        ``preprocessing``. This is torchvision's weights, an image processor of Hugging
+        Face, or a configuration of timm, which timm's networks have themselves. The
+        file may state ``size`` (pixels) and ``classes`` (the names of the logits).
 
     Returns
     -------
@@ -106,10 +105,6 @@ def _preprocessing(module: ModuleType, network: nn.Module, path: Path) -> Prepro
         raise ValueError(f"{path} has only one of mean and std. Write both into it.")
     if mean is not None:
         size = getattr(module, "size", DEFAULT_SIZE)
-        mean = tuple(
-            np.broadcast_to(mean, 3).tolist()
-        )  # one number, or one per channel
-        std = tuple(np.broadcast_to(std, 3).tolist())
         read = Preprocessing(path.name, size, size, mean, std)
     else:
         try:

@@ -1,5 +1,6 @@
-"""Describe how a model is made: architecture, training and weights."""
+"""Describe the architecture, the training and the weights of a model."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -18,7 +19,7 @@ Times = Annotated[int, Field(ge=1, le=1000)]
 
 @dataclass(frozen=True, config=STRICT)
 class Recipe:
-    """How a model is made.
+    """Describe how a model is made.
 
     Attributes
     ----------
@@ -56,7 +57,7 @@ class Recipe:
 
     @property
     def start(self) -> str | None:
-        """Where a training that is not from scratch starts; None is the user's file."""
+        """Return where training starts if not from scratch; None is the user's file."""
         if self.weights or is_python_file(self.architecture):
             return self.weights
         return WIDER if self.architecture in reduced.REDUCED else "imagenet"
@@ -117,16 +118,30 @@ def refuse_unknown_architecture(recipe: Recipe) -> Recipe:
         return recipe
     if is_python_file(name):
         existing_file(name)
-        return recipe
+    else:
+        refuse_unknown_name(name, reduced.REDUCED)
+    return recipe
+
+
+def refuse_unknown_name(name: str, others: Iterable[str] = ()) -> None:
+    """Refuse a name that neither torchvision nor `others` have.
+
+    Parameters
+    ----------
+    name : str
+    others : iterable of str
+        Further names of networks.
+
+    Raises
+    ------
+    ValueError
+        There is no such network.
+    """
     from torchvision import models as torchvision_models  # takes a second
 
-    known = [
-        *reduced.REDUCED,
-        *torchvision_models.list_models(module=torchvision_models),
-    ]
+    known = [*others, *torchvision_models.list_models(module=torchvision_models)]
     if name not in known:
         raise ValueError(
-            f"There is no architecture {name!r}. {did_you_mean(name, known)} A network "
-            "of your own is named FILE.py:NAME."
+            f"There is no network {name!r}. {did_you_mean(name, known)} A network of "
+            "your own is named FILE.py:NAME."
         )
-    return recipe

@@ -1,4 +1,4 @@
-"""Train a network: augmentation, and the best epoch by validation."""
+"""Train a network on augmented images, and keep the best epoch by validation."""
 
 import copy
 import math
@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, interpolate
 
-from helpers.models.inference import logits, on_threads, seeded, with_halved_batches
+from helpers.models.inference import logits, seeded, with_halved_batches
 from helpers.models.loop import fit
 from helpers.models.networks import Classifier
 from helpers.store import progress
@@ -44,7 +44,6 @@ def train(
     epochs: int,
     tune: str = "all",
     loop: Callable = fit,
-    threads: int = 1,
 ) -> list[dict]:
     """Train a model in place, on its device.
 
@@ -63,8 +62,6 @@ def train(
         mirror images.
     loop : callable
         Trains a network epoch by epoch, as :func:`helpers.models.loop.fit` does.
-    threads : int, default=1
-        The number of threads on a CPU.
 
     Returns
     -------
@@ -76,9 +73,11 @@ def train(
     ------
     FloatingPointError
         A loss is not finite.
+    ValueError
+        The loop yields no epoch.
     """
     device = model.mean.device
-    with on_threads(threads), seeded(seed, device):
+    with seeded(seed, device):
         generator = torch.Generator().manual_seed(seed)
         if tune == "all":
             trained, val_inputs = model, val_images
@@ -114,6 +113,11 @@ def train(
             history.append(epoch)
             if best_epoch(history) is epoch:
                 best_weights = copy.deepcopy(trained.state_dict())
+        if not history:
+            raise ValueError(
+                "The training loop yielded no epoch. Yield the loss of each epoch, and "
+                "train for at least one."
+            )
         trained.load_state_dict(best_weights)
         model.eval()
     return history

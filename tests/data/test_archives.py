@@ -1,5 +1,7 @@
 """The authors' archives, served by a local HTTP server."""
 
+import errno
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -63,11 +65,24 @@ def test_what_is_not_whole_is_refused_and_downloaded_again(
         (served / "a.zip").write_bytes(wrong[fault])
     if fault == "cut off":
         server.cut.add("/a.zip")
-    message = r"a\.zip did not come as a whole zip.*Run again"
-    with pytest.raises(ConnectionError, match=message):
+    message = r"a\.zip could not be downloaded and unpacked.*Run again"
+    with pytest.raises(OSError, match=message):
         archives.fetch("a.zip", tmp_path)
     (served / "a.zip").write_bytes(archive)
     assert is_whole(archives.fetch("a.zip", tmp_path))
+
+
+def test_an_archive_is_kept_if_the_disk_is_full(served, server, tmp_path, monkeypatch):
+    def no_space(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (served / "a.zip").write_bytes(zipped(FILES))
+    with monkeypatch.context() as context:
+        context.setattr(zipfile.ZipFile, "_extract_member", no_space)
+        with pytest.raises(OSError, match="No space left"):
+            archives.fetch("a.zip", tmp_path)
+    assert is_whole(archives.fetch("a.zip", tmp_path))
+    assert server.requests == ["/a.zip"], "it is not downloaded again"
 
 
 def test_the_authors_archives_are_read_as_class_folders(served):

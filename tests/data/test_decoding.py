@@ -32,9 +32,9 @@ def quadrants(values, size=16):
     return rows.repeat(size // 2, axis=1)
 
 
-def decoded_colours(path, size=16):
+def decoded_colours(path, size=16, **settings):
     """Return the colours in the middle of the quadrants of a decoded image."""
-    image = decode(path, size)
+    image = decode(path, size, **settings)
     quarter = size // 4
     middle = [quarter, 3 * quarter]
     colours = image[:, middle][:, :, middle]
@@ -44,10 +44,11 @@ def decoded_colours(path, size=16):
 def test_transparency_is_laid_over_white(tmp_path):
     alpha = np.array([0, 255, 128, 51])
     pixels = np.dstack([quadrants(COLOURS), quadrants(alpha)])
-    Image.fromarray(pixels).save(tmp_path / "a.png")
+    path = tmp_path / "a.png"
+    Image.fromarray(pixels).save(path)
     share = alpha[:, None] / 255
     expected = share * COLOURS + (1 - share) * 255
-    assert np.allclose(decoded_colours(tmp_path / "a.png"), expected, atol=1)
+    assert np.allclose(decoded_colours(path), expected, atol=1)
 
 
 @pytest.mark.parametrize("orientation", STORED)
@@ -62,11 +63,22 @@ def test_an_image_is_turned_as_its_exif_orientation_says(tmp_path, orientation):
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_the_short_side_is_fitted_and_the_middle_is_kept(tmp_path, axis):
+    path = tmp_path / "a.png"
     image = quadrants(COLOURS, 40)
     border = np.zeros_like(image)
     pixels = np.concatenate([border, image, border], axis)
-    Image.fromarray(pixels).save(tmp_path / "a.png")
-    assert np.allclose(decoded_colours(tmp_path / "a.png", 20), COLOURS, atol=3)
+    Image.fromarray(pixels).save(path)
+    colours = decoded_colours(path, 20)
+    assert np.allclose(colours, COLOURS, atol=3)
+
+
+def test_a_wide_image_can_be_squashed_to_a_square(tmp_path):
+    path = tmp_path / "a.png"
+    square = quadrants(COLOURS, 40)
+    wide = square.repeat(3, axis=1)
+    Image.fromarray(wide).save(path)
+    colours = decoded_colours(path, 20, squash=True)
+    assert np.allclose(colours, COLOURS, atol=3)
 
 
 def test_grey_of_16_bits_is_refused(tmp_path):

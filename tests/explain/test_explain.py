@@ -181,7 +181,6 @@ def test_a_function_is_a_method(small, images):
         return batch.mean(1) ** power
 
     ours = explain(small, images, 0, mine, power=2, batch_size=3)
-    assert ours.method == "mine"
     assert ours.settings == {"power": 2}
     assert_close(ours.maps, images.mean(1) ** 2)
 
@@ -275,6 +274,27 @@ def test_a_rectifier_in_place_after_the_layer_changes_nothing(name, layer, metho
     expected = short_maps(model, images, target, method, layer=layer)
     assert_close(maps, expected)
     assert maps.any()
+
+
+class Recurrent(nn.Module):
+    """A recurrent layer, which gives its outputs and its states."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows = nn.LSTM(24, 4, batch_first=True)
+        self.out = nn.Linear(4, 3)
+
+    def forward(self, x):
+        outputs, _ = self.rows(x.mean(1))
+        return self.out(outputs.mean(1))
+
+
+@pytest.mark.parametrize("method", ["gradcam", "gradcam++"])
+def test_a_layer_that_gives_several_tensors_is_refused(images, method):
+    model = models.wrap(Recurrent(), mean=0, std=1)
+    message = r"layer 'rows', of shape \(\), is not a map"
+    with pytest.raises(ValueError, match=message):
+        explain(model, images, 0, method, layer="rows")
 
 
 # Vision transformers
