@@ -25,6 +25,8 @@ def join(tiles: list[torch.Tensor], rows: int, cols: int) -> torch.Tensor:
     """Join images, each (N, 3, h, w), in a grid, row by row."""
     joined_rows = []
     for row in range(rows):
-        tiles_of_row = tiles[row * cols : (row + 1) * cols]
-        joined_rows.append(torch.cat(tiles_of_row, dim=-1))
+        first = row * cols
+        tiles_of_row = tiles[first : first + cols]
+        joined_row = torch.cat(tiles_of_row, dim=-1)
+        joined_rows.append(joined_row)
     return torch.cat(joined_rows, dim=-2)
