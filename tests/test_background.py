@@ -17,7 +17,7 @@ COLOURS = np.array([(200, 50, 50), (50, 50, 200)])  # of the background, by clas
 
 
 def image_set(n=60):
-    """Return objects of one colour (4 x 4 squares) on a background of the class's colour."""
+    """Return squares of one colour on backgrounds of the class's colour."""
     rng = np.random.default_rng(0)
     labels = np.arange(n) % 2
     colours = COLOURS[labels]

@@ -20,7 +20,7 @@ def collection():
 
 
 class ByColour(torch.nn.Module):
-    """Score each class by the distance of the image's mean colour to the class's colour."""
+    """Score classes by the distance of the mean colour to the class's colour."""
 
     def __init__(self, colours):
         super().__init__()
@@ -74,7 +74,7 @@ def test_logits_detect_a_model_that_uses_contexts(effects):
 
 
 def test_comparisons_equal_loops_over_mosaics():
-    """Four objects of two classes, each next to two images of each of three contexts."""
+    """Four objects of two classes, each next to two images of three contexts."""
     rng = np.random.default_rng(0)
     classes = ["a", "b", "c", "d"]
     labels = torch.tensor([0, 0, 1, 1])

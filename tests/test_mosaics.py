@@ -1,4 +1,4 @@
-"""`data.grids` and `contexts.mosaics` against PIL, counting and the paper's own numbers."""
+"""`data.grids` and `contexts.mosaics` against PIL, counting and the paper's numbers."""
 
 from dataclasses import replace
 

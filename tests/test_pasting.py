@@ -1,4 +1,4 @@
-"""`contexts.pasting` against closed forms, loops and the exact coverage of synthetic objects."""
+"""`contexts.pasting` against closed forms, PIL and exact coverage."""
 
 import numpy as np
 import pandas as pd
@@ -78,7 +78,7 @@ def test_synthetic_objects_have_no_white_fringe(synthetic_objects, source, bound
     errors = []
     naive_errors = []
     for i, row in enumerate(synthetic_objects.table.itertuples()):
-        _, layer = shown(row.object, 0, row.index, 96)
+        layer = shown(row.object, 0, row.index, 96)[1]
         drawn_alpha = np.asarray(layer.alpha)
         is_edge = drawn_alpha > 0.02
         is_edge &= drawn_alpha < 0.98

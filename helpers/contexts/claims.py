@@ -166,7 +166,10 @@ def of_control_model(predictions: pd.DataFrame) -> list[Estimate]:
     for_control = weights.replace({"model": {"model-C": CONTROL}})
     models = for_control.groupby("id")["model"].transform(" ".join)
     has_control = models.str.contains(CONTROL) & ~models.str.contains("pt-")
-    return of_cross_evaluation(predictions, for_control[has_control])
+    of_models = of_cross_evaluation(predictions)
+    of_control = of_cross_evaluation(predictions, for_control[has_control])
+    # an equal estimate is the extreme of several, and it is not the control model's
+    return [estimate for estimate in of_control if estimate not in of_models]
 
 
 def from_predictions(

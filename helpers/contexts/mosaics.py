@@ -90,7 +90,7 @@ def design(
             parts.append(part.assign(kind="context"))
     if with_neutral:
         part = pd.DataFrame({"object": np.argsort(labels, kind="stable")})
-        part["object_class"] = np.array(classes)[labels[part["object"]]]
+        part["object_class"] = np.array([*classes])[labels[part["object"]]]
         part["context_class"] = "neutral"
         part["background"] = 0
         parts.append(part.assign(kind="neutral"))
