@@ -98,13 +98,15 @@ class Run:
         caption : str
             What is plotted, with what markers and whiskers mean.
         alt : str, optional
-            What the figure looks like, for someone who cannot see it. By default the
-            caption.
+            What the figure looks like in the stored notebook, for someone who cannot
+            see it. By default, and with other parameters, it is the caption.
         title : str, optional
             One sentence with the result, above the figure.
         """
         if figure is None:
             return
+        if self.changed:
+            alt = ""  # what the text says need not be true of this run
         folder = self.folder / "figures" / self.notebook
         style.show(figure, name, caption, alt=alt, title=title, folder=folder)
 

@@ -1,5 +1,7 @@
 """Claims of the paper on contexts: its own numbers replicate them."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,9 +16,10 @@ from helpers.claims import (
     REPLICATED,
     judge,
 )
-from helpers.contexts import claims
+from helpers.contexts import claims, weighted_means
 from helpers.contexts.cross_evaluation import accuracy_lost
-from helpers.data import Collection, world
+from helpers.data import Collection
+from helpers.stats.extremes import largest
 from synthetic import pictures
 
 HYDRANT = "fire hydrant"
@@ -126,9 +129,7 @@ def guesses():
 
 
 def test_the_background_is_compared_with_chance_and_with_the_object(guesses):
-    images = world.image_set("C", 32, 0, 12)
-    collection = Collection("world", images.classes, {"C": images})
-    of_colour, of_background = claims.of_image_sets(collection, guesses)
+    of_colour, of_background = claims.of_image_sets(guesses)
     low, high = proportion_confint(20, 20, 0.05, "wilson")
     expected = (0.75, low - 0.25, high - 0.25)
     assert of_colour.interval == pytest.approx(expected)
@@ -136,7 +137,7 @@ def test_the_background_is_compared_with_chance_and_with_the_object(guesses):
     assert of_background.interval[0] == pytest.approx(0.5)
     without_masks = guesses[guesses["region"] == "object"]
     without_masks = without_masks.assign(region="image")
-    [of_image] = claims.of_image_sets(collection, without_masks)
+    [of_image] = claims.of_image_sets(without_masks)
     assert of_image.subject == {"region": "image"}
 
 
@@ -287,13 +288,14 @@ def test_pairs_of_the_same_images_are_compared_image_by_image(collection):
     sky = ("mug", "sky")
     park = ("mug", "park")
     weights = {sky: 1, park: -1}
-    grids = claims._grids(table, table["value"], "", {})
-    value, low, high = claims._weighted_mean(grids, weights, is_share=False)
+    pair = ["object_class", "context"]
+    grids = weighted_means.grids_of(table, "value", pair, "object")
+    value, low, high = weighted_means.weighted_mean(grids, weights, shares=False)
     means = table.groupby("context")["value"].mean()
     assert value == pytest.approx(means["sky"] - means["park"])
     assert high - low < 0.2
     grids[park] = grids[park].add_prefix("other ")
-    _, low, high = claims._weighted_mean(grids, weights, is_share=False)
+    _, low, high = weighted_means.weighted_mean(grids, weights, shares=False)
     assert high - low > 5
 
 
@@ -316,7 +318,7 @@ def test_a_share_by_level_is_wilsons_interval(level):
     t = scipy.stats.t.ppf((1 + level) / 2, 24)
     trials = 24 * (z / t) ** 2
     low, high = proportion_confint(trials * 8 / 25, trials, 1 - level, "wilson")
-    ours = claims.share(np.arange(25) < 8, level)
+    ours = weighted_means.share(np.arange(25) < 8, level)
     assert ours == pytest.approx((8 / 25, low, high))
 
 
@@ -332,22 +334,23 @@ def test_choosing_the_largest_of_several_gaps_keeps_the_error_rate(collection):
         for pair in pairs.itertuples(index=False, name=None):
             drops = rng.normal(rng.normal(0, 0.3, (3, 1)), 1, (3, 20))
             grids[pair] = pd.DataFrame(drops)
-        hydrants = {pair: grid for pair, grid in grids.items() if pair[0] == HYDRANT}
-        others = {pair: grid for pair, grid in grids.items() if pair[0] != HYDRANT}
-        value, low, high = claims._interval(hydrants, others, "largest", False)
+        hydrants = [pair for pair in grids if pair[0] == HYDRANT]
+        others = [pair for pair in grids if pair[0] != HYDRANT]
         gaps = {}
-        for pair, grid in hydrants.items():
-            for other, other_grid in others.items():
-                if pair[1] == other[1]:
-                    gap = grid.to_numpy().mean() - other_grid.to_numpy().mean()
-                    gaps[gap] = {pair: 1, other: -1}
+        for weights in claims._weights(hydrants, others, "largest"):
+            interval = partial(
+                weighted_means.weighted_mean,
+                grids,
+                weights,
+                False,  # not shares
+            )
+            gaps[interval().estimate] = interval
         assert len(gaps) == 6
+        value, low, high = largest(list(gaps.values()))
         largest_gap = max(gaps)
         assert value == pytest.approx(largest_gap)
         wrong += low > 0 or high < 0
-        weights = gaps[largest_gap]
-        _, plain_low, _ = claims._weighted_mean(grids, weights, is_share=False)
-        plain_wrong += plain_low > 0
+        plain_wrong += gaps[largest_gap]().low > 0
     assert wrong / 300 < 0.05 < 0.07 < plain_wrong / 300
 
 
@@ -364,11 +367,12 @@ def test_a_rank_correlation_is_spearmans_of_the_pairs_means():
         parts.append(part)
     table = pd.concat(parts, ignore_index=True)
     means = table.groupby(claims.PAIR)[["first", "second"]].mean()
-    first = table[[*claims.UNITS, "first"]]
-    second = table[[*claims.UNITS, "second"]].sample(frac=1, random_state=0)
+    first = claims._by_object_class(table, "first")
+    shuffled = table.sample(frac=1, random_state=0)
+    second = claims._by_object_class(shuffled, "second")
     correlation = claims.rank_correlation(first, second)
     expected = scipy.stats.spearmanr(means["first"], means["second"]).statistic
     assert correlation.estimate == pytest.approx(expected)
     assert correlation.low < correlation.estimate < correlation.high
-    equal = second.assign(second=0.0)
+    equal = claims._by_object_class(table.assign(second=0.0), "second")
     assert np.isnan(claims.rank_correlation(first, equal)).all()

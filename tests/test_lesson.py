@@ -3,11 +3,13 @@
 import json
 from types import SimpleNamespace
 
+import matplotlib.pyplot as plt
 import nbformat
 import pandas as pd
 import pytest
 
 from helpers import claims, lesson
+from helpers.figures import style
 from helpers.stats import Estimate
 
 BLOCKS = "09_bias_building_blocks"
@@ -54,6 +56,20 @@ def test_tables_are_saved_under_the_name_of_the_lesson():
     assert run.table(table, "rates") is table
     saved = pd.read_csv(run.folder / "tables" / BLOCKS / "rates.csv")
     pd.testing.assert_frame_equal(saved, table)
+
+
+@pytest.mark.parametrize(
+    ("changed", "alt"),
+    [({}, "A line that rises"), ({"seed": 3}, "Points by group")],
+)
+def test_an_alternative_text_describes_only_the_stored_run(monkeypatch, changed, alt):
+    shown = []
+    monkeypatch.setattr(style, "display", lambda data, raw: shown.append(data))
+    figure, _ = plt.subplots()
+    run = start(**changed)
+    run.show(figure, "points", caption="Points by group", alt="A line that rises")
+    [data] = shown
+    assert data["text/plain"] == f"Figure points: {alt}"
 
 
 def test_the_last_line_says_where_the_results_are(displayed, capsys):

@@ -1,7 +1,6 @@
 """Effects of contexts on models whose predictions are known."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ def collection():
 
 
 class ByColour(torch.nn.Module):
-    """Score each class by the distance of the image's mean colour to the class's colour."""
+    """Score classes by the distance of the mean colour to the class's colour."""
 
     def __init__(self, colours):
         super().__init__()
@@ -37,40 +36,56 @@ class ByColour(torch.nn.Module):
 
 @pytest.fixture(scope="module")
 def by_colour(collection):
-    """Return a model that uses contexts and nothing else."""
-    colours = [
-        collection.contexts[name].float().mean((0, 2, 3)) / 255
-        for name in collection.classes
-    ]
+    """Return two runs of a model that uses contexts and nothing else."""
+    colours = []
+    for name in collection.classes:
+        images = collection.contexts[name].float()
+        mean_colour = images.mean((0, 2, 3)) / 255
+        colours.append(mean_colour)
+    network = ByColour(torch.stack(colours))
     model = Classifier(
-        ByColour(torch.stack(colours)), mean=(0, 0, 0), std=(1, 1, 1)
-    ).eval()
-    return [model, model]  # two runs
+        network,
+        mean=(0, 0, 0),
+        std=(1, 1, 1),
+    )
+    model.eval()
+    return [model, model]
 
 
-def measured(model, collection):
-    return methods.measured(model, collection, seed=0)
+@pytest.fixture(scope="module")
+def effects(by_colour, collection):
+    """Return the effects of contexts on this model."""
+    measured = methods.measured(
+        by_colour,
+        collection,
+        seed=0,
+    )
+    return methods.context_effects(measured)
 
 
-def test_logits_detect_a_model_that_uses_contexts(collection, by_colour):
-    table = methods.context_effects(measured(by_colour, collection))
-    control = table[table["comparison"] == methods.COMPARISONS[2]]
+def test_logits_detect_a_model_that_uses_contexts(effects):
+    compared = effects[effects["comparison"] == methods.OTHERS]
     # the road is as grey as a mixture of two other contexts
-    control = control[control["context_class"] != "fire hydrant"]
-    of_logits = control[control["quantity"] == "logits"]
+    compared = compared[compared["context_class"] != "fire hydrant"]
+    of_logits = compared[compared["quantity"] == "logits"]
     of_logits = of_logits[of_logits["method"] != "context alone"]
     assert len(of_logits)
     assert (of_logits["direction"] == "more").all()
 
 
 def test_comparisons_equal_loops_over_mosaics():
-    """Four objects of two classes, each next to two images of each of three contexts."""
+    """Four objects of two classes, each next to two images of three contexts."""
     rng = np.random.default_rng(0)
     classes = ["a", "b", "c", "d"]
     labels = torch.tensor([0, 0, 1, 1])
     contexts = dict.fromkeys(classes, range(3))
     design = mosaics.design(
-        labels, contexts, classes, per_context=2, with_neutral=True, seed=0
+        labels,
+        contexts,
+        classes,
+        per_context=2,
+        with_neutral=True,
+        seed=0,
     )
     single = rng.normal(size=(2, 4, 4))
     logits = rng.normal(size=(2, len(design), 4))
@@ -79,36 +94,52 @@ def test_comparisons_equal_loops_over_mosaics():
     ours = table.set_index(keys)["value"]
     assert len(ours) == 2 * 3 * 4 * 3 * 3
     is_context = design["kind"] == "context"
-    for run, number, k in itertools.product(range(2), range(4), range(4)):
+    is_neutral = design["kind"] == "neutral"
+    numbers = itertools.product(range(2), range(4), range(4))
+    for run, number, k in numbers:
         o = int(labels[number])
         if k == o:
             continue
-
-        def means(rows, run=run, number=number, k=k, o=o):
-            z = logits[run, rows & (design["object"] == number)]
-            margin = z[:, k] - z[:, o]
-            decided = z.argmax(1) == k
-            return decided.mean(), (margin > 0).mean(), margin.mean() / 2**0.5
-
-        here = design["context_class"] == classes[k]
-        in_context = means(is_context & here)
-        alone = (single[run, number, k] - single[run, number, o]) / 2**0.5
-        controls = {
-            "raw": (0, 0, alone),
-            "minus neutral baseline": means(design["kind"] == "neutral"),
-            "minus other contexts": means(is_context & ~here),
+        is_object = design["object"] == number
+        is_here = design["context_class"] == classes[k]
+        rows = {
+            "in context": is_context & is_here,
+            "minus neutral baseline": is_neutral,
+            "minus other contexts": is_context & ~is_here,
         }
-        for comparison, control in controls.items():
-            for place, quantity in enumerate(("decisions", "flips", "logits")):
+        means = {}
+        for name, is_row in rows.items():
+            z = logits[run, is_row & is_object]
+            margin = (z[:, k] - z[:, o]) / 2**0.5
+            means[name] = {
+                "decisions": np.mean(z.argmax(1) == k),
+                "flips": np.mean(margin > 0),
+                "logits": np.mean(margin),
+            }
+        in_context = means.pop("in context")
+        of_single = single[run, number]
+        means["raw"] = {
+            "decisions": 0,
+            "flips": 0,
+            "logits": (of_single[k] - of_single[o]) / 2**0.5,
+        }
+        for comparison, baseline in means.items():
+            for quantity, effect in in_context.items():
                 key = (run, classes[k], number, quantity, comparison)
-                assert ours[key] == pytest.approx(in_context[place] - control[place])
+                expected = effect - baseline[quantity]
+                assert ours[key] == pytest.approx(expected)
 
 
 def test_a_context_alone_is_compared_with_the_other_contexts():
     """Two contexts of one image each, two classes: by hand."""
-    alone = {"a": np.array([[[2.0, 0.0]]]), "b": np.array([[[1.0, 5.0]]])}
-    table = methods.alone(alone, np.array([[[0.5, 0.0]]]), ["a", "b"])
-    logits = table[(table["context_class"] == "a") & (table["quantity"] == "logits")]
+    alone = {
+        "a": np.array([[[2.0, 0.0]]]),
+        "b": np.array([[[1.0, 5.0]]]),
+    }
+    neutral = np.array([[[0.5, 0.0]]])
+    table = methods.alone(alone, neutral, ["a", "b"])
+    of_a = table[table["context_class"] == "a"]
+    logits = of_a[of_a["quantity"] == "logits"]
     assert logits.set_index("comparison")["value"].to_dict() == {
         "raw": 2.0,
         "minus neutral baseline": 1.5,
@@ -117,29 +148,42 @@ def test_a_context_alone_is_compared_with_the_other_contexts():
 
 
 @pytest.fixture(scope="module")
-def both():
-    biased = Images("world", 64, 18, context_bias=1.0)
-    return data.load(biased, 0), data.load(replace(biased, context_bias=0.25), 0)
+def biased():
+    """Return images that are all in the context of their class."""
+    images = Images("world", 64, 18, context_bias=1.0)
+    return data.load(images, 0)
 
 
-def test_the_direction_of_an_effect_is_that_of_its_interval(collection, by_colour):
-    table = methods.context_effects(measured(by_colour, collection))
-    raw = table["comparison"] == methods.RAW
-    assert (table.loc[raw, "direction"] == "").all()
-    compared = table[~raw]
-    assert ((compared["low"] > 0) == (compared["direction"] == "more")).all()
-    assert ((compared["high"] < 0) == (compared["direction"] == "less")).all()
+@pytest.fixture(scope="module")
+def unbiased():
+    """Return the same objects in contexts that do not depend on the class."""
+    images = Images("world", 64, 18, context_bias=0.25)
+    return data.load(images, 0)
 
 
-def test_exchanged_sets_are_between_the_two(both):
-    biased, unbiased = (collection.sets["C"] for collection in both)
+def test_the_direction_of_an_effect_is_that_of_its_interval(effects):
+    is_raw = effects["comparison"] == methods.RAW
+    raw = effects[is_raw]
+    compared = effects[~is_raw]
+    is_more = compared["direction"] == "more"
+    is_less = compared["direction"] == "less"
+    assert (raw["direction"] == "").all()
+    assert (is_more == (compared["low"] > 0)).all()
+    assert (is_less == (compared["high"] < 0)).all()
+
+
+def test_exchanged_sets_are_between_the_two(biased, unbiased):
+    biased = biased.sets["C"]
+    unbiased = unbiased.sets["C"]
     none = methods.exchanged(biased, unbiased, 0.0)
     every = methods.exchanged(biased, unbiased, 1.0)
     assert torch.equal(none.images, biased.images)
     assert torch.equal(every.images, unbiased.images)
 
 
-def test_a_later_run_exchanges_its_own_images(both):
-    changed = methods.changed(*both, 1.0).redraw("C", 1).draw()
-    unbiased = both[1].redraw("C", 1).draw()
-    assert all(torch.equal(a, b) for a, b in zip(changed, unbiased, strict=True))
+def test_a_later_run_exchanges_its_own_images(biased, unbiased):
+    changed = methods.changed(biased, unbiased, 1.0)
+    exchanged = changed.redraw("C", 1).draw()
+    expected = unbiased.redraw("C", 1).draw()
+    for images, expected_images in zip(exchanged, expected, strict=True):
+        assert torch.equal(images, expected_images)

@@ -18,11 +18,6 @@ CLASSES = ("bench", "mug", "plane")
 MEASURES = [
     sweep.BEST,
     "mean colour, decisions, raw",
-    "mosaics, flips, raw",
-    "pasting, decisions, raw",
-    "GradCAM, relevance, raw",
-    "mosaics, logits, minus other contexts",
-    "pasting, logits, minus other contexts",
 ]
 
 
@@ -31,40 +26,38 @@ class Corner(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.device = torch.nn.Parameter(
-            torch.zeros(1)
-        )  # models.logits asks where it is
+        # models.logits asks where it is
+        self.device = torch.nn.Parameter(torch.zeros(1))
 
     def forward(self, images):
-        blue = images[:, 2, 0, 0].float() - images[:, 0, 0, 0].float()
-        return torch.stack([-blue, 0 * blue - 9, blue, 0 * blue - 9], 1)
+        corner = images[:, :, 0, 0].float()
+        blue = corner[:, 2] - corner[:, 0]
+        never = torch.full_like(blue, -9)
+        return torch.stack([-blue, never, blue, never], 1)
 
 
-def made(effect, *, pairs=40, seed=0):
-    """Return pairs of datasets in which every measure has the given effect of the strength."""
-    rng = np.random.default_rng(seed)
+@pytest.fixture(scope="module")
+def recorded():
+    """Return 40 pairs of datasets in which every measure rises with the strength."""
+    rng = np.random.default_rng(0)
     rows = []
-    for pair, runs, name in product(range(pairs), (5, 1), CLASSES):
-        injected = rng.uniform(0, 1)
-        for which, strength in (("biased", injected), ("unbiased", 0)):
+    for pair, name in product(range(40), CLASSES):
+        strengths = {
+            "biased": rng.uniform(0, 1),
+            "unbiased": 0,
+        }
+        for dataset, strength in strengths.items():
             row = {
                 "pair": pair,
-                "dataset": which,
-                "runs": runs,
+                "dataset": dataset,
                 "context_class": name,
                 "bias_strength": strength,
                 "reliance": strength + rng.normal(0, 0.01),
             }
-            rows.append(row | {m: effect(strength, rng) for m in MEASURES})
+            for measure in MEASURES:
+                row[measure] = rng.normal() + 6 * strength
+            rows.append(row)
     return pd.DataFrame(rows)
-
-
-def rising(strength, rng):
-    return rng.normal() + 6 * strength
-
-
-def five(recorded):
-    return recorded[recorded["runs"] == 5]
 
 
 def test_thresholds_equal_a_loop_over_the_other_half():
@@ -78,25 +71,34 @@ def test_thresholds_equal_a_loop_over_the_other_half():
         for n, other_context in product(other_half, range(2)):
             rest = [effects[k, other_context, 1] for k in other_half if k != n]
             distance = effects[n, other_context, 1] - np.mean(rest)
-            distances.append(abs(distance) / np.std(rest, ddof=1))
+            distance = abs(distance) / np.std(rest, ddof=1)
+            distances.append(distance)
+        threshold = np.quantile(distances, 0.95)
         null = effects[other_half, context, 1]
-        z = (effects[pair, context, which] - null.mean()) / null.std(ddof=1)
-        is_flagged = abs(z) > np.quantile(distances, 0.95)
-        assert flags[pair, context, which] == (np.sign(z) if is_flagged else 0)
+        effect = effects[pair, context, which]
+        z = (effect - null.mean()) / null.std(ddof=1)
+        expected = 0
+        if abs(z) > threshold:
+            expected = np.sign(z)
+        assert flags[pair, context, which] == expected
 
 
 def test_thresholds_flag_a_twentieth_of_unbiased_contexts():
     """Sixty pairs, as recorded, in 200 tables of noise."""
     rng = np.random.default_rng(1)
-    flagged = [
-        np.abs(flag_contexts(rng.normal(3, 7, (60, 4, 2)))).mean() for _ in range(200)
-    ]
+    flagged = []
+    for _ in range(200):
+        effects = rng.normal(3, 7, (60, 4, 2))
+        flags = flag_contexts(effects)
+        flagged.append(np.abs(flags).mean())
     assert 0.045 < np.mean(flagged) < 0.065
 
 
-def test_one_measure_is_better_by_the_areas_difference_with_obuchowskis_error():
-    """Clustered ROC curves (*Biometrics* 53, 1997): the contexts of a pair are one cluster."""
-    worlds = five(made(rising)).query("context_class == 'bench'")
+def test_one_measure_is_better_by_the_areas_difference_with_obuchowskis_error(
+    recorded,
+):
+    """Clustered ROC curves (*Biometrics* 53, 1997): the contexts of a pair cluster."""
+    worlds = recorded.query("context_class == 'bench'").copy()
     noise = np.random.default_rng(1).normal(0, 3, len(worlds))
     worlds[MEASURES[1]] = worlds[MEASURES[0]] + noise
     ours = sweep.auc_difference(
@@ -110,7 +112,7 @@ def test_one_measure_is_better_by_the_areas_difference_with_obuchowskis_error():
     unbiased = rows[rows["dataset"] == "unbiased"]
     of_biased = pd.Series(0.0, biased.index)  # the share of wins of each dataset
     of_unbiased = pd.Series(0.0, unbiased.index)
-    for measure, sign in zip(MEASURES[:2], (1, -1), strict=True):
+    for measure, sign in zip(MEASURES, (1, -1), strict=True):
         wins = biased[measure].to_numpy()[:, None] > unbiased[measure].to_numpy()
         of_biased += sign * wins.mean(1)
         of_unbiased += sign * wins.mean(0)
@@ -124,29 +126,45 @@ def test_one_measure_is_better_by_the_areas_difference_with_obuchowskis_error():
     assert ours[1:] == pytest.approx((gap - half, gap + half), rel=0.05)
 
 
-def test_error_and_detection_rates_average_over_pairs():
-    worlds = five(made(rising))
-    rates = sweep.rates(worlds, MEASURES[:1]).set_index("kind")
-    flags = flag_contexts(sweep.by_pair(worlds, MEASURES[0]))
-    strength = sweep.by_pair(worlds, "bias_strength")[..., 0]
+@pytest.fixture
+def rates(recorded):
+    """Return the rates of the first measure."""
+    table = sweep.rates(recorded, MEASURES[:1])
+    return table.set_index("kind")
+
+
+@pytest.fixture
+def flags(recorded):
+    """Return the flags of the first measure, (pairs, contexts, 2)."""
+    effects = sweep.by_pair(recorded, MEASURES[0])
+    return flag_contexts(effects)
+
+
+def test_false_positive_rates_average_over_pairs(rates, flags):
     is_false = flags[..., 1] != 0
-    reports = is_false.any(1)
-    low, high = proportion_confint(reports.sum(), 40, method="wilson")
+    has_false = is_false.any(1)
+    low, high = proportion_confint(has_false.sum(), 40, method="wilson")
+    family = rates.loc[sweep.FWER, ["share", "low", "high"]]
+    expected = [has_false.mean(), low, high]
     assert rates.loc[sweep.FPR, "share"] == pytest.approx(is_false.mean())
-    family = rates.loc[sweep.FWER, ["share", "low", "high"]].tolist()
-    assert family == pytest.approx([reports.mean(), low, high], abs=0.02)
+    assert family.tolist() == pytest.approx(expected, abs=0.02)
+
+
+def test_detection_rates_average_over_pairs(recorded, rates, flags):
+    strength = sweep.by_pair(recorded, "bias_strength")[..., 0]
     detected = []
     for row, strengths in zip(flags[..., 0], strength, strict=True):
         is_strong = strengths >= sweep.STRONG
         if is_strong.any():
-            detected.append(np.mean(row[is_strong] > 0))
-    row = rates.loc[sweep.STRONG_BIAS]
-    assert row["share"] == pytest.approx(np.mean(detected))
-    assert row["n"] == len(detected)
+            share = np.mean(row[is_strong] > 0)
+            detected.append(share)
+    of_strong = rates.loc[sweep.STRONG_BIAS]
+    assert of_strong["share"] == pytest.approx(np.mean(detected))
+    assert of_strong["n"] == len(detected)
 
 
-def test_the_rule_by_intervals_counts_false_positives_in_counterparts():
-    worlds = five(made(rising))
+def test_the_rule_by_intervals_counts_false_positives_in_counterparts(recorded):
+    worlds = recorded.copy()
     signs = np.random.default_rng(0).integers(-1, 2, len(worlds))
     worlds[f"direction: {MEASURES[0]}"] = signs
     row = sweep.by_interval(worlds, MEASURES[:1]).iloc[0]
@@ -157,7 +175,7 @@ def test_the_rule_by_intervals_counts_false_positives_in_counterparts():
 
 
 def test_reliance_is_found_by_hand_for_a_network_that_sees_the_ground_alone():
-    """It names the class of the corner's context: at the border every pixel is ground."""
+    """It names the class of the corner's context, where every pixel is background."""
     reliance = context_baselines.reliance([Corner()], 48, 500_003)
     sets = {}
     predictions = {}
@@ -182,11 +200,11 @@ def test_reliance_is_found_by_hand_for_a_network_that_sees_the_ground_alone():
         assert reliance.loc[name, 0] == pytest.approx((need + pull) / 2)
 
 
-def test_auc_is_mann_whitneys():
-    worlds = five(made(rising))
-    areas = sweep.auc_by_context(worlds, MEASURES[:1]).set_index("context_class")
+def test_auc_is_mann_whitneys(recorded):
+    areas = sweep.auc_by_context(recorded, MEASURES[:1])
+    areas = areas.set_index("context_class")
     for name in CLASSES:
-        part = worlds[worlds["context_class"] == name]
+        part = recorded[recorded["context_class"] == name]
         biased = part.loc[part["bias_strength"] >= sweep.MEDIUM, MEASURES[0]]
         unbiased = part.loc[part["dataset"] == "unbiased", MEASURES[0]]
         u = scipy.stats.mannwhitneyu(biased, unbiased).statistic
@@ -197,11 +215,10 @@ def test_auc_is_mann_whitneys():
     assert areas.loc[sweep.ALL, "auc"] == pytest.approx(mean)
 
 
-def test_the_rank_correlation_is_spearmans():
-    worlds = five(made(rising))
-    table = sweep.rank_correlations(worlds, MEASURES[:1], "reliance")
+def test_the_rank_correlation_is_spearmans(recorded):
+    table = sweep.rank_correlations(recorded, MEASURES[:1], "reliance")
     ours = table.set_index("context_class")["rank_correlation"]
     for name in CLASSES:
-        part = worlds[worlds["context_class"] == name]
+        part = recorded[recorded["context_class"] == name]
         rho = scipy.stats.spearmanr(part[MEASURES[0]], part["reliance"]).statistic
         assert ours[name] == pytest.approx(rho)

@@ -1,0 +1,1 @@
+"""Contexts of objects: mosaics, composites, and their effects on predictions."""

@@ -9,6 +9,9 @@ import numpy as np
 import pandas as pd
 
 from helpers import stats
+from helpers.contexts.weighted_means import grids_of, weighted_mean
+
+ACCURACY = ["test_set", "model"]
 
 
 def contrast(
@@ -31,18 +34,10 @@ def contrast(
     -------
     Interval
     """
-    columns = ["model", "test_set", "weight"]
-    weighted = predictions.merge(weights[columns])
-    sums = []
-    scales = []
-    for _, rows in weighted.groupby("test_set", sort=False):
-        scale = rows["weight"].abs().max()
-        rows["value"] = rows["correct"] * rows["weight"] / scale
-        wide = rows.pivot_table("value", "run", "image", "sum")
-        sums.append(wide.to_numpy())
-        scales.append(scale)
-    total = stats.mean(sums, scales, shares=True)
-    return total.interval(level)
+    weight_of = weights.set_index(ACCURACY)["weight"]
+    compared = predictions.merge(weights[ACCURACY])
+    grids = grids_of(compared, "correct", ACCURACY, "image")
+    return weighted_mean(grids, weight_of.to_dict(), shares=True, level=level)
 
 
 def accuracy_lost(predictions: pd.DataFrame) -> pd.DataFrame:

@@ -11,6 +11,8 @@ from itertools import pairwise
 import numpy as np
 import torch
 from scipy import ndimage
+from torchvision.transforms import InterpolationMode
+from torchvision.transforms.functional import affine
 
 MARGIN = 2  # pixels inside the edge that may be part object, part white
 NEAR_WHITE = 40.0  # grey levels; a colour nearer to white does not show alpha
@@ -114,24 +116,21 @@ def resized(cutouts: np.ndarray, scale: float) -> np.ndarray:
     numpy.ndarray of float32, shape (N, 4, H, W)
         Parts of an object that leave the image are lost.
     """
-    results = np.zeros_like(cutouts)
-    for cutout, result in zip(cutouts, results, strict=True):
-        rows, columns = _bounding_box(cutout[3] > 0)
-        row_centre = (rows.start + rows.stop) / 2
-        column_centre = (columns.start + columns.stop) / 2
-        # the first pixel's centre is at 0
-        centre = np.array([row_centre, column_centre]) - 0.5
-        offset = centre - centre / scale
-        matrix = np.full(2, 1 / scale)
-        for number, channel in enumerate(cutout):
-            resized_channel = ndimage.affine_transform(
-                channel,
-                matrix,
-                offset=offset,
-                order=1,
-            )
-            result[number] = resized_channel
-    return results
+    results = []
+    for cutout in torch.from_numpy(cutouts):
+        rows, columns = _bounding_box(cutout[3].numpy() > 0)
+        centre = [(columns.start + columns.stop) / 2, (rows.start + rows.stop) / 2]
+        result = affine(
+            cutout,
+            angle=0,
+            translate=[0, 0],
+            scale=scale,
+            shear=[0.0, 0.0],
+            interpolation=InterpolationMode.BILINEAR,
+            center=centre,
+        )
+        results.append(result)
+    return torch.stack(results).numpy()
 
 
 def _nearest_core_colours(pixels: np.ndarray, core: np.ndarray) -> np.ndarray:
@@ -151,12 +150,7 @@ def _dilated(masks: np.ndarray, steps: int) -> np.ndarray:
 def _bounding_box(mask: np.ndarray, margin: int = 0) -> tuple[slice, slice]:
     """Return the rows and columns that a mask covers, with a margin."""
     [box] = ndimage.find_objects(mask.astype(np.uint8))
-    rows, columns = box
-    rows = _wider(rows, margin)
-    columns = _wider(columns, margin)
+    rows, columns = (
+        slice(max(side.start - margin, 0), side.stop + margin) for side in box
+    )
     return rows, columns
-
-
-def _wider(side: slice, margin: int) -> slice:
-    """Extend a slice at both ends, but not below zero."""
-    return slice(max(side.start - margin, 0), side.stop + margin)

@@ -25,7 +25,6 @@ RAW = "raw"
 NEUTRAL = "minus neutral baseline"
 OTHERS = "minus other contexts"
 CONTROL = "minus control model"
-COMPARISONS = RAW, NEUTRAL, OTHERS, CONTROL
 MEASURE = ["method", "quantity", "comparison"]
 IMAGE = ["run", "context_class", "object_class", "object"]
 ROW = [*MEASURE, *IMAGE, "value"]
@@ -85,18 +84,15 @@ def composed(
     contexts = collection.contexts
     classes = collection.classes
     ground = mosaics.neutral(test.images, neutral, seed)
+    parts = {}
+
     design = mosaics.design(
-        test.labels,
-        contexts,
-        classes,
-        with_neutral=True,
-        seed=seed,
+        test.labels, contexts, classes, with_neutral=True, seed=seed
     )
     single = models.logits(networks, test.images)
     made = mosaics.batches(design, test.images, contexts, ground)
-    logits = models.logits(networks, made)
-    effects = context_effects_on_objects(single, logits, design, classes)
-    parts = [effects.assign(method="mosaics")]
+    made = models.logits(networks, made)
+    parts["mosaics"] = context_effects_on_objects(single, made, design, classes)
 
     objects = pasting.objects(collection)
     if objects is not None:
@@ -104,16 +100,15 @@ def composed(
         cutouts = cutting.cut(objects.images, objects.masks)
         single = models.logits(networks, objects.images)
         made = pasting.composites(design, cutouts, contexts, neutral=ground)
-        logits = models.logits(networks, made)
-        effects = context_effects_on_objects(single, logits, design, classes)
-        parts.append(effects.assign(method="pasting"))
+        made = models.logits(networks, made)
+        parts["pasting"] = context_effects_on_objects(single, made, design, classes)
 
     context_logits = {
         name: models.logits(networks, images) for name, images in contexts.items()
     }
-    effects = alone(context_logits, models.logits(networks, ground), classes)
-    parts.append(effects.assign(method="context alone"))
-    return pd.concat(parts, ignore_index=True)[ROW]
+    neutral_logits = models.logits(networks, ground)
+    parts["context alone"] = alone(context_logits, neutral_logits, classes)
+    return pd.concat(parts, names=["method"]).reset_index("method")[ROW]
 
 
 def context_effects_on_objects(
@@ -146,43 +141,40 @@ def context_effects_on_objects(
     parts = []
     for context in design.loc[is_context, "context_class"].unique():
         rows = design[design["object_class"] != context]
-        shown = np.where(rows["context_class"] == context, RAW, OTHERS)
-        shown = np.where(rows["kind"] == "neutral", NEUTRAL, shown)
-        for run in range(len(made)):
-            logits = made[run, rows.index]
-            margin = _margin(logits, rows["object_class"], context, classes)
-            table = rows[["object_class", "object"]].assign(shown=shown)
-            table["decisions"] = logits.argmax(1) == classes.index(context)
-            table["flips"] = margin > 0
-            table["logits"] = margin
-            means = table.groupby(["object_class", "object", "shown"]).mean()
-            compared = _compared(means, single[run], context, classes)
-            parts.append(compared.assign(run=run, context_class=context))
+        logits = made[:, rows.index]
+        margins = _margins(logits, rows["object_class"], context, classes)
+        of_single = single[:, rows["object"]]
+        single_margins = _margins(of_single, rows["object_class"], context, classes)
+        quantities = {
+            "decisions": logits.argmax(2) == classes.index(context),
+            "flips": margins > 0,
+            "logits": margins - single_margins,
+        }
+        next_to = np.where(rows["context_class"] == context, RAW, OTHERS)
+        next_to = np.where(rows["kind"] == "neutral", NEUTRAL, next_to)
+        keys = rows[["object_class", "object"]].assign(next_to=next_to)
+        for quantity, values in quantities.items():
+            by_run = pd.DataFrame(values.T.astype(float), rows.index)
+            means = by_run.groupby([keys[name] for name in keys]).mean()
+            means = means.rename_axis(columns="run").stack()
+            means = means.unstack("next_to")
+            effects = means.drop(columns=RAW).rsub(means[RAW], axis=0)
+            effects.insert(0, RAW, means[RAW])
+            effects = effects.rename_axis(columns="comparison").stack()
+            part = effects.rename("value").reset_index()
+            part["quantity"] = quantity
+            part["context_class"] = context
+            parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
 
-def _margin(
-    logits: np.ndarray, object_class: Sequence[str], context: str, classes
+def _margins(
+    logits: np.ndarray, object_class: pd.Series, context: str, classes: Sequence[str]
 ) -> np.ndarray:
     """Return the logit of a context's class minus that of the object's, over sqrt 2."""
     columns = pd.Index(classes).get_indexer(object_class)
-    of_object = logits[np.arange(len(logits)), columns]
-    return (logits[:, classes.index(context)] - of_object) / np.sqrt(2)
-
-
-def _compared(
-    means: pd.DataFrame, single: np.ndarray, context: str, classes: Sequence[str]
-) -> pd.DataFrame:
-    """Subtract each baseline from the means of each object image next to a context."""
-    in_context = means.xs(RAW, level="shown")
-    names, numbers = zip(*in_context.index, strict=True)
-    single_margin = _margin(single[list(numbers)], names, context, classes)
-    tables = {RAW: in_context.assign(logits=in_context["logits"] - single_margin)}
-    for baseline in (NEUTRAL, OTHERS):
-        if baseline in means.index.get_level_values("shown"):
-            tables[baseline] = in_context - means.xs(baseline, level="shown")
-    table = pd.concat(tables, names=["comparison"]).rename_axis(columns="quantity")
-    return table.stack().rename("value").reset_index()
+    of_object = logits[:, np.arange(len(columns)), columns]
+    return (logits[..., classes.index(context)] - of_object) / np.sqrt(2)
 
 
 def alone(
@@ -211,30 +203,24 @@ def alone(
     for context in context_logits:
         k = classes.index(context)
         for quantity, measure in quantities.items():
-            values = measure(context_logits[context])[..., k]
-            of_others = [
-                measure(logits)[..., k].mean(axis=1, keepdims=True)
-                for name, logits in context_logits.items()
-                if name != context
-            ]
+            values = {
+                name: measure(logits)[..., k] for name, logits in context_logits.items()
+            }
+            in_context = values.pop(context)
+            others = [value.mean(axis=1, keepdims=True) for value in values.values()]
             baselines = {
                 RAW: 0.0,
                 NEUTRAL: measure(neutral_logits)[..., k],
-                OTHERS: np.mean(of_others, axis=0),
+                OTHERS: np.mean(others, axis=0),
             }
-            run, image = np.indices(values.shape).reshape(2, -1)
-            table = pd.DataFrame(
-                {
-                    "run": run,
-                    "object": image,
-                    "context_class": context,
-                    "object_class": context,
-                    "quantity": quantity,
-                }
-            )
             for comparison, baseline in baselines.items():
-                effect = (values - baseline).ravel()
-                parts.append(table.assign(comparison=comparison, value=effect))
+                effects = pd.DataFrame(in_context - baseline)
+                effects = effects.rename_axis(index="run", columns="object").stack()
+                part = effects.rename("value").reset_index()
+                part["context_class"] = part["object_class"] = context
+                part["quantity"] = quantity
+                part["comparison"] = comparison
+                parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
 
@@ -318,7 +304,8 @@ def background_relevance(located: pd.DataFrame) -> pd.DataFrame:
         means = located.groupby(by_class)[quantity].mean()
         means_by_run = means.groupby("run")
         total = means_by_run.transform("sum")
-        others = (total - means) / (means_by_run.transform("size") - 1)
+        n_others = means_by_run.transform("size") - 1
+        others = (total - means) / n_others
         baselines = {
             RAW: 0.0,
             NEUTRAL: located[area],
@@ -326,7 +313,8 @@ def background_relevance(located: pd.DataFrame) -> pd.DataFrame:
         }
         for comparison, baseline in baselines.items():
             part = rows.assign(quantity=quantity, comparison=comparison)
-            parts.append(part.assign(value=located[quantity] - baseline))
+            part["value"] = located[quantity] - baseline
+            parts.append(part)
     return pd.concat(parts, ignore_index=True)[ROW]
 
 
@@ -337,16 +325,14 @@ def minus_control(measured: pd.DataFrame, runs: int) -> pd.DataFrame:
     by image. The control's own rows are dropped.
     """
     is_control = measured["run"] >= runs
+    is_neutral = measured["comparison"] == NEUTRAL
     model = measured[~is_control]
-    control = measured[is_control]
-    if control.empty:
-        return model
+    control = measured[is_control & is_neutral]
     control = control.assign(run=control["run"] - runs)
     keys = [*MEASURE, *IMAGE]
-    effect = model[model["comparison"] == NEUTRAL].set_index(keys)
-    of_control = control[control["comparison"] == NEUTRAL].set_index(keys)
-    difference = (effect - of_control).reset_index()
-    return pd.concat([model, difference.assign(comparison=CONTROL)])
+    both = model.merge(control, on=keys, suffixes=("", "_of_control"))
+    both["value"] -= both["value_of_control"]
+    return pd.concat([model, both.assign(comparison=CONTROL)[ROW]])
 
 
 def context_effects(measured: pd.DataFrame) -> pd.DataFrame:
@@ -385,12 +371,14 @@ def exchanged(images: ImageSet, unbiased: ImageSet, share: float) -> ImageSet:
     This is done in each split. `unbiased` has the same objects in other contexts.
     """
     groups = images.table.groupby(["class", "split"])
-    is_last = groups.cumcount() >= (1 - share) * groups["class"].transform("size")
+    n_of_class = groups["class"].transform("size")
+    is_last = groups.cumcount() >= (1 - share) * n_of_class
     chosen = torch.tensor(is_last.to_numpy())
     mixed = images.images.clone()
     mixed[chosen] = unbiased.images[chosen]
     contexts = images.table["context"].mask(is_last, unbiased.table["context"])
-    return replace(images, images=mixed, table=images.table.assign(context=contexts))
+    table = images.table.assign(context=contexts)
+    return replace(images, images=mixed, table=table)
 
 
 def changed(biased: Collection, unbiased: Collection, share: float) -> Collection:
@@ -398,17 +386,15 @@ def changed(biased: Collection, unbiased: Collection, share: float) -> Collectio
 
     def redraw(name: str, number: int) -> TrainingImages:
         recipes = [
-            biased.redraw(name, number).recipe,
-            unbiased.redraw(name, number).recipe,
+            collection.redraw(name, number).recipe for collection in (biased, unbiased)
         ]
 
         def draw() -> tuple[torch.Tensor, ...]:
-            sets = []
-            for recipe in recipes:
-                sets.append(world.image_set(**recipe))
+            sets = [world.image_set(**recipe) for recipe in recipes]
             return exchanged(*sets, share).to_train().draw()
 
         return TrainingImages({"exchanged": [share, *recipes]}, draw)
 
-    mixed = {"C": exchanged(biased.sets["C"], unbiased.sets["C"], share)}
-    return replace(biased, sets=biased.sets | mixed, redraw=redraw)
+    mixed = exchanged(biased.sets["C"], unbiased.sets["C"], share)
+    sets = {**biased.sets, "C": mixed}
+    return replace(biased, sets=sets, redraw=redraw)

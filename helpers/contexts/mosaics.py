@@ -77,30 +77,24 @@ def design(
     parts = []
     for i, object_class in enumerate(classes):
         objects = np.flatnonzero(labels == i)
-        for j, context_class in enumerate([*classes, "neutral"]):
-            if j == len(classes):
-                kind = "neutral"
-                is_wanted = with_neutral
-                n_backgrounds = 1
-                per_object = 1
-            else:
-                kind = "context"
-                n_backgrounds = len(contexts.get(context_class, ()))
-                is_wanted = i != j and n_backgrounds > 0
-                per_object = per_context
-            if not is_wanted:
+        for j, context_class in enumerate(classes):
+            n_backgrounds = len(contexts.get(context_class, ()))
+            if i == j or n_backgrounds == 0:
                 continue
             rng = np.random.default_rng([seed, i, j])
-            assigned = _assigned(len(objects), per_object, n_backgrounds, rng)
-            part = pd.DataFrame({"object": objects.repeat(per_object)})
+            assigned = _assigned(len(objects), per_context, n_backgrounds, rng)
+            part = pd.DataFrame({"object": objects.repeat(per_context)})
             part["object_class"] = object_class
             part["context_class"] = context_class
             part["background"] = assigned.ravel()
-            part["kind"] = kind
-            part["side"] = side
-            parts.append(part)
-    table = pd.concat(parts)
-    return table.sort_values("kind", kind="stable", ignore_index=True)
+            parts.append(part.assign(kind="context"))
+    if with_neutral:
+        part = pd.DataFrame({"object": np.argsort(labels, kind="stable")})
+        part["object_class"] = np.array([*classes])[labels[part["object"]]]
+        part["context_class"] = "neutral"
+        part["background"] = 0
+        parts.append(part.assign(kind="neutral"))
+    return pd.concat(parts, ignore_index=True).assign(side=side)
 
 
 def examples(images: ImageSet, context_of: Mapping[str, str], n: int = 2) -> list[int]:
@@ -222,19 +216,15 @@ def batches(
     """
     if table.empty:
         return
-    backgrounds, background_of = partners(table, contexts, neutral, objects.shape[-2:])
-    used, object_of = np.unique(table["object"], return_inverse=True)
-    # each image is squeezed once for either side of the mosaic
-    used_objects = objects.index_select(0, torch.from_numpy(used))
-    tiles = torch.cat([used_objects, backgrounds])
+    backgrounds, background_of = partners(table, contexts, neutral)
+    object_of = table["object"].to_numpy()
+    background_of = background_of + len(objects)
+    tiles = torch.cat([objects, backgrounds])
     height, width = tiles.shape[-2:]
     left_width, right_width = cells(width, 2, shape)
     left_tiles = squeeze(tiles, height, left_width)
-    right_tiles = left_tiles
-    if right_width != left_width:
-        right_tiles = squeeze(tiles, height, right_width)
+    right_tiles = squeeze(tiles, height, right_width)
     is_left = (table["side"] == "left").to_numpy()
-    background_of = background_of + len(used)
     left = torch.from_numpy(np.where(is_left, object_of, background_of))
     right = torch.from_numpy(np.where(is_left, background_of, object_of))
     for rows in torch.arange(len(table)).split(BATCH):
@@ -254,10 +244,9 @@ def build(table: pd.DataFrame, *args, **kwargs) -> torch.Tensor:
 def partners(
     table: pd.DataFrame,
     contexts: Mapping[str, torch.Tensor],
-    neutral,
-    size: Sequence[int],
+    neutral: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, np.ndarray]:
-    """Return the background images that a design uses, and the image of each row.
+    """Join all background images, and return the number of each row's image.
 
     Parameters
     ----------
@@ -265,45 +254,22 @@ def partners(
         Rows of a :func:`design`.
     contexts : mapping of str to torch.Tensor
         Background images by the context's class, uint8 (M, 3, H, W).
-    neutral : torch.Tensor or None
+    neutral : torch.Tensor, optional
         The neutral background, uint8 (1, 3, H, W), if the design has such rows.
-    size : sequence of int
-        Height and width that the images must have.
 
     Returns
     -------
     images : torch.Tensor of uint8, shape (K, 3, H, W)
-        Each background image that is used, once.
-    image_of : numpy.ndarray of int, shape (rows of the table,)
-        The number of each row's image in `images`.
-
-    Raises
-    ------
-    ValueError
-        If background images are missing or have another size.
+    image_of : numpy.ndarray of int64, shape (rows of the table,)
     """
-    image_of = np.empty(len(table), dtype=np.int64)
-    parts = []
-    start = 0
-    is_neutral = table["kind"] == "neutral"
-    groups = table.groupby([is_neutral, "context_class"]).indices
-    for (group_is_neutral, name), rows in groups.items():
-        images = neutral if group_is_neutral else contexts.get(name)
-        if images is None or tuple(images.shape[-2:]) != tuple(size):
-            needed = "the neutral image" if group_is_neutral else f"contexts[{name!r}]"
-            actual = "not given"
-            if images is not None:
-                actual = f"of {tuple(images.shape[-2:])} pixels"
-            raise ValueError(
-                f"The design needs {needed} of {tuple(size)} pixels, but it is "
-                f"{actual}."
-            )
-        numbers = table["background"].to_numpy()[rows]
-        used, place = np.unique(numbers, return_inverse=True)
-        image_of[rows] = start + place
-        parts.append(images.index_select(0, torch.from_numpy(used)))
-        start += len(used)
-    return torch.cat(parts), image_of
+    images = list(contexts.values())
+    starts = np.cumsum([0, *map(len, images)])
+    start_of = dict(zip(contexts, starts, strict=False))
+    if neutral is not None:
+        images.append(neutral)
+    in_context = table["context_class"].map(start_of) + table["background"]
+    image_of = np.where(table["kind"] == "neutral", starts[-1], in_context)
+    return torch.cat(images), image_of.astype(np.int64)
 
 
 def _assigned(

@@ -112,8 +112,7 @@ def composites(
     -------
     torch.Tensor of uint8, shape (rows of the design, 3, H, W)
     """
-    size = cutouts.shape[2:]
-    backgrounds, background_of = mosaics.partners(design, contexts, neutral, size)
+    backgrounds, background_of = mosaics.partners(design, contexts, neutral)
     images = backgrounds.numpy()[background_of]
     for image, number in zip(images, design["object"], strict=True):
         image[:] = paste(cutouts[number], image)

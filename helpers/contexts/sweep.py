@@ -145,25 +145,16 @@ def by_interval(recorded: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame
 def auc_by_context(
     recorded: pd.DataFrame,
     measures: Sequence[str],
-    truth: str = "bias_strength",
     area: Callable = area_under_curve,
 ) -> pd.DataFrame:
     """Compute the area under the ROC curve of each measure, by context and on average.
 
-    By *bias_strength*, biased contexts (of a medium or strong bias) are compared with
-    contexts of the unbiased counterparts. By *reliance*, contexts on which the network
-    relies more than on 95% of the unbiased ones are compared with all others. AUC is
-    averaged over contexts: in a pooled AUC, any number that differs between contexts
-    would seem to detect a bias.
+    Contexts with a medium or strong bias are compared with contexts of the unbiased
+    counterparts. AUC is averaged over contexts: in a pooled AUC, any number that
+    differs between contexts would seem to detect a bias.
     """
-    if truth == "bias_strength":
-        positive, negative = _is_biased(recorded)
-    else:
-        relied = by_pair(recorded, truth)
-        positive = relied > np.quantile(relied[..., 1], 0.95, axis=0)[:, None]
-        negative = ~positive
     auc = partial(_auc, area=area)
-    return _by_context(recorded, measures, "auc", auc, positive, negative)
+    return _by_context(recorded, measures, "auc", auc, *_is_biased(recorded))
 
 
 def _is_biased(recorded: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -173,9 +164,9 @@ def _is_biased(recorded: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _auc(values: np.ndarray, area: Callable) -> float:
-    """Compute the AUC from rows of effect, is positive, and is negative."""
-    effect, positive, negative = values.T
-    return area(effect[positive > 0], effect[negative > 0])
+    """Compute the AUC from rows of effect, is biased, and is unbiased."""
+    effect, is_biased, is_unbiased = values.T
+    return area(effect[is_biased > 0], effect[is_unbiased > 0])
 
 
 def auc_difference(

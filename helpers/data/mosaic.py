@@ -17,8 +17,7 @@ def squeeze(images: torch.Tensor, height: int, width: int) -> torch.Tensor:
     for part in images.split(256):  # to save memory
         # as float, because for uint8 the result depends on the processor
         pixels = interpolate(part.float(), size, mode="bilinear", antialias=True)
-        rounded = pixels.round()
-        resized.append(rounded.to(torch.uint8))
+        resized.append(pixels.round().to(torch.uint8))
     return torch.cat(resized)
 
 
@@ -28,5 +27,6 @@ def join(tiles: list[torch.Tensor], rows: int, cols: int) -> torch.Tensor:
     for row in range(rows):
         first = row * cols
         tiles_of_row = tiles[first : first + cols]
-        joined_rows.append(torch.cat(tiles_of_row, dim=-1))
+        joined_row = torch.cat(tiles_of_row, dim=-1)
+        joined_rows.append(joined_row)
     return torch.cat(joined_rows, dim=-2)
