@@ -106,8 +106,9 @@ def test_the_score_of_a_linear_network_has_a_closed_form(linear):
     expected /= correct.sum(1).mean()
 
     targets = torch.zeros(7, dtype=torch.int64)
-    rows = faithfulness.compare(network, images, targets, {"correct": patches})
-    found = rows[rows["baseline"] == "mean colour"]["deletion"]
+    rows = faithfulness.compare(network, images, targets, patches)
+    scored = faithfulness.add_score(rows, ["baseline"])
+    found = scored[scored["baseline"] == "mean colour"]["deletion"]
     assert expected.abs().min() > 0
     np.testing.assert_allclose(found, expected, rtol=1e-3)
 
@@ -116,9 +117,10 @@ def test_a_uniform_map_is_no_better_than_chance(linear):
     network, images = linear
     images = images.repeat(30, 1, 1, 1)
     targets = torch.zeros(210, dtype=torch.int64)
-    maps = {"uniform": torch.ones(210, 24, 24)}
-    rows = faithfulness.compare(network, images, targets, maps)
-    scores = rows["deletion"]
+    uniform = torch.ones(210, 24, 24)
+    rows = faithfulness.compare(network, images, targets, uniform)
+    scores = rows["by_chance"] - rows["by_map"]
+    assert scores.std() > 0
     assert abs(scores.mean()) < 4 * scores.sem()
 
 
@@ -149,15 +151,39 @@ def test_the_correct_map_has_the_highest_score_where_it_is_known(images, name):
     assert (correct.abs() > scores["random"].abs()).all()
 
 
-def test_rows_name_the_mosaics_of_the_design(images):
+@pytest.fixture
+def model():
     torch.manual_seed(0)
     network = models.build("resnet10-eighth", 4).eval()
-    model = Model(Recipe("resnet10-eighth"), "C", [network, network], LOGIT)
+    return Model(Recipe("resnet10-eighth"), "C", [network, network], LOGIT)
+
+
+def test_rows_are_those_of_the_design_by_run_and_baseline(model, images):
+    design = focus.design(images.table, CLASSES, per_class=7)
+    rated = faithfulness.rate(model, images, design, "gradcam", effort="quick")
+    counts = rated.groupby(["baseline", "run"])["mosaic"].unique()
+    assert len(counts) == 4
+    for mosaics in counts:
+        assert sorted(mosaics) == list(range(28)), "two batches"
+    targets = rated.drop_duplicates("mosaic").set_index("mosaic")["target"]
+    assert targets.sort_index().tolist() == design["target"].tolist()
+
+
+def test_batches_are_halved_where_the_memory_does_not_suffice(
+    model, images, monkeypatch
+):
     design = focus.design(images.table, CLASSES, per_class=2)
-    rated = faithfulness.rate(model, images, design, ["gradcam", "lrp"], effort="quick")
-    counts = rated.groupby(["method", "baseline", "run"]).size()
-    assert (counts == len(design)).all()
-    assert len(counts) == 8
-    in_fourth_place = rated[rated["place"] == 3]
-    targets = set(in_fourth_place["target"])
-    assert targets == {design["target"][3]}
+    expected = faithfulness.rate(model, images, design, "gradcam")
+    forward = type(model.trainings[0]).forward
+    sizes = []
+
+    def forward_of_small_batches(network, batch):
+        sizes.append(len(batch))
+        if len(batch) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return forward(network, batch)
+
+    monkeypatch.setattr(type(model.trainings[0]), "forward", forward_of_small_batches)
+    halved = faithfulness.rate(model, images, design, "gradcam")
+    assert max(sizes) == 8
+    np.testing.assert_allclose(halved["deletion"], expected["deletion"], rtol=1e-3)

@@ -15,8 +15,6 @@ from helpers.models.recipe import Recipe
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 WEIGHTS = "weights/squeezenet1_0_imagenet.safetensors"
-FEW = {"smoothgrad": {"samples": 2}, "lime": {"segments": 4, "samples": 12}}
-FEW |= {"integrated-gradients": {"steps": 2}}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +37,7 @@ def linked(table: pd.DataFrame, names: pd.Series, folder: Path) -> Path:
 def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path, monkeypatch):
     """114 mosaics of 57 classes, the network as it is; LRP applies, for SqueezeNet conserves.
 
-    With few samples on squeezed mosaics of 128 pixels. `data/focus_imagenet.csv` has 224 pixels.
+    With few samples on squeezed mosaics of 128 pixels.
     """
     recipe = Recipe("squeezenet1_0", networks.AS_IT_IS, str(real / WEIGHTS))
     folder = str(linked(photographs, photographs["imagenet_index"], tmp_path))
@@ -51,8 +49,8 @@ def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path, monkey
     assert len(table) >= 100
     assert len(model.logit) == 57
     rated = [
-        focus.rate(model, images, table, m, shape="squeezed", **FEW.get(m, {}))
-        for m in METHODS
+        focus.rate(model, images, table, method, effort="quick", shape="squeezed")
+        for method in METHODS
     ]
     found = focus.summary(pd.concat(rated)).set_index("method")
     print(found[["mean", "low", "high", "undefined"]].round(3))

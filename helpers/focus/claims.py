@@ -19,7 +19,6 @@ from helpers.stats import Estimate
 from helpers.stats.extremes import smallest
 
 COMPARISONS = store.root() / "data" / "paper" / "focus_comparisons.csv"
-ROUNDING = 1e-3
 WELL_FIT = 0.9  # smallest accuracy of a well-fit network
 LEARNED = 2.0  # logits: a network learned the eyespot if it adds more to the target
 COLUMNS = ["comparison", "value", "low", "high", "note"]
@@ -116,55 +115,34 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def of_controls(known: pd.DataFrame) -> list[Estimate]:
-    """Estimate the claims about networks in which the correct Focus is 1."""
-    by_name = known.groupby(["reads", "method", "name"], sort=False)
-    ends = by_name["focus"].agg(["mean", "min", "max"])
-    least = ends.query("reads == 'input' and method != 'LIME'")["min"]
-    n_silent = int(least.isna().sum())
-    note = f"{n_silent} give no map and are not counted" if n_silent else ""
-    n_failed = float((least <= 1 - ROUNDING).sum())
-    asked = {"asked": int(least.notna().sum())}
-    estimates = [
-        Estimate("suite/focus/difull-input", (n_failed,) * 3, asked, note=note)
-    ]
-    lime = ends.query("method == 'LIME'")
-    if len(lime):
-        estimates.append(Estimate("suite/focus/difull-lime", tuple(lime.iloc[-1])))
-    at_map = known[known["reads"] == MAP]
+def at_last_map(known: pd.DataFrame) -> pd.DataFrame:
+    """Compare GradCAM and GradCAM++ with IG, which also explains the last map.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns ``method``, ``difference`` (in Focus from IG's), ``low`` and
+        ``high``.
+    """
+    rated = known[known["setting"] == MAP]
+    rows = []
     for method in ("GradCAM", "GradCAM++"):
-        if {method, "IG"} <= set(at_map["method"]):
-            gap = contrast(at_map, {method: 1, "IG": -1})
-            about = {"method": method}
-            estimates.append(Estimate("suite/focus/difull-cam", gap, about))
-    return estimates
+        if {method, "IG"} <= set(rated["method"]):
+            rows.append((method, *contrast(rated, {method: 1, "IG": -1})))
+    return pd.DataFrame(rows, columns=["method", "difference", "low", "high"])
 
 
 def of_feature(
-    pair: tuple[str, str],
-    placed: pd.DataFrame | None,
-    rated: pd.DataFrame,
-    control: pd.DataFrame | None,
+    pair: tuple[str, str], rated: pd.DataFrame, control: pd.DataFrame | None
 ) -> list[Estimate]:
-    """Estimate where a pair's misplaced relevance lies, and what inpainting changes.
-
-    `placed` is a table of `feature.by_method`. `rated` and `control` are interventions
-    of the model and of the control model.
-    """
+    """Estimate what inpainting changes, in the model and minus the control model."""
     about = dict(zip(PAIR, pair, strict=True))
     estimates = [Estimate("suite/focus/rise", feature.rise(rated), about)]
     if control is not None:
-        learned = feature.rises(rated)
-        unbiased = feature.rises(control)
-        gap = stats.difference(stats.mean(learned), stats.mean(unbiased)).interval()
-        p = feature.p_against_control(learned, unbiased)
-        estimates.append(Estimate("suite/focus/beyond", gap, about, p=p))
-    if placed is not None:
-        # the last map is too coarse to put most of it on a small feature
-        finer = placed.iloc[1]
-        note = f"{finer['method']}; the feature is {finer['area']:.0%} of the area"
-        share = tuple(finer[["share", "low", "high"]])
-        estimates.append(Estimate("focus/most-on-feature", share, note=note))
+        learned = stats.mean(feature.rises(rated))
+        unbiased = stats.mean(feature.rises(control))
+        gap = stats.difference(learned, unbiased).interval()
+        estimates.append(Estimate("suite/focus/beyond", gap, about))
     return estimates
 
 
@@ -189,33 +167,29 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
 
 def of_trials(table: pd.DataFrame) -> list[Estimate]:
     """Estimate what `judged` trials show; differences are taken seed by seed."""
-    strength = table["bias_strength"]
-    full = table[strength == 1]
-    none = table[strength == 0]
+    full = table[table["bias_strength"] == 1]
+    none = table[table["bias_strength"] == 0]
     learned = full[full["learned"]]
-    by_seed = {"seeds": table["seed"].nunique()}
-
-    first = full.groupby("seed")["first"].mean()
-    first = first - none.groupby("seed")["first"].mean()
-    weaker = table[strength.between(0, 1, inclusive="neither")]
+    weaker = table[table["bias_strength"].between(0, 1, inclusive="neither")]
     weaker = weaker.merge(full, on=["seed", *PAIR], suffixes=("", "_full"))
     weaker["gap"] = weaker["focus"] - weaker["focus_full"]
-    remedy = weaker.groupby("seed")["gap"].mean()
-    peaks = learned.groupby("seed")["peaks_finer"].mean()
-    found = learned.groupby(["seed", "target"])["detected"].mean()
-    alarms = none.groupby("seed")["detected"].mean()
-    return [
-        Estimate("focus/first", stats.mean(first).interval(), by_seed),
-        Estimate("focus/remedy", stats.mean(remedy).interval(), {"seeds": len(remedy)}),
-        Estimate("suite/focus/found", _share(found), {"sets": len(found)}),
-        Estimate("suite/focus/alarms", _share(alarms), {"sets": len(alarms)}),
-        Estimate("suite/focus/names", stats.mean(peaks).interval(), by_seed),
-    ]
-
-
-def _share(shares: pd.Series) -> tuple:
-    """Return the mean share of trials, with Wilson's interval over sets of networks.
-
-    Trials that share their networks count as one.
-    """
-    return shares.mean(), *stats.wilson(shares.sum(), len(shares))
+    first = full.groupby("seed")["first"].mean()
+    by_seed = {
+        "focus/first": first - none.groupby("seed")["first"].mean(),
+        "focus/remedy": weaker.groupby("seed")["gap"].mean(),
+        "suite/focus/names": learned.groupby("seed")["peaks_finer"].mean(),
+    }
+    estimates = []
+    for claim, values in by_seed.items():
+        interval = stats.mean(values).interval()
+        estimates.append(Estimate(claim, interval, {"seeds": len(values)}))
+    # trials that share their networks count as one
+    by_set = {
+        "suite/focus/found": learned.groupby(["seed", "target"])["detected"].mean(),
+        "suite/focus/alarms": none.groupby("seed")["detected"].mean(),
+    }
+    for claim, shares in by_set.items():
+        ends = stats.wilson(shares.sum(), len(shares))
+        interval = (shares.mean(), *ends)
+        estimates.append(Estimate(claim, interval, {"sets": len(shares)}))
+    return estimates

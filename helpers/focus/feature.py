@@ -8,15 +8,13 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy.ndimage import gaussian_filter
-from scipy.stats import permutation_test
 from torch.nn.functional import max_pool2d
 
-from helpers import explain
+from helpers import explain, stats
 from helpers.data import ImageSet
 from helpers.focus import painting
-from helpers.focus.equation import focus_of
-from helpers.focus.means import PAIR, contrast, mean
-from helpers.focus.mosaics import CELLS, batches, cut, in_mosaics, joined, layouts
+from helpers.focus.means import UNITS, contrast
+from helpers.focus.mosaics import compose, cut
 from helpers.focus.networks import Model
 from helpers.focus.rating import rate
 from helpers.models.inference import logits
@@ -52,31 +50,21 @@ def paint_over(
     Raises
     ------
     ValueError
-        The masks do not fit the images, cover nothing, or cover a whole image.
+        The masks cover nothing, or a whole image.
     """
-    size = len(images), *images.shape[-2:]
-    if masks.dtype != torch.bool or masks.shape != size or not masks.any():
+    widened = max_pool2d(masks[:, None].float(), 2 * EDGE + 1, 1, EDGE)[:, 0] > 0
+    covered = widened.flatten(1)
+    if not covered.any() or covered.all(1).any():
         raise ValueError(
-            f"The masks are {masks.dtype} {tuple(masks.shape)}. They must be bool "
-            f"{size}, as large as the images, and cover something."
+            "The masks cover nothing, or they cover a whole image, so that no colour is "
+            "left to paint with. Give masks that cover a part of some images."
         )
-    masks = widened(masks)
     painted = images.clone()
-    for number in masks.flatten(1).any(1).nonzero().flatten().tolist():
-        mask = masks[number].numpy()
-        if mask.all():
-            raise ValueError(
-                f"Mask {number} covers its whole image: nothing is left to paint with. "
-                "Give a smaller mask."
-            )
-        filled = fill(images[number].numpy(), mask, SPREAD * images.shape[-1] / 2)
+    for number in covered.any(1).nonzero().flatten().tolist():
+        image = images[number].numpy()
+        filled = fill(image, widened[number].numpy(), SPREAD * image.shape[-1] / 2)
         painted[number] = torch.from_numpy(filled)
     return painted
-
-
-def widened(masks: torch.Tensor) -> torch.Tensor:
-    """Widen masks (N, H, W) by `EDGE` pixels."""
-    return max_pool2d(masks[:, None].float(), 2 * EDGE + 1, 1, EDGE)[:, 0] > 0
 
 
 def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
@@ -94,10 +82,12 @@ def elsewhere(images: ImageSet, masks: torch.Tensor) -> torch.Tensor:
     steps = list(product(range(0, side, side // 12), repeat=2))
     for number in masks.flatten(1).any(1).nonzero().flatten().tolist():
         mask = masks[number]
-        free = images.masks[number] & ~mask  # the rest of the object
+        rest_of_object = images.masks[number] & ~mask
         candidates = [mask.roll(step, (0, 1)) for step in steps]
-        on_object = [int((candidate & free).sum()) for candidate in candidates]
-        moved[number] = candidates[int(np.argmax(on_object))] & ~mask
+        candidates = torch.stack(candidates)
+        on_object = candidates & rest_of_object
+        best = on_object.sum((1, 2)).argmax()
+        moved[number] = candidates[best] & ~mask
     return moved
 
 
@@ -107,7 +97,7 @@ def intervention(
     rows: pd.DataFrame,
     masks: torch.Tensor,
     method: str | Callable,
-    also: Mapping[str, torch.Tensor] | None = None,
+    others: Mapping[str, torch.Tensor] | None = None,
     fill: Callable = painting.fill,
 ) -> pd.DataFrame:
     """Rate the mosaics of a pair before and after inpainting the outer images.
@@ -121,7 +111,7 @@ def intervention(
     masks : torch.Tensor of bool, shape (N, H, W)
         The feature in all images.
     method : str or callable
-    also : mapping of str to torch.Tensor, optional
+    others : mapping of str to torch.Tensor, optional
         Other versions of the images.
     fill : callable
         Inpaints one image.
@@ -133,8 +123,9 @@ def intervention(
     """
     masks = of_class(images, masks, rows["outer"].iloc[0])
     versions = {BEFORE: images.images, OVER: paint_over(images.images, masks, fill)}
+    versions.update(others or {})
     parts = []
-    for state, pixels in {**versions, **(also or {})}.items():
+    for state, pixels in versions.items():
         rated = rate(model, replace(images, images=pixels), rows, method)
         parts.append(rated.assign(state=state))
     return pd.concat(parts, ignore_index=True)
@@ -151,20 +142,8 @@ def rises(rated: pd.DataFrame, state: str = OVER) -> np.ndarray:
     Only mosaics with a Focus in both states count.
     """
     wide = rated.pivot(index=["run", "mosaic"], columns="state", values="focus")
-    wide = wide[[state, BEFORE]].dropna()
-    means = wide.groupby("run").mean()
-    return (means[state] - means[BEFORE]).to_numpy()
-
-
-def p_against_control(learned: np.ndarray, control: np.ndarray) -> float:
-    """Return the p value of "the rise is no larger than in the control model"."""
-    test = permutation_test(
-        (learned, control),
-        lambda one, other, axis: one.mean(axis=axis) - other.mean(axis=axis),
-        alternative="greater",
-        n_resamples=np.inf,
-    )
-    return float(test.pvalue)
+    difference = wide[state] - wide[BEFORE]
+    return difference.groupby("run").mean().to_numpy()
 
 
 def gains(
@@ -191,8 +170,10 @@ def candidate(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
     except explain.NotConserved:
         maps = explain.explain(*arguments, "gradcam").maps
     masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
-    for number, place in zip(numbers.tolist(), peaks(maps), strict=True):
-        masks[number] = disc(masks.shape[1:], place, DISC * masks.shape[-1])
+    size = masks.shape[1:]
+    rows, columns = peaks(maps)
+    for number, row, column in zip(numbers, rows, columns, strict=True):
+        masks[number] = disc(size, (row, column), DISC * size[1])
     return masks
 
 
@@ -205,15 +186,12 @@ def disc(
     return torch.from_numpy(squared_distance <= radius**2)
 
 
-def peaks(maps: torch.Tensor) -> list[tuple[int, int]]:
-    """Return row and column of the largest positive relevance of blurred maps."""
-    places = []
-    for relevance in maps:
-        positive = relevance.clamp(min=0).numpy()
-        smooth = gaussian_filter(positive, SPREAD * relevance.shape[-1])
-        row, column = np.unravel_index(smooth.argmax(), smooth.shape)
-        places.append((int(row), int(column)))
-    return places
+def peaks(maps: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and columns of the largest positive relevance of blurred maps."""
+    blur = SPREAD * maps.shape[-1]
+    smooth = gaussian_filter(maps.clamp(min=0).numpy(), (0, blur, blur))
+    places = smooth.reshape(len(maps), -1).argmax(1)
+    return np.unravel_index(places, maps.shape[1:])
 
 
 def by_method(
@@ -230,7 +208,7 @@ def by_method(
     images : ImageSet
         With the feature as `patches`.
     rows : pandas.DataFrame
-        Mosaics of one pair, rated by each run.
+        Mosaics of one pair.
     methods : mapping of str to (str, dict)
         A method and its settings by the name that is shown.
 
@@ -241,76 +219,31 @@ def by_method(
         ``high``, the feature's share of the ``area``, and ``peaks``, the share of outer
         images with the largest relevance on the feature.
     """
-    first = rows[rows["run"] == rows["run"].iloc[0]]
-    target = first["target"].iloc[0]
-    is_outer = ~layouts(first)
-    mosaics = torch.cat(list(batches(first, images.images)))
-    patches = _outer(in_mosaics(first, images.patches), is_outer)
-    measured = []
+    name_of_outer = rows["outer"].iloc[0]
+    on_outer = of_class(images, torch.ones_like(images.patches), name_of_outer)
+    on_feature = of_class(images, images.patches, name_of_outer)
+    outer = compose(rows, on_outer[:, None])[:, 0]
+    patches = compose(rows, on_feature[:, None])[:, 0]
+    mosaics = compose(rows, images.images)
+    targets = model.targets(rows)
+    parts = []
     for name, (method, settings) in methods.items():
-        placed = []
-        hits = []
-        for run, rows_of_run in rows.groupby("run"):
-            network = model.trainings[run]
-            maps = explain.explain(
-                network, mosaics, model.logit[target], method, **settings
-            ).maps
-            misplaced = _outer(maps, is_outer).clamp(min=0)
-            # two outer images per mosaic
-            total = misplaced.double().sum((1, 2)).view(-1, 2).sum(1)
-            on_patches = (misplaced * patches).double().sum((1, 2)).view(-1, 2).sum(1)
-            placed.append(rows_of_run.assign(focus=(on_patches / total).numpy()))
-            for patch, place in zip(patches, peaks(misplaced), strict=True):
-                hits.append(bool(patch[place]))
-        share, low, high = mean(pd.concat(placed))
-        row = {"method": name, "share": share, "low": low, "high": high}
-        row["area"] = float(patches.double().mean())
-        row["peaks"] = float(np.mean(hits))
-        measured.append(row)
-    return pd.DataFrame(measured)
-
-
-def _outer(maps: torch.Tensor, is_outer: torch.Tensor) -> torch.Tensor:
-    """Return the cells of mosaics' maps (N, H, W) where `is_outer`, (N, 2, 2)."""
-    cells = cut(maps[:, None])[:, 0].unflatten(0, (CELLS, -1)).transpose(0, 1)
-    return cells[is_outer.flatten(1)]
-
-
-def explained(
-    model: Model,
-    images: ImageSet,
-    rows: pd.DataFrame,
-    method: str | Callable,
-    mask: torch.Tensor | None = None,
-    fill: Callable = painting.fill,
-) -> dict:
-    """Prepare rows of a design with the column ``kind`` for `mosaics_explained`.
-
-    With a `mask`, bool (2 H, 2 W), there is one row: unchanged, and with the mask
-    inpainted.
-    """
-    mosaics = torch.cat(list(batches(rows, images.images)))
-    if mask is None:
-        kinds = rows["kind"]
-        patches = None if images.patches is None else in_mosaics(rows, images.patches)
-    else:
-        kinds = (BEFORE, OVER)
-        patches = mask.expand(2, -1, -1)
-        painted = paint_over(cut(mosaics), cut(mask[None, None])[:, 0], fill)
-        mosaics = torch.cat([mosaics, joined(painted)])
-    names = tuple(rows[PAIR].iloc[0])
-    network = model.trainings[0]
-    maps = explain.explain(network, mosaics, model.logit[names[0]], method).maps
-    where = layouts(rows).expand(len(mosaics), -1, -1)
-    scores = focus_of(maps, where)
-    captions = [
-        f"{kind}: Focus {focus:.2f}" for kind, focus in zip(kinds, scores, strict=True)
-    ]
-    return {
-        "mosaics": mosaics,
-        "maps": maps,
-        "layouts": where,
-        "captions": captions,
-        "names": names,
-        "patches": patches,
-    }
+        for run, network in enumerate(model.trainings):
+            maps = explain.explain(network, mosaics, targets, method, **settings).maps
+            misplaced = maps.clamp(min=0) * outer
+            total = misplaced.double().sum((1, 2))
+            share = (misplaced * patches).double().sum((1, 2)) / total
+            rows_of_peaks, columns = peaks(cut(misplaced[:, None])[:, 0])
+            cells = cut(patches[:, None])[:, 0]
+            hits = cells[range(len(cells)), rows_of_peaks, columns]
+            part = rows.assign(method=name, run=run, share=share)
+            # a mosaic has two outer images
+            parts.append(part.assign(peaks=hits.sum().item() / (2 * len(rows))))
+    placed = pd.concat(parts, ignore_index=True)
+    table = stats.mean_ci(placed, "share", by=["method"], units=UNITS)
+    table["area"] = (patches.sum() / outer.sum()).item()
+    mean_peaks = placed.groupby("method")["peaks"].mean()
+    table["peaks"] = table["method"].map(mean_peaks)
+    return table.set_axis(
+        ["method", "share", "low", "high", "n", "area", "peaks"], axis=1
+    )
