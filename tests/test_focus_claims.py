@@ -90,9 +90,8 @@ def weaker(lrp, gradcam, networks=12):
     """Focus that falls with accuracy by known slopes."""
     rng = np.random.default_rng(1)
     accuracy = np.linspace(0.3, 1, networks)
-    table = pd.DataFrame(
-        {"accuracy": accuracy, "network": [f"n{i}" for i in range(networks)]}
-    )
+    table = pd.DataFrame({"accuracy": accuracy, "run": range(networks)})
+    table = table.assign(architecture="one", set="C")
     for method, slope in (("LRP", lrp), ("GradCAM", gradcam)):
         table[method] = 0.9 - slope * (1 - accuracy) + rng.normal(0, 0.01, networks)
     return table

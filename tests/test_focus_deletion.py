@@ -1,19 +1,13 @@
 """Deletion: by a loop over patches, a closed form, and known networks."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
+from focus_sample import CLASSES, make_images, make_model
 from torch import nn
 
-from helpers import focus, models
-from helpers.data import ImageSet
+from helpers import focus
 from helpers.focus import controls, deletion, faithfulness
-from helpers.focus.networks import Model
-from helpers.models.recipe import Recipe
-
-CLASSES = tuple("abcd")
-LOGIT = {name: number for number, name in enumerate(CLASSES)}
 
 
 class Linear(nn.Module):
@@ -126,55 +120,38 @@ def test_a_uniform_map_is_no_better_than_chance(linear):
 
 @pytest.fixture
 def images():
-    """Blobs, brighter in the first classes than in the others."""
-    torch.manual_seed(0)
-    blobs = torch.rand(40, 3, 6, 6)
-    labels = torch.arange(4).repeat_interleave(10)
-    blobs *= 1 - 0.2 * labels[:, None, None, None]
-    pixels = nn.functional.interpolate(blobs, (96, 96), mode="bilinear")
-    pixels = (255 * pixels).to(torch.uint8)
-    table = pd.DataFrame({"class": np.repeat(CLASSES, 10), "split": "test"})
-    return ImageSet("C", pixels, labels, CLASSES, table)
+    return make_images()
 
 
 @pytest.mark.parametrize("name", ["alexnet-quarter", "resnet10-eighth"])
 def test_the_correct_map_has_the_highest_score_where_it_is_known(images, name):
     """DiFull, in which two images count, and a network in which four images count."""
-    torch.manual_seed(0)
-    network = models.build(name, 4).eval()
-    model = Model(Recipe(name), "C", [network], LOGIT)
     design = focus.design(images.table, CLASSES, per_class=4)
-    checks = controls.check_deletion(model, images, design)
+    checks = controls.check_deletion(make_model(name), images, design)
     scores = checks.groupby(["method", "network"])["deletion"].mean()
     correct = scores["correct"]
     assert (correct * scores["reversed"] < 0).all()
     assert (correct.abs() > scores["random"].abs()).all()
 
 
-@pytest.fixture
-def model():
-    torch.manual_seed(0)
-    network = models.build("resnet10-eighth", 4).eval()
-    return Model(Recipe("resnet10-eighth"), "C", [network, network], LOGIT)
-
-
-def test_rows_are_those_of_the_design_by_run_and_baseline(model, images):
+def test_rows_are_those_of_the_design_by_run_and_baseline(images):
     design = focus.design(images.table, CLASSES, per_class=7)
+    model = make_model(runs=2)
     rated = faithfulness.rate(model, images, design, "gradcam", effort="quick")
-    counts = rated.groupby(["baseline", "run"])["mosaic"].unique()
-    assert len(counts) == 4
-    for mosaics in counts:
+    by_baseline = rated.groupby(["baseline", "run"])["mosaic"]
+    assert by_baseline.ngroups == 4
+    for _, mosaics in by_baseline:
         assert sorted(mosaics) == list(range(28)), "two batches"
-    targets = rated.drop_duplicates("mosaic").set_index("mosaic")["target"]
-    assert targets.sort_index().tolist() == design["target"].tolist()
+    targets = rated.groupby("mosaic")["target"].first()
+    assert targets.tolist() == design["target"].tolist()
 
 
-def test_batches_are_halved_where_the_memory_does_not_suffice(
-    model, images, monkeypatch
-):
+def test_batches_are_halved_where_the_memory_does_not_suffice(images, monkeypatch):
     design = focus.design(images.table, CLASSES, per_class=2)
+    model = make_model()
     expected = faithfulness.rate(model, images, design, "gradcam")
-    forward = type(model.trainings[0]).forward
+    classifier = type(model.trainings[0])
+    forward = classifier.forward
     sizes = []
 
     def forward_of_small_batches(network, batch):
@@ -183,7 +160,7 @@ def test_batches_are_halved_where_the_memory_does_not_suffice(
             raise torch.OutOfMemoryError("CUDA out of memory")
         return forward(network, batch)
 
-    monkeypatch.setattr(type(model.trainings[0]), "forward", forward_of_small_batches)
+    monkeypatch.setattr(classifier, "forward", forward_of_small_batches)
     halved = faithfulness.rate(model, images, design, "gradcam")
     assert max(sizes) == 8
     np.testing.assert_allclose(halved["deletion"], expected["deletion"], rtol=1e-3)

@@ -5,7 +5,6 @@
 """
 
 from functools import partial
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -21,6 +20,7 @@ from helpers.stats.extremes import smallest
 COMPARISONS = store.root() / "data" / "paper" / "focus_comparisons.csv"
 WELL_FIT = 0.9  # smallest accuracy of a well-fit network
 LEARNED = 2.0  # logits: a network learned the eyespot if it adds more to the target
+NETWORK = ["architecture", "set", "run"]  # what a trained network is
 COLUMNS = ["comparison", "value", "low", "high", "note"]
 # what depends on accuracy, and the coefficient that answers a claim
 SLOPES = {
@@ -47,37 +47,36 @@ def comparisons(rated: pd.DataFrame) -> pd.DataFrame:
     for method in sorted(methods & {"GradCAM", "LRP"}):
         of_method = rated[rated["method"] == method]
         networks = of_method.groupby(["architecture", "set"])
-        least = smallest([partial(mean, part) for _, part in networks])
+        means = [partial(mean, part) for _, part in networks]
         where = networks["focus"].mean().idxmin()
-        rows.append((f"{method}, lowest", *least, " on ".join(where)))
+        rows.append((f"{method}, lowest", *smallest(means), " on ".join(where)))
     for name, terms in pd.read_csv(COMPARISONS).groupby("comparison", sort=False):
         weights = terms.set_index("method")["weight"].to_dict()
         if set(weights) <= {*methods, CHANCE}:
             rows.append((name, *contrast(rated, weights), ""))
-    of_network = rated.groupby(["run", "architecture", "set", "method"])["focus"]
+    of_network = rated.groupby(["run", "architecture", "set", "method"])
     if {"LIME", "LRP"} <= methods:
-        spread = of_network.std().unstack()
+        spread = of_network["focus"].std().unstack()
         gap = spread["LIME"] - spread["LRP"]
-        gap = gap.unstack("run").T.to_numpy()
-        rows.append(("spread of LIME minus LRP", *stats.mean(gap).interval(), ""))
-    means = of_network.mean().unstack(["architecture", "set"])
-    for level, between in enumerate(["architecture", "set"]):
+        gap = gap.unstack(["architecture", "set"])
+        interval = stats.mean(gap.to_numpy()).interval()
+        rows.append(("spread of LIME minus LRP", *interval, ""))
+    mean_focus = of_network["focus"].mean()
+    for between, other in (("architecture", "set"), ("set", "architecture")):
         if rated[between].nunique() > 1 and len(methods) > 2:
-            agreement = means.groupby("run").apply(_agreement, 1 - level)
+            by_method = mean_focus.unstack(between)
+            agreement = by_method.groupby(["run", other]).apply(_agreement)
+            agreement = agreement.groupby("run").mean()
             interval = stats.mean(agreement.to_numpy()).interval()
             rows.append((f"ranks by {between}", *interval, ""))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _agreement(means: pd.DataFrame, same: int) -> float:
-    """Return the mean rank correlation of columns that share one property."""
-    correlations = means.corr(method="spearman")
-    pairs = combinations(means.columns, 2)
-    alike = []
-    for one, other in pairs:
-        if one[same] == other[same]:
-            alike.append(correlations.loc[one, other])
-    return float(np.mean(alike))
+def _agreement(means: pd.DataFrame) -> float:
+    """Return the mean rank correlation between the columns of a table."""
+    correlations = means.corr(method="spearman").to_numpy()
+    pairs = np.triu_indices(len(correlations), 1)
+    return float(correlations[pairs].mean())
 
 
 def slopes(table: pd.DataFrame) -> pd.DataFrame:
@@ -86,8 +85,8 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     table : pandas.DataFrame
-        One row per network and state, with ``network``, ``accuracy`` and the mean Focus
-        by method.
+        One row per network and state, with ``architecture``, ``set``, ``run``,
+        ``accuracy`` and the mean Focus by method.
 
     Returns
     -------
@@ -96,16 +95,16 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
         no row for fewer than five networks.
     """
     is_well_fit = table["accuracy"] >= WELL_FIT
+    parts = {"not well fit": table[~is_well_fit], "well fit": table[is_well_fit]}
     rows = []
     for name, (formula, coefficient) in SLOPES.items():
-        part = table
-        if "well fit" in name:
-            part = table[is_well_fit != ("not" in name)]
+        part = parts.get(name.partition(", ")[2], table)
         methods = [method for method in ("GradCAM", "LRP", "LIME") if method in formula]
-        known = part.reindex(columns=["network", "accuracy", *methods]).dropna()
-        if known["network"].nunique() < 5:
+        known = part.reindex(columns=[*NETWORK, "accuracy", *methods])
+        known = known.dropna()
+        network = known.groupby(NETWORK).ngroup()
+        if network.nunique() < 5:
             continue
-        network = known["network"].factorize()[0]
         fit = ols(formula, known).fit(
             cov_type="cluster", cov_kwds={"groups": network}, use_t=True
         )
@@ -154,15 +153,13 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
     ``lowest_3`` say whether the pair's Focus is the lowest, or among the three lowest,
     of all pairs.
     """
-    rises = trials.filter(like="rise_")
-    rise = rises.mean(axis=1)
-    return trials.assign(
-        rise=rise,
-        detected=rise >= feature.EFFECT,
-        learned=trials["gain"] > LEARNED,
-        first=trials["rank"] == 1,
-        lowest_3=trials["rank"] <= 3,
-    )
+    judged = trials.copy()
+    judged["rise"] = trials.filter(like="rise_").mean(axis=1)
+    judged["detected"] = judged["rise"] >= feature.EFFECT
+    judged["learned"] = trials["gain"] > LEARNED
+    judged["first"] = trials["rank"] == 1
+    judged["lowest_3"] = trials["rank"] <= 3
+    return judged
 
 
 def of_trials(table: pd.DataFrame) -> list[Estimate]:

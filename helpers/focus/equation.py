@@ -15,12 +15,17 @@ def focus_of(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
     is not finite.
     """
     height, width = maps.shape[1:]
-    is_lower = torch.arange(height, device=maps.device) >= height // 2
-    is_right = torch.arange(width, device=maps.device) >= width // 2
+    pixel_row = torch.arange(height, device=maps.device)
+    pixel_column = torch.arange(width, device=maps.device)
+    is_lower = pixel_row >= height // 2
+    is_right = pixel_column >= width // 2
     is_target = layouts[:, is_lower.long()]
     is_target = is_target[:, :, is_right.long()]
+
     positive = maps.clamp(min=0).double()
-    on_target = (positive * is_target).sum((1, 2))
+    on_target = positive * is_target
+    on_target = on_target.sum((1, 2))
     total = positive.sum((1, 2))
     is_defined = (total > 0) & total.isfinite()
-    return torch.where(is_defined, on_target / total, torch.nan)
+    focus = on_target / total
+    return torch.where(is_defined, focus, torch.nan)
