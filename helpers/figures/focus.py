@@ -27,7 +27,8 @@ def mosaics_and_maps(
     """
     figure = style.framed(pictures, captions, cols=4, most=0.99)
     for ax, picture, layout in zip(figure.axes, pictures, layouts, strict=False):
-        height, width = picture.shape[-2] / 2, picture.shape[-1] / 2
+        height = picture.shape[-2] / 2
+        width = picture.shape[-1] / 2
         ax.axhline(height - 0.5, color="white", lw=1)
         ax.axvline(width - 0.5, color="white", lw=1)
         for row, column in layout.nonzero().tolist():

@@ -48,35 +48,41 @@ def comparisons(rated: pd.DataFrame) -> pd.DataFrame:
         of_method = rated[rated["method"] == method]
         networks = of_method.groupby(["architecture", "set"])
         means = [partial(mean, part) for _, part in networks]
+        interval = smallest(means)
         where = networks["focus"].mean().idxmin()
-        rows.append((f"{method}, lowest", *smallest(means), " on ".join(where)))
-    for name, terms in pd.read_csv(COMPARISONS).groupby("comparison", sort=False):
-        weights = terms.set_index("method")["weight"].to_dict()
+        rows.append((f"{method}, lowest", *interval, " on ".join(where)))
+    sums = pd.read_csv(COMPARISONS)
+    for name, terms in sums.groupby("comparison", sort=False):
+        weights = dict(zip(terms["method"], terms["weight"], strict=True))
         if set(weights) <= {*methods, CHANCE}:
-            rows.append((name, *contrast(rated, weights), ""))
+            interval = contrast(rated, weights)
+            rows.append((name, *interval, ""))
     of_network = rated.groupby(["run", "architecture", "set", "method"])
     if {"LIME", "LRP"} <= methods:
         spread = of_network["focus"].std().unstack()
         gap = spread["LIME"] - spread["LRP"]
         gap = gap.unstack(["architecture", "set"])
-        interval = stats.mean(gap.to_numpy()).interval()
+        mean_gap = stats.mean(gap.to_numpy())
+        interval = mean_gap.interval()
         rows.append(("spread of LIME minus LRP", *interval, ""))
     mean_focus = of_network["focus"].mean()
     for between, other in (("architecture", "set"), ("set", "architecture")):
-        if rated[between].nunique() > 1 and len(methods) > 2:
-            by_method = mean_focus.unstack(between)
-            agreement = by_method.groupby(["run", other]).apply(_agreement)
-            agreement = agreement.groupby("run").mean()
-            interval = stats.mean(agreement.to_numpy()).interval()
-            rows.append((f"ranks by {between}", *interval, ""))
+        if rated[between].nunique() == 1 or len(methods) < 3:
+            continue
+        by_method = mean_focus.unstack(between)
+        agreement = by_method.groupby(["run", other]).apply(_agreement)
+        agreement = agreement.groupby("run").mean()
+        mean_agreement = stats.mean(agreement.to_numpy())
+        interval = mean_agreement.interval()
+        rows.append((f"ranks by {between}", *interval, ""))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _agreement(means: pd.DataFrame) -> float:
     """Return the mean rank correlation between the columns of a table."""
-    correlations = means.corr(method="spearman").to_numpy()
+    correlations = means.corr(method="spearman")
     pairs = np.triu_indices(len(correlations), 1)
-    return float(correlations[pairs].mean())
+    return correlations.to_numpy()[pairs].mean()
 
 
 def slopes(table: pd.DataFrame) -> pd.DataFrame:
@@ -95,10 +101,14 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
         no row for fewer than five networks.
     """
     is_well_fit = table["accuracy"] >= WELL_FIT
-    parts = {"not well fit": table[~is_well_fit], "well fit": table[is_well_fit]}
+    parts = {
+        "not well fit": table[~is_well_fit],
+        "well fit": table[is_well_fit],
+    }
     rows = []
     for name, (formula, coefficient) in SLOPES.items():
-        part = parts.get(name.partition(", ")[2], table)
+        _, _, fitness = name.partition(", ")
+        part = parts.get(fitness, table)
         methods = [method for method in ("GradCAM", "LRP", "LIME") if method in formula]
         known = part.reindex(columns=[*NETWORK, "accuracy", *methods])
         known = known.dropna()
@@ -106,7 +116,9 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
         if network.nunique() < 5:
             continue
         fit = ols(formula, known).fit(
-            cov_type="cluster", cov_kwds={"groups": network}, use_t=True
+            cov_type="cluster",
+            cov_kwds={"groups": network},
+            use_t=True,
         )
         low, high = fit.conf_int().loc[coefficient]
         note = f"{len(known)} trained networks"
@@ -127,7 +139,8 @@ def at_last_map(known: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for method in ("GradCAM", "GradCAM++"):
         if {method, "IG"} <= set(rated["method"]):
-            rows.append((method, *contrast(rated, {method: 1, "IG": -1})))
+            interval = contrast(rated, {method: 1, "IG": -1})
+            rows.append((method, *interval))
     return pd.DataFrame(rows, columns=["method", "difference", "low", "high"])
 
 
@@ -136,12 +149,13 @@ def of_feature(
 ) -> list[Estimate]:
     """Estimate what inpainting changes, in the model and minus the control model."""
     about = dict(zip(PAIR, pair, strict=True))
-    estimates = [Estimate("suite/focus/rise", feature.rise(rated), about)]
+    rise = feature.rise(rated)
+    estimates = [Estimate("suite/focus/rise", rise, about)]
     if control is not None:
         learned = stats.mean(feature.rises(rated))
         unbiased = stats.mean(feature.rises(control))
-        gap = stats.difference(learned, unbiased).interval()
-        estimates.append(Estimate("suite/focus/beyond", gap, about))
+        gap = stats.difference(learned, unbiased)
+        estimates.append(Estimate("suite/focus/beyond", gap.interval(), about))
     return estimates
 
 
@@ -164,10 +178,11 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
 
 def of_trials(table: pd.DataFrame) -> list[Estimate]:
     """Estimate what `judged` trials show; differences are taken seed by seed."""
-    full = table[table["bias_strength"] == 1]
-    none = table[table["bias_strength"] == 0]
+    strength = table["bias_strength"]
+    full = table[strength == 1]
+    none = table[strength == 0]
     learned = full[full["learned"]]
-    weaker = table[table["bias_strength"].between(0, 1, inclusive="neither")]
+    weaker = table[strength.between(0, 1, inclusive="neither")]
     weaker = weaker.merge(full, on=["seed", *PAIR], suffixes=("", "_full"))
     weaker["gap"] = weaker["focus"] - weaker["focus_full"]
     first = full.groupby("seed")["first"].mean()
@@ -178,8 +193,9 @@ def of_trials(table: pd.DataFrame) -> list[Estimate]:
     }
     estimates = []
     for claim, values in by_seed.items():
-        interval = stats.mean(values).interval()
-        estimates.append(Estimate(claim, interval, {"seeds": len(values)}))
+        average = stats.mean(values)
+        subject = {"seeds": len(values)}
+        estimates.append(Estimate(claim, average.interval(), subject))
     # trials that share their networks count as one
     by_set = {
         "suite/focus/found": learned.groupby(["seed", "target"])["detected"].mean(),
@@ -188,5 +204,6 @@ def of_trials(table: pd.DataFrame) -> list[Estimate]:
     for claim, shares in by_set.items():
         ends = stats.wilson(shares.sum(), len(shares))
         interval = (shares.mean(), *ends)
-        estimates.append(Estimate(claim, interval, {"sets": len(shares)}))
+        subject = {"sets": len(shares)}
+        estimates.append(Estimate(claim, interval, subject))
     return estimates

@@ -26,6 +26,7 @@ def focus_of(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
     on_target = positive * is_target
     on_target = on_target.sum((1, 2))
     total = positive.sum((1, 2))
-    is_defined = (total > 0) & total.isfinite()
+    is_finite = total.isfinite()
+    is_defined = is_finite & (total > 0)
     focus = on_target / total
     return torch.where(is_defined, focus, torch.nan)

@@ -14,7 +14,7 @@ from helpers import explain, stats
 from helpers.data import ImageSet
 from helpers.focus import painting
 from helpers.focus.means import UNITS, contrast
-from helpers.focus.mosaics import compose, cut
+from helpers.focus.mosaics import compose, cut, layouts
 from helpers.focus.networks import Model
 from helpers.focus.rating import rate
 from helpers.models.inference import logits
@@ -52,7 +52,9 @@ def paint_over(
     ValueError
         The masks cover nothing, or a whole image.
     """
-    widened = max_pool2d(masks[:, None].float(), 2 * EDGE + 1, 1, EDGE)[:, 0] > 0
+    layers = masks[:, None].float()
+    widened = max_pool2d(layers, 2 * EDGE + 1, stride=1, padding=EDGE)
+    widened = widened[:, 0] > 0
     covered = widened.flatten(1)
     if not covered.any() or covered.all(1).any():
         raise ValueError(
@@ -60,16 +62,25 @@ def paint_over(
             "left to paint with. Give masks that cover a part of some images."
         )
     painted = images.clone()
-    for number in covered.any(1).nonzero().flatten().tolist():
+    blur = SPREAD * images.shape[-1] / 2
+    for number in _not_empty(masks):
         image = images[number].numpy()
-        filled = fill(image, widened[number].numpy(), SPREAD * image.shape[-1] / 2)
+        mask = widened[number].numpy()
+        filled = fill(image, mask, blur)
         painted[number] = torch.from_numpy(filled)
     return painted
 
 
+def _not_empty(masks: torch.Tensor) -> list[int]:
+    """Return the numbers of the masks (N, H, W) that cover something."""
+    is_not_empty = masks.flatten(1).any(1)
+    return is_not_empty.nonzero().flatten().tolist()
+
+
 def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
     """Keep the masks of one class's images; those of all other images become empty."""
-    is_of_class = torch.tensor((images.table["class"] == name).to_numpy())
+    is_of_class = images.table["class"] == name
+    is_of_class = torch.tensor(is_of_class.to_numpy())
     return masks & is_of_class[:, None, None]
 
 
@@ -80,7 +91,7 @@ def elsewhere(images: ImageSet, masks: torch.Tensor) -> torch.Tensor:
     if images.masks is None:
         return moved
     steps = list(product(range(0, side, side // 12), repeat=2))
-    for number in masks.flatten(1).any(1).nonzero().flatten().tolist():
+    for number in _not_empty(masks):
         mask = masks[number]
         rest_of_object = images.masks[number] & ~mask
         candidates = [mask.roll(step, (0, 1)) for step in steps]
@@ -121,12 +132,17 @@ def intervention(
     pandas.DataFrame
         The rows of `rate`, with the version of the images as ``state``.
     """
-    masks = of_class(images, masks, rows["outer"].iloc[0])
-    versions = {BEFORE: images.images, OVER: paint_over(images.images, masks, fill)}
+    outer = rows["outer"].iloc[0]
+    masks = of_class(images, masks, outer)
+    versions = {
+        BEFORE: images.images,
+        OVER: paint_over(images.images, masks, fill),
+    }
     versions.update(others or {})
     parts = []
     for state, pixels in versions.items():
-        rated = rate(model, replace(images, images=pixels), rows, method)
+        version = replace(images, images=pixels)
+        rated = rate(model, version, rows, method)
         parts.append(rated.assign(state=state))
     return pd.concat(parts, ignore_index=True)
 
@@ -143,7 +159,8 @@ def rises(rated: pd.DataFrame, state: str = OVER) -> np.ndarray:
     """
     wide = rated.pivot(index=["run", "mosaic"], columns="state", values="focus")
     difference = wide[state] - wide[BEFORE]
-    return difference.groupby("run").mean().to_numpy()
+    of_runs = difference.groupby("run").mean()
+    return of_runs.to_numpy()
 
 
 def gains(
@@ -153,7 +170,9 @@ def gains(
     target, outer = pair
     with_eyespot = logits(model.trainings, marked.of(outer).images)
     without_eyespot = logits(model.trainings, without.of(outer).images)
-    return (with_eyespot - without_eyespot)[..., model.logit[target]].numpy()
+    difference = with_eyespot - without_eyespot
+    of_target = difference[..., model.logit[target]]
+    return of_target.numpy()
 
 
 def candidate(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Tensor:
@@ -164,16 +183,18 @@ def candidate(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
     """
     target, outer = pair
     numbers = np.flatnonzero(images.table["class"] == outer)
-    arguments = model.trainings[0], images.images[numbers], model.logit[target]
+    pixels = images.images[numbers]
+    arguments = model.trainings[0], pixels, model.logit[target]
     try:
-        maps = explain.explain(*arguments, "lrp").maps
+        explained = explain.explain(*arguments, "lrp")
     except explain.NotConserved:
-        maps = explain.explain(*arguments, "gradcam").maps
+        explained = explain.explain(*arguments, "gradcam")
     masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
     size = masks.shape[1:]
-    rows, columns = peaks(maps)
+    radius = DISC * size[1]
+    rows, columns = peaks(explained.maps)
     for number, row, column in zip(numbers, rows, columns, strict=True):
-        masks[number] = disc(size, (row, column), DISC * size[1])
+        masks[number] = disc(size, (row, column), radius)
     return masks
 
 
@@ -182,16 +203,17 @@ def disc(
 ) -> torch.Tensor:
     """Return a disc as a mask (H, W); `middle` and `radius` are in pixels."""
     rows, columns = np.ogrid[: size[0], : size[1]]
-    squared_distance = (rows - middle[0]) ** 2 + (columns - middle[1]) ** 2
-    return torch.from_numpy(squared_distance <= radius**2)
+    distance = np.hypot(rows - middle[0], columns - middle[1])
+    return torch.from_numpy(distance <= radius)
 
 
 def peaks(maps: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
     """Return rows and columns of the largest positive relevance of blurred maps."""
     blur = SPREAD * maps.shape[-1]
-    smooth = gaussian_filter(maps.clamp(min=0).numpy(), (0, blur, blur))
-    places = smooth.reshape(len(maps), -1).argmax(1)
-    return np.unravel_index(places, maps.shape[1:])
+    positive = maps.clamp(min=0).numpy()
+    smooth = gaussian_filter(positive, (0, blur, blur))
+    smooth = smooth.reshape(len(maps), -1)
+    return np.unravel_index(smooth.argmax(1), maps.shape[1:])
 
 
 def by_method(
@@ -219,31 +241,35 @@ def by_method(
         ``high``, the feature's share of the ``area``, and ``peaks``, the share of outer
         images with the largest relevance on the feature.
     """
-    name_of_outer = rows["outer"].iloc[0]
-    on_outer = of_class(images, torch.ones_like(images.patches), name_of_outer)
-    on_feature = of_class(images, images.patches, name_of_outer)
-    outer = compose(rows, on_outer[:, None])[:, 0]
-    patches = compose(rows, on_feature[:, None])[:, 0]
+    is_outer = ~layouts(rows)
+    height, width = images.images.shape[-2:]
+    is_outer = is_outer.repeat_interleave(height, 1)
+    is_outer = is_outer.repeat_interleave(width, 2)
+    is_feature = compose(rows, images.patches[:, None])[:, 0]
+    is_feature = is_feature & is_outer
     mosaics = compose(rows, images.images)
     targets = model.targets(rows)
     parts = []
     for name, (method, settings) in methods.items():
         for run, network in enumerate(model.trainings):
-            maps = explain.explain(network, mosaics, targets, method, **settings).maps
-            misplaced = maps.clamp(min=0) * outer
+            explained = explain.explain(network, mosaics, targets, method, **settings)
+            misplaced = explained.maps.clamp(min=0) * is_outer
+            on_feature = misplaced * is_feature
+            part = rows.assign(method=name, run=run)
             total = misplaced.double().sum((1, 2))
-            share = (misplaced * patches).double().sum((1, 2)) / total
-            rows_of_peaks, columns = peaks(cut(misplaced[:, None])[:, 0])
-            cells = cut(patches[:, None])[:, 0]
-            hits = cells[range(len(cells)), rows_of_peaks, columns]
-            part = rows.assign(method=name, run=run, share=share)
+            part["share"] = on_feature.double().sum((1, 2)) / total
+            images_of_mosaics = cut(misplaced[:, None])
+            features = cut(is_feature[:, None])[:, 0]
+            row, column = peaks(images_of_mosaics[:, 0])
+            hits = features[range(len(features)), row, column]
             # a mosaic has two outer images
-            parts.append(part.assign(peaks=hits.sum().item() / (2 * len(rows))))
+            part["peaks"] = hits.sum().item() / (2 * len(rows))
+            parts.append(part)
     placed = pd.concat(parts, ignore_index=True)
     table = stats.mean_ci(placed, "share", by=["method"], units=UNITS)
-    table["area"] = (patches.sum() / outer.sum()).item()
+    area = is_feature.sum() / is_outer.sum()
     mean_peaks = placed.groupby("method")["peaks"].mean()
+    table["area"] = area.item()
     table["peaks"] = table["method"].map(mean_peaks)
-    return table.set_axis(
-        ["method", "share", "low", "high", "n", "area", "peaks"], axis=1
-    )
+    names = {"estimate": "share", "ci_low": "low", "ci_high": "high"}
+    return table.rename(columns=names)

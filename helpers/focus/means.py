@@ -44,9 +44,10 @@ def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFram
     """
     rows = []
     for key, part in rated.groupby(list(by), sort=False):
+        mosaics = part.drop_duplicates(["set", "mosaic"])
         row = dict(zip(by, key, strict=True))
         row["runs"] = part["run"].nunique()
-        row["mosaics"] = len(part.drop_duplicates(["set", "mosaic"]))
+        row["mosaics"] = len(mosaics)
         row["undefined"] = part["focus"].isna().sum()
         row["mean"], row["low"], row["high"] = mean(part)
         rows.append(row)
@@ -63,6 +64,7 @@ def contrast(
     wide = rated.pivot(index=MAP_OF, columns=of, values="focus")
     wide[CHANCE] = 0.5
     weights = pd.Series(weights)
-    rows = rated.drop_duplicates(MAP_OF).set_index(MAP_OF)
+    rows = rated.drop_duplicates(MAP_OF)
+    rows = rows.set_index(MAP_OF)
     rows["focus"] = wide[weights.index] @ weights
     return mean(rows.reset_index())
