@@ -32,12 +32,12 @@ def score_by_loop(maps, layouts):
                 inside += positive
         is_defined = 0 < total < float("inf")
         scores.append(inside / total if is_defined else float("nan"))
-    return torch.tensor(scores, dtype=torch.float64)
+    return torch.tensor(scores).double()
 
 
 @st.composite
 def maps_and_layouts(draw):
-    """Draw maps of noise, some without positive relevance or not finite, and layouts."""
+    """Draw layouts, and maps of noise, some not positive or not finite."""
     n = draw(st.integers(1, 20))
     height = draw(st.integers(2, 12))
     width = draw(st.integers(2, 12))
@@ -55,7 +55,7 @@ def test_score_is_equation_1(case):
     maps, layouts = case
     scores = equation.focus_of(maps, layouts)
     expected = score_by_loop(maps, layouts)
-    assert torch.allclose(scores, expected, atol=1e-6, equal_nan=True)
+    torch.testing.assert_close(scores, expected, atol=1e-6, rtol=1e-5, equal_nan=True)
 
 
 def held_out(each=25, classes=CLASSES):
@@ -98,9 +98,12 @@ def test_positions_classes_and_images_are_balanced(seed):
     design = focus.design(held_out(), CLASSES, per_class=96, seed=seed)
     is_target = design[TARGETS].to_numpy()
     images = design[IMAGES].to_numpy()
-    places = Counter(map(tuple, is_target.tolist()))
+    layouts = map(tuple, is_target.tolist())
+    places = Counter(layouts)
+    n_of_each = set(places.values())
     assert len(places) == 6
-    assert set(places.values()) == {64}
+    assert n_of_each == {64}
+
     for role in (True, False):
         counts = np.bincount(images[is_target == role], minlength=100)
         assert counts.max() - counts.min() <= 2
@@ -152,8 +155,10 @@ def test_rating_is_explaining_then_scoring(images, design):
     rated = focus.rate(model, images, design, "gradcam")
     seen = focus.compose(design, images.images)
     targets = torch.tensor([CLASSES.index(name) for name in design["target"]])
-    maps = explain.explain(model.trainings[0], seen, targets, "gradcam").maps
-    expected = equation.focus_of(maps, focus.layouts(design))
+    [network] = model.trainings
+    maps = explain.explain(network, seen, targets, "gradcam").maps
+    layouts = focus.layouts(design)
+    expected = equation.focus_of(maps, layouts)
     assert np.allclose(rated["focus"], expected, atol=1e-5, equal_nan=True)
     assert set(rated["method"]) == {"GradCAM"}
 
@@ -171,7 +176,8 @@ def test_a_function_of_the_users_is_rated_by_the_logits_of_the_models_classes(
     rated = focus.rate(model, images, design, quadrant)
     is_known = rated["target"].isin(["a", "b"])
     of_known = rated[is_known]
-    assert (of_known["focus"] == of_known["is_target_0"]).all()
+    is_right = of_known["focus"] == of_known["is_target_0"]
+    assert is_right.all()
     assert rated.loc[~is_known, "focus"].isna().all()
     [row] = focus.summary(rated).to_dict("records")
     assert row["undefined"] == 18
@@ -188,6 +194,7 @@ def test_a_method_that_refuses_a_network_is_named_and_the_others_are_rated(
     cases = [make_model()], {"C": images}, {"C": design}
     rated = rating.ratings(*cases, [refuse, "gradcam"], rate=rate)
     assert set(rated["method"]) == {"GradCAM"}
+
     said = capsys.readouterr().out
     assert "refuse refuses resnet10-eighth C: relevance is lost" in said
     with pytest.raises(ValueError, match="None of the methods can"):

@@ -50,7 +50,7 @@ def rated():
 
 @pytest.fixture(autouse=True)
 def _judged_also_where_reported_only(monkeypatch):
-    """Judge claims about another quantity like the others: these tests are about the estimates."""
+    """Judge claims about another quantity like the others."""
     table = judging.read().assign(same="yes")
     monkeypatch.setattr(judging, "read", lambda: table)
 
@@ -150,7 +150,7 @@ def test_controls_are_compared_at_the_last_map_and_lime_by_its_worst_mosaic(rate
 
 
 def made(found, alarms=0):
-    """Return trials: `found` per seed are detected at strength 1, and `alarms` in all at 0."""
+    """Return trials: `found` detections per seed at strength 1, and `alarms` at 0."""
     rows = []
     for strength, seed, number in itertools.product(
         (0.0, 0.75, 1.0), range(SEEDS), range(10)
@@ -179,7 +179,7 @@ def made(found, alarms=0):
     ],
 )
 def test_trials_that_share_their_networks_are_one(found, alarms, verdict, alarmed):
-    """Twelve sets of ten trials each: a share below 0.95 is possible even if all are detected."""
+    """In twelve sets, a share below 0.95 is possible even if all are detected."""
     estimates = claims.of_trials(made(found, alarms))
     seen = verdicts("07", estimates)
     assert seen[f"suite/focus/found {SEEDS}"] == verdict

@@ -26,7 +26,7 @@ def images():
 @pytest.mark.parametrize("control", [controls.random_map, controls.uniform_map])
 def test_maps_without_information_have_a_focus_of_one_half(images, control):
     table = focus.design(images.table, CLASSES, per_pair=4)
-    # the same mosaics, in the same places of a batch, with the other class as the target
+    # the same mosaics in the same places of a batch, with the other class as target
     other = table.assign(target=table["outer"], outer=table["target"])
     other[TARGETS] = ~table[TARGETS]
     other["mosaic"] += len(table)
@@ -54,7 +54,8 @@ def test_a_logit_of_difull_is_the_sum_of_the_networks_logits_of_its_cells(name):
     mosaic = torch.rand(1, 3, 192, 192)
     cells = torch.tensor([[1.0, 0, 0, 1], [0, 1, 0, 0]])
     difull = controls.Disconnected(network, mosaic, cells).eval()
-    expected = cells @ network(controls.cut(mosaic))
+    of_cells = network(controls.cut(mosaic))
+    expected = cells @ of_cells
     [logits] = difull(mosaic)
     assert torch.allclose(logits, expected.flatten(), atol=1e-4)
 
@@ -73,14 +74,15 @@ def test_every_method_has_rows_in_every_disconnected_network(images, name, monke
     two_count = known[known["network"] == "two images count"]
     correct = two_count["correct"].dropna()
     assert (correct == 1).all()
-    least = two_count.groupby("method")["focus"].min()
+    focus_of_method = two_count.groupby("method")["focus"]
+    least = focus_of_method.min()
     assert np.isnan(least["LRP"])
     assert least["SmoothGrad"] > 1 - 1e-6
     assert least["GradCAM"] < 0.99, "a channel weighs everywhere"
 
 
 def test_contributions_of_cells_add_up_and_ig_has_them_by_cell(images):
-    """IG sums to the contribution of each cell, so its Focus by cell is nearly correct."""
+    """IG sums to what each cell contributes, so its Focus by cell is nearly correct."""
     design = focus.design(images.table, CLASSES, per_class=2)
     methods = ["integrated-gradients", "smoothgrad"]
     model = make_model("vgg11-eighth")

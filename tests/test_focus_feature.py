@@ -1,4 +1,4 @@
-"""The intervention: what is inpainted, and its effect on networks whose use of a feature is known."""
+"""What is inpainted, and its effect on networks whose use of a feature is known."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ class Reds(torch.nn.Module):
 
 def own_channel(model, images, targets):
     """Relevance: the target's own channel."""
-    return images[torch.arange(len(images)), targets]
+    rows = torch.arange(len(images))
+    return images[rows, targets]
 
 
 @pytest.fixture
 def world():
-    """Ants are red all over; bees are green, with a red disc in the upper left of each."""
+    """Ants are red all over. Bees are green, with a red disc in the upper left."""
     table = pd.DataFrame({"class": np.repeat(CLASSES, 6), "split": "test"})
     clean = torch.zeros(12, 3, SIDE, SIDE, dtype=torch.uint8)
     clean[:6, 0] = 120
@@ -62,7 +63,9 @@ def world():
 
 def test_inpainting_a_part_of_one_colour_restores_it():
     images = torch.zeros(1, 3, SIDE, SIDE, dtype=torch.uint8)
-    images[0] = torch.tensor([10, 100, 200])[:, None, None]
+    images[:, 0] = 10
+    images[:, 1] = 100
+    images[:, 2] = 200
     mask = feature.disc((SIDE, SIDE), (12, 12), 8)
     marked = images.clone()
     marked[0][:, mask] = 255
@@ -79,9 +82,10 @@ def test_inpainting_changes_the_masked_part_and_its_edge_only():
     painted = feature.paint_over(images, masks)
     assert torch.equal(painted[0], images[0])
     changed = (painted[1] != images[1]).any(0)
+    end = 4 + feature.EDGE
     assert changed[2:4, 2:4].any()
-    assert not changed[4 + feature.EDGE :].any()
-    assert not changed[:, 4 + feature.EDGE :].any()
+    assert not changed[end:].any()
+    assert not changed[:, end:].any()
 
 
 @pytest.mark.parametrize("masks", [torch.zeros(2, 8, 8), torch.ones(2, 8, 8)])
@@ -92,7 +96,7 @@ def test_masks_that_cannot_be_used_are_refused(masks):
 
 
 def test_the_rise_of_a_network_that_uses_the_feature_is_known(world):
-    """Relevance is the red channel: Focus is red on ants over all red, before and after."""
+    """Relevance is the red channel, so Focus is red on ants over all red."""
     model, images, rows, clean = world
     masks = images.patches
     moved = feature.elsewhere(images, masks)
@@ -128,7 +132,8 @@ def test_a_candidate_feature_is_where_the_relevance_peaks_for_any_method(
     masks = feature.candidate(model, images, ("ant", "bee"))
     assert not masks[:6].any()
     on_spot = masks & images.patches
-    assert on_spot[6:].flatten(1).any(1).all()
+    on_spots_of_bees = on_spot[6:].flatten(1)
+    assert on_spots_of_bees.any(1).all()
 
 
 def test_relevance_on_the_patch_is_that_of_a_loop_over_images(world):
@@ -141,14 +146,17 @@ def test_relevance_on_the_patch_is_that_of_a_loop_over_images(world):
     shares = []
     areas = []
     for row in rows.to_dict("records"):
-        cells = [cell for cell in range(4) if not row[f"is_target_{cell}"]]
-        numbers = [row[f"image_{cell}"] for cell in cells]
-        red = [images.images[number, 0].int() for number in numbers]
-        misplaced = sum(pixels.sum() for pixels in red)
+        misplaced = 0
         on_patch = 0
-        for number, pixels in zip(numbers, red, strict=True):
-            on_patch += pixels[patches[number]].sum()
-            areas.append(patches[number].double().mean())
+        for cell in range(4):
+            if row[f"is_target_{cell}"]:
+                continue
+            number = row[f"image_{cell}"]
+            patch = patches[number]
+            red = images.images[number, 0].int()
+            misplaced += red.sum()
+            on_patch += red[patch].sum()
+            areas.append(patch.double().mean())
         shares.append(on_patch / misplaced)
     assert found["share"] == pytest.approx(np.mean(shares), rel=1e-5)
     assert found["area"] == pytest.approx(np.mean(areas))
@@ -156,9 +164,12 @@ def test_relevance_on_the_patch_is_that_of_a_loop_over_images(world):
 
 
 def test_the_verdicts_on_recorded_trials_are_those_of_a_loop():
-    judged = claims.judged(store.recorded_table("eyespot_trials.csv"))
-    for row in judged.sample(20, random_state=0).to_dict("records"):
+    recorded = store.recorded_table("eyespot_trials.csv")
+    judged = claims.judged(recorded)
+    sample = judged.sample(20, random_state=0)
+    for row in sample.to_dict("records"):
         rises = [row[f"rise_{run}"] for run in range(trials.RECIPE.trainings)]
-        assert row["detected"] == (np.mean(rises) >= feature.EFFECT)
+        mean_rise = np.mean(rises)
+        assert row["detected"] == (mean_rise >= feature.EFFECT)
         assert row["first"] == (row["rank"] < 2)
         assert row["lowest_3"] == (row["rank"] in (1, 2, 3))

@@ -68,14 +68,14 @@ def compare(
     for baseline, n_colours in COLOURS.items():
         colours = adaptive_avg_pool2d(images, n_colours)
         blank = interpolate(colours, images.shape[-2:], mode="bilinear")
-        row = {
-            "baseline": baseline,
+        measured = {
             "whole": network(images).gather(1, column)[:, 0],
             "deleted": network(blank).gather(1, column)[:, 0],
             "by_map": mean_logit(network, images, targets, patches, blank),
             "by_chance": mean_logit(network, images, targets, others, blank),
         }
-        parts.append(pd.DataFrame(row))
+        columns = {name: values.numpy() for name, values in measured.items()}
+        parts.append(pd.DataFrame(columns).assign(baseline=baseline))
     return pd.concat(parts)
 
 

@@ -58,8 +58,8 @@ def paint_over(
     covered = widened.flatten(1)
     if not covered.any() or covered.all(1).any():
         raise ValueError(
-            "The masks cover nothing, or they cover a whole image, so that no colour is "
-            "left to paint with. Give masks that cover a part of some images."
+            "The masks cover nothing, or they cover a whole image, so that no colour "
+            "is left to paint with. Give masks that cover a part of some images."
         )
     painted = images.clone()
     blur = SPREAD * images.shape[-1] / 2
@@ -257,7 +257,8 @@ def by_method(
             on_feature = misplaced * is_feature
             part = rows.assign(method=name, run=run)
             total = misplaced.double().sum((1, 2))
-            part["share"] = on_feature.double().sum((1, 2)) / total
+            share = on_feature.double().sum((1, 2)) / total
+            part["share"] = share.numpy()
             images_of_mosaics = cut(misplaced[:, None])
             features = cut(is_feature[:, None])[:, 0]
             row, column = peaks(images_of_mosaics[:, 0])
