@@ -62,10 +62,9 @@ def measure_trial(
         "elsewhere": feature.paint_over(pixels, elsewhere),
         "lrp_guess": feature.paint_over(marked.images, candidate),
     }
-    rows = means.of_pair(design, *pair)
+    rows = design.query("target == @pair[0] and outer == @pair[1]")
     rated = feature.intervention(model, images, rows, masks, "gradcam", versions)
-    before = rated[rated["state"] == feature.BEFORE]
-    located = feature.by_method(model, marked, before, METHODS)
+    located = feature.by_method(model, marked, rows, METHODS)
     located = located.set_index("method")
     row = {"target": pair[0], "outer": pair[1]}
     row["gain"] = feature.gains(model, clean, marked, pair).mean()

@@ -273,9 +273,8 @@ def test_focus_and_its_controls_are_rated_on_the_networks_device(images):
         model = Model(Recipe(EIGHTH), "C", [network], LOGIT)
         rate = partial(focus.rate, model, images, table, effort="quick")
         ratings = [rate(method)["focus"] for method in [*methods, controls.random_map]]
-        known = controls.in_disconnected(model, images, table, methods)["focus"]
-        cells = controls.by_cell(model, images, table, methods)["Focus by cell"]
-        return [*map(list, ratings), list(known), list(cells)]
+        known = controls.in_disconnected(model, images, table, methods)
+        return [*map(list, ratings), list(known["focus"]), list(known["by cell"])]
 
     here = example()
     with pretended_device():

@@ -62,7 +62,7 @@ def test_ratings_follow_an_edited_method_and_an_edited_score(network):
 
 def test_deletion_follows_an_edited_deletion(network):
     model, images, table = network
-    rate = partial(faithfulness.rate, model, images, table, ["gradcam"])
+    rate = partial(faithfulness.rate, model, images, table, "gradcam")
     package = rate()["deletion"]
     halves = partial(half, of=deletion.mean_logit)
     edited = rate(mean_logit=halves)["deletion"]

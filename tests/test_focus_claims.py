@@ -14,7 +14,6 @@ from helpers.claims import (
     NOT_REPLICATED,
     NOT_SUPPORTED,
     REPLICATED,
-    REPORTED_ONLY,
     SUPPORTED,
     judge,
 )
@@ -51,7 +50,7 @@ def rated():
 
 @pytest.fixture(autouse=True)
 def _judged_also_where_reported_only(monkeypatch):
-    """Judge claims about another quantity like the others: these tests are about the estimates."""
+    """Judge claims about another quantity like the others."""
     table = judging.read().assign(same="yes")
     monkeypatch.setattr(judging, "read", lambda: table)
 
@@ -91,9 +90,8 @@ def weaker(lrp, gradcam, networks=12):
     """Focus that falls with accuracy by known slopes."""
     rng = np.random.default_rng(1)
     accuracy = np.linspace(0.3, 1, networks)
-    table = pd.DataFrame(
-        {"accuracy": accuracy, "network": [f"n{i}" for i in range(networks)]}
-    )
+    table = pd.DataFrame({"accuracy": accuracy, "run": range(networks)})
+    table = table.assign(architecture="one", set="C")
     for method, slope in (("LRP", lrp), ("GradCAM", gradcam)):
         table[method] = 0.9 - slope * (1 - accuracy) + rng.normal(0, 0.01, networks)
     return table
@@ -124,38 +122,35 @@ def test_networks_and_not_their_cases_are_the_units():
 
 
 def rows_of(table, **methods):
-    """Return rows of one run and architecture by method, with this Focus plus noise."""
+    """Return rows of a table by method, with this Focus plus noise."""
     rng = np.random.default_rng(0)
-    own = table.assign(architecture="one", set="C", run=0)
-    parts = [
-        own.assign(method=m, focus=f + rng.normal(0, 0.01, len(own)))
-        for m, f in methods.items()
-    ]
+    parts = []
+    for method, level in methods.items():
+        noise = rng.normal(0, 0.01, len(table))
+        parts.append(table.assign(method=method, focus=level + noise))
     return pd.concat(parts, ignore_index=True)
 
 
-def test_controls_count_what_fails_and_say_what_gives_no_map(rated):
-    one = rated[(rated["method"] == "LRP") & (rated["run"] == 0)]
-    one = one[one["architecture"] == "one"]
-    parts = [
-        rows_of(one, LRP=0.9, IG=2, LIME=0.9).assign(reads="input"),
-        rows_of(one, GradCAM=0.7, IG=0.9).assign(reads="last map"),
-        rows_of(one, SmoothGrad=np.nan).assign(reads="input"),
-    ]
-    estimates = claims.of_controls(pd.concat(parts).assign(name=""))
-    found = verdicts("06", estimates)
-    assert found["suite/focus/difull-input 2"] == REPORTED_ONLY
-    assert estimates[0].interval[0] == 1
-    assert estimates[0].note == "1 give no map and are not counted"
-    assert (
-        found["suite/focus/difull-lime"]
-        == found["suite/focus/difull-cam GradCAM"]
-        == SUPPORTED
-    )
+def test_controls_are_compared_at_the_last_map_and_lime_by_its_worst_mosaic(rated):
+    one = rated.query("method == 'LRP' and run == 0 and architecture == 'one'")
+    at_map = rows_of(one, **{"GradCAM": 0.7, "GradCAM++": 0.95, "IG": 0.9})
+    at_input = rows_of(one, IG=2).assign(setting="input")
+    known = pd.concat([at_map.assign(setting="last map"), at_input])
+    judged = judge("06", [], {"at-last-map": claims.at_last_map(known)})
+    found = judged.dropna(subset="estimate").set_index("subject")
+    assert found["verdict"].to_dict() == {
+        "GradCAM": SUPPORTED,
+        "GradCAM++": NOT_SUPPORTED,
+    }
+    assert found["estimate"]["GradCAM"] == pytest.approx(-0.2, abs=0.01)
+    name = "LIME, grid on the seams, no penalty"
+    row = {"name": name, "mean": 0.9, "low": 0.8, "high": 0.99}
+    found = verdicts_of_table("controls", pd.DataFrame([row]))
+    assert found == {"suite/focus/difull-lime": SUPPORTED}
 
 
 def made(found, alarms=0):
-    """Return trials: `found` per seed are detected at strength 1, and `alarms` in all at 0."""
+    """Return trials: `found` detections per seed at strength 1, and `alarms` at 0."""
     rows = []
     for strength, seed, number in itertools.product(
         (0.0, 0.75, 1.0), range(SEEDS), range(10)
@@ -184,7 +179,7 @@ def made(found, alarms=0):
     ],
 )
 def test_trials_that_share_their_networks_are_one(found, alarms, verdict, alarmed):
-    """Twelve sets of ten trials each: a share below 0.95 is possible even if all are detected."""
+    """In twelve sets, a share below 0.95 is possible even if all are detected."""
     estimates = claims.of_trials(made(found, alarms))
     seen = verdicts("07", estimates)
     assert seen[f"suite/focus/found {SEEDS}"] == verdict

@@ -1,19 +1,13 @@
 """Deletion: by a loop over patches, a closed form, and known networks."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
+from focus_sample import CLASSES, make_images, make_model
 from torch import nn
 
-from helpers import focus, models
-from helpers.data import ImageSet
+from helpers import focus
 from helpers.focus import controls, deletion, faithfulness
-from helpers.focus.networks import Model
-from helpers.models.recipe import Recipe
-
-CLASSES = tuple("abcd")
-LOGIT = {name: number for number, name in enumerate(CLASSES)}
 
 
 class Linear(nn.Module):
@@ -106,8 +100,9 @@ def test_the_score_of_a_linear_network_has_a_closed_form(linear):
     expected /= correct.sum(1).mean()
 
     targets = torch.zeros(7, dtype=torch.int64)
-    rows = faithfulness.compare(network, images, targets, {"correct": patches})
-    found = rows[rows["baseline"] == "mean colour"]["deletion"]
+    rows = faithfulness.compare(network, images, targets, patches)
+    scored = faithfulness.add_score(rows, ["baseline"])
+    found = scored[scored["baseline"] == "mean colour"]["deletion"]
     assert expected.abs().min() > 0
     np.testing.assert_allclose(found, expected, rtol=1e-3)
 
@@ -116,48 +111,56 @@ def test_a_uniform_map_is_no_better_than_chance(linear):
     network, images = linear
     images = images.repeat(30, 1, 1, 1)
     targets = torch.zeros(210, dtype=torch.int64)
-    maps = {"uniform": torch.ones(210, 24, 24)}
-    rows = faithfulness.compare(network, images, targets, maps)
-    scores = rows["deletion"]
+    uniform = torch.ones(210, 24, 24)
+    rows = faithfulness.compare(network, images, targets, uniform)
+    scores = rows["by_chance"] - rows["by_map"]
+    assert scores.std() > 0
     assert abs(scores.mean()) < 4 * scores.sem()
 
 
 @pytest.fixture
 def images():
-    """Blobs, brighter in the first classes than in the others."""
-    torch.manual_seed(0)
-    blobs = torch.rand(40, 3, 6, 6)
-    labels = torch.arange(4).repeat_interleave(10)
-    blobs *= 1 - 0.2 * labels[:, None, None, None]
-    pixels = nn.functional.interpolate(blobs, (96, 96), mode="bilinear")
-    pixels = (255 * pixels).to(torch.uint8)
-    table = pd.DataFrame({"class": np.repeat(CLASSES, 10), "split": "test"})
-    return ImageSet("C", pixels, labels, CLASSES, table)
+    return make_images()
 
 
 @pytest.mark.parametrize("name", ["alexnet-quarter", "resnet10-eighth"])
 def test_the_correct_map_has_the_highest_score_where_it_is_known(images, name):
     """DiFull, in which two images count, and a network in which four images count."""
-    torch.manual_seed(0)
-    network = models.build(name, 4).eval()
-    model = Model(Recipe(name), "C", [network], LOGIT)
     design = focus.design(images.table, CLASSES, per_class=4)
-    checks = controls.check_deletion(model, images, design)
+    checks = controls.check_deletion(make_model(name), images, design)
     scores = checks.groupby(["method", "network"])["deletion"].mean()
     correct = scores["correct"]
     assert (correct * scores["reversed"] < 0).all()
     assert (correct.abs() > scores["random"].abs()).all()
 
 
-def test_rows_name_the_mosaics_of_the_design(images):
-    torch.manual_seed(0)
-    network = models.build("resnet10-eighth", 4).eval()
-    model = Model(Recipe("resnet10-eighth"), "C", [network, network], LOGIT)
+def test_rows_are_those_of_the_design_by_run_and_baseline(images):
+    design = focus.design(images.table, CLASSES, per_class=7)
+    model = make_model(runs=2)
+    rated = faithfulness.rate(model, images, design, "gradcam", effort="quick")
+    by_baseline = rated.groupby(["baseline", "run"])["mosaic"]
+    assert by_baseline.ngroups == 4
+    for _, mosaics in by_baseline:
+        assert sorted(mosaics) == list(range(28)), "two batches"
+    targets = rated.groupby("mosaic")["target"].first()
+    assert targets.tolist() == design["target"].tolist()
+
+
+def test_batches_are_halved_where_the_memory_does_not_suffice(images, monkeypatch):
     design = focus.design(images.table, CLASSES, per_class=2)
-    rated = faithfulness.rate(model, images, design, ["gradcam", "lrp"], effort="quick")
-    counts = rated.groupby(["method", "baseline", "run"]).size()
-    assert (counts == len(design)).all()
-    assert len(counts) == 8
-    in_fourth_place = rated[rated["place"] == 3]
-    targets = set(in_fourth_place["target"])
-    assert targets == {design["target"][3]}
+    model = make_model()
+    expected = faithfulness.rate(model, images, design, "gradcam")
+    classifier = type(model.trainings[0])
+    forward = classifier.forward
+    sizes = []
+
+    def forward_of_small_batches(network, batch):
+        sizes.append(len(batch))
+        if len(batch) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return forward(network, batch)
+
+    monkeypatch.setattr(classifier, "forward", forward_of_small_batches)
+    halved = faithfulness.rate(model, images, design, "gradcam")
+    assert max(sizes) == 8
+    np.testing.assert_allclose(halved["deletion"], expected["deletion"], rtol=1e-3)

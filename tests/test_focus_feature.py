@@ -1,4 +1,4 @@
-"""The intervention: what is inpainted, and its effect on networks whose use of a feature is known."""
+"""What is inpainted, and its effect on networks whose use of a feature is known."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 import torch
 
-from helpers import explain, store
+from helpers import explain, focus, store
 from helpers.data import ImageSet
-from helpers.focus import claims, feature, means, mosaics, rate
+from helpers.focus import claims, feature
 from helpers.focus.networks import Model
 from helpers.models.recipe import Recipe
 from sweeps import eyespot_trials as trials
@@ -31,130 +31,145 @@ class Reds(torch.nn.Module):
         self.one = torch.nn.Parameter(torch.ones(1))
 
     def forward(self, images):
-        return images.float().mean((2, 3))[:, :2] * self.one
+        means = images.float().mean((2, 3))
+        return means[:, :2] * self.one
 
 
 def own_channel(model, images, targets):
     """Relevance: the target's own channel."""
-    return images[torch.arange(len(images)), targets]
+    rows = torch.arange(len(images))
+    return images[rows, targets]
 
 
 @pytest.fixture
 def world():
-    """Ants are red all over; bees are green, with a red disc in the upper left of each."""
-    pixels = torch.zeros(12, 3, SIDE, SIDE, dtype=torch.uint8)
-    pixels[:6, 0] = 120
-    pixels[6:, 1] = 200
+    """Ants are red all over. Bees are green, with a red disc in the upper left."""
+    table = pd.DataFrame({"class": np.repeat(CLASSES, 6), "split": "test"})
+    clean = torch.zeros(12, 3, SIDE, SIDE, dtype=torch.uint8)
+    clean[:6, 0] = 120
+    clean[6:, 1] = 200
     spots = torch.zeros(12, SIDE, SIDE, dtype=torch.bool)
     spots[6:] = feature.disc((SIDE, SIDE), (6, 6), 3)
-    clean = pixels.clone()
+    pixels = clean.clone()
     pixels[:, 0][spots] = 250
     pixels[:, 1][spots] = 0
-    table = pd.DataFrame({"class": np.repeat(CLASSES, 6), "split": "test"})
-    images = ImageSet("C", pixels, torch.arange(12) // 6, CLASSES, table, None, spots)
+    labels = torch.arange(12) // 6
+    images = ImageSet("C", pixels, labels, CLASSES, table, patches=spots)
     model = Model(Recipe(), "C", [Reds(), Reds()], {"ant": 0, "bee": 1})
-    rows = means.of_pair(mosaics.design(table, CLASSES, per_pair=4), "ant", "bee")
+    design = focus.design(table, CLASSES, per_pair=4)
+    rows = design[design["target"] == "ant"]
     return model, images, rows, clean
 
 
-def test_inpainting_takes_the_surrounding_colours_and_changes_nothing_else():
-    rng = np.random.default_rng(0)
-    images = torch.from_numpy(rng.integers(0, 256, (2, 3, SIDE, SIDE), dtype=np.uint8))
-    images[0] = torch.tensor([10, 100, 200], dtype=torch.uint8)[:, None, None]
+def test_inpainting_a_part_of_one_colour_restores_it():
+    images = torch.zeros(1, 3, SIDE, SIDE, dtype=torch.uint8)
+    images[:, 0] = 10
+    images[:, 1] = 100
+    images[:, 2] = 200
+    mask = feature.disc((SIDE, SIDE), (12, 12), 8)
+    marked = images.clone()
+    marked[0][:, mask] = 255
+    painted = feature.paint_over(marked, mask[None])
+    assert torch.equal(painted, images)
+
+
+def test_inpainting_changes_the_masked_part_and_its_edge_only():
+    torch.manual_seed(0)
+    images = torch.randint(0, 256, (2, 3, SIDE, SIDE))
+    images = images.to(torch.uint8)
     masks = torch.zeros(2, SIDE, SIDE, dtype=torch.bool)
-    masks[0] = feature.disc((SIDE, SIDE), (12, 12), 8)
-    flat = images[0].clone()
-    images[0][:, masks[0]] = 255
-    painted = feature.paint_over(images, masks)
-    assert torch.equal(painted[0], flat)
-    assert torch.equal(painted[1], images[1])
     masks[1, 2:4, 2:4] = True
-    changed = (feature.paint_over(images, masks)[1] != images[1]).any(0)
+    painted = feature.paint_over(images, masks)
+    assert torch.equal(painted[0], images[0])
+    changed = (painted[1] != images[1]).any(0)
+    end = 4 + feature.EDGE
     assert changed[2:4, 2:4].any()
-    assert not changed[6 + feature.EDGE :].any()
+    assert not changed[end:].any()
+    assert not changed[:, end:].any()
 
 
-@pytest.mark.parametrize(
-    ("masks", "message"),
-    [
-        (torch.zeros(2, 8, 8, dtype=torch.bool), "cover something"),
-        (torch.ones(2, 8, 8, dtype=torch.bool), "Mask 0 covers its whole image"),
-        (torch.ones(2, 4, 8, dtype=torch.bool), "as large as the images"),
-    ],
-)
-def test_masks_that_cannot_be_used_are_refused(masks, message):
+@pytest.mark.parametrize("masks", [torch.zeros(2, 8, 8), torch.ones(2, 8, 8)])
+def test_masks_that_cannot_be_used_are_refused(masks):
     images = torch.zeros(2, 3, 8, 8, dtype=torch.uint8)
-    with pytest.raises(ValueError, match=message):
-        feature.paint_over(images, masks)
+    with pytest.raises(ValueError, match="cover nothing, or they cover a whole image"):
+        feature.paint_over(images, masks.bool())
 
 
 def test_the_rise_of_a_network_that_uses_the_feature_is_known(world):
-    """Relevance is the red channel: Focus is red on ants over all red, before and after."""
+    """Relevance is the red channel, so Focus is red on ants over all red."""
     model, images, rows, clean = world
-    aside = feature.paint_over(images.images, feature.elsewhere(images, images.patches))
-    also = {"clean": clean, feature.ELSEWHERE: aside}
-    rated = feature.intervention(model, images, rows, images.patches, own_channel, also)
-    spot = float(images.patches[6].sum()) * 250
-    ants = 2 * SIDE**2 * 120
+    masks = images.patches
+    moved = feature.elsewhere(images, masks)
+    others = {
+        "clean": clean,
+        feature.ELSEWHERE: feature.paint_over(images.images, moved),
+    }
+    rated = feature.intervention(model, images, rows, masks, own_channel, others)
     means = rated.groupby("state")["focus"].mean()
-    assert means["unchanged"] == pytest.approx(ants / (ants + 2 * spot), rel=1e-5)
+    red_of_spot = 250 * masks[6].sum().item()
+    red_of_ants = 2 * 120 * SIDE**2
+    unchanged = red_of_ants / (red_of_ants + 2 * red_of_spot)
+    assert means["unchanged"] == pytest.approx(unchanged, rel=1e-5)
     assert means["clean"] == pytest.approx(1)
     assert means["inpainted"] == pytest.approx(1)
-    assert means["inpainted elsewhere"] == pytest.approx(means["unchanged"], abs=0.002)
-    assert feature.rise(rated).estimate == pytest.approx(1 - means["unchanged"])
-    assert feature.rises(rated) == pytest.approx([1 - means["unchanged"]] * 2)
+    assert means["inpainted elsewhere"] == pytest.approx(unchanged, abs=0.002)
+    assert feature.rise(rated).estimate == pytest.approx(1 - unchanged)
+    assert feature.rises(rated) == pytest.approx([1 - unchanged] * 2)
 
 
 def test_a_candidate_feature_is_where_the_relevance_peaks_for_any_method(
     world, monkeypatch
 ):
     model, images, _, _ = world
-    asked = explain.explain
+    package_explain = explain.explain
 
-    def without_lrp(network, some, target, method):
+    def explain_without_lrp(network, some, target, method):
         if method == "lrp":
             raise explain.NotConserved("no LRP here")
-        return asked(network, some, target, own_channel)
+        return package_explain(network, some, target, own_channel)
 
-    monkeypatch.setattr(explain, "explain", without_lrp)
+    monkeypatch.setattr(explain, "explain", explain_without_lrp)
     masks = feature.candidate(model, images, ("ant", "bee"))
     assert not masks[:6].any()
-    assert (masks & images.patches)[6:].flatten(1).any(1).all()
+    on_spot = masks & images.patches
+    on_spots_of_bees = on_spot[6:].flatten(1)
+    assert on_spots_of_bees.any(1).all()
 
 
-def test_relevance_on_the_patch_is_that_of_a_loop_over_pixels(world):
+def test_relevance_on_the_patch_is_that_of_a_loop_over_images(world):
     model, images, rows, _ = world
-    rng = np.random.default_rng(2)
-    patches = torch.from_numpy(rng.random((12, SIDE, SIDE)) < 0.3)
+    torch.manual_seed(2)
+    patches = torch.rand(12, SIDE, SIDE) < 0.3
     images = replace(images, patches=patches)
-    rated = rate(model, images, rows, own_channel)
     methods = {"own": (own_channel, {})}
-    [found] = feature.by_method(model, images, rated, methods).to_dict("records")
+    [found] = feature.by_method(model, images, rows, methods).to_dict("records")
     shares = []
     areas = []
     for row in rows.to_dict("records"):
-        on_patch = 0
         misplaced = 0
-        pixels = 0
+        on_patch = 0
         for cell in range(4):
             if row[f"is_target_{cell}"]:
                 continue
             number = row[f"image_{cell}"]
+            patch = patches[number]
             red = images.images[number, 0].int()
-            misplaced += int(red.sum())
-            on_patch += int(red[patches[number]].sum())
-            pixels += int(patches[number].sum())
+            misplaced += red.sum()
+            on_patch += red[patch].sum()
+            areas.append(patch.double().mean())
         shares.append(on_patch / misplaced)
-        areas.append(pixels / (2 * SIDE**2))
     assert found["share"] == pytest.approx(np.mean(shares), rel=1e-5)
     assert found["area"] == pytest.approx(np.mean(areas))
     assert found["low"] < found["share"] < found["high"]
 
 
 def test_the_verdicts_on_recorded_trials_are_those_of_a_loop():
-    judged = claims.judged(store.recorded_table("eyespot_trials.csv"))
-    for row in judged.sample(20, random_state=0).to_dict("records"):
+    recorded = store.recorded_table("eyespot_trials.csv")
+    judged = claims.judged(recorded)
+    sample = judged.sample(20, random_state=0)
+    for row in sample.to_dict("records"):
         rises = [row[f"rise_{run}"] for run in range(trials.RECIPE.trainings)]
-        assert row["detected"] == (np.mean(rises) >= feature.EFFECT)
+        mean_rise = np.mean(rises)
+        assert row["detected"] == (mean_rise >= feature.EFFECT)
         assert row["first"] == (row["rank"] < 2)
         assert row["lowest_3"] == (row["rank"] in (1, 2, 3))

@@ -1,4 +1,4 @@
-"""Means of Focus over runs and shared images: coverage by simulation, paired differences."""
+"""Means of Focus over runs and shared images: coverage and paired differences."""
 
 from functools import cache
 from itertools import product
@@ -33,7 +33,7 @@ def simulated(
     per_class=12,
     each=25,
 ):
-    """Simulate a Focus of 0.6 with effects of runs, images, mosaics and their combinations."""
+    """Simulate a Focus of 0.6 with effects of runs, images and mosaics."""
     design = designed(seed % 60, per_class, each)
     rng = np.random.default_rng(seed)
     shown = design[IMAGES].to_numpy()
@@ -86,8 +86,9 @@ DESIGNS = {
 def test_intervals_cover_and_the_bootstrap_does_not_do_better(options):
     """Intervals for shared images cover in 93 to 97%, give or take two standard errors.
 
-    The bootstrap over runs and mosaics covers 0.90 to 1.00 in these designs. It is wider
-    where images are shared by few mosaics, and covers less where they are shared by many.
+    The bootstrap over runs and mosaics covers 0.90 to 1.00 in these designs. It is
+    wider where images are shared by few mosaics, and covers less where they are shared
+    by many.
     """
     covered, width = coverage(means.mean, **options)
     assert covered >= 0.93 - 0.025

@@ -1,7 +1,8 @@
-"""*Focus!* as `PRESET=paper` and `paper-tuned` ask for it, through the notebooks, on class folders.
+"""*Focus!* as `PRESET=paper` and `paper-tuned` ask for it, on class folders.
 
-The images are noise, and the networks' weights are random, so no number here says anything about
-the paper. LIME's 1,000 samples are left out."""
+The images are noise, and the networks' weights are random, so no number here says
+anything about the paper. LIME's 1,000 samples are left out.
+"""
 
 import json
 
@@ -15,9 +16,11 @@ from safetensors.torch import save_file
 
 from helpers import claims, models, store
 
-ROOT, SIDE = store.root(), 32
+ROOT = store.root()
+SIDE = 32
 METHODS = ["gradcam", "lrp", "smoothgrad", "gradcam++", "integrated-gradients"]
 ARCHITECTURES = ["squeezenet1_0", "resnet18"]
+CLASSES = ["goldfish", "peacock", "common iguana"]
 pytestmark = pytest.mark.slow
 
 
@@ -26,14 +29,15 @@ def project(tmp_path_factory):
     """Copy the project; add class folders, and random weights for 1,000 classes."""
     folder = copied(tmp_path_factory.mktemp("focus"))
     rng = np.random.default_rng(3)
-    for name in ("goldfish", "peacock", "common iguana"):
-        (folder / "photos" / name).mkdir(parents=True)
-        for i in range(12):
+    for name in CLASSES:
+        photos = folder / "photos" / name
+        photos.mkdir(parents=True)
+        for number in range(12):
             noise = rng.integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
-            Image.fromarray(noise).save(folder / "photos" / name / f"{i}.png")
+            Image.fromarray(noise).save(photos / f"{number}.png")
     pair = folder / "pair"
     pair.mkdir()
-    for name in ("peacock", "common iguana"):
+    for name in CLASSES[1:]:
         (pair / name).symlink_to(folder / "photos" / name)
     for name in ARCHITECTURES:
         weights = models.build(name, 1000, seed=1).network.state_dict()
@@ -42,45 +46,54 @@ def project(tmp_path_factory):
     return folder
 
 
-def run_preset(folder, preset: str, lesson: str, images: str, **small) -> tuple:
-    """Run a lesson with the block of a preset, made small; return its tables, and its output."""
-    given = yaml.safe_load((ROOT / f"sweeps/{preset}.yml").read_text())[lesson]
-    given["images"] |= {"folder": str(folder / images), "size": SIDE}
-    names = small.pop("architectures", ARCHITECTURES)
-    asked = given["model"] if isinstance(given["model"], list) else [given["model"]]
-    several = []
-    for recipe, name in zip(asked, names[-len(asked) :], strict=False):
-        weights = str(folder / f"{name}.safetensors")
-        recipe = recipe | {"architecture": name, "weights": weights}
+def run_preset(project, preset, lesson, folder, architectures, **small):
+    """Run a lesson with a small version of a preset; return its tables and output."""
+    settings = (ROOT / "sweeps" / f"{preset}.yml").read_text()
+    given = yaml.safe_load(settings)[lesson]
+    given["images"]["folder"] = str(project / folder)
+    given["images"]["size"] = SIDE
+    recipes = []
+    for name in architectures:
+        recipe = given["model"]
+        if isinstance(recipe, list):
+            recipe = recipe[0]
+        weights = str(project / f"{name}.safetensors")
+        recipe = {**recipe, "architecture": name, "weights": weights}
         if "epochs" in recipe:
             recipe["epochs"] = 1
-        several.append(recipe)
-    given["model"] = several if lesson.startswith("06") else several[0]
-    notebook = folder / "notebooks" / f"{lesson}.ipynb"
-    values = given | small | {"output": preset}
-    done = executed(notebook, values, folder / "outputs", folder)
-    return folder / "outputs" / preset / "tables" / lesson, printed(done)
+        recipes.append(recipe)
+    given["model"] = recipes if isinstance(given["model"], list) else recipes[0]
+    notebook = project / "notebooks" / f"{lesson}.ipynb"
+    values = {**given, **small, "output": preset}
+    done = executed(notebook, values, project / "outputs", project)
+    tables = project / "outputs" / preset / "tables" / lesson
+    return tables, printed(done)
 
 
 def test_networks_as_they_are_with_the_settings_of_the_paper(project):
     small = {"mosaics": 1, "methods": METHODS}
-    tables, _ = run_preset(project, "paper", "06_focus_rating", "photos", **small)
+    tables, said = run_preset(
+        project, "paper", "06_focus_rating", "photos", ARCHITECTURES, **small
+    )
+    assert "The maps need " in said
     found = pd.read_csv(tables / "focus.csv")
     assert set(found["architecture"]) == set(ARCHITECTURES)
     assert set(found["mosaics"]) == {3}
     assert found["method"].nunique() == len(METHODS)
     # 36 images in one run
-    assert (pd.read_csv(tables / "accuracies.csv")["n"] == 36).all()
+    accuracies = pd.read_csv(tables / "accuracies.csv")
+    assert (accuracies["n"] == 36).all()
     findings = tables.parents[1] / "findings/06_focus_rating.json"
-    judged = pd.DataFrame(json.loads(findings.read_text())["findings"])
-    verdicts = judged.set_index("id")["verdict"]
+    judged = json.loads(findings.read_text())["findings"]
+    verdicts = {claim["id"]: claim["verdict"] for claim in judged}
     assert verdicts["focus/near-random/ig"] == claims.INCONCLUSIVE
     assert verdicts["focus/varies/lime"] == claims.NOT_TESTABLE
 
 
 def test_two_classes_of_imagenet(project):
-    lesson = "07_focus_bias_pairs"
-    tables, said = run_preset(project, "paper", lesson, "pair", per_pair=3)
+    tables, said = run_preset(
+        project, "paper", "07_focus_bias_pairs", "pair", ARCHITECTURES[1:], per_pair=3
+    )
     ranked = pd.read_csv(tables / "pairs.csv")
     assert set(ranked["target"]) == {"peacock", "common iguana"}
     assert (ranked["mosaics"] == 3).all()
@@ -88,9 +101,12 @@ def test_two_classes_of_imagenet(project):
 
 
 def test_a_network_that_is_fine_tuned_is_rated_on_held_out_images(project):
+    """With two methods, whose figures have titles of their own."""
     small = {"mosaics": 1, "methods": ["gradcam", "lrp"], "trainings": 1}
-    small["architectures"] = ARCHITECTURES[1:]
-    tables, _ = run_preset(project, "paper-tuned", "06_focus_rating", "photos", **small)
+    tables, _ = run_preset(
+        project, "paper-tuned", "06_focus_rating", "photos", ARCHITECTURES[1:], **small
+    )
     found = pd.read_csv(tables / "focus.csv")
     assert set(found["mosaics"]) == {3}
-    assert (pd.read_csv(tables / "accuracies.csv")["n"] == 6).all()
+    accuracies = pd.read_csv(tables / "accuracies.csv")
+    assert (accuracies["n"] == 6).all()

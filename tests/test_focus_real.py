@@ -1,5 +1,6 @@
-"""Focus on photographs: methods and class pairs of ImageNet, and notebooks 06 and 07."""
+"""Focus on photographs: six methods on ImageNet, and notebooks 06 and 07."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -15,91 +16,95 @@ from helpers.models.recipe import Recipe
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 WEIGHTS = "weights/squeezenet1_0_imagenet.safetensors"
-FEW = {"smoothgrad": {"samples": 2}, "lime": {"segments": 4, "samples": 12}}
-FEW |= {"integrated-gradients": {"steps": 2}}
 
 
 @pytest.fixture(scope="module")
 def photographs(real) -> pd.DataFrame:
-    """The photographs of 57 ImageNet classes: columns file (whole path) and imagenet_index."""
-    table = pd.read_csv(real / "imagenet_compatible/images.csv")
-    return table.assign(
-        file=[real / "imagenet_compatible" / file for file in table["file"]]
-    )
+    """Return the file and the imagenet_index of photographs of 57 ImageNet classes."""
+    folder = real / "imagenet_compatible"
+    table = pd.read_csv(folder / "images.csv")
+    table["file"] = [folder / file for file in table["file"]]
+    return table
 
 
 def linked(table: pd.DataFrame, names: pd.Series, folder: Path) -> Path:
     """Class folders of these names with links to the photographs."""
     for file, name in zip(table["file"], names, strict=True):
-        (folder / str(name)).mkdir(exist_ok=True)
-        (folder / str(name) / file.name).symlink_to(file)
+        class_folder = folder / str(name)
+        class_folder.mkdir(exist_ok=True)
+        (class_folder / file.name).symlink_to(file)
     return folder
 
 
-def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path, monkeypatch):
-    """114 mosaics of 57 classes, the network as it is; LRP applies, for SqueezeNet conserves.
+def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path):
+    """114 mosaics of 57 classes, the network as it is; LRP conserves in SqueezeNet.
 
-    With few samples on squeezed mosaics of 128 pixels. `data/focus_imagenet.csv` has 224 pixels.
+    With few samples on squeezed mosaics of 128 pixels.
     """
     recipe = Recipe("squeezenet1_0", networks.AS_IT_IS, str(real / WEIGHTS))
-    folder = str(linked(photographs, photographs["imagenet_index"], tmp_path))
-    collection = data.load(Images("folder", 128, folder=folder), 0)
+    folder = linked(photographs, photographs["imagenet_index"], tmp_path)
+    collection = data.load(Images("folder", 128, folder=str(folder)), 0)
     images = networks.held_out(collection, recipe)["C"]
     model = networks.model(collection, recipe, 0)
-    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "outputs"))
-    table = focus.design(images.table, images.classes, per_class=2)
-    assert len(table) >= 100
     assert len(model.logit) == 57
-    rated = [
-        focus.rate(model, images, table, m, shape="squeezed", **FEW.get(m, {}))
-        for m in METHODS
-    ]
-    found = focus.summary(pd.concat(rated)).set_index("method")
-    print(found[["mean", "low", "high", "undefined"]].round(3))
-    assert (found["mosaics"] == len(table)).all()
+    design = focus.design(images.table, images.classes, per_class=2)
+    parts = []
+    for method in METHODS:
+        rated = focus.rate(
+            model, images, design, method, effort="quick", shape="squeezed"
+        )
+        parts.append(rated)
+    found = focus.summary(pd.concat(parts))
+    found = found.set_index("method")
+    assert (found["mosaics"] == 114).all()
     assert (found["undefined"] <= 5).all()
     assert found["low"]["GradCAM"] > 0.65
     assert found["low"]["LRP"] > 0.65
-    means = found["mean"]
-    assert means[["GradCAM", "LRP"]].min() > means[["GradCAM++", "SmoothGrad"]].max()
-    recorded = pd.read_csv(store.root() / "data/focus_imagenet.csv").set_index(
-        "method"
-    )["mean"]
-    assert recorded["GradCAM++"] < recorded["IG"]
-    assert means["GradCAM++"] < means["IG"]
+    recorded = store.recorded_table("focus_imagenet.csv").set_index("method")
+    for means in (found["mean"], recorded["mean"]):
+        leaders = means[["GradCAM", "LRP"]]
+        assert leaders.min() > means[["GradCAM++", "SmoothGrad"]].max()
+        assert means["GradCAM++"] < means["IG"]
 
 
-@pytest.fixture(scope="module")
-def outputs(tmp_path_factory) -> Path:
-    """Where 06 and 07 write; the second finds the network that the first has fitted."""
-    return tmp_path_factory.mktemp("outputs")
-
-
-def tables_of(number: str, given: dict, outputs: Path) -> Path:
-    """Run a notebook on cats and dogs, the last layer fitted; the folder of its tables."""
+def run_on_cats_and_dogs(real, folder, number, **more):
+    """Run a lesson on photographs; return the folder of its tables and its captions."""
     [notebook] = (store.root() / "notebooks").glob(f"{number}_*.ipynb")
-    executed(notebook, given, outputs)
-    return outputs / "dogs/tables" / notebook.stem
-
-
-@pytest.fixture(scope="module")
-def cats_and_dogs(real) -> dict:
-    """Parameters that 06 and 07 share."""
-    images = {"folder": str(real / "dogs_vs_cats/train"), "size": 224, "per_class": 60}
+    images = {"folder": str(real / "dogs_vs_cats/train"), "size": 64, "per_class": 40}
     model = {"architecture": "squeezenet1_0", "fit": "probe", "epochs": 6}
     model["weights"] = str(real / WEIGHTS)
-    return {"output": "dogs", "images": images, "model": model, "trainings": 2}
+    given = {
+        "output": "dogs",
+        "images": images,
+        "model": model,
+        "trainings": 2,
+    }
+    done = executed(notebook, {**given, **more}, folder)
+    captions = []
+    for cell in done.cells:
+        for output in cell.get("outputs", []):
+            shown = output.get("data", {}).get("text/html", "")
+            captions += re.findall(r"<figcaption[^>]*>([^<]+)<", shown)
+    tables = folder / "dogs" / "tables" / notebook.stem
+    return tables, captions
 
 
-SMALL = {"size": 64, "per_class": 40}
+def test_notebook_06_rates_two_methods_on_cats_and_dogs(real, tmp_path):
+    tables, captions = run_on_cats_and_dogs(
+        real, tmp_path, "06", methods=["gradcam", "lrp"], mosaics=2
+    )
+    rated = pd.read_csv(tables / "methods.csv")
+    assert set(rated["method"]) == {"GradCAM", "LRP"}
+    assert rated["mean"].between(0, 1).all()
+    assert len(captions) >= 4
+    assert not any("synthetic" in caption for caption in captions)
 
 
 def test_notebook_07_on_cats_and_dogs_says_nothing_of_the_synthetic_dataset(
-    cats_and_dogs, outputs
+    real, tmp_path
 ):
     """Small images and few mosaics, to the end: the last step inpaints LRP's guess."""
-    given = cats_and_dogs | {"images": cats_and_dogs["images"] | SMALL, "per_pair": 3}
-    tables = tables_of("07", given, outputs)
+    tables, _ = run_on_cats_and_dogs(real, tmp_path, "07", per_pair=3)
     ranked = pd.read_csv(tables / "pairs.csv")
     assert set(ranked["target"]) == {"cat", "dog"}
     assert ranked["mean"].between(0, 1).all()

@@ -5,7 +5,6 @@
 """
 
 from functools import partial
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -19,9 +18,9 @@ from helpers.stats import Estimate
 from helpers.stats.extremes import smallest
 
 COMPARISONS = store.root() / "data" / "paper" / "focus_comparisons.csv"
-ROUNDING = 1e-3
 WELL_FIT = 0.9  # smallest accuracy of a well-fit network
 LEARNED = 2.0  # logits: a network learned the eyespot if it adds more to the target
+NETWORK = ["architecture", "set", "run"]  # what a trained network is
 COLUMNS = ["comparison", "value", "low", "high", "note"]
 # what depends on accuracy, and the coefficient that answers a claim
 SLOPES = {
@@ -48,37 +47,42 @@ def comparisons(rated: pd.DataFrame) -> pd.DataFrame:
     for method in sorted(methods & {"GradCAM", "LRP"}):
         of_method = rated[rated["method"] == method]
         networks = of_method.groupby(["architecture", "set"])
-        least = smallest([partial(mean, part) for _, part in networks])
+        means = [partial(mean, part) for _, part in networks]
+        interval = smallest(means)
         where = networks["focus"].mean().idxmin()
-        rows.append((f"{method}, lowest", *least, " on ".join(where)))
-    for name, terms in pd.read_csv(COMPARISONS).groupby("comparison", sort=False):
-        weights = terms.set_index("method")["weight"].to_dict()
+        rows.append((f"{method}, lowest", *interval, " on ".join(where)))
+    sums = pd.read_csv(COMPARISONS)
+    for name, terms in sums.groupby("comparison", sort=False):
+        weights = dict(zip(terms["method"], terms["weight"], strict=True))
         if set(weights) <= {*methods, CHANCE}:
-            rows.append((name, *contrast(rated, weights), ""))
-    of_network = rated.groupby(["run", "architecture", "set", "method"])["focus"]
+            interval = contrast(rated, weights)
+            rows.append((name, *interval, ""))
+    of_network = rated.groupby(["run", "architecture", "set", "method"])
     if {"LIME", "LRP"} <= methods:
-        spread = of_network.std().unstack()
+        spread = of_network["focus"].std().unstack()
         gap = spread["LIME"] - spread["LRP"]
-        gap = gap.unstack("run").T.to_numpy()
-        rows.append(("spread of LIME minus LRP", *stats.mean(gap).interval(), ""))
-    means = of_network.mean().unstack(["architecture", "set"])
-    for level, between in enumerate(["architecture", "set"]):
-        if rated[between].nunique() > 1 and len(methods) > 2:
-            agreement = means.groupby("run").apply(_agreement, 1 - level)
-            interval = stats.mean(agreement.to_numpy()).interval()
-            rows.append((f"ranks by {between}", *interval, ""))
+        gap = gap.unstack(["architecture", "set"])
+        mean_gap = stats.mean(gap.to_numpy())
+        interval = mean_gap.interval()
+        rows.append(("spread of LIME minus LRP", *interval, ""))
+    mean_focus = of_network["focus"].mean()
+    for between, other in (("architecture", "set"), ("set", "architecture")):
+        if rated[between].nunique() == 1 or len(methods) < 3:
+            continue
+        by_method = mean_focus.unstack(between)
+        agreement = by_method.groupby(["run", other]).apply(_agreement)
+        agreement = agreement.groupby("run").mean()
+        mean_agreement = stats.mean(agreement.to_numpy())
+        interval = mean_agreement.interval()
+        rows.append((f"ranks by {between}", *interval, ""))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _agreement(means: pd.DataFrame, same: int) -> float:
-    """Return the mean rank correlation of columns that share one property."""
+def _agreement(means: pd.DataFrame) -> float:
+    """Return the mean rank correlation between the columns of a table."""
     correlations = means.corr(method="spearman")
-    pairs = combinations(means.columns, 2)
-    alike = []
-    for one, other in pairs:
-        if one[same] == other[same]:
-            alike.append(correlations.loc[one, other])
-    return float(np.mean(alike))
+    pairs = np.triu_indices(len(correlations), 1)
+    return correlations.to_numpy()[pairs].mean()
 
 
 def slopes(table: pd.DataFrame) -> pd.DataFrame:
@@ -87,8 +91,8 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     table : pandas.DataFrame
-        One row per network and state, with ``network``, ``accuracy`` and the mean Focus
-        by method.
+        One row per network and state, with ``architecture``, ``set``, ``run``,
+        ``accuracy`` and the mean Focus by method.
 
     Returns
     -------
@@ -97,18 +101,24 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
         no row for fewer than five networks.
     """
     is_well_fit = table["accuracy"] >= WELL_FIT
+    parts = {
+        "not well fit": table[~is_well_fit],
+        "well fit": table[is_well_fit],
+    }
     rows = []
     for name, (formula, coefficient) in SLOPES.items():
-        part = table
-        if "well fit" in name:
-            part = table[is_well_fit != ("not" in name)]
+        _, _, fitness = name.partition(", ")
+        part = parts.get(fitness, table)
         methods = [method for method in ("GradCAM", "LRP", "LIME") if method in formula]
-        known = part.reindex(columns=["network", "accuracy", *methods]).dropna()
-        if known["network"].nunique() < 5:
+        known = part.reindex(columns=[*NETWORK, "accuracy", *methods])
+        known = known.dropna()
+        network = known.groupby(NETWORK).ngroup()
+        if network.nunique() < 5:
             continue
-        network = known["network"].factorize()[0]
         fit = ols(formula, known).fit(
-            cov_type="cluster", cov_kwds={"groups": network}, use_t=True
+            cov_type="cluster",
+            cov_kwds={"groups": network},
+            use_t=True,
         )
         low, high = fit.conf_int().loc[coefficient]
         note = f"{len(known)} trained networks"
@@ -116,55 +126,36 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def of_controls(known: pd.DataFrame) -> list[Estimate]:
-    """Estimate the claims about networks in which the correct Focus is 1."""
-    by_name = known.groupby(["reads", "method", "name"], sort=False)
-    ends = by_name["focus"].agg(["mean", "min", "max"])
-    least = ends.query("reads == 'input' and method != 'LIME'")["min"]
-    n_silent = int(least.isna().sum())
-    note = f"{n_silent} give no map and are not counted" if n_silent else ""
-    n_failed = float((least <= 1 - ROUNDING).sum())
-    asked = {"asked": int(least.notna().sum())}
-    estimates = [
-        Estimate("suite/focus/difull-input", (n_failed,) * 3, asked, note=note)
-    ]
-    lime = ends.query("method == 'LIME'")
-    if len(lime):
-        estimates.append(Estimate("suite/focus/difull-lime", tuple(lime.iloc[-1])))
-    at_map = known[known["reads"] == MAP]
+def at_last_map(known: pd.DataFrame) -> pd.DataFrame:
+    """Compare GradCAM and GradCAM++ with IG, which also explains the last map.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns ``method``, ``difference`` (in Focus from IG's), ``low`` and
+        ``high``.
+    """
+    rated = known[known["setting"] == MAP]
+    rows = []
     for method in ("GradCAM", "GradCAM++"):
-        if {method, "IG"} <= set(at_map["method"]):
-            gap = contrast(at_map, {method: 1, "IG": -1})
-            about = {"method": method}
-            estimates.append(Estimate("suite/focus/difull-cam", gap, about))
-    return estimates
+        if {method, "IG"} <= set(rated["method"]):
+            interval = contrast(rated, {method: 1, "IG": -1})
+            rows.append((method, *interval))
+    return pd.DataFrame(rows, columns=["method", "difference", "low", "high"])
 
 
 def of_feature(
-    pair: tuple[str, str],
-    placed: pd.DataFrame | None,
-    rated: pd.DataFrame,
-    control: pd.DataFrame | None,
+    pair: tuple[str, str], rated: pd.DataFrame, control: pd.DataFrame | None
 ) -> list[Estimate]:
-    """Estimate where a pair's misplaced relevance lies, and what inpainting changes.
-
-    `placed` is a table of `feature.by_method`. `rated` and `control` are interventions
-    of the model and of the control model.
-    """
+    """Estimate what inpainting changes, in the model and minus the control model."""
     about = dict(zip(PAIR, pair, strict=True))
-    estimates = [Estimate("suite/focus/rise", feature.rise(rated), about)]
+    rise = feature.rise(rated)
+    estimates = [Estimate("suite/focus/rise", rise, about)]
     if control is not None:
-        learned = feature.rises(rated)
-        unbiased = feature.rises(control)
-        gap = stats.difference(stats.mean(learned), stats.mean(unbiased)).interval()
-        p = feature.p_against_control(learned, unbiased)
-        estimates.append(Estimate("suite/focus/beyond", gap, about, p=p))
-    if placed is not None:
-        # the last map is too coarse to put most of it on a small feature
-        finer = placed.iloc[1]
-        note = f"{finer['method']}; the feature is {finer['area']:.0%} of the area"
-        share = tuple(finer[["share", "low", "high"]])
-        estimates.append(Estimate("focus/most-on-feature", share, note=note))
+        learned = stats.mean(feature.rises(rated))
+        unbiased = stats.mean(feature.rises(control))
+        gap = stats.difference(learned, unbiased)
+        estimates.append(Estimate("suite/focus/beyond", gap.interval(), about))
     return estimates
 
 
@@ -176,15 +167,13 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
     ``lowest_3`` say whether the pair's Focus is the lowest, or among the three lowest,
     of all pairs.
     """
-    rises = trials.filter(like="rise_")
-    rise = rises.mean(axis=1)
-    return trials.assign(
-        rise=rise,
-        detected=rise >= feature.EFFECT,
-        learned=trials["gain"] > LEARNED,
-        first=trials["rank"] == 1,
-        lowest_3=trials["rank"] <= 3,
-    )
+    judged = trials.copy()
+    judged["rise"] = trials.filter(like="rise_").mean(axis=1)
+    judged["detected"] = judged["rise"] >= feature.EFFECT
+    judged["learned"] = trials["gain"] > LEARNED
+    judged["first"] = trials["rank"] == 1
+    judged["lowest_3"] = trials["rank"] <= 3
+    return judged
 
 
 def of_trials(table: pd.DataFrame) -> list[Estimate]:
@@ -193,29 +182,28 @@ def of_trials(table: pd.DataFrame) -> list[Estimate]:
     full = table[strength == 1]
     none = table[strength == 0]
     learned = full[full["learned"]]
-    by_seed = {"seeds": table["seed"].nunique()}
-
-    first = full.groupby("seed")["first"].mean()
-    first = first - none.groupby("seed")["first"].mean()
     weaker = table[strength.between(0, 1, inclusive="neither")]
     weaker = weaker.merge(full, on=["seed", *PAIR], suffixes=("", "_full"))
     weaker["gap"] = weaker["focus"] - weaker["focus_full"]
-    remedy = weaker.groupby("seed")["gap"].mean()
-    peaks = learned.groupby("seed")["peaks_finer"].mean()
-    found = learned.groupby(["seed", "target"])["detected"].mean()
-    alarms = none.groupby("seed")["detected"].mean()
-    return [
-        Estimate("focus/first", stats.mean(first).interval(), by_seed),
-        Estimate("focus/remedy", stats.mean(remedy).interval(), {"seeds": len(remedy)}),
-        Estimate("suite/focus/found", _share(found), {"sets": len(found)}),
-        Estimate("suite/focus/alarms", _share(alarms), {"sets": len(alarms)}),
-        Estimate("suite/focus/names", stats.mean(peaks).interval(), by_seed),
-    ]
-
-
-def _share(shares: pd.Series) -> tuple:
-    """Return the mean share of trials, with Wilson's interval over sets of networks.
-
-    Trials that share their networks count as one.
-    """
-    return shares.mean(), *stats.wilson(shares.sum(), len(shares))
+    first = full.groupby("seed")["first"].mean()
+    by_seed = {
+        "focus/first": first - none.groupby("seed")["first"].mean(),
+        "focus/remedy": weaker.groupby("seed")["gap"].mean(),
+        "suite/focus/names": learned.groupby("seed")["peaks_finer"].mean(),
+    }
+    estimates = []
+    for claim, values in by_seed.items():
+        average = stats.mean(values)
+        subject = {"seeds": len(values)}
+        estimates.append(Estimate(claim, average.interval(), subject))
+    # trials that share their networks count as one
+    by_set = {
+        "suite/focus/found": learned.groupby(["seed", "target"])["detected"].mean(),
+        "suite/focus/alarms": none.groupby("seed")["detected"].mean(),
+    }
+    for claim, shares in by_set.items():
+        ends = stats.wilson(shares.sum(), len(shares))
+        interval = (shares.mean(), *ends)
+        subject = {"sets": len(shares)}
+        estimates.append(Estimate(claim, interval, subject))
+    return estimates

@@ -8,8 +8,10 @@ import copy
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import nn
@@ -19,39 +21,35 @@ from helpers import explain
 from helpers.data import ImageSet
 from helpers.explain import NotConserved, layers, settings_of
 from helpers.focus import deletion, equation, faithfulness
-from helpers.focus.mosaics import CELLS, batches, cut, joined, layouts
+from helpers.focus.mosaics import CELLS, compose, cut, in_batches, joined, layouts
 from helpers.focus.networks import Model
-from helpers.focus.rating import label_of, targets_of
+from helpers.focus.rating import label_of
+from helpers.models.inference import logits
 from helpers.models.networks import Classifier
 from helpers.store import progress
 
-MAP = "last map"
-AT_MAP = {"": {}, MAP: {"layer": MAP}}
-# settings of methods in disconnected networks, where they are not only the default ones
+INPUT, MAP, SEAMS = "input", "last map", "grid on the seams, no penalty"
+# methods that are rated in two settings
 SETTINGS = {
-    "integrated-gradients": AT_MAP,
-    "lrp": AT_MAP,
-    "lime": {
-        "": {},
-        "grid on the seams, no penalty": {"segments": 4, "penalty": 1e-9},
-    },
+    "integrated-gradients": [INPUT, MAP],
+    "lrp": [INPUT, MAP],
+    "lime": [INPUT, SEAMS],
 }
 
 
 def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Return a map of smooth noise, (B, H, W), seeded by the image's bytes."""
-    maps = []
+    """Return a map of smooth noise for each image, (B, H, W), seeded by its bytes."""
+    noise = []
     for image in images.cpu():
-        digest = zlib.crc32(image.contiguous().numpy().tobytes())
-        generator = torch.Generator().manual_seed(digest)
-        maps.append(torch.rand(1, 6, 6, generator=generator))
-    size = images.shape[-2:]
-    maps = interpolate(torch.stack(maps), size, mode="bilinear", align_corners=False)
-    return maps[:, 0]
+        seed = zlib.crc32(image.contiguous().numpy().tobytes())
+        generator = torch.Generator().manual_seed(seed)
+        noise.append(torch.rand(1, 6, 6, generator=generator))
+    noise = torch.stack(noise)
+    return interpolate(noise, images.shape[-2:], mode="bilinear")[:, 0]
 
 
 def uniform_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Return a map of ones, (B, H, W)."""
+    """Return maps of ones, (B, H, W)."""
     return torch.ones(len(images), *images.shape[-2:])
 
 
@@ -93,25 +91,57 @@ class Disconnected(Classifier):
         return torch.einsum("lc,cbk->blk", self.cells, each).flatten(1)
 
 
-def of_targets(network: Classifier, mosaics, design, targets) -> tuple:
-    """Return DiFull, in which only target cells count, and the logits to explain."""
-    cells, which = layouts(design).flatten(1).float().unique(dim=0, return_inverse=True)
+def disconnected(network: Classifier, mosaics, targets, counts) -> tuple:
+    """Return a network in which some cells count, and the logits to explain.
+
+    Only the cells that `counts`, bool (N, 2, 2), adds up can change a mosaic's logit.
+    """
+    cells, which = counts.flatten(1).float().unique(dim=0, return_inverse=True)
     whole = Disconnected(network, mosaics[:1], cells).eval()
     n_classes = whole(mosaics[:1]).shape[1] // len(cells)
     return whole, targets + which * n_classes
 
 
-@torch.no_grad()
 def contributions(network: Classifier, mosaics: torch.Tensor, targets) -> torch.Tensor:
     """Return what each cell adds to the target's logit, float (N, 2, 2).
 
     It is the amount that the logit loses if the cell is filled with the mean colour of
     the network's training images.
     """
-    cells = cut(mosaics / 255).to(network.mean.device)
-    blank = torch.zeros_like(cells) + network.mean
-    gained = (network(cells) - network(blank)).cpu().unflatten(0, (CELLS, -1))
+    cells = cut(mosaics)
+    blank = network.mean.cpu().expand(1, *cells.shape[1:])
+    gained = logits(network, cells) - logits(network, blank)
+    gained = gained.unflatten(0, (CELLS, -1))
     return gained[:, range(len(targets)), targets].T.reshape(-1, 2, 2)
+
+
+class Known(NamedTuple):
+    """A network whose correct map is known, and the mosaics that are explained."""
+
+    name: str
+    network: Disconnected
+    rows: pd.DataFrame  # of the design, with the training run
+    mosaics: torch.Tensor
+    targets: torch.Tensor
+    correct: torch.Tensor  # what each cell adds to the logit, float (N, 2, 2)
+
+
+def known_networks(
+    model: Model, images: ImageSet, design: pd.DataFrame
+) -> Iterator[Known]:
+    """Yield a network in which the two target cells count, and one in which four do."""
+    for run, network in enumerate(progress(model.trainings, desc="DiFull", delay=2)):
+        for rows in in_batches(design):
+            mosaics = compose(rows, images.images)
+            targets = model.targets(rows)
+            gained = contributions(network, mosaics, targets)
+            where = layouts(rows)
+            cases = {"two images count": where, "four images count": where | True}
+            for name, counts in cases.items():
+                whole, wanted = disconnected(network, mosaics, targets, counts)
+                correct = gained * counts
+                numbered = rows.assign(run=run, network=name)
+                yield Known(name, whole, numbered, mosaics, wanted, correct)
 
 
 def in_disconnected(
@@ -122,62 +152,53 @@ def in_disconnected(
     *,
     focus_of: Callable = equation.focus_of,
 ) -> pd.DataFrame:
-    """Rate every method in networks where the correct Focus is 1.
+    """Rate every method in networks where the correct Focus is known.
 
     Returns
     -------
     pandas.DataFrame
-        The rows of `rate`. ``reads`` names the layer that a method explains, and
-        ``name`` the method with its settings. Focus is NaN where a method refuses the
-        network.
+        The rows of `rate`, with ``network`` (whether two or four images count),
+        ``setting`` (how a method measures relevance) and ``name``, the method with its
+        setting. ``by cell`` is the Focus after relevance is summed in each image, with
+        its sign, and ``correct`` the correct Focus, 1 where two images count. Focus is
+        NaN where a method refuses the network.
     """
-    mosaics = torch.cat(list(batches(design, images.images)))
-    targets = targets_of(model, design)
-    tables = []
-    for run, network in enumerate(model.trainings):
-        whole, logits = of_targets(network, mosaics, design, targets)
-        for about, maps in _maps(whole, mosaics, logits, methods):
-            focus = np.nan
-            if maps is not None:
-                focus = focus_of(maps, layouts(design)).numpy()
-            tables.append(design.assign(**about, run=run, focus=focus))
-    rows = pd.concat(tables, ignore_index=True)
+    parts = []
+    for known in known_networks(model, images, design):
+        where = layouts(known.rows)
+        correct = focus_of(known.correct, where).numpy()
+        for about, maps in _maps(known, methods):
+            part = known.rows.assign(**about, correct=correct)
+            part["focus"] = focus_of(maps, where).numpy()
+            part["by cell"] = focus_of(adaptive_avg_pool2d(maps, 2), where).numpy()
+            parts.append(part)
+    rows = pd.concat(parts, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 
 
-def by_cell(
-    model: Model,
-    images: ImageSet,
-    design: pd.DataFrame,
-    methods: Iterable[str | Callable],
-    *,
-    focus_of: Callable = equation.focus_of,
-) -> pd.DataFrame:
-    """Compare Focus with the correct Focus in a network in which all four cells count.
+def _maps(known: Known, methods: Iterable) -> Iterator[tuple]:
+    """Yield the columns that name a method and its setting, and its maps.
 
-    The correct Focus is that of the `contributions`. The mean Focus of each method is
-    computed by pixel, and by cell, where relevance is summed with its sign.
+    The maps are NaN where the method refuses the network.
     """
-    mosaics = torch.cat(list(batches(design, images.images)))
-    targets = targets_of(model, design)
-    network = model.trainings[0]
-    gained = contributions(network, mosaics, targets)
-    whole = Disconnected(network, mosaics[:1], torch.ones(1, CELLS)).eval()
-    rows = []
-    for about, maps in _maps(whole, mosaics, targets, methods):
-        if maps is None:
-            continue
-        row = {"method": about["name"]}
-        scored = {
-            "correct Focus": gained,
-            "Focus by pixel": maps,
-            "Focus by cell": adaptive_avg_pool2d(maps, 2),
-        }
-        for name, relevance in scored.items():
-            focus = focus_of(relevance, layouts(design))
-            row[name] = focus.nanmean().item()
-        rows.append(row)
-    return pd.DataFrame(rows)
+    settings = {
+        INPUT: {},
+        MAP: {"layer": known.network.layer},
+        SEAMS: {"segments": 4, "penalty": 1e-9},
+    }
+    ask = partial(explain.explain, known.network, known.mosaics, known.targets)
+    for method in methods:
+        names = SETTINGS.get(method, [INPUT])
+        if settings_of(method).get("layer") == MAP:
+            names = [MAP]
+        label = label_of(method)
+        for setting in names:
+            try:
+                maps = ask(method, preset="quick", **settings[setting]).maps
+            except NotConserved:
+                maps = torch.full(known.mosaics[:, 0].shape, torch.nan)
+            name = label if setting == INPUT else f"{label}, {setting}"
+            yield {"method": label, "setting": setting, "name": name}, maps
 
 
 def check_deletion(
@@ -196,50 +217,19 @@ def check_deletion(
         a random map, or the correct map with its order reversed), ``baseline`` and
         ``deletion`` (the mean over mosaics of the first run, 0 by chance).
     """
-    mosaics = torch.cat(list(batches(design, images.images)))
-    targets = targets_of(model, design)
-    network = model.trainings[0]
-    gained = contributions(network, mosaics, targets)
-    four = Disconnected(network, mosaics[:1], torch.ones(1, CELLS)).eval()
-    two, logits = of_targets(network, mosaics, design, targets)
-    cases = {
-        "two images count": (two, logits, gained * layouts(design)),
-        "four images count": (four, targets, gained),
-    }
+    first_run = replace(model, trainings=model.trainings[:1])
     parts = []
-    for name, (whole, wanted, correct) in cases.items():
+    for known in known_networks(first_run, images, design):
+        arguments = known.network, known.mosaics, known.targets
         maps = {
-            "correct": correct,
-            "random": random_map(whole, mosaics, wanted),
-            "reversed": -correct,
+            "correct": known.correct,
+            "random": random_map(*arguments),
+            "reversed": -known.correct,
         }
-        rows = faithfulness.compare(whole, mosaics, wanted, maps, mean_logit)
-        parts.append(rows.assign(network=name))
-    groups = pd.concat(parts).groupby(["network", "method", "baseline"], sort=False)
+        for name, relevance in maps.items():
+            rows = faithfulness.compare(*arguments, relevance, mean_logit)
+            parts.append(rows.assign(network=known.name, method=name))
+    rows = pd.concat(parts, ignore_index=True)
+    rows = faithfulness.add_score(rows, ["network", "baseline"])
+    groups = rows.groupby(["network", "method", "baseline"], sort=False)
     return groups["deletion"].mean().reset_index()
-
-
-def _maps(whole: Disconnected, mosaics, targets, methods: Iterable) -> Iterator[tuple]:
-    """Yield the columns that name a method and its settings, and its maps.
-
-    The maps are None where the method refuses the network.
-    """
-    for method in progress(methods, desc="disconnected networks", delay=2):
-        default = settings_of(method).get("layer")
-        for setting, more in SETTINGS.get(method, {"": {}}).items():
-            reads = MAP if MAP in (default, more.get("layer")) else "input"
-            settings = {"preset": "quick", **more}
-            if reads == MAP:
-                settings["layer"] = whole.layer
-            label = label_of(method)
-            name = label
-            if setting:
-                name = f"{label}, {setting}"
-            elif reads == MAP:
-                name = f"{label}, {MAP}"
-            about = {"method": label, "reads": reads, "name": name}
-            try:
-                maps = explain.explain(whole, mosaics, targets, method, **settings).maps
-            except NotConserved:
-                maps = None
-            yield about, maps

@@ -10,22 +10,23 @@ import torch
 def focus_of(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
     """Compute Focus (Equation 1), the share of positive relevance on target cells.
 
-    Maps are float (N, H, W), and layouts bool (N, rows, columns), true where the target
-    is. The result is float64 (N,). It is NaN where no relevance is positive, or where
-    relevance is not finite.
+    Maps are float (N, H, W), and layouts bool (N, 2, 2), true where the target is. The
+    result is float64 (N,). It is NaN where no relevance is positive, or where relevance
+    is not finite.
     """
     height, width = maps.shape[1:]
-    n_rows, n_columns = layouts.shape[1:]
-    # the row and the column of the cell to which each pixel belongs
-    device = maps.device
-    pixel_row = torch.arange(1, height + 1, device=device)
-    pixel_column = torch.arange(1, width + 1, device=device)
-    row = (pixel_row * n_rows - 1) // height
-    column = (pixel_column * n_columns - 1) // width
-    is_target = layouts[:, row]
-    is_target = is_target[:, :, column]
+    pixel_row = torch.arange(height, device=maps.device)
+    pixel_column = torch.arange(width, device=maps.device)
+    is_lower = pixel_row >= height // 2
+    is_right = pixel_column >= width // 2
+    is_target = layouts[:, is_lower.long()]
+    is_target = is_target[:, :, is_right.long()]
+
     positive = maps.clamp(min=0).double()
-    on_target = (positive * is_target).sum((1, 2))
+    on_target = positive * is_target
+    on_target = on_target.sum((1, 2))
     total = positive.sum((1, 2))
-    is_defined = (total > 0) & total.isfinite()
-    return torch.where(is_defined, on_target / total, torch.nan)
+    is_finite = total.isfinite()
+    is_defined = is_finite & (total > 0)
+    focus = on_target / total
+    return torch.where(is_defined, focus, torch.nan)

@@ -8,15 +8,13 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy.ndimage import gaussian_filter
-from scipy.stats import permutation_test
 from torch.nn.functional import max_pool2d
 
-from helpers import explain
+from helpers import explain, stats
 from helpers.data import ImageSet
 from helpers.focus import painting
-from helpers.focus.equation import focus_of
-from helpers.focus.means import PAIR, contrast, mean
-from helpers.focus.mosaics import CELLS, batches, cut, in_mosaics, joined, layouts
+from helpers.focus.means import UNITS, contrast
+from helpers.focus.mosaics import compose, cut, layouts
 from helpers.focus.networks import Model
 from helpers.focus.rating import rate
 from helpers.models.inference import logits
@@ -52,36 +50,37 @@ def paint_over(
     Raises
     ------
     ValueError
-        The masks do not fit the images, cover nothing, or cover a whole image.
+        The masks cover nothing, or a whole image.
     """
-    size = len(images), *images.shape[-2:]
-    if masks.dtype != torch.bool or masks.shape != size or not masks.any():
+    layers = masks[:, None].float()
+    widened = max_pool2d(layers, 2 * EDGE + 1, stride=1, padding=EDGE)
+    widened = widened[:, 0] > 0
+    covered = widened.flatten(1)
+    if not covered.any() or covered.all(1).any():
         raise ValueError(
-            f"The masks are {masks.dtype} {tuple(masks.shape)}. They must be bool "
-            f"{size}, as large as the images, and cover something."
+            "The masks cover nothing, or they cover a whole image, so that no colour "
+            "is left to paint with. Give masks that cover a part of some images."
         )
-    masks = widened(masks)
     painted = images.clone()
-    for number in masks.flatten(1).any(1).nonzero().flatten().tolist():
-        mask = masks[number].numpy()
-        if mask.all():
-            raise ValueError(
-                f"Mask {number} covers its whole image: nothing is left to paint with. "
-                "Give a smaller mask."
-            )
-        filled = fill(images[number].numpy(), mask, SPREAD * images.shape[-1] / 2)
+    blur = SPREAD * images.shape[-1] / 2
+    for number in _not_empty(masks):
+        image = images[number].numpy()
+        mask = widened[number].numpy()
+        filled = fill(image, mask, blur)
         painted[number] = torch.from_numpy(filled)
     return painted
 
 
-def widened(masks: torch.Tensor) -> torch.Tensor:
-    """Widen masks (N, H, W) by `EDGE` pixels."""
-    return max_pool2d(masks[:, None].float(), 2 * EDGE + 1, 1, EDGE)[:, 0] > 0
+def _not_empty(masks: torch.Tensor) -> list[int]:
+    """Return the numbers of the masks (N, H, W) that cover something."""
+    is_not_empty = masks.flatten(1).any(1)
+    return is_not_empty.nonzero().flatten().tolist()
 
 
 def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
     """Keep the masks of one class's images; those of all other images become empty."""
-    is_of_class = torch.tensor((images.table["class"] == name).to_numpy())
+    is_of_class = images.table["class"] == name
+    is_of_class = torch.tensor(is_of_class.to_numpy())
     return masks & is_of_class[:, None, None]
 
 
@@ -92,12 +91,14 @@ def elsewhere(images: ImageSet, masks: torch.Tensor) -> torch.Tensor:
     if images.masks is None:
         return moved
     steps = list(product(range(0, side, side // 12), repeat=2))
-    for number in masks.flatten(1).any(1).nonzero().flatten().tolist():
+    for number in _not_empty(masks):
         mask = masks[number]
-        free = images.masks[number] & ~mask  # the rest of the object
+        rest_of_object = images.masks[number] & ~mask
         candidates = [mask.roll(step, (0, 1)) for step in steps]
-        on_object = [int((candidate & free).sum()) for candidate in candidates]
-        moved[number] = candidates[int(np.argmax(on_object))] & ~mask
+        candidates = torch.stack(candidates)
+        on_object = candidates & rest_of_object
+        best = on_object.sum((1, 2)).argmax()
+        moved[number] = candidates[best] & ~mask
     return moved
 
 
@@ -107,7 +108,7 @@ def intervention(
     rows: pd.DataFrame,
     masks: torch.Tensor,
     method: str | Callable,
-    also: Mapping[str, torch.Tensor] | None = None,
+    others: Mapping[str, torch.Tensor] | None = None,
     fill: Callable = painting.fill,
 ) -> pd.DataFrame:
     """Rate the mosaics of a pair before and after inpainting the outer images.
@@ -121,7 +122,7 @@ def intervention(
     masks : torch.Tensor of bool, shape (N, H, W)
         The feature in all images.
     method : str or callable
-    also : mapping of str to torch.Tensor, optional
+    others : mapping of str to torch.Tensor, optional
         Other versions of the images.
     fill : callable
         Inpaints one image.
@@ -131,11 +132,17 @@ def intervention(
     pandas.DataFrame
         The rows of `rate`, with the version of the images as ``state``.
     """
-    masks = of_class(images, masks, rows["outer"].iloc[0])
-    versions = {BEFORE: images.images, OVER: paint_over(images.images, masks, fill)}
+    outer = rows["outer"].iloc[0]
+    masks = of_class(images, masks, outer)
+    versions = {
+        BEFORE: images.images,
+        OVER: paint_over(images.images, masks, fill),
+    }
+    versions.update(others or {})
     parts = []
-    for state, pixels in {**versions, **(also or {})}.items():
-        rated = rate(model, replace(images, images=pixels), rows, method)
+    for state, pixels in versions.items():
+        version = replace(images, images=pixels)
+        rated = rate(model, version, rows, method)
         parts.append(rated.assign(state=state))
     return pd.concat(parts, ignore_index=True)
 
@@ -151,20 +158,9 @@ def rises(rated: pd.DataFrame, state: str = OVER) -> np.ndarray:
     Only mosaics with a Focus in both states count.
     """
     wide = rated.pivot(index=["run", "mosaic"], columns="state", values="focus")
-    wide = wide[[state, BEFORE]].dropna()
-    means = wide.groupby("run").mean()
-    return (means[state] - means[BEFORE]).to_numpy()
-
-
-def p_against_control(learned: np.ndarray, control: np.ndarray) -> float:
-    """Return the p value of "the rise is no larger than in the control model"."""
-    test = permutation_test(
-        (learned, control),
-        lambda one, other, axis: one.mean(axis=axis) - other.mean(axis=axis),
-        alternative="greater",
-        n_resamples=np.inf,
-    )
-    return float(test.pvalue)
+    difference = wide[state] - wide[BEFORE]
+    of_runs = difference.groupby("run").mean()
+    return of_runs.to_numpy()
 
 
 def gains(
@@ -174,7 +170,9 @@ def gains(
     target, outer = pair
     with_eyespot = logits(model.trainings, marked.of(outer).images)
     without_eyespot = logits(model.trainings, without.of(outer).images)
-    return (with_eyespot - without_eyespot)[..., model.logit[target]].numpy()
+    difference = with_eyespot - without_eyespot
+    of_target = difference[..., model.logit[target]]
+    return of_target.numpy()
 
 
 def candidate(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Tensor:
@@ -185,14 +183,18 @@ def candidate(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
     """
     target, outer = pair
     numbers = np.flatnonzero(images.table["class"] == outer)
-    arguments = model.trainings[0], images.images[numbers], model.logit[target]
+    pixels = images.images[numbers]
+    arguments = model.trainings[0], pixels, model.logit[target]
     try:
-        maps = explain.explain(*arguments, "lrp").maps
+        explained = explain.explain(*arguments, "lrp")
     except explain.NotConserved:
-        maps = explain.explain(*arguments, "gradcam").maps
+        explained = explain.explain(*arguments, "gradcam")
     masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
-    for number, place in zip(numbers.tolist(), peaks(maps), strict=True):
-        masks[number] = disc(masks.shape[1:], place, DISC * masks.shape[-1])
+    size = masks.shape[1:]
+    radius = DISC * size[1]
+    rows, columns = peaks(explained.maps)
+    for number, row, column in zip(numbers, rows, columns, strict=True):
+        masks[number] = disc(size, (row, column), radius)
     return masks
 
 
@@ -201,19 +203,17 @@ def disc(
 ) -> torch.Tensor:
     """Return a disc as a mask (H, W); `middle` and `radius` are in pixels."""
     rows, columns = np.ogrid[: size[0], : size[1]]
-    squared_distance = (rows - middle[0]) ** 2 + (columns - middle[1]) ** 2
-    return torch.from_numpy(squared_distance <= radius**2)
+    distance = np.hypot(rows - middle[0], columns - middle[1])
+    return torch.from_numpy(distance <= radius)
 
 
-def peaks(maps: torch.Tensor) -> list[tuple[int, int]]:
-    """Return row and column of the largest positive relevance of blurred maps."""
-    places = []
-    for relevance in maps:
-        positive = relevance.clamp(min=0).numpy()
-        smooth = gaussian_filter(positive, SPREAD * relevance.shape[-1])
-        row, column = np.unravel_index(smooth.argmax(), smooth.shape)
-        places.append((int(row), int(column)))
-    return places
+def peaks(maps: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and columns of the largest positive relevance of blurred maps."""
+    blur = SPREAD * maps.shape[-1]
+    positive = maps.clamp(min=0).numpy()
+    smooth = gaussian_filter(positive, (0, blur, blur))
+    smooth = smooth.reshape(len(maps), -1)
+    return np.unravel_index(smooth.argmax(1), maps.shape[1:])
 
 
 def by_method(
@@ -230,7 +230,7 @@ def by_method(
     images : ImageSet
         With the feature as `patches`.
     rows : pandas.DataFrame
-        Mosaics of one pair, rated by each run.
+        Mosaics of one pair.
     methods : mapping of str to (str, dict)
         A method and its settings by the name that is shown.
 
@@ -241,76 +241,36 @@ def by_method(
         ``high``, the feature's share of the ``area``, and ``peaks``, the share of outer
         images with the largest relevance on the feature.
     """
-    first = rows[rows["run"] == rows["run"].iloc[0]]
-    target = first["target"].iloc[0]
-    is_outer = ~layouts(first)
-    mosaics = torch.cat(list(batches(first, images.images)))
-    patches = _outer(in_mosaics(first, images.patches), is_outer)
-    measured = []
+    is_outer = ~layouts(rows)
+    height, width = images.images.shape[-2:]
+    is_outer = is_outer.repeat_interleave(height, 1)
+    is_outer = is_outer.repeat_interleave(width, 2)
+    is_feature = compose(rows, images.patches[:, None])[:, 0]
+    is_feature = is_feature & is_outer
+    mosaics = compose(rows, images.images)
+    targets = model.targets(rows)
+    parts = []
     for name, (method, settings) in methods.items():
-        placed = []
-        hits = []
-        for run, rows_of_run in rows.groupby("run"):
-            network = model.trainings[run]
-            maps = explain.explain(
-                network, mosaics, model.logit[target], method, **settings
-            ).maps
-            misplaced = _outer(maps, is_outer).clamp(min=0)
-            # two outer images per mosaic
-            total = misplaced.double().sum((1, 2)).view(-1, 2).sum(1)
-            on_patches = (misplaced * patches).double().sum((1, 2)).view(-1, 2).sum(1)
-            placed.append(rows_of_run.assign(focus=(on_patches / total).numpy()))
-            for patch, place in zip(patches, peaks(misplaced), strict=True):
-                hits.append(bool(patch[place]))
-        share, low, high = mean(pd.concat(placed))
-        row = {"method": name, "share": share, "low": low, "high": high}
-        row["area"] = float(patches.double().mean())
-        row["peaks"] = float(np.mean(hits))
-        measured.append(row)
-    return pd.DataFrame(measured)
-
-
-def _outer(maps: torch.Tensor, is_outer: torch.Tensor) -> torch.Tensor:
-    """Return the cells of mosaics' maps (N, H, W) where `is_outer`, (N, 2, 2)."""
-    cells = cut(maps[:, None])[:, 0].unflatten(0, (CELLS, -1)).transpose(0, 1)
-    return cells[is_outer.flatten(1)]
-
-
-def explained(
-    model: Model,
-    images: ImageSet,
-    rows: pd.DataFrame,
-    method: str | Callable,
-    mask: torch.Tensor | None = None,
-    fill: Callable = painting.fill,
-) -> dict:
-    """Prepare rows of a design with the column ``kind`` for `mosaics_explained`.
-
-    With a `mask`, bool (2 H, 2 W), there is one row: unchanged, and with the mask
-    inpainted.
-    """
-    mosaics = torch.cat(list(batches(rows, images.images)))
-    if mask is None:
-        kinds = rows["kind"]
-        patches = None if images.patches is None else in_mosaics(rows, images.patches)
-    else:
-        kinds = (BEFORE, OVER)
-        patches = mask.expand(2, -1, -1)
-        painted = paint_over(cut(mosaics), cut(mask[None, None])[:, 0], fill)
-        mosaics = torch.cat([mosaics, joined(painted)])
-    names = tuple(rows[PAIR].iloc[0])
-    network = model.trainings[0]
-    maps = explain.explain(network, mosaics, model.logit[names[0]], method).maps
-    where = layouts(rows).expand(len(mosaics), -1, -1)
-    scores = focus_of(maps, where)
-    captions = [
-        f"{kind}: Focus {focus:.2f}" for kind, focus in zip(kinds, scores, strict=True)
-    ]
-    return {
-        "mosaics": mosaics,
-        "maps": maps,
-        "layouts": where,
-        "captions": captions,
-        "names": names,
-        "patches": patches,
-    }
+        for run, network in enumerate(model.trainings):
+            explained = explain.explain(network, mosaics, targets, method, **settings)
+            misplaced = explained.maps.clamp(min=0) * is_outer
+            on_feature = misplaced * is_feature
+            part = rows.assign(method=name, run=run)
+            total = misplaced.double().sum((1, 2))
+            share = on_feature.double().sum((1, 2)) / total
+            part["share"] = share.numpy()
+            images_of_mosaics = cut(misplaced[:, None])
+            features = cut(is_feature[:, None])[:, 0]
+            row, column = peaks(images_of_mosaics[:, 0])
+            hits = features[range(len(features)), row, column]
+            # a mosaic has two outer images
+            part["peaks"] = hits.sum().item() / (2 * len(rows))
+            parts.append(part)
+    placed = pd.concat(parts, ignore_index=True)
+    table = stats.mean_ci(placed, "share", by=["method"], units=UNITS)
+    area = is_feature.sum() / is_outer.sum()
+    mean_peaks = placed.groupby("method")["peaks"].mean()
+    table["area"] = area.item()
+    table["peaks"] = table["method"].map(mean_peaks)
+    names = {"estimate": "share", "ci_low": "low", "ci_high": "high"}
+    return table.rename(columns=names)

@@ -19,19 +19,15 @@ CHANCE = "chance"
 PAIR = ["target", "outer"]
 
 
-def mean(
-    rated: pd.DataFrame, confidence: float = CONFIDENCE, column: str = "focus"
-) -> Interval:
-    """Compute the mean of ratings by one method, with NaN if all are undefined."""
-    rows = stats.mean_ci(rated, column, units=UNITS, confidence=confidence)
+def mean(rated: pd.DataFrame, confidence: float = CONFIDENCE) -> Interval:
+    """Compute the mean Focus of one method, with NaN if all are undefined."""
+    rows = stats.mean_ci(rated, "focus", units=UNITS, confidence=confidence)
     if rows.empty:
         return Interval(np.nan, np.nan, np.nan)
     return Interval(*rows.iloc[0, :3])
 
 
-def summary(
-    rated: pd.DataFrame, by: Sequence[str] = ("method",), column: str = "focus"
-) -> pd.DataFrame:
+def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFrame:
     """Summarize ratings by groups.
 
     Parameters
@@ -39,7 +35,6 @@ def summary(
     rated : pandas.DataFrame
     by : sequence of str, default=("method",)
         The columns whose combinations have a row each.
-    column : str, default="focus"
 
     Returns
     -------
@@ -49,11 +44,12 @@ def summary(
     """
     rows = []
     for key, part in rated.groupby(list(by), sort=False):
+        mosaics = part.drop_duplicates(["set", "mosaic"])
         row = dict(zip(by, key, strict=True))
         row["runs"] = part["run"].nunique()
-        row["mosaics"] = len(part.drop_duplicates(["set", "mosaic"]))
-        row["undefined"] = part[column].isna().sum()
-        row["mean"], row["low"], row["high"] = mean(part, column=column)
+        row["mosaics"] = len(mosaics)
+        row["undefined"] = part["focus"].isna().sum()
+        row["mean"], row["low"], row["high"] = mean(part)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -68,13 +64,7 @@ def contrast(
     wide = rated.pivot(index=MAP_OF, columns=of, values="focus")
     wide[CHANCE] = 0.5
     weights = pd.Series(weights)
-    sums = wide[weights.index] @ weights
     rows = rated.drop_duplicates(MAP_OF)
     rows = rows.set_index(MAP_OF)
-    rows["focus"] = sums
+    rows["focus"] = wide[weights.index] @ weights
     return mean(rows.reset_index())
-
-
-def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:
-    """Select the rows of one ordered pair."""
-    return table[(table["target"] == target) & (table["outer"] == outer)]

@@ -1,5 +1,6 @@
 """Mosaics (section I-A): their design, and how they are put together."""
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
@@ -14,6 +15,7 @@ CELLS = 4
 LAYOUTS = tuple(combinations(range(CELLS), 2))  # the two target cells, row by row
 IMAGES = [f"image_{cell}" for cell in range(CELLS)]
 TARGETS = [f"is_target_{cell}" for cell in range(CELLS)]
+BATCH_SIZE = 24  # mosaics at most; gradients of more do not fit the cache of a CPU
 
 
 def design(
@@ -49,7 +51,7 @@ def design(
     Raises
     ------
     ValueError
-        A class has too few images, or there are training images.
+        A class has too few images.
     """
     counts = table["class"].value_counts().reindex(list(classes), fill_value=0)
     if len(classes) < 2 or counts.min() < 2:
@@ -58,89 +60,82 @@ def design(
             f"{len(classes)}; {counts.idxmin()!r} has {counts.min()} images. Add "
             "images, or leave the class out."
         )
-    if "split" in table and (table["split"] == "train").any():
-        raise ValueError(
-            "Some of the images are training images, but mosaics need held-out images. "
-            "Pass the table of the test split, images.split('test').table."
-        )
     rng = np.random.default_rng(seed)
-    pools = {name: np.flatnonzero(table["class"] == name) for name in classes}
-    inner = {name: _EvenSampler(pools[name], rng) for name in classes}
-    outer = {name: _EvenSampler(pools[name], rng) for name in classes}
+    inner = {}
+    outer = {}
+    for name in classes:
+        images = np.flatnonzero(table["class"] == name)
+        inner[name] = _EvenSampler(images, rng)
+        outer[name] = _EvenSampler(images, rng)
     places = _EvenSampler(np.arange(len(LAYOUTS)), rng)
     rows = []
     for target in classes:
         others = [name for name in classes if name != target]
         n_names = per_pair * len(others) or 2 * per_class
-        names = rng.permutation(np.resize(rng.permutation(others), n_names)).tolist()
+        names = np.resize(rng.permutation(others), n_names)
+        names = rng.permutation(names).tolist()
+        pairs = zip(names[::2], names[1::2], strict=False)
         if per_pair:
-            pairs = [(name, name) for name in names]
-        else:
-            pairs = zip(names[::2], names[1::2], strict=True)
+            pairs = zip(names, names, strict=True)
         for pair in pairs:
             images = [inner[target].draw()]
             images.append(inner[target].draw(images))
             for name in pair:
                 images.append(outer[name].draw(images))
-            named = " + ".join(dict.fromkeys(sorted(pair)))
-            row = {"mosaic": len(rows), "target": target, "outer": named}
-            rows.append({**row, **placed(images, LAYOUTS[places.draw()])})
+            row = placed(images, LAYOUTS[places.draw()])
+            row["mosaic"] = len(rows)
+            row["target"] = target
+            row["outer"] = " + ".join(sorted(set(pair)))
+            rows.append(row)
     return pd.DataFrame(rows)
 
 
 def placed(images: Sequence[int], cells: tuple[int, int]) -> dict:
     """Return the columns that place four images, the first two in `cells`."""
     rest = [cell for cell in range(CELLS) if cell not in cells]
-    image_in = dict(zip([*cells, *rest], images, strict=True))
     row = {}
-    for cell in range(CELLS):
-        row[IMAGES[cell]] = image_in[cell]
+    for cell, image in zip([*cells, *rest], images, strict=True):
+        row[IMAGES[cell]] = image
         row[TARGETS[cell]] = cell in cells
     return row
 
 
-def layouts(table: pd.DataFrame) -> torch.Tensor:
+def layouts(rows: pd.DataFrame) -> torch.Tensor:
     """Return where the mosaics of a design show their target: bool tensor (N, 2, 2)."""
-    return torch.from_numpy(table[TARGETS].to_numpy(dtype=bool).copy()).view(-1, 2, 2)
+    return torch.tensor(rows[TARGETS].to_numpy(bool)).view(-1, 2, 2)
 
 
-def batches(
-    table: pd.DataFrame,
-    images: torch.Tensor,
-    shape: str = "native",
-    batch_size: int = 32,
-) -> Iterator[torch.Tensor]:
-    """Yield the mosaics of a design in batches.
+def compose(
+    rows: pd.DataFrame, images: torch.Tensor, shape: str = "native"
+) -> torch.Tensor:
+    """Put the mosaics of a design together.
 
-    They are uint8 (B, 3, 2 H, 2 W) where the `shape` is "native", as in the paper, and
-    (B, 3, H, W) where it is "squeezed".
+    Images (M, C, H, W) give mosaics (N, C, 2 H, 2 W) where the `shape` is "native", as
+    in the paper, and (N, C, H, W) where it is "squeezed".
     """
-    wanted = torch.from_numpy(table[IMAGES].to_numpy(dtype=np.int64).copy())
-    for rows in wanted.split(batch_size):
-        yield grid([images[cell] for cell in rows.unbind(1)], 2, 2, shape)
+    cells = [images[rows[column].tolist()] for column in IMAGES]
+    return grid(cells, 2, 2, shape)
+
+
+def in_batches(design: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Yield the rows of a design in parts of nearly the same size."""
+    n_parts = math.ceil(len(design) / BATCH_SIZE)
+    for places in np.array_split(range(len(design)), n_parts):
+        yield design.iloc[places]
 
 
 def cut(maps: torch.Tensor) -> torch.Tensor:
-    """Cut maps (B, C, H, W) into their four cells: (4 B, C, H // 2, W // 2).
+    """Cut maps (B, C, 2 H, 2 W) into their four cells: (4 B, C, H, W).
 
     The first B are the upper left cells.
     """
-    height, width = maps.shape[-2] // 2, maps.shape[-1] // 2
-    upper, lower = maps[..., :height, :], maps[..., -height:, :]
-    cells = [upper[..., :width], upper[..., -width:]]
-    cells += [lower[..., :width], lower[..., -width:]]
-    return torch.cat(cells)
+    upper, lower = maps.chunk(2, -2)
+    return torch.cat([*upper.chunk(2, -1), *lower.chunk(2, -1)])
 
 
 def joined(cells: torch.Tensor) -> torch.Tensor:
     """Put cells together again that `cut` returned."""
     return mosaic.join(cells.chunk(CELLS), 2, 2)
-
-
-def in_mosaics(rows: pd.DataFrame, masks: torch.Tensor) -> torch.Tensor:
-    """Put masks (M, H, W) together like the images of mosaics: bool (N, H, W)."""
-    stack = masks[:, None].expand(-1, 3, -1, -1).to(torch.uint8)
-    return torch.cat([batch[:, 0] for batch in batches(rows, stack)]) > 0
 
 
 class _EvenSampler:

@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 
 import numpy as np
 import pandas as pd
+import torch
 
 from helpers import models
 from helpers.data import Collection, ImageSet
-from helpers.focus.mosaics import design
 from helpers.models import experiment
 from helpers.models.inference import logits
 from helpers.models.networks import Classifier
@@ -34,10 +34,9 @@ class Model:
         """Return the architecture and the image set."""
         return f"{self.recipe.architecture} {self.trained_on}"
 
-
-def main_set(collection: Collection) -> str:
-    """Return C, or the first image set if there is no C."""
-    return "C" if "C" in collection.sets else next(iter(collection.sets))
+    def targets(self, design: pd.DataFrame) -> torch.Tensor:
+        """Return the logit that each mosaic of a design asks for, int64 (N,)."""
+        return torch.tensor([self.logit[name] for name in design["target"]])
 
 
 def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
@@ -45,38 +44,25 @@ def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
 
     They are the test splits, or all images if the networks are not trained.
     """
-    sets = collection.sets.items()
     if recipe.fit == AS_IT_IS:
-        return {
-            name: replace(s, table=s.table.assign(split="test")) for name, s in sets
-        }
-    return {name: images.split("test") for name, images in sets}
-
-
-def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -> dict:
-    """Design mosaics of each set's held-out images, `per_class` of each target."""
-    return {
-        name: design(images.table, images.classes, per_class=per_class, seed=seed)
-        for name, images in held_out(collection, recipe).items()
-    }
+        return collection.sets
+    return {name: images.split("test") for name, images in collection.sets.items()}
 
 
 def model(
-    collection: Collection, recipe: Recipe, seed: int, trained_on: str = ""
+    collection: Collection, recipe: Recipe, seed: int, trained_on: str = "C"
 ) -> Model:
     """Return the training runs of one architecture on an image set.
 
-    The image set is the `main_set` by default. A network that is used as it is has one
-    run, and its classes must be categories of ImageNet.
+    A network that is used as it is has one run, and its classes must be categories of
+    ImageNet.
     """
-    trained_on = trained_on or main_set(collection)
     classes = collection.sets[trained_on].classes
     if recipe.fit != AS_IT_IS:
-        [name] = experiment.model_names(collection, [recipe.fit], [trained_on])
+        name = f"{experiment.FAMILIES[recipe.fit]}-{trained_on}"
         trainings = experiment.model(name, collection, recipe, seed)
-        return Model(
-            recipe, trained_on, trainings, {c: i for i, c in enumerate(classes)}
-        )
+        logit = {name: number for number, name in enumerate(classes)}
+        return Model(recipe, trained_on, trainings, logit)
     network = models.build(recipe.architecture, weights=recipe.start).eval()
     number_of = _numbers_of_categories(recipe, network)
     unknown = [name for name in classes if plain(name) not in number_of]
@@ -135,11 +121,9 @@ def predictions(
     for model in models:
         shown = images[model.trained_on]
         wanted = np.array([model.logit[name] for name in shown.table["class"]])
-        is_correct = logits(model.trainings, shown.images).argmax(2).numpy() == wanted
-        rows = pd.DataFrame(is_correct).melt(
-            var_name="image", value_name="correct", ignore_index=False
-        )
-        rows = rows.rename_axis("run").reset_index()
-        rows["architecture"] = model.recipe.architecture
-        parts.append(rows.assign(set=model.trained_on))
+        predicted = logits(model.trainings, shown.images).argmax(2).numpy()
+        for run, is_correct in enumerate(predicted == wanted):
+            rows = pd.DataFrame({"image": range(len(shown)), "correct": is_correct})
+            rows["architecture"] = model.recipe.architecture
+            parts.append(rows.assign(set=model.trained_on, run=run))
     return pd.concat(parts, ignore_index=True)

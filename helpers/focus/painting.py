@@ -13,11 +13,15 @@ def fill(image: np.ndarray, mask: np.ndarray, blur: float) -> np.ndarray:
 
     The blur, in pixels, is doubled until each masked pixel has a colour.
     """
-    known, weight = (~mask).astype(float), np.zeros(1)
+    known = (~mask).astype(float)
+    weight = np.zeros(1)
     while (weight <= 1e-6).any():
         blur *= 2
         weight = gaussian_filter(known, blur)
-    filled = np.stack(
-        [gaussian_filter(channel * known, blur) / weight for channel in image]
-    )
-    return np.where(mask, filled.round().clip(0, 255).astype(np.uint8), image)
+    channels = []
+    for channel in image:
+        blurred = gaussian_filter(channel * known, blur)
+        channels.append(blurred / weight)
+    filled = np.stack(channels).round()
+    filled = filled.clip(0, 255).astype(np.uint8)
+    return np.where(mask, filled, image)
