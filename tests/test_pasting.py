@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import torch
 from PIL import Image
+from scipy import ndimage
 
 from helpers import data
 from helpers.contexts import cutting, pasting
@@ -17,10 +18,12 @@ GREEN = np.array([40.0, 150.0, 60.0])
 
 def disc(size=48, radius=14.3):
     """Return the exact coverage of a disc, its image on white, and its mask."""
-    fine = (np.arange(size * 8) + 0.5) / 8 - size / 2
-    squared_distance = fine[:, None] ** 2 + fine**2
+    fine = (np.arange(size * 8) + 0.5) / 8
+    x = fine - size / 2
+    squared_distance = x[:, None] ** 2 + x**2
     is_inside = squared_distance < radius**2
-    coverage = is_inside.reshape(size, 8, size, 8).mean((1, 3))
+    blocks = is_inside.reshape(size, 8, size, 8)
+    coverage = blocks.mean((1, 3))
     image = coverage * GREEN[:, None, None]
     image += (1 - coverage) * 255
     image = torch.from_numpy(image.round().astype(np.uint8))
@@ -32,10 +35,11 @@ def rectangle(height=5, width=7):
     """Return the image of a rectangle with hard edges on white, and its mask."""
     mask = torch.zeros((1, 24, 24), dtype=torch.bool)
     mask[:, 6 : 6 + height, 9 : 9 + width] = True
-    image = torch.full((1, 3, 24, 24), 255, dtype=torch.uint8)
-    for channel, value in enumerate([10, 200, 30]):
-        image[:, channel][mask] = value
-    return image, mask
+    red = torch.where(mask, 10, 255)
+    green = torch.where(mask, 200, 255)
+    blue = torch.where(mask, 30, 255)
+    image = torch.stack([red, green, blue], dim=1)
+    return image.to(torch.uint8), mask
 
 
 def pasted(cutouts, grounds):
@@ -48,14 +52,19 @@ def pasted(cutouts, grounds):
 
 
 def pil_image(image):
-    return Image.fromarray(image.permute(1, 2, 0).contiguous().numpy())
+    pixels = image.permute(1, 2, 0).contiguous()
+    return Image.fromarray(pixels.numpy())
 
 
-@pytest.mark.parametrize(("source", "bound"), [("exact", 0.75), ("from white", 0.3)])
+@pytest.mark.parametrize(
+    ("source", "bound"),
+    [("exact", 0.75), ("from white", 0.3)],
+)
 def test_synthetic_objects_have_no_white_fringe(source, bound):
     """On a dark background, edge pixels are near those of the exact composite."""
     made = pictures.make("WB", per_class=6)
-    images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
+    images = torch.from_numpy(made.images)
+    images = images.permute(0, 3, 1, 2).contiguous()
     masks = torch.from_numpy(made.masks)
     if source == "from white":
         masks = object_masks(images)
@@ -90,9 +99,11 @@ def test_hard_edges_equal_a_paste_by_pil():
     grounds = torch.randint(0, 256, size, dtype=torch.uint8, generator=generator)
     cutouts = cutting.cut(image, mask, softness=0)
     made = pasted(cutouts, grounds)
+    pil_object = pil_image(image[0])
+    pil_mask = Image.fromarray(mask[0].numpy())
     for composite, ground in zip(made, grounds, strict=True):
         expected = pil_image(ground)
-        expected.paste(pil_image(image[0]), (0, 0), Image.fromarray(mask[0].numpy()))
+        expected.paste(pil_object, (0, 0), pil_mask)
         np.testing.assert_array_equal(pil_image(composite), expected)
 
 
@@ -107,8 +118,14 @@ def white_set(masks):
     table["split"] = "test"
     table["context"] = ""
     images = torch.full((2, 3, 4, 4), 255, dtype=torch.uint8)
-    labels = torch.tensor([0, 1])
-    return data.ImageSet("WB", images, labels, ("a", "b"), table, masks)
+    return data.ImageSet(
+        "WB",
+        images,
+        labels=torch.tensor([0, 1]),
+        classes=("a", "b"),
+        table=table,
+        masks=masks,
+    )
 
 
 def test_objects_are_the_test_images_whose_mask_is_not_empty():
@@ -134,26 +151,29 @@ def test_a_collection_without_objects_on_white_is_refused(sets):
 @pytest.mark.parametrize("scale", [0.5, 2.0])
 def test_scaled_objects_cover_the_square_of_the_scale_about_their_centre(scale):
     coverage, image, mask = disc(size=96, radius=12)
-    image = image.roll((-20, 16), (-2, -1))
-    mask = mask.roll((-20, 16), (-2, -1))
-    cutouts = cutting.resized(cutting.cut(image, mask, softness=0), scale)
-    black = torch.zeros((1, 3, 96, 96), dtype=torch.uint8)
-    green = pasted(cutouts, black)[0, 1].double().numpy()
+    up = -20
+    right = 16
+    image = image.roll((up, right), (-2, -1))
+    mask = mask.roll((up, right), (-2, -1))
+    cutouts = cutting.cut(image, mask, softness=0)
+    cutouts = cutting.resized(cutouts, scale)
+    black = torch.zeros_like(image)
+    composite = pasted(cutouts, black)[0]
+    green = composite[1].double().numpy()
     area = green.sum() / GREEN[1]
-    assert area == pytest.approx(coverage.sum() * scale**2, rel=0.05)
-    rows, columns = np.indices(green.shape)
-    centre_row = np.average(rows, weights=green)
-    centre_column = np.average(columns, weights=green)
-    assert centre_row == pytest.approx(27.5, abs=0.6)
-    assert centre_column == pytest.approx(63.5, abs=0.6)
+    expected_area = coverage.sum() * scale**2
+    assert area == pytest.approx(expected_area, rel=0.05)
+    row, column = ndimage.center_of_mass(green)
+    assert row == pytest.approx(27.5, abs=0.6)
+    assert column == pytest.approx(63.5, abs=0.6)
 
 
 def test_coverage_of_a_disc_is_recovered():
     coverage, image, mask = disc()
     [cutout] = cutting.cut(image, mask, softness=0)
     colour = coverage * GREEN[:, None, None]
-    assert np.abs(cutout[3] - coverage).max() < 0.02
-    assert np.abs(cutout[:3] - colour).max() < 3
+    np.testing.assert_allclose(cutout[3], coverage, rtol=0, atol=0.02)
+    np.testing.assert_allclose(cutout[:3], colour, rtol=0, atol=3)
 
 
 def test_coverage_of_a_thin_object_is_its_mask():

@@ -36,7 +36,8 @@ def flag_contexts(effects: np.ndarray) -> np.ndarray:
         threshold = np.nanquantile(distances, 1 - FALSE_POSITIVE_RATE)
         z = standardized(effects[tested], null)
         is_far = np.abs(z) > threshold
-        flags[tested] = np.where(is_far, np.sign(z), 0)
+        direction = np.sign(z)
+        flags[tested] = np.where(is_far, direction, 0)
     return flags
 
 
@@ -53,10 +54,8 @@ def area_under_curve(biased: np.ndarray, unbiased: np.ndarray) -> float:
 
     A tie counts as one half, and guessing gives one half.
     """
-    biased = np.ravel(biased)
-    unbiased = np.ravel(unbiased)
-    if not (biased.size and unbiased.size):
-        return np.nan
     differences = np.subtract.outer(biased, unbiased)
+    if differences.size == 0:
+        return np.nan
     mean_sign = np.sign(differences).mean()
     return float(mean_sign / 2 + 0.5)
