@@ -27,22 +27,26 @@ def flag_contexts(effects: np.ndarray) -> np.ndarray:
     flags = np.zeros(effects.shape)
     is_even = np.arange(len(effects)) % 2 == 0
     for tested in (is_even, ~is_even):
-        null = effects[~tested, :, 1]  # counterparts of the other half
+        null = effects[~tested, :, 1:]  # counterparts of the other half
         distances = []
         for number, counterpart in enumerate(null):
             rest = np.delete(null, number, axis=0)
-            distances.append(standardized(counterpart, rest))
-        threshold = np.nanquantile(np.abs(distances), 1 - FALSE_POSITIVE_RATE)
-        for which in (0, 1):  # biased datasets, and counterparts
-            z = np.nan_to_num(standardized(effects[tested, :, which], null))
-            flags[tested, :, which] = np.sign(z) * (np.abs(z) > threshold)
+            distance = standardized(counterpart, rest)
+            distances.append(np.abs(distance))
+        threshold = np.nanquantile(distances, 1 - FALSE_POSITIVE_RATE)
+        z = standardized(effects[tested], null)
+        is_far = np.abs(z) > threshold
+        direction = np.sign(z)
+        flags[tested] = np.where(is_far, direction, 0)
     return flags
 
 
 def standardized(effects: np.ndarray, null: np.ndarray) -> np.ndarray:
     """Return distances from the mean of a null, in its standard deviations."""
+    mean = null.mean(axis=0)
+    deviation = null.std(axis=0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):  # a null without variation
-        return (effects - null.mean(axis=0)) / null.std(axis=0, ddof=1)
+        return (effects - mean) / deviation
 
 
 def area_under_curve(biased: np.ndarray, unbiased: np.ndarray) -> float:
@@ -50,7 +54,8 @@ def area_under_curve(biased: np.ndarray, unbiased: np.ndarray) -> float:
 
     A tie counts as one half, and guessing gives one half.
     """
-    differences = np.subtract.outer(np.ravel(biased), np.ravel(unbiased))
+    differences = np.subtract.outer(biased, unbiased)
     if differences.size == 0:
         return np.nan
-    return float(np.sign(differences).mean() / 2 + 0.5)
+    mean_sign = np.sign(differences).mean()
+    return float(mean_sign / 2 + 0.5)

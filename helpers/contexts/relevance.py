@@ -26,17 +26,23 @@ def on_regions(maps: torch.Tensor, masks: torch.Tensor) -> pd.DataFrame:
         object. These are NaN where a map is empty. *area* and *area above* are the
         values of a uniform map.
     """
-    background = ~masks
-    first_rows = masks.any(2).cumsum(1) == 0  # rows of pixels above the object
-    above = first_rows[:, :, None].expand_as(masks)
+    background = (~masks).flatten(1)
+    has_no_object_yet = masks.any(2).cumsum(1) == 0  # rows of pixels, from the top
+    above = has_no_object_yet[:, :, None].expand_as(masks).flatten(1)
     positive = maps.clamp(min=0).double().flatten(1)
     total = positive.sum(1)
+    on_background = positive * background
     place = positive.argmax(1, keepdim=True)
-    on_background = (positive * background.flatten(1)).sum(1)
-    table = pd.DataFrame({"relevance": (on_background / total).numpy()})
-    for name, region in {"peak": background, "peak above": above}.items():
-        at_peak = region.flatten(1).gather(1, place)[:, 0].double()
-        table[name] = at_peak.where(total > 0, torch.nan).numpy()
-    table["area"] = background.double().mean((1, 2)).numpy()
-    table["area above"] = above.double().mean((1, 2)).numpy()
+    peak = background.gather(1, place)[:, 0]
+    peak_above = above.gather(1, place)[:, 0]
+    measures = {
+        "relevance": on_background.sum(1) / total,
+        "peak": peak.double(),
+        "peak above": peak_above.double(),
+        "area": background.double().mean(1),
+        "area above": above.double().mean(1),
+    }
+    table = pd.DataFrame(measures)
+    is_empty = (total == 0).numpy()
+    table.loc[is_empty, ["peak", "peak above"]] = float("nan")
     return table
