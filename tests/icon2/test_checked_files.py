@@ -1,8 +1,11 @@
 """Labels and detections that look right and are not: read rightly, or with a sentence."""
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from helpers.icon2 import match, user_data
 from helpers.icon2.coco_summary import coco_summary
@@ -238,3 +241,81 @@ def test_a_detector_that_finds_almost_nothing_is_not_compared(tmp_path):
     assert told.startswith("The detector finds almost nothing: AP at IoU 0.5 is 0.0%.")
     assert "No groups are" in told
     assert too_low(coco_summary(read(tmp_path, labels, results))) == []
+
+
+def as_yolo(folder, labels, results, with_images=True):
+    """Write COCO's structures as YOLO has them, and return both folders."""
+    stems = {}
+    for image in labels["images"]:
+        stem = Path(image["file_name"]).stem
+        stems[image["id"]] = stem
+        if with_images:
+            file = folder / "images" / "val" / image["file_name"]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("L", (image["width"], image["height"])).save(file)
+    names = [category["name"] for category in labels["categories"]]
+    (folder / "data.yaml").write_text(json.dumps({"names": names}))
+    folders = [folder / "labels" / "val", folder / "runs" / "labels"]
+    parts = [labels["annotations"], results]
+    for place, boxes in zip(folders, parts, strict=True):
+        place.mkdir(parents=True)
+        for box in boxes:
+            x, y, width, height = box["bbox"]
+            shares = [(x + width / 2) / 640, (y + height / 2) / 480]
+            shares += [width / 640, height / 480]
+            if "score" in box:
+                shares.append(box["score"])
+            line = " ".join(map(repr, [box["category_id"] - 1, *shares]))
+            with (place / f"{stems[box['image_id']]}.txt").open("a") as file:
+                print(line, file=file)
+    return folders
+
+
+def test_yolos_text_files_are_read_as_cocos_json(tmp_path):
+    labels, results = perfect()
+    expected = read(tmp_path, labels, results[1:])
+    frames = user_data.read(*as_yolo(tmp_path / "set", labels, results[1:]))
+    assert frames.classes == expected.classes
+    assert frames.images["name"].tolist() == expected.images["name"].tolist()
+    assert ap(frames) == pytest.approx(ap(expected), abs=1e-12)
+    assert ap(frames) < 1
+    columns = ["image", "category", "x1", "y1", "x2", "y2", "score"]
+    for ours, theirs in [
+        (frames.boxes[columns[:6]], expected.boxes[columns[:6]]),
+        (frames.detections[columns], expected.detections[columns]),
+    ]:
+        ours, theirs = ours.to_numpy(float), theirs.to_numpy(float)
+        order = np.lexsort(ours.round(6).T), np.lexsort(theirs.round(6).T)
+        np.testing.assert_allclose(ours[order[0]], theirs[order[1]], atol=1e-9)
+
+
+def test_yolos_detections_of_cocos_labels_are_read(tmp_path):
+    labels, results = perfect(ids=range(101, 113))
+    _, detections = as_yolo(tmp_path / "set", labels, results)
+    # class numbers of YOLO begin with 0, so these labels' ids have to as well
+    for part in (labels["annotations"], labels["categories"]):
+        for entry in part:
+            name = "id" if "name" in entry else "category_id"
+            entry[name] -= 1
+    (tmp_path / "labels.json").write_text(json.dumps(labels))
+    assert ap(user_data.read(tmp_path / "labels.json", detections)) == 1
+
+
+def test_yolos_labels_without_images_are_refused(tmp_path):
+    folders = as_yolo(tmp_path, *perfect(), with_images=False)
+    with pytest.raises(DetectionDataError, match="The sizes of the images of 'val'"):
+        user_data.read(*folders)
+
+
+def test_yolos_detections_without_sizes_of_images_are_refused(tmp_path):
+    _, detections = as_yolo(tmp_path / "set", *perfect())
+    labels = "image,class,x1,y1,x2,y2\n000000.jpg,cat,10,20,40,60\n"
+    (tmp_path / "labels.csv").write_text(labels)
+    with pytest.raises(DetectionDataError, match="'width' and 'height'"):
+        user_data.read(tmp_path / "labels.csv", detections)
+
+
+def test_yolos_detections_without_scores_are_refused(tmp_path):
+    labels, _ = as_yolo(tmp_path / "set", *perfect())
+    with pytest.raises(DetectionDataError, match="save_conf=True"):
+        user_data.read(labels, labels)
