@@ -80,7 +80,7 @@ def gaps(
     """
     rows = []
     for number, attribute in enumerate(attributes):
-        ap = group_ap(list(classes.values()), attribute)
+        ap = group_ap(classes, attribute)
         complete = ~np.isnan(ap[1:]).any(1)
         every_deviation = null.deviations(spread(ap), number)
         for place, deviation in enumerate(every_deviation):
@@ -263,7 +263,6 @@ def headline(
     pooled: pd.DataFrame,
     of_class: str,
     counted: str,
-    doubts: Sequence[str],
     detectable: float,
 ) -> str:
     """Return the headline of a detector audit.
@@ -277,14 +276,10 @@ def headline(
         none.
     counted : str
         How many classes were compared, from `how_many`.
-    doubts
-        Sentences that say why nothing can be compared; the first is the headline then.
     detectable : float
         Difference of recall (points) that is detected in four of five cases; NaN if not
         known.
     """
-    if doubts:
-        return doubts[0]
     rows = pooled.to_dict("records")
     significant = [row for row in rows if row["verdict"] == pooled_recall.FOUND]
     explainable = [row for row in rows if pooled_recall.is_open(row)]

@@ -91,8 +91,7 @@ class ClassMatches:
 
     def codes(self, attribute: Attribute) -> np.ndarray:
         """Return an attribute's code of each box of the class."""
-        row = self.box_image if attribute.level == "image" else self.box_row
-        return attribute.codes[row]
+        return attribute.of_boxes(self.box_image, self.box_row)
 
 
 def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Matches:

@@ -7,7 +7,6 @@ module compares each group with all others among boxes of the same class and abo
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -21,9 +20,7 @@ from helpers.icon2.matching import Matches
 
 KNOTS = (0.2, 0.4, 0.6, 0.8)  # quantiles of log area where the line by size may bend
 FEWEST_BOXES = 30  # of a group, and of all others
-FEWEST_CLUSTERS = (
-    10  # images, or what belongs together, with a box of the group; of the others
-)
+FEWEST_CLUSTERS = 10  # images or clusters with a box of the group, and of the others
 COMPARABLE = 0.05  # share of a group's contrast below which nothing can be said
 SMALLEST_EFFECT = 0.01  # difference of recall below which there is no finding
 LEVEL = 0.05
@@ -38,64 +35,37 @@ NO_GAP = "not significant"
 TOO_FEW = "too few boxes"
 
 
-@dataclass(frozen=True)
-class Boxes:
-    """All labelled boxes that should be detected, of all classes; each field has shape (n,)."""
-
-    row: np.ndarray  # in the table of boxes
-    image: np.ndarray
-    category: np.ndarray
-    area: np.ndarray  # square pixels
-    found: (
-        np.ndarray
-    )  # 1.0 if a detection of its class took the box at the first IoU threshold
-    cluster: np.ndarray  # number of the image, or of what belongs together
-
-    def codes(self, attribute: Attribute) -> np.ndarray:
-        """Return the code of an attribute for each box, -1 where it is absent."""
-        return attribute.codes[self.image if attribute.level == "image" else self.row]
-
-
 def labelled_boxes(
-    frames: Frames,
-    matches: Matches,
-    clusters: np.ndarray | None = None,
-    without: Sequence[str] = (),
-) -> Boxes:
-    """Collect the boxes that should be detected.
+    frames: Frames, matches: Matches, threshold: float = -np.inf
+) -> pd.DataFrame:
+    """List the boxes that have to be detected, and which are.
 
     Parameters
     ----------
     frames, matches
         The labels and detections, and their matches.
-    clusters : array of shape (n images,), optional
-        Which images belong together. Default: each is on its own.
-    without
-        Classes that are left out.
+    threshold : float
+        Detections with a lower score do not count.
 
     Returns
     -------
-    Boxes
+    pandas.DataFrame
+        The rows of ``frames.boxes`` that are no regions to ignore, with their ``row``
+        there, and ``found``: 1.0 if a detection of its class took the box at the first
+        IoU threshold.
     """
-    table = frames.boxes
-    found = np.zeros(len(table))
-    taken = matches.taken[0]
+    strong = matches.detections["score"].to_numpy() >= threshold
+    taken = matches.taken[0][strong]
+    found = np.zeros(len(frames.boxes))
     found[taken[taken >= 0]] = 1.0
-    left_out = [frames.classes.index(name) for name in without]
-    kept = (
-        ~table["ignore"].to_numpy(bool) & ~table["category"].isin(left_out).to_numpy()
-    )
-    row = np.flatnonzero(kept)
-    image = table["image"].to_numpy()[row]
-    together = np.arange(len(frames.images)) if clusters is None else clusters
-    return Boxes(
-        row=row,
-        image=image,
-        category=table["category"].to_numpy()[row],
-        area=table["area"].to_numpy(float)[row],
-        found=found[row],
-        cluster=np.unique(together, return_inverse=True)[1][image],
-    )
+    boxes = frames.boxes.assign(row=np.arange(len(frames.boxes)), found=found)
+    ignored = boxes["ignore"].to_numpy(bool)
+    return boxes[~ignored].reset_index(drop=True)
+
+
+def codes_of(attribute: Attribute, boxes: pd.DataFrame) -> np.ndarray:
+    """Return the code of an attribute for each of the `labelled_boxes`."""
+    return attribute.of_boxes(boxes["image"].to_numpy(), boxes["row"].to_numpy())
 
 
 class RecallBySize:
@@ -110,36 +80,55 @@ class RecallBySize:
 
     Parameters
     ----------
-    boxes : Boxes
+    boxes : pandas.DataFrame
+        From `labelled_boxes`.
     hold_fixed : {"class and size", "class", "size", "nothing"}
         What is held fixed. With "nothing", differences are those of plain recall.
+    clusters : array of shape (n images,), optional
+        Which images belong together. Default: each is on its own.
     """
 
-    def __init__(self, boxes: Boxes, hold_fixed: str = "class and size") -> None:
+    def __init__(
+        self,
+        boxes: pd.DataFrame,
+        hold_fixed: str = "class and size",
+        clusters: np.ndarray | None = None,
+    ) -> None:
         self.boxes = boxes
-        size = np.log(np.maximum(boxes.area, 1e-6))
         self.hold_fixed = hold_fixed
-        category = np.zeros_like(boxes.category)
+        image = boxes["image"].to_numpy()
+        cluster = image
+        if clusters is not None:
+            cluster = np.unique(clusters, return_inverse=True)[1][image]
+        self.clusters = clusters
+        category = np.zeros(len(boxes), int)
         if "class" in hold_fixed:
-            category = boxes.category
-        if "size" in hold_fixed and len(size):
+            category = boxes["category"].to_numpy()
+        self.stratum = category
+        self.basis = np.empty((len(boxes), 0))
+        if "size" in hold_fixed and len(boxes):
+            size = np.log(np.maximum(boxes["area"].to_numpy(float), 1e-6))
             self.stratum = _strata(category, size)
             knots = np.unique(np.quantile(size, KNOTS))
             bends = np.maximum(size[:, None] - knots, 0)
             self.basis = np.column_stack([size, bends])
-        else:
-            self.stratum = category
-            self.basis = np.empty((len(size), 0))
         self._whole = _Projection(self.stratum, self.basis)
-        self._residual = self._whole.residual(boxes.found[:, None])[:, 0]
-        self._clusters = _indicator(boxes.cluster)
+        self._clusters = _indicator(cluster)
+        self._find(boxes["found"].to_numpy())
+
+    def _find(self, found: np.ndarray) -> None:
+        self.found = found
+        self._residual = self._whole.residual(found[:, None])[:, 0]
 
     def with_found(self, found: np.ndarray) -> "RecallBySize":
-        """Return the same comparison where other boxes are found; `found` has shape (n boxes,)."""
+        """Return the same comparison where other boxes are found, shape (n boxes,)."""
         other = copy.copy(self)
-        other.boxes = replace(self.boxes, found=found)
-        other._residual = self._whole.residual(found[:, None])[:, 0]
+        other._find(found)
         return other
+
+    def codes(self, attribute: Attribute) -> np.ndarray:
+        """Return the code of an attribute for each box, -1 where it is absent."""
+        return codes_of(attribute, self.boxes)
 
     def differences(self, codes: np.ndarray, n_values: int) -> tuple[np.ndarray, ...]:
         """Compare each group with all other boxes whose group is known.
@@ -154,23 +143,22 @@ class RecallBySize:
         Returns
         -------
         difference, error, comparable : arrays of shape (n_values,)
-            Recall of the group minus that of the others, from -1 to 1; its standard error; and
-            the share of the contrast between the group and the others that is left when class and
-            size are held fixed. NaN where a group is too small to be compared.
+            Recall of the group minus that of the others, from -1 to 1; its standard
+            error; and the share of the contrast between the group and the others that
+            is left when class and size are held fixed. NaN where a group is too small
+            to be compared.
         """
         known = codes >= 0
-        if known.all():
-            projection, residual, clusters = self._whole, self._residual, self._clusters
-        else:
+        projection, residual, clusters = self._whole, self._residual, self._clusters
+        if not known.all():
             projection = _Projection(self.stratum[known], self.basis[known])
-            residual = projection.residual(self.boxes.found[known, None])[:, 0]
-            clusters = self._clusters[known]
+            residual = projection.residual(self.found[known, None])[:, 0]
+            clusters = clusters[known]
         member = (codes[known, None] == np.arange(n_values)).astype(float)
         contrast = projection.residual(member)
         number = member.sum(0)
-        residual_variance = (contrast**2).sum(
-            0
-        )  # of membership, times the number of boxes
+        # of membership, times the number of boxes
+        residual_variance = (contrast**2).sum(0)
         raw_variance = number * (len(member) - number) / max(len(member), 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             share_left = residual_variance / raw_variance
@@ -178,35 +166,32 @@ class RecallBySize:
             rest = residual[:, None] - contrast * difference
             scores = clusters.T @ (contrast * rest)
             error = np.sqrt((scores**2).sum(0)) / residual_variance
-            # Where all boxes or none are found, the estimated error is zero. Half a box more that
-            # is found can shift the difference by 0.5 / residual_variance, so the error is never
-            # taken as smaller than that.
+            # Where all boxes or none are found, the estimated error is zero. Half a box
+            # more that is found can shift the difference by 0.5 / residual_variance,
+            # so the error is never taken as smaller than that.
             error = np.maximum(error, 0.5 / residual_variance)
         of_group = (clusters.T @ member > 0).sum(0)
         of_others = (clusters.T @ (1 - member) > 0).sum(0)
-        images = np.minimum(of_group, of_others)
-        few = np.minimum(number, len(member) - number) < FEWEST_BOXES
-        few |= images < FEWEST_CLUSTERS
-        few |= share_left < COMPARABLE
-        few |= ~np.isfinite(difference)
-        return (
-            np.where(few, np.nan, difference),
-            np.where(few, np.nan, error),
-            share_left,
-        )
+        too_few = np.minimum(number, len(member) - number) < FEWEST_BOXES
+        too_few |= np.minimum(of_group, of_others) < FEWEST_CLUSTERS
+        too_few |= share_left < COMPARABLE
+        too_few |= ~np.isfinite(difference)
+        difference = np.where(too_few, np.nan, difference)
+        return difference, np.where(too_few, np.nan, error), share_left
 
     def deviations(self, attribute: Attribute) -> np.ndarray:
-        """Differences of an attribute's groups in standard errors, NaN where too small."""
-        codes = self.boxes.codes(attribute)
+        """Return the groups' differences in standard errors, NaN where too small."""
+        codes = self.codes(attribute)
         difference, error, _ = self.differences(codes, len(attribute.values))
         return difference / error
 
     def widest(self, attributes: Sequence[Attribute]) -> float:
-        """Return the largest difference of any group in standard errors; NaN if none is known."""
-        if not attributes:
-            return np.nan
-        every = np.abs(np.concatenate([self.deviations(one) for one in attributes]))
-        return float(np.nanmax(every)) if np.isfinite(every).any() else np.nan
+        """Return the largest difference of any group in standard errors, or -inf."""
+        largest = -np.inf
+        for attribute in attributes:
+            deviations = np.abs(self.deviations(attribute))
+            largest = np.fmax(largest, np.fmax.reduce(deviations))
+        return float(largest)
 
 
 class _Projection:
@@ -276,36 +261,33 @@ def by_group(
         the adjusted p value of the difference has to be added before `sentence` and
         `printed` are called.
     """
-    boxes = model.boxes
-    plain, size_alone = RecallBySize(boxes, "nothing"), RecallBySize(boxes, "size")
+    plain = RecallBySize(model.boxes, "nothing", model.clusters)
+    size_alone = RecallBySize(model.boxes, "size", model.clusters)
     tables = []
     for attribute in attributes:
-        codes, groups = boxes.codes(attribute), len(attribute.values)
+        codes = model.codes(attribute)
+        groups = len(attribute.values)
         difference, error, comparable = model.differences(codes, groups)
         gap, gap_error, _ = plain.differences(codes, groups)
         by_size, _, _ = size_alone.differences(codes, groups)
         member = codes[:, None] == np.arange(groups)
-        known = member.any(1)
-        number, found = member.sum(0), boxes.found @ member
-        others = known.sum() - number
+        number = member.sum(0)
+        found = model.found @ member
+        others = number.sum() - number
         reach = scipy.stats.norm.ppf(1 - LEVEL / 2) * error
-        deviations = difference / error
-        table = {
-            "attribute": attribute.name,
-            "group": attribute.values,
-            "boxes": number,
-            "recall": 100 * found / np.maximum(number, 1),
-            "others": 100 * (boxes.found[known].sum() - found) / np.maximum(others, 1),
-            "gap": 100 * gap,
-            "gap_p": 2 * scipy.stats.norm.sf(np.abs(gap / gap_error)),
-            "size_fixed": 100 * by_size,
-            "difference": 100 * difference,
-            "low": 100 * np.maximum(difference - reach, -1),
-            "high": 100 * np.minimum(difference + reach, 1),
-            "deviations": deviations,
-            "comparable": comparable,
-        }
-        tables.append(pd.DataFrame(table))
+        table = pd.DataFrame({"attribute": attribute.name, "group": attribute.values})
+        table["boxes"] = number
+        table["recall"] = 100 * found / np.maximum(number, 1)
+        table["others"] = 100 * (found.sum() - found) / np.maximum(others, 1)
+        table["gap"] = 100 * gap
+        table["gap_p"] = 2 * scipy.stats.norm.sf(np.abs(gap / gap_error))
+        table["size_fixed"] = 100 * by_size
+        table["difference"] = 100 * difference
+        table["low"] = 100 * np.maximum(difference - reach, -1)
+        table["high"] = 100 * np.minimum(difference + reach, 1)
+        table["deviations"] = difference / error
+        table["comparable"] = comparable
+        tables.append(table)
     table = pd.concat(tables, ignore_index=True)
     rows = table.to_dict("records")
     return table.assign(
@@ -369,35 +351,74 @@ def is_open(row: dict) -> bool:
     return row["verdict"] in (EXPLAINED, UNCLEAR)
 
 
-def within_size(boxes: Boxes, attributes: Sequence[Attribute]) -> pd.DataFrame:
-    """Compute recall of each group among boxes of about the same size, of all classes pooled.
+def by_class(
+    boxes: pd.DataFrame, names: Sequence[str], attributes: Sequence[Attribute]
+) -> pd.DataFrame:
+    """Compute recall of each group in each class.
+
+    Parameters
+    ----------
+    boxes : pandas.DataFrame
+        From `labelled_boxes`.
+    names : sequence of str
+        The names of all classes.
+    attributes
+        Whose groups are compared.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each attribute, group and fifth of the boxes by size: ``bin`` (the number of
-        the fifth, from 0), ``side`` (the range of the root of the area, pixels), ``boxes`` and
-        ``recall`` in percent, NaN without boxes. Without any box there is no row.
+        One row per ``attribute``, ``class`` and ``value`` with boxes: the ``recall`` in
+        percent, at any score.
+    """
+    tables = []
+    classes = np.array(names)[boxes["category"]]
+    for attribute in attributes:
+        codes = codes_of(attribute, boxes)
+        values = np.array([*attribute.values, None], object)[codes]
+        by = [pd.Series(classes, name="class"), pd.Series(values, name="value")]
+        recall = 100 * boxes["found"].groupby(by).mean()
+        table = recall.rename("recall").reset_index()
+        tables.append(table.assign(attribute=attribute.name))
+    return pd.concat(tables, ignore_index=True)
+
+
+def within_size(boxes: pd.DataFrame, attributes: Sequence[Attribute]) -> pd.DataFrame:
+    """Compute recall of each group among boxes of about the same size, of all classes.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each attribute, group and fifth of the boxes by size: ``bin`` (the
+        number of the fifth, from 0), ``side`` (the range of the root of the area,
+        pixels), ``boxes`` and ``recall`` in percent, NaN without boxes. Without any box
+        there is no row.
     """
     columns = ["attribute", "group", "bin", "side", "boxes", "recall"]
-    side = np.sqrt(boxes.area)
-    if not len(side):
+    if boxes.empty:
         return pd.DataFrame(columns=columns)
+    side = np.sqrt(boxes["area"].to_numpy(float))
     edges = np.unique(np.quantile(side, np.linspace(0, 1, SIZE_BINS + 1)))
     if len(edges) < 2:
         edges = np.array([edges[0], edges[0] + 1])
-    inner = edges[1:-1]
-    bins = np.searchsorted(inner, side, side="right")
+    bins = np.searchsorted(edges[1:-1], side, side="right")
     names = [f"{_pixels(low)} to {_pixels(high)}" for low, high in pairwise(edges)]
-    rows = []
+    tables = []
     for attribute in attributes:
-        codes = boxes.codes(attribute)
-        for code, group in enumerate(attribute.values):
-            for place, name in enumerate(names):
-                found = boxes.found[(codes == code) & (bins == place)]
-                recall = 100 * found.mean() if len(found) else np.nan
-                rows.append((attribute.name, group, place, name, len(found), recall))
-    return pd.DataFrame(rows, columns=columns)
+        codes = codes_of(attribute, boxes)
+        cells = [range(len(attribute.values)), range(len(names))]
+        index = pd.MultiIndex.from_product(cells, names=["group", "bin"])
+        by = [pd.Series(codes, name="group"), pd.Series(bins, name="bin")]
+        table = boxes["found"].groupby(by).agg(boxes="size", recall="mean")
+        table = table.reindex(index).reset_index()
+        table["boxes"] = table["boxes"].fillna(0).astype(int)
+        table["recall"] *= 100
+        table["side"] = table["bin"].map(dict(enumerate(names)))
+        table["group"] = table["group"].map(dict(enumerate(attribute.values)))
+        tables.append(table.assign(attribute=attribute.name)[columns])
+    if not tables:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(tables, ignore_index=True)
 
 
 def _pixels(side: float) -> str:
@@ -519,20 +540,3 @@ def printed(table: pd.DataFrame) -> pd.DataFrame:
         "verdict": table["verdict"].str.replace("class and size", fixed),
     }
     return pd.DataFrame(columns)
-
-
-def title(first: pd.DataFrame, attribute: str) -> str:
-    """Return the title of the figure of recall by size, from the first row of `foremost`."""
-    rows = first[first["attribute"] == attribute].to_dict("records")
-    if not rows:
-        return f"Recall of all classes pooled by box size and {attribute}"
-    [row] = rows
-    place = f"{row['attribute']} {row['group']}"
-    if row["verdict"] == FOUND:
-        more = "lower" if row["difference"] < 0 else "higher"
-        return f"At the same class and size, recall is {more} for {place}"
-    if row["verdict"] == EXPLAINED:
-        return (
-            f"At the same class and size, recall of {place} is about that of the others"
-        )
-    return f"Recall of all classes pooled by box size and {attribute}"

@@ -10,7 +10,14 @@ import pytest
 from detection_oracles import as_coco, average_precision, overlap, scene
 
 from helpers import audits, store
-from helpers.icon2 import Frames, compared, deployed, match
+from helpers.icon2 import (
+    Frames,
+    compared,
+    deployed,
+    injected_faults,
+    match,
+    pooled_recall,
+)
 from helpers.icon2 import group_gaps as audit
 from helpers.icon2.analysis import image_weights
 from helpers.icon2.analysis import interval as usual
@@ -63,7 +70,8 @@ def world(n_images=300, seed=0, loss=0.0, harder=0.0, tilt=0.0):
 def prepared(frames, *names):
     matches = match(frames)
     attributes = [from_column(frames, name) for name in names]
-    return matches, [matches.of(name) for name in frames.classes], attributes
+    classes = {name: matches.of(name) for name in frames.classes}
+    return matches, classes, attributes
 
 
 def dealt(matches, attributes, seed=0, clusters=None):
@@ -106,10 +114,10 @@ def test_the_ap_of_a_group_does_not_depend_on_how_many_images_it_has():
 
 def test_what_is_taken_out_is_as_if_the_detector_had_not_found_it():
     frames = world(60)
-    matches, classes, [tone] = prepared(frames, "tone")
+    matches, _, [tone] = prepared(frames, "tone")
     rng = np.random.default_rng(1)
     lost = rng.random(len(frames.boxes)) < 0.3
-    left = [audit.without(of, lost[of.box_row]) for of in classes]
+    left = injected_faults.without(matches, lost)
     taken = np.flatnonzero(lost)
     gone = np.unique(matches.detections["row"][np.isin(matches.taken, taken).any(0)])
     fewer = Frames(
@@ -118,9 +126,10 @@ def test_what_is_taken_out_is_as_if_the_detector_had_not_found_it():
         frames.detections.drop(gone).reset_index(drop=True),
         KINDS,
     )
-    again, without, _ = prepared(fewer)
+    again, expected, _ = prepared(fewer)
     np.testing.assert_array_equal(
-        audit.group_ap(left, tone), audit.group_ap(without, tone)
+        audit.group_ap({name: left.of(name) for name in KINDS}, tone),
+        audit.group_ap(expected, tone),
     )
     assert len(again.detections) < len(matches.detections)
 
@@ -128,7 +137,7 @@ def test_what_is_taken_out_is_as_if_the_detector_had_not_found_it():
 def test_recall_is_the_share_of_boxes_that_a_detection_overlaps():
     """Boxes stand in cells of their own: found are those with a detection of their kind near by."""
     frames = world(50, loss=0.5)
-    _, classes, [light] = prepared(frames, "light")
+    matches, _, [light] = prepared(frames, "light")
     boxes, own = (
         frames.boxes.query("category == 0"),
         frames.detections.query("category == 0"),
@@ -140,7 +149,8 @@ def test_recall_is_the_share_of_boxes_that_a_detection_overlaps():
         hit.append(any(overlap(one, corners, False) >= 0.5 for one in near))
     dim = frames.images["light"].to_numpy()[boxes["image"]] == "dim"
     expected = [np.mean(np.array(hit)[dim == one]) for one in (False, True)]
-    table = audit.recalls(KINDS, classes, [light])
+    found = pooled_recall.labelled_boxes(frames, matches)
+    table = pooled_recall.by_class(found, KINDS, [light])
     ours = table[table["class"] == "ring"]["recall"]
     np.testing.assert_allclose(ours, np.multiply(expected, 100))
 
@@ -151,8 +161,8 @@ def test_without_a_fault_the_family_wise_error_rate_is_about_one_in_twenty():
         matches, classes, attributes = prepared(world(150, seed), "light", "site")
         deals = dealt(matches, attributes, seed)
         null = audit.null_distribution(classes, deals, 60)
-        table = audit.detection_rates(
-            classes,
+        table = injected_faults.detection_rates(
+            matches,
             KINDS,
             attributes[:1],
             null,
@@ -250,9 +260,10 @@ def test_errors_at_a_threshold_are_those_of_a_matching_without_the_other_scores(
     kept = frames.detections[frames.detections["score"] >= 0.6].reset_index(drop=True)
     fewer = replace(frames, detections=kept)
     again = deployed.errors_at(fewer, match(fewer), 0.0)
-    np.testing.assert_array_equal(errors.missed, again.missed)
+    np.testing.assert_array_equal(errors.boxes["found"], again.boxes["found"])
     np.testing.assert_array_equal(errors.false_positives, again.false_positives)
-    assert 0 < errors.missed.mean() < 1 and errors.false_positives.sum() > 0
+    assert 0 < errors.boxes["found"].mean() < 1
+    assert errors.false_positives.sum() > 0
 
 
 def errors_by_light(frames, threshold=0.0):
@@ -267,16 +278,18 @@ def test_misses_at_the_threshold_are_counted_by_group():
     permutations = dealt(match(frames), [light])
     table = deployed.by_group(errors, [light], weights, permutations, 99)
     row = table.set_index(["group", "error"]).loc["dim", deployed.MISSED]
-    dim = light.codes[errors.image] == light.values.index("dim")
-    assert row["rate"] == pytest.approx(100 * errors.missed[dim].mean())
-    assert row["others"] == pytest.approx(100 * errors.missed[~dim].mean())
+    dim = light.codes[errors.boxes["image"]] == light.values.index("dim")
+    missed = 1 - errors.boxes["found"]
+    assert row["rate"] == pytest.approx(100 * missed[dim].mean())
+    assert row["others"] == pytest.approx(100 * missed[~dim].mean())
     assert row["low"] < row["rate"] < row["high"]
     assert row["p_adjusted"] == pytest.approx(0.01)
 
 
 def test_false_positives_are_counted_per_image():
     errors, light, weights = errors_by_light(world(200))
-    table = deployed._rates(errors, light, weights)
+    permutations = dealt(match(world(200)), [light])
+    table = deployed.by_group(errors, [light], weights, permutations, 19)
     row = table.set_index(["group", "error"]).loc["day", deployed.FALSE]
     day = light.codes == light.values.index("day")
     assert row["rate"] == pytest.approx(100 * errors.false_positives[day].mean())
@@ -285,9 +298,10 @@ def test_false_positives_are_counted_per_image():
 def test_a_second_detector_that_misses_more_in_one_group_is_significant_there_alone():
     frames = world(300)
     errors, light, weights = errors_by_light(frames)
-    dim = light.codes[errors.image] == light.values.index("dim")
+    dim = light.codes[errors.boxes["image"]] == light.values.index("dim")
     lost = dim & (np.arange(len(dim)) % 5 == 0)
-    worse = replace(errors, missed=np.maximum(errors.missed, lost))
+    boxes = errors.boxes.assign(found=errors.boxes["found"] * ~lost)
+    worse = replace(errors, boxes=boxes)
     table = deployed.compare(errors, worse, [light], weights)
     rows = table.set_index(["group", "error"])
     in_dim_light = rows.loc[("dim", deployed.MISSED)]
