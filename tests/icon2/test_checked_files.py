@@ -19,7 +19,9 @@ SIDES = (20, 60, 140)  # small, medium and large boxes
 def perfect(n_images=12, per_image=3, ids=None):
     """Labels in which a detector found every box, exactly; images are called 000000.jpg, ..."""
     ids = list(range(1, n_images + 1)) if ids is None else ids
-    images, annotations, results = [], [], []
+    images = []
+    annotations = []
+    results = []
     for number, image in enumerate(ids):
         images.append(
             {
@@ -89,7 +91,8 @@ def test_an_unlabelled_id_is_not_taken_for_a_file_name(tmp_path):
     for one in labels["images"]:
         one["file_name"] = f"{100 + one['id']}.jpg"
     frames = read(tmp_path, labels, [*results, results[0] | {"image_id": 105}])
-    assert len(frames.detections) == len(results) and ap(frames) == 1
+    assert len(frames.detections) == len(results)
+    assert ap(frames) == 1
     assert "1 detections left out: their image has no labels" in frames.report
 
 
@@ -107,7 +110,8 @@ def test_boxes_to_ignore_need_not_be_found(tmp_path, mark):
         one["ignore"] = mark
     found = [one for number, one in enumerate(results) if number % 3]
     frames = read(tmp_path, labels, found)
-    assert ap(frames) == 1 and frames.boxes["ignore"].sum() == 12
+    assert ap(frames) == 1
+    assert frames.boxes["ignore"].sum() == 12
     [warning] = frames.warnings
     assert warning.startswith("12 of 36 boxes of labels.json carry 'ignore': 1.")
 
@@ -172,7 +176,8 @@ def test_federated_labels_are_refused(tmp_path):
 def test_a_detection_that_is_there_twice_counts_once(tmp_path):
     labels, results = perfect()
     frames = read(tmp_path, labels, results + results[:5])
-    assert ap(frames) == 1 and len(frames.detections) == 36
+    assert ap(frames) == 1
+    assert len(frames.detections) == 36
     assert frames.warnings[0].startswith(
         "5 of 41 detections in found.json are there twice"
     )
@@ -193,7 +198,8 @@ def test_a_class_may_be_called_none_or_na(tmp_path):
     (tmp_path / "labels.csv").write_text(labels)
     (tmp_path / "found.csv").write_text(found)
     frames = user_data.read(tmp_path / "labels.csv", tmp_path / "found.csv")
-    assert frames.classes == ("NA", "None") and ap(frames) == 1
+    assert frames.classes == ("NA", "None")
+    assert ap(frames) == 1
 
 
 def same_names():
@@ -207,7 +213,8 @@ def same_names():
 def test_images_of_one_file_name_are_told_apart_by_id(tmp_path):
     labels, results = same_names()
     frames = read(tmp_path, labels, results)
-    assert len(frames.images) == 12 and ap(frames) == 1
+    assert len(frames.images) == 12
+    assert ap(frames) == 1
 
 
 def test_attributes_by_a_name_of_several_images_are_refused(tmp_path):

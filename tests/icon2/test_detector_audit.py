@@ -26,10 +26,8 @@ from helpers.icon2.file_checks import CORNERS
 from helpers.run_lesson import exercises_may_fail
 
 KINDS = ("ring", "kite")
-CELL, SIDE = (
-    100,
-    40,
-)  # boxes stand in cells of their own, so that no detection overlaps two
+CELL = 100
+SIDE = 40
 
 
 def world(n_images=300, seed=0, loss=0.0, harder=0.0, tilt=0.0):
@@ -37,7 +35,8 @@ def world(n_images=300, seed=0, loss=0.0, harder=0.0, tilt=0.0):
     `loss`, and a box of dark tone by `harder`; in dim light boxes are dark more often by `tilt`."""
     rng = np.random.default_rng(seed)
     dim = rng.random(n_images) < 0.4
-    image, place = np.repeat(np.arange(n_images), 6), np.tile(np.arange(6), n_images)
+    image = np.repeat(np.arange(n_images), 6)
+    place = np.tile(np.arange(6), n_images)
     kind = rng.integers(2, size=len(image))
     dark = rng.random(len(image)) < 0.3 + tilt * dim[image]
     low = np.column_stack([place * CELL, np.zeros(len(image))]) + rng.uniform(
@@ -60,7 +59,8 @@ def world(n_images=300, seed=0, loss=0.0, harder=0.0, tilt=0.0):
     false = false.assign(x1=corner, y1=200.0, x2=corner + SIDE, y2=240.0)
     detections = pd.concat([detections, false], ignore_index=True)
     detections["score"] = rng.permutation(len(detections)) / len(detections)  # no ties
-    light, site = np.where(dim, "dim", "day"), rng.choice(["A", "B", "C"], n_images)
+    light = np.where(dim, "dim", "day")
+    site = rng.choice(["A", "B", "C"], n_images)
     images = pd.DataFrame(
         {"name": [f"{i:04}.png" for i in range(n_images)], "light": light, "site": site}
     )
@@ -138,10 +138,8 @@ def test_recall_is_the_share_of_boxes_that_a_detection_overlaps():
     """Boxes stand in cells of their own: found are those with a detection of their kind near by."""
     frames = world(50, loss=0.5)
     matches, _, [light] = prepared(frames, "light")
-    boxes, own = (
-        frames.boxes.query("category == 0"),
-        frames.detections.query("category == 0"),
-    )
+    boxes = frames.boxes.query("category == 0")
+    own = frames.detections.query("category == 0")
     hit = []
     for box in boxes.to_dict("records"):
         near = own.loc[own["image"] == box["image"], CORNERS].to_numpy()
@@ -207,9 +205,8 @@ def test_an_injected_loss_is_detected_with_its_group_and_class():
         [False] * 3,
     ]
     assert attributes[0].values[ap[0][1].argmin()] == "dim"
-    assert (null.largest_gap >= z[0, 1]).sum() == 0 and 0.9 < np.mean(
-        null.largest_gap < null.gap_threshold
-    ) <= 0.95
+    assert (null.largest_gap >= z[0, 1]).sum() == 0
+    assert 0.9 < np.mean(null.largest_gap < null.gap_threshold) <= 0.95
 
 
 def test_a_scene_that_makes_the_gap_is_named_and_leaves_nothing():
@@ -227,14 +224,13 @@ def test_a_scene_that_makes_the_gap_is_named_and_leaves_nothing():
     )
     by = table.set_index("candidate")
     gap = 100 * (ap[1, 0] - ap[1, 1])
-    assert gap > 8 and by.loc["tone", "suite's rule"] in (
+    assert gap > 8
+    assert by.loc["tone", "suite's rule"] in (
         "explains the gap",
         "explains a part",
     )
-    assert (
-        by.loc["tone", "remaining_low"] < 0.25 * gap
-        and by.loc["tone", "remaining"] < 0.4 * gap
-    )
+    assert by.loc["tone", "remaining_low"] < 0.25 * gap
+    assert by.loc["tone", "remaining"] < 0.4 * gap
     assert by.loc["site", "remaining"] == pytest.approx(gap, abs=1)
     assert by.loc["site", "suite's rule"] == "does not explain it"
 
@@ -325,7 +321,8 @@ def test_one_function_audits_files_and_returns_tables_and_a_page(tmp_path):
     assert result.significant["finding"][0] == "light/all classes pooled"
     assert (result.second["difference"] == 0).all()
     page = result.to_html()
-    assert page.count("<svg") == 3 and "Worse where light is dim" in page
+    assert page.count("<svg") == 3
+    assert "Worse where light is dim" in page
     assert result.power_sentences()[0].startswith("Without a fault, ")
 
 
@@ -367,8 +364,10 @@ def test_the_lesson_leaves_a_folder_whose_report_names_the_fault(tmp_path, monke
     record = json.loads((folder / "findings.json").read_text())
     findings = record["findings"]
     first, _, third = findings[:3]
-    assert first["finding"] == "light/all classes pooled" and first["high"] < 0
-    assert third["finding"] == "light/ring" and third["low"] > 0
+    assert first["finding"] == "light/all classes pooled"
+    assert first["high"] < 0
+    assert third["finding"] == "light/ring"
+    assert third["low"] > 0
     for finding in (first, third):
         assert finding["verdict"] == "significant"
         assert finding["p"] == pytest.approx(0.001)

@@ -75,7 +75,8 @@ def test_where_boxes_of_a_class_have_one_size_the_difference_is_mantel_haenszels
     boxes = boxes.assign(area=900.0)
     codes = codes_of(place, boxes)
     model = RecallBySize(boxes)
-    above, below = 0.0, 0.0
+    above = 0.0
+    below = 0.0
     for stratum in np.unique(model.stratum):
         inside = boxes.found[(model.stratum == stratum) & (codes == 0)]
         outside = boxes.found[(model.stratum == stratum) & (codes == 1)]
@@ -134,13 +135,15 @@ def test_groups_that_share_no_class_are_not_compared():
     difference, _, comparable = RecallBySize(boxes).differences(
         boxes.category.to_numpy(), 2
     )
-    assert np.isnan(difference).all() and (comparable < 0.05).all()
+    assert np.isnan(difference).all()
+    assert (comparable < 0.05).all()
 
 
 def test_recall_within_size_counts_the_boxes_of_each_group():
     boxes, place = boxes_of()
     table = pooled_recall.within_size(boxes, [place])
-    assert len(table) == 10 and table["boxes"].sum() == 400
+    assert len(table) == 10
+    assert table["boxes"].sum() == 400
     side = np.sqrt(boxes.area)
     smallest = side < np.quantile(side, 0.2)
     mine = smallest & (codes_of(place, boxes) == 0)
@@ -178,7 +181,8 @@ def test_recall_of_40_against_73_percent_over_76_classes_is_found():
     frames = detection_set(1, loss=0.4, shift=0.25, per_image=7)
     result = audited(frames)
     row = result.pooled.iloc[0]
-    assert row["group"] == "indoor" and row["verdict"] == pooled_recall.FOUND
+    assert row["group"] == "indoor"
+    assert row["verdict"] == pooled_recall.FOUND
     assert row["recall"] == pytest.approx(40, abs=5)
     assert row["others"] == pytest.approx(73, abs=5)
     assert result.headline.startswith("Worse where place is indoor: ")
@@ -197,7 +201,13 @@ def test_a_gap_that_size_explains_is_reported_as_such(kind):
 
 
 def test_a_loss_in_one_class_is_found_with_size_held_fixed():
-    frames = detection_set(4, n_images=400, n_classes=3, loss=0.5, shift=0.5)
+    frames = detection_set(
+        4,
+        n_images=400,
+        n_classes=3,
+        loss=0.5,
+        shift=0.5,
+    )
     result = audited(frames)
     assert (result.gaps["verdict"] == detector_findings.YES).any()
 
@@ -280,7 +290,13 @@ def pooled_row(**changes):
 
 def test_a_difference_of_the_other_sign_than_the_raw_gap_is_said_plainly():
     verdict = pooled_recall.FOUND
-    row = pooled_row(gap=5.0, difference=-4.0, low=-7.0, high=-1.0, verdict=verdict)
+    row = pooled_row(
+        gap=5.0,
+        difference=-4.0,
+        low=-7.0,
+        high=-1.0,
+        verdict=verdict,
+    )
     assert pooled_recall.sentence(row) == (
         "Worse where weather is rain: at the same class and size of the boxes, recall is 4.0 "
         "points lower (95% CI -7.0 to -1.0, adjusted p = 0.010). Of all boxes, 60% are found "

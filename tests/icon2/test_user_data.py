@@ -24,7 +24,8 @@ def coco(seed=0, n_images=40, decimals=0):
     world = scene(seed, n_images, 3, boxes=8, crowd=0.1, whole=decimals == 0)
     labels, results = as_coco(world)
     ids = rng.permutation(np.arange(10, 10 + 3 * n_images, 3)).tolist()
-    kinds, scale = [90, 7, 33], rng.choice([0.5, 2.0, 6.0], n_images)
+    kinds = [90, 7, 33]
+    scale = rng.choice([0.5, 2.0, 6.0], n_images)
     for one in [*labels["annotations"], *results]:
         image = one["image_id"] - 1
         box = (np.array(one["bbox"]) * scale[image]).round(decimals).clip(0).tolist()
@@ -121,7 +122,8 @@ def test_a_csv_is_read_and_what_is_left_out_is_counted(tmp_path):
     labels = written(tmp_path, CSV, "labels.csv.gz")
     found = written(tmp_path, FOUND, "found.csv")
     frames = user_data.read(labels, found, boxes)
-    assert frames.classes == ("cat", "dog") and len(frames.images) == 3
+    assert frames.classes == ("cat", "dog")
+    assert len(frames.images) == 3
     assert frames.boxes["ignore"].tolist() == [False, False, True, False]
     assert frames.boxes["tone"].fillna("").tolist() == ["I", "", "", "VI"]
     assert frames.boxes["shade"].tolist() == ["dark", "light", "dark", "light"]
@@ -183,7 +185,8 @@ def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(
     }
     assert len({one.name: one for one in columns}["lux"].values) == 3
     one, many = sorted(cannot, reverse=True)
-    assert "one: fewer than two" in one and "camera: the column holds 60 values" in many
+    assert "one: fewer than two" in one
+    assert "camera: the column holds 60 values" in many
     with pytest.raises(DetectionDataError, match="no attribute 'tint'"):
         compared.comparable(frames, ["tint"], 30)
 
@@ -254,7 +257,9 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(tmp_path, contents, messag
     with pytest.raises(DetectionDataError, match=message) as refused:
         read(tmp_path, *contents)
     sentence = str(refused.value)
-    assert "\n" not in sentence and "np." not in sentence and len(sentence) < 400
+    assert "\n" not in sentence
+    assert "np." not in sentence
+    assert len(sentence) < 400
 
 
 @pytest.mark.parametrize("hit", ["a", "b"])
