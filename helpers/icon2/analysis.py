@@ -66,11 +66,13 @@ def analyse(
 ) -> Analysis:
     """Run ICON2 (section 3) for some `classes` (default: all), by the paper's reading or `options`.
 
-    `sensitive` and `explanatory` are attributes of images or boxes: the groups, and possible
-    confounders. The 95% intervals are from bootstrap `resamples` of images, 0 for none; images with
-    the same entry in `clusters` (n images,) are resampled together. The numbers do not depend on the
-    `workers` (threads). Without `standardise`, standardised APs, half of the work, are NaN. A
-    lesson passes its own `formulas`."""
+    `sensitive` and `explanatory` are attributes of images or boxes: the groups, and
+    possible confounders. The 95% intervals are from bootstrap `resamples` of images, 0
+    for none; images with the same entry in `clusters` (n images,) are resampled
+    together. The numbers do not depend on the `workers` (threads). Without
+    `standardise`, standardised APs, half of the work, are NaN. A lesson passes its own
+    `formulas`.
+    """
     weights = image_weights(matches.n_images, resamples, seed, clusters)
     settings = (sensitive, explanatory, weights, options, standardise)
     with ThreadPoolExecutor(workers) as pool:
@@ -87,8 +89,9 @@ def analyse(
 class Analysis:
     """The estimates of each class (row 0 of an array, then its resamples), and tables from them.
 
-    Tables name the ``class``, ``attribute``, ``value`` and ``group``; ``low`` and ``high`` are the
-    95% interval. Those of AP have ``AP low high boxes estimable``."""
+    Tables name the ``class``, ``attribute``, ``value`` and ``group``; ``low`` and
+    ``high`` are the 95% interval. Those of AP have ``AP low high boxes estimable``.
+    """
 
     sensitive: Attribute
     estimates: dict[str, Estimate]
@@ -133,7 +136,9 @@ class Analysis:
 
     def ranking(self) -> pd.DataFrame:
         """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first, without a rank
-        where not estimable. ``first`` is the share of resamples in which it ranks first."""
+        where not estimable. ``first`` is the share of resamples in which it ranks
+        first.
+        """
         tables = [
             _ranked(name, e.parts, self.formulas) for name, e in self.estimates.items()
         ]
@@ -142,9 +147,11 @@ class Analysis:
     def control(self) -> pd.DataFrame:
         """Table 2: sigma before and after controlling, by strata and by standardisation.
 
-        Columns ``class attribute sigma controlled delta low high`` (Delta = sigma - controlled),
-        ``standardised standardised_delta standardised_low standardised_high``, ``strata`` (values
-        of e in which all groups are estimable, of how many), ``covered`` (share of boxes)."""
+        Columns ``class attribute sigma controlled delta low high`` (Delta = sigma -
+        controlled), ``standardised standardised_delta standardised_low
+        standardised_high``, ``strata`` (values of e in which all groups are estimable,
+        of how many), ``covered`` (share of boxes).
+        """
         return pd.DataFrame(
             {"class": name, "attribute": attribute}
             | _controlled(e.group_ap, part, self.averaged, self.formulas)

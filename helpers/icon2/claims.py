@@ -1,7 +1,9 @@
 """The paper's printed numbers, and estimates for the claims of notebooks 08 and 08b.
 
-The paper's detector and income table are not available. Its printed numbers are recomputed as far
-as possible, and its method is tested on synthetic street scenes with a known answer."""
+The paper's detector and income table are not available. Its printed numbers are
+recomputed as far as possible, and its method is tested on synthetic street scenes with
+a known answer.
+"""
 
 import numpy as np
 import pandas as pd
@@ -27,7 +29,8 @@ def table_1(
 ) -> pd.DataFrame:
     """Compare Table 1 with the paper's: AP of every class and group with half its interval, and sigma.
 
-    All of the paper's rows are there, also those without a row of ours."""
+    All of the paper's rows are there, also those without a row of ours.
+    """
     half = (groups["high"] - groups["low"]) / 2
     texts = [f"{a:.1f} ±{h:.1f}" for a, h in zip(groups["AP"], half, strict=True)]
     ours = groups.assign(text=texts).pivot(
@@ -55,8 +58,9 @@ def tables_2_and_3(
 ) -> pd.DataFrame:
     """Compare Tables 2 and 3 with the paper's, one row per class and attribute.
 
-    Columns are the rank, sigma, σ of ProxyAP, the mean σ within values and Δ. The paper's columns
-    are filled where they are `known` to be about the same attribute."""
+    Columns are the rank, sigma, σ of ProxyAP, the mean σ within values and Δ. The
+    paper's columns are filled where they are `known` to be about the same attribute.
+    """
     on = ["class", "attribute"]
     names = {
         "rank": "rank",
@@ -96,8 +100,9 @@ def of_analysis(
 ) -> list[Estimate]:
     """Estimate the claims of Table 1, Figures 2 to 6 and Table 2, in their direction.
 
-    In `synthetic` street scenes, gaps and their causes are injected and not judged. Control is
-    judged, since it can fail there."""
+    In `synthetic` street scenes, gaps and their causes are injected and not judged.
+    Control is judged, since it can fail there.
+    """
     estimates = _incomes(analysis)
     sigmas = (
         analysis.sigmas()

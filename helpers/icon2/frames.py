@@ -51,7 +51,8 @@ def read(
     attributes : path, optional
         A CSV with the columns ``image`` and, for example, ``income`` (dollars a year).
     gps, areas : path, optional
-        BDD100K's folder of info files, and outlines with a property ``income``: see `incomes`.
+        BDD100K's folder of info files, and outlines with a property ``income``: see
+        `incomes`.
     edges : {"equal", "paper"}
         Income groups: a third of the frames in each, or the paper's bounds.
 
@@ -158,8 +159,9 @@ def _position(path: Path) -> dict[str, float]:
 def files(settings: SimpleNamespace) -> dict[str, Path | None]:
     """Return the user's files by their content; there are none for synthetic street scenes.
 
-    These are the files that are given, and those that the folder `frames` has where BDD100K has
-    them. Otherwise that folder holds the ``images``."""
+    These are the files that are given, and those that the folder `frames` has where
+    BDD100K has them. Otherwise that folder holds the ``images``.
+    """
     named = {name: getattr(settings, name, None) for name in PUBLISHED}
     if settings.frames is not None:
         folder = Path(settings.frames)
@@ -183,8 +185,10 @@ def example(
 ) -> tuple[int, pd.DataFrame, pd.DataFrame]:
     """Return a frame that shows what matching does: its number, boxes, and detections.
 
-    It has a hit, a miss and a false positive of the class, or most of them. The boxes have a column
-    ``found``, the detections ``hit`` and ``box`` (the row of the box that they took)."""
+    It has a hit, a miss and a false positive of the class, or most of them. The boxes
+    have a column ``found``, the detections ``hit`` and ``box`` (the row of the box that
+    they took).
+    """
     rows, ours = matches.rows(name), matches.of(name)
     boxes = frames.boxes.loc[ours.box_row[~ours.box_ignored]]
     boxes = boxes.assign(found=boxes.index.isin(rows.box[rows.hit]))

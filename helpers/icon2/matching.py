@@ -177,7 +177,7 @@ def _overlapping_pairs(
 
 
 def _sides_and_area(table: pd.DataFrame) -> np.ndarray:
-    """Return the corners of boxes and their areas (5, n), as in the file if it has any."""
+    """Return the corners and areas of boxes (5, n), areas as in the file."""
     corners = table[CORNERS].to_numpy(float).T
     if "extent" in table:
         area = table["extent"].to_numpy(float)

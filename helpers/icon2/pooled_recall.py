@@ -1,8 +1,9 @@
 """Recall of all classes pooled, by group, with the class and size of the boxes held fixed.
 
-A detector finds small boxes less often, and some classes less often than others. A group whose
-boxes are smaller therefore has a lower recall even if the detector treats all groups alike. This
-module compares each group with all others among boxes of the same class and about the same size.
+A detector finds small boxes less often, and some classes less often than others. A
+group whose boxes are smaller therefore has a lower recall even if the detector treats
+all groups alike. This module compares each group with all others among boxes of the
+same class and about the same size.
 """
 
 import copy
@@ -71,12 +72,12 @@ def codes_of(attribute: Attribute, boxes: pd.DataFrame) -> np.ndarray:
 class RecallBySize:
     """The recall that class and size predict, and the difference between groups beyond it.
 
-    Boxes are divided into strata of about ten boxes of one class and of neighbouring sizes. A
-    linear regression of "found" (0 or 1) has an intercept for each stratum and a line by log area
-    that may bend at four sizes, for the differences in size that are left within strata. The
-    adjusted difference of a group is its coefficient in that regression; within strata alone it
-    would be the Mantel-Haenszel difference of recall. Standard errors count an image (or a
-    cluster of images) as one observation.
+    Boxes are divided into strata of about ten boxes of one class and of neighbouring
+    sizes. A linear regression of "found" (0 or 1) has an intercept for each stratum and
+    a line by log area that may bend at four sizes, for the differences in size that are
+    left within strata. The adjusted difference of a group is its coefficient in that
+    regression; within strata alone it would be the Mantel-Haenszel difference of
+    recall. Standard errors count an image (or a cluster of images) as one observation.
 
     Parameters
     ----------
@@ -249,17 +250,18 @@ def by_group(
     Returns
     -------
     pandas.DataFrame
-        One row per attribute and group. Recalls are in percent, and differences in points.
-        ``recall`` is that of the group, and ``others`` that of all other boxes. ``gap`` is the
-        first minus the second, so it is negative where the group is worse. ``gap_p`` is its p
-        value, and ``gap_significant`` says whether it is significant when corrected (Bonferroni)
-        for all rows and at least one point. ``size_fixed`` is the gap with size alone held
-        fixed. ``difference`` is the gap with class and size held fixed, of the same sign, with
-        its 95% interval (``low``, ``high``) and the number of standard errors (``deviations``).
-        ``comparable`` is the share of the contrast that is left then. ``fixed`` says what
-        the model holds fixed, and ``verdict`` is explained in `judge`. A column ``p`` with
-        the adjusted p value of the difference has to be added before `sentence` and
-        `printed` are called.
+        One row per attribute and group. Recalls are in percent, and differences in
+        points. ``recall`` is that of the group, and ``others`` that of all other boxes.
+        ``gap`` is the first minus the second, so it is negative where the group is
+        worse. ``gap_p`` is its p value, and ``gap_significant`` says whether it is
+        significant when corrected (Bonferroni) for all rows and at least one point.
+        ``size_fixed`` is the gap with size alone held fixed. ``difference`` is the gap
+        with class and size held fixed, of the same sign, with its 95% interval
+        (``low``, ``high``) and the number of standard errors (``deviations``).
+        ``comparable`` is the share of the contrast that is left then. ``fixed`` says
+        what the model holds fixed, and ``verdict`` is explained in `judge`. A column
+        ``p`` with the adjusted p value of the difference has to be added before
+        `sentence` and `printed` are called.
     """
     plain = RecallBySize(model.boxes, "nothing", model.clusters)
     size_alone = RecallBySize(model.boxes, "size", model.clusters)
@@ -300,16 +302,16 @@ def by_group(
 def judge(row: dict, cut: float, rows: int) -> str:
     """Say what a row of `by_group` shows.
 
-    A group is worse (or better) if its difference with class and size held fixed exceeds the
-    threshold `cut` and is at least one point. Otherwise, class and size explain a significant gap in plain recall
-    if the remaining gap is less than half of it and its 95% interval holds zero, or if it has the
-    other sign.
+    A group is worse (or better) if its difference with class and size held fixed
+    exceeds the threshold `cut` and is at least one point. Otherwise, class and size
+    explain a significant gap in plain recall if the remaining gap is less than half of
+    it and its 95% interval holds zero, or if it has the other sign.
 
     Parameters
     ----------
     row : dict
-        With ``gap`` and ``difference`` (points, negative where the group is worse), ``gap_p`` and
-        ``deviations``. The column ``p`` is not needed.
+        With ``gap`` and ``difference`` (points, negative where the group is worse),
+        ``gap_p`` and ``deviations``. The column ``p`` is not needed.
     cut : float
         The deviation from which a difference is significant.
     rows : int
@@ -340,8 +342,9 @@ def _significant_gap(row: dict, rows: int) -> bool:
 def is_open(row: dict) -> bool:
     """Whether a row of `by_group` has a gap in plain recall that a headline has to mention.
 
-    That is a gap that class and size explain, or may explain. It is also a gap of which a
-    significant difference remains that is below one point and less than half of the gap.
+    That is a gap that class and size explain, or may explain. It is also a gap of which
+    a significant difference remains that is below one point and less than half of the
+    gap.
     """
     if row["verdict"] == SMALL:
         return (
@@ -487,7 +490,9 @@ def sentence(row: dict) -> str:
 def foremost(table: pd.DataFrame) -> pd.DataFrame:
     """Select a row per attribute: its most significant finding, a worse group before a better one.
 
-    Without a finding, it is the widest of the gaps that may be explained (`is_open`), or of all."""
+    Without a finding, it is the widest of the gaps that may be explained (`is_open`),
+    or of all.
+    """
     rows = []
     for _, part in table.groupby("attribute", sort=False):
         found = part[part["verdict"] == FOUND]

@@ -109,8 +109,8 @@ def read_labels(path: Path, checks: Checks) -> Labels:
             raise DetectionDataError(
                 f"{path.name} holds no labels. Labels are COCO's JSON with 'images', "
                 "'annotations' and 'categories', BDD100K's list of frames with "
-                "'labels', a CSV, or a folder of YOLO's text files. If this is the file "
-                "of detections, exchange the two files."
+                "'labels', a CSV, or a folder of YOLO's text files. If this is the "
+                "file of detections, exchange the two files."
             )
         labels = _coco_labels(path, content, checks)
     if labels.boxes.empty:

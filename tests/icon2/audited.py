@@ -49,7 +49,9 @@ def audited(
 
 
 def is_found(result):
-    """Whether the headline or a row of the findings says that a group is worse or better."""
+    """Whether the headline or a row of the findings says that a group is worse or
+    better.
+    """
     in_headline = (
         "worse where" in result.headline.lower() or "better" in result.headline.lower()
     )

@@ -51,7 +51,7 @@ def scene(
 
 
 def recorded_settings(confounders):
-    """Return the rules' verdicts on two recorded settings of each scenario, by Eq. 3."""
+    """Return the verdicts on two recorded settings of each scenario, by Eq. 3."""
     table = pd.read_csv(store.root() / "data" / "rules.csv")
     known = ["none", *confounders]  # noqa: F841  in the query
     return table.query("seed < 2 and reading == 'Eq. 3' and confounder in @known")
@@ -137,7 +137,9 @@ def overlap(a, b, ignored):
 
 
 def greedy(world, threshold):
-    """COCO's matching, one detection after another: {row of detection: row of box or -1}."""
+    """COCO's matching, one detection after another: {row of detection: row of box or
+    -1}.
+    """
     boxes = world.boxes
     taken = {}
     for (image, category), own in world.detections.groupby(["image", "category"]):
@@ -166,8 +168,9 @@ def greedy(world, threshold):
 
 
 def plain_ap(scored, positives, normal=None):
-    """AP by the definition: of (is it true, its weight) by falling score, of so many boxes, with
-    precision normalised to `normal`."""
+    """AP by the definition: of (is it true, its weight) by falling score, of so many
+    boxes, with precision normalised to `normal`.
+    """
     if positives == 0:
         return np.nan
     normal = positives if normal is None else normal

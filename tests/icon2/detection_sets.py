@@ -28,10 +28,11 @@ def detection_set(
 ):
     """Draw labels and detections.
 
-    The chance to be found depends on the size and the class of a box, by a logistic curve. In
-    the group "indoor", the logarithm of the side is smaller by `shift`, and in two of the kinds
-    classes are others or images hold more boxes. The detector treats both groups alike unless
-    `loss` is above 0: then it loses that share of the boxes that it would find in "indoor".
+    The chance to be found depends on the size and the class of a box, by a logistic
+    curve. In the group "indoor", the logarithm of the side is smaller by `shift`, and
+    in two of the kinds classes are others or images hold more boxes. The detector
+    treats both groups alike unless `loss` is above 0: then it loses that share of the
+    boxes that it would find in "indoor".
     """
     rng = np.random.default_rng(seed)
     indoor = rng.random(n_images) < share
@@ -107,7 +108,7 @@ def detection_set(
 
 
 def labelled_only(frames):
-    """The frames with the classes that have a box, most boxes first, as files are read."""
+    """Keep the classes that have a box, most boxes first, as files are read."""
     counts = frames.boxes["category"].value_counts()
     number = {old: new for new, old in enumerate(counts.index)}
     tables = []

@@ -1,4 +1,4 @@
-"""Labels and detections that look right and are not: read rightly, or with a sentence."""
+"""Files that look right and are not: read correctly, or with a sentence."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,9 @@ SIDES = (20, 60, 140)  # small, medium and large boxes
 
 
 def perfect(n_images=12, per_image=3, ids=None):
-    """Labels in which a detector found every box, exactly; images are called 000000.jpg, ..."""
+    """Labels in which a detector found every box, exactly; images are called
+    000000.jpg, ...
+    """
     ids = list(range(1, n_images + 1)) if ids is None else ids
     images = []
     annotations = []
@@ -70,7 +72,9 @@ def ap(frames, of="all"):
 
 
 def test_results_with_the_ids_of_other_images_are_not_compared(tmp_path):
-    """The ids of the results are the numbers in file names, and the labels number otherwise."""
+    """The ids of the results are the numbers in file names, and the labels number
+    otherwise.
+    """
     ids = [5, 3, 8, 1, 11, 2, 7, 10, 4, 0, 6, 9]
     labels, results = perfect(per_image=1, ids=ids)
     moved = [one | {"image_id": ids.index(one["image_id"])} for one in results]
@@ -86,7 +90,9 @@ def test_results_may_name_images_by_file_name(tmp_path):
 
 
 def test_an_unlabelled_id_is_not_taken_for_a_file_name(tmp_path):
-    """Labels have ids 1 to 10 and are called 101.jpg to 110.jpg; image 105 has no labels."""
+    """Labels have ids 1 to 10 and are called 101.jpg to 110.jpg; image 105 has no
+    labels.
+    """
     labels, results = perfect(10)
     for one in labels["images"]:
         one["file_name"] = f"{100 + one['id']}.jpg"
@@ -194,7 +200,11 @@ def test_na_and_none_are_values_like_others(tmp_path):
 
 def test_a_class_may_be_called_none_or_na(tmp_path):
     labels = "image,class,x1,y1,x2,y2\na.jpg,NA,10,20,40,60\na.jpg,None,60,20,90,60\n"
-    found = "image,class,x1,y1,x2,y2,score\na.jpg,NA,10,20,40,60,.5\na.jpg,None,60,20,90,60,.9\n"
+    found = (
+        "image,class,x1,y1,x2,y2,score\n"
+        "a.jpg,NA,10,20,40,60,.5\n"
+        "a.jpg,None,60,20,90,60,.9\n"
+    )
     (tmp_path / "labels.csv").write_text(labels)
     (tmp_path / "found.csv").write_text(found)
     frames = user_data.read(tmp_path / "labels.csv", tmp_path / "found.csv")

@@ -31,8 +31,10 @@ SIDE = 40
 
 
 def world(n_images=300, seed=0, loss=0.0, harder=0.0, tilt=0.0):
-    """Boxes in cells of their own, each found with .8. In dim light a ring is found less often by
-    `loss`, and a box of dark tone by `harder`; in dim light boxes are dark more often by `tilt`."""
+    """Boxes in cells of their own, each found with .8. In dim light a ring is found
+    less often by `loss`, and a box of dark tone by `harder`; in dim light boxes are
+    dark more often by `tilt`.
+    """
     rng = np.random.default_rng(seed)
     dim = rng.random(n_images) < 0.4
     image = np.repeat(np.arange(n_images), 6)
@@ -135,7 +137,9 @@ def test_what_is_taken_out_is_as_if_the_detector_had_not_found_it():
 
 
 def test_recall_is_the_share_of_boxes_that_a_detection_overlaps():
-    """Boxes stand in cells of their own: found are those with a detection of their kind near by."""
+    """Boxes stand in cells of their own: found are those with a detection of their kind
+    near by.
+    """
     frames = world(50, loss=0.5)
     matches, _, [light] = prepared(frames, "light")
     boxes = frames.boxes.query("category == 0")
@@ -210,7 +214,9 @@ def test_an_injected_loss_is_detected_with_its_group_and_class():
 
 
 def test_a_scene_that_makes_the_gap_is_named_and_leaves_nothing():
-    """Dim light has more dark boxes, which are found less often: light itself does nothing."""
+    """Dim light has more dark boxes, which are found less often: light itself does
+    nothing.
+    """
     frames = world(1200, harder=0.5, tilt=0.6)
     matches, classes, [light, tone, site] = prepared(frames, "light", "tone", "site")
     ap = audit.group_ap(classes, light)
@@ -237,7 +243,7 @@ def test_a_scene_that_makes_the_gap_is_named_and_leaves_nothing():
 
 @pytest.mark.parametrize("bias", [0.0, 1.0])
 def test_nineteen_of_twenty_intervals_hold_the_truth(bias):
-    """Of numbers that are normal and too high by `bias`, as their resamples are again."""
+    """Numbers are normal and too high by `bias`, as their resamples are again."""
     rng = np.random.default_rng(0)
     values = rng.normal(bias, 1, 4000)
     resamples = values + rng.normal(bias, 1, (60, 4000))

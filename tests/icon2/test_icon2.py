@@ -1,4 +1,6 @@
-"""ICON2's formulas against numbers worked by hand, plain loops and the paper's own tables."""
+"""ICON2's formulas against numbers worked by hand, plain loops and the paper's own
+tables.
+"""
 
 from dataclasses import replace
 
@@ -200,7 +202,7 @@ def test_the_null_is_uniform_where_videos_share_a_group_and_an_effect():
 
 
 def _hit_by_video(rng, video):
-    """Make five boxes per frame, detected with a probability that a whole video shares."""
+    """Make five boxes per frame; the frames of a video share their detection rate."""
     drawn = scene(
         int(rng.integers(10**6)),
         len(video),

@@ -19,7 +19,9 @@ from synthetic import street
 
 
 def written(folder, number):
-    """Write synthetic street scenes as BDD100K's files, with detections near their boxes."""
+    """Write synthetic street scenes as BDD100K's files, with detections near their
+    boxes.
+    """
     scenes, things = street.scenes(number, 2)
     images, boxes = street.render(scenes, street.dressed(scenes, things, 0.5))
     results = boxes[["image", "category", *CORNERS]]
@@ -175,7 +177,9 @@ def test_errors_are_computed_by_difficulty_with_resampled_runs():
 
 @pytest.mark.slow
 def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path):
-    """Of BDD100K's folder as it is given out, with the parameters of `make run PRESET=paper`."""
+    """Of BDD100K's folder as it is given out, with the parameters of `make run
+    PRESET=paper`.
+    """
     written(tmp_path / "bdd100k", 300)
     preset = yaml.safe_load((store.root() / "sweeps/paper.yml").read_text())["08_icon2"]
     preset |= {

@@ -1,4 +1,4 @@
-"""All classes pooled: a worse group is found, and smaller boxes alone are no finding."""
+"""All classes pooled: a worse group is found, smaller boxes alone are no finding."""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,9 @@ MOST_FALSE_FINDINGS = 3  # of 60, 5%; 0 came out, and 5 of 180 on seeds from 120
 
 
 def boxes_of(n=400, n_classes=3, seed=0, n_images=80):
-    """Boxes with random sizes, classes and images, found by chance; the group of each image."""
+    """Boxes with random sizes, classes and images, found by chance; the group of each
+    image.
+    """
     rng = np.random.default_rng(seed)
     image = rng.integers(n_images, size=n)
     boxes = pd.DataFrame({"row": np.arange(n), "image": image})
@@ -52,7 +54,7 @@ def test_with_class_alone_held_fixed_sizes_may_differ():
     assert comparable[1] > 0.9
 
 
-def test_the_difference_and_its_error_are_those_of_least_squares_with_a_column_per_stratum():
+def test_difference_and_error_are_those_of_least_squares_with_a_column_per_stratum():
     boxes, place = boxes_of()
     codes = codes_of(place, boxes)
     model = RecallBySize(boxes)
@@ -95,8 +97,10 @@ def test_boxes_of_equal_size_share_a_stratum_in_whatever_order_a_file_lists_them
     assert (size_fixed.strata(size)[order] == size_fixed.strata(size[order])).all()
 
 
-def test_a_worse_group_is_compared_where_all_boxes_have_one_size_and_images_stand_by_group():
-    """A detector that loses 30% of the boxes by night, in a file that lists the days first."""
+def test_a_worse_group_is_compared_where_boxes_have_one_size_and_images_are_sorted():
+    """A detector that loses 30% of the boxes by night, in a file that lists the days
+    first.
+    """
     rng = np.random.default_rng(0)
     image = np.repeat(np.arange(80), 20)
     night = Attribute("light", ("day", "night"), np.repeat([0, 1], 40), "image")
@@ -268,7 +272,9 @@ def test_a_projection_is_least_squares_where_many_boxes_have_the_smallest_size(
 
 
 def pooled_row(**changes):
-    """A row of `pooled_recall.by_group`, where rain is 12 points worse and nothing remains."""
+    """A row of `pooled_recall.by_group`, where rain is 12 points worse and nothing
+    remains.
+    """
     row = {
         "attribute": "weather",
         "group": "rain",
@@ -298,9 +304,9 @@ def test_a_difference_of_the_other_sign_than_the_raw_gap_is_said_plainly():
         verdict=verdict,
     )
     assert pooled_recall.sentence(row) == (
-        "Worse where weather is rain: at the same class and size of the boxes, recall is 4.0 "
-        "points lower (95% CI -7.0 to -1.0, adjusted p = 0.010). Of all boxes, 60% are found "
-        "there, against 72% elsewhere."
+        "Worse where weather is rain: at the same class and size of the boxes, recall "
+        "is 4.0 points lower (95% CI -7.0 to -1.0, adjusted p = 0.010). Of all boxes, "
+        "60% are found there, against 72% elsewhere."
     )
 
 

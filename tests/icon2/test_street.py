@@ -185,7 +185,9 @@ def test_a_cause_moves_its_attribute_and_nothing_else(cause):
 
 
 def test_effects_within_groups_are_those_of_a_sum():
-    """Group and value add up, and groups have the values in other shares; one cell is unknown."""
+    """Group and value add up, and groups have the values in other shares; one cell is
+    unknown.
+    """
     effect = np.array([0.0, 0.1, 0.3])
     of_group = np.array([0.2, 0.5])
     ap = effect[:, None] + of_group

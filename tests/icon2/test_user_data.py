@@ -1,4 +1,6 @@
-"""What readers bring: COCO's JSON against pycocotools, the CSV, attributes, and bad input."""
+"""What readers bring: COCO's JSON against pycocotools, the CSV, attributes, and bad
+input.
+"""
 
 import contextlib
 import gzip
@@ -18,8 +20,9 @@ CLASSES = ("kite", "lamp", "pear")
 
 
 def coco(seed=0, n_images=40, decimals=0):
-    """COCO's structures with sparse ids out of order, crowds, areas of masks, sizes of all three
-    kinds, and corners on a coarse grid, so that overlaps of exactly .5 occur."""
+    """COCO's structures with sparse ids out of order, crowds, areas of masks, sizes of
+    all three kinds, and corners on a coarse grid, so that overlaps of exactly .5 occur.
+    """
     rng = np.random.default_rng(seed)
     world = scene(seed, n_images, 3, boxes=8, crowd=0.1, whole=decimals == 0)
     labels, results = as_coco(world)
@@ -76,7 +79,9 @@ def read(folder, labels, results, *more):
 
 
 def pycocotools(labels, results):
-    """AP of each class and threshold, of all boxes (K, T), and the six numbers of its summary."""
+    """AP of each class and threshold, of all boxes (K, T), and the six numbers of its
+    summary.
+    """
     run = evaluated(*json.loads(json.dumps([labels, results])))
     with contextlib.redirect_stdout(io.StringIO()):
         run.summarize()
@@ -129,7 +134,8 @@ def test_a_csv_is_read_and_what_is_left_out_is_counted(tmp_path):
     assert frames.boxes["shade"].tolist() == ["dark", "light", "dark", "light"]
     assert frames.report == (
         "3 images, 3 boxes, 2 detections of 2 classes",
-        "1 boxes are crowds, or regions to ignore: a detection there is neither right nor wrong",
+        "1 boxes are crowds, or regions to ignore: a detection there is neither right "
+        "nor wrong",
         "1 detections left out: their image has no labels",
         "1 labelled images have no detection",
         "1 detections left out: no box of their class is labelled (cow 1)",
@@ -159,7 +165,7 @@ def test_ids_and_names_may_be_text_and_other_ids_are_set_beside_those_of_the_lab
     assert len(read(tmp_path, labels, results).detections) == len(results)
     other = [one | {"category_id": 1000 + one["category_id"]} for one in results]
     ids = ", ".join(f"{one['id']} {one['name']}" for one in labels["categories"])
-    told = rf"{len(results):,} detections left out: no box of their class .*; ids .* are {ids}\)"
+    told = rf"{len(results):,} detections left out: no box .*; ids .* are {ids}\)"
     with pytest.raises(DetectionDataError, match=told):
         read(tmp_path, labels, other)
 
