@@ -249,6 +249,10 @@ class DetectorAudit:
             if figure is not None:
                 plt.close(figure[0])
         recall, gaps, power = drawn
+        # the ranks and rules of the paper need the explanation of the lesson
+        explanations = self.explanations.filter(
+            regex="attribute|class|candidate|gap|fall|remaining|suite"
+        )
         error_title = f"Errors at a score of {self.threshold:g} or more"
         parts = [
             ("What was read, and what looks wrong", self.files),
@@ -259,7 +263,7 @@ class DetectorAudit:
             (error_title, self.errors),
             ("The second detector minus the first", self.second),
             ("Gaps in average precision (AP)", gaps, self.gaps.head(20)),
-            ("What could explain the significant gaps", self.explanations),
+            ("What could explain the significant gaps", explanations),
             ("Images with the most missed boxes", self.missed.head(12)),
             ("AP of each group", self.by_group.dropna(subset="AP").head(60)),
             ("Limits", self.notes),

@@ -195,8 +195,8 @@ def too_low(average_precision: Mapping[str, float]) -> list[str]:
         return []
     return [
         f"The detector finds almost nothing: AP at IoU 0.5 is "
-        f"{100 * average_precision['IoU 0.5']:.1f}%. Check that image ids, class names and "
-        "coordinates mean the same in both files. No groups are compared."
+        f"{100 * average_precision['IoU 0.5']:.1f}%. Check that image ids, class names "
+        "and coordinates mean the same in both files. No groups are compared."
     ]
 
 
@@ -204,8 +204,8 @@ def sentence(row: Mapping) -> str:
     """Say in words what a row of `gaps` shows."""
     text = (
         f"{row['class']}, {row['attribute']}: AP {row['AP']:.1f} for {row['lowest']}, "
-        f"{row['AP of highest']:.1f} for {row['highest']}; the gap is {row['gap']:z.1f} points "
-        f"(95% CI {row['low']:z.1f} to {row['high']:z.1f})"
+        f"{row['AP of highest']:.1f} for {row['highest']}; the gap is "
+        f"{row['gap']:z.1f} points (95% CI {row['low']:z.1f} to {row['high']:z.1f})"
     )
     if row["verdict"] in (BY_SIZE, UNCLEAR):
         text += _with_size_fixed(row)
@@ -230,8 +230,9 @@ def _with_size_fixed(row: Mapping) -> str:
 def class_headline(row: Mapping, cause: str) -> str:
     """Say in words for which group the detector is worse in a class."""
     text = (
-        f"{row['class']}: worse where {row['attribute']} is {row['lowest']} than where it is "
-        f"{row['highest']}: average precision {row['AP']:.1f} against {row['AP of highest']:.1f}"
+        f"{row['class']}: worse where {row['attribute']} is {row['lowest']} than where "
+        f"it is {row['highest']}: average precision {row['AP']:.1f} against "
+        f"{row['AP of highest']:.1f}"
     )
     return f"{text}; {cause}." if cause else f"{text}."
 
@@ -300,14 +301,17 @@ def headline(
 
 
 def _power(detectable: float) -> str:
-    """Say which difference of recall (points) would have been detected; empty if not known."""
+    """Say which difference of recall (points) would have been detected, if known."""
     if not np.isfinite(detectable):
         return ""
     if detectable > 100:
-        return "With this data, even the largest possible difference would often be missed."
+        return (
+            "With this data, even the largest possible difference would often be "
+            "missed."
+        )
     least = max(math.ceil(detectable), 1)
     points = "1 point" if least == 1 else f"{least} points"
     return (
-        f"Over all classes, a difference of {points} of recall would have been detected in four "
-        "of five cases."
+        f"Over all classes, a difference of {points} of recall would have been "
+        "detected in four of five cases."
     )

@@ -44,7 +44,8 @@ def group_ap(classes: Mapping[str, ClassMatches], attribute: Attribute) -> np.nd
         weights = np.ones((1, of_class.n_images))
         ap, _ = evaluate(of_class, (attribute,), weights, HOW)
         by_class[number] = ap[0]
-    complete = by_class[~np.isnan(by_class).any(1)]
+    is_complete = np.isfinite(by_class).all(1)
+    complete = by_class[is_complete]
     mean = np.full(len(attribute.values), np.nan)
     if len(complete) > 1:
         mean = complete.mean(0)
@@ -53,9 +54,9 @@ def group_ap(classes: Mapping[str, ClassMatches], attribute: Attribute) -> np.nd
 
 def spread(ap: np.ndarray) -> np.ndarray:
     """Return the highest minus the lowest AP of the groups, which are the last axis."""
-    lowest = np.where(np.isnan(ap), np.inf, ap).min(-1)
-    highest = np.where(np.isnan(ap), -np.inf, ap).max(-1)
-    known = (~np.isnan(ap)).sum(-1)
+    lowest = np.fmin.reduce(ap, axis=-1)
+    highest = np.fmax.reduce(ap, axis=-1)
+    known = np.isfinite(ap).sum(-1)
     return np.where(known > 1, highest - lowest, np.nan)
 
 
@@ -83,7 +84,8 @@ def interval(values: np.ndarray) -> np.ndarray:
     basic = 2 * values[0] - percentile[::-1]
     lower = np.minimum(percentile[0], basic[0])
     upper = np.maximum(percentile[1], basic[1])
-    return POINTS * np.stack([lower, upper])
+    ends = np.stack([lower, upper])
+    return POINTS * ends
 
 
 def permuted_attributes(
@@ -166,11 +168,13 @@ class Null:
 
     def _threshold(self, family: np.ndarray) -> float:
         last = np.quantile(self.rank, 1 - FALSE_POSITIVES, method="higher")
-        return float(np.sort(family)[int(last)])
+        in_order = np.sort(family)
+        return float(in_order[int(last)])
 
     def deviations(self, gaps: np.ndarray, at=...) -> np.ndarray:
         """Return how many standard deviations gaps lie above their mean by chance."""
-        return (gaps - self.mean[at]) / np.maximum(self.deviation[at], 1e-9)
+        deviation = np.maximum(self.deviation[at], 1e-9)
+        return (gaps - self.mean[at]) / deviation
 
     def gap_p(self, deviations) -> np.ndarray:
         """Return p values of gaps, adjusted over both families."""
@@ -183,7 +187,8 @@ class Null:
     def _p(self, deviations, family: np.ndarray) -> np.ndarray:
         deviations = np.asarray(deviations, float)
         rank = np.searchsorted(np.sort(family), deviations)
-        reached = (self.rank >= rank[..., None]).sum(-1)
+        is_reached = self.rank >= rank[..., None]
+        reached = is_reached.sum(-1)
         p = (1 + reached) / (1 + len(family))
         return np.where(np.isnan(deviations), np.nan, p)
 
@@ -216,7 +221,8 @@ def null_distribution(
     largest_recall = np.full(draws, -np.inf)
     for number in progress(range(draws), desc="permutations", delay=2):
         permuted = next(permutations)
-        gaps.append([spread(group_ap(classes, attribute)) for attribute in permuted])
+        every_ap = [group_ap(classes, attribute) for attribute in permuted]
+        gaps.append([spread(ap) for ap in every_ap])
         if recall is not None:
             largest_recall[number] = recall.widest(permuted)
     gaps = np.array(gaps)
@@ -241,6 +247,7 @@ def _from_the_others(gaps: np.ndarray) -> np.ndarray:
     deviations = np.empty_like(gaps)
     for number, own in enumerate(gaps):
         others = np.delete(gaps, number, axis=0)
-        deviation = np.maximum(np.nanstd(others, axis=0, ddof=1), 1e-6)
-        deviations[number] = (own - np.nanmean(others, axis=0)) / deviation
+        mean = np.nanmean(others, axis=0)
+        deviation = np.nanstd(others, axis=0, ddof=1)
+        deviations[number] = (own - mean) / np.maximum(deviation, 1e-6)
     return deviations

@@ -1,4 +1,4 @@
-"""Recall of all classes pooled, by group, with the class and size of the boxes held fixed.
+"""Recall of all classes pooled, by group, with class and size held fixed.
 
 A detector finds small boxes less often, and some classes less often than others. A
 group whose boxes are smaller therefore has a lower recall even if the detector treats
@@ -70,7 +70,7 @@ def codes_of(attribute: Attribute, boxes: pd.DataFrame) -> np.ndarray:
 
 
 class RecallBySize:
-    """The recall that class and size predict, and the difference between groups beyond it.
+    """The recall that class and size predict, and how groups differ beyond it.
 
     Boxes are divided into strata of about ten boxes of one class and of neighbouring
     sizes. A linear regression of "found" (0 or 1) has an intercept for each stratum and
@@ -201,8 +201,9 @@ class _Projection:
     def __init__(self, stratum: np.ndarray, basis: np.ndarray) -> None:
         self.indicator = _indicator(stratum)
         self.mean = scipy.sparse.diags_array(1 / np.maximum(self.indicator.sum(0), 1))
-        # Singular vectors stay right where columns depend on each other, as they do if a fifth of
-        # the boxes have the smallest size. A QR decomposition without pivoting loses directions.
+        # Singular vectors stay right where columns depend on each other, as they do if
+        # a fifth of the boxes have the smallest size. A QR decomposition without
+        # pivoting loses directions.
         directions, scale, _ = np.linalg.svd(self._centred(basis), full_matrices=False)
         self.basis = directions[:, scale > 1e-9 * max(scale.max(initial=0), 1)]
 
@@ -222,7 +223,7 @@ def _indicator(code: np.ndarray) -> scipy.sparse.csr_array:
 
 
 def _strata(category: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Number the runs of about ten boxes of one class and of neighbouring sizes, shape (n,)."""
+    """Divide boxes into strata of about ten of one class and of neighbouring sizes."""
     stratum = np.empty(len(size), int)
     begin = 0
     for one in np.unique(category):
@@ -236,7 +237,7 @@ def _strata(category: np.ndarray, size: np.ndarray) -> np.ndarray:
 def by_group(
     model: RecallBySize, attributes: Sequence[Attribute], cut: float
 ) -> pd.DataFrame:
-    """Compute recall of each group of all classes pooled, and its difference from all others.
+    """Compare recall of each group, all classes pooled, with that of all others.
 
     Parameters
     ----------
@@ -335,22 +336,20 @@ def judge(row: dict, cut: float, rows: int) -> str:
 
 
 def _significant_gap(row: dict, rows: int) -> bool:
-    """Whether a gap in plain recall is significant among so many rows, and a point or more."""
+    """Return whether a gap in plain recall is significant, and a point or more."""
     return row["gap_p"] * rows <= LEVEL and abs(row["gap"]) >= 100 * SMALLEST_EFFECT
 
 
 def is_open(row: dict) -> bool:
-    """Whether a row of `by_group` has a gap in plain recall that a headline has to mention.
+    """Return whether a headline has to mention the gap in plain recall of a row.
 
     That is a gap that class and size explain, or may explain. It is also a gap of which
     a significant difference remains that is below one point and less than half of the
     gap.
     """
     if row["verdict"] == SMALL:
-        return (
-            bool(row["gap_significant"])
-            and abs(row["difference"]) < abs(row["gap"]) / 2
-        )
+        is_half_left = abs(row["difference"]) >= abs(row["gap"]) / 2
+        return bool(row["gap_significant"]) and not is_half_left
     return row["verdict"] in (EXPLAINED, UNCLEAR)
 
 
@@ -401,10 +400,12 @@ def within_size(boxes: pd.DataFrame, attributes: Sequence[Attribute]) -> pd.Data
     if boxes.empty:
         return pd.DataFrame(columns=columns)
     side = np.sqrt(boxes["area"].to_numpy(float))
-    edges = np.unique(np.quantile(side, np.linspace(0, 1, SIZE_BINS + 1)))
+    # rounded, because equal boxes in different places differ in their last digits
+    quantiles = np.quantile(side.round(6), np.linspace(0, 1, SIZE_BINS + 1))
+    edges = np.unique(quantiles)
     if len(edges) < 2:
         edges = np.array([edges[0], edges[0] + 1])
-    bins = np.searchsorted(edges[1:-1], side, side="right")
+    bins = np.searchsorted(edges[1:-1], side.round(6), side="right")
     names = [f"{_pixels(low)} to {_pixels(high)}" for low, high in pairwise(edges)]
     tables = []
     for attribute in attributes:
@@ -433,12 +434,15 @@ def size_table(within: pd.DataFrame) -> pd.DataFrame:
     """Format the table of `within_size`: one row per group, one column per size."""
     if within.empty:
         return within[["attribute", "group"]]
-    texts = within["recall"].map("{:.0f}%".format) + within["boxes"].map(
-        " of {:,}".format
-    )
+    recall = within["recall"].map("{:.0f}%".format)
+    texts = recall + within["boxes"].map(" of {:,}".format)
     texts = texts.where(within["boxes"] > 0, "–")
     wide = within.assign(text=texts).pivot_table(
-        "text", ["attribute", "group"], "bin", aggfunc="first", sort=False
+        "text",
+        ["attribute", "group"],
+        "bin",
+        aggfunc="first",
+        sort=False,
     )
     sides = within.drop_duplicates("bin").set_index("bin")["side"]
     wide.columns = [f"{sides[place]} px" for place in wide.columns]
@@ -458,8 +462,8 @@ def sentence(row: dict) -> str:
             start, direction = "Worse", "lower"
         return (
             f"{start} {place}: at the same {fixed} of the boxes, recall is "
-            f"{abs(row['difference']):.1f} points {direction} ({interval}, {p}). Of all boxes, "
-            f"{recall} are found there, against {others} elsewhere."
+            f"{abs(row['difference']):.1f} points {direction} ({interval}, {p}). Of "
+            f"all boxes, {recall} are found there, against {others} elsewhere."
         )
     text = f"W{place[1:]}, {recall} of the boxes are found, against {others} elsewhere."
     if np.isnan(row["difference"]):
@@ -488,45 +492,44 @@ def sentence(row: dict) -> str:
 
 
 def foremost(table: pd.DataFrame) -> pd.DataFrame:
-    """Select a row per attribute: its most significant finding, a worse group before a better one.
+    """Select the most important row of each attribute.
+
+    It is the most significant finding, of a worse group before a better one.
 
     Without a finding, it is the widest of the gaps that may be explained (`is_open`),
     or of all.
     """
+    table = table.assign(
+        is_found=table["verdict"] == FOUND,
+        is_open=[is_open(row) for row in table.to_dict("records")],
+        size=table["deviations"].abs().fillna(0),
+    )
     rows = []
     for _, part in table.groupby("attribute", sort=False):
-        found = part[part["verdict"] == FOUND]
+        found = part[part["is_found"]]
         worse = found[found["difference"] < 0]
-        pick = worse if len(worse) else found
-        if len(pick):
-            rows.append(pick["deviations"].abs().idxmax())
+        if len(worse):
+            rows.append(worse["size"].idxmax())
+        elif len(found):
+            rows.append(found["size"].idxmax())
         elif part["gap"].notna().any():
-            open_gaps = part[[is_open(row) for row in part.to_dict("records")]]
-            candidates = open_gaps if len(open_gaps) else part
+            candidates = part[part["is_open"]] if part["is_open"].any() else part
             width = candidates["gap"].abs()
             widest = candidates[width > width.max() - 1e-6]
             rows.append(widest["gap"].idxmin())  # of two groups, the worse one
-    first = table.loc[rows]
-    order = [
-        0 if row["verdict"] == FOUND else 1 if is_open(row) else 2
-        for row in first.to_dict("records")
-    ]
-    size = -first["deviations"].abs().fillna(0)
-    return (
-        first.assign(order=order, size=size)
-        .sort_values(["order", "size"], kind="stable")
-        .drop(columns=["order", "size"])
-    )
+    order = ["is_found", "is_open", "size"]
+    first = table.loc[rows].sort_values(order, ascending=False, kind="stable")
+    return first.drop(columns=order)
 
 
 def detectable_difference(table: pd.DataFrame, cut: float) -> float:
-    """Return the difference of recall (points) with a power of 80%, in the least precise group."""
+    """Return the difference (points) with a power of 80% in the least precise group."""
     error = (table["difference"] / table["deviations"]).abs().max()
     return float((cut + scipy.stats.norm.ppf(0.8)) * error)
 
 
 def printed(table: pd.DataFrame) -> pd.DataFrame:
-    """Format the table of `by_group` for a report; it needs the column ``p`` (adjusted p)."""
+    """Format the table of `by_group` for a report; it needs the column ``p``."""
 
     def difference(row: pd.Series) -> str:
         if np.isnan(row["difference"]):
