@@ -32,9 +32,8 @@ def frame(
 ) -> Figure:
     """Draw a frame, array (H, W, 3), with its boxes and detections.
 
-    Boxes have ``x1 y1 x2 y2 found``, detections ``x1 y1 x2 y2 score hit``. Below are
-    small pictures of the `appearances` in synthetic street scenes.
-    """
+    Boxes have ``x1 y1 x2 y2 found``, detections ``x1 y1 x2 y2 score hit``. Below are small pictures
+    of the `appearances` in synthetic street scenes."""
     height, width = picture.shape[:2]
     rows = [["frame"] * max(len(appearances), 1)]
     size = (9, 9 * height / width + 0.7)
@@ -87,10 +86,9 @@ def frame(
 def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figure:
     """Draw AP of every group and class with intervals, and sigma with its null (Table 1).
 
-    From :meth:`Analysis.groups` and :meth:`Analysis.sigmas`, the latter with
-    ``null_high`` and ``p_holm`` of :func:`helpers.icon2.sigma_null`. `by` names the
-    attribute, `paper` has its values.
-    """
+    From :meth:`Analysis.groups` and :meth:`Analysis.sigmas`, the latter with ``null_high`` and
+    ``p_holm`` of :func:`helpers.icon2.sigma_null`. `by` names the attribute, `paper` has its
+    values."""
     classes, names = list(sigmas["class"]), list(dict.fromkeys(groups.value))
     size, rows = (9.5, 0.9 + 0.42 * len(classes)), np.arange(len(classes))
     fig, (left, right) = plt.subplots(
@@ -132,10 +130,8 @@ def attributes_of_class(
 ) -> Figure:
     """Draw AP of each explanatory value, its share per group, and the groups within it.
 
-    For one class, Figures 2 and 3 above Figures 4 and 5: :meth:`Analysis.values`,
-    :meth:`Analysis.shares` (P(e|a)), and :meth:`Analysis.cells` (AP of every group
-    within every value).
-    """
+    For one class, Figures 2 and 3 above Figures 4 and 5: :meth:`Analysis.values`, :meth:`Analysis.shares` (P(e|a)), and
+    :meth:`Analysis.cells` (AP of every group within every value)."""
     names, looks = list(dict.fromkeys(values.attribute)), markers(shares.group.unique())
     counts = [values.attribute.eq(n).sum() for n in names]
     share = {"width_ratios": counts, "sharey": "row", "sharex": "col", "squeeze": False}
@@ -171,9 +167,8 @@ def attributes_of_class(
 def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
     """Draw the share of sigma that remains after each control, one row per attribute (Table 2).
 
-    From :meth:`Analysis.control`, one class, in the order to draw. `null_high` is the
-    95th percentile of sigma by chance, and `paper` has ``attribute controlled delta``.
-    """
+    From :meth:`Analysis.control`, one class, in the order to draw. `null_high` is the 95th
+    percentile of sigma by chance, and `paper` has ``attribute controlled delta``."""
     scale = 100 / control.sigma.iloc[0]
     looks = {
         "mean σ within strata (the paper's control)": {"marker": "s", "color": BLUE},
@@ -210,10 +205,8 @@ def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
 def divided(record: Table) -> Figure:
     """Draw the gap of each class in each setting, and its two parts by intervention.
 
-    The table is ``data/streets.csv``; classes with one appearance are left out. There
-    is one marker per training run. Scene difficulty rises downwards, and the share of B
-    falls.
-    """
+    The table is ``data/streets.csv``; classes with one appearance are left out. There is one
+    marker per training run. Scene difficulty rises downwards, and the share of B falls."""
     record = record[record.groupby("class")["appearance"].transform(np.ptp) > 5]
     record = record.sort_values(
         ["difficulty", "share_of_b"], ascending=[True, False], kind="stable"
@@ -250,9 +243,8 @@ def divided(record: Table) -> Figure:
 def half_widths(groups: Table, paper: Table) -> Figure:
     """Draw half of each 95% interval by the number of boxes of a group.
 
-    The line through them falls with the root of the number of boxes. Crosses are the
-    half widths that the `paper` prints.
-    """
+    The line through them falls with the root of the number of boxes. Crosses are the half widths
+    that the `paper` prints."""
     known = groups[(groups["class"] != "all classes") & groups["estimable"]]
     boxes, half = (
         known["boxes"].to_numpy(float),
@@ -314,10 +306,8 @@ def rankings(comparison: Table) -> Figure:
 def blame_by_strength(records: Table, table: Table, printed: pd.Series) -> Figure:
     """Draw σ of ProxyAP of the harmless scene by how far the scenes differ.
 
-    Each setting of `records` is a marker, filled where the paper's rule blames the
-    scene. Crosses are the values that the paper has `printed`. `table` has the counts
-    by strength.
-    """
+    Each setting of `records` is a marker, filled where the paper's rule blames the scene. Crosses
+    are the values that the paper has `printed`. `table` has the counts by strength."""
     scene = records[
         (records["attribute"] == "scene") & records["strength"].isin(table["strength"])
     ]

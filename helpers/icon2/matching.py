@@ -109,7 +109,8 @@ def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Match
         raise ValueError(f"thresholds must be in (0, 1], not {thresholds.tolist()}")
     boxes = frames.boxes.reset_index(drop=True)
     detections = _strongest(frames.detections, fullest(boxes))
-    is_crowd = boxes.get("crowd", boxes["ignore"]).to_numpy(bool)
+    is_crowd = boxes.get("crowd", boxes["ignore"])
+    is_crowd = is_crowd.to_numpy(bool)
     least = np.minimum(thresholds, 1 - 1e-10)
     pairs = _overlapping_pairs(detections, boxes, is_crowd, least.min())
     taken = []
@@ -162,13 +163,14 @@ def _overlapping_pairs(
     detection = pairs["detection"].to_numpy()
     box = pairs["box"].to_numpy()
     overlap = _overlap(
-        _sides_and_area(detections)[:, detection],
-        _sides_and_area(boxes)[:, box],
+        np.take(_sides_and_area(detections), detection, axis=1),
+        np.take(_sides_and_area(boxes), box, axis=1),
         is_crowd[box],
     )
     pairs["overlap"] = overlap
     pairs = pairs[overlap >= least]
-    pairs["ignored"] = boxes["ignore"].to_numpy(bool)[pairs["box"]]
+    ignored = boxes["ignore"].to_numpy(bool)
+    pairs["ignored"] = ignored[pairs["box"]]
     # of equal overlaps, COCO takes the box that comes last
     return pairs.sort_values(
         ["detection", "ignored", "overlap", "box"],

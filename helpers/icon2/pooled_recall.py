@@ -150,7 +150,9 @@ class RecallBySize:
             to be compared.
         """
         known = codes >= 0
-        projection, residual, clusters = self._whole, self._residual, self._clusters
+        projection = self._whole
+        residual = self._residual
+        clusters = self._clusters
         if not known.all():
             projection = _Projection(self.stratum[known], self.basis[known])
             residual = projection.residual(self.found[known, None])[:, 0]
@@ -160,7 +162,8 @@ class RecallBySize:
         number = member.sum(0)
         # of membership, times the number of boxes
         residual_variance = (contrast**2).sum(0)
-        raw_variance = number * (len(member) - number) / max(len(member), 1)
+        number_of_others = len(member) - number
+        raw_variance = number * number_of_others / max(len(member), 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             share_left = residual_variance / raw_variance
             difference = contrast.T @ residual / residual_variance
@@ -173,7 +176,7 @@ class RecallBySize:
             error = np.maximum(error, 0.5 / residual_variance)
         of_group = (clusters.T @ member > 0).sum(0)
         of_others = (clusters.T @ (1 - member) > 0).sum(0)
-        too_few = np.minimum(number, len(member) - number) < FEWEST_BOXES
+        too_few = np.minimum(number, number_of_others) < FEWEST_BOXES
         too_few |= np.minimum(of_group, of_others) < FEWEST_CLUSTERS
         too_few |= share_left < COMPARABLE
         too_few |= ~np.isfinite(difference)
@@ -452,14 +455,17 @@ def size_table(within: pd.DataFrame) -> pd.DataFrame:
 def sentence(row: dict) -> str:
     """Say in words what a row of `by_group` shows, with its column ``p``."""
     place = f"where {row['attribute']} is {row['group']}"
-    recall, others = f"{row['recall']:.0f}%", f"{row['others']:.0f}%"
+    recall = f"{row['recall']:.0f}%"
+    others = f"{row['others']:.0f}%"
     interval = f"95% CI {row['low']:+.1f} to {row['high']:+.1f}"
     p = f"adjusted p = {row['p']:.3f}"
     fixed = row["fixed"]
     if row["verdict"] == FOUND:
-        start, direction = "Better", "higher"
+        start = "Better"
+        direction = "higher"
         if row["difference"] < 0:
-            start, direction = "Worse", "lower"
+            start = "Worse"
+            direction = "lower"
         return (
             f"{start} {place}: at the same {fixed} of the boxes, recall is "
             f"{abs(row['difference']):.1f} points {direction} ({interval}, {p}). Of "

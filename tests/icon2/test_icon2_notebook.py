@@ -19,19 +19,18 @@ from synthetic import street
 
 
 def written(folder, number):
-    """Write synthetic street scenes as BDD100K's files, with detections near their
-    boxes.
-    """
+    """Write synthetic street scenes as BDD100K's files, with detections near their boxes."""
     scenes, things = street.scenes(number, 2)
     images, boxes = street.render(scenes, street.dressed(scenes, things, 0.5))
-    results = boxes[["image", "category", *CORNERS]]
-    rng = np.random.default_rng(0)
+    results, rng = boxes[["image", "category", *CORNERS]], np.random.default_rng(0)
     results = results.astype({name: float for name in CORNERS})
     results[["x2", "y2"]] += rng.uniform(0, 3, (len(results), 2))
     results["score"] = rng.random(len(results))
     files = city.write(folder, scenes, images, boxes, results)
-    pictures = files.pop("images")
-    both = (files.pop("labels"), files.pop("predictions"))
+    pictures, both = (
+        files.pop("images"),
+        (files.pop("labels"), files.pop("predictions")),
+    )
     return (
         icon2.Frames(scenes, boxes, results, street.KINDS),
         both,
@@ -48,12 +47,10 @@ def on_disk(tmp_path_factory):
 def test_ones_own_files_give_what_the_street_gives(on_disk):
     world, both, place, (pictures, images) = on_disk
     data = icon2.read(*both, **place)
-    scenes = world.images
-    codes = world.images["income"].cat.codes.to_numpy()
+    scenes, codes = world.images, world.images["income"].cat.codes.to_numpy()
     income = data.attribute("income")
     known = income.codes >= 0
-    assert income.values == ("low", "middle", "high")
-    assert 0 < known.sum() < 60
+    assert income.values == ("low", "middle", "high") and 0 < known.sum() < 60
     assert np.corrcoef(income.codes[known], codes[known])[0, 1] > 0.9
     paper = icon2.read(*both, **place, edges="paper").attribute("income")
     np.testing.assert_array_equal(paper.codes[known], codes[known])
@@ -72,8 +69,7 @@ def test_ones_own_files_give_what_the_street_gives(on_disk):
     assert [a.name for a in data.explanatory("timeofday")][2:4] == ["scene", "weather"]
     assert data.explanatory("income", ["appearance"])[5].values == street.APPEARANCES
     names, classes = frames.labelled(both[0])
-    assert names == list(scenes["name"])
-    assert set(classes) == set(world.classes)
+    assert names == list(scenes["name"]) and set(classes) == set(world.classes)
     assert len(np.unique(data.clusters("video"))) == 60
 
 
@@ -120,16 +116,16 @@ def test_the_papers_tables_are_compared_in_their_own_quantities(small):
     analysis = small[-1]
     paper = claims.printed("groups").set_index("class").drop(columns="source")
     one = claims.table_1(analysis.groups(), analysis.sigmas(), paper)
-    assert one["paper"].shape == (9, 5)
-    assert one["paper"].map(str).map(len).gt(0).all(axis=None)
+    assert one["paper"].shape == (9, 5) and one["paper"].map(str).map(len).gt(0).all(
+        axis=None
+    )
     assert one.loc["car", ("paper", "low")] == "48.7 ±0.1"
     assert one.loc["bicycle", ("paper", "σ")] == 5.05
     ranking = analysis.ranking()
     control = ranking[["class", "attribute"]].merge(analysis.control())
     two = claims.tables_2_and_3(ranking, control, True)
     theirs = two["paper"]
-    assert theirs["σ(ProxyAP)"].notna().sum() == 40
-    assert theirs["Δ"].notna().sum() == 15
+    assert theirs["σ(ProxyAP)"].notna().sum() == 40 and theirs["Δ"].notna().sum() == 15
     row = theirs.loc[("car", "size")]
     assert row[["σ(ProxyAP)", "μ(σ)", "Δ", "σ"]].tolist() == [1.65, 1.20, 1.18, 2.38]
     ours = two["here"].loc[("car", "size")]
@@ -171,15 +167,12 @@ def test_errors_are_computed_by_difficulty_with_resampled_runs():
         errors["error_reduction_low"], errors["error_reduction_high"], atol=1e-12
     )
     assert errors["flagged"].tolist() == [0.5, 0.5]
-    assert (errors["flagged_low"] == 0).all()
-    assert errors["runs"].tolist() == [4, 4]
+    assert (errors["flagged_low"] == 0).all() and errors["runs"].tolist() == [4, 4]
 
 
 @pytest.mark.slow
 def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path):
-    """Of BDD100K's folder as it is given out, with the parameters of `make run
-    PRESET=paper`.
-    """
+    """Of BDD100K's folder as it is given out, with the parameters of `make run PRESET=paper`."""
     written(tmp_path / "bdd100k", 300)
     preset = yaml.safe_load((store.root() / "sweeps/paper.yml").read_text())["08_icon2"]
     preset |= {
