@@ -307,11 +307,12 @@ def audit_detector(
     Parameters
     ----------
     labels : path
-        COCO's JSON, the labels of BDD100K (``det_20``), or a CSV with the columns
-        ``image, class, x1, y1, x2, y2`` in pixels.
+        COCO's JSON, the labels of BDD100K (``det_20``), a CSV with the columns
+        ``image, class, x1, y1, x2, y2`` in pixels, or the folder of YOLO's text files,
+        with the images in the folder ``images`` next to ``labels``.
     detections : path
-        COCO's list of results, BDD100K's, or a CSV with the column ``score`` as well.
-        Provide all scores.
+        COCO's list of results, BDD100K's, a CSV with the column ``score`` as well, or
+        the folder of YOLO's text files with scores. Provide all scores.
     attributes : path, optional
         A CSV with a column ``image`` (file names) or ``box`` (ids of annotations), and
         one column per attribute.

@@ -87,11 +87,9 @@ def gaps(
             if not np.isfinite(deviation):
                 continue
             name = [ALL, *classes][place]
-            used = [
-                of for of, use in zip(classes.values(), complete, strict=True) if use
-            ]
-            if name != ALL:
-                used = [classes[name]]
+            used = [name]
+            if name == ALL:
+                used = np.array([*classes])[complete]
             resampled = analyses[attribute.name].with_mean()[name].group_ap
             row = {"attribute": attribute.name, "class": name}
             row |= _lowest_and_highest(attribute, ap[place], resampled)
@@ -101,7 +99,9 @@ def gaps(
                 lowest, highest = map(attribute.values.index, pair)
                 remaining = resampled[:, highest] - resampled[:, lowest]
             else:
-                remaining = _with_equal_sizes(used, attribute, pair, area, weights)
+                remaining = _with_equal_sizes(
+                    [classes[one] for one in used], attribute, pair, area, weights
+                )
             row["remaining"] = POINTS * remaining[0]
             row["remaining_p"] = size_fixed.p_value(remaining)
             rows.append(row)

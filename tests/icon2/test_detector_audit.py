@@ -41,16 +41,14 @@ def world(n_images=300, seed=0, loss=0.0, harder=0.0, tilt=0.0):
     place = np.tile(np.arange(6), n_images)
     kind = rng.integers(2, size=len(image))
     dark = rng.random(len(image)) < 0.3 + tilt * dim[image]
-    low = np.column_stack([place * CELL, np.zeros(len(image))]) + rng.uniform(
-        5, 50, (len(image), 2)
-    )
+    low = np.column_stack([place * CELL, np.zeros(len(image))])
+    low += rng.uniform(5, 50, (len(image), 2))
     boxes = pd.DataFrame(np.hstack([low, low + SIDE]), columns=CORNERS)
-    boxes = boxes.assign(
-        image=image, category=kind, ignore=False, tone=np.where(dark, "dark", "bright")
-    )
-    hit = (
-        rng.random(len(image)) < 0.8 - loss * (dim[image] & (kind == 0)) - harder * dark
-    )
+    boxes = boxes.assign(image=image, category=kind, ignore=False)
+    boxes["tone"] = np.where(dark, "dark", "bright")
+    is_dim_ring = dim[image] & (kind == 0)
+    rate = 0.8 - loss * is_dim_ring - harder * dark
+    hit = rng.random(len(image)) < rate
     detections = boxes.loc[hit, ["image", "category", *CORNERS]].reset_index(drop=True)
     detections[CORNERS] += rng.normal(0, 3, (len(detections), 4))
     false = pd.DataFrame(
@@ -278,7 +276,13 @@ def test_misses_at_the_threshold_are_counted_by_group():
     frames = world(200, loss=0.5)
     errors, light, weights = errors_by_light(frames)
     permutations = dealt(match(frames), [light])
-    table = deployed.by_group(errors, [light], weights, permutations, 99)
+    table = deployed.by_group(
+        errors,
+        [light],
+        weights,
+        permutations,
+        99,
+    )
     row = table.set_index(["group", "error"]).loc["dim", deployed.MISSED]
     dim = light.codes[errors.boxes["image"]] == light.values.index("dim")
     missed = 1 - errors.boxes["found"]
@@ -291,7 +295,13 @@ def test_misses_at_the_threshold_are_counted_by_group():
 def test_false_positives_are_counted_per_image():
     errors, light, weights = errors_by_light(world(200))
     permutations = dealt(match(world(200)), [light])
-    table = deployed.by_group(errors, [light], weights, permutations, 19)
+    table = deployed.by_group(
+        errors,
+        [light],
+        weights,
+        permutations,
+        19,
+    )
     row = table.set_index(["group", "error"]).loc["day", deployed.FALSE]
     day = light.codes == light.values.index("day")
     assert row["rate"] == pytest.approx(100 * errors.false_positives[day].mean())
