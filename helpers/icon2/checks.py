@@ -43,10 +43,9 @@ def change_each_choice(
 ) -> pd.DataFrame:
     """Change one choice of `options` at a time, and compare the numbers of one class.
 
-    `others` are earlier choices by name, each with its matches and attributes.
-    ``cells`` and ``delta`` are the largest changes (AP points), ``sign`` is how many Δ
-    change their sign, and ``first`` is the attribute that then ranks first.
-    """
+    `others` are earlier choices by name, each with its matches and attributes. ``cells`` and
+    ``delta`` are the largest changes (AP points), ``sign`` is how many Δ change their sign, and
+    ``first`` is the attribute that then ranks first."""
     changed = {
         (choice, value): (matches, explanatory, replace(options, **{choice: value}))
         for choice, allowed in CHOICES.items()
@@ -101,11 +100,9 @@ def sigma_null(
 ) -> pd.DataFrame:
     """Test sigma of each class, and of their mean, by permuting groups between images.
 
-    ``null_high`` is the null's 95th percentile (AP points), ``p`` the share of
-    permutations with a sigma at least as large, and ``p_holm`` its adjustment for the
-    number of rows. Images of a cluster are permuted together. A lesson passes its own
-    `formulas`.
-    """
+    ``null_high`` is the null's 95th percentile (AP points), ``p`` the share of permutations with a
+    sigma at least as large, and ``p_holm`` its adjustment for the number of rows. Images of a
+    cluster are permuted together. A lesson passes its own `formulas`."""
     ones, estimates, rows = np.ones((1, matches.n_images)), {}, []
     moved = permuted(matches, sensitive, clusters, permutations, seed)
     for name in matches.classes:
@@ -133,11 +130,10 @@ def sigma_null(
 def scores(record, bounds=None) -> pd.DataFrame:
     """Compare each analysis of ``data/streets.csv`` with the intervention's part of the scenes.
 
-    ``error`` is the mean absolute error (AP points). ``coverage`` is the share of rows
-    whose 95% interval contains that part. ``accuracy`` is the share of rows in which
-    the analysis is above the ``bound`` if, and only if, the scenes' part is
-    significant. Without `bounds`, each analysis gets its best one.
-    """
+    ``error`` is the mean absolute error (AP points). ``coverage`` is the share of rows whose 95%
+    interval contains that part. ``accuracy`` is the share of rows in which the analysis is above the
+    ``bound`` if, and only if, the scenes' part is significant. Without `bounds`, each analysis gets
+    its best one."""
     measured = [
         column.removesuffix("_low") for column in record if column.endswith("_low")
     ]
@@ -166,9 +162,8 @@ def with_shares(counts) -> pd.DataFrame:
 def with_within(records) -> pd.DataFrame:
     """Add the verdicts of the rule within groups.
 
-    It flags the attribute whose ProxyAP within the groups has the largest sigma, if
-    this exceeds 1.
-    """
+    It flags the attribute whose ProxyAP within the groups has the largest sigma, if this exceeds
+    1."""
     keys = ["seed", "scenario", "confounder", "strength", "reading"]
     first = records.groupby(keys)["proxy_within"].rank(ascending=False) == 1
     flagged = np.where(first & (records["proxy_within"] > 1), FLAGGED, NOT_FLAGGED)
@@ -178,10 +173,10 @@ def with_within(records) -> pd.DataFrame:
 def error_rates(records) -> pd.DataFrame:
     """Count how often each rule flags the injected confounder, and any other attribute.
 
-    There is one row per rule, scenario and outcome, at the largest strength. Outcomes
-    are ``true positive`` and ``false negative`` (is the injected confounder flagged?),
-    ``false positive`` (is any other attribute flagged?), and ``exact`` for the suite's
-    rule, which alone distinguishes "the gap" from "a part".
+    There is one row per rule, scenario and outcome, at the largest strength. Outcomes are ``true
+    positive`` and ``false negative`` (is the injected confounder flagged?), ``false positive`` (is
+    any other attribute flagged?), and ``exact`` for the suite's rule, which alone distinguishes "the
+    gap" from "a part".
     """
     records, rows = with_within(records), []
     most = records.groupby(["scenario", "confounder"])["strength"].transform("max")
@@ -230,8 +225,7 @@ def blame_by_strength(records) -> pd.DataFrame:
 def detection_by(records, by="confounder") -> pd.DataFrame:
     """Count how often the injected confounder is detected where only the scenes are harder.
 
-    There is one row per value of the column `by` and question.
-    """
+    There is one row per value of the column `by` and question."""
     is_confounder = records["attribute"] == records["confounder"]
     own = records[(records["scenario"] == HARDER) & is_confounder]
     answers = {verdicts.FIRST: own["rank"] == 1, verdicts.FALLS: own["delta"] > 0}
@@ -252,9 +246,8 @@ def any_flagged(records, rule, by) -> pd.DataFrame:
 def printed_again() -> pd.DataFrame:
     """Recompute what the paper's Tables 1 to 3 and its section 4.2 say.
 
-    ``consistent`` counts the numbers that follow, of the ``n`` numbers that each claim
-    of ``data/paper/claims.csv`` is about.
-    """
+    ``consistent`` counts the numbers that follow, of the ``n`` numbers that each claim of
+    ``data/paper/claims.csv`` is about."""
     control, groups = printed("control"), printed("groups").set_index("class")
     ours = sigma(groups[GROUPS].to_numpy())
     errors = [abs(one - groups["sigma"]) for one in (np.sqrt(2 / 3) * ours, ours)]

@@ -12,9 +12,8 @@ import numpy as np
 def average_precision(hit: np.ndarray, boxes: float, N: float, weight=1) -> float:
     """Return the AP (0 to 100) of detections in the order of falling scores.
 
-    `hit` says which detections are hits, `boxes` is the number of labelled boxes, and N
-    is that of Eq. 3. In a resample each detection has a `weight`.
-    """
+    `hit` says which detections are hits, `boxes` is the number of labelled boxes, and N is that of
+    Eq. 3. In a resample each detection has a `weight`."""
     recall, false = np.cumsum(weight * hit) / boxes, np.cumsum(weight * ~hit)
     precision = recall * N / (recall * N + false)  # Eq. 3
     best = np.maximum.accumulate(precision[::-1])[
@@ -38,9 +37,8 @@ def shares(boxes: np.ndarray) -> np.ndarray:
 def proxy(ap: np.ndarray, boxes: np.ndarray) -> np.ndarray:
     """Return the ProxyAP of each group (..., A) by Eq. 6, the sum over e of P(e|a) AP_e.
 
-    `ap` is (..., E) and `boxes` (..., E, A). The sum is over the values of e that are
-    estimable, and NaN where these are fewer than two.
-    """
+    `ap` is (..., E) and `boxes` (..., E, A). The sum is over the values of e that are estimable, and
+    NaN where these are fewer than two."""
     known = ~np.isnan(ap)
     expected = (shares(boxes * known[..., None]) * np.nan_to_num(ap)[..., None]).sum(-2)
     return np.where((known.sum(-1) >= 2)[..., None], expected, np.nan)
@@ -49,9 +47,8 @@ def proxy(ap: np.ndarray, boxes: np.ndarray) -> np.ndarray:
 def controlled(cell_ap: np.ndarray, averaged: str = "sigma") -> np.ndarray:
     """Return the mean over e of sigma within e (section 3.2.2), from the AP of cells (..., E, A).
 
-    Values of e in which a group is not estimable are left out. If the ``variance`` is
-    averaged, as in the paper's text, the root of the mean is returned.
-    """
+    Values of e in which a group is not estimable are left out. If the ``variance`` is averaged, as
+    in the paper's text, the root of the mean is returned."""
     power = {"sigma": 1, "variance": 2}[averaged]
     mean = np.ma.masked_invalid(sigma(cell_ap) ** power).mean(-1)
     return np.ma.filled(mean, np.nan) ** (1 / power)
@@ -60,9 +57,7 @@ def controlled(cell_ap: np.ndarray, averaged: str = "sigma") -> np.ndarray:
 def standard_weights(boxes: np.ndarray) -> np.ndarray:
     """Return box weights (E, A) that give every group the same shares of the values.
 
-    These are the shares in all groups together. `boxes` (E, A) are counts per value and
-    group.
-    """
+    These are the shares in all groups together. `boxes` (E, A) are counts per value and group."""
     common = boxes.sum(1) / max(boxes.sum(), 1e-300)
     own = boxes / np.maximum(boxes.sum(0), 1e-300)  # P(e|a)
     return np.divide(common[:, None], own, out=np.zeros_like(own), where=own > 0)
@@ -98,9 +93,8 @@ def suite_says(
 ) -> str:
     """Apply the suite's rule to AP (1 + R, A) of the groups before and after standardising.
 
-    Sigma must fall significantly (one-sided, by its resamples); the level is divided by
-    the number of `confounders`.
-    """
+    Sigma must fall significantly (one-sided, by its resamples); the level is divided by the number
+    of `confounders`."""
     gap = cochrans_q(group_ap)
     if np.isnan(gap) or np.isnan(standardised).any():
         return UNKNOWN
@@ -117,9 +111,8 @@ def suite_says(
 def divided(ap: np.ndarray) -> dict[str, np.ndarray]:
     """Divide the gap, AP of high minus low income, into parts of scenes and of appearance.
 
-    The last axis of `ap` (..., 4) has low and high income in their own appearances, and
-    both in the other group's.
-    """
+    The last axis of `ap` (..., 4) has low and high income in their own appearances, and both in
+    the other group's."""
     low, high, low_in_other, high_in_other = np.moveaxis(ap, -1, 0)
     return {
         "gap": high - low,
@@ -134,10 +127,9 @@ import pandas as pd
 def compare_with_truth(record) -> pd.DataFrame:
     """Compare control with the intervention (``data/streets.csv``) where the gap is significant.
 
-    ``appearance_share`` is the appearance's share of the gap. ``scenes_significant``
-    says whether the scenes' part significantly has the sign of the gap. ``sigma_left``
-    is the share of sigma that remains after the paper's control.
-    """
+    ``appearance_share`` is the appearance's share of the gap. ``scenes_significant`` says whether
+    the scenes' part significantly has the sign of the gap. ``sigma_left`` is the share of sigma that
+    remains after the paper's control."""
     known = record[(record["gap_low"] > 0) | (record["gap_high"] < 0)].reset_index(
         drop=True
     )
@@ -157,12 +149,10 @@ def compare_with_truth(record) -> pd.DataFrame:
 def by_difficulty(compared, draws=2000) -> pd.DataFrame:
     """Compute the error of control against the intervention, by scene difficulty.
 
-    ``error_before`` and ``error_after`` are the distances of sigma before and after
-    control, as a share of sigma before, from the appearance's share of the gap.
-    ``error_reduction`` is their difference. ``flagged`` is the share of rows with a
-    part of the scenes in which the paper's rule flags an attribute. The 95% intervals
-    resample the training runs and layouts.
-    """
+    ``error_before`` and ``error_after`` are the distances of sigma before and after control, as a
+    share of sigma before, from the appearance's share of the gap. ``error_reduction`` is their
+    difference. ``flagged`` is the share of rows with a part of the scenes in which the paper's rule
+    flags an attribute. The 95% intervals resample the training runs and layouts."""
     rng, rows = np.random.default_rng(0), []
     columns = ["error_before", "error_after", "error_reduction", "flagged"]
     known = compared.copy()
