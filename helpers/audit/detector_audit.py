@@ -12,8 +12,14 @@ from matplotlib.figure import Figure
 from helpers import stats, store
 from helpers.audit import form
 from helpers.figures import icon2 as figures
-from helpers.icon2 import deployed, detector_findings, pooled_recall, user_data
-from helpers.icon2.analysis import analyse, image_weights
+from helpers.icon2 import (
+    deployed,
+    detector_findings,
+    injected_faults,
+    pooled_recall,
+    user_data,
+)
+from helpers.icon2.analysis import Analysis, analyse, image_weights
 from helpers.icon2.attributes import Attribute, Frames
 from helpers.icon2.coco_summary import coco_summary
 from helpers.icon2.compared import (
@@ -28,11 +34,9 @@ from helpers.icon2.group_gaps import (
     ALL,
     HOW,
     Null,
-    detection_rates,
     interval,
     null_distribution,
     permuted_attributes,
-    recalls,
 )
 from helpers.icon2.matching import Matches, match
 from helpers.icon2.mistaken_classes import mistaken
@@ -245,6 +249,10 @@ class DetectorAudit:
             if figure is not None:
                 plt.close(figure[0])
         recall, gaps, power = drawn
+        # the ranks and rules of the paper need the explanation of the lesson
+        explanations = self.explanations.filter(
+            regex="attribute|class|candidate|gap|fall|remaining|suite"
+        )
         error_title = f"Errors at a score of {self.threshold:g} or more"
         parts = [
             ("What was read, and what looks wrong", self.files),
@@ -255,7 +263,7 @@ class DetectorAudit:
             (error_title, self.errors),
             ("The second detector minus the first", self.second),
             ("Gaps in average precision (AP)", gaps, self.gaps.head(20)),
-            ("What could explain the significant gaps", self.explanations),
+            ("What could explain the significant gaps", explanations),
             ("Images with the most missed boxes", self.missed.head(12)),
             ("AP of each group", self.by_group.dropna(subset="AP").head(60)),
             ("Limits", self.notes),
@@ -299,11 +307,12 @@ def audit_detector(
     Parameters
     ----------
     labels : path
-        COCO's JSON, the labels of BDD100K (``det_20``), or a CSV with the columns
-        ``image, class, x1, y1, x2, y2`` in pixels.
+        COCO's JSON, the labels of BDD100K (``det_20``), a CSV with the columns
+        ``image, class, x1, y1, x2, y2`` in pixels, or the folder of YOLO's text files,
+        with the images in the folder ``images`` next to ``labels``.
     detections : path
-        COCO's list of results, BDD100K's, or a CSV with the column ``score`` as well.
-        Provide all scores.
+        COCO's list of results, BDD100K's, a CSV with the column ``score`` as well, or
+        the folder of YOLO's text files with scores. Provide all scores.
     attributes : path, optional
         A CSV with a column ``image`` (file names) or ``box`` (ids of annotations), and
         one column per attribute.
@@ -334,42 +343,19 @@ def audit_detector(
     """
     frames = user_data.read(labels, detections, attributes)
     matches = match(frames)
-    compared, notes = comparable(frames, groups)
-    bounds = [side**2 for side in sizes]
-    others = user_data.explaining(frames, bounds)
-    candidates = comparable(frames, None)[0] + others
-    only_size = not compared
-    limits = LIMITS
-    if only_size:
-        notes.insert(0, f"{NO_GROUPS} Provide 'attributes' to compare groups.")
-        limits = ["Class is held fixed in the first table, nothing else.", *LIMITS[1:]]
-        compared = others[:1]
-    names = classes_to_compare(matches, classes)
-    summary = coco_summary(frames, bounds)
-    mistaken_classes = mistaken(frames, matches)
-    doubts = list(mistaken_classes.values()) or detector_findings.too_low(summary)
-    trusted = [name for name in names if name not in mistaken_classes]
-    is_too_low = summary["IoU 0.5"] < detector_findings.LEAST_AP
-    impossible = bool(is_too_low or not trusted or ALL_POOLED in mistaken_classes)
-    names = trusted or names
-    files = _files_table(frames, summary, doubts)
+    plan = _plan(frames, matches, groups, classes, sizes, cluster)
+    classes_of_plan = {name: matches.of(name) for name in plan.names}
+    n_images = len(frames.images)
 
-    clusters = frames.clusters(cluster)
-    if cluster is None:
-        notes.append(NO_CLUSTER)
-    together = np.arange(len(frames.images)) if clusters is None else clusters
-    untrusted = [name for name in frames.classes if name in mistaken_classes]
-    if ALL_POOLED in mistaken_classes:
-        untrusted = []  # nothing is judged then, and no box would be left
-    boxes = pooled_recall.labelled_boxes(frames, matches, clusters, untrusted)
-    recall = RecallBySize(boxes, "class" if only_size else "class and size")
-    of_classes = {name: matches.of(name) for name in names}
-    permutations = permuted_attributes(compared, matches.boxes, together, seed)
-    null = null_distribution(list(of_classes.values()), permutations, draws, recall)
-    power = detection_rates(
-        list(of_classes.values()),
-        names,
-        compared,
+    hold_fixed = "class" if plan.only_size else "class and size"
+    recall = RecallBySize(plan.boxes, hold_fixed, plan.clusters)
+    together = np.arange(n_images) if plan.clusters is None else plan.clusters
+    permutations = permuted_attributes(plan.attributes, matches.boxes, together, seed)
+    null = null_distribution(classes_of_plan, permutations, draws, recall)
+    power = injected_faults.detection_rates(
+        matches,
+        plan.names,
+        plan.attributes,
         null,
         permutations,
         LOSSES,
@@ -378,80 +364,195 @@ def audit_detector(
         recall,
     )
 
-    pooled = pooled_recall.by_group(recall, compared, null.recall_threshold)
+    pooled = pooled_recall.by_group(recall, plan.attributes, null.recall_threshold)
     pooled["p"] = null.recall_p(pooled["deviations"])
-    how = {"options": HOW, "seed": seed, "clusters": clusters, "resamples": resamples}
-    analyses = {
-        one.name: analyse(matches, one, [], classes=names, **how) for one in compared
+    how = {
+        "options": HOW,
+        "seed": seed,
+        "clusters": plan.clusters,
+        "resamples": resamples,
     }
-    area = None if only_size else frames.boxes["area"].to_numpy(float)
+    analyses = {}
+    for attribute in plan.attributes:
+        analyses[attribute.name] = analyse(
+            matches, attribute, [], classes=plan.names, **how
+        )
+    area = None if plan.only_size else frames.boxes["area"].to_numpy(float)
     n_resamples = max(resamples, 60)  # for what remains of gaps with size held fixed
-    weights = image_weights(len(frames.images), n_resamples, seed, clusters)
-    gaps = detector_findings.gaps(of_classes, compared, analyses, null, area, weights)
-    notes += detector_findings.not_compared(names, compared, gaps)
-    if impossible:
+    weights = image_weights(n_images, n_resamples, seed, plan.clusters)
+    gaps = detector_findings.gaps(
+        classes_of_plan, plan.attributes, analyses, null, area, weights
+    )
+    if plan.doubt:
         pooled["verdict"] = detector_findings.NOT_JUDGED
         gaps["verdict"] = detector_findings.NOT_JUDGED
-    by_group = _ap_by_group(names, of_classes, compared, analyses)
 
     surest = _surest(gaps)
-    by_name = {one.name: one for one in candidates + compared}
-    explanations = []  # one table per gap
-    for row in surest.to_dict("records"):
-        attribute = by_name[row["attribute"]]
-        table = explained(matches, attribute, row["class"], candidates, **how)
-        explanations.append(table)
+    by_name = {one.name: one for one in plan.candidates + plan.attributes}
+    explanations = [
+        explained(
+            matches, by_name[row["attribute"]], row["class"], plan.candidates, **how
+        )
+        for row in surest.to_dict("records")
+    ]
+    class_sentences = [
+        detector_findings.class_headline(row, best_explanation(table))
+        for row, table in zip(surest.to_dict("records"), explanations, strict=True)
+    ]
 
-    rate_weights = image_weights(len(frames.images), RATE_RESAMPLES, seed, clusters)
+    rate_weights = image_weights(n_images, RATE_RESAMPLES, seed, plan.clusters)
     errors = deployed.errors_at(frames, matches, threshold)
-    error_rates = deployed.by_group(errors, compared, rate_weights, permutations, draws)
+    error_rates = deployed.by_group(
+        errors, plan.attributes, rate_weights, permutations, draws
+    )
     second_rates = pd.DataFrame()
     if second is not None:
-        frames_of_second = user_data.read(labels, second, attributes)
-        errors_of_second = deployed.errors_at(
-            frames_of_second, match(frames_of_second), threshold
-        )
+        other_frames = user_data.read(labels, second, attributes)
+        other_errors = deployed.errors_at(other_frames, match(other_frames), threshold)
         second_rates = deployed.compare(
-            errors, errors_of_second, compared, rate_weights
+            errors, other_errors, plan.attributes, rate_weights
         )
 
     foremost = pooled_recall.foremost(pooled)
-    class_sentences = [
-        detector_findings.class_headline(row, best_explanation(part))
-        for row, part in zip(surest.to_dict("records"), explanations, strict=True)
-    ]
-    headline = detector_findings.headline(
-        foremost,
-        class_sentences[0] if class_sentences else "",
-        detector_findings.how_many(
-            [name for name in names if name in set(gaps["class"])],
-            with_enough_boxes(frames, compared),
-            frames.classes,
-        ),
-        doubts if impossible else [],
-        pooled_recall.detectable_difference(pooled, null.recall_threshold),
-    )
-    if only_size and not impossible:
-        headline = f"{NO_GROUPS} {headline}"
+    detectable = pooled_recall.detectable_difference(pooled, null.recall_threshold)
     return DetectorAudit(
         name=Path(labels).name,
-        headline=headline,
-        files=files,
+        headline=_headline(plan, foremost, gaps, class_sentences, detectable),
+        files=_files_table(plan),
         findings=_findings(foremost, gaps, class_sentences),
         power=power,
         pooled=pooled,
-        by_size=pooled_recall.within_size(boxes, [] if only_size else compared),
+        by_size=pooled_recall.within_size(
+            plan.boxes, [] if plan.only_size else plan.attributes
+        ),
         errors=error_rates,
         second=second_rates,
         gaps=gaps,
-        by_group=by_group,
+        by_group=_ap_by_group(plan, analyses),
         explanations=_joined(explanations),
         missed=_missed(frames, matches, surest, by_name),
-        values=values_table(frames, compared),
-        notes=notes + limits,
+        values=values_table(frames, plan.attributes),
+        notes=[
+            *plan.notes,
+            *detector_findings.not_compared(plan.names, plan.attributes, gaps),
+            *plan.limits,
+        ],
         threshold=threshold,
         null=null,
     )
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What an audit compares, and what it does not.
+
+    Attributes
+    ----------
+    frames : Frames
+    attributes : list of Attribute
+        Whose groups are compared.
+    candidates : list of Attribute
+        What may explain a gap.
+    names : list of str
+        The classes that are compared one by one.
+    boxes : pandas.DataFrame
+        The boxes of all classes pooled.
+    clusters : array of shape (images,), or None
+        Which images belong together.
+    only_size : bool
+        Whether there is no attribute but the size of the boxes.
+    summary : dict
+        From `coco_summary`.
+    doubts : list of str
+        Why the files may not belong together.
+    doubt : str
+        The doubt because of which nothing is judged; empty if there is none.
+    notes, limits : list of str
+    """
+
+    frames: Frames
+    attributes: list[Attribute]
+    candidates: list[Attribute]
+    names: list[str]
+    boxes: pd.DataFrame
+    clusters: np.ndarray | None
+    only_size: bool
+    summary: dict[str, float]
+    doubts: list[str]
+    doubt: str
+    notes: list[str]
+    limits: list[str]
+
+
+def _plan(
+    frames: Frames,
+    matches: Matches,
+    groups: Sequence[str] | None,
+    classes: Sequence[str] | None,
+    sizes: Sequence[float],
+    cluster: str | None,
+) -> _Plan:
+    """Decide what can be compared."""
+    attributes, notes = comparable(frames, groups)
+    bounds = [side**2 for side in sizes]
+    of_boxes = user_data.explaining(frames, bounds)
+    every_attribute, _ = comparable(frames, None)
+    limits = LIMITS
+    only_size = not attributes
+    if only_size:
+        notes.insert(0, f"{NO_GROUPS} Provide 'attributes' to compare groups.")
+        limits = ["Class is held fixed in the first table, nothing else.", *LIMITS[1:]]
+        attributes = of_boxes[:1]
+    if cluster is None:
+        notes.append(NO_CLUSTER)
+
+    names = classes_to_compare(matches, classes)
+    summary = coco_summary(frames, bounds)
+    is_too_low = detector_findings.too_low(summary)
+    mistaken_classes = mistaken(frames, matches)
+    doubts = list(mistaken_classes.values()) or is_too_low
+    trusted = [name for name in names if name not in mistaken_classes]
+    doubt = ""
+    if is_too_low or not trusted or ALL_POOLED in mistaken_classes:
+        doubt = doubts[0]
+    boxes = pooled_recall.labelled_boxes(frames, matches)
+    if ALL_POOLED not in mistaken_classes:  # else no box would be left
+        is_mistaken = [name in mistaken_classes for name in frames.classes]
+        boxes = boxes[~np.array(is_mistaken)[boxes["category"]]]
+    return _Plan(
+        frames=frames,
+        attributes=attributes,
+        candidates=every_attribute + of_boxes,
+        names=trusted or names,
+        boxes=boxes.reset_index(drop=True),
+        clusters=frames.clusters(cluster),
+        only_size=only_size,
+        summary=summary,
+        doubts=doubts,
+        doubt=doubt,
+        notes=notes,
+        limits=limits,
+    )
+
+
+def _headline(
+    plan: _Plan,
+    foremost: pd.DataFrame,
+    gaps: pd.DataFrame,
+    class_sentences: Sequence[str],
+    detectable: float,
+) -> str:
+    """Return the headline: a doubt about the files, or the most important finding."""
+    if plan.doubt:
+        return plan.doubt
+    counted = detector_findings.how_many(
+        [name for name in plan.names if name in set(gaps["class"])],
+        with_enough_boxes(plan.frames, plan.attributes),
+        plan.frames.classes,
+    )
+    of_class = class_sentences[0] if class_sentences else ""
+    headline = detector_findings.headline(foremost, of_class, counted, detectable)
+    return f"{NO_GROUPS} {headline}" if plan.only_size else headline
 
 
 def audit_sample(**settings) -> tuple[DetectorAudit, pd.DataFrame]:
@@ -479,29 +580,27 @@ def audit_sample(**settings) -> tuple[DetectorAudit, pd.DataFrame]:
     return audit, pd.read_csv(folder / "street_truth.csv")
 
 
-def _files_table(frames: Frames, summary: dict, doubts: list[str]) -> pd.DataFrame:
+def _files_table(plan: _Plan) -> pd.DataFrame:
     """List what looks wrong, with what to do, and then what was read."""
-    rows = [("check first", text) for text in (*frames.warnings, *doubts)]
+    frames = plan.frames
+    rows = [("check first", text) for text in (*frames.warnings, *plan.doubts)]
     rows += [("read", text) for text in frames.report]
-    listed = [f"{name} {100 * value:.1f}" for name, value in summary.items()]
+    listed = [f"{name} {100 * value:.1f}" for name, value in plan.summary.items()]
     rows.append(("AP as COCO's evaluator prints it", ", ".join(listed)))
     return pd.DataFrame(rows, columns=["status", "text"])
 
 
-def _ap_by_group(
-    names: Sequence[str], of_classes: dict, attributes: Sequence[Attribute], analyses
-) -> pd.DataFrame:
+def _ap_by_group(plan: _Plan, analyses: dict[str, Analysis]) -> pd.DataFrame:
     """Return AP of each group with its interval, and its recall."""
     tables = []
-    for attribute in attributes:
-        analysis = analyses[attribute.name]
+    for name, analysis in analyses.items():
         estimates = analysis.with_mean().values()
         ends = [interval(estimate.group_ap) for estimate in estimates]
         low, high = np.hstack(ends)
-        table = analysis.groups().assign(low=low, high=high, attribute=attribute.name)
+        table = analysis.groups().assign(low=low, high=high, attribute=name)
         tables.append(table)
     table = pd.concat(tables, ignore_index=True)
-    recall = recalls(names, list(of_classes.values()), attributes)
+    recall = pooled_recall.by_class(plan.boxes, plan.frames.classes, plan.attributes)
     table = table.merge(recall, "left", on=["attribute", "class", "value"])
     columns = ["attribute", "class", "value", "AP", "low", "high", "recall", "boxes"]
     return table[columns]

@@ -1,4 +1,4 @@
-"""ICON2: is a detector worse for some groups, or are their scenes harder?"""
+"""ICON2 tells worse detectors from harder scenes."""
 
 from helpers.icon2.analysis import Options, analyse
 from helpers.icon2.attributes import Frames

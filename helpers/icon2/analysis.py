@@ -1,6 +1,7 @@
 """Ranking and control (section 3): the results of ICON2 as tables.
 
-Average precision is in points (0 to 100) in every table, from 0 to 1 in arrays."""
+Average precision is in points (0 to 100) in every table, from 0 to 1 in arrays.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ LEVEL = 0.95  # of the intervals
 def image_weights(
     n_images: int, resamples: int, seed: int = 0, clusters=None
 ) -> np.ndarray:
-    """Return how often each image counts, (1 + resamples, n images); row 0 is all ones."""
+    """Return how often each image counts (1 + resamples, n images), first all once."""
     of = (
         np.arange(n_images)
         if clusters is None
@@ -44,7 +45,7 @@ def image_weights(
 
 
 def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """95% percentile interval over the resamples, all rows but 0; NaN where one is missing."""
+    """Return the 95% percentiles of the resamples; NaN where one is missing."""
     if len(values) < 3:
         return np.full((2, *values.shape[1:]), np.nan)
     return np.quantile(values[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
@@ -64,13 +65,15 @@ def analyse(
     standardise: bool = True,
     formulas: Formulas = PLAIN,
 ) -> Analysis:
-    """Run ICON2 (section 3) for some `classes` (default: all), by the paper's reading or `options`.
+    """Run ICON2 (section 3) for some `classes` (default: all).
 
-    `sensitive` and `explanatory` are attributes of images or boxes: the groups, and possible
-    confounders. The 95% intervals are from bootstrap `resamples` of images, 0 for none; images with
-    the same entry in `clusters` (n images,) are resampled together. The numbers do not depend on the
-    `workers` (threads). Without `standardise`, standardised APs, half of the work, are NaN. A
-    lesson passes its own `formulas`."""
+    `sensitive` and `explanatory` are attributes of images or boxes: the groups, and
+    possible confounders. The 95% intervals are from bootstrap `resamples` of images, 0
+    for none; images with the same entry in `clusters` (n images,) are resampled
+    together. The numbers do not depend on the `workers` (threads). Without
+    `standardise`, standardised APs, half of the work, are NaN. A lesson passes its own
+    `formulas`.
+    """
     weights = image_weights(matches.n_images, resamples, seed, clusters)
     settings = (sensitive, explanatory, weights, options, standardise)
     with ThreadPoolExecutor(workers) as pool:
@@ -85,10 +88,11 @@ def analyse(
 
 @dataclass(frozen=True)
 class Analysis:
-    """The estimates of each class (row 0 of an array, then its resamples), and tables from them.
+    """The estimates of each class, row 0 of an array before its resamples, as tables.
 
-    Tables name the ``class``, ``attribute``, ``value`` and ``group``; ``low`` and ``high`` are the
-    95% interval. Those of AP have ``AP low high boxes estimable``."""
+    Tables name the ``class``, ``attribute``, ``value`` and ``group``; ``low`` and
+    ``high`` are the 95% interval. Those of AP have ``AP low high boxes estimable``.
+    """
 
     sensitive: Attribute
     estimates: dict[str, Estimate]
@@ -96,7 +100,7 @@ class Analysis:
     formulas: Formulas = PLAIN
 
     def groups(self) -> pd.DataFrame:
-        """AP of every class, ``overall`` and by sensitive value (Table 1); first their mean."""
+        """Return AP of every class and group (Table 1), first the classes' mean."""
         tables = []
         for name, e in self.with_mean().items():
             axes = {
@@ -108,43 +112,48 @@ class Analysis:
         return pd.concat(tables, ignore_index=True)
 
     def sigmas(self) -> pd.DataFrame:
-        """Return sigma of AP over the groups, one row per class: ``class sigma low high``."""
+        """Return sigma of AP over the groups: ``class sigma low high``."""
         return pd.DataFrame(
             {"class": name} | with_interval("sigma", self.formulas.sigma(e.group_ap))
             for name, e in self.with_mean().items()
         )
 
     def values(self) -> pd.DataFrame:
-        """AP of every explanatory value (Figures 2 and 3, above)."""
+        """Return AP of every explanatory value (Figures 2 and 3, above)."""
         return self._each(lambda axes, p: _rows(axes, p.ap, p.boxes), "value")
 
     def shares(self) -> pd.DataFrame:
-        """P(e|a) by boxes, ``share`` from 0 to 1 (Figures 2 and 3, below)."""
+        """Return P(e|a) by boxes, ``share`` from 0 to 1 (Figures 2 and 3, below)."""
         share = self.formulas.shares
         return self._each(
             lambda axes, p: _table(axes, "share", share(p.cell_boxes)), "value", "group"
         )
 
     def cells(self) -> pd.DataFrame:
-        """AP of every sensitive value within every explanatory value (Figures 4 and 5)."""
+        """Return AP of every group within every explanatory value (Figures 4 and 5)."""
         return self._each(
             lambda axes, p: _rows(axes, p.cell_ap, p.cell_boxes), "value", "group"
         )
 
     def ranking(self) -> pd.DataFrame:
-        """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first, without a rank
-        where not estimable. ``first`` is the share of resamples in which it ranks first."""
+        """Rank explanatory attributes by sigma of ProxyAP, highest first (Algorithm 1).
+
+        What is not estimable has no rank. ``first`` is the share of resamples in which
+        an attribute ranks first.
+        """
         tables = [
             _ranked(name, e.parts, self.formulas) for name, e in self.estimates.items()
         ]
         return pd.concat(tables, ignore_index=True)
 
     def control(self) -> pd.DataFrame:
-        """Table 2: sigma before and after controlling, by strata and by standardisation.
+        """Return sigma before and after control by strata and standardising (Table 2).
 
-        Columns ``class attribute sigma controlled delta low high`` (Delta = sigma - controlled),
-        ``standardised standardised_delta standardised_low standardised_high``, ``strata`` (values
-        of e in which all groups are estimable, of how many), ``covered`` (share of boxes)."""
+        Columns ``class attribute sigma controlled delta low high`` (Delta = sigma -
+        controlled), ``standardised standardised_delta standardised_low
+        standardised_high``, ``strata`` (values of e in which all groups are estimable,
+        of how many), ``covered`` (share of boxes).
+        """
         return pd.DataFrame(
             {"class": name, "attribute": attribute}
             | _controlled(e.group_ap, part, self.averaged, self.formulas)
@@ -172,7 +181,7 @@ class Analysis:
     def _each(
         self, table: Callable[[dict, Part], pd.DataFrame], *axes: str
     ) -> pd.DataFrame:
-        """A table of every class and attribute, over the axes ``value`` and ``group``."""
+        """Join a table of every class and attribute over the axes value and group."""
         tables = []
         for name, e in self.estimates.items():
             for attribute, part in e.parts.items():
@@ -219,13 +228,13 @@ def _controlled(
 
 
 def with_interval(name: str, values: np.ndarray, prefix: str = "") -> dict[str, float]:
-    """The estimate, row 0, and its 95% interval over the other rows, in AP points."""
+    """Return the estimate, row 0, and its 95% interval over the other rows (points)."""
     low, high = interval(POINTS * values)
     return {name: POINTS * values[0], f"{prefix}low": low, f"{prefix}high": high}
 
 
 def _table(axes: dict, name: str, values: np.ndarray) -> pd.DataFrame:
-    """Values (1 + R, ...) as a row for each combination of the axes, with their intervals."""
+    """Tabulate values (1 + R, ...) by all combinations of the axes, with intervals."""
     low, high = interval(values)
     index = pd.MultiIndex.from_product(axes.values(), names=axes.keys())
     columns = {name: values[0].ravel(), "low": low.ravel(), "high": high.ravel()}

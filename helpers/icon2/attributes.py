@@ -116,9 +116,9 @@ class Attribute:
         None  # for COCO's rule: the size of each detection
     )
 
-    def of_boxes(self, image: np.ndarray) -> np.ndarray:
-        """Return the code of each box, given the number of its image."""
-        return self.codes[image] if self.level == "image" else self.codes
+    def of_boxes(self, image: np.ndarray, row: np.ndarray) -> np.ndarray:
+        """Return the code of each box, given the number of its image and its row."""
+        return self.codes[image if self.level == "image" else row]
 
 
 def made(frames: Frames, name: str) -> Attribute:

@@ -26,7 +26,7 @@ TINY = 1e-300  # keeps 0 / 0 at 0
 
 @pydantic.dataclasses.dataclass(frozen=True, config={"extra": "forbid"})
 class Options:
-    """How ICON2 is computed: choices that the paper leaves open; the defaults are its reading.
+    """Choices that the paper leaves open; the defaults are its reading.
 
     `precision` is R N / (R N + F) with one N for the values compared (``normalised``,
     Eq. 3), with each value's own (``raw``, Eq. 2), or with N and F ``per image``: Eq. 3
@@ -39,13 +39,12 @@ class Options:
     precision: Literal["normalised", "raw", "per image"] = "normalised"
     number: Literal["compared", "all cells"] = "compared"
     false_positives: Literal["hoiem", "coco"] = "hoiem"
-    # whose false positives count: images that have a box with the value, or the class, or all
+    # whose false positives count: of images with a box of the value, or the class
     images: Literal["with the value", "with the class", "all"] = "with the value"
-    # over a confounder's values: sigma (Table 2), or the variance (3.2.2), whose root is taken
+    # over a confounder's values: sigma (Table 2), or the variance (section 3.2.2)
     averaged: Literal["sigma", "variance"] = "sigma"
-    min_boxes: PositiveInt = (
-        30  # below which a cell is not estimable; the paper judges by eye
-    )
+    # below which a cell is not estimable; the paper judges by eye
+    min_boxes: PositiveInt = 30
 
 
 CHOICES = {
@@ -71,7 +70,7 @@ class Formulas:
 
     @cached_property
     def edited(self) -> bool:
-        """Whether average precision is not the package's, which computes all cells at once."""
+        """Whether average precision is another function than the package's."""
         return not store.same_function(
             self.average_precision, formulas.average_precision
         )
@@ -88,13 +87,15 @@ class Formulas:
 
 
 class Curves:
-    """The matches of one class, the events, arranged by cell, threshold and falling score; cells
-    are all combinations of the attributes' values, the last attribute fastest.
+    """The matches of one class, the events, by cell, threshold and falling score.
+
+    Cells are all combinations of the attributes' values, the last attribute fastest.
     """
 
-    # `images` (n images, C): which count for a cell. `start` is where each curve begins;
-    # `event_before` counts the cell's detections up to and with the event; `event_hit`: did it take
-    # a box of the cell? `event_counted`: is it counted for the cell?
+    # `images` (n images, C) says which images count for a cell. `start` is where each
+    # curve begins. `event_before` counts the cell's detections up to and with the
+    # event, `event_hit` says whether it took a box of the cell, and `event_counted`
+    # whether it counts for the cell.
 
     def __init__(
         self, of_class: ClassMatches, attributes: Sequence[Attribute], options: Options
@@ -132,14 +133,14 @@ class Curves:
         self.start = np.cumsum([0, *sizes])
 
     def positives(self, weights, box_weights=None) -> np.ndarray:
-        """Weight of the boxes of each cell, float64 (C,)."""
+        """Return the weight of the boxes of each cell, float64 (C,)."""
         weight = weights[self.box_image]
         if box_weights is not None:
             weight = weight * box_weights[self.box_row]
         return np.bincount(self.box_cell, weight, self.n_cells)
 
     def mean(self, weights, boxes, strata: int = 1, box_weights=None) -> np.ndarray:
-        """Mean over the thresholds (C,); N of Eq. 3 is that of `boxes` (C,) within each stratum."""
+        """Return the mean over thresholds (C,), with N of Eq. 3 by stratum."""
         options, normal = self.options, None
         if options.precision != "raw":
             strata = 1 if options.number == "all cells" else strata
@@ -157,7 +158,7 @@ class Curves:
         return self.average_precision(weights, normal, box_weights).mean(1)
 
     def average_precision(self, weights, normal=None, box_weights=None) -> np.ndarray:
-        """Average precision (C, T) over 101 recalls as in COCO; NaN for a cell without a box.
+        """Return average precision (C, T) over 101 recalls; NaN without a box.
 
         `weights` are of images, `box_weights` of boxes and what took them; `normal`
         (C,) is N of Eq. 3.
@@ -197,7 +198,7 @@ class Curves:
 
 
 class CurvesByFormula(Curves):
-    """Curves whose average precision is a function of the detections of one cell, one by one.
+    """Curves whose average precision is a function of the detections of one cell.
 
     This is slower than `Curves` by far, and serves an edited cell of lesson 08.
     """
@@ -208,7 +209,8 @@ class CurvesByFormula(Curves):
         super().__init__(of_class, attributes, options)
         self.formula = formula
         of_box, _, counted = _cells(of_class, attributes, options)
-        self.detections = {}  # by cell and threshold: image, hit and box of each, by falling score
+        # by cell and threshold: image, hit and box of each, by falling score
+        self.detections = {}
         for threshold in range(self.n_thresholds):
             events = of_class.event_threshold == threshold
             box = np.full(len(of_class.detection_image), -1)
@@ -224,7 +226,7 @@ class CurvesByFormula(Curves):
                 )
 
     def average_precision(self, weights, normal=None, box_weights=None) -> np.ndarray:
-        """Average precision (C, T), as `Curves` has it."""
+        """Return average precision (C, T), as `Curves` has it."""
         positives = self.positives(weights, box_weights)
         number = positives if normal is None else normal
         ap = np.full((self.n_cells, self.n_thresholds), np.nan)
@@ -243,7 +245,7 @@ class CurvesByFormula(Curves):
 
 
 def _at_recalls(hits, precision, start, needed) -> np.ndarray:
-    """Mean over 101 recalls of the best precision at that recall or beyond, of each curve."""
+    """Return the mean over 101 recalls of the best precision there or beyond."""
     base, end = hits[start[:-1]], start[1:]
     at = np.searchsorted(hits[1:], (base[:, None] + needed).ravel()).reshape(
         needed.shape
@@ -258,8 +260,9 @@ def _at_recalls(hits, precision, start, needed) -> np.ndarray:
 
 
 def _cells(of_class, attributes, options) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The cell of each box of a class, -1 for none; which images count for each cell (n images, C),
-    and which detections (C, n) that take no box.
+    """Return the cell of each box of a class, -1 for none, and what counts for cells.
+
+    These are images (n images, C), and detections (C, n) that take no box.
     """
     sizes = [1, *(len(a.values) for a in attributes)]
     places = np.indices(sizes).reshape(len(sizes), -1)[
@@ -293,7 +296,7 @@ PLAIN = Formulas()  # the package's
 
 
 def _whole(positives: np.ndarray) -> np.ndarray:
-    """Smallest count k with k / positives >= recall as floating point has it (S, 101)."""
+    """Return the smallest counts (S, 101) that reach each recall in floating point."""
     total = np.maximum(positives, 1)[:, None]
     count = np.ceil(RECALLS * total)
     count -= (count - 1) / total >= RECALLS
@@ -328,7 +331,7 @@ class Estimate:
 def estimate(
     of_class, sensitive, explanatory, weights, options, standardise, map, formulas=PLAIN
 ) -> Estimate:
-    """AP over all thresholds of every cell, for each row of weights (R, n images)."""
+    """Compute AP of every cell, for each row of weights (R, n images)."""
 
     def part(explaining: Attribute) -> Part:
         ap, boxes = evaluate(
@@ -356,7 +359,7 @@ def estimate(
 def evaluate(
     of_class, attributes, weights, options, strata: int = 1, formulas=PLAIN
 ) -> tuple[np.ndarray, ...]:
-    """AP and boxes (R, C) of attributes' combined values, compared within each of `strata` runs."""
+    """Return AP and boxes (R, C) of combined values, compared by stratum."""
     curves = formulas.curves(of_class, attributes, options)
     boxes = np.array([curves.positives(weight) for weight in weights])
     ap = np.array(
@@ -370,8 +373,9 @@ def evaluate(
 def _standardised(
     of_class, sensitive, explaining, weights, options, boxes, formulas
 ) -> np.ndarray:
-    """AP of each group (R, A) as if all had the distribution of e that their `boxes` (R, E, A) have
-    together; NaN without boxes.
+    """Return AP of each group (R, A) as if all had the same distribution of e.
+
+    It is that of their `boxes` (R, E, A) together; NaN without boxes.
     """
     ap = np.full((len(weights), len(sensitive.values)), np.nan)
     if not boxes[0].any():

@@ -73,8 +73,9 @@ def comparable(
 
 def boxes_by_value(frames: Frames, attribute: Attribute) -> np.ndarray:
     """Count the boxes that have to be detected, by the value of an attribute."""
-    codes = attribute.of_boxes(frames.boxes["image"].to_numpy())
-    counted = (codes >= 0) & ~frames.boxes["ignore"].to_numpy(bool)
+    boxes = frames.boxes
+    codes = attribute.of_boxes(boxes["image"].to_numpy(), boxes.index.to_numpy())
+    counted = (codes >= 0) & ~boxes["ignore"].to_numpy(bool)
     return np.bincount(codes[counted], minlength=len(attribute.values))
 
 
@@ -110,14 +111,10 @@ def with_enough_boxes(
     enough = []
     for number, name in enumerate(frames.classes):
         boxes = frames.boxes[frames.boxes["category"] == number]
-        for attribute in attributes:
-            of_class = attribute
-            if attribute.level == "box":
-                of_class = replace(attribute, codes=attribute.codes[boxes.index])
-            counts = boxes_by_value(replace(frames, boxes=boxes), of_class)
-            if (counts >= fewest).sum() > 1:
-                enough.append(name)
-                break
+        of_class = replace(frames, boxes=boxes)
+        counts = [boxes_by_value(of_class, attribute) for attribute in attributes]
+        if any((count >= fewest).sum() > 1 for count in counts):
+            enough.append(name)
     return enough
 
 

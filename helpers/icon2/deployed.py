@@ -10,6 +10,7 @@ from helpers import stats
 from helpers.icon2 import size_fixed
 from helpers.icon2.attributes import Attribute, Frames
 from helpers.icon2.matching import Matches
+from helpers.icon2.pooled_recall import codes_of, labelled_boxes
 
 MISSED = "missed boxes (%)"
 FALSE = "false positives per 100 images"
@@ -22,49 +23,28 @@ class Errors:
 
     Attributes
     ----------
-    row : int array of shape (boxes,)
-        The rows of the boxes that have to be detected, in the table of boxes.
-    image : int array of shape (boxes,)
-        Their images.
-    missed : float array of shape (boxes,)
-        1.0 if a box is not detected at IoU 0.5.
+    boxes : pandas.DataFrame
+        From `pooled_recall.labelled_boxes`; a box that is not ``found`` is missed.
     false_positives : float array of shape (images,)
         The number of detections that match no box.
     """
 
-    row: np.ndarray
-    image: np.ndarray
-    missed: np.ndarray
+    boxes: pd.DataFrame
     false_positives: np.ndarray
 
 
-def errors_at(
-    frames: Frames,
-    matches: Matches,
-    threshold: float,
-) -> Errors:
+def errors_at(frames: Frames, matches: Matches, threshold: float) -> Errors:
     """Return the errors of the detections with a score of at least the threshold.
 
     Detections are matched from the highest score down, so those below the threshold
     take no box from the others.
     """
-    detected = np.zeros(len(frames.boxes), bool)
-    false_positives = np.zeros(len(frames.images))
-    for name in matches.classes:
-        detections = matches.rows(name)
-        detections = detections[detections["score"] >= threshold]
-        detected[detections["box"][detections["hit"]]] = True
-        false = detections["image"][~detections["hit"]]
-        false_positives += np.bincount(false, minlength=len(false_positives))
-    ignored = frames.boxes["ignore"].to_numpy(bool)
-    row = np.flatnonzero(~ignored)
-    image = frames.boxes["image"].to_numpy()[row]
-    return Errors(
-        row=row,
-        image=image,
-        missed=(~detected[row]).astype(float),
-        false_positives=false_positives,
-    )
+    detections = matches.detections
+    is_false = (matches.taken[0] < 0) & (detections["score"] >= threshold)
+    image = detections["image"][is_false]
+    false_positives = np.bincount(image, minlength=len(frames.images))
+    boxes = labelled_boxes(frames, matches, threshold)
+    return Errors(boxes, false_positives.astype(float))
 
 
 def by_group(
@@ -94,13 +74,15 @@ def by_group(
         interval over images, that of all ``others``, and ``p_adjusted`` (min-p over
         all rows) of their difference. Nothing is held fixed.
     """
-    tables = [_rates(errors, attribute, weights) for attribute in attributes]
-    table = pd.concat(tables, ignore_index=True)
+    table, rates, others = _rates(errors, attributes, weights)
+    table["rate"] = rates[0]
+    table["low"], table["high"] = np.quantile(rates[1:], TAILS, axis=0)
+    table["others"] = others
     null = []
     for _ in range(draws):
-        permuted = [_rates(errors, one, weights[:1]) for one in next(permutations)]
-        null.append(_difference(pd.concat(permuted)))
-    p = stats.permutation_test(_difference(table), np.array(null))
+        _, permuted, permuted_others = _rates(errors, next(permutations), weights[:1])
+        null.append(np.abs(permuted[0] - permuted_others))
+    p = stats.permutation_test(np.abs(rates[0] - others), np.array(null))
     return table.assign(p_adjusted=p["p_adjusted"])
 
 
@@ -126,113 +108,62 @@ def compare(
         ``difference`` (second minus first, so it is negative where the second has fewer
         errors) with its 95% interval over images, and ``p_adjusted`` (Holm).
     """
-    rows = []
-    for attribute in attributes:
-        cases = zip(
-            _resampled_rates(first, attribute, weights),
-            _resampled_rates(second, attribute, weights),
-            strict=True,
-        )
-        for (group, error, before, _), (_, _, after, _) in cases:
-            difference = after - before
-            low, high = np.quantile(difference[1:], TAILS)
-            p = size_fixed.p_value(difference)
-            row = {
-                "attribute": attribute.name,
-                "group": group,
-                "error": error,
-                "first": before[0],
-                "second": after[0],
-                "difference": difference[0],
-                "low": low,
-                "high": high,
-                "p": p,
-            }
-            rows.append(row)
-    table = pd.DataFrame(rows)
-    return table.assign(p_adjusted=stats.adjust(table.pop("p")))
+    table, before, _ = _rates(first, attributes, weights)
+    _, after, _ = _rates(second, attributes, weights)
+    difference = after - before
+    table["first"] = before[0]
+    table["second"] = after[0]
+    table["difference"] = difference[0]
+    table["low"], table["high"] = np.quantile(difference[1:], TAILS, axis=0)
+    p = [size_fixed.p_value(column) for column in difference.T]
+    return table.assign(p_adjusted=stats.adjust(p))
 
 
 def _rates(
-    errors: Errors,
-    attribute: Attribute,
-    weights: np.ndarray,
-) -> pd.DataFrame:
-    rows = []
-    for group, error, rates, others in _resampled_rates(errors, attribute, weights):
-        low, high = np.nan, np.nan
-        if len(rates) > 2:
-            low, high = np.quantile(rates[1:], TAILS)
-        row = {
-            "attribute": attribute.name,
-            "group": group,
-            "error": error,
-            "rate": rates[0],
-            "low": low,
-            "high": high,
-            "others": others,
-        }
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def _resampled_rates(
-    errors: Errors,
-    attribute: Attribute,
-    weights: np.ndarray,
-):
-    """Yield group, error, rates (1 + resamples,), and the rate of all other groups.
+    errors: Errors, attributes: Sequence[Attribute], weights: np.ndarray
+) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    """Compute the rate of each error in each group.
 
     A false positive belongs to an image, so it has no group of an attribute of boxes.
+
+    Returns
+    -------
+    rows : pandas.DataFrame
+        With ``attribute``, ``group`` and ``error``.
+    rates : array of shape (1 + resamples, rows)
+    others : array of shape (rows,)
+        The rate in all other groups.
     """
+    image = errors.boxes["image"].to_numpy()
+    missed = 1 - errors.boxes["found"].to_numpy()
     n_images = len(errors.false_positives)
-    place = errors.image if attribute.level == "image" else errors.row
-    of_box = attribute.codes[place]
-    for code, group in enumerate(attribute.values):
-        in_group = of_box == code
-        in_others = (of_box >= 0) & ~in_group
-        counted = _by_image(errors, in_group, n_images)
-        others = _by_image(errors, in_others, n_images)
-        rate = _rate(*counted, weights)
-        rate_of_others = _rate(*others, weights[:1])[0]
-        yield group, MISSED, rate, rate_of_others
+    every_image = np.arange(n_images)
+    rows = []
+    rates = []
+    others = []
+    for attribute in attributes:
+        cases = [(MISSED, image, missed, codes_of(attribute, errors.boxes))]
         if attribute.level == "image":
-            is_known = attribute.codes >= 0
-            is_other = is_known & (attribute.codes != code)
-            counted = _false_by_image(errors, attribute.codes == code)
-            others = _false_by_image(errors, is_other)
-            rate = _rate(*counted, weights)
-            rate_of_others = _rate(*others, weights[:1])[0]
-            yield group, FALSE, rate, rate_of_others
-
-
-def _by_image(
-    errors: Errors,
-    chosen: np.ndarray,
-    n_images: int,
-):
-    """Count the missed boxes and all boxes of each image."""
-    image = errors.image[chosen]
-    missed = np.bincount(image, errors.missed[chosen], n_images)
-    return missed, np.bincount(image, minlength=n_images)
-
-
-def _false_by_image(
-    errors: Errors,
-    chosen: np.ndarray,
-):
-    return errors.false_positives * chosen, chosen.astype(float)
+            false = errors.false_positives
+            cases.append((FALSE, every_image, false, attribute.codes))
+        for code, group in enumerate(attribute.values):
+            for error, image_of, events, codes in cases:
+                rows.append((attribute.name, group, error))
+                is_member = codes == code
+                is_other = (codes >= 0) & ~is_member
+                rates.append(_rate(image_of, events, is_member, weights))
+                others.append(_rate(image_of, events, is_other, weights[:1])[0])
+    table = pd.DataFrame(rows, columns=["attribute", "group", "error"])
+    return table, np.array(rates).T, np.array(others)
 
 
 def _rate(
-    events: np.ndarray,
-    number: np.ndarray,
-    weights: np.ndarray,
+    image: np.ndarray, events: np.ndarray, chosen: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
+    """Compute events per 100 chosen boxes or images, for each row of weights."""
+    n_images = weights.shape[1]
+    total = np.bincount(image[chosen], events[chosen], n_images)
+    number = np.bincount(image[chosen], minlength=n_images)
     drawn = weights @ number
     empty = np.full(len(weights), np.nan)
-    return 100 * np.divide(weights @ events, drawn, out=empty, where=drawn > 0)
-
-
-def _difference(table: pd.DataFrame) -> np.ndarray:
-    return (table["rate"] - table["others"]).abs().to_numpy()
+    return 100 * np.divide(weights @ total, drawn, out=empty, where=drawn > 0)

@@ -80,18 +80,16 @@ def gaps(
     """
     rows = []
     for number, attribute in enumerate(attributes):
-        ap = group_ap(list(classes.values()), attribute)
+        ap = group_ap(classes, attribute)
         complete = ~np.isnan(ap[1:]).any(1)
         every_deviation = null.deviations(spread(ap), number)
         for place, deviation in enumerate(every_deviation):
             if not np.isfinite(deviation):
                 continue
             name = [ALL, *classes][place]
-            used = [
-                of for of, use in zip(classes.values(), complete, strict=True) if use
-            ]
-            if name != ALL:
-                used = [classes[name]]
+            used = [name]
+            if name == ALL:
+                used = np.array([*classes])[complete]
             resampled = analyses[attribute.name].with_mean()[name].group_ap
             row = {"attribute": attribute.name, "class": name}
             row |= _lowest_and_highest(attribute, ap[place], resampled)
@@ -101,7 +99,9 @@ def gaps(
                 lowest, highest = map(attribute.values.index, pair)
                 remaining = resampled[:, highest] - resampled[:, lowest]
             else:
-                remaining = _with_equal_sizes(used, attribute, pair, area, weights)
+                remaining = _with_equal_sizes(
+                    [classes[one] for one in used], attribute, pair, area, weights
+                )
             row["remaining"] = POINTS * remaining[0]
             row["remaining_p"] = size_fixed.p_value(remaining)
             rows.append(row)
@@ -195,8 +195,8 @@ def too_low(average_precision: Mapping[str, float]) -> list[str]:
         return []
     return [
         f"The detector finds almost nothing: AP at IoU 0.5 is "
-        f"{100 * average_precision['IoU 0.5']:.1f}%. Check that image ids, class names and "
-        "coordinates mean the same in both files. No groups are compared."
+        f"{100 * average_precision['IoU 0.5']:.1f}%. Check that image ids, class names "
+        "and coordinates mean the same in both files. No groups are compared."
     ]
 
 
@@ -204,8 +204,8 @@ def sentence(row: Mapping) -> str:
     """Say in words what a row of `gaps` shows."""
     text = (
         f"{row['class']}, {row['attribute']}: AP {row['AP']:.1f} for {row['lowest']}, "
-        f"{row['AP of highest']:.1f} for {row['highest']}; the gap is {row['gap']:z.1f} points "
-        f"(95% CI {row['low']:z.1f} to {row['high']:z.1f})"
+        f"{row['AP of highest']:.1f} for {row['highest']}; the gap is "
+        f"{row['gap']:z.1f} points (95% CI {row['low']:z.1f} to {row['high']:z.1f})"
     )
     if row["verdict"] in (BY_SIZE, UNCLEAR):
         text += _with_size_fixed(row)
@@ -230,8 +230,9 @@ def _with_size_fixed(row: Mapping) -> str:
 def class_headline(row: Mapping, cause: str) -> str:
     """Say in words for which group the detector is worse in a class."""
     text = (
-        f"{row['class']}: worse where {row['attribute']} is {row['lowest']} than where it is "
-        f"{row['highest']}: average precision {row['AP']:.1f} against {row['AP of highest']:.1f}"
+        f"{row['class']}: worse where {row['attribute']} is {row['lowest']} than where "
+        f"it is {row['highest']}: average precision {row['AP']:.1f} against "
+        f"{row['AP of highest']:.1f}"
     )
     return f"{text}; {cause}." if cause else f"{text}."
 
@@ -263,7 +264,6 @@ def headline(
     pooled: pd.DataFrame,
     of_class: str,
     counted: str,
-    doubts: Sequence[str],
     detectable: float,
 ) -> str:
     """Return the headline of a detector audit.
@@ -277,14 +277,10 @@ def headline(
         none.
     counted : str
         How many classes were compared, from `how_many`.
-    doubts
-        Sentences that say why nothing can be compared; the first is the headline then.
     detectable : float
         Difference of recall (points) that is detected in four of five cases; NaN if not
         known.
     """
-    if doubts:
-        return doubts[0]
     rows = pooled.to_dict("records")
     significant = [row for row in rows if row["verdict"] == pooled_recall.FOUND]
     explainable = [row for row in rows if pooled_recall.is_open(row)]
@@ -305,14 +301,17 @@ def headline(
 
 
 def _power(detectable: float) -> str:
-    """Say which difference of recall (points) would have been detected; empty if not known."""
+    """Say which difference of recall (points) would have been detected, if known."""
     if not np.isfinite(detectable):
         return ""
     if detectable > 100:
-        return "With this data, even the largest possible difference would often be missed."
+        return (
+            "With this data, even the largest possible difference would often be "
+            "missed."
+        )
     least = max(math.ceil(detectable), 1)
     points = "1 point" if least == 1 else f"{least} points"
     return (
-        f"Over all classes, a difference of {points} of recall would have been detected in four "
-        "of five cases."
+        f"Over all classes, a difference of {points} of recall would have been "
+        "detected in four of five cases."
     )

@@ -1,4 +1,4 @@
-"""Frames for notebook 08: BDD100K's folder, with the income of the place of each frame."""
+"""Frames for lesson 08: BDD100K's folder, with the income of each frame's place."""
 
 import json
 from pathlib import Path
@@ -42,7 +42,7 @@ def read(
     areas: str | Path | None = None,
     edges: str = "equal",
 ) -> Frames:
-    """Read labels and detections of the paper's classes, with incomes where these are known.
+    """Read labels and detections of the paper's classes, with incomes where known.
 
     Parameters
     ----------
@@ -51,7 +51,8 @@ def read(
     attributes : path, optional
         A CSV with the columns ``image`` and, for example, ``income`` (dollars a year).
     gps, areas : path, optional
-        BDD100K's folder of info files, and outlines with a property ``income``: see `incomes`.
+        BDD100K's folder of info files, and outlines with a property ``income``: see
+        `incomes`.
     edges : {"equal", "paper"}
         Income groups: a third of the frames in each, or the paper's bounds.
 
@@ -111,8 +112,9 @@ def incomes(videos: pd.Series, gps: Path, areas: Path) -> pd.Series:
         import geopandas
     except ImportError:
         raise DetectionDataError(
-            "'gps' and 'areas' need geopandas, which is not installed. Install the extra 'gps' "
-            "(pip install -e '.[gps]'), or give a column 'income' in 'attributes'."
+            "'gps' and 'areas' need geopandas, which is not installed. Install the "
+            "extra 'gps' (pip install -e '.[gps]'), or give a column 'income' in "
+            "'attributes'."
         ) from None
     outlines = geopandas.read_file(areas)
     if "income" not in outlines:
@@ -128,9 +130,10 @@ def incomes(videos: pd.Series, gps: Path, areas: Path) -> pd.Series:
     income = joined.groupby(level=0)["income"].first().reindex(places.index)
     if income.isna().all():
         raise DetectionDataError(
-            f"No frame lies in an area with an income: {places['latitude'].notna().sum():,} of "
-            f"{len(places):,} videos have a position at {LABELLED_AT:.0f} seconds. Check the names "
-            "of the files in 'gps', their units (degrees, milliseconds), and the areas."
+            "No frame lies in an area with an income: "
+            f"{places['latitude'].notna().sum():,} of {len(places):,} videos have a "
+            f"position at {LABELLED_AT:.0f} seconds. Check the names of the files in "
+            "'gps', their units (degrees, milliseconds), and the areas."
         )
     return income
 
@@ -156,10 +159,11 @@ def _position(path: Path) -> dict[str, float]:
 
 
 def files(settings: SimpleNamespace) -> dict[str, Path | None]:
-    """Return the user's files by their content; there are none for synthetic street scenes.
+    """Return the user's files by their content; none for synthetic street scenes.
 
-    These are the files that are given, and those that the folder `frames` has where BDD100K has
-    them. Otherwise that folder holds the ``images``."""
+    These are the files that are given, and those that the folder `frames` has where
+    BDD100K has them. Otherwise that folder holds the ``images``.
+    """
     named = {name: getattr(settings, name, None) for name in PUBLISHED}
     if settings.frames is not None:
         folder = Path(settings.frames)
@@ -172,8 +176,8 @@ def files(settings: SimpleNamespace) -> dict[str, Path | None]:
         if named["labels"] is None:
             raise DetectionDataError(
                 f"The folder {folder.resolve().name!r} of 'frames' has none of "
-                f"{', '.join(PUBLISHED['labels'])}. Give BDD100K's folder as it is published, or "
-                "'labels'."
+                f"{', '.join(PUBLISHED['labels'])}. Give BDD100K's folder as it is "
+                "published, or 'labels'."
             )
     return named if any(named.values()) else {}
 
@@ -183,8 +187,10 @@ def example(
 ) -> tuple[int, pd.DataFrame, pd.DataFrame]:
     """Return a frame that shows what matching does: its number, boxes, and detections.
 
-    It has a hit, a miss and a false positive of the class, or most of them. The boxes have a column
-    ``found``, the detections ``hit`` and ``box`` (the row of the box that they took)."""
+    It has a hit, a miss and a false positive of the class, or most of them. The boxes
+    have a column ``found``, the detections ``hit`` and ``box`` (the row of the box that
+    they took).
+    """
     rows, ours = matches.rows(name), matches.of(name)
     boxes = frames.boxes.loc[ours.box_row[~ours.box_ignored]]
     boxes = boxes.assign(found=boxes.index.isin(rows.box[rows.hit]))

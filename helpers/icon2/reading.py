@@ -1,4 +1,4 @@
-"""Read labels and detections: COCO's JSON, BDD100K's JSON or a CSV of boxes.
+"""Read labels and detections: COCO's or BDD100K's JSON, a CSV, or YOLO's text files.
 
 BDD100K's frames are converted to COCO's structures first. What looks wrong is said in
 `Checks`.
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from pydantic import TypeAdapter
 
-from helpers.icon2 import bdd100k, file_checks
+from helpers.icon2 import bdd100k, file_checks, yolo
 from helpers.icon2.file_checks import CORNERS, Checks, DetectionDataError
 
 __all__ = ["CORNERS", "OWN", "Checks", "DetectionDataError", "Labels"]
@@ -82,7 +82,7 @@ def read_labels(path: Path, checks: Checks) -> Labels:
     Parameters
     ----------
     path : Path
-        JSON of COCO or BDD100K, or a CSV.
+        JSON of COCO or BDD100K, a CSV, or a folder of YOLO's text files.
     checks : Checks
         To which sentences are added about what looks wrong.
 
@@ -97,6 +97,8 @@ def read_labels(path: Path, checks: Checks) -> Labels:
     """
     if _is_csv(path):
         labels = _csv_labels(path)
+    elif path.is_dir():
+        labels = _yolo_labels(path)
     else:
         content = _read_json(path)
         frames = bdd100k.frames_of(content)
@@ -107,8 +109,8 @@ def read_labels(path: Path, checks: Checks) -> Labels:
             raise DetectionDataError(
                 f"{path.name} holds no labels. Labels are COCO's JSON with 'images', "
                 "'annotations' and 'categories', BDD100K's list of frames with "
-                "'labels', or a CSV. If this is the file of detections, exchange the "
-                "two files."
+                "'labels', a CSV, or a folder of YOLO's text files. If this is the "
+                "file of detections, exchange the two files."
             )
         labels = _coco_labels(path, content, checks)
     if labels.boxes.empty:
@@ -128,7 +130,7 @@ def read_detections(path: Path, labels: Labels, checks: Checks) -> pd.DataFrame:
     Parameters
     ----------
     path : Path
-        JSON of COCO's results or of BDD100K, or a CSV.
+        JSON of COCO's results or of BDD100K, a CSV, or a folder of YOLO's text files.
     labels : Labels
         By whose ids or names detections are paired with images.
     checks : Checks
@@ -148,6 +150,8 @@ def read_detections(path: Path, labels: Labels, checks: Checks) -> pd.DataFrame:
     if _is_csv(path):
         table = read_csv(path, [*COLUMNS, "score"])
         table = table.rename(columns={"class": "category"})
+    elif path.is_dir():
+        table = yolo.read_boxes(path, labels.images, scored=True)
     else:
         content = _read_json(path)
         frames = bdd100k.frames_of(content)
@@ -157,7 +161,8 @@ def read_detections(path: Path, labels: Labels, checks: Checks) -> pd.DataFrame:
         if not isinstance(content, list):
             raise DetectionDataError(
                 f"{path.name} holds no detections. Detections are COCO's list of "
-                "results, BDD100K's list of frames with 'labels', or a CSV."
+                "results, BDD100K's list of frames with 'labels', a CSV, or a folder "
+                "of YOLO's text files."
             )
         table = pd.DataFrame(_rows(path, "results", content, _result))
     if table.empty:
@@ -400,6 +405,18 @@ def _csv_labels(path: Path) -> Labels:
     except ValueError as error:
         raise DetectionDataError(f"{path.name}: {error}.") from None
     return Labels(images, boxes, {})
+
+
+def _yolo_labels(folder: Path) -> Labels:
+    """Return the labels of a folder of YOLO's text files."""
+    images = yolo.read_images(folder)
+    names = yolo.read_names(folder)
+    boxes = yolo.read_boxes(folder, images, scored=False)
+    boxes["category"] = boxes["category"].map(lambda number: names.get(number, number))
+    boxes["extent"] = (boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"])
+    boxes["area"] = boxes["extent"]
+    boxes["ignore"] = False
+    return Labels(images, boxes, names)
 
 
 def read_csv(path: Path, columns: list[str]) -> pd.DataFrame:

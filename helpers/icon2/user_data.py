@@ -35,7 +35,8 @@ def read(
     Parameters
     ----------
     labels, detections : path
-        COCO's JSON, BDD100K's (Scalabel's) JSON, or a CSV of boxes; they may differ.
+        COCO's JSON, BDD100K's (Scalabel's) JSON, a CSV of boxes, or a folder of YOLO's
+        text files; they may differ.
     attributes : path, optional
         A CSV with a column ``image`` (names) or ``box`` (ids), and attributes.
     classes : sequence of str, optional

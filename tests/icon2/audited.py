@@ -26,7 +26,7 @@ def audited(
     n_images = len(frames.images)
     together = np.arange(n_images)
     permutations = audit.permuted_attributes([attribute], matches.boxes, together, seed)
-    null = audit.null_distribution(list(classes.values()), permutations, draws, recall)
+    null = audit.null_distribution(classes, permutations, draws, recall)
     every = pooled_recall.by_group(recall, [attribute], null.recall_threshold)
     every["p"] = null.recall_p(every["deviations"])
     pooled = pooled_recall.foremost(every)
@@ -44,12 +44,14 @@ def audited(
     judged = [name for name in names if name in set(gaps["class"])]
     counted = detector_findings.how_many(judged, enough, frames.classes)
     detectable = pooled_recall.detectable_difference(every, null.recall_threshold)
-    headline = detector_findings.headline(pooled, of_class, counted, [], detectable)
+    headline = detector_findings.headline(pooled, of_class, counted, detectable)
     return SimpleNamespace(every=every, pooled=pooled, gaps=gaps, headline=headline)
 
 
 def is_found(result):
-    """Whether the headline or a row of the findings says that a group is worse or better."""
+    """Whether the headline or a row of the findings says that a group is worse or
+    better.
+    """
     in_headline = (
         "worse where" in result.headline.lower() or "better" in result.headline.lower()
     )

@@ -13,15 +13,22 @@ from helpers.icon2.average_precision import WHOLE, Curves
 from helpers.icon2.file_checks import CORNERS
 
 
-def scene(seed=0, n_images=30, n_classes=2, boxes=6, crowd=0.1, digits=2, whole=False):
+def scene(
+    seed=0,
+    n_images=30,
+    n_classes=2,
+    boxes=6,
+    crowd=0.1,
+    digits=2,
+    whole=False,
+):
     """Crowded little images whose boxes overlap, with ties among the scores."""
     rng = np.random.default_rng(seed)
     n = n_images * boxes
-    image, category = (
-        np.sort(rng.integers(0, n_images, n)),
-        rng.integers(0, n_classes, n),
-    )
-    low, side = rng.uniform(0, 60, (n, 2)), rng.uniform(8, 40, (n, 2))
+    image = np.sort(rng.integers(0, n_images, n))
+    category = rng.integers(0, n_classes, n)
+    low = rng.uniform(0, 60, (n, 2))
+    side = rng.uniform(8, 40, (n, 2))
     corners = np.hstack([low, low + side])
     of = np.repeat(np.arange(n), rng.integers(0, 4, n))
     moved = corners[of] + rng.normal(0, 4, (len(of), 4))
@@ -44,7 +51,7 @@ def scene(seed=0, n_images=30, n_classes=2, boxes=6, crowd=0.1, digits=2, whole=
 
 
 def recorded_settings(confounders):
-    """Return the rules' verdicts on two recorded settings of each scenario, by Eq. 3."""
+    """Return the verdicts on two recorded settings of each scenario, by Eq. 3."""
     table = pd.read_csv(store.root() / "data" / "rules.csv")
     known = ["none", *confounders]  # noqa: F841  in the query
     return table.query("seed < 2 and reading == 'Eq. 3' and confounder in @known")
@@ -52,10 +59,11 @@ def recorded_settings(confounders):
 
 def average_precision(matches, weights=None, images=None):
     """AP of each class and threshold (K, T), raw as COCO has it, of some images."""
-    weights = np.ones(matches.n_images) if weights is None else weights
-    codes = (
-        np.zeros(matches.n_images, int) if images is None else np.where(images, 0, -1)
-    )
+    if weights is None:
+        weights = np.ones(matches.n_images)
+    codes = np.zeros(matches.n_images, int)
+    if images is not None:
+        codes = np.where(images, 0, -1)
     kept = Attribute("kept", ("yes",), codes, "image")
     each = [Curves(matches.of(name), [kept], WHOLE) for name in matches.classes]
     return np.array([one.average_precision(weights)[0] for one in each])
@@ -65,7 +73,8 @@ def as_coco(world):
     """Ground truth and results as COCO's structures, images numbered from 1."""
 
     def entry(row):
-        width, height = row.x2 - row.x1, row.y2 - row.y1
+        width = row.x2 - row.x1
+        height = row.y2 - row.y1
         return {
             "image_id": row.image + 1,
             "category_id": row.category + 1,
@@ -120,13 +129,19 @@ def overlap(a, b, ignored):
     width = min(a[2], b[2]) - max(a[0], b[0])
     height = min(a[3], b[3]) - max(a[1], b[1])
     shared = max(width, 0) * max(height, 0)
-    own, other = ((c[2] - c[0]) * (c[3] - c[1]) for c in (a, b))
-    return shared / (own if ignored else own + other - shared)
+    own = (a[2] - a[0]) * (a[3] - a[1])
+    other = (b[2] - b[0]) * (b[3] - b[1])
+    if ignored:
+        return shared / own
+    return shared / (own + other - shared)
 
 
 def greedy(world, threshold):
-    """COCO's matching, one detection after another: {row of detection: row of box or -1}."""
-    boxes, taken = world.boxes, {}
+    """COCO's matching, one detection after another: {row of detection: row of box or
+    -1}.
+    """
+    boxes = world.boxes
+    taken = {}
     for (image, category), own in world.detections.groupby(["image", "category"]):
         here = boxes[(boxes.image == image) & (boxes.category == category)]
         here = here.sort_values("ignore", kind="stable")
@@ -134,7 +149,8 @@ def greedy(world, threshold):
         for row, one in own.sort_values(
             "score", ascending=False, kind="stable"
         ).iterrows():
-            best, best_overlap = -1, min(threshold, 1 - 1e-10)
+            best = -1
+            best_overlap = min(threshold, 1 - 1e-10)
             for other, box in here.iterrows():
                 if other in used and not box.ignore:
                     continue
@@ -144,28 +160,30 @@ def greedy(world, threshold):
                     one[CORNERS].tolist(), box[CORNERS].tolist(), box.ignore
                 )
                 if value >= best_overlap:
-                    best, best_overlap = other, value
+                    best = other
+                    best_overlap = value
             taken[row] = best
             used.add(best)
     return taken
 
 
 def plain_ap(scored, positives, normal=None):
-    """AP by the definition: of (is it true, its weight) by falling score, of so many boxes, with
-    precision normalised to `normal`."""
+    """AP by the definition: of (is it true, its weight) by falling score, of so many
+    boxes, with precision normalised to `normal`.
+    """
     if positives == 0:
         return np.nan
     normal = positives if normal is None else normal
     true = false = 0.0
-    recall, precision = [], []
+    recall = []
+    precision = []
     for is_true, weight in scored:
         true, false = true + weight * is_true, false + weight * (not is_true)
         recall.append(true / positives)
         level = recall[-1] * normal
         precision.append(level / (level + false) if level + false else 0.0)
-    best = [max(precision[i:]) for i in range(len(precision))]
-    reached = [
-        next((b for r, b in zip(recall, best, strict=True) if r >= level), 0.0)
-        for level in np.linspace(0, 1, 101)
-    ]
-    return float(np.mean(reached))
+    best = []
+    for level in np.linspace(0, 1, 101):
+        reached = [p for r, p in zip(recall, precision, strict=True) if r >= level]
+        best.append(max(reached, default=0.0))
+    return float(np.mean(best))

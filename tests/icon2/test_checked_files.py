@@ -1,8 +1,11 @@
-"""Labels and detections that look right and are not: read rightly, or with a sentence."""
+"""Files that look right and are not: read correctly, or with a sentence."""
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from helpers.icon2 import match, user_data
 from helpers.icon2.coco_summary import coco_summary
@@ -14,9 +17,13 @@ SIDES = (20, 60, 140)  # small, medium and large boxes
 
 
 def perfect(n_images=12, per_image=3, ids=None):
-    """Labels in which a detector found every box, exactly; images are called 000000.jpg, ..."""
+    """Labels in which a detector found every box, exactly; images are called
+    000000.jpg, ...
+    """
     ids = list(range(1, n_images + 1)) if ids is None else ids
-    images, annotations, results = [], [], []
+    images = []
+    annotations = []
+    results = []
     for number, image in enumerate(ids):
         images.append(
             {
@@ -65,7 +72,9 @@ def ap(frames, of="all"):
 
 
 def test_results_with_the_ids_of_other_images_are_not_compared(tmp_path):
-    """The ids of the results are the numbers in file names, and the labels number otherwise."""
+    """The ids of the results are the numbers in file names, and the labels number
+    otherwise.
+    """
     ids = [5, 3, 8, 1, 11, 2, 7, 10, 4, 0, 6, 9]
     labels, results = perfect(per_image=1, ids=ids)
     moved = [one | {"image_id": ids.index(one["image_id"])} for one in results]
@@ -81,12 +90,15 @@ def test_results_may_name_images_by_file_name(tmp_path):
 
 
 def test_an_unlabelled_id_is_not_taken_for_a_file_name(tmp_path):
-    """Labels have ids 1 to 10 and are called 101.jpg to 110.jpg; image 105 has no labels."""
+    """Labels have ids 1 to 10 and are called 101.jpg to 110.jpg; image 105 has no
+    labels.
+    """
     labels, results = perfect(10)
     for one in labels["images"]:
         one["file_name"] = f"{100 + one['id']}.jpg"
     frames = read(tmp_path, labels, [*results, results[0] | {"image_id": 105}])
-    assert len(frames.detections) == len(results) and ap(frames) == 1
+    assert len(frames.detections) == len(results)
+    assert ap(frames) == 1
     assert "1 detections left out: their image has no labels" in frames.report
 
 
@@ -104,7 +116,8 @@ def test_boxes_to_ignore_need_not_be_found(tmp_path, mark):
         one["ignore"] = mark
     found = [one for number, one in enumerate(results) if number % 3]
     frames = read(tmp_path, labels, found)
-    assert ap(frames) == 1 and frames.boxes["ignore"].sum() == 12
+    assert ap(frames) == 1
+    assert frames.boxes["ignore"].sum() == 12
     [warning] = frames.warnings
     assert warning.startswith("12 of 36 boxes of labels.json carry 'ignore': 1.")
 
@@ -169,7 +182,8 @@ def test_federated_labels_are_refused(tmp_path):
 def test_a_detection_that_is_there_twice_counts_once(tmp_path):
     labels, results = perfect()
     frames = read(tmp_path, labels, results + results[:5])
-    assert ap(frames) == 1 and len(frames.detections) == 36
+    assert ap(frames) == 1
+    assert len(frames.detections) == 36
     assert frames.warnings[0].startswith(
         "5 of 41 detections in found.json are there twice"
     )
@@ -186,11 +200,16 @@ def test_na_and_none_are_values_like_others(tmp_path):
 
 def test_a_class_may_be_called_none_or_na(tmp_path):
     labels = "image,class,x1,y1,x2,y2\na.jpg,NA,10,20,40,60\na.jpg,None,60,20,90,60\n"
-    found = "image,class,x1,y1,x2,y2,score\na.jpg,NA,10,20,40,60,.5\na.jpg,None,60,20,90,60,.9\n"
+    found = (
+        "image,class,x1,y1,x2,y2,score\n"
+        "a.jpg,NA,10,20,40,60,.5\n"
+        "a.jpg,None,60,20,90,60,.9\n"
+    )
     (tmp_path / "labels.csv").write_text(labels)
     (tmp_path / "found.csv").write_text(found)
     frames = user_data.read(tmp_path / "labels.csv", tmp_path / "found.csv")
-    assert frames.classes == ("NA", "None") and ap(frames) == 1
+    assert frames.classes == ("NA", "None")
+    assert ap(frames) == 1
 
 
 def same_names():
@@ -204,7 +223,8 @@ def same_names():
 def test_images_of_one_file_name_are_told_apart_by_id(tmp_path):
     labels, results = same_names()
     frames = read(tmp_path, labels, results)
-    assert len(frames.images) == 12 and ap(frames) == 1
+    assert len(frames.images) == 12
+    assert ap(frames) == 1
 
 
 def test_attributes_by_a_name_of_several_images_are_refused(tmp_path):
@@ -238,3 +258,81 @@ def test_a_detector_that_finds_almost_nothing_is_not_compared(tmp_path):
     assert told.startswith("The detector finds almost nothing: AP at IoU 0.5 is 0.0%.")
     assert "No groups are" in told
     assert too_low(coco_summary(read(tmp_path, labels, results))) == []
+
+
+def as_yolo(folder, labels, results, with_images=True):
+    """Write COCO's structures as YOLO has them, and return both folders."""
+    stems = {}
+    for image in labels["images"]:
+        stem = Path(image["file_name"]).stem
+        stems[image["id"]] = stem
+        if with_images:
+            file = folder / "images" / "val" / image["file_name"]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("L", (image["width"], image["height"])).save(file)
+    names = [category["name"] for category in labels["categories"]]
+    (folder / "data.yaml").write_text(json.dumps({"names": names}))
+    folders = [folder / "labels" / "val", folder / "runs" / "labels"]
+    parts = [labels["annotations"], results]
+    for place, boxes in zip(folders, parts, strict=True):
+        place.mkdir(parents=True)
+        for box in boxes:
+            x, y, width, height = box["bbox"]
+            shares = [(x + width / 2) / 640, (y + height / 2) / 480]
+            shares += [width / 640, height / 480]
+            if "score" in box:
+                shares.append(box["score"])
+            line = " ".join(map(repr, [box["category_id"] - 1, *shares]))
+            with (place / f"{stems[box['image_id']]}.txt").open("a") as file:
+                print(line, file=file)
+    return folders
+
+
+def test_yolos_text_files_are_read_as_cocos_json(tmp_path):
+    labels, results = perfect()
+    expected = read(tmp_path, labels, results[1:])
+    frames = user_data.read(*as_yolo(tmp_path / "set", labels, results[1:]))
+    assert frames.classes == expected.classes
+    assert frames.images["name"].tolist() == expected.images["name"].tolist()
+    assert ap(frames) == pytest.approx(ap(expected), abs=1e-12)
+    assert ap(frames) < 1
+    columns = ["image", "category", "x1", "y1", "x2", "y2", "score"]
+    for ours, theirs in [
+        (frames.boxes[columns[:6]], expected.boxes[columns[:6]]),
+        (frames.detections[columns], expected.detections[columns]),
+    ]:
+        ours, theirs = ours.to_numpy(float), theirs.to_numpy(float)
+        order = np.lexsort(ours.round(6).T), np.lexsort(theirs.round(6).T)
+        np.testing.assert_allclose(ours[order[0]], theirs[order[1]], atol=1e-9)
+
+
+def test_yolos_detections_of_cocos_labels_are_read(tmp_path):
+    labels, results = perfect(ids=range(101, 113))
+    _, detections = as_yolo(tmp_path / "set", labels, results)
+    # class numbers of YOLO begin with 0, so these labels' ids have to as well
+    for part in (labels["annotations"], labels["categories"]):
+        for entry in part:
+            name = "id" if "name" in entry else "category_id"
+            entry[name] -= 1
+    (tmp_path / "labels.json").write_text(json.dumps(labels))
+    assert ap(user_data.read(tmp_path / "labels.json", detections)) == 1
+
+
+def test_yolos_labels_without_images_are_refused(tmp_path):
+    folders = as_yolo(tmp_path, *perfect(), with_images=False)
+    with pytest.raises(DetectionDataError, match="The sizes of the images of 'val'"):
+        user_data.read(*folders)
+
+
+def test_yolos_detections_without_sizes_of_images_are_refused(tmp_path):
+    _, detections = as_yolo(tmp_path / "set", *perfect())
+    labels = "image,class,x1,y1,x2,y2\n000000.jpg,cat,10,20,40,60\n"
+    (tmp_path / "labels.csv").write_text(labels)
+    with pytest.raises(DetectionDataError, match="'width' and 'height'"):
+        user_data.read(tmp_path / "labels.csv", detections)
+
+
+def test_yolos_detections_without_scores_are_refused(tmp_path):
+    labels, _ = as_yolo(tmp_path / "set", *perfect())
+    with pytest.raises(DetectionDataError, match="save_conf=True"):
+        user_data.read(labels, labels)

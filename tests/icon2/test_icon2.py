@@ -1,4 +1,6 @@
-"""ICON2's formulas against numbers worked by hand, plain loops and the paper's own tables."""
+"""ICON2's formulas against numbers worked by hand, plain loops and the paper's own
+tables.
+"""
 
 from dataclasses import replace
 
@@ -28,30 +30,54 @@ SMALL = {"min_boxes": 1}
 
 def streets(n_images, seed=0, confounding=0.0, classes=("car",), thresholds=(0.5,)):
     """Return made-up frames, their matches and income."""
-    world = Frames(*made_up.make(n_images, seed, confounding, classes))
+    world = Frames(
+        *made_up.make(
+            n_images,
+            seed,
+            confounding,
+            classes,
+        )
+    )
     return world, match(world, thresholds), from_column(world, "income")
 
 
 @pytest.fixture(scope="module")
 def little():
-    drawn = scene(1, 60, 1, boxes=5)
+    drawn = scene(
+        1,
+        60,
+        1,
+        boxes=5,
+    )
     return drawn, match(drawn, (0.4, 0.6))
 
 
 @pytest.fixture(scope="module")
 def world():
-    drawn, matches, income = streets(400, 3, 0.4, thresholds=(0.5, 0.75))
+    drawn, matches, income = streets(
+        400,
+        3,
+        0.4,
+        thresholds=(0.5, 0.75),
+    )
     return drawn, matches, income, [made(drawn, name) for name in attributes.OF_PAPER]
 
 
 def test_formulas_by_hand():
     assert formulas.sigma(np.array([0.1, 0.2, 0.3])) == pytest.approx(0.1)
     assert np.isnan(formulas.sigma(np.array([0.1, np.nan, 0.3])))
-    ap, boxes = np.array([0.2, 0.6]), np.array([[75.0, 25.0], [25.0, 75.0]])
+    ap = np.array([0.2, 0.6])
+    boxes = np.array([[75.0, 25.0], [25.0, 75.0]])
     np.testing.assert_allclose(formulas.proxy(ap, boxes), [0.3, 0.5])
     assert np.isnan(formulas.proxy(np.array([0.2, np.nan]), boxes)).all()
     with_gap = formulas.proxy(
-        np.array([0.2, np.nan, 0.6]), np.insert(boxes, 1, 50.0, axis=0)
+        np.array([0.2, np.nan, 0.6]),
+        np.insert(
+            boxes,
+            1,
+            50.0,
+            axis=0,
+        ),
     )
     np.testing.assert_allclose(
         with_gap, [0.3, 0.5], err_msg="what is not estimable is left out"
@@ -69,11 +95,18 @@ def test_every_cell_equals_plain_loops(little, precision, images):
     options = Options(precision=precision, images=images, **SMALL)
     group = from_column(drawn, "group")
     colour = from_column(drawn, "colour")
-    analysis = analyse(matches, group, [colour], options=options)
+    analysis = analyse(
+        matches,
+        group,
+        [colour],
+        options=options,
+    )
     ap = analysis.cells().set_index(["value", "group"]).AP
-    boxes, listed = drawn.boxes[~drawn.boxes.ignore], matches.detections
+    boxes = drawn.boxes[~drawn.boxes.ignore]
+    listed = matches.detections
     for value in colour.values:
-        counts, seen = {}, {}
+        counts = {}
+        seen = {}
         for name in group.values:
             here = set(np.flatnonzero(drawn.images.group == name))
             own = boxes[(boxes.colour == value) & boxes.image.isin(here)]
@@ -111,7 +144,12 @@ def test_standardising_by_images_is_a_weighted_average_precision(world):
     drawn, matches, income, others = world
     options = Options("raw", images="all")
     part = (
-        analyse(matches, income, [others[2]], options=options)
+        analyse(
+            matches,
+            income,
+            [others[2]],
+            options=options,
+        )
         .estimates["car"]
         .parts["time"]
     )
@@ -142,10 +180,16 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
 def test_the_null_is_uniform_where_videos_share_a_group_and_an_effect():
     p = {"frames": [], "videos": []}
     for seed in range(60):
-        video, rng = np.arange(120) // 6, np.random.default_rng(seed)
+        video = np.arange(120) // 6
+        rng = np.random.default_rng(seed)
         group = rng.permutation(np.arange(20) % 2)[video]
         matches = match(_hit_by_video(rng, video), (0.5,))
-        sensitive = attributes.Attribute("group", ("a", "b"), group, "image")
+        sensitive = attributes.Attribute(
+            "group",
+            ("a", "b"),
+            group,
+            "image",
+        )
         for name, clusters in (("frames", None), ("videos", video)):
             null = sigma_null(
                 matches, sensitive, permutations=60, seed=seed, clusters=clusters
@@ -158,8 +202,13 @@ def test_the_null_is_uniform_where_videos_share_a_group_and_an_effect():
 
 
 def _hit_by_video(rng, video):
-    """Make five boxes per frame, detected with a probability that a whole video shares."""
-    drawn = scene(int(rng.integers(10**6)), len(video), 1, boxes=5)
+    """Make five boxes per frame; the frames of a video share their detection rate."""
+    drawn = scene(
+        int(rng.integers(10**6)),
+        len(video),
+        1,
+        boxes=5,
+    )
     rate = rng.uniform(0.2, 0.9, video.max() + 1)[video]
     boxes = drawn.boxes[rng.random(len(drawn.boxes)) < rate[drawn.boxes.image]]
     hits = boxes[["image", "category", "x1", "y1", "x2", "y2"]].reset_index(drop=True)
@@ -168,7 +217,12 @@ def _hit_by_video(rng, video):
 
 def test_clusters_are_drawn_whole_and_heterogeneity_is_cochrans_q():
     clusters = np.array(["x", "x", "y", "z", "z"])
-    drawn = analyses.image_weights(5, 20, 0, clusters)
+    drawn = analyses.image_weights(
+        5,
+        20,
+        0,
+        clusters,
+    )
     assert (drawn[:, 0] == drawn[:, 1]).all()
     assert (drawn[0] == 1).all()
     rng = np.random.default_rng(0)
@@ -183,7 +237,8 @@ def test_the_rules_on_numbers_worked_by_hand():
     assert formulas.paper_says(1, 1.01, 0.1) == formulas.FLAGGED
     for rank, proxy_sigma, delta in ((2, 1.5, 0.1), (1, 0.99, 0.1), (1, 1.5, -0.1)):
         assert formulas.paper_says(rank, proxy_sigma, delta) == formulas.NOT_FLAGGED
-    rng, gap = np.random.default_rng(0), np.array([0.3, 0.4, 0.5])
+    rng = np.random.default_rng(0)
+    gap = np.array([0.3, 0.4, 0.5])
 
     def resampled(ap, sd):
         return np.vstack([ap, ap + rng.normal(0, sd, (400, 3))])
@@ -213,15 +268,23 @@ def test_the_rules_on_numbers_worked_by_hand():
 def test_all_classes_is_the_mean_of_those_that_are_estimable():
     _, matches, income = streets(250, classes=("car", "traffic sign", "bus"))
     options = Options(min_boxes=200)
-    analysis = analyse(matches, income, [], options=options)
+    analysis = analyse(
+        matches,
+        income,
+        [],
+        options=options,
+    )
     assert analysis.estimable() == ["car", "traffic sign"]
     wide = analysis.groups().pivot(index="class", columns="value", values="AP")
     np.testing.assert_allclose(
         wide.loc["all classes"], wide.loc[["car", "traffic sign"]].mean()
     )
-    null = sigma_null(matches, income, options=options, permutations=20).set_index(
-        "class"
-    )
+    null = sigma_null(
+        matches,
+        income,
+        options=options,
+        permutations=20,
+    ).set_index("class")
     assert null.sigma["all classes"] == pytest.approx(wide.loc["all classes"].std())
     assert null.loc["bus", ["sigma", "p_holm"]].isna().all()
     known = null.p.dropna().sort_values()
@@ -235,14 +298,16 @@ def test_the_tables_of_an_analysis_hold_together(world):
     shares = analysis.shares().groupby(["attribute", "group"]).share.sum()
     np.testing.assert_allclose(shares, 1)
     ranking = analysis.ranking()
-    assert ranking.attribute[0] == "size" and ranking["rank"].tolist() == [
+    assert ranking.attribute[0] == "size"
+    assert ranking["rank"].tolist() == [
         1,
         2,
         3,
         4,
         5,
     ]
-    values, share = analysis.values(), analysis.shares()
+    values = analysis.values()
+    share = analysis.shares()
     both = share.merge(values[["attribute", "value", "AP"]])
     proxy = (both.share * both.AP).groupby([both.attribute, both.group]).sum()
     sigma = proxy.groupby("attribute").std()
@@ -252,7 +317,8 @@ def test_the_tables_of_an_analysis_hold_together(world):
 def test_rates_count_the_verdicts_over_recorded_settings():
     table = checks.with_within(recorded_settings(["size"]))
     rates = checks.error_rates(table).set_index(["rule", "scenario", "outcome"])
-    assert len(table) == 2 * 9 * 5 and (rates["n"] == 2).all()
+    assert len(table) == 2 * 9 * 5
+    assert (rates["n"] == 2).all()
     most = table.groupby(["scenario", "confounder"])["strength"].transform("max")
     table = table[table["strength"] == most]
     count = rates["count"]

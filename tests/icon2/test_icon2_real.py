@@ -40,13 +40,18 @@ def test_equals_pycocotools(read, every):
 
 def test_average_precision_by_occlusion_and_size(read):
     occlusion, size = (attributes.made(read, name) for name in ("occlusion", "size"))
-    matches, blocks = (
-        match(read),
-        np.arange(202) // 20,
-    )  # frames of one video follow each other
+    matches = match(read)
+    blocks = np.arange(202) // 20
     how = {"classes": ["car"], "resamples": 50, "standardise": False}
-    analysis = analyse(matches, occlusion, [size], clusters=blocks, **how)
-    groups, values = analysis.groups(), analysis.values().set_index("value")
+    analysis = analyse(
+        matches,
+        occlusion,
+        [size],
+        clusters=blocks,
+        **how,
+    )
+    groups = analysis.groups()
+    values = analysis.values().set_index("value")
     ap = groups.set_index("value").AP
     assert ap["visible"] > ap["occluded"]
     assert values.AP["large"] > values.AP["medium"] > values.AP["small"]

@@ -43,7 +43,14 @@ def test_a_detection_without_area_is_a_false_positive():
 @given(seed=st.integers(0, 10_000), boxes=st.integers(1, 9), whole=st.booleans())
 @settings(max_examples=25, deadline=None)
 def test_matching_equals_one_detection_after_another(seed, boxes, whole):
-    world = scene(seed, 4, boxes=boxes, crowd=0.2, digits=1, whole=whole)
+    world = scene(
+        seed,
+        4,
+        boxes=boxes,
+        crowd=0.2,
+        digits=1,
+        whole=whole,
+    )
     thresholds = (0.3, 0.5, 0.75)
     matches = match(world, thresholds)
     for t, threshold in enumerate(thresholds):
@@ -54,7 +61,12 @@ def test_matching_equals_one_detection_after_another(seed, boxes, whole):
 @given(seed=st.integers(0, 1000))
 @settings(max_examples=15, deadline=None)
 def test_weights_are_copies(seed):
-    world = scene(seed, 8, 1, digits=12)  # no ties: copies would break them otherwise
+    world = scene(
+        seed,
+        8,
+        1,
+        digits=12,
+    )  # no ties: copies would break them otherwise
     times = np.random.default_rng(seed).integers(0, 3, 8)
     weighted = average_precision(match(world), weights=times.astype(float))
     copies = np.repeat(np.arange(8), times)
@@ -66,8 +78,14 @@ def test_weights_are_copies(seed):
         ]
         return pd.concat([table.iloc[:0], *parts], ignore_index=True)
 
-    images, boxes = world.images.iloc[copies], copied(world.boxes)
-    again = Frames(images, boxes, copied(world.detections), world.classes)
+    images = world.images.iloc[copies]
+    boxes = copied(world.boxes)
+    again = Frames(
+        images,
+        boxes,
+        copied(world.detections),
+        world.classes,
+    )
     np.testing.assert_allclose(weighted, average_precision(match(again)), atol=1e-9)
 
 

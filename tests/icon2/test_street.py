@@ -63,7 +63,8 @@ def test_boxes_lie_inside_and_their_visible_share_is_that_of_the_pictures(scene)
 def test_the_other_appearance_changes_its_own_things_and_nothing_else(scene):
     frames, things = scene
     empty, _ = street.render(frames, things.iloc[:0])
-    pictures, own = [], []
+    pictures = []
+    own = []
     for share in (0, 1):
         dressed = street.dressed(frames, things, share)
         has_two = dressed["kind"].isin(street.TWO_APPEARANCES)
@@ -71,7 +72,8 @@ def test_the_other_appearance_changes_its_own_things_and_nothing_else(scene):
         pictures.append(street.render(frames, dressed)[0])
         own.append(changed(street.render(frames, dressed[has_two])[0], empty))
     moved = changed(*pictures)
-    assert moved.any() and not (moved & ~(own[0] | own[1])).any()
+    assert moved.any()
+    assert not (moved & ~(own[0] | own[1])).any()
 
 
 @pytest.fixture(scope="module")
@@ -79,18 +81,29 @@ def perfect(scene):
     """Return the frames with a detector that detects every box exactly."""
     boxes = street.render(*scene)[1]
     hits = boxes[["image", "category", "x1", "y1", "x2", "y2"]].assign(score=0.9)
-    return Frames(scene[0], boxes, hits, street.KINDS)
+    return Frames(
+        scene[0],
+        boxes,
+        hits,
+        street.KINDS,
+    )
 
 
 def test_a_gap_is_divided_as_it_was_put_together():
     scenes = 8.0
     appearance = 5.0
     both = 2.0  # the effect of both together is halved
-    state = {"low": 0, "high": 1, "own": 0, "other": 1}
+    state = {
+        "low": 0,
+        "high": 1,
+        "own": 0,
+        "other": 1,
+    }
     ap = []
     for cell in CELLS:
         group, whose = cell.split(", ")
-        easy, common = state[group], state[group] ^ state[whose]
+        easy = state[group]
+        common = state[group] ^ state[whose]
         ap.append(50 + scenes * easy + appearance * common + both * easy * common)
     parts = intervention.divided(np.array([ap]))
     assert parts["gap"] == 15
@@ -138,8 +151,18 @@ def test_an_analysis_is_scored_against_the_intervention():
 def test_a_cause_moves_its_attribute_and_nothing_else(cause):
     """Compare with the same seed without a cause."""
     strength = street_causes.STRENGTHS.get(cause, 1.5)
-    frames, things = street_causes.scenes(900, 3, cause, strength)
-    plain, alike = street_causes.scenes(900, 3, "none", 0.0)
+    frames, things = street_causes.scenes(
+        900,
+        3,
+        cause,
+        strength,
+    )
+    plain, alike = street_causes.scenes(
+        900,
+        3,
+        "none",
+        0.0,
+    )
     names = {"time": "timeofday", "size": "distance", "occlusion": "aside"}
     column = names.get(cause, cause)
     for new, old in ((frames, plain), (things, alike)):
@@ -162,11 +185,21 @@ def test_a_cause_moves_its_attribute_and_nothing_else(cause):
 
 
 def test_effects_within_groups_are_those_of_a_sum():
-    """Group and value add up, and groups have the values in other shares; one cell is unknown."""
-    effect, of_group = np.array([0.0, 0.1, 0.3]), np.array([0.2, 0.5])
+    """Group and value add up, and groups have the values in other shares; one cell is
+    unknown.
+    """
+    effect = np.array([0.0, 0.1, 0.3])
+    of_group = np.array([0.2, 0.5])
     ap = effect[:, None] + of_group
     ap[1, 0] = np.nan
     boxes = np.array([[90.0, 10], [5, 40], [5, 50]])
-    part = Part(("a", "b", "c"), ap[:, 0], boxes[:, 0], ap[None], boxes[None], ap)
+    part = Part(
+        ("a", "b", "c"),
+        ap[:, 0],
+        boxes[:, 0],
+        ap[None],
+        boxes[None],
+        ap,
+    )
     within = rules.effects_within_groups(part)
     np.testing.assert_allclose(within - within[0], effect, atol=1e-12)

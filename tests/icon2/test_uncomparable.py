@@ -1,6 +1,8 @@
 """What a detector audit does with gaps, boxes and settings that it cannot use."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -52,9 +54,9 @@ def test_ignored_boxes_do_not_count_as_enough():
     is_ring = frames.boxes["category"] == 0
     light_of_box = frames.images["light"].to_numpy()[frames.boxes["image"]]
     boxes = frames.boxes.assign(ignore=is_ring & (light_of_box == "dim"))
-    _, [ring, kite], [light] = prepared(replace(frames, boxes=boxes), "light")
-    assert compared._with_enough_boxes(light, ring).values == ("day",)
-    assert compared._with_enough_boxes(light, kite).values == ("day", "dim")
+    _, classes, [light] = prepared(replace(frames, boxes=boxes), "light")
+    assert compared._with_enough_boxes(light, classes["ring"]).values == ("day",)
+    assert compared._with_enough_boxes(light, classes["kite"]).values == ("day", "dim")
 
 
 def test_a_report_closes_no_figure_of_the_caller_and_takes_a_folder_as_text(tmp_path):
@@ -72,6 +74,22 @@ def test_a_report_closes_no_figure_of_the_caller_and_takes_a_folder_as_text(tmp_
     assert plt.get_fignums() == before
     assert (tmp_path / "report" / "page.html").exists()
     plt.close(mine)
+
+
+def test_a_doubt_about_the_files_is_the_only_headline(tmp_path):
+    """The results have the ids of other images, so almost nothing is detected."""
+    frames = world(60, loss=0.9)
+    labels, results = written(tmp_path, frames)
+    content = json.loads(Path(results).read_text())
+    for result in content:
+        result["image_id"] = 1 + result["image_id"] % 60
+        result["bbox"][1] += 250
+    Path(results).write_text(json.dumps(content))
+    audit = audits.detector(labels, results, groups=["light"], draws=19, resamples=5)
+    assert audit.headline.startswith("The detector finds almost nothing: ")
+    assert audit.files["text"][0] == audit.headline
+    assert audit.significant.empty
+    assert set(audit.findings["verdict"]) == {detector_findings.NOT_JUDGED}
 
 
 @pytest.mark.parametrize("bounds", [[100], [100, 200, 300], [200, 100]])
