@@ -90,6 +90,18 @@ class Streets:
         things = street.dressed(frames, things, SHARES_OF_B[appearances])
         return street.picture(frames, things, number)
 
+    def pictures(self) -> list[np.ndarray]:
+        """Return six layouts of low and high income in turn, each in both appearances."""
+        low, high = np.reshape(self.pictured(), (2, PICTURES))
+        numbers = np.stack([low, high], axis=1).ravel().tolist()
+        return [
+            self.picture(number, whose) for number in numbers for whose in SHARES_OF_B
+        ]
+
+    def appearances(self) -> dict[str, np.ndarray]:
+        """Return a small picture of each appearance."""
+        return street.appearances()
+
     def picture_path(self, number: int, appearances: str) -> Path:
         """Return the file of a recorded picture, which need not exist."""
         return self.folder / f"{number}-{appearances.replace(' ', '-')}.png"
