@@ -14,24 +14,47 @@ CAUSES = {"scenes": "due to scenes", "appearance": "due to appearance"}
 
 def causal_diagram(sensitive: str) -> Figure:
     """Draw the two reasons why a group can have a lower average precision."""
-    boxes = (
-        (1.5, 0.6, f"sensitive attribute\n({sensitive})"),
-        (5.0, 2.4, "confounder\n(size, occlusion, time, ...)"),
-        (8.5, 0.6, "average precision\nof the group"),
-    )
-    arrows = (
-        ((2.2, 1.15), (3.7, 2.0), (1.9, 1.85), "the groups' scenes differ", BLUE),
-        ((6.3, 2.0), (7.8, 1.15), (8.1, 1.85), "and some are harder", BLUE),
-        ((3.1, 0.6), (7.1, 0.6), (5.1, 0.8), "the detector is worse for it", RED),
-    )
+    boxes = {
+        f"sensitive attribute\n({sensitive})": (1.5, 0.6),
+        "confounder\n(size, occlusion, time, ...)": (5.0, 2.4),
+        "average precision\nof the group": (8.5, 0.6),
+    }
+    arrows = {  # text: start, end, place of the text, colour
+        "the groups' scenes differ": (
+            (2.2, 1.15),
+            (3.7, 2.0),
+            (1.9, 1.85),
+            BLUE,
+        ),
+        "and some are harder": (
+            (6.3, 2.0),
+            (7.8, 1.15),
+            (8.1, 1.85),
+            BLUE,
+        ),
+        "the detector is worse for it": (
+            (3.1, 0.6),
+            (7.1, 0.6),
+            (5.1, 0.8),
+            RED,
+        ),
+    }
     fig, ax = plt.subplots(figsize=(8.5, 2.6))
     ax.set(xlim=(0, 10), ylim=(0, 3))
     ax.set_axis_off()
-    frame = {"boxstyle": "round,pad=0.5", "fc": "white", "ec": INK}
-    for x, y, text in boxes:
-        ax.text(x, y, text, ha="center", va="center", bbox=frame)
-    for start, end, place, text, colour in arrows:
-        arrow = {"arrowstyle": "-|>", "lw": 2, "color": colour}
+    frame = {
+        "boxstyle": "round,pad=0.5",
+        "fc": "white",
+        "ec": INK,
+    }
+    for text, place in boxes.items():
+        ax.text(*place, text, ha="center", va="center", bbox=frame)
+    for text, (start, end, place, colour) in arrows.items():
+        arrow = {
+            "arrowstyle": "-|>",
+            "lw": 2,
+            "color": colour,
+        }
         ax.annotate("", end, start, arrowprops=arrow)
         ax.text(*place, text, ha="center", color=colour)
     return fig
@@ -56,10 +79,15 @@ def slopes(cells: Table, groups: Table, by: str) -> Figure:
     for (name, attribute), ax in grid.axes_dict.items():
         overall = groups[groups["class"] == name]
         ax.plot(overall["value"], overall["AP"], **style.ZERO)
-        panel = cells[(cells["class"] == name) & (cells["attribute"] == attribute)]
+        of_class = cells[cells["class"] == name]
+        panel = of_class[of_class["attribute"] == attribute]
         for value, line in panel.groupby("value", sort=False):
             place = range(len(line))
-            look = {"ls": "-", "color": BLUE, "ms": 5}
+            look = {
+                "ls": "-",
+                "color": BLUE,
+                "ms": 5,
+            }
             style.estimates(ax, line, "AP", place, vertical=True, **look)
             last = line["AP"].iloc[-1]
             ax.text(len(line) - 0.85, last, value, va="center", fontsize=9)
@@ -80,7 +108,8 @@ def parts_of_the_gap(record: Table) -> Figure:
     """
     long = style.stacked(record, CAUSES, "cause")
     long = long.sort_values("share_of_b", ascending=False, kind="stable")
-    long["share"] = (100 * long["share_of_b"]).map("{:g}%".format)
+    percent = 100 * long["share_of_b"]
+    long["share"] = percent.map("{:g}%".format)
     colours = dict(zip(CAUSES.values(), (BLUE, RED), strict=True))
     grid = sns.relplot(
         long,
@@ -97,11 +126,16 @@ def parts_of_the_gap(record: Table) -> Figure:
     )
     shares = list(long["share"].unique())
     for (name, difficulty), ax in grid.axes_dict.items():
-        is_here = (long["class"] == name) & (long["difficulty"] == difficulty)
-        for cause, part in long[is_here].groupby("cause"):
+        of_class = long[long["class"] == name]
+        panel = of_class[of_class["difficulty"] == difficulty]
+        for cause, part in panel.groupby("cause"):
             nudge = np.where(part["run"] == 0, -0.06, 0.06)
             place = part["share"].map(shares.index) + nudge
-            look = {"color": colours[cause], "ms": 4, "elinewidth": 1}
+            look = {
+                "color": colours[cause],
+                "ms": 4,
+                "elinewidth": 1,
+            }
             style.estimates(ax, part, "value", place, vertical=True, **look)
     grid.refline(y=0)
     grid.set_titles("{row_name}, scene difficulty {col_name:g}")
@@ -127,9 +161,12 @@ def half_widths(groups: Table) -> tuple[Figure, float]:
     """
     known = groups.dropna(subset="low")
     boxes = known["boxes"].to_numpy(float)
-    half = (known["high"] - known["low"]).to_numpy() / 2
-    scale = np.exp(np.log(half * np.sqrt(boxes)).mean())
-    needed = float(f"{(scale / 0.1) ** 2:.2g}")
+    width = known["high"] - known["low"]
+    half = width.to_numpy() / 2
+    log_scale = np.log(half * np.sqrt(boxes))
+    scale = np.exp(log_scale.mean())
+    needed = (scale / 0.1) ** 2
+    needed = float(f"{needed:.2g}")
     fig, ax = plt.subplots(figsize=(8.5, 3.6))
     ax.plot(boxes, half, "o", color=INK)
     ends = np.array([boxes.min(), 2 * needed])
@@ -157,14 +194,29 @@ def null_of_sigma(null: Table, printed: Table) -> Figure:
     """
     fig, ax = plt.subplots(figsize=(9, 4))
     colours = list(style.COLOURS[: null["class"].nunique()])
-    look = {"marker": "o", "palette": colours, "ax": ax}
-    sns.lineplot(null, x="boxes", y="null_high", hue="class", **look)
+    sns.lineplot(
+        null,
+        x="boxes",
+        y="null_high",
+        hue="class",
+        marker="o",
+        palette=colours,
+        ax=ax,
+    )
     right = null["boxes"].max() * 1.15
     for place, (name, value) in enumerate(printed.sort_values().items()):
         ax.axhline(value, color=RED, lw=0.7, ls=":")
         column = right * 1.75 ** (place % 3)  # so that close values do not overlap
-        text = ax.text(column, value, f"{name} {value:.2f}", color=RED, va="center")
-        text.set(fontsize=8, bbox={"fc": "white", "ec": "none", "pad": 0.5})
+        background = {"fc": "white", "ec": "none", "pad": 0.5}
+        ax.text(
+            column,
+            value,
+            f"{name} {value:.2f}",
+            color=RED,
+            va="center",
+            fontsize=8,
+            bbox=background,
+        )
     ax.set(xscale="log", xlim=(None, 5 * right), ylim=(0, None))
     ax.xaxis.set_major_formatter("{x:,.0f}")
     ax.set(xlabel="boxes per group (log scale)", ylabel="σ of AP (points)")
@@ -182,8 +234,16 @@ def analyses(record: Table, names: list[str]) -> Figure:
         Columns of the analyses.
     """
     looks = {
-        0: {"mfc": "white", "color": FAINT, "label": "used to choose the analysis"},
-        1: {"marker": "D", "color": RED, "label": "used to evaluate it"},
+        0: {
+            "mfc": "white",
+            "color": FAINT,
+            "label": "used to choose the analysis",
+        },
+        1: {
+            "marker": "D",
+            "color": RED,
+            "label": "used to evaluate it",
+        },
     }
     fig, axes = plt.subplots(
         1, len(names), figsize=(9.5, 4.2), sharex=True, sharey=True

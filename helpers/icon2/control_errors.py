@@ -31,21 +31,26 @@ def compare_with_truth(
         that control leaves, from it. ``flagged`` says whether the rule flags a
         confounder; it is NaN where the scenes cause no significant part of the gap.
     """
-    is_significant = (record["gap_low"] > 0) | (record["gap_high"] < 0)
-    known = record[is_significant].reset_index(drop=True)
+    is_positive = record["gap_low"] > 0
+    is_negative = record["gap_high"] < 0
+    known = record[is_positive | is_negative].reset_index(drop=True)
     table = known[KEPT].copy()
     table["appearance_share"] = known["appearance"] / known["gap"]
     table["sigma_left"] = 1 - known["delta"] / known["sigma"]
-    table["error_before"] = (1 - table["appearance_share"]).abs()
-    table["error_after"] = (table["sigma_left"] - table["appearance_share"]).abs()
+    truth = table["appearance_share"]
+    table["error_before"] = (1 - truth).abs()
+    table["error_after"] = (table["sigma_left"] - truth).abs()
     table["error_reduction"] = table["error_before"] - table["error_after"]
     table["paper's rule"] = [
         paper_says(1, row.proxy_sigma, row.delta) for row in known.itertuples()
     ]
     scenes_have_a_part = np.where(
-        known["gap"] > 0, known["scenes_low"] > 0, known["scenes_high"] < 0
+        known["gap"] > 0,
+        known["scenes_low"] > 0,
+        known["scenes_high"] < 0,
     )
-    flagged = (table["paper's rule"] == FLAGGED).astype(float)
+    is_flagged = table["paper's rule"] == FLAGGED
+    flagged = is_flagged.astype(float)
     table["flagged"] = flagged.where(scenes_have_a_part)
     return table
 
@@ -71,11 +76,17 @@ def by_difficulty(compared: pd.DataFrame, draws: int = 2000) -> pd.DataFrame:
         total = runs.sum().to_numpy()
         number = runs.count().to_numpy()
         n_runs = len(total)
-        weights = rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), draws)
+        probability = np.full(n_runs, 1 / n_runs)
+        weights = rng.multinomial(n_runs, probability, draws)
         with np.errstate(invalid="ignore"):  # no row may have a part of the scenes
-            drawn = pd.DataFrame((weights @ total) / (weights @ number))
+            means = (weights @ total) / (weights @ number)
+        drawn = pd.DataFrame(means)
         low, high = drawn.quantile([0.025, 0.975]).to_numpy()
-        row = {"difficulty": difficulty, "rows": len(part), "runs": n_runs}
+        row = {
+            "difficulty": difficulty,
+            "rows": len(part),
+            "runs": n_runs,
+        }
         for place, measure in enumerate(MEASURES):
             row[measure] = part[measure].mean()
             row[f"{measure}_low"] = low[place]

@@ -2,8 +2,8 @@
 
 # %% auto #0
 __all__ = ['FLAGGED', 'NOT_FLAGGED', 'NO_GAP', 'EXPLAINS', 'IN_PART', 'NOT', 'INCONCLUSIVE', 'UNKNOWN', 'average_precision',
-           'sigma', 'shares', 'proxy', 'controlled', 'standard_weights', 'paper_says', 'cochrans_q', 'suite_says',
-           'divided']
+           'sigma', 'shares', 'proxy', 'controlled', 'standard_weights', 'paper_says', 'divided', 'cochrans_q',
+           'suite_says']
 
 # %% ../../notebooks/08_icon2.ipynb #08-16
 import numpy as np
@@ -94,22 +94,38 @@ def standard_weights(boxes: np.ndarray) -> np.ndarray:
     return np.divide(common[:, None], own, out=weights, where=own > 0)
 
 # %% ../../notebooks/08_icon2.ipynb #08-rules
-from scipy.stats import chi2, norm
-
 FLAGGED = "flagged"
 NOT_FLAGGED = "not flagged"
-NO_GAP = "gap not significant"
-EXPLAINS = "explains the gap"
-IN_PART = "explains a part"
-NOT = "does not explain it"
-INCONCLUSIVE = "inconclusive"
-UNKNOWN = "not estimable"
 
 
 def paper_says(rank: int, proxy_sigma: float, delta: float) -> str:
     """Apply the paper's rule (Algorithm 1, sections 3.2.2 and 4.2.1)."""
     is_flagged = rank == 1 and proxy_sigma > 1 and delta > 0
     return FLAGGED if is_flagged else NOT_FLAGGED
+
+# %% ../../notebooks/08_icon2.ipynb #08-divide
+def divided(ap: np.ndarray) -> dict[str, np.ndarray]:
+    """Divide the gap, AP of high minus low income, into parts of scenes and of appearance.
+
+    The last axis of `ap` (..., 4) has low and high income in their own appearances, and
+    both in the other group's.
+    """
+    low, high, low_in_other, high_in_other = np.moveaxis(ap, -1, 0)
+    return {
+        "gap": high - low,
+        "scenes": (high - low_in_other + high_in_other - low) / 2,
+        "appearance": (high - high_in_other + low_in_other - low) / 2,
+    }
+
+# %% ../../notebooks/08_icon2.ipynb #08-our-rule
+from scipy.stats import chi2, norm
+
+NO_GAP = "gap not significant"
+EXPLAINS = "explains the gap"
+IN_PART = "explains a part"
+NOT = "does not explain it"
+INCONCLUSIVE = "inconclusive"
+UNKNOWN = "not estimable"
 
 
 def cochrans_q(ap: np.ndarray) -> float:
@@ -143,17 +159,3 @@ def suite_says(
     if fall[0] > margin:
         return EXPLAINS if cochrans_q(standardised) >= 0.05 else IN_PART
     return INCONCLUSIVE if fall[0] + margin >= before[0] / 2 else NOT
-
-# %% ../../notebooks/08_icon2.ipynb #08-divide
-def divided(ap: np.ndarray) -> dict[str, np.ndarray]:
-    """Divide the gap, AP of high minus low income, into parts of scenes and of appearance.
-
-    The last axis of `ap` (..., 4) has low and high income in their own appearances, and
-    both in the other group's.
-    """
-    low, high, low_in_other, high_in_other = np.moveaxis(ap, -1, 0)
-    return {
-        "gap": high - low,
-        "scenes": (high - low_in_other + high_in_other - low) / 2,
-        "appearance": (high - high_in_other + low_in_other - low) / 2,
-    }

@@ -128,7 +128,13 @@ def test_the_papers_tables_are_compared_in_their_own_quantities(small):
     theirs = two["paper"]
     assert theirs["σ(ProxyAP)"].notna().sum() == 40 and theirs["Δ"].notna().sum() == 15
     row = theirs.loc[("car", "size")]
-    assert row[["σ(ProxyAP)", "μ(σ)", "Δ", "σ"]].tolist() == [1.65, 1.20, 1.18, 2.38]
+    printed = {
+        "σ(ProxyAP)": 1.65,
+        "μ(σ)": 1.20,
+        "Δ": 1.18,
+        "σ": 2.38,
+    }
+    assert row[list(printed)].to_dict() == printed
     ours = two["here"].loc[("car", "size")]
     known = analysis.control().set_index(["class", "attribute"]).loc[("car", "size")]
     assert ours["σ"] - ours["μ(σ)"] == pytest.approx(known["delta"]) == ours["Δ"]
@@ -141,27 +147,34 @@ def test_errors_are_computed_by_difficulty_with_resampled_runs():
         itertools.product((0.5, 1.0), (0, 1), (0, 1)),
         columns=["difficulty", "share_of_b", "run"],
     )
-    record = record.assign(
-        **{"class": "car", "attribute": "size", "appearance": 4.0, "sigma": 1.0},
-        gap=10.0,
-        gap_low=5.0,
-        gap_high=15.0,
-        scenes_low=2.0,
-        scenes_high=9.0,
-        proxy_sigma=record["share_of_b"],
-        delta=np.where(record["difficulty"] == 0.5, 0.6, 0.0),
-    )
+    same_in_all_rows = {
+        "class": "car",
+        "attribute": "size",
+        "gap": 10.0,
+        "gap_low": 5.0,
+        "gap_high": 15.0,
+        "appearance": 4.0,
+        "scenes_low": 2.0,
+        "scenes_high": 9.0,
+        "sigma": 1.0,
+    }
+    record = record.assign(**same_in_all_rows)
+    record["delta"] = np.where(record["difficulty"] == 0.5, 0.6, 0.0)
+    record["proxy_sigma"] = record["share_of_b"]
     insignificant = record.iloc[:1].assign(gap_low=-1.0, delta=9.0)
 
     def flags_a_share(rank, proxy_sigma, delta):
         return verdicts.FLAGGED if proxy_sigma else verdicts.NOT_FLAGGED
 
-    compared = control_errors.compare_with_truth(
-        pd.concat([record, insignificant]), flags_a_share
-    )
+    both = pd.concat([record, insignificant])
+    compared = control_errors.compare_with_truth(both, flags_a_share)
     errors = control_errors.by_difficulty(compared, draws=500)
     np.testing.assert_allclose(errors["error_before"], [0.6, 0.6])
-    np.testing.assert_allclose(errors["error_reduction"], [0.6, 0.0], atol=1e-12)
+    np.testing.assert_allclose(
+        errors["error_reduction"],
+        [0.6, 0.0],
+        atol=1e-12,
+    )
     np.testing.assert_allclose(
         errors["error_reduction_low"], errors["error_reduction_high"], atol=1e-12
     )

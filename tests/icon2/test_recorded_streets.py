@@ -10,7 +10,10 @@ from helpers.icon2.recorded_streets import OTHER, OWN, Streets
 from sweeps.recorded_streets import LESSON_08, LESSON_08B
 from synthetic import street
 
-SHARES_OF_B = {OWN: (0.9, 0.5, 0.1), OTHER: (0.1, 0.5, 0.9)}
+SHARES_OF_B = {
+    OWN: (0.9, 0.5, 0.1),
+    OTHER: (0.1, 0.5, 0.9),
+}
 
 
 @pytest.mark.parametrize("streets", [LESSON_08, LESSON_08B])
@@ -43,7 +46,8 @@ def test_twelve_pictures_are_those_of_the_scenes():
 
 def test_recorded_files_have_at_most_two_megabytes():
     files = (store.root() / "data" / "streets").rglob("*.*")
-    assert sum(file.stat().st_size for file in files) <= 2_000_000
+    sizes = [file.stat().st_size for file in files]
+    assert sum(sizes) <= 2_000_000
 
 
 def test_other_streets_are_made_with_a_sentence(monkeypatch, capsys):
@@ -59,5 +63,7 @@ def test_other_streets_are_made_with_a_sentence(monkeypatch, capsys):
     monkeypatch.setattr(recorded_streets.intervention, "trained", train)
     monkeypatch.setattr(recorded_streets.intervention, "observed", observe)
     assert Streets(30, seed=1, share_of_b=0.1).observe() == "frames"
-    assert seen == [0.1, (30, "street-5001-00000.png", SHARES_OF_B[OWN])]
+    share_of_b, scenes = seen
+    assert share_of_b == 0.1
+    assert scenes == (30, "street-5001-00000.png", SHARES_OF_B[OWN])
     assert "not recorded" in capsys.readouterr().out
