@@ -91,7 +91,7 @@ class Streets:
         return street.picture(frames, things, number)
 
     def pictures(self) -> list[np.ndarray]:
-        """Return six layouts of low and high income in turn, each in both appearances."""
+        """Return layouts of low and high income in turn, each in both appearances."""
         low, high = np.reshape(self.pictured(), (2, PICTURES))
         numbers = np.stack([low, high], axis=1).ravel().tolist()
         return [
@@ -107,7 +107,7 @@ class Streets:
         return self.folder / f"{number}-{appearances.replace(' ', '-')}.png"
 
     def pictured(self) -> list[int]:
-        """Return the layouts with pictures: by day, with most things near the camera."""
+        """Return the six layouts by day with most things near the camera."""
         frames, things = self.layouts()
         near = things[
             (things["distance"] < 20) & things["kind"].isin(street.TWO_APPEARANCES)

@@ -1,4 +1,4 @@
-"""The recorded street scenes: their labels, their pictures, and what is not recorded."""
+"""The labels and the pictures of recorded street scenes."""
 
 import numpy as np
 import pandas as pd
