@@ -41,7 +41,7 @@ def measure(folder: Path) -> pd.DataFrame:
     null = sigma_null(matches, occlusion, permutations=999, clusters=blocks)
     null = null[["class", "sigma", "null_high", "p"]]
     rules = verdicts.table(analysis).drop(columns=verdicts.ANY_RULE)
-    parts = {"AP": ap, "null": null, "rules": rules}
+    parts = {"AP": ap, "chance": null, "rules": rules}
     table = pd.concat(parts, names=["quantity"]).reset_index("quantity")
     return table[table["class"].isin(CLASSES)].round(3)
 

@@ -15,6 +15,7 @@ from helpers import data, focus, store
 from helpers.data.images import Images
 from helpers.focus import networks
 from helpers.icon2 import verdicts
+from helpers.icon2.recorded_streets import TABLES
 from helpers.models.recipe import Recipe
 from sweeps import (
     bdd_frames,
@@ -25,6 +26,7 @@ from sweeps import (
     street_boxes,
     streets,
 )
+from sweeps.recorded_streets import LESSON_08B
 from synthetic import street_causes
 
 pytestmark = [
@@ -83,6 +85,18 @@ def test_street_boxes(own_store):
     """The whole table."""
     made = street_boxes.measure().to_csv(index=False)
     assert made == (store.root() / "data" / "street_boxes.csv").read_text()
+
+
+def test_recorded_streets(own_store):
+    """Labels and detections of lesson 08b."""
+    made = LESSON_08B.make()
+    recorded = LESSON_08B.observe()
+    for name in TABLES:
+        table = getattr(made, name)
+        kept = getattr(recorded, name)
+        pd.testing.assert_frame_equal(
+            table, kept, check_exact=True, check_column_type=False
+        )
 
 
 def test_streets(own_store):

@@ -6,13 +6,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import Normal, Stroke
 
 from helpers.figures import style
-from helpers.figures.style import BLUE, FAINT, INK, RED, ZERO, Looks, Table
+from helpers.figures.style import BLUE, FAINT, INK, RED, ZERO, Table
 
 THREE = ("#5B0F2E", RED, "#F5C04A")  # groups from the first to the last, dark to light
 CHANCE = {"chance (95% of permutations)": {"marker": "s", "color": "#dddddd", "ms": 10}}
@@ -125,45 +124,6 @@ def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figu
     return style.headed(fig, title, looks | CHANCE, text)
 
 
-def attributes_of_class(
-    values: Table, shares: Table, cells: Table, title: str
-) -> Figure:
-    """Draw AP of each explanatory value, its share per group, and the groups within it.
-
-    For one class, Figures 2 and 3 above Figures 4 and 5: :meth:`Analysis.values`, :meth:`Analysis.shares` (P(e|a)), and
-    :meth:`Analysis.cells` (AP of every group within every value)."""
-    names, looks = list(dict.fromkeys(values.attribute)), markers(shares.group.unique())
-    counts = [values.attribute.eq(n).sum() for n in names]
-    share = {"width_ratios": counts, "sharey": "row", "sharex": "col", "squeeze": False}
-    fig, axes = plt.subplots(3, len(names), figsize=(10, 7), **share)
-    shares = shares.assign(**100 * shares[["share", "low", "high"]])
-    every = {"": {"color": FAINT}}
-    for (top, middle, below), name in zip(axes.T, names, strict=True):
-        part, shared, within = (t[t.attribute == name] for t in (values, shares, cells))
-        for at, row in zip(
-            _bars(top, part, "AP", every), part.itertuples(), strict=True
-        ):
-            text, colour = (
-                (f"{row.AP:.0f}", "white") if row.estimable else ("too few", INK)
-            )
-            top.text(at, 1, text, ha="center", va="bottom", fontsize=8, color=colour)
-        _bars(middle, shared, "share", looks)
-        for at in _bars(below, within, "AP", looks)[~within.estimable.astype(bool)]:
-            below.text(
-                at, 0.5, "too few", rotation=90, ha="center", va="bottom", fontsize=7
-            )
-        below.tick_params(axis="x", rotation=35)
-        plt.setp(below.get_xticklabels(), ha="right", rotation_mode="anchor")
-        top.set_title(name)
-    axes[0, 0].set_ylabel("AP of the value (%)")
-    axes[1, 0].set_ylabel("share of the\ngroup's boxes (%)")
-    axes[2, 0].set_ylabel("AP of the group\nwithin the value (%)")
-    text = "Whiskers: 95% CIs over images. Too few: too few boxes to estimate AP."
-    return style.headed(
-        fig, title, {n: look | {"marker": "s"} for n, look in looks.items()}, text
-    )
-
-
 def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
     """Draw the share of sigma that remains after each control, one row per attribute (Table 2).
 
@@ -200,81 +160,6 @@ def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
         title += f"{left:.0f}% of σ (strata) or {ours:.0f}% (standardised)"
     text = "Whiskers: 95% CIs over images of the change from σ before."
     return style.headed(fig, title, looks | CHANCE, text)
-
-
-def divided(record: Table) -> Figure:
-    """Draw the gap of each class in each setting, and its two parts by intervention.
-
-    The table is ``data/streets.csv``; classes with one appearance are left out. There is one
-    marker per training run. Scene difficulty rises downwards, and the share of B falls."""
-    record = record[record.groupby("class")["appearance"].transform(np.ptp) > 5]
-    record = record.sort_values(
-        ["difficulty", "share_of_b"], ascending=[True, False], kind="stable"
-    )
-    texts = {
-        "gap": "the gap",
-        "scenes": "due to the scenes",
-        "appearance": "due to appearance",
-    }
-    table = style.stacked(record, texts, "part")
-    of_run = table["run"].map(" {}".format)
-    difficulty = table["difficulty"].map("difficulty {:g}, ".format)
-    shares = (100 * table["share_of_b"]).map("share of B {:g}%".format)
-    table["setting"] = difficulty + shares
-    table["marker"] = table["part"] + of_run
-    looks = {
-        text: look | {"ms": 5} for text, look in style.series(texts.values()).items()
-    }
-    each = {f"{t}{n}": look for t, look in looks.items() for n in of_run.unique()}
-    size = {"across": record["class"].nunique(), "width": 10, "sharex": True}
-    fig = style.forest(
-        table, "value", "setting", each, "marker", "class", apart=0.3, at=0, **size
-    )
-    for ax in fig.axes:
-        ax.set_xlabel("AP points, high minus low income")
-    gap, scenes, name = record.loc[record["gap"].idxmax(), ["gap", "scenes", "class"]]
-    title = (
-        f"Scenes cause {scenes:.0f} of the {gap:.0f} points of the largest gap ({name})"
-    )
-    text = "One marker per training run. Whiskers: 95% CIs over layouts."
-    return style.headed(fig, title, style.series(texts.values()), text)
-
-
-def half_widths(groups: Table, paper: Table) -> Figure:
-    """Draw half of each 95% interval by the number of boxes of a group.
-
-    The line through them falls with the root of the number of boxes. Crosses are the half widths
-    that the `paper` prints."""
-    known = groups[(groups["class"] != "all classes") & groups["estimable"]]
-    boxes, half = (
-        known["boxes"].to_numpy(float),
-        (known["high"] - known["low"]).to_numpy() / 2,
-    )
-    scale = np.exp(np.mean(np.log(half * np.sqrt(boxes))))
-    fig, ax = plt.subplots(figsize=(9, 4))
-    ax.set(
-        xscale="log", yscale="log", xlabel="boxes of the class in the group (log scale)"
-    )
-    ax.set(ylabel="half width of the interval\n(AP points, log scale)")
-    looks = {"these frames (bootstrap)": {"color": INK, "ms": 6}}
-    ax.plot(boxes, half, "o", **looks["these frames (bootstrap)"])
-    title = "The half width falls with the root of the number of boxes"
-    widths = paper.filter(like="_half_width").drop("all classes", errors="ignore")
-    if len(widths):
-        values = np.unique(widths.to_numpy())
-        needed = (scale / values) ** 2
-        looks["the paper's, where the line reaches them"] = CROSS
-        ax.plot(needed, values, ls="", **CROSS)
-        counts = pd.Series(widths.to_numpy().ravel()).value_counts()
-        for at, value in zip(needed, values, strict=True):
-            text = {"xytext": (8, 3), "textcoords": "offset points", "fontsize": 8}
-            ax.annotate(f"±{value}: {counts[value]} times", (at, value), **text)
-        about = float(f"{needed[0]:.2g}")
-        title = f"A half width of {values[0]} needs about {about:,.0f} boxes per group"
-        boxes = np.append(boxes, needed[0])
-    ends = np.array([boxes.min(), boxes.max()])
-    ax.plot(ends, scale / np.sqrt(ends), color=FAINT, lw=1)
-    return style.headed(fig, title, looks)
 
 
 def rankings(comparison: Table) -> Figure:
@@ -433,16 +318,3 @@ def markers(groups: Sequence[str]) -> dict[str, dict]:
         name: look | {"color": colour}
         for name, colour in zip(groups, some, strict=False)
     }
-
-
-def _bars(ax: Axes, table: Table, column: str, looks: Looks) -> pd.Series:
-    """Draw bars by value, side by side for groups, with intervals, and return their places."""
-    names, groups, width = list(table.value.unique()), list(looks), 0.8 / len(looks)
-    at, colours = table.value.map(names.index), next(iter(looks.values()))["color"]
-    if len(groups) > 1:
-        at = at + table.group.map(groups.index) * width - 0.4 + width / 2
-        colours = [looks[group]["color"] for group in table.group]
-    ax.bar(at, table[column].fillna(0), 0.94 * width, color=colours)
-    ax.vlines(at, table.low, table.high, color=INK, lw=1.3)
-    ax.set_xticks(range(len(names)), names)
-    return at

@@ -2,99 +2,152 @@
 
 # %% auto #0
 __all__ = ['FLAGGED', 'NOT_FLAGGED', 'NO_GAP', 'EXPLAINS', 'IN_PART', 'NOT', 'INCONCLUSIVE', 'UNKNOWN', 'average_precision',
-           'sigma', 'shares', 'proxy', 'controlled', 'standard_weights', 'paper_says', 'cochrans_q', 'suite_says',
-           'divided', 'compare_with_truth', 'by_difficulty']
+           'sigma', 'shares', 'proxy', 'controlled', 'standard_weights', 'paper_says', 'divided', 'cochrans_q',
+           'suite_says']
 
 # %% ../../notebooks/08_icon2.ipynb #08-16
 import numpy as np
 
 
 def average_precision(hit: np.ndarray, boxes: float, N: float, weight=1) -> float:
-    """Return the AP (0 to 100) of detections in the order of falling scores.
+    """Compute the AP (0 to 100) of detections in the order of falling scores.
 
-    `hit` says which detections are hits, `boxes` is the number of labelled boxes, and N is that of
-    Eq. 3. In a resample each detection has a `weight`."""
-    recall, false = np.cumsum(weight * hit) / boxes, np.cumsum(weight * ~hit)
-    precision = recall * N / (recall * N + false)  # Eq. 3
-    best = np.maximum.accumulate(precision[::-1])[
-        ::-1
-    ]  # at this recall or a higher one
-    reached = np.searchsorted(recall, np.linspace(0, 1, 101) - 1e-12)
-    return 100 * np.append(best, 0)[reached].mean()
+    Parameters
+    ----------
+    hit : ndarray of bool
+        Which detections are hits.
+    boxes : float
+        The number of labelled boxes.
+    N : float
+        That of Equation 3.
+    weight : float or ndarray
+        The weight of each detection, which a resample needs.
+    """
+    recall = np.cumsum(weight * hit) / boxes
+    false_positives = np.cumsum(weight * ~hit)
+    precision = recall * N / (recall * N + false_positives)  # Equation 3
+    highest = np.maximum.accumulate(precision[::-1])[::-1]  # here or at a higher recall
+    highest = np.append(highest, 0)  # at recalls that are never reached
+    recalls = np.linspace(0, 1, 101)
+    place = np.searchsorted(recall, recalls - 1e-12)
+    return 100 * highest[place].mean()
 
 # %% ../../notebooks/08_icon2.ipynb #08-21
 def sigma(ap: np.ndarray) -> np.ndarray:
-    """Return the standard deviation of AP over the last axis (root of Eq. 5, with n - 1)."""
+    """Compute the standard deviation of AP over the last axis (Eq. 5, with n - 1)."""
     return np.std(ap, axis=-1, ddof=1)
 
 
 def shares(boxes: np.ndarray) -> np.ndarray:
-    """Return P(e|a), the share of each value in a group's boxes (..., E, A); NaN if it is empty."""
-    with np.errstate(invalid="ignore"):
+    """Compute P(e|a), the share of each value in a group's boxes (..., E, A)."""
+    with np.errstate(invalid="ignore"):  # a group may have no boxes
         return boxes / boxes.sum(-2, keepdims=True)
 
 
 def proxy(ap: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-    """Return the ProxyAP of each group (..., A) by Eq. 6, the sum over e of P(e|a) AP_e.
+    """Compute the ProxyAP of each group, the sum over e of P(e|a) AP_e (Equation 6).
 
-    `ap` is (..., E) and `boxes` (..., E, A). The sum is over the values of e that are estimable, and
-    NaN where these are fewer than two."""
+    Parameters
+    ----------
+    ap : ndarray of shape (..., E)
+        The AP of each value; NaN is not estimable, and left out.
+    boxes : ndarray of shape (..., E, A)
+        The numbers of boxes by value and group.
+
+    Returns
+    -------
+    ndarray of shape (..., A)
+        NaN where fewer than two values are estimable.
+    """
     known = ~np.isnan(ap)
-    expected = (shares(boxes * known[..., None]) * np.nan_to_num(ap)[..., None]).sum(-2)
-    return np.where((known.sum(-1) >= 2)[..., None], expected, np.nan)
+    share = shares(boxes * known[..., None])
+    known_ap = np.nan_to_num(ap)
+    expected = (share * known_ap[..., None]).sum(-2)
+    enough = known.sum(-1) >= 2
+    return np.where(enough[..., None], expected, np.nan)
 
 # %% ../../notebooks/08_icon2.ipynb #08-23
 def controlled(cell_ap: np.ndarray, averaged: str = "sigma") -> np.ndarray:
-    """Return the mean over e of sigma within e (section 3.2.2), from the AP of cells (..., E, A).
+    """Compute the mean over e of sigma within e (section 3.2.2).
 
-    Values of e in which a group is not estimable are left out. If the ``variance`` is averaged, as
-    in the paper's text, the root of the mean is returned."""
-    power = {"sigma": 1, "variance": 2}[averaged]
-    mean = np.ma.masked_invalid(sigma(cell_ap) ** power).mean(-1)
-    return np.ma.filled(mean, np.nan) ** (1 / power)
+    Parameters
+    ----------
+    cell_ap : ndarray of shape (..., E, A)
+        Values in which a group is not estimable are left out.
+    averaged : {"sigma", "variance"}
+        If the variance is averaged, as in the paper's text, its root is returned.
+    """
+    power = 2 if averaged == "variance" else 1
+    within = np.ma.masked_invalid(sigma(cell_ap) ** power)
+    return np.ma.filled(within.mean(-1), np.nan) ** (1 / power)
 
 
 def standard_weights(boxes: np.ndarray) -> np.ndarray:
-    """Return box weights (E, A) that give every group the same shares of the values.
+    """Compute box weights (E, A) that give every group the shares of all groups together.
 
-    These are the shares in all groups together. `boxes` (E, A) are counts per value and group."""
-    common = boxes.sum(1) / max(boxes.sum(), 1e-300)
-    own = boxes / np.maximum(boxes.sum(0), 1e-300)  # P(e|a)
-    return np.divide(common[:, None], own, out=np.zeros_like(own), where=own > 0)
+    The `boxes` (E, A) are numbers of boxes by value and group.
+    """
+    tiny = 1e-300  # for groups without boxes
+    common = boxes.sum(1) / max(boxes.sum(), tiny)
+    own = boxes / np.maximum(boxes.sum(0), tiny)  # P(e|a)
+    weights = np.zeros_like(own)
+    return np.divide(common[:, None], own, out=weights, where=own > 0)
 
 # %% ../../notebooks/08_icon2.ipynb #08-rules
-from scipy.stats import chi2, norm
-
-FLAGGED, NOT_FLAGGED = "flagged", "not flagged"  # of a rule without a third answer
-NO_GAP, EXPLAINS, IN_PART = (
-    "gap not significant",
-    "explains the gap",
-    "explains a part",
-)
-NOT, INCONCLUSIVE, UNKNOWN = "does not explain it", "inconclusive", "not estimable"
+FLAGGED = "flagged"
+NOT_FLAGGED = "not flagged"
 
 
 def paper_says(rank: int, proxy_sigma: float, delta: float) -> str:
-    """Apply the paper's rule to an attribute (Algorithm 1, sections 3.2.2 and 4.2.1)."""
-    return FLAGGED if proxy_sigma > 1 and rank == 1 and delta > 0 else NOT_FLAGGED
+    """Apply the paper's rule (Algorithm 1, sections 3.2.2 and 4.2.1)."""
+    is_flagged = rank == 1 and proxy_sigma > 1 and delta > 0
+    return FLAGGED if is_flagged else NOT_FLAGGED
+
+# %% ../../notebooks/08_icon2.ipynb #08-divide
+def divided(ap: np.ndarray) -> dict[str, np.ndarray]:
+    """Divide the gap, AP of high minus low income, into parts of scenes and of appearance.
+
+    The last axis of `ap` (..., 4) has low and high income in their own appearances, and
+    both in the other group's.
+    """
+    low, high, low_in_other, high_in_other = np.moveaxis(ap, -1, 0)
+    return {
+        "gap": high - low,
+        "scenes": (high - low_in_other + high_in_other - low) / 2,
+        "appearance": (high - high_in_other + low_in_other - low) / 2,
+    }
+
+# %% ../../notebooks/08_icon2.ipynb #08-our-rule
+from scipy.stats import chi2, norm
+
+NO_GAP = "gap not significant"
+EXPLAINS = "explains the gap"
+IN_PART = "explains a part"
+NOT = "does not explain it"
+INCONCLUSIVE = "inconclusive"
+UNKNOWN = "not estimable"
 
 
 def cochrans_q(ap: np.ndarray) -> float:
-    """Return the p value of "all groups have the same AP", from AP (1 + R, A) with R resamples."""
+    """Test whether all groups have the same AP, and return the p value.
+
+    `ap` (1 + R, A) has the estimates, and R resamples of them.
+    """
     if np.isnan(ap).any() or len(ap) < 3:
         return np.nan
     precision = 1 / np.maximum(ap[1:].var(0, ddof=1), 1e-12)
     mean = (precision * ap[0]).sum() / precision.sum()
-    return float(chi2.sf((precision * (ap[0] - mean) ** 2).sum(), ap.shape[1] - 1))
+    q = (precision * (ap[0] - mean) ** 2).sum()
+    return float(chi2.sf(q, ap.shape[1] - 1))
 
 
 def suite_says(
     group_ap: np.ndarray, standardised: np.ndarray, confounders: int = 1
 ) -> str:
-    """Apply the suite's rule to AP (1 + R, A) of the groups before and after standardising.
+    """Apply our rule to the AP (1 + R, A) of the groups before and after standardising.
 
-    Sigma must fall significantly (one-sided, by its resamples); the level is divided by the number
-    of `confounders`."""
+    The level of the one-sided test is divided by the number of `confounders`.
+    """
     gap = cochrans_q(group_ap)
     if np.isnan(gap) or np.isnan(standardised).any():
         return UNKNOWN
@@ -106,73 +159,3 @@ def suite_says(
     if fall[0] > margin:
         return EXPLAINS if cochrans_q(standardised) >= 0.05 else IN_PART
     return INCONCLUSIVE if fall[0] + margin >= before[0] / 2 else NOT
-
-# %% ../../notebooks/08_icon2.ipynb #08-divide
-def divided(ap: np.ndarray) -> dict[str, np.ndarray]:
-    """Divide the gap, AP of high minus low income, into parts of scenes and of appearance.
-
-    The last axis of `ap` (..., 4) has low and high income in their own appearances, and both in
-    the other group's."""
-    low, high, low_in_other, high_in_other = np.moveaxis(ap, -1, 0)
-    return {
-        "gap": high - low,
-        "scenes": (high - low_in_other + high_in_other - low) / 2,
-        "appearance": (high - high_in_other + low_in_other - low) / 2,
-    }
-
-# %% ../../notebooks/08_icon2.ipynb #08-beside
-import pandas as pd
-
-
-def compare_with_truth(record) -> pd.DataFrame:
-    """Compare control with the intervention (``data/streets.csv``) where the gap is significant.
-
-    ``appearance_share`` is the appearance's share of the gap. ``scenes_significant`` says whether
-    the scenes' part significantly has the sign of the gap. ``sigma_left`` is the share of sigma that
-    remains after the paper's control."""
-    known = record[(record["gap_low"] > 0) | (record["gap_high"] < 0)].reset_index(
-        drop=True
-    )
-    table = known[["difficulty", "share_of_b", "run", "class", "gap"]].copy()
-    table["appearance_share"] = known["appearance"] / known["gap"]
-    table["scenes_significant"] = np.where(
-        known["gap"] > 0, known["scenes_low"] > 0, known["scenes_high"] < 0
-    )
-    table["attribute"] = known["attribute"]
-    table["paper's rule"] = [
-        paper_says(1, row.proxy_sigma, row.delta) for row in known.itertuples()
-    ]
-    table["sigma_left"] = 1 - known["delta"] / known["sigma"]
-    return table
-
-
-def by_difficulty(compared, draws=2000) -> pd.DataFrame:
-    """Compute the error of control against the intervention, by scene difficulty.
-
-    ``error_before`` and ``error_after`` are the distances of sigma before and after control, as a
-    share of sigma before, from the appearance's share of the gap. ``error_reduction`` is their
-    difference. ``flagged`` is the share of rows with a part of the scenes in which the paper's rule
-    flags an attribute. The 95% intervals resample the training runs and layouts."""
-    rng, rows = np.random.default_rng(0), []
-    columns = ["error_before", "error_after", "error_reduction", "flagged"]
-    known = compared.copy()
-    known["error_before"] = (1 - known["appearance_share"]).abs()
-    known["error_after"] = (known["sigma_left"] - known["appearance_share"]).abs()
-    known["error_reduction"] = known["error_before"] - known["error_after"]
-    flagged = (known["paper's rule"] == FLAGGED).where(known["scenes_significant"])
-    known["flagged"] = flagged.astype(float)
-    for difficulty, part in known.groupby("difficulty"):
-        each = part.groupby(["share_of_b", "run"])[columns]
-        total, number = each.sum().to_numpy(), each.count().to_numpy()
-        weights = rng.multinomial(
-            len(total), np.full(len(total), 1 / len(total)), draws
-        )
-        with np.errstate(invalid="ignore"):
-            drawn = pd.DataFrame(
-                (weights @ total) / (weights @ number), columns=columns
-            )
-        row = {"difficulty": difficulty, "rows": len(part), "runs": len(total)}
-        for name, (low, high) in drawn.quantile([0.025, 0.975]).items():
-            row |= {name: part[name].mean(), f"{name}_low": low, f"{name}_high": high}
-        rows.append(row)
-    return pd.DataFrame(rows)

@@ -1,5 +1,6 @@
 """The base of notebook 08: loading, choices, claims and figures."""
 
+import itertools
 import json
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from executed import executed
 
 from helpers import icon2, store
 from helpers.claims import CONTRADICTS, NOT_TESTABLE, REPLICATED, judge
-from helpers.icon2 import attributes, claims, formulas, frames, match, verdicts
+from helpers.icon2 import attributes, claims, control_errors, frames, match, verdicts
 from helpers.icon2.file_checks import CORNERS
 from synthetic import street
 
@@ -127,7 +128,13 @@ def test_the_papers_tables_are_compared_in_their_own_quantities(small):
     theirs = two["paper"]
     assert theirs["σ(ProxyAP)"].notna().sum() == 40 and theirs["Δ"].notna().sum() == 15
     row = theirs.loc[("car", "size")]
-    assert row[["σ(ProxyAP)", "μ(σ)", "Δ", "σ"]].tolist() == [1.65, 1.20, 1.18, 2.38]
+    printed = {
+        "σ(ProxyAP)": 1.65,
+        "μ(σ)": 1.20,
+        "Δ": 1.18,
+        "σ": 2.38,
+    }
+    assert row[list(printed)].to_dict() == printed
     ours = two["here"].loc[("car", "size")]
     known = analysis.control().set_index(["class", "attribute"]).loc[("car", "size")]
     assert ours["σ"] - ours["μ(σ)"] == pytest.approx(known["delta"]) == ours["Δ"]
@@ -136,38 +143,44 @@ def test_the_papers_tables_are_compared_in_their_own_quantities(small):
 
 def test_errors_are_computed_by_difficulty_with_resampled_runs():
     """Control that leaves just the appearance's share removes the whole error."""
-    rows = [
-        (
-            difficulty,
-            share,
-            run,
-            "car",
-            0.4,
-            True,
-            verdicts.FLAGGED if share else verdicts.NOT_FLAGGED,
-        )
-        for difficulty in (0.5, 1.0)
-        for share in (0, 1)
-        for run in (0, 1)
-    ]
-    columns = [
-        "difficulty",
-        "share_of_b",
-        "run",
-        "class",
-        "appearance_share",
-        "scenes_significant",
-        verdicts.PAPER_RULE,
-    ]
-    table = pd.DataFrame(rows, columns=columns)
-    table["sigma_left"] = np.where(table["difficulty"] == 0.5, 0.4, 1.0)
-    errors = formulas.by_difficulty(table, draws=500)
-    np.testing.assert_allclose(errors["error_reduction"], [0.6, 0.0], atol=1e-12)
+    record = pd.DataFrame(
+        itertools.product((0.5, 1.0), (0, 1), (0, 1)),
+        columns=["difficulty", "share_of_b", "run"],
+    )
+    same_in_all_rows = {
+        "class": "car",
+        "attribute": "size",
+        "gap": 10.0,
+        "gap_low": 5.0,
+        "gap_high": 15.0,
+        "appearance": 4.0,
+        "scenes_low": 2.0,
+        "scenes_high": 9.0,
+        "sigma": 1.0,
+    }
+    record = record.assign(**same_in_all_rows)
+    record["delta"] = np.where(record["difficulty"] == 0.5, 0.6, 0.0)
+    record["proxy_sigma"] = record["share_of_b"]
+    insignificant = record.iloc[:1].assign(gap_low=-1.0, delta=9.0)
+
+    def flags_a_share(rank, proxy_sigma, delta):
+        return verdicts.FLAGGED if proxy_sigma else verdicts.NOT_FLAGGED
+
+    both = pd.concat([record, insignificant])
+    compared = control_errors.compare_with_truth(both, flags_a_share)
+    errors = control_errors.by_difficulty(compared, draws=500)
+    np.testing.assert_allclose(errors["error_before"], [0.6, 0.6])
+    np.testing.assert_allclose(
+        errors["error_reduction"],
+        [0.6, 0.0],
+        atol=1e-12,
+    )
     np.testing.assert_allclose(
         errors["error_reduction_low"], errors["error_reduction_high"], atol=1e-12
     )
     assert errors["flagged"].tolist() == [0.5, 0.5]
-    assert (errors["flagged_low"] == 0).all() and errors["runs"].tolist() == [4, 4]
+    assert (errors["flagged_low"] == 0).all()
+    assert errors["runs"].tolist() == [4, 4]
 
 
 @pytest.mark.slow

@@ -1,0 +1,41 @@
+"""Record the synthetic street scenes of lessons 08 and 08b, as the detector sees them.
+
+Run ``python -m sweeps.recorded_streets``. It writes labels, detections and twelve
+pictures below ``data/streets``.
+"""
+
+from PIL import Image
+
+from helpers.icon2.recorded_streets import OTHER, OWN, TABLES, Streets
+
+LESSON_08 = Streets(900)
+LESSON_08B = Streets(600)
+
+
+def record_tables(streets: Streets) -> None:
+    """Write the labels and the detections."""
+    frames = streets.make()
+    streets.folder.mkdir(parents=True, exist_ok=True)
+    for name in TABLES:
+        path = streets.folder / f"{name}.parquet"
+        getattr(frames, name).to_parquet(path, compression="zstd")
+
+
+def record_pictures(streets: Streets) -> None:
+    """Write six layouts in the appearances of both income groups."""
+    for number in streets.pictured():
+        for appearances in (OWN, OTHER):
+            picture = streets.picture(number, appearances)
+            path = streets.picture_path(number, appearances)
+            Image.fromarray(picture).save(path, optimize=True)
+
+
+def main() -> None:
+    """Record the streets of both lessons, and the pictures of lesson 08."""
+    for streets in (LESSON_08, LESSON_08B):
+        record_tables(streets)
+    record_pictures(LESSON_08)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""The labels and the pictures of recorded street scenes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers import store
+from helpers.icon2 import recorded_streets
+from helpers.icon2.recorded_streets import OTHER, OWN, Streets
+from sweeps.recorded_streets import LESSON_08, LESSON_08B
+from synthetic import street
+
+SHARES_OF_B = {
+    OWN: (0.9, 0.5, 0.1),
+    OTHER: (0.1, 0.5, 0.9),
+}
+
+
+@pytest.mark.parametrize("streets", [LESSON_08, LESSON_08B])
+def test_recorded_labels_are_those_of_the_rendered_scenes(streets):
+    frames, things = street.scenes(streets.frames, 5000, 0.5)
+    things = street.dressed(frames, things, SHARES_OF_B[OWN])
+    recorded = streets.observe()
+    few = 5
+    first_things = things[things["frame"] < few]
+    images, boxes = street.render(frames.iloc[:few], first_things)
+    kept = recorded.boxes[recorded.boxes["image"] < few]
+    pd.testing.assert_frame_equal(kept, boxes, check_column_type=False)
+    contrast = [round(float(image.std()), 1) for image in images]
+    assert recorded.images["contrast"][:few].tolist() == contrast
+    assert recorded.images["name"].tolist() == frames["name"].tolist()
+
+
+def test_twelve_pictures_are_those_of_the_scenes():
+    frames, things = street.scenes(900, 5000, 0.5)
+    recorded = sorted(LESSON_08.folder.glob("*.png"))
+    assert len(recorded) == 12
+    for number in LESSON_08.pictured():
+        for appearances, shares in SHARES_OF_B.items():
+            assert LESSON_08.picture_path(number, appearances) in recorded
+            dressed = street.dressed(frames, things, shares)
+            rendered = street.picture(frames, dressed, number)
+            picture = LESSON_08.picture(number, appearances)
+            np.testing.assert_array_equal(picture, rendered)
+
+
+def test_recorded_files_have_at_most_two_megabytes():
+    files = (store.root() / "data" / "streets").rglob("*.*")
+    sizes = [file.stat().st_size for file in files]
+    assert sum(sizes) <= 2_000_000
+
+
+def test_other_streets_are_made_with_a_sentence(monkeypatch, capsys):
+    seen = []
+
+    def train(share_of_b, seed):
+        seen.append(share_of_b)
+
+    def observe(detector, frames, things, shares_of_b):
+        seen.append((len(frames), frames["name"][0], shares_of_b))
+        return "frames"
+
+    monkeypatch.setattr(recorded_streets.intervention, "trained", train)
+    monkeypatch.setattr(recorded_streets.intervention, "observed", observe)
+    assert Streets(30, seed=1, share_of_b=0.1).observe() == "frames"
+    share_of_b, scenes = seen
+    assert share_of_b == 0.1
+    assert scenes == (30, "street-5001-00000.png", SHARES_OF_B[OWN])
+    assert "not recorded" in capsys.readouterr().out
