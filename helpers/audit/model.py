@@ -5,7 +5,6 @@ A network is one of torchvision's, or one in a Python file of the user's.
 
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pandas as pd
 
 from helpers import models, store
 from helpers.models import preprocessing, python_file
-from helpers.suggest import listed, plain
+from helpers.suggest import did_you_mean, listed, plain
 
 KINDS = "the name of one of torchvision's networks, or FILE.py:NAME"
 ONE_LOGIT = (
@@ -95,8 +94,13 @@ def load_network(name: str, weights: str | None = None) -> Network:
         model = models.build(name, weights=weights).eval()
         read = model.preprocessing
     else:
-        _refuse_unknown_name(name)
         library = import_module("torchvision.models")
+        known = library.list_models(module=library)
+        if name not in known:
+            raise ValueError(
+                f"network: There is no network {name!r}. A network is {KINDS}. "
+                f"{did_you_mean(name, known)}"
+            )
         published = library.get_model_weights(name).DEFAULT
         model = models.build(name, weights=weights or "imagenet").eval()
         read = preprocessing.stated(model.network, published)
@@ -105,18 +109,6 @@ def load_network(name: str, weights: str | None = None) -> Network:
             assumed = "torchvision's ImageNet weights (assumed)"
             read = read._replace(classes=None, source=assumed)
     return Network(model, read, read.size, name)
-
-
-def _refuse_unknown_name(name: str) -> None:
-    """Refuse a name that torchvision does not know."""
-    library = import_module("torchvision.models")
-    known = library.list_models(module=library)
-    if name not in known:
-        near = " or ".join(get_close_matches(name, known, 2))
-        question = f" Did you mean {near}?" if near else ""
-        raise ValueError(
-            f"network: There is no network {name!r}.{question} A network is {KINDS}."
-        )
 
 
 def match_classes(
