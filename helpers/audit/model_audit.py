@@ -49,7 +49,8 @@ FINDING_COLUMNS = [
 NOT_ASKED = (
     "Contexts that you did not provide, and combinations of contexts.",
     "Image artifacts, such as a sticker or a caption. Provide two folders of the same "
-    "backgrounds, with the artifact and without it, as two contexts.",
+    "backgrounds, with the artifact and without it, as two contexts. A network that "
+    "never saw the artifact may react to it as well.",
 )
 NOT_A_FAULT = (
     "To rely on a context is not a fault by itself. For example, sky is good evidence "

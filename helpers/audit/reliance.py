@@ -34,8 +34,9 @@ RULE = (
     "other contexts on average. Pairs with a high score alone are listed apart."
 )
 APPROXIMATE = (
-    "The network was trained beyond its last layer, and for such networks the rates of "
-    "this audit were measured on sixteen networks only, so take them as approximate."
+    "The network was trained beyond its last layer. For such networks, this audit errs "
+    "more often than it says: in recorded trials with three unbiased networks, 7 of 48 "
+    "pairs were reported, and two of the three reports said that reliance is detected."
 )
 
 
