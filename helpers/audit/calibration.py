@@ -1,4 +1,4 @@
-"""Calibrate the audit of a model: null distributions of scores, and detection rates.
+"""Calibrate the audit of a model.
 
 Linear classifiers are trained on the user's own photographs. Unbiased classifiers,
 trained on photographs in random contexts, give a null distribution for each class and
@@ -279,18 +279,17 @@ def values_of_biased_pairs(
 def detection_rates(
     calibration: Calibration,
     corrected: bool = False,
-    least_change: float = LEAST_CHANGE,
 ) -> dict[float, float]:
     """Compute the share of the biased pairs that is detected, by bias strength.
 
     A pair is detected if its score is above the threshold (or significant after
-    correction), and if at least `least_change` of the predictions change.
+    correction), and if at least `LEAST_CHANGE` of the predictions change.
     """
     rates = {}
     for number, strength in enumerate(BIAS_STRENGTHS):
         z = calibration.z(calibration.biased[number])
         detected = above_threshold(calibration, z, corrected)
-        detected = detected & (calibration.biased_effect[number] >= least_change)
+        detected = detected & (calibration.biased_effect[number] >= LEAST_CHANGE)
         contexts = calibration.biased_context[number]
         of_biased_pairs, _, _ = values_of_biased_pairs(detected, contexts)
         rates[strength] = float(of_biased_pairs.mean())
