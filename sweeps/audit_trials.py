@@ -1,6 +1,6 @@
 """Measure how often the audit of a model detects injected biases, and errs.
 
-Users' classifiers are trained on other photographs than the audit's. Seeds below 7000
+Users' networks are trained on other photographs than the audit's. Seeds below 7000
 were used while the audit was developed. Run ``python -m sweeps.audit_trials
 data/audit_trials.csv FOLDER WEIGHTS``, where the folder has objects/ and contexts/.
 """
@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from helpers.audit import calibration as audit
-from helpers.audit import classifiers
+from helpers.audit import calibration, classifiers, reliance
 from helpers.audit.context_scores import ContextImages
 from sweeps import audit_features
-from sweeps.audit_features import LABELS, PARTS
+from sweeps.audit_features import LABELS
 from sweeps.resume import collect
 
 SEEDS = range(7000, 7030)
-AUDITED = 37  # photographs of a class that the audit uses; users train on the others
+FINE_TUNED = SEEDS[:3]  # partitions for which whole networks are trained
+CAPTION = "photographs with a caption"
 # what a user trains on, the bias strength, and whose photographs the user has
 CELLS = [
     ("composites", 0, "others"),
@@ -33,81 +33,106 @@ CELLS = [
     ("plain photographs", 0, "the audit's"),
 ]
 
-features_of_photographs = cache(audit_features.of_photographs)
+RATES = ["fpr_threshold", "fpr_reported", "fpr_detected"]
+RATES += ["power_threshold", "power_reported", "power_detected"]
+
+
+@cache
+def of_photographs(folder: str, weights: str, caption: bool) -> tuple:
+    """Read photographs in all versions, and compute their features."""
+    versions = audit_features.photographs(folder, caption)
+    network = audit_features.pretrained_network("photographs", weights)
+    return versions, audit_features.compute_features(network, versions)
+
+
+def of_synthetic_images(seed: int, weights: str) -> tuple:
+    """Render images in all versions, and compute their features."""
+    versions = audit_features.synthetic_images(seed)
+    network = audit_features.pretrained_network("synthetic images", weights)
+    return versions, audit_features.compute_features(network, versions)
 
 
 def measure(images: str, seed: int, folder: str, weights: str) -> pd.DataFrame:
-    """Calibrate on some photographs, and audit classifiers of each cell and recipe."""
-    if images == "photographs":
-        plain, pasted, alone = features_of_photographs(folder, weights)
+    """Calibrate once on some photographs, and audit classifiers and networks."""
+    if images == "synthetic images":
+        versions, inputs = of_synthetic_images(seed, weights)
     else:
-        plain, pasted, alone = audit_features.of_synthetic_images(seed)
+        versions, inputs = of_photographs(folder, weights, images == CAPTION)
     rng = np.random.default_rng(seed)
-    orders = np.stack([rng.permutation(rows) for rows in audit_features.BY_CLASS])
-    audited = orders[:, :AUDITED].ravel()
-    others = orders[:, AUDITED:].ravel()
-    # two parts of the backgrounds are for training, and two for queries
-    parts = rng.permutation(PARTS)
-    every = np.arange(len(LABELS))
-    query = pasted[every, :, parts[2 + rng.integers(2, size=len(LABELS))]]
-    train = pasted[every, :, parts[rng.integers(2, size=len(LABELS))], None]
-    alone = np.concatenate([alone[:, part] for part in parts[2:]], axis=1)
-    in_audit = ContextImages(LABELS[audited], train[audited], query[audited], alone)
-    in_training = ContextImages(LABELS, pasted[:, :, parts[:2]], query, alone)
-    calibration = audit.calibrate(in_audit, seed)
-    predicted_above = audit.detection_rates(calibration, least_change=-np.inf)
-    predicted_reported = audit.detection_rates(calibration)
-    rows = []
+    drawn = audit_features.partition(rng)
+    in_audit = drawn.for_audit(inputs)
+    in_training = drawn.for_training(inputs)
+    calibrated = calibration.calibrate(in_audit, seed)
+    trials = []
     for trained_on, strength, owner in CELLS:
-        seen = others if owner == "others" else audited
+        seen = drawn.photographs[owner]
         for recipe in classifiers.RECIPES:
-            context = rng.permutation(4) if strength else np.full(4, -1)
-            inputs = plain[seen]
+            context = draw_contexts(strength, images, rng)
+            x = inputs.plain[seen]
             if trained_on == "composites":
-                inputs = in_training.draw_training(seen, context, strength, rng)
-            classifier = classifiers.trained(inputs, LABELS[seen], 4, recipe, rng)
-            row = {
-                "images": images,
-                "seed": seed,
-                "trained_on": trained_on,
-                "bias_strength": strength,
-                "photographs": owner,
-                "recipe": recipe,
-                "predicted_power_threshold": predicted_above.get(strength),
-                "predicted_power_reported": predicted_reported.get(strength),
-            }
-            row.update(judge(calibration, in_audit, classifier, context))
-            rows.append(row)
-    table = pd.DataFrame(rows)
-    is_plain = table["trained_on"] == "plain photographs"
-    pairs = table["pairs_above_threshold"]
-    return table.assign(pairs_above_threshold=pairs.where(is_plain)).round(12)
+                x = in_training.draw_training(seen, context, strength, rng)
+            classifier = classifiers.trained(x, LABELS[seen], 4, recipe, rng)
+            trial = judge(calibrated, in_audit, classifier, context)
+            about = ["last", trained_on, strength, owner, recipe]
+            trials.append([*about, *trial])
+    if images == "photographs" and seed in FINE_TUNED:
+        rng = np.random.default_rng([seed, 1])
+        seen = drawn.photographs["others"]
+        for strength in (0, 0.5, 1):
+            context = draw_contexts(strength, images, rng)
+            composites = drawn.for_training(versions)
+            x = composites.draw_training(seen, context, strength, rng)
+            network = audit_features.fine_tune(x, LABELS[seen], weights, seed)
+            trial = judge(calibrated, drawn.for_audit(versions), network, context)
+            trials.append(["all", "composites", strength, "others", "AdamW", *trial])
+    columns = ["layers", "trained_on", "bias_strength", "photographs", "recipe"]
+    table = pd.DataFrame(trials, columns=columns + RATES)
+    predicted = table["bias_strength"].map(calibration.detection_rates(calibrated))
+    table.insert(5, "predicted_power_reported", predicted)
+    table.insert(0, "images", images)
+    table.insert(2, "seed", seed)
+    return table.round(12)
+
+
+def draw_contexts(strength: float, images: str, rng: np.random.Generator) -> np.ndarray:
+    """Draw the context of each class; -1 stands for none."""
+    if not strength:
+        return np.full(4, -1)
+    order = rng.permutation(4)
+    if images == CAPTION:
+        return np.where(order == 0, 0, -1)  # one class has the caption
+    return order
 
 
 def judge(
-    calibration: audit.Calibration,
+    calibrated: calibration.Calibration,
     in_audit: ContextImages,
-    classifier: Callable,
+    network: Callable,
     context_of_class: np.ndarray,
-) -> dict[str, object]:
-    """Audit a classifier, and compare its verdicts with the biases that it has."""
-    photographs = np.arange(len(in_audit.labels))
-    score = in_audit.score(classifier, photographs)
-    effect = in_audit.effect(classifier, photographs)
-    verdicts = audit.verdicts(calibration, score, effect)
-    biased = context_of_class[:, None] == np.arange(4)
-    row = audit.rates_by_verdict(verdicts, biased)
-    row["exact"] = (verdicts["significant"] == biased).all()
-    estimated, _, _ = audit.estimated_strength(calibration, score)
-    row["estimated_strength"] = estimated[biased == biased.any()].mean()
-    row["pairs_above_threshold"] = str(np.argwhere(verdicts["threshold"]).tolist())
-    return row
+) -> list[float]:
+    """Audit a network, and compare the verdicts with its biases, in `RATES`."""
+    query = network(in_audit.query)
+    logits = ContextImages(in_audit.labels, None, query, network(in_audit.alone))
+    everyone = np.arange(len(query))
+    score = logits.score(lambda values: values, everyone)
+    numbers = range(4), range(query.shape[1])
+    pairs = reliance.judge(calibrated, score, query.argmax(-1), *numbers)
+    biased = context_of_class[pairs["class"]] == pairs["context"]
+    verdicts = [
+        pairs["z"] > pairs["threshold"],
+        reliance.is_reported(pairs),
+        pairs["verdict"] == reliance.DETECTED,
+    ]
+    false_positive_rates = [verdict[~biased].mean() for verdict in verdicts]
+    detection_rates = [verdict[biased].mean() for verdict in verdicts]
+    return false_positive_rates + detection_rates
 
 
 def main() -> None:
     """Measure the trials, and write their table."""
     _, path, *files = sys.argv
     cases = [("photographs", seed, *files) for seed in SEEDS]
+    cases += [(CAPTION, seed, *files) for seed in SEEDS[:5]]
     cases += [("synthetic images", seed, *files) for seed in SEEDS[:15]]
     collect(Path(path), measure, cases, float_format="%.4g")
 

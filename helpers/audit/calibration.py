@@ -1,4 +1,4 @@
-"""Calibrate the audit of a model: null distributions of scores, and detection rates.
+"""Calibrate the audit of a model.
 
 Linear classifiers are trained on the user's own photographs. Unbiased classifiers,
 trained on photographs in random contexts, give a null distribution for each class and
@@ -257,58 +257,6 @@ def above_threshold(
     return z.max(1) > calibration.threshold
 
 
-def verdicts(
-    calibration: Calibration, score: np.ndarray, effect: np.ndarray
-) -> dict[str, np.ndarray]:
-    """Judge the pairs of one network in four ways.
-
-    Parameters
-    ----------
-    calibration : Calibration
-    score : ndarray, shape (2, classes, K)
-    effect : ndarray, shape (classes, K)
-
-    Returns
-    -------
-    dict of str to ndarray of bool, shape (classes, K)
-        ``threshold`` (above it for one pair), ``significant`` (after correction), and
-        ``reported`` and ``detected``, which also need changed predictions.
-    """
-    z = calibration.z(score)[None]
-    above = above_threshold(calibration, z, corrected=False)[0]
-    significant = above_threshold(calibration, z, corrected=True)[0]
-    changed = effect >= LEAST_CHANGE
-    return {
-        "threshold": above,
-        "significant": significant,
-        "reported": above & changed,
-        "detected": significant & changed,
-    }
-
-
-def rates_by_verdict(verdicts: dict, biased: np.ndarray) -> dict[str, float]:
-    """Compute the rate of each verdict among unbiased pairs and among biased pairs.
-
-    Parameters
-    ----------
-    verdicts : dict of str to ndarray of bool, shape (classes, K)
-    biased : ndarray of bool, shape (classes, K)
-        The pairs whose bias was injected.
-
-    Returns
-    -------
-    dict of str to float
-        ``fpr_`` and ``power_`` with the name of each verdict. The power is NaN if no
-        pair is biased.
-    """
-    rates = {}
-    for name, pairs in verdicts.items():
-        rates[f"fpr_{name}"] = pairs[~biased].mean()
-    for name, pairs in verdicts.items():
-        rates[f"power_{name}"] = pairs[biased].mean() if biased.any() else np.nan
-    return rates
-
-
 def values_of_biased_pairs(
     values: np.ndarray, contexts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -331,18 +279,17 @@ def values_of_biased_pairs(
 def detection_rates(
     calibration: Calibration,
     corrected: bool = False,
-    least_change: float = LEAST_CHANGE,
 ) -> dict[float, float]:
     """Compute the share of the biased pairs that is detected, by bias strength.
 
     A pair is detected if its score is above the threshold (or significant after
-    correction), and if at least `least_change` of the predictions change.
+    correction), and if at least `LEAST_CHANGE` of the predictions change.
     """
     rates = {}
     for number, strength in enumerate(BIAS_STRENGTHS):
         z = calibration.z(calibration.biased[number])
         detected = above_threshold(calibration, z, corrected)
-        detected = detected & (calibration.biased_effect[number] >= least_change)
+        detected = detected & (calibration.biased_effect[number] >= LEAST_CHANGE)
         contexts = calibration.biased_context[number]
         of_biased_pairs, _, _ = values_of_biased_pairs(detected, contexts)
         rates[strength] = float(of_biased_pairs.mean())
@@ -353,34 +300,3 @@ def false_positives(calibration: Calibration, corrected: bool = False) -> np.nda
     """Find the reported pairs of unbiased classifiers, (classifiers, classes, K)."""
     reported = above_threshold(calibration, calibration.unbiased, corrected)
     return reported & (calibration.unbiased_effect >= LEAST_CHANGE)
-
-
-def estimated_strength(
-    calibration: Calibration, score: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Estimate the bias strength of each pair from its score by pasting.
-
-    The score is interpolated between the mean scores of classifiers of known strengths.
-
-    Returns
-    -------
-    value, low, high : ndarray, shape (classes, K)
-        The estimate and its 90% range, by the errors of the same estimate for the
-        calibration's own biased classifiers.
-    """
-    strengths = [0.0, *BIAS_STRENGTHS]
-    mean_rises = [0.0]
-    rises_by_strength = []
-    for number in range(len(BIAS_STRENGTHS)):
-        scores, classes, contexts = values_of_biased_pairs(
-            calibration.biased[number][:, 0], calibration.biased_context[number]
-        )
-        rises = scores - calibration.mean[0, classes, contexts]
-        mean_rises.append(max(mean_rises[-1] + 1e-9, rises.mean()))
-        rises_by_strength.append(rises)
-    errors = []
-    for strength, rises in zip(BIAS_STRENGTHS, rises_by_strength, strict=True):
-        errors.append(np.interp(rises, mean_rises, strengths) - strength)
-    lowest, highest = np.quantile(np.concatenate(errors), [0.05, 0.95])
-    value = np.interp(score[0] - calibration.mean[0], mean_rises, strengths)
-    return value, np.clip(value - highest, 0, 1), np.clip(value - lowest, 0, 1)

@@ -34,15 +34,18 @@ def class_logits(answers: np.ndarray, outputs: Sequence[Sequence[int]]) -> np.nd
     -------
     ndarray of float, shape (n, classes)
     """
-    defined = answers[~np.isnan(answers).any(1)]
+    has_nan = np.isnan(answers).any(1)
+    defined = answers[~has_nan]
     not_negative = len(defined) > 0 and defined.min() >= 0
-    if not_negative and np.allclose(defined.sum(1), 1, atol=1e-3):  # probabilities
+    adds_up_to_one = np.allclose(defined.sum(1), 1, atol=1e-3)
+    if not_negative and adds_up_to_one:  # probabilities
         answers = np.log(answers.clip(1e-12))
     answers = np.where(np.isneginf(answers), np.log(1e-12), answers)
     logits = []
-    with np.errstate(invalid="ignore"):  # `finite_images` finds NaN later
+    with np.errstate(invalid="ignore"):  # `require_finite` finds NaN later
         for numbers in outputs:
-            logits.append(np.logaddexp.reduce(answers[:, list(numbers)], axis=1))
+            of_class = answers[:, list(numbers)]
+            logits.append(np.logaddexp.reduce(of_class, axis=1))
     return np.stack(logits, 1)
 
 
@@ -67,9 +70,11 @@ def paste(
         photographs.float(), (side, side), mode="bilinear", antialias=True
     )
     start = (size - side) // 2
-    inside = slice(start, start + side)
+    end = start + side
+    inside = slice(start, end)
     composites = backgrounds.clone()
-    composites[..., inside, inside] = resized.round().clamp(0, 255).to(torch.uint8)
+    pixels = resized.round().clamp(0, 255)
+    composites[..., inside, inside] = pixels.to(torch.uint8)
     return composites
 
 
@@ -97,7 +102,8 @@ def paste_into_contexts(
         to_query = backgrounds[order[count:]]
         for images, composites in ((to_train, train), (to_query, query)):
             choice = rng.permutation(len(photographs)) % len(images)
-            composites.append(paste(photographs, images[torch.from_numpy(choice)]))
+            chosen = images[torch.from_numpy(choice)]
+            composites.append(paste(photographs, chosen))
         alone.append(to_query)
     return train, query, alone
 
@@ -115,16 +121,19 @@ def mean_of_other_classes(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     ndarray of float, shape (classes, K)
     """
     classes = values.shape[-1]
-    by_class = np.stack([values[labels == c].mean(0) for c in range(classes)])
+    means = [values[labels == c].mean(0) for c in range(classes)]
+    by_class = np.stack(means)
     own = np.diagonal(by_class, axis1=0, axis2=2)  # (K, classes)
-    others = by_class.sum(0) - own
+    total = by_class.sum(0)
+    others = total - own
     return others.T / (classes - 1)
 
 
 def minus_others(values: np.ndarray, axis: int) -> np.ndarray:
     """Subtract from values the mean of the others along an axis."""
     count = values.shape[axis]
-    return (values - values.mean(axis, keepdims=True)) * count / (count - 1)
+    mean = values.mean(axis, keepdims=True)
+    return (values - mean) * count / (count - 1)
 
 
 def prediction_change(predictions: np.ndarray, classes: int) -> np.ndarray:
@@ -143,9 +152,10 @@ def prediction_change(predictions: np.ndarray, classes: int) -> np.ndarray:
         The share of photographs that are predicted to be the class in the context,
         minus the mean of these shares in the other contexts.
     """
-    shares = np.stack([(predictions == c).mean(0) for c in range(classes)])
+    shares = [(predictions == c).mean(0) for c in range(classes)]
     # rounded, so that ten of a thousand are 0.01
-    return minus_others(shares, -1).round(9)
+    change = minus_others(np.stack(shares), -1)
+    return change.round(9)
 
 
 @dataclass(frozen=True)
@@ -182,7 +192,8 @@ class ContextImages:
         """
         context = rng.integers(self.train.shape[1], size=len(photographs))
         own = context_of_class[self.labels[photographs]]
-        biased = (own >= 0) & (rng.random(len(photographs)) < bias_strength)
+        is_drawn = rng.random(len(photographs)) < bias_strength
+        biased = (own >= 0) & is_drawn
         context = np.where(biased, own, context)
         background = rng.integers(self.train.shape[2], size=len(photographs))
         return self.train[photographs, context, background]
@@ -207,9 +218,8 @@ class ContextImages:
         classes = logits.shape[-1]
         spread = logits.reshape(-1, classes).std(0)
         spread = np.maximum(spread, SMALLEST_SPREAD)[:, None]
-        pasted = mean_of_other_classes(
-            minus_others(logits, 1), self.labels[photographs]
-        )
+        rises = minus_others(logits, 1)
+        pasted = mean_of_other_classes(rises, self.labels[photographs])
         alone = minus_others(logits_alone.mean(1), 0).T
         return np.stack([pasted, alone]) / spread
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from scipy.special import log_softmax
 from torch.nn.functional import adaptive_avg_pool2d
 
 from helpers import store
@@ -126,23 +125,3 @@ def changed_weights(model, start) -> list[str]:
         if not same_shape or not torch.equal(weight, before[name]):
             changed.append(name)
     return changed
-
-
-def is_linear(model, passed: dict[str, np.ndarray]) -> bool:
-    """Return whether the answers are a linear function of the pooled features."""
-    layer = model.network.get_submodule(model.head)
-    weight = getattr(layer, "weight", None)
-    bias = getattr(layer, "bias", None)
-    features, answers = passed["features"], passed["answers"]
-    if weight is None or weight[0].numel() != features.shape[1]:
-        return False
-    expected = features @ weight.detach().flatten(1).cpu().numpy().T
-    if bias is not None:
-        expected = expected + bias.detach().cpu().numpy()
-    if expected.shape != answers.shape:
-        return False
-    known = np.isfinite(answers).all(1)
-    single = [[number] for number in range(expected.shape[1])]
-    ours = log_softmax(class_logits(expected[known], single), 1)
-    theirs = log_softmax(class_logits(answers[known], single), 1)
-    return np.allclose(ours, theirs, atol=0.01 * np.ptp(theirs))

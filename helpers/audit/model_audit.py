@@ -5,7 +5,7 @@ are compared with those of unbiased linear classifiers on the same photographs. 
 classifiers show what the audit could have detected.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -49,11 +49,14 @@ FINDING_COLUMNS = [
 NOT_ASKED = (
     "Contexts that you did not provide, and combinations of contexts.",
     "Image artifacts, such as a sticker or a caption. Provide two folders of the same "
-    "backgrounds, with the artifact and without it, as two contexts.",
+    "backgrounds, with the artifact and without it, as two contexts. A network that "
+    "never saw the artifact may react to it as well.",
 )
 NOT_A_FAULT = (
     "To rely on a context is not a fault by itself. For example, sky is good evidence "
-    "for planes wherever planes are in the sky."
+    "for planes wherever planes are in the sky. If there are few classes or contexts, "
+    "weaker pairs may be the reverse of a stronger one. If the park raises the logit of "
+    "dogs, the other contexts seem to raise that of cats."
 )
 TERMS = [
     "Classifiers: linear layers on the features of your network, trained on your "
@@ -89,8 +92,9 @@ class Inputs:
         class) and ``of`` (the number of classes).
     contexts : dict of str to torch.Tensor of uint8, shape (m, 3, H, W)
         Background images.
-    files : dict of str to pandas.DataFrame
-        The column ``path`` of the background images.
+    trained : {"last layer", "all"} or None
+        What was trained, as the user says.
+    seed : int
     notes : list of str
         What was not used.
     """
@@ -100,7 +104,8 @@ class Inputs:
     images: torch.Tensor
     rows: pd.DataFrame
     contexts: dict[str, torch.Tensor]
-    files: dict[str, pd.DataFrame]
+    trained: str | None
+    seed: int
     notes: list[str]
 
 
@@ -126,8 +131,6 @@ class ModelAudit:
         What was left out, and how the network was read.
     caveat : str
         Why the rates are approximate, if they are.
-    doubtful : set of str
-        Contexts whose images alone are predicted as a class.
     calibration : Calibration
     z : ndarray, shape (classes, contexts)
         The larger z of each pair.
@@ -148,7 +151,6 @@ class ModelAudit:
     preprocessing: pd.DataFrame
     notes: list[str]
     caveat: str
-    doubtful: set[str]
     calibration: Calibration = field(repr=False)
     z: np.ndarray = field(repr=False)
     composites: dict[str, torch.Tensor] = field(repr=False)
@@ -175,13 +177,7 @@ class ModelAudit:
         """One sentence per reported pair, and then per pair that is listed apart."""
         sentences = []
         for pair in self.reported.to_dict("records"):
-            sentence = reliance.describe(pair)
-            if pair["context"] in self.doubtful:
-                sentence += (
-                    f" Images of {pair['context']} alone are predicted as a class: see "
-                    "how the network was read."
-                )
-            sentences.append(sentence)
+            sentences.append(reliance.describe(pair))
         if not sentences:
             sentences.append(
                 "No pair is reported. This does not clear the network: see what could "
@@ -276,16 +272,6 @@ class ModelAudit:
         ax.legend(title="", fontsize=8)
         return figure
 
-    def plot_null(self) -> Figure:
-        """Draw z of unbiased classifiers, z of the network, and the threshold."""
-        figure, ax = plt.subplots(figsize=(6, 2.6))
-        unbiased = self.calibration.unbiased.max(1).ravel()
-        sns.histplot(unbiased.clip(-8, 8), bins=40, color="0.7", ax=ax)
-        sns.rugplot(self.z.ravel().clip(-8, 8), color="C3", height=0.12, lw=2, ax=ax)
-        ax.axvline(self.calibration.threshold, color="0.2", ls="--")
-        ax.set(xlabel="z (standard deviations)", ylabel="pairs")
-        return figure
-
     def to_html(self, command: str = "") -> str:
         """Write the report as one HTML file.
 
@@ -302,15 +288,12 @@ class ModelAudit:
         examples_caption = (
             f"Photographs of other classes in {pair['context']}: the three with the "
             f"highest score of {pair['class']}, and the three with the lowest. A "
-            "number is the score of one photograph, in logits."
+            "number is the score of one photograph, in logits. If a background shows "
+            f"{pair['class']} itself, the finding is wrong."
         )
         power_caption = (
             "Detection rate of injected biases by bias strength. Bands: 95% intervals "
             "over classifiers."
-        )
-        null_caption = (
-            "z of pairs of unbiased classifiers (grey) and of your network (red "
-            "ticks). Dashed: the threshold for one pair."
         )
         found = [*self.sentences, self.caveat] if self.caveat else self.sentences
         files = "Tables as CSV, findings.json and this report are in one folder."
@@ -320,7 +303,6 @@ class ModelAudit:
             "matrix": (self.plot_matrix(), matrix_caption),
             "examples": (self.plot_examples(), examples_caption),
             "power": (self.plot_power(), power_caption),
-            "null": (self.plot_null(), null_caption),
         }
         parts = [
             (
@@ -337,7 +319,6 @@ class ModelAudit:
                 reliance.detection_sentences(self.power, self.calibration),
                 figures["power"],
                 self.power,
-                figures["null"],
             ),
             (
                 "How the network was read",
@@ -379,11 +360,9 @@ class ModelAudit:
                 {
                     "finding": f"context/{pair['class']}/{pair['context']}",
                     "name": pair["context"],
-                    "measure": "estimated bias strength",
+                    "measure": "change of predictions",
                     "by": pair["class"],
-                    "value": pair["bias_strength"],
-                    "low": pair["low"],
-                    "high": pair["high"],
+                    "value": pair["change"],
                     "p": pair["p"],
                     "verdict": pair["verdict"],
                     "sentence": sentence,
@@ -410,7 +389,6 @@ def audit_model(
     classes: str | None = None,
     trained: str | None = None,
     before: str | None = None,
-    groups: str | None = None,
     seed: int = 0,
     device: str = "auto",
     folder: Path | str = ".",
@@ -433,8 +411,6 @@ def audit_model(
         What was trained on your classes.
     before : str, optional
         The weights from which this training started.
-    groups : str, optional
-        CSV file with the column ``path``, and one column per group of photographs.
     seed : int
         Random seed of all that is random.
     device : {"auto", "cpu", "cuda", "mps"}
@@ -458,11 +434,11 @@ def audit_model(
                 "holds one folder of images per class or context."
             )
     loaded = model.load_network(network, weights)
+    loaded_before = model.load_network(network, before) if before else loaded
     photographs, rows, notes = user_images.read_photographs(images, loaded, seed)
-    backgrounds, files, context_notes = user_images.read_contexts(
+    backgrounds, context_notes = user_images.read_contexts(
         contexts, loaded, photographs, seed
     )
-    loaded_before = model.load_network(network, before) if before else loaded
     for one in (loaded, loaded_before):
         one.model.to(models.device(device, synthetic=False))
     inputs = Inputs(
@@ -471,20 +447,17 @@ def audit_model(
         images=photographs,
         rows=rows,
         contexts=backgrounds,
-        files=files,
+        trained=trained,
+        seed=seed,
         notes=[*notes, *context_notes],
     )
     class_table = None
     if classes:
-        columns = ["class", "outputs"]
-        class_table = user_images.read_table(classes, "classes", columns)
-    group_table = None
-    if groups:
-        group_table = user_images.read_table(groups, "groups", ["path"])
-    name = loaded.name
+        class_table = pd.read_csv(classes, dtype=str, keep_default_na=False)
+    audit = _audit(inputs, class_table, Path(folder))
     if weights:
-        name += f" ({Path(weights).name})"
-    return _audit(inputs, name, class_table, group_table, trained, seed, Path(folder))
+        return replace(audit, name=f"{audit.name} ({Path(weights).name})")
+    return audit
 
 
 def audit_sample(seed: int = 0) -> tuple[ModelAudit, pd.DataFrame]:
@@ -498,86 +471,96 @@ def audit_sample(seed: int = 0) -> tuple[ModelAudit, pd.DataFrame]:
         ``bias_strength``.
     """
     network, images, rows, contexts, injected = sample.audited_network(seed)
-    inputs = Inputs(network, network, images, rows, contexts, files={}, notes=[])
-    audit = _audit(inputs, network.name, None, None, "last layer", seed, Path())
-    return audit, injected
+    inputs = Inputs(
+        network=network,
+        before=network,
+        images=images,
+        rows=rows,
+        contexts=contexts,
+        trained="last layer",
+        seed=seed,
+        notes=[],
+    )
+    return _audit(inputs, None, Path()), injected
 
 
 def _audit(
-    inputs: Inputs,
-    name: str,
-    class_table: pd.DataFrame | None,
-    group_table: pd.DataFrame | None,
-    trained: str | None,
-    seed: int,
-    folder: Path,
+    inputs: Inputs, class_table: pd.DataFrame | None, folder: Path
 ) -> ModelAudit:
     """Check the network, query it, calibrate, and judge each pair."""
-    network, rows, images = inputs.network, inputs.rows, inputs.images
-    first_batch = features.passes(network.model, images[:16], "a first batch")
-    matched = model.match_classes(
-        rows, network, first_batch["answers"].shape[1], class_table
-    )
-    model.require_matches(matched, network, folder)
-    caveat = reliance.caveat(network, inputs.before, first_batch, trained)
-    notes = [*_trained_note(inputs, trained), *inputs.notes, *_order_note(matched)]
-
-    # is the network read correctly?
-    outputs = list(matched["outputs"])
+    network, rows = inputs.network, inputs.rows
+    caveat = reliance.caveat(network, inputs.before, inputs.trained)
     classes, labels = np.unique(rows["class"], return_inverse=True)
-    answers = features.passes(network.model, images, "photographs")["answers"]
-    logits = context_scores.class_logits(answers, outputs)
-    finite, lost = network_checks.finite_images([logits], rows)
-    images = images[torch.from_numpy(finite)]
-    rows = rows[finite].reset_index(drop=True)
-    labels = labels[finite]
-    accuracy = network_checks.check_accuracy(
-        network, images, labels, outputs, answers[finite]
+    matched, notes = _read_outputs(inputs, labels, class_table, folder)
+    queries = query(
+        network,
+        inputs.before,
+        list(matched["outputs"]),
+        inputs.images,
+        labels,
+        inputs.contexts,
+        inputs.seed,
     )
-    notes += [*lost, accuracy]
-    contexts, doubtful = inputs.contexts, set()
-    if inputs.files:
-        contexts, context_notes, doubtful = network_checks.check_contexts(
-            network, matched, contexts, inputs.files, logits[finite], labels
-        )
-        notes += context_notes
+    contexts = list(inputs.contexts)
+    logits = queries.in_logits
+    in_features = queries.in_features
+    network_checks.require_finite(
+        [in_features.train, in_features.query, logits.query], rows["path"]
+    )
+    network_checks.require_finite([logits.alone], contexts)
 
-    # query it about the photographs in the contexts
-    queries = query(network, inputs.before, outputs, images, labels, contexts, seed)
-    finite, lost = network_checks.finite_images(queries.per_photograph, rows)
-    notes += lost
-    rows = rows[finite].reset_index(drop=True)
-    queries = queries.keep(finite)
-    labels = queries.labels
-
-    # compare it with classifiers of known bias
-    calibrated = calibrate(queries.in_features, seed)
-    score = queries.in_logits.score(_identity, np.arange(len(labels)))
-    predictions = queries.in_logits.query.argmax(-1)
-    pairs = reliance.judge(calibrated, score, predictions, classes, list(contexts))
-    reported = pairs[reliance.is_reported(pairs)]
-    centered = classifiers.center_logits(queries.in_logits.query)
+    calibrated = calibrate(in_features, inputs.seed)
+    score = logits.score(_identity, np.arange(len(labels)))
+    predictions = logits.query.argmax(-1)
+    pairs = reliance.judge(calibrated, score, predictions, classes, contexts)
+    remedies = remedy.retrain_last_layer(
+        queries,
+        calibrated,
+        pairs[reliance.is_reported(pairs)],
+        list(classes),
+        contexts,
+        inputs.seed,
+    )
+    centered = classifiers.center_logits(logits.query)
+    plain = queries.plain_logits
     return ModelAudit(
-        name=name,
+        name=network.name,
         pairs=pairs,
         power=reliance.detection_table(calibrated),
-        remedy=remedy.retrain_last_layer(
-            queries, calibrated, reported, list(classes), list(contexts), seed
-        ),
-        accuracy=accuracy_by_class(queries.plain_logits, classes[labels], classes),
-        predictions=predictions_table(
-            queries.plain_logits, rows["path"], classes[labels], classes, group_table
-        ),
-        classes=matched.assign(images=np.bincount(labels, minlength=len(classes))),
+        remedy=remedies,
+        accuracy=accuracy_by_class(plain, classes[labels], classes),
+        predictions=predictions_table(plain, rows["path"], classes[labels], classes),
+        classes=matched.assign(images=np.bincount(labels)),
         preprocessing=network.preprocessing_table(),
         notes=notes,
         caveat=caveat,
-        doubtful=doubtful,
         calibration=calibrated,
         z=calibrated.largest_z(score),
         composites=dict(zip(contexts, queries.composites, strict=True)),
         score=context_scores.minus_others(centered, 1),
     )
+
+
+def _read_outputs(
+    inputs: Inputs,
+    labels: np.ndarray,
+    class_table: pd.DataFrame | None,
+    folder: Path,
+) -> tuple[pd.DataFrame, list[str]]:
+    """Match the outputs with the classes, and check the accuracy."""
+    network = inputs.network
+    passed = features.passes(network.model, inputs.images, "photographs")
+    answers = passed["answers"]
+    matched = model.match_classes(inputs.rows, network, answers.shape[1], class_table)
+    model.require_matches(matched, network, folder)
+    outputs = list(matched["outputs"])
+    logits = context_scores.class_logits(answers, outputs)
+    network_checks.require_finite([logits], inputs.rows["path"])
+    accuracy = network_checks.check_accuracy(
+        network, inputs.images, labels, outputs, answers
+    )
+    notes = [*_trained_note(inputs), *inputs.notes, *_order_note(matched), accuracy]
+    return matched, notes
 
 
 def accuracy_by_class(
@@ -603,7 +586,6 @@ def predictions_table(
     paths: pd.Series,
     labels: np.ndarray,
     classes: np.ndarray,
-    groups: pd.DataFrame | None,
 ) -> pd.DataFrame:
     """Tabulate the prediction of each photograph, for an audit of a table.
 
@@ -613,10 +595,8 @@ def predictions_table(
     paths : pandas.Series of str
     labels : ndarray of str, shape (n,)
     classes : ndarray of str, shape (classes,)
-    groups : pandas.DataFrame or None
-        The column ``path``, and one column per group.
     """
-    table = pd.DataFrame(
+    return pd.DataFrame(
         {
             "image": paths,
             "y_true": labels,
@@ -624,16 +604,6 @@ def predictions_table(
             "confidence": softmax(logits, axis=1).max(1),
         }
     )
-    if groups is not None:
-        groups = groups.rename(columns={"path": "image"})
-        if not table["image"].isin(groups["image"]).any():
-            raise ValueError(
-                "groups: No path of the table is that of a photograph, such as "
-                f"{table['image'].iloc[0]!r}. Give paths relative to the folder of "
-                "images."
-            )
-        table = table.merge(groups, "left", on="image", validate="many_to_one")
-    return table
 
 
 def _identity(values):
@@ -641,16 +611,16 @@ def _identity(values):
     return values
 
 
-def _trained_note(inputs: Inputs, trained: str | None) -> list[str]:
+def _trained_note(inputs: Inputs) -> list[str]:
     """Say what is known about the training of the network."""
     if inputs.before is not inputs.network:
         return ["What was trained is read from the weights before training (before)."]
-    if trained is None:
+    if inputs.trained is None:
         return [
             "You did not say what was trained. The layers before the last one are "
             "taken as they are, with what they learned of your classes (trained)."
         ]
-    if trained == "last layer":
+    if inputs.trained == "last layer":
         return ["Only the last layer was trained."]
     return [
         "All layers were trained. Without the weights before training (before), the "

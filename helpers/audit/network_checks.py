@@ -1,59 +1,36 @@
 """Check before an audit that a network is read correctly and that its inputs are usable."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 import torch
 from scipy.optimize import linear_sum_assignment
-from scipy.special import log_softmax
 
 from helpers import models
 from helpers.audit.context_scores import class_logits
-from helpers.audit.features import passes
 from helpers.stats import wilson
 from helpers.suggest import listed
 
-FEWEST = 5
-"""The least number of images that a class or a context must keep."""
 
-
-def finite_images(
-    parts: Sequence[np.ndarray], rows: pd.DataFrame
-) -> tuple[np.ndarray, list[str]]:
-    """Find the images that have finite numbers in all parts.
+def require_finite(parts: Sequence[np.ndarray], names: Sequence[str]) -> None:
+    """Refuse images for which a network gives NaN or infinite numbers.
 
     Parameters
     ----------
     parts : sequence of ndarray, shape (N, ...)
-    rows : pandas.DataFrame
-        The columns ``path`` and ``class`` of the images.
-
-    Returns
-    -------
-    finite : ndarray of bool, shape (N,)
-    notes : list of str
-        A sentence that names the other images, if there are any.
-
-    Raises
-    ------
-    ValueError
-        If fewer than five images of a class are left.
+        Features or logits.
+    names : sequence of str
+        The names of the N images.
     """
-    finite = np.ones(len(rows), bool)
+    finite = np.ones(len(names), bool)
     for part in parts:
         finite &= np.isfinite(part).reshape(len(part), -1).all(1)
-    if finite.all():
-        return finite, []
-    note = (
-        f"{(~finite).sum()} of {len(finite)} images got NaN and are left out: "
-        f"{listed(rows['path'][~finite])}."
-    )
-    remaining = pd.Series(finite).groupby(rows["class"].to_numpy()).sum()
-    few = remaining.index[remaining < FEWEST]
-    if len(few):
-        raise ValueError(f"{note} Fewer than {FEWEST} are left of {listed(few)}.")
-    return finite, [note]
+    if not finite.all():
+        raise ValueError(
+            f"images: {(~finite).sum()} of {len(finite)} images got NaN or infinite "
+            f"numbers: {listed(np.array(names)[~finite])}. Leave them out, or correct "
+            "the network."
+        )
 
 
 @torch.no_grad()
@@ -162,61 +139,3 @@ def check_accuracy(
             f"network: {sentence} The audit needs a network that is read correctly. {advice}"
         )
     return sentence
-
-
-def check_contexts(
-    network,
-    matches: pd.DataFrame,
-    contexts: Mapping[str, torch.Tensor],
-    files: Mapping[str, pd.DataFrame],
-    logits: np.ndarray,
-    labels: np.ndarray,
-) -> tuple[dict[str, torch.Tensor], list[str], set[str]]:
-    """Find background images that get NaN, or that look like photographs of a class.
-
-    Parameters
-    ----------
-    network : helpers.audit.model.Network
-    matches : pandas.DataFrame
-        The columns ``class`` and ``outputs``.
-    contexts : mapping of str to torch.Tensor of uint8, shape (m, 3, H, W)
-    files : mapping of str to pandas.DataFrame
-        The column ``path`` of each context's images.
-    logits : ndarray, shape (N, classes)
-        Of the photographs.
-    labels : ndarray of int, shape (N,)
-
-    Returns
-    -------
-    contexts : dict of str to torch.Tensor
-        Without the images that get NaN.
-    notes : list of str
-    doubtful : set of str
-        The contexts of which more than a quarter of the images are predicted as a
-        class, with at least the median confidence of its own photographs.
-    """
-    own_confidence = []
-    for c in range(len(matches)):
-        own_confidence.append(np.median(log_softmax(logits[labels == c], 1)[:, c]))
-    kept, notes, doubtful = {}, [], set()
-    for name, images in contexts.items():
-        answers = passes(network.model, images, f"{name} alone")["answers"]
-        context_logits = class_logits(answers, matches["outputs"])
-        rows = files[name].reset_index(drop=True)
-        finite, lost = finite_images([context_logits], rows.assign(**{"class": name}))
-        kept[name] = images[torch.from_numpy(finite)]
-        notes += lost
-        prediction = context_logits.argmax(1)
-        confidence = log_softmax(context_logits, 1).max(1)
-        for c, class_name in enumerate(matches["class"]):
-            taken = finite & (prediction == c) & (confidence >= own_confidence[c])
-            if taken.sum() <= finite.sum() / 4:
-                continue
-            doubtful.add(name)
-            notes.append(
-                f"{taken.sum()} of {finite.sum()} images of {name} are taken for "
-                f"{class_name} as surely as half of its own photographs: {class_name} is in "
-                f"them (look at {listed(rows['path'][taken][:3])}), or the network takes "
-                f"{name} for {class_name}, which is a finding."
-            )
-    return kept, notes, doubtful

@@ -33,32 +33,6 @@ class Queries:
     in_logits: ContextImages
     composites: list[torch.Tensor]
 
-    @property
-    def per_photograph(self) -> list[np.ndarray]:
-        """The arrays that have one row per photograph."""
-        return [
-            self.plain_features,
-            self.plain_logits,
-            self.in_features.train,
-            self.in_features.query,
-            self.in_logits.query,
-        ]
-
-    def keep(self, kept: np.ndarray) -> "Queries":
-        """Keep some photographs, given as booleans of shape (n,)."""
-        labels = self.labels[kept]
-        features, logits = self.in_features, self.in_logits
-        return Queries(
-            labels=labels,
-            plain_features=self.plain_features[kept],
-            plain_logits=self.plain_logits[kept],
-            in_features=ContextImages(
-                labels, features.train[kept], features.query[kept], features.alone
-            ),
-            in_logits=ContextImages(labels, None, logits.query[kept], logits.alone),
-            composites=[images[torch.from_numpy(kept)] for images in self.composites],
-        )
-
 
 def query(
     network: Network,

@@ -15,7 +15,6 @@ from helpers.audit.calibration import (
     LEAST_CHANGE,
     Calibration,
     detection_rates,
-    estimated_strength,
     false_positives,
     p_values,
     significant_pairs,
@@ -35,24 +34,19 @@ RULE = (
     "other contexts on average. Pairs with a high score alone are listed apart."
 )
 APPROXIMATE = (
-    "The network was trained beyond its last layer, and for such networks the rates of "
-    "this audit were measured on sixteen networks only, so take them as approximate."
-)
-NOT_LINEAR = (
-    "The last layer of the network is not linear in what it sees, so take the rates of "
-    "this audit as approximate."
+    "The network was trained beyond its last layer. For such networks, this audit errs "
+    "more often than it says: in recorded trials with three unbiased networks, 7 of 48 "
+    "pairs were reported, and two of the three reports said that reliance is detected."
 )
 
 
-def caveat(network, start, passed: Mapping, trained: str | None) -> str:
+def caveat(network, start, trained: str | None) -> str:
     """Say in a sentence why the rates of an audit are approximate, if they are.
 
     Parameters
     ----------
     network, start : helpers.audit.model.Network
         The network, and the one from which its training began (the same if not known).
-    passed : mapping
-        What `features.passes` gives for some images.
     trained : {"last layer", "all"} or None
         What the user says was trained.
 
@@ -71,8 +65,6 @@ def caveat(network, start, passed: Mapping, trained: str | None) -> str:
         )
     if changed or trained == "all":
         return APPROXIMATE
-    if not features.is_linear(network.model, passed):
-        return NOT_LINEAR
     return ""
 
 
@@ -103,8 +95,7 @@ def judge(
         ``verdict``, ``z``, ``threshold``, ``p``, ``photographs``, ``predicted_here``
         (how many of them are predicted to be the class in the context),
         ``predicted_elsewhere`` (the mean of the other contexts), ``change`` (their
-        difference as a share), ``bias_strength`` with
-        ``low`` and ``high``, and ``z_alone`` (of the context without a photograph).
+        difference as a share), and ``z_alone`` (of the context without a photograph).
     """
     z_by_method = calibration.z(score)
     z = z_by_method.max(0)
@@ -112,7 +103,6 @@ def judge(
     significant = significant_pairs(p_by_method)
     p = np.minimum(1, len(p_by_method) * p_by_method.min(0))
     change = prediction_change(predictions, len(classes))
-    strength, low, high = estimated_strength(calibration, score)
     rows = []
     for c, k in np.ndindex(z.shape):
         predicted = (predictions == c).sum(0)
@@ -134,9 +124,6 @@ def judge(
                 "predicted_here": predicted[k],
                 "predicted_elsewhere": np.delete(predicted, k).mean(),
                 "change": change[c, k],
-                "bias_strength": strength[c, k],
-                "low": low[c, k],
-                "high": high[c, k],
                 "z_alone": z_by_method[1, c, k],
             }
         )
@@ -146,9 +133,8 @@ def judge(
 def describe(pair: Mapping) -> str:
     """Say what was found for a pair, with the photographs predicted as the class."""
     class_name, context = pair["class"], pair["context"]
-    reported = pair["verdict"] in (POSSIBLE, DETECTED)
     finding = f"{class_name} in {context}, "
-    if reported:
+    if pair["verdict"] in (POSSIBLE, DETECTED):
         finding += pair["verdict"]
     elif pair["verdict"] == SCORE_ONLY:
         finding += (
@@ -156,15 +142,12 @@ def describe(pair: Mapping) -> str:
         )
     else:
         finding += "score not above the threshold, but many predictions change"
-    text = (
+    return (
         f"{finding}: of {pair['photographs']} photographs, {pair['predicted_here']} "
         f"are predicted to be {class_name} in {context}, and "
         f"{pair['predicted_elsewhere']:.0f} in the other contexts on average "
-        f"(z {pair['z']:.1f}, threshold {pair['threshold']:.1f}"
+        f"(z {pair['z']:.1f}, threshold {pair['threshold']:.1f})."
     )
-    if reported and round(pair["low"], 2) > 0:
-        text += f"; like a bias strength of {pair['low']:.2g} to {pair['high']:.2g}"
-    return f"{text})."
 
 
 def headline(name: str, pairs: pd.DataFrame, rates: Mapping[float, float]) -> str:

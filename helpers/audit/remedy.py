@@ -4,23 +4,13 @@ import numpy as np
 import pandas as pd
 
 from helpers.audit.calibration import Calibration, split_in_halves
-from helpers.audit.classifiers import train_classifier
+from helpers.audit.classifiers import trained
 from helpers.audit.queries import Queries
 
 RECIPE = 0.05
 """The inverse strength of regularization (scikit-learn's C)."""
 SPLITS = 10
 """How often the photographs are split into halves; the results are averaged."""
-COLUMNS = [
-    "class",
-    "context",
-    "z_before",
-    "z_after",
-    "change_before",
-    "change_after",
-    "accuracy_before",
-    "accuracy_after",
-]
 
 
 def retrain_last_layer(
@@ -56,42 +46,38 @@ def retrain_last_layer(
     """
     rng = np.random.default_rng(seed)
     labels = queries.labels
-    photographs = np.arange(len(labels))
-    in_features = queries.in_features
-    n_contexts = in_features.train.shape[1]
-    scores, changes, accuracies_before, accuracies_after = [], [], [], []
+    everyone = np.arange(len(labels))
+    images = queries.in_features
+    n_contexts = images.train.shape[1]
+    z, changes, accuracies = [], [], []
     for _ in range(SPLITS if len(pairs) else 0):
-        seen, unseen = split_in_halves(labels, photographs, rng)
-        inputs = in_features.train[seen, :, 0].reshape(len(seen) * n_contexts, -1)
+        seen, unseen = split_in_halves(labels, everyone, rng)
+        inputs = images.train[seen, :, 0].reshape(len(seen) * n_contexts, -1)
         targets = np.repeat(labels[seen], n_contexts)
-        weights, bias = train_classifier(inputs, targets, len(classes), RECIPE, rng)
-
-        def new_layer(features, weights=weights, bias=bias):
-            return features @ weights + bias
-
-        scores.append(in_features.score(new_layer, photographs))
-        changes.append(in_features.effect(new_layer, unseen))
-        before = queries.plain_logits[unseen].argmax(1)
-        after = new_layer(queries.plain_features[unseen]).argmax(1)
-        accuracies_before.append((before == labels[unseen]).mean())
-        accuracies_after.append((after == labels[unseen]).mean())
+        new_layer = trained(inputs, targets, len(classes), RECIPE, rng)
+        z.append(calibration.largest_z(images.score(new_layer, everyone)))
+        changes.append(images.effect(new_layer, unseen))
+        before = queries.plain_logits[unseen]
+        after = new_layer(queries.plain_features[unseen])
+        correct = [logits.argmax(1) == labels[unseen] for logits in (before, after)]
+        accuracies.append(np.mean(correct, axis=1))
     rows = []
     for pair in pairs.to_dict("records"):
-        c, k = classes.index(pair["class"]), contexts.index(pair["context"])
-        z = [calibration.largest_z(score)[c, k] for score in scores]
+        at = classes.index(pair["class"]), contexts.index(pair["context"])
+        accuracy_before, accuracy_after = np.mean(accuracies, axis=0)
         rows.append(
             {
                 "class": pair["class"],
                 "context": pair["context"],
                 "z_before": pair["z"],
-                "z_after": np.mean(z),
+                "z_after": np.mean(z, axis=0)[at],
                 "change_before": pair["change"],
-                "change_after": np.mean([change[c, k] for change in changes]),
-                "accuracy_before": np.mean(accuracies_before),
-                "accuracy_after": np.mean(accuracies_after),
+                "change_after": np.mean(changes, axis=0)[at],
+                "accuracy_before": accuracy_before,
+                "accuracy_after": accuracy_after,
             }
         )
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows)
 
 
 def describe(remedy: pd.DataFrame, threshold: float) -> list[str]:

@@ -1,6 +1,5 @@
 """Read the photographs and the background images of a user of the model audit."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ from helpers.audit.model import Network
 from helpers.data import decoding, folders, splits
 from helpers.suggest import listed
 
-MOST_CLASSES = 20
 # per class
 MOST_PHOTOGRAPHS = 100
 FEWEST_PHOTOGRAPHS = 8
@@ -19,27 +17,6 @@ FEWEST_PHOTOGRAPHS = 8
 MOST_BACKGROUNDS = 50
 ENOUGH_BACKGROUNDS = 25
 FEWEST_BACKGROUNDS = 5
-
-
-def read_table(path: str, parameter: str, columns: Iterable[str]) -> pd.DataFrame:
-    """Read a CSV file as text, where only an empty field counts as missing.
-
-    Parameters
-    ----------
-    path : str
-    parameter : str
-        The parameter that named the file, for the error message.
-    columns : iterable of str
-        Columns that the file must have.
-    """
-    rows = pd.read_csv(path, dtype=str, keep_default_na=False, na_values=[""])
-    missing = set(columns) - set(rows)
-    if missing:
-        raise ValueError(
-            f"{parameter}: {path} has no column {listed(missing)}. It has "
-            f"{listed(rows)}."
-        )
-    return rows
 
 
 def read_photographs(
@@ -64,24 +41,17 @@ def read_photographs(
         What was not used.
     """
     files = folders.list_images(folders.image_sets(Path(where))["C"], seed)
-    notes = []
     names, number = np.unique(files["class"], return_inverse=True)
     files = files.assign(number=number, of=len(names))
     counts = files["class"].value_counts()
-    if len(counts) > MOST_CLASSES:
-        notes.append(
-            f"Of {len(counts)} classes the {MOST_CLASSES} with most images are audited."
-        )
-        counts = counts[:MOST_CLASSES]
-        files = files[files["class"].isin(counts.index)].reset_index(drop=True)
     few = sorted(counts.index[counts < FEWEST_PHOTOGRAPHS])
     if few:
         raise ValueError(
             f"images: There are fewer than {FEWEST_PHOTOGRAPHS} of {listed(few)}, "
             "which is too few to audit. Add photographs, or leave the class out."
         )
-    rows, not_used = _choose(files, MOST_PHOTOGRAPHS, "images")
-    return _decode(rows, network), rows, notes + not_used
+    rows, notes = _choose(files, MOST_PHOTOGRAPHS, "images")
+    return _decode(rows, network), rows, notes
 
 
 def _choose(
@@ -111,7 +81,7 @@ def _decode(files: pd.DataFrame, network: Network) -> torch.Tensor:
 
 def read_contexts(
     where: str, network: Network, photographs: torch.Tensor, seed: int
-) -> tuple[dict[str, torch.Tensor], dict[str, pd.DataFrame], list[str]]:
+) -> tuple[dict[str, torch.Tensor], list[str]]:
     """Read the background images of a folder with one folder per context.
 
     Parameters
@@ -126,8 +96,6 @@ def read_contexts(
     Returns
     -------
     contexts : dict of str to torch.Tensor of uint8, shape (m, 3, size, size)
-    files : dict of str to pandas.DataFrame
-        Their rows, with the column ``path``.
     notes : list of str
     """
     names = [path.name for path in folders.subfolders(Path(where))]
@@ -145,11 +113,10 @@ def read_contexts(
             "Background images that are also photographs of a class are left out: "
             f"{listed(rows['path'][is_copy])}."
         )
-    contexts, files_of = {}, {}
+    contexts = {}
     for name in names:
         of_context = (rows["class"] == name) & ~is_copy
         contexts[name] = images[np.flatnonzero(of_context)]
-        files_of[name] = rows[of_context]
     few = [name for name in contexts if len(contexts[name]) < FEWEST_BACKGROUNDS]
     if few:
         raise ValueError(
@@ -162,4 +129,4 @@ def read_contexts(
             f"Fewer than {ENOUGH_BACKGROUNDS} images of {listed(few)}: the detection "
             "rates below may be too high."
         )
-    return contexts, files_of, notes
+    return contexts, notes
