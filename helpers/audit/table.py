@@ -269,9 +269,14 @@ def _of_each(counts: Mapping, function, *arguments) -> pd.DataFrame:
 
 def _sizes(table: Counts) -> pd.DataFrame:
     """Count the rows of each group."""
-    groups = table.frame()[["group", "n"]].rename(columns={"n": "rows"})
-    share = groups["rows"] / groups["rows"].iloc[-1]
-    return groups.assign(share=share)[:-1]  # without everyone
+    number = len(table.groups)
+    rows = table.mass[:number].sum(axis=-1).astype(int)
+    columns = {
+        "group": table.groups,
+        "rows": rows,
+        "share": table.shares[:number],
+    }
+    return pd.DataFrame(columns)
 
 
 def _tables(
