@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from helpers import audits, stats, store
+from helpers import audits, store
 from helpers.audit import form, table_gaps, table_rates
 from helpers.blocks import counts
 
@@ -35,15 +35,30 @@ def rows():
 
 
 def audit(rows, groups=("race", "sex"), roles=ROLES, draws=99, **options):
-    return audits.table(rows, **roles, groups=groups, draws=draws, **options)
+    return audits.table(
+        rows,
+        **roles,
+        groups=groups,
+        draws=draws,
+        **options,
+    )
 
 
 def table_of(groups, **options):
     """Count groups of which so many rows of so many are predicted positive."""
-    names = [f"g{place}" for place in range(len(groups))]
-    group = pd.Series(np.repeat(names, [n for _, n in groups]), name="g")
-    y_pred = np.concatenate([np.arange(n) < positive for positive, n in groups])
-    return counts.count(group, {"y_pred": y_pred.astype(int)}, **options)
+    names = []
+    y_pred = []
+    for place, (positive, n) in enumerate(groups):
+        names += [f"g{place}"] * n
+        y_pred += [1] * positive + [0] * (n - positive)
+    group = pd.Series(names, name="g")
+    return counts.count(group, {"y_pred": y_pred}, **options)
+
+
+def gap_of_two_groups(table, measure):
+    first = np.array([0])
+    second = np.array([1])
+    return table_rates.compare(table, measure, first, second).iloc[0]
 
 
 # --- agreement with other libraries ---
@@ -65,10 +80,15 @@ def test_rates_are_fairlearns(rows):
             sensitive_features=rows[name],
         )
         mine = ours[ours["attribute"] == name].pivot(
-            index="group", columns="measure", values="value"
+            index="group",
+            columns="measure",
+            values="value",
         )
         np.testing.assert_allclose(
-            mine[[*functions]], frame.by_group, rtol=0, atol=1e-12
+            mine[[*functions]],
+            frame.by_group,
+            rtol=0,
+            atol=1e-12,
         )
 
 
@@ -77,11 +97,13 @@ def test_calibration_and_thresholds_are_those_of_pandas(rows):
     bins = (rows["score"] * 10).clip(upper=9.999).astype(int)
     groups = rows.groupby(["race", bins])
     table = tables["calibration"]
-    assert table["share"].tolist() == pytest.approx(groups["label"].mean().tolist())
-    assert table["score"].tolist() == pytest.approx(groups["score"].mean().tolist())
-    at = tables["thresholds"].query("threshold == 0.6")["positive_rate"]
+    share = groups["label"].mean()
+    score = groups["score"].mean()
+    assert table["share"].tolist() == pytest.approx(share.tolist())
+    assert table["score"].tolist() == pytest.approx(score.tolist())
+    at = tables["thresholds"].query("threshold == 0.6")
     above = (rows["score"] >= 0.6).groupby(rows["race"]).mean()
-    assert at.tolist() == pytest.approx(above.tolist())
+    assert at["positive_rate"].tolist() == pytest.approx(above.tolist())
 
 
 def test_differences_to_the_rest_are_statsmodels(rows):
@@ -89,12 +111,18 @@ def test_differences_to_the_rest_are_statsmodels(rows):
 
     table = audit(rows, ["race"], reference="rest").tables["reference"]
     for row in table[table["measure"] == "pr"].itertuples():
-        mine = rows["race"] == row.group
-        yes = rows["y_pred"] == 1
-        parts = yes[mine].sum(), mine.sum(), yes[~mine].sum(), (~mine).sum()
-        ends = confint_proportions_2indep(*parts, compare="diff", method="newcomb")
+        mine = rows.loc[rows["race"] == row.group, "y_pred"]
+        rest = rows.loc[rows["race"] != row.group, "y_pred"]
+        ends = confint_proportions_2indep(
+            mine.sum(),
+            len(mine),
+            rest.sum(),
+            len(rest),
+            compare="diff",
+            method="newcomb",
+        )
         assert (row.ci_low, row.ci_high) == pytest.approx(ends)
-        assert row.ratio == pytest.approx(yes[mine].mean() / yes[~mine].mean())
+        assert row.ratio == pytest.approx(mine.mean() / rest.mean())
         assert row.ratio_low < row.ratio < row.ratio_high
 
 
@@ -102,61 +130,44 @@ def test_the_change_to_a_second_prediction_is_that_of_paired_rows(rows):
     """Its interval is about as wide as that of McNemar's table."""
     rows["model_b"] = np.where(rows.index % 7 == 0, 1, rows["y_pred"])
     tables = audit(rows, ["race"], second="model_b").tables
-    change = tables["changes"].query("measure == 'pr'").set_index("group")
-    for race, more in (rows["model_b"] - rows["y_pred"]).groupby(rows["race"]):
-        assert change.loc[race, "change"] == pytest.approx(more.mean())
-        error = 1.96 * more.std(ddof=0) / np.sqrt(len(more))
-        width = (change.loc[race, "ci_high"] - change.loc[race, "ci_low"]) / 2
+    changes = tables["changes"].query("measure == 'pr'").set_index("group")
+    added = rows["model_b"] - rows["y_pred"]
+    for race, of_race in added.groupby(rows["race"]):
+        row = changes.loc[race]
+        assert row["change"] == pytest.approx(of_race.mean())
+        error = 1.96 * of_race.std(ddof=0) / np.sqrt(len(of_race))
+        width = (row["ci_high"] - row["ci_low"]) / 2
         assert width == pytest.approx(error, rel=0.2)
     gap = tables["changed_gaps"].query("measure == 'pr'").iloc[0]
-    i, j = gap["group"].split(" minus ")
-    assert gap["change"] == pytest.approx(
-        change.loc[i, "change"] - change.loc[j, "change"]
-    )
+    first, second = changes.loc[gap["group"].split(" minus "), "change"]
+    assert gap["change"] == pytest.approx(first - second)
 
 
 # --- intervals at rates of 0 and 1, and in small groups ---
 
 
 def test_all_against_none_has_newcombes_interval_in_tables_and_headline():
-    team = np.repeat(["A", "B"], 40)
-    rows = pd.DataFrame({"team": team, "y_pred": (team == "A").astype(int)})
+    rows = pd.DataFrame({"team": np.repeat(["A", "B"], 40)})
+    rows["y_pred"] = (rows["team"] == "A").astype(int)
     result = audit(rows, ["team"], {"y_pred": "y_pred"}, reference="B")
     gap = result.tables["gaps"].iloc[0]
-    assert (gap["difference"], gap["ci_high"]) == (1, 1)
+    assert gap["difference"] == 1
+    assert gap["ci_high"] == 1
     assert gap["ci_low"] == pytest.approx(0.876, abs=5e-4)
     against = result.tables["reference"].iloc[0]
-    assert (against["ci_low"], against["ratio"]) == (gap["ci_low"], np.inf)
+    assert against["ci_low"] == gap["ci_low"]
+    assert against["ratio"] == np.inf
     assert "a difference of 1.000 (95% CI 0.876 to 1.000)" in result.headline
     assert "(95% CI 0.876 to 1.000)" in result.to_html()
-
-
-@pytest.mark.parametrize("n", [(20, 20), (20, 40), (40, 40)])
-@pytest.mark.parametrize("rates", [(0, 0), (1, 0), (0.02, 0.02), (0.98, 0.05)])
-def test_differences_cover_at_rates_of_0_and_1_and_in_small_groups(rates, n):
-    """Sum the probabilities of all tables whose interval contains the truth."""
-    first, second = (np.arange(size + 1) for size in n)
-    hits, others = np.meshgrid(first, second, indexing="ij")
-    sides = []
-    for counted, size in ((hits, n[0]), (others, n[1])):
-        sides.append(table_rates.with_ends((counted / size, size)))
-    _, low, high = stats.newcombe(*sides)
-    truth = rates[0] - rates[1]
-    contains = (low <= truth + 1e-12) & (truth <= high + 1e-12)
-    probability = np.outer(
-        scipy.stats.binom.pmf(first, n[0], rates[0]),
-        scipy.stats.binom.pmf(second, n[1], rates[1]),
-    )
-    at_edges = set(rates) <= {0, 1}
-    assert (probability * contains).sum() >= (0.95 if at_edges else 0.92)
 
 
 @pytest.mark.parametrize("strata", [1, 2, 4])
 def test_rates_of_0_and_1_in_every_stratum_have_a_width(strata):
     of_rows = pd.DataFrame({"s": np.arange(80) % strata})
     table = table_of([(40, 40), (0, 40)], strata=of_rows)
-    gap = table_rates.compare(table, "pr", np.array([0]), np.array([1])).iloc[0]
-    assert (gap["ci_low"], gap["ci_high"]) == pytest.approx((0.876, 1), abs=5e-4)
+    gap = gap_of_two_groups(table, "pr")
+    assert gap["ci_low"] == pytest.approx(0.876, abs=5e-4)
+    assert gap["ci_high"] == 1
 
 
 @pytest.mark.slow
@@ -173,7 +184,7 @@ def test_intervals_with_strata_held_fixed_cover():
         y_pred = (rng.random(300) < rates[stratum]).astype(int)
         strata = pd.DataFrame({"s": stratum})
         table = counts.count(group, {"y_pred": y_pred}, strata=strata)
-        gap = table_rates.compare(table, "pr", np.array([0]), np.array([1])).iloc[0]
+        gap = gap_of_two_groups(table, "pr")
         contains.append(gap["ci_low"] <= 0 <= gap["ci_high"])
     assert 0.93 <= np.mean(contains) <= 0.99
 
@@ -205,7 +216,7 @@ def test_bootstrap_intervals_of_auc_cover():
         group = pd.Series(rng.integers(0, 2, 300), name="g")
         score = scipy.stats.norm.cdf(rng.normal(label)).round(2)
         table = counts.count(group, {"y_true": label, "score": score})
-        gap = table_rates.compare(table, "auc", np.array([0]), np.array([1])).iloc[0]
+        gap = gap_of_two_groups(table, "auc")
         contains.append(gap["ci_low"] <= 0 <= gap["ci_high"])
     assert np.mean(contains) >= 0.9
 
@@ -220,10 +231,12 @@ def test_without_gaps_there_is_rarely_a_significant_one():
     for trial in range(100):
         group = pd.Series(rng.choice([*"aaabc"], 200), name="g")
         values = pd.DataFrame(
-            rng.integers(0, 2, (200, 2)), columns=["y_pred", "y_true"]
+            rng.integers(0, 2, (200, 2)),
+            columns=["y_pred", "y_true"],
         )
-        table = {"g": counts.count(group, values)}
-        false_positives += table_gaps.gaps(table, 199, trial)["significant"].any()
+        table = counts.count(group, values)
+        gaps = table_gaps.gaps({"g": table}, 199, trial)
+        false_positives += gaps["significant"].any()
     assert false_positives <= 11  # 5 expected; 11 or more in 1% of cases
 
 
@@ -231,19 +244,26 @@ def test_a_small_group_hides_no_gap():
     rng = np.random.default_rng(0)
     group = pd.Series(np.repeat(["a", "b", "small"], [3000, 1000, 25]), name="g")
     rates = group.map({"a": 0.64, "b": 0.55, "small": 0.6})
-    y_pred = (rng.random(len(group)) < rates).astype(int)
-    table = {"g": counts.count(group, {"y_pred": y_pred})}
-    gap = table_gaps.gaps(table, 999, 0).iloc[0]
-    assert {gap["group"], gap["other"]} == {"a", "b"}
-    assert gap["significant"] and gap["ci_low"] > 0
+    y_pred = rng.random(len(group)) < rates
+    table = counts.count(group, {"y_pred": y_pred.astype(int)})
+    gap = table_gaps.gaps({"g": table}, 999, 0).iloc[0]
+    assert gap["group"] == "a"
+    assert gap["other"] == "b"
+    assert gap["significant"]
+    assert gap["ci_low"] > 0
 
 
 def test_confounded_groups_have_no_gap_with_the_confounder_held_fixed():
     rng = np.random.default_rng(9)
     easy = rng.integers(0, 2, 2000)
-    rows = pd.DataFrame({"easy": easy})
-    rows["g"] = np.where(rng.random(2000) < np.where(easy, 0.8, 0.2), "a", "b")
-    rows["p"] = (rng.random(2000) < np.where(easy, 0.8, 0.3)).astype(int)
+    is_a = rng.random(2000) < np.where(easy, 0.8, 0.2)
+    is_positive = rng.random(2000) < np.where(easy, 0.8, 0.3)
+    columns = {
+        "easy": easy,
+        "g": np.where(is_a, "a", "b"),
+        "p": is_positive.astype(int),
+    }
+    rows = pd.DataFrame(columns)
     result = audit(rows, ["g"], {"y_pred": "p"}, strata=["easy"])
     assert result.tables["gaps"]["significant"].all()
     assert not result.tables["fixed"]["significant"].any()
@@ -262,10 +282,22 @@ def test_a_gap_of_an_intersection_is_in_the_headline():
     crossed = result.tables["intersections"]
     assert crossed["significant"].all()
     first = crossed.iloc[0]
-    inside = rows["sex"] + " & " + rows["age"] == first["group"]
-    apart = rows["p"][inside].mean() - rows["p"][~inside].mean()
-    assert first["difference"] == pytest.approx(apart)
-    assert f"{first['group']} (n = {inside.sum():,})" in result.headline
+    group = rows["sex"] + " & " + rows["age"]
+    inside = rows.loc[group == first["group"], "p"]
+    outside = rows.loc[group != first["group"], "p"]
+    difference = inside.mean() - outside.mean()
+    assert first["difference"] == pytest.approx(difference)
+    assert f"{first['group']} (n = {len(inside):,})" in result.headline
+
+
+def test_too_many_intersections_are_left_out_with_a_sentence():
+    rng = np.random.default_rng(0)
+    columns = ["a", "b", "c"]
+    rows = pd.DataFrame(rng.integers(0, 10, (500, 3)), columns=columns)
+    rows["p"] = rows.index % 2
+    result = audit(rows, columns, {"y_pred": "p"})
+    assert "intersections" not in result.tables
+    assert "There are more than 1,000 intersections" in " ".join(result.limits)
 
 
 def test_power_is_how_often_a_z_test_detects_the_gap():
@@ -275,7 +307,8 @@ def test_power_is_how_often_a_z_test_detects_the_gap():
     error = np.sqrt(a * (1 - a) / 400 + b * (1 - b) / 900)
     for n_tests, critical in ((1, 1.95996), (20, 3.02334)):
         power = table_gaps.power(400, 900, 0.3, 0.1, n_tests)
-        assert power == pytest.approx(((b - a) / error > critical).mean(), abs=0.02)
+        detected = (b - a) / error > critical
+        assert power == pytest.approx(detected.mean(), abs=0.02)
 
 
 def test_the_power_allows_for_the_choice_of_the_widest_gap_of_ten_groups():
@@ -418,7 +451,8 @@ def folder(tmp_path_factory):
 @pytest.mark.slow
 def test_values_are_escaped_and_no_row_is_copied(folder):
     page = (folder / "page.html").read_text()
-    assert "<script" not in page and "&lt;script&gt;alert(1)" in page
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)" in page
     assert "<svg" in page
     for path in folder.glob("*.csv"):
         cells = pd.read_csv(path, dtype=str).to_numpy().ravel()
@@ -432,7 +466,8 @@ def test_values_are_escaped_and_no_row_is_copied(folder):
 @pytest.mark.slow
 def test_findings_have_their_schema(folder):
     record = json.loads((folder / "findings.json").read_text())
-    assert record["schema"] == form.SCHEMA and record["table"] == "t.csv"
+    assert record["schema"] == form.SCHEMA
+    assert record["table"] == "t.csv"
     assert {"python", *form.LIBRARIES} == record["versions"].keys()
     assert "Y_PRED=y_pred" in record["command"]
     assert record["headline"][:20] in (folder / "page.html").read_text()
@@ -447,7 +482,9 @@ def test_findings_have_their_schema(folder):
 def test_a_result_shows_itself_and_its_page_escapes_names(rows):
     rows["race"] = rows["race"].replace("a", "<b>")
     result = audit(rows)
-    assert "<b>" not in result.to_html() and "&lt;b&gt;" in result.to_html()
+    page = result.to_html()
+    assert "<b>" not in page
+    assert "&lt;b&gt;" in page
     assert "gaps between groups" in result._repr_html_()
 
 
@@ -479,7 +516,11 @@ def test_the_command_of_an_audit_is_a_make_target():
     ],
 )
 def test_an_audit_by_make_is_its_lesson_run_by_papermill(words, arguments):
-    told = subprocess.run(
-        ["make", "-n", *words], capture_output=True, text=True, cwd=store.root()
+    printed = subprocess.run(
+        ["make", "-n", *words],
+        capture_output=True,
+        text=True,
+        cwd=store.root(),
     )
-    assert arguments in " ".join(told.stdout.replace("\\\n", "").split())
+    commands = printed.stdout.replace("\\\n", "")
+    assert arguments in " ".join(commands.split())

@@ -1,5 +1,6 @@
 """Audit a table of predictions: find the groups whose rates differ."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -10,6 +11,7 @@ import pandas as pd
 from helpers.audit import form, table_gaps, table_rates, table_scores
 from helpers.audit.table_counts import TableCounts, count_table
 from helpers.audit.table_rates import NAMES
+from helpers.blocks.counts import Counts
 
 MEANINGS = {
     "pr": "of all rows, those predicted positive (demographic parity)",
@@ -98,11 +100,10 @@ class TableAudit:
         for row in found.nlargest(1, "ci_low").itertuples():
             where = f"{row.attribute} = {row.group}"
             parts.append(f"The clearest gap: the {_gap_sentence(row, where)}")
-        fixed = self.tables.get("fixed", pd.DataFrame())
-        for row in found.head(3).itertuples():
-            for held in fixed.itertuples():
-                if (held.measure, held.attribute) == (row.measure, row.attribute):
-                    parts.append(_held_sentence(held))
+        if "fixed" in self.tables:
+            widest = found[["measure", "attribute"]].head(3)
+            for row in widest.merge(self.tables["fixed"]).itertuples():
+                parts.append(_held_sentence(row))
         crossed = self.tables.get("intersections", pd.DataFrame())
         for row in crossed.head(1).itertuples():
             is_widest = found.empty or abs(row.difference) > found["difference"].max()
@@ -243,87 +244,82 @@ def table(
     counted = count_table(
         data, columns, groups, strata=strata, positive=positive, threshold=threshold
     )
-    sizes = _sizes(counted)
-    compared = [name for name in counted.groups if counted.groups[name].nunique() > 1]
-    _check_options(sizes, compared, reference, limit)
-    counts = {name: counted.table([name], roles=ROLES) for name in compared}
-    tables = {
-        "groups": sizes,
-        **_tables(counted, counts, reference, limit, draws, seed),
-    }
-    limits = _limits(tables, table_rates.lacking(counts[compared[0]]), strata)
+    counts = {name: counted.table([name], roles=ROLES) for name in counted.groups}
+    sizes = _of_each(counts, _sizes)
+    counts = {name: table for name, table in counts.items() if len(table.groups) > 1}
+    _check_options(sizes, counts, reference, limit)
+    tables = _tables(counted, counts, reference, limit, draws, seed)
+    tables["groups"] = sizes
+    lacking = table_rates.lacking(next(iter(counts.values())))
+    limits = _limits(tables, lacking, strata)
     uses = [f"{column} is {role}." for role, column in counted.columns.items()]
     name = "the table" if isinstance(data, pd.DataFrame) else Path(data).name
     return TableAudit(name, tables, uses + counted.notes, limits)
 
 
-def _sizes(counted: TableCounts) -> pd.DataFrame:
-    """Count the rows of each group of each column."""
-    sizes = []
-    for name in counted.groups:
-        rows = counted.rows.groupby(counted.groups[name]).sum()
-        rows = rows.rename_axis("group").reset_index()
-        share = rows["rows"] / rows["rows"].sum()
-        sizes.append(rows.assign(attribute=name, share=share))
-    return pd.concat(sizes, ignore_index=True)
+def _of_each(counts: Mapping, function, *arguments) -> pd.DataFrame:
+    """Stack the tables that a function makes of each column of groups."""
+    parts = []
+    for name, one in counts.items():
+        part = function(one, *arguments)
+        if len(part):
+            parts.append(part.assign(attribute=name))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def _sizes(table: Counts) -> pd.DataFrame:
+    """Count the rows of each group."""
+    number = len(table.groups)
+    rows = table.mass[:number].sum(axis=-1).astype(int)
+    columns = {
+        "group": table.groups,
+        "rows": rows,
+        "share": table.shares[:number],
+    }
+    return pd.DataFrame(columns)
 
 
 def _tables(
     counted: TableCounts,
-    counts: Mapping,
+    counts: Mapping[str, Counts],
     reference: str,
     limit: float,
     draws: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
     """Compute the tables of an audit; `counts` are of each column that is compared."""
-
-    def of_each(function, *arguments):
-        parts = []
-        for name, one in counts.items():
-            part = function(one, *arguments)
-            if len(part):
-                parts.append(part.assign(attribute=name))
-        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-
-    tables = {"rates": of_each(table_rates.rates)}
+    tables = {"rates": _of_each(counts, table_rates.rates)}
     tables["gaps"] = table_gaps.gaps(counts, draws, seed)
     tables["power"] = pd.DataFrame()
     if len(tables["gaps"]):
         n_tests = table_gaps.number_of_pairs(counts)
         tables["power"] = table_gaps.powers(tables["rates"], n_tests)
-    tables["reference"] = of_each(table_gaps.against_reference, reference)
+    tables["reference"] = _of_each(counts, table_gaps.against_reference, reference)
     if not counted.strata.empty:
         fixed = {
             name: counted.table([name], roles=ROLES[:2], fixed=True) for name in counts
         }
         tables["fixed"] = table_gaps.gaps(fixed, draws, seed)
     if "y_pred" in counted.columns:
-        ratios = [
-            {"attribute": name, **table_gaps.smallest_ratio(one, limit)}
-            for name, one in counts.items()
-        ]
-        tables["ratios"] = pd.DataFrame(ratios)
-    if len(counts) > 1 and {"y_pred", "y_true"} & {*counted.columns}:
-        tables["intersections"] = table_gaps.intersections(
-            counted, list(counts), draws, seed
-        )
+        tables["ratios"] = _of_each(counts, table_gaps.smallest_ratio, limit)
+    possible = math.prod(len(table.groups) + 1 for table in counts.values())
+    if len(counts) > 1 and possible <= table_gaps.MOST_POSSIBLE:
+        crossed = table_gaps.intersections(counted, list(counts), draws, seed)
+        tables["intersections"] = crossed
     if "score" in counted.columns:
-        tables["thresholds"] = of_each(table_scores.thresholds)
+        tables["thresholds"] = _of_each(counts, table_scores.thresholds)
         if "y_true" in counted.columns:
-            tables["calibration"] = of_each(table_scores.calibration)
+            tables["calibration"] = _of_each(counts, table_scores.calibration)
     if "second" in counted.columns:
-        for name in counts:
-            both = table_rates.changes(counted.table([name], roles=PREDICTIONS))
-            for key, part in zip(("changes", "changed_gaps"), both, strict=True):
-                part = part.assign(attribute=name)
-                tables[key] = pd.concat([tables.get(key), part], ignore_index=True)
+        both = {name: counted.table([name], roles=PREDICTIONS) for name in counts}
+        tables["changes"] = _of_each(both, table_rates.changes)
+        tables["changed_gaps"] = table_rates.changed_gaps(tables["changes"])
     return tables
 
 
 def _check_options(
     sizes: pd.DataFrame,
-    compared: Sequence[str],
+    compared: Mapping[str, Counts],
     reference: str,
     limit: float,
 ) -> None:
@@ -353,6 +349,11 @@ def _limits(tables: Mapping, lacking: Mapping[str, str], strata) -> list[str]:
     for row in small.itertuples():
         limits.append(
             f"{row.attribute} = {row.group} has {row.rows} rows, too few to say much."
+        )
+    if tables["gaps"]["attribute"].nunique() > 1 and "intersections" not in tables:
+        limits.append(
+            f"There are more than {table_gaps.MOST_POSSIBLE:,} intersections, and none "
+            "is compared. Merge small groups to compare them."
         )
     if not strata:
         limits.append(

@@ -1,7 +1,7 @@
 """Count a table of predictions by its named columns, with one query of DuckDB.
 
-The table is a DataFrame, a CSV or Parquet file, a folder of them or a pattern. Files
-may be larger than memory.
+The table is a DataFrame, a CSV or Parquet file, or a folder of them. Files may be
+larger than memory.
 """
 
 import glob
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import pandas as pd
 import pyarrow.parquet
 
@@ -21,9 +20,9 @@ from helpers.blocks.measures import UNKNOWN
 LABELS = ("y_pred", "y_true", "second")
 MISSING = "(missing)"
 MOST_VALUES = 20  # of a column of groups
-STEPS = 1000  # in which scores with more different values are counted
-PARQUET = (".parquet", ".pq")
-SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+ENDINGS = (".csv", ".parquet")
+DECIMALS = 3  # of scores
+NO_SCORE = -1  # stands for a value that is not a score between 0 and 1
 TRUTH_VALUES = ({"0", "1"}, {"false", "true"})  # which need no `positive`
 
 
@@ -54,8 +53,8 @@ class TableCounts:
     def table(
         self,
         groups: Sequence[str],
-        intersect: str = "each",
         roles: Sequence[str] = counts.VALUES,
+        intersect: bool = False,
         fixed: bool = False,
     ) -> counts.Counts:
         """Return the counts from which measures are computed."""
@@ -108,45 +107,53 @@ def count_table(
     positive = {_trimmed(name): chosen for name, chosen in (positive or {}).items()}
     database = duckdb.connect()
     source, stored = _open(database, data, [*columns.values(), *groups, *strata])
-    _check_names(columns, groups, strata, stored)
+    _check_names(columns, [*groups, *strata], stored)
+    if not groups:
+        raise ValueError(
+            f"No column of groups is named. Name some of {', '.join(stored)}."
+        )
+    unknown = positive.keys() - {columns.get(role) for role in LABELS}
+    if unknown:
+        raise ValueError(
+            f"positive names {', '.join(unknown)}. Name columns of y_pred, y_true or "
+            "second in it."
+        )
     expressions = {role: _quoted(stored[name]) for role, name in columns.items()}
-    notes = []
-    if "score" in columns:
-        score = f"TRY_CAST({expressions['score']} AS DOUBLE)"
-        many = _check_scores(database, source, columns["score"], expressions["score"])
-        expressions["score"] = score
-        if many:
-            step = f"least(floor({score} * {STEPS}), {STEPS - 1})"
-            expressions["score"] = f"({step} + 0.5) / {STEPS}"
-            notes.append(f"Scores are counted in steps of {1 / STEPS:g}.")
     if threshold is not None:
         role = _role_of_threshold(columns, threshold)
         columns[role] = f"{columns['score']} from {threshold:g}"
-        expressions[role] = f"({score} >= {threshold})::INTEGER"
-    for kind, names in (("group", groups), ("stratum", strata)):
-        for name in names:
-            expressions[f"{kind} {name}"] = _quoted(stored[name])
+        number = f"TRY_CAST({expressions['score']} AS DOUBLE)"
+        expressions[role] = f"({number} >= {threshold})::INTEGER"
+    for name in [*groups, *strata]:
+        expressions[f"column {name}"] = _quoted(stored[name])
     rows = _count(database, source, expressions)
+    if "score" in columns:
+        _check_scores(database, source, columns["score"], expressions["score"], rows)
+    notes = []
     kept = _drop_incomplete(rows, columns, notes)
     values = kept[[role for role in counts.VALUES if role in columns]].copy()
     for role in LABELS:
         if role in columns:
             name = columns[role]
             values[role] = _as_labels(name, values[role], positive, notes)
-    _check_positive(positive, columns)
     if "y_true" in columns:
         _note_known_outcomes(values, kept["rows"], columns, notes)
-    tables = []
-    for kind, names in (("group", groups), ("stratum", strata)):
-        table = kept[[f"{kind} {name}" for name in names]].set_axis(names, axis=1)
-        for name in names:
-            missing = kept.loc[table[name].isna(), "rows"].sum()
-            if missing:
-                notes.append(f"{missing:,} rows have no {name}: they are {MISSING}.")
-        tables.append(table.fillna(MISSING))
+    named = {name: kept[f"column {name}"] for name in [*groups, *strata]}
+    for name, column in named.items():
+        missing = kept.loc[column.isna(), "rows"].sum()
+        if missing:
+            notes.append(f"{missing:,} rows have no {name}: they are {MISSING}.")
+    attributes = pd.DataFrame(named).fillna(MISSING)
     for name in groups:
-        _check_group(name, tables[0][name])
-    return TableCounts(values, *tables, kept["rows"], columns, notes)
+        _check_group(name, attributes[name])
+    return TableCounts(
+        values,
+        attributes[groups],
+        attributes[strata],
+        kept["rows"],
+        columns,
+        notes,
+    )
 
 
 def _open(
@@ -161,13 +168,13 @@ def _open(
         return "frame", _names(names, names)
     files = _files(Path(data))
     listed = ", ".join(_string(glob.escape(str(file))) for file in files)
-    if _ending(files[0]) in PARQUET:
+    if _ending(files[0]) == ".parquet":
         source = f"read_parquet([{listed}], hive_partitioning=false)"
         in_file = pyarrow.parquet.read_schema(files[0]).names
         return source, _names(in_file, in_file)
     dialect = (
-        f"delim={_string(SEPARATORS[_ending(files[0])])}, quote='\"', escape='\"', "
-        "all_varchar=true, hive_partitioning=false, files_to_sniff=-1"
+        "delim=',', quote='\"', escape='\"', all_varchar=true, "
+        "hive_partitioning=false, files_to_sniff=-1"
     )
     source = f"read_csv([{listed}], header=true, {dialect})"
     in_database = [row[0] for row in _ask(database, f"DESCRIBE FROM {source}")]
@@ -192,23 +199,14 @@ def _names(in_file: Sequence, in_database: Sequence[str]) -> dict[str, str | Non
 
 
 def _files(source: Path) -> list[Path]:
-    """List the files of a name, a folder or a pattern: all CSV, or all Parquet."""
-    if source.is_file():
-        found = [source]
-    elif source.is_dir():
-        found = source.rglob("[!.]*")
-    else:
-        pattern = str(source.relative_to(source.anchor))
-        found = Path(source.anchor).glob(pattern)
-    known = (*SEPARATORS, *PARQUET)
-    files = sorted(file for file in found if _ending(file) in known)
-    endings = {_ending(file) for file in files}
-    kinds = [{ending} for ending in SEPARATORS] + [{*PARQUET}]
-    if not files or not any(endings <= kind for kind in kinds):
+    """List the file, or the files of a folder: all CSV, or all Parquet."""
+    files = sorted(source.rglob("[!.]*")) if source.is_dir() else [source]
+    files = [file for file in files if file.is_file() and _ending(file) in ENDINGS]
+    if len({_ending(file) for file in files}) != 1:
         raise ValueError(
             f"{source}: there is no table, or files of several kinds. Give a CSV or "
-            f"Parquet file ({', '.join(known)}), a folder of such "
-            "files of one kind, or a pattern."
+            "Parquet file (.csv, .csv.gz or .parquet), or a folder of files of one "
+            "kind."
         )
     return files
 
@@ -223,73 +221,70 @@ def _ask(database: duckdb.DuckDBPyConnection, query: str) -> list[tuple]:
     try:
         return database.execute(query).fetchall()
     except duckdb.Error as error:
-        lines = str(error).partition("\nPossible")[0].partition("\nPotential")[0]
+        reason = " ".join(str(error).split("\nPo")[0].split())  # without its advice
         raise ValueError(
-            f"The table cannot be read. {' '.join(lines.split())} A CSV is UTF-8, has "
-            "one header, and separates columns by commas (.csv) or tabs (.tsv, .txt). "
-            "All files of a folder have the same columns."
+            f"The table cannot be read. {reason} A CSV is UTF-8, has "
+            "one header, and separates columns by commas. All files of a folder have "
+            "the same columns."
         ) from None
 
 
 def _check_names(
-    columns: Mapping[str, str], groups: list, strata: list, stored: Mapping
+    columns: Mapping[str, str],
+    attributes: list[str],
+    stored: Mapping[str, str | None],
 ) -> None:
     """Refuse columns that are not there, or that are named for two uses."""
-    listed = f"The columns are {', '.join(stored)}."
+    listed = ", ".join(stored)
     if not {"y_true", "y_pred", "score"} & {*columns}:
         raise ValueError(
             "No column of predictions, outcomes or scores is named. Name at least one "
-            f"of y_pred, y_true and score. {listed}"
+            f"of y_pred, y_true and score. The columns are {listed}."
         )
-    if not groups:
-        raise ValueError(f"No column of groups is named. Name some in groups. {listed}")
     if "second" in columns and "y_pred" not in columns:
         raise ValueError("A second prediction needs a first one. Name it as y_pred.")
-    uses = [*columns.items(), *(("groups", name) for name in dict.fromkeys(groups))]
-    uses += [("strata", name) for name in strata if name in groups]
-    for name in [name for _, name in uses] + strata:
+    names = [*columns.values(), *attributes]
+    for name in names:
         if name not in stored:
-            raise ValueError(
-                f"The table has no column {name!r}. It has {', '.join(stored)}."
-            )
+            raise ValueError(f"The table has no column {name!r}. It has {listed}.")
         if stored[name] is None:
             raise ValueError(
                 f"The table has several columns {name!r}. Spaces before and after a "
                 "name do not count. Rename all but one of them."
             )
-        both = [use for use, column in uses if column == name]
-        if len(both) > 1:
+        if names.count(name) > 1:
             raise ValueError(
-                f"The column {name} cannot be {' and '.join(both)} at once. Name "
-                "another column for one of them."
+                f"The column {name} is named for two uses. Name another column for one "
+                "of them."
             )
 
 
-def _check_scores(database, source: str, name: str, column: str) -> bool:
-    """Refuse scores outside 0 to 1; return whether there are many values."""
+def _check_scores(database, source: str, name: str, column: str, rows) -> None:
+    """Refuse values that are not between 0 and 1, and scores that are predictions."""
+    wrong = rows["score"] == NO_SCORE
+    if wrong.any():
+        query = f"SELECT {column} FROM {source} WHERE {_as_score(column)} = {NO_SCORE}"
+        [[example]] = _ask(database, f"{query} LIMIT 1")
+        raise ValueError(
+            f"The column {name} has {rows.loc[wrong, 'rows'].sum():,} values, such as "
+            f"'{example}', which are not scores between 0 and 1. Decimals have a "
+            "point, and percentages have to be divided by 100."
+        )
+    scores = {*rows["score"].dropna()}
+    if scores and scores <= {0, 1}:
+        raise ValueError(
+            f"All scores in {name}, with {DECIMALS} decimals, are 0 or 1. Are they "
+            "predictions? Then name the column as y_pred, and not as score."
+        )
+
+
+def _as_score(column: str) -> str:
+    """Write a column as rounded scores in SQL; what is no score is `NO_SCORE`."""
     number = f"TRY_CAST({column} AS DOUBLE)"
-    wrong = (
-        f"nullif(trim({column}::VARCHAR), '') IS NOT NULL "
-        f"AND coalesce(NOT {number} BETWEEN 0 AND 1, true)"
+    return (
+        f"CASE WHEN {number} BETWEEN 0 AND 1 THEN round({number}, {DECIMALS}) "
+        f"WHEN trim({column}::VARCHAR) != '' THEN {NO_SCORE} END"
     )
-    [[number_wrong, example, other, different]] = _ask(
-        database,
-        f"SELECT count(*) FILTER ({wrong}), any_value({column}) FILTER ({wrong}), "
-        f"count(*) FILTER ({number} NOT IN (0, 1)), count(DISTINCT {number}) "
-        f"FROM {source}",
-    )
-    if number_wrong:
-        raise ValueError(
-            f"The column {name} has {number_wrong:,} values, such as '{example}', "
-            "which are not scores between 0 and 1. Decimals have a point, and "
-            "percentages have to be divided by 100."
-        )
-    if not other and different:
-        raise ValueError(
-            f"All scores in {name} are 0 or 1. Are they predictions? Then name the "
-            "column as y_pred, and not as score."
-        )
-    return different > STEPS
 
 
 def _role_of_threshold(columns: Mapping[str, str], threshold: float) -> str:
@@ -312,16 +307,22 @@ def _count(database, source: str, expressions: Mapping[str, str]) -> pd.DataFram
     inner, outer = [], []
     for name, expression in expressions.items():
         column = _quoted(name)
-        inner.append(f"{expression} AS {column}")
-        text = f"nullif(nfc_normalize(trim({column}::VARCHAR)), '')"
-        outer.append(f"{column if name == 'score' else text} AS {column}")
+        if name == "score":
+            inner.append(f"{_as_score(expression)} AS {column}")
+            outer.append(column)
+        else:
+            inner.append(f"{expression} AS {column}")
+            text = f"nullif(nfc_normalize(trim({column}::VARCHAR)), '')"
+            outer.append(f"{text} AS {column}")
     counted = f"SELECT {', '.join(inner)}, count(*) AS n FROM {source} GROUP BY ALL"
-    query = f"SELECT {', '.join(outer)}, sum(n) AS rows FROM ({counted}) GROUP BY ALL"
+    query = (
+        f"SELECT {', '.join(outer)}, sum(n)::BIGINT AS rows FROM ({counted}) "
+        "GROUP BY ALL ORDER BY ALL"
+    )
     rows = pd.DataFrame(_ask(database, query), columns=[*expressions, "rows"])
     if rows.empty:
         raise ValueError("The table has no rows. Give rows below its header.")
-    rows["rows"] = rows["rows"].astype(np.int64)
-    return rows.sort_values([*expressions], ignore_index=True)
+    return rows
 
 
 def _drop_incomplete(
@@ -368,17 +369,6 @@ def _as_labels(name: str, texts: pd.Series, positive, notes: list[str]) -> pd.Se
             "count as 0."
         )
     return labels.isin(chosen).astype(int).mask(labels.isna(), UNKNOWN)
-
-
-def _check_positive(positive, columns: Mapping[str, str]) -> None:
-    """Refuse values for a column that is no column of labels."""
-    known = [name for role, name in columns.items() if role in LABELS]
-    unknown = [name for name in positive if name not in known]
-    if unknown:
-        raise ValueError(
-            f"positive names {', '.join(unknown)}, which holds no predictions or "
-            f"outcomes. These are in {', '.join(known) or 'no column'}."
-        )
 
 
 def _note_known_outcomes(values: pd.DataFrame, rows: pd.Series, columns, notes) -> None:

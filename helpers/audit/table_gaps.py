@@ -16,7 +16,8 @@ from helpers.blocks.measures import RATES, ratio
 
 LEVEL = 0.05
 SMALL = 30  # rows of a group of which little can be said
-MOST_INTERSECTIONS = 100
+MOST_INTERSECTIONS = 100  # that are compared
+MOST_POSSIBLE = 1000  # intersections
 PERMUTATIONS_PER_TEST = 40  # so that adjusted p values can fall below LEVEL
 MOST_PERMUTATIONS = 20_000
 TABULATED_GAPS = (0.02, 0.05, 0.1)  # of the power
@@ -160,7 +161,7 @@ def ratio_interval(first: tuple, second: tuple) -> stats.Interval:
     return stats.Interval(ratio(p, q), low, high)
 
 
-def smallest_ratio(table: Counts, limit: float) -> dict:
+def smallest_ratio(table: Counts, limit: float) -> pd.DataFrame:
     """Compare the smallest positive rate, divided by the largest, with a limit.
 
     The interval allows for the choice of the two groups: its ends are the smallest ends
@@ -170,10 +171,7 @@ def smallest_ratio(table: Counts, limit: float) -> dict:
     level = (1 - stats.CONFIDENCE) / len(i)
     z = scipy.stats.norm.isf(level / 2)
     first, second = sides(table, "pr", i, j)
-    of_pairs = ratio_interval(
-        with_ends(first, z),
-        with_ends(second, z),
-    )
+    of_pairs = ratio_interval(with_ends(first, z), with_ends(second, z))
     low = np.minimum(of_pairs.low, ratio(1, of_pairs.high))
     high = np.minimum(of_pairs.high, ratio(1, of_pairs.low))
     rate = pd.Series(table.values("pr")[: len(table.groups)], table.groups)
@@ -182,7 +180,7 @@ def smallest_ratio(table: Counts, limit: float) -> dict:
         verdict = "fails"
     elif low.min() >= limit:
         verdict = "passes"
-    return {
+    columns = {
         "smallest": rate.idxmin(),
         "largest": rate.idxmax(),
         "ratio": ratio(rate.min(), rate.max()),
@@ -191,6 +189,7 @@ def smallest_ratio(table: Counts, limit: float) -> dict:
         "limit": limit,
         "verdict": verdict,
     }
+    return pd.DataFrame([columns])
 
 
 def against_reference(table: Counts, reference: str) -> pd.DataFrame:
@@ -239,7 +238,7 @@ def intersections(
     adjusted for all intersections and rates. The significant differences come first,
     and of these the intervals that end farthest from 0.
     """
-    table = counted.table(attributes, "all", roles=["y_pred", "y_true"])
+    table = counted.table(attributes, roles=["y_pred", "y_true"], intersect=True)
     names = measures_of(table)
     n_single = len(counted.table(attributes).groups)
     rows = pd.Series(table.mass.sum(axis=-1)[: len(table.groups)].astype(int))

@@ -23,6 +23,13 @@ NAMES = {
     "calibration": "calibration error",
     "auc": "area under the roc curve",
 }
+NEEDS = {  # columns; all other measures need y_pred and y_true
+    "pr": ["y_pred"],
+    "prevalence": ["y_true"],
+    "score": ["score"],
+    "calibration": ["score", "y_true"],
+    "auc": ["score", "y_true"],
+}
 OF_TWO_PREDICTIONS = ("pr", "tpr", "fpr", "ppv", "acc")
 DRAWS = 999  # of the bootstrap
 # rows that a stratum gets with the rate over all strata, because few rows may be all 0
@@ -33,20 +40,17 @@ def lacking(table: Counts) -> dict[str, str]:
     """Say what each measure needs that the table does not have."""
     needed = {}
     for name in NAMES:
-        uses = ["score", "y_true"]
-        if name == "score":
-            uses = ["score"]
-        elif name in RATES:
-            uses = [role for role in ("y_pred", "y_true") if role in str(RATES[name])]
-        missing = [role for role in uses if role not in table.kinds]
+        roles = NEEDS.get(name, ["y_pred", "y_true"])
+        missing = [role for role in roles if role not in table.kinds]
         if missing:
             needed[name] = " and ".join(missing)
     if {"y_pred", "y_true"} <= {*table.kinds}:
+        # these do not need the outcomes of rows predicted 0 or 1
+        spared = {0: ["pr", "ppv"], 1: ["pr", "npv"]}
         for predicted, kinds in table.kinds.groupby("y_pred"):
             if (kinds["y_true"] == UNKNOWN).all():
-                outcomes = pd.DataFrame({"y_pred": predicted, "y_true": [0, 1]})
-                for name in [name for name in NAMES if name in RATES][1:]:
-                    if outcomes.eval(RATES[name][1]).any():
+                for name in NAMES:
+                    if name in RATES and name not in spared[predicted]:
                         needed[name] = f"outcomes of rows predicted {predicted}"
     return needed
 
@@ -162,7 +166,7 @@ def sides(table: Counts, measure: str, i, j) -> list[tuple]:
     if measure not in RATES:
         values = table.values(measure)
         return [(values[..., i], np.nan), (values[..., j], np.nan)]
-    mass = table.member @ table.cells  # (..., strata, units, kinds)
+    mass = table.mass_of_strata
     hits, trials = measures.hits_and_trials(measure, table.kinds, mass)
     everyone = len(table.groups)
     known = (trials[..., i] > 0) & (trials[..., j] > 0)
@@ -194,20 +198,14 @@ def _standardized(hits, trials, mix) -> tuple[np.ndarray, np.ndarray]:
     return rate, np.nan_to_num(independent, posinf=0)
 
 
-def changes(table: Counts) -> tuple[pd.DataFrame, pd.DataFrame]:
+def changes(table: Counts) -> pd.DataFrame:
     """Compare the rates of each group by two predictions of the same rows.
 
     The intervals are Newcombe's for paired proportions.
-
-    Returns
-    -------
-    changes, gaps : pandas.DataFrame
-        The change of each group's rates, and the change of the gap between the two
-        groups that are farthest apart over both predictions.
     """
     swapped = table.kinds.drop(columns="y_pred").rename(columns={"second": "y_pred"})
     known = {*measures_of(table)} & {*measures_of(replace(table, kinds=swapped))}
-    parts, gaps = [], []
+    parts = []
     for measure in [name for name in OF_TWO_PREDICTIONS if name in known]:
         first, first_errors = _errors(table, measure, table.kinds)
         second, second_errors = _errors(table, measure, swapped)
@@ -224,25 +222,35 @@ def changes(table: Counts) -> tuple[pd.DataFrame, pd.DataFrame]:
             "ci_low": change.low,
             "ci_high": change.high,
         }
-        rows = pd.DataFrame(columns)
-        parts.append(rows)
-        together = rows["first"] + rows["second"]
-        if together.count() > 1:
-            one = rows.loc[together.idxmax()]
-            other = rows.loc[together.idxmin()]
-            interval = ["change", "ci_low", "ci_high"]
-            of_gap = stats.newcombe(one[interval], other[interval])
-            gap = {
-                "measure": measure,
-                "group": f"{one['group']} minus {other['group']}",
-                "first": one["first"] - other["first"],
-                "second": one["second"] - other["second"],
-                "change": of_gap.estimate,
-                "ci_low": of_gap.low,
-                "ci_high": of_gap.high,
-            }
-            gaps.append(gap)
-    return pd.concat(parts, ignore_index=True), pd.DataFrame(gaps)
+        parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)
+
+
+def changed_gaps(changes: pd.DataFrame) -> pd.DataFrame:
+    """Compute by how much the gap of two groups changes, for each measure and column.
+
+    They are the groups that are farthest apart over both predictions.
+    """
+    gaps = []
+    together = changes["first"] + changes["second"]
+    known = changes.assign(together=together).dropna()
+    for _, rows in known.groupby(["attribute", "measure"], sort=False):
+        one = rows.loc[rows["together"].idxmax()]
+        other = rows.loc[rows["together"].idxmin()]
+        interval = ["change", "ci_low", "ci_high"]
+        of_gap = stats.newcombe(one[interval], other[interval])
+        gap = {
+            "measure": one["measure"],
+            "attribute": one["attribute"],
+            "group": f"{one['group']} minus {other['group']}",
+            "first": one["first"] - other["first"],
+            "second": one["second"] - other["second"],
+            "change": of_gap.estimate,
+            "ci_low": of_gap.low,
+            "ci_high": of_gap.high,
+        }
+        gaps.append(gap)
+    return pd.DataFrame(gaps)
 
 
 def _errors(table: Counts, measure: str, kinds: pd.DataFrame) -> tuple:

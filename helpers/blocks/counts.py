@@ -7,6 +7,7 @@ number of rows.
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,6 @@ from helpers.blocks import measures
 
 VALUES = ("score", "y_pred", "y_true", "second")
 EVERYONE = "everyone"
-MOST_GROUPS = 1000
 BATCH = 2_000_000  # counts of permuted or resampled tables that are held at once
 
 
@@ -48,10 +48,15 @@ class Counts:
         """Name the groups, everyone and the complements."""
         return [*self.groups, EVERYONE, *(f"not {name}" for name in self.groups)]
 
-    @property
+    @cached_property
     def mass(self) -> np.ndarray:
         """Count the rows of units and kinds over all strata: (..., units, kinds)."""
         return self.member @ self.cells.sum(-3)
+
+    @cached_property
+    def mass_of_strata(self) -> np.ndarray:
+        """Count the rows of units and kinds: (..., strata, units, kinds)."""
+        return self.member @ self.cells
 
     @property
     def shares(self) -> np.ndarray:
@@ -90,9 +95,10 @@ class Counts:
         for size in self._batches(number):
             strata = []
             for stratum in self.cells:
-                atoms = stratum.sum(axis=1)
-                kinds = stratum.sum(axis=0)
-                distribution = scipy.stats.random_table(atoms, kinds)
+                distribution = scipy.stats.random_table(
+                    stratum.sum(axis=1),
+                    stratum.sum(axis=0),
+                )
                 strata.append(distribution.rvs(size, "patefield", rng))
             yield replace(self, cells=np.stack(strata, axis=1))
 
@@ -120,7 +126,7 @@ def count(
     groups: pd.Series | pd.DataFrame,
     values: Mapping[str, pd.Series],
     *,
-    intersect: str = "each",
+    intersect: bool = False,
     strata: pd.DataFrame | None = None,
     times: pd.Series | None = None,
 ) -> Counts:
@@ -132,9 +138,8 @@ def count(
         One column of groups, or several.
     values : mapping of str to pandas.Series
         Columns of `VALUES`: predictions and labels of 0 and 1, and scores.
-    intersect : {"each", "joint", "all"}
-        Whether groups are the values of each column, their intersections over all
-        columns, or their intersections over any number of columns (Equation 10).
+    intersect : bool, default=False
+        Whether the intersections of several columns are groups as well (Equation 10).
         Intersections without rows are left out.
     strata : pandas.DataFrame, optional
         Columns whose combinations are strata.
@@ -148,12 +153,12 @@ def count(
     Raises
     ------
     ValueError
-        If values are missing, labels are not 0 and 1, or there are too many groups.
+        If predictions or labels are not 0 and 1.
     """
     groups = pd.DataFrame(groups).reset_index(drop=True)
     columns = {name: values[name] for name in VALUES if name in values}
     kinds = pd.DataFrame(columns).reset_index(drop=True)
-    _check(groups, kinds)
+    _check_labels(kinds)
     atom = groups.groupby([*groups], observed=True).ngroup()
     kind = kinds.groupby([*kinds]).ngroup()
     stratum = pd.Series(0, groups.index)
@@ -174,14 +179,8 @@ def count(
     )
 
 
-def _check(groups: pd.DataFrame, kinds: pd.DataFrame) -> None:
-    """Refuse missing values, and labels other than 0 and 1."""
-    for name, column in pd.concat([groups, kinds], axis=1).items():
-        if column.isna().any():
-            raise ValueError(
-                f"The column {name} has {column.isna().sum()} missing values. Drop "
-                "these rows, or give them a value such as 'unknown'."
-            )
+def _check_labels(kinds: pd.DataFrame) -> None:
+    """Refuse predictions and labels other than 0 and 1."""
     for name in kinds.columns.difference(["score"]):
         values = {*kinds[name].unique()} - {measures.UNKNOWN}
         if not values <= {0, 1}:
@@ -191,31 +190,22 @@ def _check(groups: pd.DataFrame, kinds: pd.DataFrame) -> None:
             )
 
 
-def _groups(atoms: pd.DataFrame, intersect: str) -> tuple[list[str], np.ndarray]:
+def _groups(atoms: pd.DataFrame, intersect: bool) -> tuple[list[str], np.ndarray]:
     """Name the groups, and return which atoms belong to each."""
-    columns = list(atoms)
-    sizes = {
-        "each": [1],
-        "joint": [len(columns)],
-        "all": range(1, len(columns) + 1),
-    }
-    if intersect not in sizes:
-        raise ValueError(f"intersect is {intersect!r}. Give each, joint or all.")
-    repeated = pd.concat([atoms[name].drop_duplicates() for name in columns])
-    if repeated.astype(str).duplicated().any():  # two columns share a value
-        atoms = atoms.assign(**{c: c + "=" + atoms[c].astype(str) for c in columns})
-    names, inside = [], []
-    for size in sizes[intersect]:
-        for subset in itertools.combinations(columns, size):
-            labels = atoms[subset[0]].astype(str)
+    atoms = atoms.astype(str)
+    values = [value for name in atoms for value in atoms[name].unique()]
+    if len(values) > len(set(values)):  # two columns share a value
+        for name in atoms:
+            atoms[name] = f"{name}=" + atoms[name]
+    largest = len(atoms.columns) if intersect else 1
+    names = []
+    inside = []
+    for size in range(1, largest + 1):
+        for subset in itertools.combinations(atoms, size):
+            labels = atoms[subset[0]]
             for column in subset[1:]:
-                labels = labels + " & " + atoms[column].astype(str)
+                labels = labels + " & " + atoms[column]
             for name in labels.unique():
                 names.append(name)
                 inside.append((labels == name).to_numpy(float))
-        if len(names) > MOST_GROUPS:
-            raise ValueError(
-                f"There are {len(names):,} groups, and {MOST_GROUPS:,} are possible. "
-                "Merge rare values, and put numbers into bins, such as pandas.cut."
-            )
     return names, np.array(inside)

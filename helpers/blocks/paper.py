@@ -3,32 +3,20 @@
 import pandas as pd
 
 from helpers import store
-from helpers.blocks import counts, measures
+from helpers.blocks import counts
 
 FOLDER = store.root() / "data" / "toolkits"
 
 
 def tables() -> dict[str, pd.DataFrame]:
     """Return the rows of every example: group, y_true, and y_pred or score."""
-    counted = pd.read_csv(FOLDER / "blocks_examples.csv")
-    counted = counted.melt(
-        id_vars=["example", "group"],
-        value_vars=[*measures.CONFUSION],
-        var_name="cell",
-        value_name="rows",
-    )
-    cell = counted.pop("cell")
-    counted["y_pred"] = cell.isin(["fp", "tp"]).astype(int)
-    counted["y_true"] = cell.isin(["fn", "tp"]).astype(int)
-    scores = pd.read_csv(FOLDER / "blocks_scores.csv")
-    scores = scores.rename(columns={"y_score": "score"})
     examples = {}
-    for table in (counted, scores):
-        each_row = table.index.repeat(table.pop("rows"))
-        rows = table.loc[each_row]
-        for name, part in rows.groupby("example", sort=False):
-            part = part.drop(columns="example")
-            examples[name] = part.reset_index(drop=True)
+    for file in ("blocks_examples.csv", "blocks_scores.csv"):
+        counted = pd.read_csv(FOLDER / file)
+        each_row = counted.index.repeat(counted.pop("rows"))
+        for name, rows in counted.loc[each_row].groupby("example", sort=False):
+            rows = rows.drop(columns="example")
+            examples[name] = rows.reset_index(drop=True)
     return examples
 
 
