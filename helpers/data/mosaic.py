@@ -17,8 +17,7 @@ def squeeze(images: torch.Tensor, height: int, width: int) -> torch.Tensor:
     for part in images.split(256):  # to save memory
         # as float, because for uint8 the result depends on the processor
         pixels = interpolate(part.float(), size, mode="bilinear", antialias=True)
-        rounded = pixels.round()
-        resized.append(rounded.to(torch.uint8))
+        resized.append(pixels.round().to(torch.uint8))
     return torch.cat(resized)
 
 
