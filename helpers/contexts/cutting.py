@@ -11,8 +11,6 @@ from itertools import pairwise
 import numpy as np
 import torch
 from scipy import ndimage
-from torchvision.transforms import InterpolationMode
-from torchvision.transforms.functional import affine
 
 MARGIN = 2  # pixels inside the edge that may be part object, part white
 NEAR_WHITE = 40.0  # grey levels; a colour nearer to white does not show alpha
@@ -116,21 +114,23 @@ def resized(cutouts: np.ndarray, scale: float) -> np.ndarray:
     numpy.ndarray of float32, shape (N, 4, H, W)
         Parts of an object that leave the image are lost.
     """
-    results = []
-    for cutout in torch.from_numpy(cutouts):
-        rows, columns = _bounding_box(cutout[3].numpy() > 0)
-        centre = [(columns.start + columns.stop) / 2, (rows.start + rows.stop) / 2]
-        result = affine(
-            cutout,
-            angle=0,
-            translate=[0, 0],
-            scale=scale,
-            shear=[0.0, 0.0],
-            interpolation=InterpolationMode.BILINEAR,
-            center=centre,
-        )
-        results.append(result)
-    return torch.stack(results).numpy()
+    results = np.zeros_like(cutouts)
+    for cutout, result in zip(cutouts, results, strict=True):
+        rows, columns = _bounding_box(cutout[3] > 0)
+        row_centre = (rows.start + rows.stop) / 2
+        column_centre = (columns.start + columns.stop) / 2
+        # the first pixel's centre is at 0
+        centre = np.array([row_centre, column_centre]) - 0.5
+        offset = centre - centre / scale
+        matrix = np.full(2, 1 / scale)
+        for number, channel in enumerate(cutout):
+            result[number] = ndimage.affine_transform(
+                channel,
+                matrix,
+                offset=offset,
+                order=1,
+            )
+    return results
 
 
 def _nearest_core_colours(pixels: np.ndarray, core: np.ndarray) -> np.ndarray:
