@@ -494,7 +494,8 @@ from torch import nn
 mean, std, size = (0, 0, 0), (1, 1, 1), 32
 torch.manual_seed(0)
 network = nn.Sequential(
-    nn.Conv2d(3, 4, 1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3)
+    nn.Conv2d(3, 4, 1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+    nn.Linear(4, 3),
 )
 """
 

@@ -67,9 +67,9 @@ def accuracy_if_read_otherwise(
     again = model(images).float().cpu()
     if not np.allclose(again, answers, rtol=1e-3, atol=1e-3 * np.ptp(answers)):
         raise ValueError(
-            "network: The network is not deterministic. Two passes over the same images "
-            "gave different answers. Make its forward pass deterministic, for example with "
-            "model.eval()."
+            "network: The network is not deterministic. Two passes over the same "
+            "images gave different answers. Make its forward pass deterministic, for "
+            "example with model.eval()."
         )
     twice_mean = (model.mean * (1 + model.std)).flatten()
     twice_std = (model.std**2).flatten()
