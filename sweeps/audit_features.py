@@ -1,4 +1,4 @@
-"""Make images alone and in contexts for the trials of the model audit, and their features.
+"""Make images alone and in contexts, and their features, for trials of the model audit.
 
 The images are photographs in folders, or synthetic images of the lessons.
 """
@@ -42,7 +42,7 @@ class Versions:
 
 @dataclass(frozen=True)
 class Partition:
-    """Which photographs are the audit's, and which parts of the backgrounds are whose."""
+    """Which photographs and which parts of the backgrounds are the audit's."""
 
     photographs: dict[str, np.ndarray]
     parts: np.ndarray  # two for training, and two for queries
@@ -122,7 +122,7 @@ def pretrained_network(images: str, weights: str) -> models.Classifier:
 def fine_tune(
     images: torch.Tensor, labels: np.ndarray, weights: str, seed: int
 ) -> Callable:
-    """Train all layers of SqueezeNet, and return a function of images (..., 3, H, W)."""
+    """Train all layers of SqueezeNet, and return a function of images."""
     network = models.build("squeezenet1_0", len(CLASSES), weights=weights, seed=seed)
     losses = fit(
         network,

@@ -1,4 +1,4 @@
-"""The model audit: reading a network and images, calibration, verdicts, and the report."""
+"""The model audit reads networks and images, calibrates, judges and reports."""
 
 import html
 import json
@@ -58,7 +58,7 @@ def photograph(color, seed, size=40):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Photographs of three colors, and a network that classifies them by their means."""
+    """Photographs of three colors, and a network that classifies their means."""
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "outputs"))
     for color, name in enumerate(COLORS):
         (tmp_path / "photos" / name).mkdir(parents=True)
@@ -493,8 +493,10 @@ import torch
 from torch import nn
 mean, std, size = (0, 0, 0), (1, 1, 1), 32
 torch.manual_seed(0)
-network = nn.Sequential(nn.Conv2d(3, 4, 1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
-                        nn.Linear(4, 3))
+network = nn.Sequential(
+    nn.Conv2d(3, 4, 1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+    nn.Linear(4, 3),
+)
 """
 
 
@@ -550,7 +552,8 @@ def test_a_network_with_exchanged_channels_is_refused_with_the_likely_causes(fol
 
 
 def test_a_network_that_is_not_deterministic_is_refused(folder):
-    noise = "class Noise(nn.Module):\n    forward = lambda self, x: x + torch.rand_like(x) / 20\n"
+    forward = "forward = lambda self, x: x + torch.rand_like(x) / 20"
+    noise = f"class Noise(nn.Module):\n    {forward}\n"
     text = NETWORK.format(order="").replace("Flatten()", "Flatten(), Noise()")
     text = text.replace("network[2]", "network[3]")
     mine = read(folder, text.replace("mean, std", f"{noise}mean, std", 1))
@@ -562,7 +565,8 @@ def test_a_network_that_is_not_deterministic_is_refused(folder):
 
 def test_stored_answers_of_other_code_are_not_taken(folder):
     plain = answers_of(read(folder))
-    half = "class Half(nn.Module):\n    forward = lambda self, x: x.flatten(1) / {factor}\n"
+    forward = "forward = lambda self, x: x.flatten(1) / {factor}"
+    half = "class Half(nn.Module):\n    " + forward + "\n"
     for factor in (1, 2):
         text = NETWORK.format(order="").replace("nn.Flatten", "Half")
         text = text.replace("mean, std", half.format(factor=factor) + "mean, std", 1)

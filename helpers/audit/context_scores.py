@@ -81,7 +81,7 @@ def paste(
 def paste_into_contexts(
     photographs: torch.Tensor, contexts: Mapping[str, torch.Tensor], seed: int
 ) -> tuple[list, list, list]:
-    """Paste each photograph into two images of each context, one to train and one to query.
+    """Paste each photograph into a training and a query background of each context.
 
     The backgrounds of a context are divided: 60% are for training classifiers, the
     others for queries, so that no classifier is trained on a background of the queries.

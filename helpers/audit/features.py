@@ -26,9 +26,9 @@ def _forward(model, images: torch.Tensor, label: str) -> tuple[np.ndarray, np.nd
         hook.remove()
     if inputs or len(features) != len(answers):
         raise ValueError(
-            f"network: {model.head}, the last layer that the network defines, does not see "
-            "each batch once. The audit needs the layer that computes the answers. Define "
-            "that layer last."
+            f"network: {model.head}, the last layer that the network defines, does not "
+            "see each batch once. The audit needs the layer that computes the answers. "
+            "Define that layer last."
         )
     return torch.cat(features).numpy(), torch.cat(answers).numpy()
 

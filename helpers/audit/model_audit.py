@@ -55,8 +55,8 @@ NOT_ASKED = (
 NOT_A_FAULT = (
     "To rely on a context is not a fault by itself. For example, sky is good evidence "
     "for planes wherever planes are in the sky. If there are few classes or contexts, "
-    "weaker pairs may be the reverse of a stronger one. If the park raises the logit of "
-    "dogs, the other contexts seem to raise that of cats."
+    "weaker pairs may be the reverse of a stronger one. If the park raises the logit "
+    "of dogs, the other contexts seem to raise that of cats."
 )
 TERMS = [
     "Classifiers: linear layers on the features of your network, trained on your "

@@ -1,4 +1,4 @@
-"""Check before an audit that a network is read correctly and that its inputs are usable."""
+"""Check before an audit that a network is read correctly."""
 
 from collections.abc import Sequence
 
@@ -67,9 +67,9 @@ def accuracy_if_read_otherwise(
     again = model(images).float().cpu()
     if not np.allclose(again, answers, rtol=1e-3, atol=1e-3 * np.ptp(answers)):
         raise ValueError(
-            "network: The network is not deterministic. Two passes over the same images gave "
-            "different answers. Make its forward pass deterministic, for example with "
-            "model.eval()."
+            "network: The network is not deterministic. Two passes over the same "
+            "images gave different answers. Make its forward pass deterministic, for "
+            "example with model.eval()."
         )
     twice_mean = (model.mean * (1 + model.std)).flatten()
     twice_std = (model.std**2).flatten()
@@ -114,8 +114,8 @@ def check_accuracy(
     correct = class_logits(answers, outputs).argmax(1) == labels
     count, chance = int(correct.sum()), 1 / len(outputs)
     sentence = (
-        f"{count} of {len(labels)} images are recognized ({count / len(labels):.0%}; chance "
-        f"gives {chance:.0%})."
+        f"{count} of {len(labels)} images are recognized ({count / len(labels):.0%}; "
+        f"chance gives {chance:.0%})."
     )
     rng = np.random.default_rng(0)
     sample = []
@@ -136,6 +136,7 @@ def check_accuracy(
         if "another order" in sentence:
             advice = "Say which output is which class (classes)."
         raise ValueError(
-            f"network: {sentence} The audit needs a network that is read correctly. {advice}"
+            f"network: {sentence} The audit needs a network that is read correctly. "
+            f"{advice}"
         )
     return sentence
