@@ -238,6 +238,8 @@ def intersections(
     adjusted for all intersections and rates. The significant differences come first,
     and of these the intervals that end farthest from 0.
     """
+    if not {"y_pred", "y_true"} & {*counted.columns}:
+        return pd.DataFrame()
     table = counted.table(attributes, roles=["y_pred", "y_true"], intersect=True)
     names = measures_of(table)
     n_single = len(counted.table(attributes).groups)
