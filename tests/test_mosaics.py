@@ -135,7 +135,7 @@ def test_batches_are_grids_of_the_designs_pairs(shape, width):
             pair.reverse()
         mosaic = grid(pair, 1, 2, shape)
         expected.append(mosaic)
-    built = mosaics.build(
+    built = mosaics.batches(
         design,
         objects,
         contexts,
@@ -143,7 +143,7 @@ def test_batches_are_grids_of_the_designs_pairs(shape, width):
         shape=shape,
     )
     assert len(design) > mosaics.BATCH
-    assert torch.equal(built, torch.cat(expected))
+    assert torch.equal(torch.cat(list(built)), torch.cat(expected))
 
 
 def test_too_few_context_images_are_refused():

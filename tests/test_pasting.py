@@ -160,28 +160,6 @@ def test_a_collection_without_objects_on_white_is_refused(sets):
         pasting.require_objects(collection)
 
 
-@pytest.mark.parametrize("scale", [0.5, 2.0])
-def test_scaled_objects_cover_the_square_of_the_scale_about_their_centre(scale):
-    coverage, image, mask = disc(size=96, radius=12)
-    # the disc's centre moves from (47.5, 47.5) to (27.5, 63.5)
-    shifts = (-20, 16)
-    dimensions = (-2, -1)
-    image = image.roll(shifts, dimensions)
-    mask = mask.roll(shifts, dimensions)
-    cutouts = cutting.cut(image, mask, softness=0)
-    black = torch.zeros(1, 3, 96, 96, dtype=torch.uint8)
-    composites = pasted_on(black, cutting.resized(cutouts, scale))
-    green = composites[0, 1].double().numpy()
-    area = green.sum() / GREEN[1]
-    rows, columns = np.indices(green.shape)
-    expected_area = coverage.sum() * scale**2
-    centre_row = np.average(rows, weights=green)
-    centre_column = np.average(columns, weights=green)
-    assert area == pytest.approx(expected_area, rel=0.05)
-    assert centre_row == pytest.approx(27.5, abs=0.6)
-    assert centre_column == pytest.approx(63.5, abs=0.6)
-
-
 def test_coverage_of_a_disc_is_recovered():
     coverage, image, mask = disc()
     [cutout] = cutting.cut(image, mask, softness=0)

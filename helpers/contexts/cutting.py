@@ -99,40 +99,6 @@ def core_and_edge(masks: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
     return core, edge
 
 
-def resized(cutouts: np.ndarray, scale: float) -> np.ndarray:
-    """Resize each cut-out about the centre of its object.
-
-    Parameters
-    ----------
-    cutouts : numpy.ndarray of float32, shape (N, 4, H, W)
-        From :func:`cut`.
-    scale : float
-        The new size; 1 is the object's own size.
-
-    Returns
-    -------
-    numpy.ndarray of float32, shape (N, 4, H, W)
-        Parts of an object that leave the image are lost.
-    """
-    results = np.zeros_like(cutouts)
-    for cutout, result in zip(cutouts, results, strict=True):
-        rows, columns = _bounding_box(cutout[3] > 0)
-        row_centre = (rows.start + rows.stop) / 2
-        column_centre = (columns.start + columns.stop) / 2
-        # the first pixel's centre is at 0
-        centre = np.array([row_centre, column_centre]) - 0.5
-        offset = centre - centre / scale
-        matrix = np.full(2, 1 / scale)
-        for number, channel in enumerate(cutout):
-            result[number] = ndimage.affine_transform(
-                channel,
-                matrix,
-                offset=offset,
-                order=1,
-            )
-    return results
-
-
 def _nearest_core_colours(pixels: np.ndarray, core: np.ndarray) -> np.ndarray:
     """Return, for each pixel (H, W, 3), the colour of the nearest pixel of the core."""
     nearest = ndimage.distance_transform_edt(

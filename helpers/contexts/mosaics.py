@@ -236,11 +236,6 @@ def batches(
         yield join(halves, 1, 2)
 
 
-def build(table: pd.DataFrame, *args, **kwargs) -> torch.Tensor:
-    """Return all mosaics of a design in one tensor, by the arguments of `batches`."""
-    return torch.cat(list(batches(table, *args, **kwargs)))
-
-
 def partners(
     table: pd.DataFrame,
     contexts: Mapping[str, torch.Tensor],
