@@ -46,7 +46,11 @@ def audited_network(seed: int = 0) -> tuple:
     for c in train_labels:
         random_context = pictures.CONTEXTS[rng.integers(4)]
         context_of.append(SHORTCUTS.get(names[c], random_context))
-    backgrounds = torch.stack([contexts[name][rng.integers(25)] for name in context_of])
+    backgrounds = []
+    for name in context_of:
+        number = rng.integers(25)
+        backgrounds.append(contexts[name][number])
+    backgrounds = torch.stack(backgrounds)
     composites = paste(train_images, backgrounds)
     features = passes(model, composites, "the sample's training")["features"]
     weights, bias = train_classifier(features, train_labels, len(names), 0.05, rng)
@@ -86,7 +90,9 @@ def synthetic_photographs(
     """Render images of the synthetic dataset, and return them with their labels."""
     made = pictures.make("C", per_class, 96, seed, context_bias=context_bias)
     labels = np.array([pictures.CLASSES.index(name) for name in made.table["object"]])
-    return torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous(), labels
+    images = torch.from_numpy(made.images)
+    images = images.permute(0, 3, 1, 2)
+    return images.contiguous(), labels
 
 
 def synthetic_contexts(seed: int) -> dict[str, torch.Tensor]:

@@ -49,8 +49,10 @@ def cut(
         inside = (alpha == 1)[..., None]
         colours = np.where(inside, pixels, colours)
         alpha = ndimage.gaussian_filter(alpha, softness, mode="nearest", truncate=3)
-        cutouts[number, :3][:, *box] = colours.transpose(2, 0, 1) * alpha
-        cutouts[number, 3][box] = alpha
+        channels = colours.transpose(2, 0, 1)
+        cutout = cutouts[number]
+        cutout[:3, *box] = channels * alpha
+        cutout[3, *box] = alpha
     return cutouts
 
 
@@ -76,8 +78,10 @@ def alphas(
     from_white = 255 - colours
     distance = np.einsum("...c,...c", from_white, from_white)
     projection = np.einsum("...c,...c", 255 - pixels, from_white)
-    alpha = (projection / np.maximum(distance, 1)).clip(0, 1)
-    return np.where(distance > 3 * NEAR_WHITE**2, alpha, otherwise)
+    alpha = projection / np.maximum(distance, 1)
+    alpha = alpha.clip(0, 1)
+    shows_alpha = distance > 3 * NEAR_WHITE**2
+    return np.where(shows_alpha, alpha, otherwise)
 
 
 def core_and_edge(masks: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
@@ -109,7 +113,8 @@ def _nearest_core_colours(pixels: np.ndarray, core: np.ndarray) -> np.ndarray:
 
 def _dilated(masks: np.ndarray, steps: int) -> np.ndarray:
     """Extend masks (N, H, W) by some pixels to all sides, and across corners."""
-    size = (1, 2 * steps + 1, 2 * steps + 1)
+    side = 2 * steps + 1
+    size = (1, side, side)
     return ndimage.maximum_filter(masks, size, mode="constant")
 
 
