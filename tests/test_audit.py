@@ -200,7 +200,7 @@ def test_the_smallest_ratio_covers_although_its_groups_are_chosen(rates, n):
     contains = []
     for _ in range(200):
         table = table_of([(rng.binomial(n, rate), n) for rate in rates])
-        result = table_gaps.smallest_ratio(table, 0.8)
+        result = table_gaps.smallest_ratio(table, 0.8).iloc[0]
         known = not np.isnan(result["ratio"])
         inside = result["ci_low"] <= truth + 1e-9 <= result["ci_high"] + 2e-9
         contains.append(inside or not known)

@@ -244,17 +244,17 @@ def test_a_threshold_makes_predictions_or_a_second_one(rows, count):
         ),
         (
             {"s": 50},
-            {"columns": {"score": "s"}},
+            {"columns": {"score": "s"}, "positive": None},
             "'50', which are not scores",
         ),
         (
             {"s": "0,9"},
-            {"columns": {"score": "s"}},
+            {"columns": {"score": "s"}, "positive": None},
             "'0,9'.* Decimals have a point",
         ),
         (
             {"s": [0, 1] * (N // 2)},
-            {"columns": {"score": "s"}},
+            {"columns": {"score": "s"}, "positive": None},
             "Are they predict",
         ),
         (
