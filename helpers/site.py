@@ -62,6 +62,7 @@ GUIDE = (
     "guide/sweeps",
     "guide/verdicts",
     "guide/intervals",
+    "guide/fairbench",
     "guide/lesson_plans",
 )
 LINKED_TABLES = ("data/paper/claims.csv", "data/seeds.csv")
