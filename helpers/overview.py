@@ -121,9 +121,9 @@ def gallery(pictures: Iterable[tuple[str, str, str, str]]) -> HTML:
     parts = []
     for notebook, name, side, words in pictures:
         image = png(read(NOTEBOOKS / f"{notebook}.ipynb"), name)
-        style = f"width: 13em; height: 9em; object-fit: cover; object-position: {side}"
+        style = f"width: 10em; height: 7em; object-fit: cover; object-position: {side}"
         parts.append(
-            '<figure style="width: 13em; margin: 0">'
+            '<figure style="width: 10em; margin: 0">'
             f'<img src="data:image/png;base64,{image}" alt="{words}" style="{style}">'
             f"<figcaption>{words}</figcaption></figure>"
         )
