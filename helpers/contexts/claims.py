@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.stats
 
 from helpers import stats, store
 from helpers.contexts.cross_evaluation import contrast
@@ -371,7 +370,4 @@ def rank_correlation(
 def _spearman_of_means(arrays: Sequence[np.ndarray]) -> float:
     """Correlate the ranks of means; half of the arrays are of the first measure."""
     means = np.concatenate([values.mean((0, 1)) for values in arrays])
-    x, y = scipy.stats.rankdata(means.reshape(2, -1), axis=1)
-    if x.std() == 0 or y.std() == 0:
-        return np.nan
-    return float(np.corrcoef(x, y)[0, 1])
+    return stats.spearman(*means.reshape(2, -1)).estimate

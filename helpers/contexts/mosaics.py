@@ -169,14 +169,13 @@ def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Ten
         return torch.full_like(images[:1], 255)
     if how == "mean":
         colour = images.double().mean((0, 2, 3), keepdim=True).round().to(torch.uint8)
-        return colour.repeat(1, 1, *images.shape[-2:])
+        return colour.expand_as(images[:1])
     if how == "shuffled":
-        height, width = images.shape[-2:]
-        n_pixels = height * width
+        pixels = images.movedim(1, 0).flatten(1)  # (3, all pixels)
+        size = images[0, 0].numel()
         draw = torch.Generator().manual_seed(seed)
-        pick = torch.randint(len(images) * n_pixels, (n_pixels,), generator=draw)
-        pixels = images.movedim(1, -1).reshape(-1, 3)[pick]
-        return pixels.T.reshape(1, 3, height, width).contiguous()
+        pick = torch.randint(pixels.shape[1], (size,), generator=draw)
+        return pixels[:, pick].reshape_as(images[:1])
     raise ValueError(
         f"how={how!r} is not a neutral background. Use mean, white or shuffled."
     )

@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-import scipy.stats
 
 from helpers import stats
 from helpers.contexts.calibration import area_under_curve, flag_contexts
@@ -215,9 +214,8 @@ def rank_correlations(
     """
 
     def correlation(values: np.ndarray) -> float:
-        ranks = scipy.stats.rankdata(values.T, axis=1)  # of effects and of truth
-        varies = np.ptp(ranks, axis=1).all()
-        return float(np.corrcoef(ranks)[0, 1]) if varies else np.nan
+        effects, truths = values.T
+        return stats.spearman(effects, truths).estimate
 
     truths = by_pair(recorded, truth)
     return _by_context(recorded, measures, "rank_correlation", correlation, truths)
