@@ -137,7 +137,7 @@ def context_effects_on_objects(
     """
     single = np.asarray(single, float)
     made = np.asarray(made, float)
-    is_context = design["kind"] == "context"
+    is_context = design["context_class"] != mosaics.NEUTRAL
     parts = []
     for context in design.loc[is_context, "context_class"].unique():
         rows = design[design["object_class"] != context]
@@ -152,9 +152,8 @@ def context_effects_on_objects(
         }
         n_runs = len(made)
         table = pd.concat([rows] * n_runs, keys=range(n_runs), names=["run"])
-        is_neutral = table["kind"] == "neutral"
-        is_raw = table["context_class"] == context
-        table["next_to"] = np.select([is_neutral, is_raw], [NEUTRAL, RAW], OTHERS)
+        next_to = {mosaics.NEUTRAL: NEUTRAL, context: RAW}
+        table["next_to"] = table["context_class"].map(next_to).fillna(OTHERS)
         keys = ["run", "object_class", "object"]
         for quantity, values in quantities.items():
             table["value"] = values.ravel().astype(float)

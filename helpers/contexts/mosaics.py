@@ -18,6 +18,7 @@ from helpers.data.images import Images
 # the batch size of `models.logits`; larger batches are hardly faster, and some of them
 # round differently
 BATCH = 64
+NEUTRAL = "neutral background"  # in place of the class of a context
 
 
 def design(
@@ -58,7 +59,7 @@ def design(
     -------
     pandas.DataFrame
         One row per mosaic: ``object`` and ``background`` (numbers of the two images),
-        ``object_class``, ``context_class``, ``kind`` ("context" or "neutral") and
+        ``object_class``, ``context_class`` (`NEUTRAL` for a neutral background) and
         ``side``.
 
     Raises
@@ -87,26 +88,25 @@ def design(
             part["object_class"] = object_class
             part["context_class"] = context_class
             part["background"] = assigned.ravel()
-            parts.append(part.assign(kind="context"))
+            parts.append(part)
     if with_neutral:
         part = pd.DataFrame({"object": np.argsort(labels, kind="stable")})
         part["object_class"] = np.array([*classes])[labels[part["object"]]]
-        part["context_class"] = "neutral"
+        part["context_class"] = NEUTRAL
         part["background"] = 0
-        parts.append(part.assign(kind="neutral"))
+        parts.append(part)
     return pd.concat(parts, ignore_index=True).assign(side=side)
 
 
 def examples(images: ImageSet, context_of: Mapping[str, str], n: int = 2) -> list[int]:
     """List `n` images per class, first those in the class's own context."""
     table = images.table.reset_index(drop=True)
-    in_other_context = table["context"] != table["class"].map(context_of)
-    order = in_other_context.sort_values(kind="stable").index
-    ranked = table.loc[order, "class"]
-    indices = []
-    for name in images.classes:
-        indices.extend(ranked.index[ranked == name][:n])
-    return indices
+    table["in_other_context"] = table["context"] != table["class"].map(context_of)
+    table["class"] = pd.Categorical(table["class"], images.classes)
+    table = table.sort_values(
+        ["class", "in_other_context"]
+    )  # keeps equal rows in order
+    return table.groupby("class", observed=True).head(n).index.tolist()
 
 
 def objects_elsewhere(
@@ -256,14 +256,13 @@ def partners(
     images : torch.Tensor of uint8, shape (K, 3, H, W)
     image_of : numpy.ndarray of int64, shape (rows of the table,)
     """
-    images = list(contexts.values())
-    starts = np.cumsum([0, *map(len, images)])
-    start_of = dict(zip(contexts, starts, strict=False))
+    images = dict(contexts)
     if neutral is not None:
-        images.append(neutral)
-    in_context = table["context_class"].map(start_of) + table["background"]
-    image_of = np.where(table["kind"] == "neutral", starts[-1], in_context)
-    return torch.cat(images), image_of.astype(np.int64)
+        images[NEUTRAL] = neutral
+    starts = np.cumsum([0, *map(len, images.values())])
+    start_of = dict(zip(images, starts, strict=False))
+    image_of = table["context_class"].map(start_of) + table["background"]
+    return torch.cat(list(images.values())), image_of.to_numpy(np.int64)
 
 
 def _assigned(
