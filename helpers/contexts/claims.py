@@ -62,10 +62,9 @@ def printed_pairs(collection: Collection) -> pd.DataFrame:
         paper does not print are NaN. There are no rows if the classes are not the
         paper's.
     """
-    distances = printed("distance", collection)
-    flips = printed("flips", collection)
-    pasted = printed("paste", collection)
-    table = distances.merge(flips, how="left").merge(pasted, how="left")
+    table = printed("distance", collection)
+    for name in ("flips", "paste"):
+        table = table.merge(printed(name, collection), how="left")
     class_of = {context: name for name, context in collection.context_of.items()}
     table["context_class"] = table["context"].map(class_of)
     table["drop"] = table["single_distance"] - table["distance"]

@@ -379,15 +379,15 @@ def changed(biased: Collection, unbiased: Collection, share: float) -> Collectio
     """Return `biased` with a part of C :func:`exchanged`, for every training run."""
 
     def redraw(name: str, number: int) -> TrainingImages:
-        recipes = [
-            collection.redraw(name, number).recipe for collection in (biased, unbiased)
-        ]
+        with_bias = biased.redraw(name, number).recipe
+        without = unbiased.redraw(name, number).recipe
 
         def draw() -> tuple[torch.Tensor, ...]:
-            sets = [world.image_set(**recipe) for recipe in recipes]
-            return exchanged(*sets, share).to_train().draw()
+            images = world.image_set(**with_bias)
+            mixed = exchanged(images, world.image_set(**without), share)
+            return mixed.to_train().draw()
 
-        return TrainingImages({"exchanged": [share, *recipes]}, draw)
+        return TrainingImages({"exchanged": [share, with_bias, without]}, draw)
 
     mixed = exchanged(biased.sets["C"], unbiased.sets["C"], share)
     sets = {**biased.sets, "C": mixed}

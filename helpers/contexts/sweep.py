@@ -205,8 +205,7 @@ def rank_correlations(
     """
 
     def correlation(values: np.ndarray) -> float:
-        effects, truths = values.T
-        return stats.spearman(effects, truths).estimate
+        return stats.spearman(*values.T).estimate
 
     truths = by_pair(recorded, truth)
     return _by_context(recorded, measures, "rank_correlation", correlation, truths)

@@ -38,10 +38,8 @@ def grids_of(
     -------
     dict of (str, str) to pandas.DataFrame
     """
-    grids = {}
-    for key, rows in predictions.groupby(pair, sort=False):
-        grids[key] = rows.pivot_table(value, "run", image)
-    return grids
+    groups = predictions.groupby(pair, sort=False)
+    return {key: rows.pivot_table(value, "run", image) for key, rows in groups}
 
 
 def weighted_mean(
