@@ -108,7 +108,9 @@ def composed(
     }
     neutral_logits = models.logits(networks, ground)
     parts["context alone"] = alone(context_logits, neutral_logits, classes)
-    return pd.concat(parts, names=["method"]).reset_index("method")[ROW].dropna()
+    table = pd.concat(parts, names=["method"])
+    table = table.reset_index("method")
+    return table[ROW].dropna()
 
 
 def context_effects_on_objects(
@@ -159,14 +161,18 @@ def context_effects_on_objects(
             table["value"] = values.ravel().astype(float)
             means = table.pivot_table("value", keys, "next_to")
             part = _minus_baselines(means)
-            parts.append(part.assign(quantity=quantity, context_class=context))
+            part["quantity"] = quantity
+            part["context_class"] = context
+            parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
 
 def _minus_baselines(means: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per comparison: the column `RAW`, and `RAW` minus each other one."""
+    """Return one row per comparison: `RAW`, and `RAW` minus each other column."""
+    raw = means[RAW]
     baselines = means.drop(columns=RAW)
-    effects = means[[RAW]].join(baselines.rsub(means[RAW], axis=0))
+    differences = baselines.rsub(raw, axis=0)
+    effects = raw.to_frame().join(differences)
     effects = effects.melt(var_name="comparison", ignore_index=False)
     return effects.reset_index()
 
@@ -217,14 +223,18 @@ def alone(
             others = means.drop(columns=context).mean(axis=1)
             table[NEUTRAL] = measure(neutral_logits, k)[run, 0]
             table[OTHERS] = others[run].to_numpy()
-            part = _minus_baselines(table).assign(quantity=quantity)
-            parts.append(part.assign(context_class=context, object_class=context))
+            part = _minus_baselines(table)
+            part["quantity"] = quantity
+            part["context_class"] = context
+            part["object_class"] = context
+            parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
 
 def _is_highest(logits, k: int) -> np.ndarray:
     """Return 1 where class `k` has the highest logit, and 0 elsewhere."""
-    return (np.asarray(logits).argmax(axis=-1) == k).astype(float)
+    highest = np.asarray(logits).argmax(axis=-1)
+    return (highest == k).astype(float)
 
 
 def _above_others(logits, k: int) -> np.ndarray:
@@ -307,8 +317,10 @@ def background_relevance(located: pd.DataFrame) -> pd.DataFrame:
         table = rows[keys].assign(quantity=quantity)
         table[RAW] = located[quantity]
         table[NEUTRAL] = located[area]
-        table[OTHERS] = located.join(others.rename("others"), on=by_class)["others"]
-        parts.append(_minus_baselines(table.set_index([*keys, "quantity"])))
+        joined = located.join(others.rename("others"), on=by_class)
+        table[OTHERS] = joined["others"]
+        table = table.set_index([*keys, "quantity"])
+        parts.append(_minus_baselines(table))
     return pd.concat(parts, ignore_index=True)[ROW]
 
 

@@ -84,9 +84,8 @@ def rates(
 ) -> pd.DataFrame:
     """Compute the error and detection rates of each measure, over pairs of datasets.
 
-    These are :func:`detection_rates` of the flags by `flag`, and as the last row of each
-    measure the share of unbiased datasets with a false positive in any of their
-    contexts.
+    These are :func:`detection_rates` of the flags by `flag`. The last row of each
+    measure is the share of unbiased datasets with a false positive in any context.
     """
     strength = by_pair(recorded, "bias_strength")[..., 0]
     tables = []

@@ -38,8 +38,10 @@ def grids_of(
     -------
     dict of (str, str) to pandas.DataFrame
     """
-    groups = predictions.groupby(pair, sort=False)
-    return {key: rows.pivot_table(value, "run", image) for key, rows in groups}
+    grids = {}
+    for key, rows in predictions.groupby(pair, sort=False):
+        grids[key] = rows.pivot_table(value, "run", image)
+    return grids
 
 
 def weighted_mean(
