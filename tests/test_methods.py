@@ -93,8 +93,8 @@ def test_comparisons_equal_loops_over_mosaics():
     keys = ["run", "context_class", "object", "quantity", "comparison"]
     ours = table.set_index(keys)["value"]
     assert len(ours) == 2 * 3 * 4 * 3 * 3
-    is_context = design["kind"] == "context"
-    is_neutral = design["kind"] == "neutral"
+    is_neutral = design["context_class"] == mosaics.NEUTRAL
+    is_context = ~is_neutral
     numbers = itertools.product(range(2), range(4), range(4))
     for run, number, k in numbers:
         o = int(labels[number])

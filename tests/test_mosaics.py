@@ -88,9 +88,8 @@ def test_a_design_is_balanced_and_repeatable(counts, stock, per_context, seed):
     settings = {"per_context": per_context, "seed": seed}
     design = mosaics.design(labels, contexts, classes, **settings)
     assert design.equals(mosaics.design(labels, contexts, classes, **settings))
-    pairs = design[design["kind"] != "neutral"]
-    assert not pairs.duplicated(["object", "context_class", "background"]).any()
-    by_pair = pairs.groupby(["object_class", "context_class"])
+    assert not design.duplicated(["object", "context_class", "background"]).any()
+    by_pair = design.groupby(["object_class", "context_class"])
     for (object_class, context_class), rows in by_pair:
         n_backgrounds = len(contexts[context_class])
         times = np.bincount(
@@ -128,7 +127,7 @@ def test_batches_are_grids_of_the_designs_pairs(shape, width):
     expected = []
     for row in design.itertuples():
         background = plain
-        if row.kind != "neutral":
+        if row.context_class != mosaics.NEUTRAL:
             background = contexts[row.context_class][[row.background]]
         pair = [objects[[row.object]], background]
         if row.side == "right":

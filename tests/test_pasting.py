@@ -55,7 +55,6 @@ def pasted_on(backgrounds, cutouts):
     design = pd.DataFrame({"background": range(len(backgrounds))})
     design["object"] = 0
     design["context_class"] = "b"
-    design["kind"] = "context"
     return pasting.composites(design, cutouts, {"b": backgrounds})
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.stats
 
 from helpers import stats, store
 from helpers.contexts.cross_evaluation import contrast
@@ -63,10 +62,9 @@ def printed_pairs(collection: Collection) -> pd.DataFrame:
         paper does not print are NaN. There are no rows if the classes are not the
         paper's.
     """
-    distances = printed("distance", collection)
-    flips = printed("flips", collection)
-    pasted = printed("paste", collection)
-    table = distances.merge(flips, how="left").merge(pasted, how="left")
+    table = printed("distance", collection)
+    for name in ("flips", "paste"):
+        table = table.merge(printed(name, collection), how="left")
     class_of = {context: name for name, context in collection.context_of.items()}
     table["context_class"] = table["context"].map(class_of)
     table["drop"] = table["single_distance"] - table["distance"]
@@ -371,7 +369,4 @@ def rank_correlation(
 def _spearman_of_means(arrays: Sequence[np.ndarray]) -> float:
     """Correlate the ranks of means; half of the arrays are of the first measure."""
     means = np.concatenate([values.mean((0, 1)) for values in arrays])
-    x, y = scipy.stats.rankdata(means.reshape(2, -1), axis=1)
-    if x.std() == 0 or y.std() == 0:
-        return np.nan
-    return float(np.corrcoef(x, y)[0, 1])
+    return stats.spearman(*means.reshape(2, -1)).estimate

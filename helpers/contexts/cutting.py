@@ -5,7 +5,6 @@ background is known to be white, the share of the object in each pixel (alpha) c
 estimated, and no bright line is left around the object.
 """
 
-import math
 from itertools import pairwise
 
 import numpy as np
@@ -37,22 +36,16 @@ def cut(
     """
     cutouts = np.zeros((len(masks), 4, *masks.shape[1:]), np.float32)
     cores, edges = core_and_edge(masks)
-    margin = 1 + math.ceil(3 * softness)
-    for number, mask in enumerate(masks.numpy()):
-        box = _bounding_box(mask, margin)
-        image = images[number].permute(1, 2, 0).numpy()
-        pixels = image[box].astype(np.float32)
-        edge = edges[number][box]
-        colours = _nearest_core_colours(pixels, cores[number][box])
-        alpha = mask[box].astype(np.float32)
+    for number, edge in enumerate(edges):
+        pixels = images[number].permute(1, 2, 0).numpy().astype(np.float32)
+        colours = _nearest_core_colours(pixels, cores[number])
+        alpha = masks[number].numpy().astype(np.float32)
         alpha[edge] = alphas(pixels[edge], colours[edge], alpha[edge])
         inside = (alpha == 1)[..., None]
         colours = np.where(inside, pixels, colours)
         alpha = ndimage.gaussian_filter(alpha, softness, mode="nearest", truncate=3)
-        channels = colours.transpose(2, 0, 1)
-        cutout = cutouts[number]
-        cutout[:3, *box] = channels * alpha
-        cutout[3, *box] = alpha
+        cutouts[number, :3] = colours.transpose(2, 0, 1) * alpha
+        cutouts[number, 3] = alpha
     return cutouts
 
 
@@ -116,12 +109,3 @@ def _dilated(masks: np.ndarray, steps: int) -> np.ndarray:
     side = 2 * steps + 1
     size = (1, side, side)
     return ndimage.maximum_filter(masks, size, mode="constant")
-
-
-def _bounding_box(mask: np.ndarray, margin: int = 0) -> tuple[slice, slice]:
-    """Return the rows and columns that a mask covers, with a margin."""
-    [box] = ndimage.find_objects(mask.astype(np.uint8))
-    rows, columns = (
-        slice(max(side.start - margin, 0), side.stop + margin) for side in box
-    )
-    return rows, columns

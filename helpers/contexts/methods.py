@@ -108,7 +108,9 @@ def composed(
     }
     neutral_logits = models.logits(networks, ground)
     parts["context alone"] = alone(context_logits, neutral_logits, classes)
-    return pd.concat(parts, names=["method"]).reset_index("method")[ROW]
+    table = pd.concat(parts, names=["method"])
+    table = table.reset_index("method")
+    return table[ROW].dropna()
 
 
 def context_effects_on_objects(
@@ -137,7 +139,7 @@ def context_effects_on_objects(
     """
     single = np.asarray(single, float)
     made = np.asarray(made, float)
-    is_context = design["kind"] == "context"
+    is_context = design["context_class"] != mosaics.NEUTRAL
     parts = []
     for context in design.loc[is_context, "context_class"].unique():
         rows = design[design["object_class"] != context]
@@ -150,22 +152,29 @@ def context_effects_on_objects(
             "flips": margins > 0,
             "logits": margins - single_margins,
         }
-        next_to = np.where(rows["context_class"] == context, RAW, OTHERS)
-        next_to = np.where(rows["kind"] == "neutral", NEUTRAL, next_to)
-        keys = rows[["object_class", "object"]].assign(next_to=next_to)
+        n_runs = len(made)
+        table = pd.concat([rows] * n_runs, keys=range(n_runs), names=["run"])
+        next_to = {mosaics.NEUTRAL: NEUTRAL, context: RAW}
+        table["next_to"] = table["context_class"].map(next_to).fillna(OTHERS)
+        keys = ["run", "object_class", "object"]
         for quantity, values in quantities.items():
-            by_run = pd.DataFrame(values.T.astype(float), rows.index)
-            means = by_run.groupby([keys[name] for name in keys]).mean()
-            means = means.rename_axis(columns="run").stack()
-            means = means.unstack("next_to")
-            effects = means.drop(columns=RAW).rsub(means[RAW], axis=0)
-            effects.insert(0, RAW, means[RAW])
-            effects = effects.rename_axis(columns="comparison").stack()
-            part = effects.rename("value").reset_index()
+            table["value"] = values.ravel().astype(float)
+            means = table.pivot_table("value", keys, "next_to")
+            part = _minus_baselines(means)
             part["quantity"] = quantity
             part["context_class"] = context
             parts.append(part)
     return pd.concat(parts, ignore_index=True)
+
+
+def _minus_baselines(means: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per comparison: `RAW`, and `RAW` minus each other column."""
+    raw = means[RAW]
+    baselines = means.drop(columns=RAW)
+    differences = baselines.rsub(raw, axis=0)
+    effects = raw.to_frame().join(differences)
+    effects = effects.melt(var_name="comparison", ignore_index=False)
+    return effects.reset_index()
 
 
 def _margins(
@@ -198,44 +207,42 @@ def alone(
         place of the object. *logits* is the logit of the context's class minus the mean
         of the other logits.
     """
-    quantities = {"decisions": _decisions, "logits": _above_others}
+    quantities = {"decisions": _is_highest, "logits": _above_others}
     parts = []
     for context in context_logits:
         k = classes.index(context)
         for quantity, measure in quantities.items():
             values = {
-                name: measure(logits)[..., k] for name, logits in context_logits.items()
+                name: measure(logits, k) for name, logits in context_logits.items()
             }
-            in_context = values.pop(context)
-            others = [value.mean(axis=1, keepdims=True) for value in values.values()]
-            baselines = {
-                RAW: 0.0,
-                NEUTRAL: measure(neutral_logits)[..., k],
-                OTHERS: np.mean(others, axis=0),
-            }
-            for comparison, baseline in baselines.items():
-                effects = pd.DataFrame(in_context - baseline)
-                effects = effects.rename_axis(index="run", columns="object").stack()
-                part = effects.rename("value").reset_index()
-                part["context_class"] = part["object_class"] = context
-                part["quantity"] = quantity
-                part["comparison"] = comparison
-                parts.append(part)
+            of_context = pd.DataFrame(values[context])
+            of_context = of_context.rename_axis(index="run", columns="object")
+            table = of_context.stack().to_frame(RAW)
+            run = table.index.get_level_values("run")
+            means = pd.DataFrame({name: values[name].mean(axis=1) for name in values})
+            others = means.drop(columns=context).mean(axis=1)
+            table[NEUTRAL] = measure(neutral_logits, k)[run, 0]
+            table[OTHERS] = others[run].to_numpy()
+            part = _minus_baselines(table)
+            part["quantity"] = quantity
+            part["context_class"] = context
+            part["object_class"] = context
+            parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
 
-def _decisions(logits) -> np.ndarray:
-    """Return 1 for the class with the highest logit, and 0 for the others."""
-    logits = np.asarray(logits, float)
-    highest = logits.argmax(axis=-1)[..., None]
-    return (highest == np.arange(logits.shape[-1])).astype(float)
+def _is_highest(logits, k: int) -> np.ndarray:
+    """Return 1 where class `k` has the highest logit, and 0 elsewhere."""
+    highest = np.asarray(logits).argmax(axis=-1)
+    return (highest == k).astype(float)
 
 
-def _above_others(logits) -> np.ndarray:
-    """Return each logit minus the mean of the other logits."""
+def _above_others(logits, k: int) -> np.ndarray:
+    """Return the logit of class `k` minus the mean of the other logits."""
     logits = np.asarray(logits, float)
-    others = logits.sum(axis=-1, keepdims=True) - logits
-    return logits - others / (logits.shape[-1] - 1)
+    of_class = logits[..., k]
+    others = logits.sum(axis=-1) - of_class
+    return of_class - others / (logits.shape[-1] - 1)
 
 
 def gradcam_maps(
@@ -298,6 +305,7 @@ def background_relevance(located: pd.DataFrame) -> pd.DataFrame:
     Returns the columns `ROW`.
     """
     rows = located.assign(method="GradCAM", context_class=located["object_class"])
+    keys = ["method", *IMAGE]
     by_class = ["run", "object_class"]
     parts = []
     for quantity, area in AREAS.items():
@@ -306,15 +314,13 @@ def background_relevance(located: pd.DataFrame) -> pd.DataFrame:
         total = means_by_run.transform("sum")
         n_others = means_by_run.transform("size") - 1
         others = (total - means) / n_others
-        baselines = {
-            RAW: 0.0,
-            NEUTRAL: located[area],
-            OTHERS: located.join(others.rename("others"), on=by_class)["others"],
-        }
-        for comparison, baseline in baselines.items():
-            part = rows.assign(quantity=quantity, comparison=comparison)
-            part["value"] = located[quantity] - baseline
-            parts.append(part)
+        table = rows[keys].assign(quantity=quantity)
+        table[RAW] = located[quantity]
+        table[NEUTRAL] = located[area]
+        joined = located.join(others.rename("others"), on=by_class)
+        table[OTHERS] = joined["others"]
+        table = table.set_index([*keys, "quantity"])
+        parts.append(_minus_baselines(table))
     return pd.concat(parts, ignore_index=True)[ROW]
 
 
@@ -385,15 +391,15 @@ def changed(biased: Collection, unbiased: Collection, share: float) -> Collectio
     """Return `biased` with a part of C :func:`exchanged`, for every training run."""
 
     def redraw(name: str, number: int) -> TrainingImages:
-        recipes = [
-            collection.redraw(name, number).recipe for collection in (biased, unbiased)
-        ]
+        with_bias = biased.redraw(name, number).recipe
+        without = unbiased.redraw(name, number).recipe
 
         def draw() -> tuple[torch.Tensor, ...]:
-            sets = [world.image_set(**recipe) for recipe in recipes]
-            return exchanged(*sets, share).to_train().draw()
+            images = world.image_set(**with_bias)
+            mixed = exchanged(images, world.image_set(**without), share)
+            return mixed.to_train().draw()
 
-        return TrainingImages({"exchanged": [share, *recipes]}, draw)
+        return TrainingImages({"exchanged": [share, with_bias, without]}, draw)
 
     mixed = exchanged(biased.sets["C"], unbiased.sets["C"], share)
     sets = {**biased.sets, "C": mixed}

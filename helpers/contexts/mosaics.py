@@ -18,6 +18,7 @@ from helpers.data.images import Images
 # the batch size of `models.logits`; larger batches are hardly faster, and some of them
 # round differently
 BATCH = 64
+NEUTRAL = "neutral background"  # in place of the class of a context
 
 
 def design(
@@ -58,7 +59,7 @@ def design(
     -------
     pandas.DataFrame
         One row per mosaic: ``object`` and ``background`` (numbers of the two images),
-        ``object_class``, ``context_class``, ``kind`` ("context" or "neutral") and
+        ``object_class``, ``context_class`` (`NEUTRAL` for a neutral background) and
         ``side``.
 
     Raises
@@ -87,13 +88,13 @@ def design(
             part["object_class"] = object_class
             part["context_class"] = context_class
             part["background"] = assigned.ravel()
-            parts.append(part.assign(kind="context"))
+            parts.append(part)
     if with_neutral:
         part = pd.DataFrame({"object": np.argsort(labels, kind="stable")})
         part["object_class"] = np.array([*classes])[labels[part["object"]]]
-        part["context_class"] = "neutral"
+        part["context_class"] = NEUTRAL
         part["background"] = 0
-        parts.append(part.assign(kind="neutral"))
+        parts.append(part)
     return pd.concat(parts, ignore_index=True).assign(side=side)
 
 
@@ -159,27 +160,17 @@ def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Ten
     Returns
     -------
     torch.Tensor of uint8, shape (1, 3, H, W)
-
-    Raises
-    ------
-    ValueError
-        If `how` is none of these.
     """
     if how == "white":
         return torch.full_like(images[:1], 255)
     if how == "mean":
         colour = images.double().mean((0, 2, 3), keepdim=True).round().to(torch.uint8)
-        return colour.repeat(1, 1, *images.shape[-2:])
-    if how == "shuffled":
-        height, width = images.shape[-2:]
-        n_pixels = height * width
-        draw = torch.Generator().manual_seed(seed)
-        pick = torch.randint(len(images) * n_pixels, (n_pixels,), generator=draw)
-        pixels = images.movedim(1, -1).reshape(-1, 3)[pick]
-        return pixels.T.reshape(1, 3, height, width).contiguous()
-    raise ValueError(
-        f"how={how!r} is not a neutral background. Use mean, white or shuffled."
-    )
+        return colour.expand_as(images[:1])
+    pixels = images.movedim(1, 0).flatten(1)  # (3, all pixels)
+    size = images[0, 0].numel()
+    draw = torch.Generator().manual_seed(seed)
+    pick = torch.randint(pixels.shape[1], (size,), generator=draw)
+    return pixels[:, pick].reshape_as(images[:1])
 
 
 def batches(
@@ -217,16 +208,14 @@ def batches(
     if table.empty:
         return
     backgrounds, background_of = partners(table, contexts, neutral)
-    object_of = table["object"].to_numpy()
-    background_of = background_of + len(objects)
+    pairs = np.stack([table["object"], background_of + len(objects)])
     tiles = torch.cat([objects, backgrounds])
     height, width = tiles.shape[-2:]
     left_width, right_width = cells(width, 2, shape)
     left_tiles = squeeze(tiles, height, left_width)
     right_tiles = squeeze(tiles, height, right_width)
     is_left = (table["side"] == "left").to_numpy()
-    left = torch.from_numpy(np.where(is_left, object_of, background_of))
-    right = torch.from_numpy(np.where(is_left, background_of, object_of))
+    left, right = torch.from_numpy(np.where(is_left, pairs, pairs[::-1]))
     for rows in torch.arange(len(table)).split(BATCH):
         # index_select is seven times faster than [...]
         halves = [
@@ -257,14 +246,13 @@ def partners(
     images : torch.Tensor of uint8, shape (K, 3, H, W)
     image_of : numpy.ndarray of int64, shape (rows of the table,)
     """
-    images = list(contexts.values())
-    starts = np.cumsum([0, *map(len, images)])
-    start_of = dict(zip(contexts, starts, strict=False))
+    images = dict(contexts)
     if neutral is not None:
-        images.append(neutral)
-    in_context = table["context_class"].map(start_of) + table["background"]
-    image_of = np.where(table["kind"] == "neutral", starts[-1], in_context)
-    return torch.cat(images), image_of.astype(np.int64)
+        images[NEUTRAL] = neutral
+    starts = np.cumsum([0, *map(len, images.values())])
+    start_of = dict(zip(images, starts, strict=False))
+    image_of = table["context_class"].map(start_of) + table["background"]
+    return torch.cat(list(images.values())), image_of.to_numpy(np.int64)
 
 
 def _assigned(

@@ -138,6 +138,5 @@ def alone(
     """
     lengths = [len(images) for images in contexts.values()]
     table = pd.DataFrame({"context_class": np.repeat(list(contexts), lengths)})
-    table["object_class"] = NOTHING
-    table["object"] = range(len(table))
+    table = table.assign(object_class=NOTHING, object=table.index)
     return torch.cat(list(contexts.values())), table

@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-import scipy.stats
 
 from helpers import stats
 from helpers.contexts.calibration import area_under_curve, flag_contexts
@@ -31,8 +30,9 @@ BEST = "context alone, logits, minus other contexts"
 
 def by_pair(recorded: pd.DataFrame, column: str) -> np.ndarray:
     """Return a column as (pairs, contexts, 2): biased datasets, then counterparts."""
-    keys = ["pair", "context_class", "dataset"]
-    wide = recorded.set_index(keys)[column].unstack(keys[1:]).sort_index(axis=1)
+    columns = ["context_class", "dataset"]
+    wide = recorded.pivot(index="pair", columns=columns, values=column)
+    wide = wide.sort_index(axis=1)
     return wide.to_numpy(float).reshape(len(wide), -1, 2)
 
 
@@ -65,25 +65,16 @@ def detection_rates(
     """
     is_false = flags[..., 1] != 0
     is_detected = flags[..., 0] > 0
-    rows = [_row(FPR, is_false.mean(axis=1))]
+    shares = {FPR: is_false.mean(axis=1)}
     for kind, (lower, upper) in kinds.items():
         in_range = (strength >= lower) & (strength < upper)
         counted = np.where(in_range, is_detected, np.nan)[in_range.any(axis=1)]
         if len(counted):
-            rows.append(_row(kind, np.nanmean(counted, axis=1)))
-    return pd.DataFrame(rows)
-
-
-def _row(kind: str, shares: np.ndarray) -> dict:
-    """Average the shares of datasets, with an interval."""
-    share, low, high = stats.share(shares)
-    return {
-        "kind": kind,
-        "n": len(shares),
-        "share": share,
-        "low": low,
-        "high": high,
-    }
+            shares[kind] = np.nanmean(counted, axis=1)
+    rows = [
+        [kind, len(of_kind), *stats.share(of_kind)] for kind, of_kind in shares.items()
+    ]
+    return pd.DataFrame(rows, columns=["kind", "n", "share", "low", "high"])
 
 
 def rates(
@@ -93,18 +84,16 @@ def rates(
 ) -> pd.DataFrame:
     """Compute the error and detection rates of each measure, over pairs of datasets.
 
-    These are :func:`detection_rates` of the flags by `flag`, and after the first row of
-    each measure the share of unbiased datasets with a false positive in any of their
-    contexts.
+    These are :func:`detection_rates` of the flags by `flag`. The last row of each
+    measure is the share of unbiased datasets with a false positive in any context.
     """
     strength = by_pair(recorded, "bias_strength")[..., 0]
     tables = []
     for measure in measures:
         flags = flag(by_pair(recorded, measure))
         table = detection_rates(flags, strength, STRENGTHS)
-        has_false_positive = (flags[..., 1] != 0).any(axis=1)
-        family = pd.DataFrame([_row(FWER, has_false_positive.astype(float))])
-        table = pd.concat([table[:1], family, table[1:]])
+        is_in_error = (flags[..., 1] != 0).any(axis=1)
+        table.loc[len(table)] = [FWER, len(flags), *stats.share(is_in_error * 1.0)]
         tables.append(table.assign(measure=measure))
     return pd.concat(tables, ignore_index=True)
 
@@ -127,7 +116,7 @@ def by_interval(recorded: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame
         direction = unbiased[f"direction: {measure}"]
         is_flagged = direction != 0
         by_dataset = is_flagged.groupby(unbiased["pair"])
-        sign = direction[is_flagged].map({1: "more", -1: "less"})
+        sign = direction.map({1: "more", -1: "less"})  # NaN if not flagged
         counts = (unbiased["context_class"] + ": " + sign).value_counts(sort=False)
         most_frequent = "none"
         if len(counts):
@@ -215,9 +204,7 @@ def rank_correlations(
     """
 
     def correlation(values: np.ndarray) -> float:
-        ranks = scipy.stats.rankdata(values.T, axis=1)  # of effects and of truth
-        varies = np.ptp(ranks, axis=1).all()
-        return float(np.corrcoef(ranks)[0, 1]) if varies else np.nan
+        return stats.spearman(*values.T).estimate
 
     truths = by_pair(recorded, truth)
     return _by_context(recorded, measures, "rank_correlation", correlation, truths)
