@@ -41,8 +41,10 @@ def rated():
     for architecture, method, run in itertools.product(("one", "two"), LEVEL, range(3)):
         noise = rng.normal(0, 0.08 if method == "LIME" else 0.03, len(table))
         value = (LEVEL[method] + rng.normal(0, 0.01) + noise).clip(0, 1)
-        part = table.assign(method=method, focus=value, architecture=architecture)
-        parts.append(part.assign(set="C", run=run))
+        part = table.assign(
+            method=method, focus=value, architecture=architecture, set="C", run=run
+        )
+        parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
 
