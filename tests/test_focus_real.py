@@ -50,8 +50,7 @@ def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path):
     design = focus.design(images.table, images.classes, per_class=2)
     parts = []
     for method in METHODS:
-        rated = focus.rate(model, images, design, method, effort="quick")
-        parts.append(rated)
+        parts.append(focus.rate(model, images, design, method, effort="quick"))
     found = focus.summary(pd.concat(parts))
     found = found.set_index("method")
     assert (found["mosaics"] == 114).all()
