@@ -39,21 +39,18 @@ def linked(table: pd.DataFrame, names: pd.Series, folder: Path) -> Path:
 def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path):
     """114 mosaics of 57 classes, the network as it is; LRP conserves in SqueezeNet.
 
-    With few samples on squeezed mosaics of 128 pixels.
+    With few samples on mosaics of 128 pixels.
     """
     recipe = Recipe("squeezenet1_0", networks.AS_IT_IS, str(real / WEIGHTS))
     folder = linked(photographs, photographs["imagenet_index"], tmp_path)
-    collection = data.load(Images("folder", 128, folder=str(folder)), 0)
+    collection = data.load(Images("folder", 64, folder=str(folder)), 0)
     images = networks.held_out(collection, recipe)["C"]
     model = networks.model(collection, recipe, 0)
     assert len(model.logit) == 57
     design = focus.design(images.table, images.classes, per_class=2)
     parts = []
     for method in METHODS:
-        rated = focus.rate(
-            model, images, design, method, effort="quick", shape="squeezed"
-        )
-        parts.append(rated)
+        parts.append(focus.rate(model, images, design, method, effort="quick"))
     found = focus.summary(pd.concat(parts))
     found = found.set_index("method")
     assert (found["mosaics"] == 114).all()

@@ -4,6 +4,7 @@ Networks are trained again, in a store of their own. ``data/README.md`` has the 
 that make whole tables.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +13,7 @@ from test_focus_real import WEIGHTS, linked, photographs  # noqa: F401  a fixtur
 
 import helpers
 from helpers import data, focus, store
+from helpers.data import mosaic
 from helpers.data.images import Images
 from helpers.focus import networks
 from helpers.icon2 import verdicts
@@ -119,11 +121,12 @@ def test_focus_imagenet(real, photographs, own_store, tmp_path):  # noqa: F811
     recipe = Recipe("squeezenet1_0", networks.AS_IT_IS, str(real / WEIGHTS))
     collection = data.load(Images("folder", 224, folder=str(folder)), 0)
     images = networks.held_out(collection, recipe)["C"]
+    images = replace(images, images=mosaic.squeeze(images.images, 112, 112))
     model = networks.model(collection, recipe, 0)
     design = focus.design(images.table, images.classes, per_class=2)
     stored = store.recorded_table("focus_imagenet.csv").set_index("method")
     for method, name in (("gradcam", "GradCAM"), ("gradcam++", "GradCAM++")):
-        rated = focus.rate(model, images, design, method, shape="squeezed")
+        rated = focus.rate(model, images, design, method)
         summary = focus.summary(rated)
         made = summary.iloc[0]
         recorded = stored.loc[name]

@@ -21,13 +21,13 @@ COMPARISONS = store.root() / "data" / "paper" / "focus_comparisons.csv"
 WELL_FIT = 0.9  # smallest accuracy of a well-fit network
 LEARNED = 2.0  # logits: a network learned the eyespot if it adds more to the target
 NETWORK = ["architecture", "set", "run"]  # what a trained network is
-COLUMNS = ["comparison", "value", "low", "high", "note"]
-# what depends on accuracy, and the coefficient that answers a claim
+COLUMNS = ["comparison", "value", "low", "high"]
+# which networks, and a regression whose last coefficient answers a claim
 SLOPES = {
-    "slope of LIME minus GradCAM": ("I(LIME - GradCAM) ~ accuracy", "accuracy"),
-    "slope of LRP minus GradCAM": ("I(LRP - GradCAM) ~ accuracy", "accuracy"),
-    "GradCAM, not well fit": ("GradCAM ~ 1", "Intercept"),
-    "LRP, well fit": ("LRP ~ 1", "Intercept"),
+    "slope of LIME minus GradCAM": ("all", "I(LIME - GradCAM) ~ accuracy"),
+    "slope of LRP minus GradCAM": ("all", "I(LRP - GradCAM) ~ accuracy"),
+    "GradCAM, not well fit": ("not well fit", "GradCAM ~ 1"),
+    "LRP, well fit": ("well fit", "LRP ~ 1"),
 }
 
 
@@ -39,32 +39,27 @@ def comparisons(rated: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        The columns ``comparison``, ``value``, ``low``, ``high`` and ``note`` (the
-        network in which a mean is lowest).
+        The columns ``comparison``, ``value``, ``low`` and ``high``.
     """
-    rows = []
+    intervals = {}
     methods = set(rated["method"])
     for method in sorted(methods & {"GradCAM", "LRP"}):
         of_method = rated[rated["method"] == method]
         networks = of_method.groupby(["architecture", "set"])
         means = [partial(mean, part) for _, part in networks]
-        interval = smallest(means)
-        where = networks["focus"].mean().idxmin()
-        rows.append((f"{method}, lowest", *interval, " on ".join(where)))
-    sums = pd.read_csv(COMPARISONS)
+        intervals[f"{method}, lowest"] = smallest(means)
+    sums = pd.read_csv(COMPARISONS, index_col="method")
     for name, terms in sums.groupby("comparison", sort=False):
-        weights = dict(zip(terms["method"], terms["weight"], strict=True))
-        if set(weights) <= {*methods, CHANCE}:
-            interval = contrast(rated, weights)
-            rows.append((name, *interval, ""))
+        weights = terms["weight"]
+        if {*weights.index} <= {*methods, CHANCE}:
+            intervals[name] = contrast(rated, weights)
     of_network = rated.groupby(["run", "architecture", "set", "method"])
     if {"LIME", "LRP"} <= methods:
         spread = of_network["focus"].std().unstack()
         gap = spread["LIME"] - spread["LRP"]
         gap = gap.unstack(["architecture", "set"])
-        mean_gap = stats.mean(gap.to_numpy())
-        interval = mean_gap.interval()
-        rows.append(("spread of LIME minus LRP", *interval, ""))
+        mean_gap = stats.mean(gap)
+        intervals["spread of LIME minus LRP"] = mean_gap.interval()
     mean_focus = of_network["focus"].mean()
     for between, other in (("architecture", "set"), ("set", "architecture")):
         if rated[between].nunique() == 1 or len(methods) < 3:
@@ -72,9 +67,8 @@ def comparisons(rated: pd.DataFrame) -> pd.DataFrame:
         by_method = mean_focus.unstack(between)
         agreement = by_method.groupby(["run", other]).apply(_agreement)
         agreement = agreement.groupby("run").mean()
-        mean_agreement = stats.mean(agreement.to_numpy())
-        interval = mean_agreement.interval()
-        rows.append((f"ranks by {between}", *interval, ""))
+        intervals[f"ranks by {between}"] = stats.mean(agreement).interval()
+    rows = [(name, *interval) for name, interval in intervals.items()]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -97,20 +91,19 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        The columns ``comparison``, ``value``, ``low``, ``high`` and ``note``. There is
-        no row for fewer than five networks.
+        The columns ``comparison``, ``value``, ``low``, ``high`` and ``networks`` (the
+        number of trained networks). There is no row for fewer than five networks.
     """
     is_well_fit = table["accuracy"] >= WELL_FIT
     parts = {
+        "all": table,
         "not well fit": table[~is_well_fit],
         "well fit": table[is_well_fit],
     }
     rows = []
-    for name, (formula, coefficient) in SLOPES.items():
-        _, _, fitness = name.partition(", ")
-        part = parts.get(fitness, table)
+    for name, (fitness, formula) in SLOPES.items():
         methods = [method for method in ("GradCAM", "LRP", "LIME") if method in formula]
-        known = part.reindex(columns=[*NETWORK, "accuracy", *methods])
+        known = parts[fitness].reindex(columns=[*NETWORK, "accuracy", *methods])
         known = known.dropna()
         network = known.groupby(NETWORK).ngroup()
         if network.nunique() < 5:
@@ -120,10 +113,9 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
             cov_kwds={"groups": network},
             use_t=True,
         )
-        low, high = fit.conf_int().loc[coefficient]
-        note = f"{len(known)} trained networks"
-        rows.append((name, fit.params[coefficient], low, high, note))
-    return pd.DataFrame(rows, columns=COLUMNS)
+        low, high = fit.conf_int().iloc[-1]
+        rows.append((name, fit.params.iloc[-1], low, high, len(known)))
+    return pd.DataFrame(rows, columns=[*COLUMNS, "networks"])
 
 
 def at_last_map(known: pd.DataFrame) -> pd.DataFrame:
@@ -180,26 +172,26 @@ def of_trials(table: pd.DataFrame) -> list[Estimate]:
     """Estimate what `judged` trials show; differences are taken seed by seed."""
     strength = table["bias_strength"]
     full = table[strength == 1]
-    none = table[strength == 0]
+    none = table[strength == 0].groupby("seed")
     learned = full[full["learned"]]
     weaker = table[strength.between(0, 1, inclusive="neither")]
     weaker = weaker.merge(full, on=["seed", *PAIR], suffixes=("", "_full"))
     weaker["gap"] = weaker["focus"] - weaker["focus_full"]
     first = full.groupby("seed")["first"].mean()
     by_seed = {
-        "focus/first": first - none.groupby("seed")["first"].mean(),
+        "focus/first": first - none["first"].mean(),
         "focus/remedy": weaker.groupby("seed")["gap"].mean(),
         "suite/focus/names": learned.groupby("seed")["peaks_finer"].mean(),
     }
     estimates = []
     for claim, values in by_seed.items():
-        average = stats.mean(values)
+        interval = stats.mean(values).interval()
         subject = {"seeds": len(values)}
-        estimates.append(Estimate(claim, average.interval(), subject))
+        estimates.append(Estimate(claim, interval, subject))
     # trials that share their networks count as one
     by_set = {
         "suite/focus/found": learned.groupby(["seed", "target"])["detected"].mean(),
-        "suite/focus/alarms": none.groupby("seed")["detected"].mean(),
+        "suite/focus/alarms": none["detected"].mean(),
     }
     for claim, shares in by_set.items():
         ends = stats.wilson(shares.sum(), len(shares))

@@ -9,7 +9,6 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import pandas as pd
@@ -17,16 +16,22 @@ import torch
 from torch import nn
 from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
-from helpers import explain
 from helpers.data import ImageSet
-from helpers.explain import NotConserved, layers, settings_of
+from helpers.explain import NotConserved, explain, layers, settings_of
 from helpers.focus import deletion, equation, faithfulness
-from helpers.focus.mosaics import CELLS, compose, cut, in_batches, joined, layouts
+from helpers.focus.mosaics import (
+    CELLS,
+    LAYOUTS,
+    compose,
+    cut,
+    in_batches,
+    joined,
+    layouts,
+)
 from helpers.focus.networks import Model
 from helpers.focus.rating import label_of
 from helpers.models.inference import logits
 from helpers.models.networks import Classifier
-from helpers.store import progress
 
 INPUT, MAP, SEAMS = "input", "last map", "grid on the seams, no penalty"
 # methods that are rated in two settings
@@ -35,6 +40,7 @@ SETTINGS = {
     "lrp": [INPUT, MAP],
     "lime": [INPUT, SEAMS],
 }
+ALL_CELLS = tuple(range(CELLS))
 
 
 def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -64,15 +70,16 @@ class _Step(nn.Module):
 class Disconnected(Classifier):
     """A trained classifier that reads each cell of a 2 x 2 mosaic by itself (DiFull).
 
-    Its logits are sums of the cells' logits, weighted by the rows of `cells`, (L, 4).
-    The logit of class c and row l is number l x classes + c.
+    Its logits are sums of the logits of some cells: first of the two cells of each
+    layout, and last of all four. The logit of class c and sum s is number
+    s x classes + c.
 
     References
     ----------
     Rao, Böhle and Schiele, CVPR 2022.
     """
 
-    def __init__(self, model: Classifier, mosaic: torch.Tensor, cells: torch.Tensor):
+    def __init__(self, model: Classifier, mosaic: torch.Tensor):
         network = nn.Sequential(
             OrderedDict(enter=_Step(cut), network=copy.deepcopy(model.network))
         )
@@ -83,23 +90,12 @@ class Disconnected(Classifier):
         )
         network.set_submodule(last, nn.Sequential(parts))
         self.layer = f"{last}.whole"
-        self.register_buffer("cells", cells.to(model.mean.device))
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Return the logits of mosaics (B, 3, H, W)."""
-        each = super().forward(images).unflatten(0, (CELLS, -1))
-        return torch.einsum("lc,cbk->blk", self.cells, each).flatten(1)
-
-
-def disconnected(network: Classifier, mosaics, targets, counts) -> tuple:
-    """Return a network in which some cells count, and the logits to explain.
-
-    Only the cells that `counts`, bool (N, 2, 2), adds up can change a mosaic's logit.
-    """
-    cells, which = counts.flatten(1).float().unique(dim=0, return_inverse=True)
-    whole = Disconnected(network, mosaics[:1], cells).eval()
-    n_classes = whole(mosaics[:1]).shape[1] // len(cells)
-    return whole, targets + which * n_classes
+        of_cells = super().forward(images).chunk(CELLS)
+        sums = [sum(of_cells[cell] for cell in some) for some in (*LAYOUTS, ALL_CELLS)]
+        return torch.cat(sums, 1)
 
 
 def contributions(network: Classifier, mosaics: torch.Tensor, targets) -> torch.Tensor:
@@ -122,7 +118,7 @@ class Known(NamedTuple):
     network: Disconnected
     rows: pd.DataFrame  # of the design, with the training run
     mosaics: torch.Tensor
-    targets: torch.Tensor
+    targets: torch.Tensor  # the logits to explain
     correct: torch.Tensor  # what each cell adds to the logit, float (N, 2, 2)
 
 
@@ -130,18 +126,22 @@ def known_networks(
     model: Model, images: ImageSet, design: pd.DataFrame
 ) -> Iterator[Known]:
     """Yield a network in which the two target cells count, and one in which four do."""
-    for run, network in enumerate(progress(model.trainings, desc="DiFull", delay=2)):
+    for run, network in enumerate(model.trainings):
         for rows in in_batches(design):
             mosaics = compose(rows, images.images)
             targets = model.targets(rows)
+            whole = Disconnected(network, mosaics[:1]).eval()
+            n_sums = len(LAYOUTS) + 1
+            n_classes = whole(mosaics[:1]).shape[1] // n_sums
             gained = contributions(network, mosaics, targets)
             where = layouts(rows)
-            cases = {"two images count": where, "four images count": where | True}
-            for name, counts in cases.items():
-                whole, wanted = disconnected(network, mosaics, targets, counts)
-                correct = gained * counts
-                numbered = rows.assign(run=run, network=name)
-                yield Known(name, whole, numbered, mosaics, wanted, correct)
+            target_cells = where.flatten(1).nonzero()[:, 1].view(-1, 2)
+            sums = [LAYOUTS.index(tuple(cells)) for cells in target_cells.tolist()]
+            of_two = targets + torch.tensor(sums) * n_classes
+            of_four = targets + len(LAYOUTS) * n_classes
+            shown = rows.assign(run=run), mosaics
+            yield Known("two images count", whole, *shown, of_two, gained * where)
+            yield Known("four images count", whole, *shown, of_four, gained)
 
 
 def in_disconnected(
@@ -166,9 +166,9 @@ def in_disconnected(
     parts = []
     for known in known_networks(model, images, design):
         where = layouts(known.rows)
-        correct = focus_of(known.correct, where).numpy()
         for about, maps in _maps(known, methods):
-            part = known.rows.assign(**about, correct=correct)
+            part = known.rows.assign(network=known.name, **about)
+            part["correct"] = focus_of(known.correct, where).numpy()
             part["focus"] = focus_of(maps, where).numpy()
             part["by cell"] = focus_of(adaptive_avg_pool2d(maps, 2), where).numpy()
             parts.append(part)
@@ -186,7 +186,7 @@ def _maps(known: Known, methods: Iterable) -> Iterator[tuple]:
         MAP: {"layer": known.network.layer},
         SEAMS: {"segments": 4, "penalty": 1e-9},
     }
-    ask = partial(explain.explain, known.network, known.mosaics, known.targets)
+    arguments = known.network, known.mosaics, known.targets
     for method in methods:
         names = SETTINGS.get(method, [INPUT])
         if settings_of(method).get("layer") == MAP:
@@ -194,7 +194,10 @@ def _maps(known: Known, methods: Iterable) -> Iterator[tuple]:
         label = label_of(method)
         for setting in names:
             try:
-                maps = ask(method, preset="quick", **settings[setting]).maps
+                explained = explain(
+                    *arguments, method, preset="quick", **settings[setting]
+                )
+                maps = explained.maps
             except NotConserved:
                 maps = torch.full(known.mosaics[:, 0].shape, torch.nan)
             name = label if setting == INPUT else f"{label}, {setting}"

@@ -8,12 +8,10 @@ import torch
 from torch import nn
 from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
-from helpers import explain
 from helpers.data import ImageSet
 from helpers.focus import deletion
-from helpers.focus.mosaics import compose, in_batches
 from helpers.focus.networks import Model
-from helpers.focus.rating import label_of
+from helpers.focus.rating import explained
 from helpers.models.inference import logits
 
 GRID = 12  # a map is averaged over so many patches on a side
@@ -99,14 +97,13 @@ def rate(
     method: str | Callable,
     *,
     effort: str = "sound",
-    shape: str = "native",
     mean_logit: Callable = deletion.mean_logit,
 ) -> pd.DataFrame:
     """Rate a method by deletion, on the mosaics of a design.
 
     Parameters
     ----------
-    model, images, design, method, effort, shape
+    model, images, design, method, effort
         See :func:`helpers.focus.rate`.
     mean_logit : callable
         The deletion of lesson 06.
@@ -118,14 +115,7 @@ def rate(
         of `compare`, ``method``, ``run`` and ``deletion``, the score.
     """
     parts = []
-    for run, network in enumerate(model.trainings):
-        for rows in in_batches(design):
-            mosaics = compose(rows, images.images, shape)
-            targets = model.targets(rows)
-            maps = explain.explain(
-                network, mosaics, targets, method, preset=effort
-            ).maps
-            measured = compare(network, mosaics, targets, maps, mean_logit)
-            measured = measured.join(rows.reset_index(drop=True))
-            parts.append(measured.assign(method=label_of(method), run=run))
+    for rows, *explanation in explained(model, images, design, method, effort):
+        measured = compare(*explanation, mean_logit)
+        parts.append(measured.join(rows.reset_index(drop=True)))
     return add_score(pd.concat(parts, ignore_index=True), ["run", "baseline"])

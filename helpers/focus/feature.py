@@ -14,9 +14,9 @@ from helpers import explain, stats
 from helpers.data import ImageSet
 from helpers.focus import painting
 from helpers.focus.means import UNITS, contrast
-from helpers.focus.mosaics import compose, cut, layouts
+from helpers.focus.mosaics import CELLS, IMAGES, cut, layouts
 from helpers.focus.networks import Model
-from helpers.focus.rating import rate
+from helpers.focus.rating import explained, rate
 from helpers.models.inference import logits
 from helpers.stats import Interval
 
@@ -137,8 +137,8 @@ def intervention(
     versions = {
         BEFORE: images.images,
         OVER: paint_over(images.images, masks, fill),
+        **(others or {}),
     }
-    versions.update(others or {})
     parts = []
     for state, pixels in versions.items():
         version = replace(images, images=pixels)
@@ -186,13 +186,13 @@ def candidate(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
     pixels = images.images[numbers]
     arguments = model.trainings[0], pixels, model.logit[target]
     try:
-        explained = explain.explain(*arguments, "lrp")
+        maps = explain.explain(*arguments, "lrp").maps
     except explain.NotConserved:
-        explained = explain.explain(*arguments, "gradcam")
+        maps = explain.explain(*arguments, "gradcam").maps
     masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
     size = masks.shape[1:]
     radius = DISC * size[1]
-    rows, columns = peaks(explained.maps)
+    rows, columns = peaks(maps)
     for number, row, column in zip(numbers, rows, columns, strict=True):
         masks[number] = disc(size, (row, column), radius)
     return masks
@@ -241,36 +241,34 @@ def by_method(
         ``high``, the feature's share of the ``area``, and ``peaks``, the share of outer
         images with the largest relevance on the feature.
     """
-    is_outer = ~layouts(rows)
-    height, width = images.images.shape[-2:]
-    is_outer = is_outer.repeat_interleave(height, 1)
-    is_outer = is_outer.repeat_interleave(width, 2)
-    is_feature = compose(rows, images.patches[:, None])[:, 0]
-    is_feature = is_feature & is_outer
-    mosaics = compose(rows, images.images)
-    targets = model.targets(rows)
     parts = []
     for name, (method, settings) in methods.items():
-        for run, network in enumerate(model.trainings):
-            explained = explain.explain(network, mosaics, targets, method, **settings)
-            misplaced = explained.maps.clamp(min=0) * is_outer
+        batches = explained(model, images, rows, method, "sound", **settings)
+        for part, _, _, _, maps in batches:
+            # cell by cell: (4, N, H, W)
+            is_outer = ~layouts(part).flatten(1).T
+            is_outer = is_outer[..., None, None]
+            shown = torch.tensor(part[IMAGES].to_numpy())
+            is_feature = images.patches[shown.T] & is_outer
+            cells = cut(maps[:, None])
+            cells = cells.view(is_feature.shape)
+            misplaced = cells.clamp(min=0) * is_outer
             on_feature = misplaced * is_feature
-            part = rows.assign(method=name, run=run)
-            total = misplaced.double().sum((1, 2))
-            share = on_feature.double().sum((1, 2)) / total
-            part["share"] = share.numpy()
-            images_of_mosaics = cut(misplaced[:, None])
-            features = cut(is_feature[:, None])[:, 0]
-            row, column = peaks(images_of_mosaics[:, 0])
-            hits = features[range(len(features)), row, column]
-            # a mosaic has two outer images
-            part["peaks"] = hits.sum().item() / (2 * len(rows))
+            on_feature = on_feature.double().sum((0, 2, 3))
+            total = misplaced.double().sum((0, 2, 3))
+            share = on_feature / total
+            row, column = peaks(misplaced.flatten(0, 1))
+            features = is_feature.flatten(0, 1)
+            is_hit = features[range(len(features)), row, column]
+            is_hit = is_hit.view(CELLS, -1)
+            area = is_feature.double().mean((0, 2, 3))
+            part = part.assign(method=name, share=share.numpy())
+            # two of the four cells are outer images
+            part["peaks"] = is_hit.sum(0).numpy() / 2
+            part["area"] = 2 * area.numpy()
             parts.append(part)
     placed = pd.concat(parts, ignore_index=True)
     table = stats.mean_ci(placed, "share", by=["method"], units=UNITS)
-    area = is_feature.sum() / is_outer.sum()
-    mean_peaks = placed.groupby("method")["peaks"].mean()
-    table["area"] = area.item()
-    table["peaks"] = table["method"].map(mean_peaks)
+    means = placed.groupby("method")[["area", "peaks"]].mean()
     names = {"estimate": "share", "ci_low": "low", "ci_high": "high"}
-    return table.rename(columns=names)
+    return table.rename(columns=names).join(means, on="method")

@@ -9,7 +9,6 @@ import pandas as pd
 import torch
 
 from helpers.data import mosaic
-from helpers.data.grids import grid
 
 CELLS = 4
 LAYOUTS = tuple(combinations(range(CELLS), 2))  # the two target cells, row by row
@@ -105,16 +104,10 @@ def layouts(rows: pd.DataFrame) -> torch.Tensor:
     return torch.tensor(rows[TARGETS].to_numpy(bool)).view(-1, 2, 2)
 
 
-def compose(
-    rows: pd.DataFrame, images: torch.Tensor, shape: str = "native"
-) -> torch.Tensor:
-    """Put the mosaics of a design together.
-
-    Images (M, C, H, W) give mosaics (N, C, 2 H, 2 W) where the `shape` is "native", as
-    in the paper, and (N, C, H, W) where it is "squeezed".
-    """
+def compose(rows: pd.DataFrame, images: torch.Tensor) -> torch.Tensor:
+    """Put the mosaics of a design together: images (M, C, H, W) to (N, C, 2 H, 2 W)."""
     cells = [images[rows[column].tolist()] for column in IMAGES]
-    return grid(cells, 2, 2, shape)
+    return mosaic.join(cells, 2, 2)
 
 
 def in_batches(design: pd.DataFrame) -> Iterator[pd.DataFrame]:

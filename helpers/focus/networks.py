@@ -122,8 +122,9 @@ def predictions(
         shown = images[model.trained_on]
         wanted = np.array([model.logit[name] for name in shown.table["class"]])
         predicted = logits(model.trainings, shown.images).argmax(2).numpy()
-        for run, is_correct in enumerate(predicted == wanted):
-            rows = pd.DataFrame({"image": range(len(shown)), "correct": is_correct})
-            rows["architecture"] = model.recipe.architecture
-            parts.append(rows.assign(set=model.trained_on, run=run))
+        is_correct = pd.DataFrame(predicted == wanted)
+        is_correct = is_correct.rename_axis(index="run", columns="image")
+        rows = is_correct.stack().rename("correct").reset_index()
+        rows["architecture"] = model.recipe.architecture
+        parts.append(rows.assign(set=model.trained_on))
     return pd.concat(parts, ignore_index=True)

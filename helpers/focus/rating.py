@@ -1,7 +1,6 @@
 """Rate methods: explain mosaics for their target, and score the maps (Equation 1)."""
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import product
 
@@ -31,7 +30,6 @@ def rate(
     method: str | Callable,
     *,
     effort: str = "sound",
-    shape: str = "native",
     focus_of: Callable = equation.focus_of,
 ) -> pd.DataFrame:
     """Rate a method's maps of every mosaic of a design (section I-B).
@@ -46,8 +44,6 @@ def rate(
         A method of `explain`, or your own function of (model, images, targets).
     effort : str, default="sound"
         A preset of `explain`.
-    shape : {"native", "squeezed"}
-        The shape of the mosaics.
     focus_of : callable
         Equation 1.
 
@@ -55,24 +51,36 @@ def rate(
     -------
     pandas.DataFrame
         The design with one row per mosaic and training run, and the columns `method`,
-        `focus`, `run`, `architecture` and `set`.
+        `run`, `focus`, `architecture` and `set`.
     """
-    label = label_of(method)
     parts = []
-    for run, network in enumerate(progress(model.trainings, desc=label, delay=2)):
-        for rows in in_batches(design):
-            explained = explain.explain(
-                network,
-                compose(rows, images.images, shape),
-                model.targets(rows),
-                method,
-                preset=effort,
-                check_finite=False,
-            )
-            scores = focus_of(explained.maps, layouts(rows))
-            parts.append(rows.assign(method=label, focus=scores.numpy(), run=run))
+    batches = explained(model, images, design, method, effort, check_finite=False)
+    for rows, _, _, _, maps in batches:
+        scores = focus_of(maps, layouts(rows))
+        parts.append(rows.assign(focus=scores.numpy()))
     rated = pd.concat(parts, ignore_index=True)
     return rated.assign(architecture=model.recipe.architecture, set=images.name)
+
+
+def explained(
+    model: Model,
+    images: ImageSet,
+    design: pd.DataFrame,
+    method: str | Callable,
+    effort: str,
+    **settings,
+) -> Iterator[tuple]:
+    """Explain the mosaics of a design in every training run, in batches.
+
+    Yields their rows of the design with the method and the training run, the network,
+    the mosaics, the targets and the maps.
+    """
+    label = label_of(method)
+    for run, network in enumerate(progress(model.trainings, desc=label, delay=2)):
+        for rows in in_batches(design):
+            asked = network, compose(rows, images.images), model.targets(rows)
+            maps = explain.explain(*asked, method, preset=effort, **settings).maps
+            yield rows.assign(method=label, run=run), *asked, maps
 
 
 def ratings(
@@ -82,7 +90,6 @@ def ratings(
     methods: Sequence[str | Callable],
     *,
     effort: str = "sound",
-    shape: str = "native",
     rate: Callable = rate,
 ) -> pd.DataFrame:
     """Rate every method on every model, on the image set that the model was trained on.
@@ -96,7 +103,7 @@ def ratings(
     images, designs : mapping
         The held-out images and the design of the mosaics of each image set.
     methods : sequence of str or callable
-    effort, shape
+    effort
         See `rate`.
     rate : callable
         `rate`, or `faithfulness.rate`.
@@ -111,14 +118,15 @@ def ratings(
     ValueError
         Every method refuses every network.
     """
-    announce(models, images, designs, methods, effort, shape)
+    announce(models, images, designs, methods, effort)
     cases = list(product(models, methods))
     parts = []
     for model, method in progress(cases, desc="rating", delay=2):
-        shown = images[model.trained_on]
-        design = designs[model.trained_on]
+        name = model.trained_on
         try:
-            parts.append(rate(model, shown, design, method, effort=effort, shape=shape))
+            parts.append(
+                rate(model, images[name], designs[name], method, effort=effort)
+            )
         except NotConserved as reason:
             print(f"{label_of(method)} refuses {model.name}: {reason}")
     if not parts:
@@ -135,7 +143,6 @@ def announce(
     designs: Mapping[str, pd.DataFrame],
     methods: Sequence[str | Callable],
     effort: str,
-    shape: str,
 ) -> None:
     """Print how many passes a rating needs, and estimate its time from a timed batch.
 
@@ -143,21 +150,19 @@ def announce(
     """
     if all(model.recipe.architecture in reduced.REDUCED for model in models):
         return
+    per_mosaic = sum(passes_per_mosaic(method, effort) for method in methods)
     total_passes = 0
-    total_seconds = 0.0
+    seconds = 0.0
     for model in models:
         design = designs[model.trained_on]
-        tiles = images[model.trained_on].images
-        mosaics = compose(design[:TIMED_MOSAICS], tiles, shape)
-        per_mosaic = sum(passes_per_mosaic(method, effort) for method in methods)
+        mosaics = compose(design[:TIMED_MOSAICS], images[model.trained_on].images)
         passes = per_mosaic * len(design) * len(model.trainings)
         total_passes += passes
-        total_seconds += passes * time_pass(model.trainings[0], mosaics)
-    device = next(model.trainings[0].parameters()).device.type
+        seconds += passes * time_pass(model.trainings[0], mosaics)
     print(
-        f"The maps need {total_passes:,} passes through the networks. At the "
-        f"speed of a first batch on this {device}, they take at most "
-        f"{timedelta(seconds=round(total_seconds))} (hours:minutes:seconds)."
+        f"The maps need {total_passes:,} passes through the networks. At the speed of "
+        "a first batch on this device, they take at most "
+        f"{timedelta(seconds=round(seconds))} (hours:minutes:seconds)."
     )
 
 
@@ -178,14 +183,9 @@ def time_pass(network: nn.Module, mosaics: torch.Tensor) -> float:
 
     They are those of the second pass of a batch, because the first pass loads kernels.
     """
-    device = next(network.parameters()).device
-    inputs = (mosaics.to(device).float() / 255).requires_grad_()
     for _ in range(2):
-        start = time.perf_counter()
-        [gradient] = torch.autograd.grad(network(inputs).sum(), inputs)
-        gradient.cpu()  # waits for a GPU
-        seconds = time.perf_counter() - start
-    return seconds / len(mosaics)
+        timed = explain.explain(network, mosaics, 0, "integrated-gradients", steps=1)
+    return timed.seconds / len(mosaics)
 
 
 def label_of(method: str | Callable) -> str:
