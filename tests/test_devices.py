@@ -95,7 +95,8 @@ def test_auto_is_the_accelerator_for_other_images(cuda, mps, expected, monkeypat
 
 
 COMPUTES = re.compile(
-    r"experiment\.(model|with_control)\(|networks\.model\(|detector\.coco|audits\.model"
+    r"experiment\.(model|with_control)\(|networks\.model\("
+    r"|import .*lesson_frames|audits\.model"
 )
 
 

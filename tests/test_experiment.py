@@ -1,6 +1,7 @@
 """What notebooks begin with, and real photographs from end to end."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -13,9 +14,8 @@ from helpers.models import experiment
 from helpers.models.recipe import Recipe
 from helpers.workflow import defaults
 
-COLLECTION = Collection(
-    "folder", ("bench", "mug"), {"C": image_set(), "WB": image_set("WB")}
-)
+IMAGES = {"C": image_set(), "WB": replace(image_set(), name="WB")}
+COLLECTION = Collection("folder", ("bench", "mug"), IMAGES)
 
 
 def test_names_are_the_papers_for_the_sets_there_are():
