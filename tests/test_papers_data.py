@@ -123,7 +123,7 @@ def test_a_download_that_is_cut_off_ends_in_a_sentence_and_the_other_lesson_runs
     project, cut_off
 ):
     status, output = cut_off
-    assert status and "context.zip did not come as a whole zip archive" in output
+    assert status and "context.zip could not be downloaded and unpacked" in output
     ends = sorted(
         output.count(f"{name}: {end}")
         for name in LESSONS[:2]
@@ -132,7 +132,7 @@ def test_a_download_that_is_cut_off_ends_in_a_sentence_and_the_other_lesson_runs
     assert sorted(ends) == [0, 0, 1, 1], output
     for name in LESSONS[:2]:
         page = (project[0] / f"outputs/paper/pages/{name}.html").read_text()
-        assert ("did not come as a whole zip archive" in page) == (
+        assert ("could not be downloaded and unpacked" in page) == (
             f"{name}: FAILED" in output
         )
 
