@@ -74,6 +74,7 @@ rule site:
         settings=sorted(map(str, Path("site").rglob("*.*"))),
         start=list(map(str, FOLDER.glob("00_start_here.ipynb"))),
         teaching=os.path.relpath(store.root() / "TEACHING.md"),
+        guide=["GUIDE.md", *sorted(map(str, Path("guide").glob("*.md")))],
     output:
         f"{OUT}/index.html",
     shell:

@@ -29,11 +29,20 @@ def printed(lesson):
 def copied(folder):
     """A copy of the project, in which a test may change what it reads."""
     unwanted = shutil.ignore_patterns("__pycache__", "downloads", ".ipynb_checkpoints")
-    for name in ("helpers", "synthetic", "site", "sweeps", "notebooks", "data"):
+    for name in (
+        "helpers",
+        "synthetic",
+        "site",
+        "sweeps",
+        "notebooks",
+        "data",
+        "guide",
+    ):
         shutil.copytree(store.root() / name, folder / name, ignore=unwanted)
     for name in (
         "Snakefile",
         "Makefile",
+        "GUIDE.md",
         "TEACHING.md",
         "requirements.lock",
     ):

@@ -42,9 +42,9 @@ def clone(tmp_path):
     """Copy the project to a folder with a difficult name, with two small lessons."""
     folder = tmp_path / 'it\'s here ü $x "q" {b}'
     (folder / "notebooks").mkdir(parents=True)
-    for name in ("Snakefile", "Makefile", "TEACHING.md"):
+    for name in ("Snakefile", "Makefile", "GUIDE.md", "TEACHING.md"):
         shutil.copy(ROOT / name, folder / name)
-    for name in ("helpers", "synthetic", "sweeps"):
+    for name in ("helpers", "synthetic", "sweeps", "guide"):
         shutil.copytree(ROOT / name, folder / name)
     (folder / "data").symlink_to(ROOT / "data")
     (folder / "site").symlink_to(ROOT / "site")
