@@ -1,6 +1,6 @@
 # The commands of this suite. They run in .venv, which the first command creates.
 #
-#   make run         every notebook -> outputs/demo/index.html; CONFIG=my.yml with your parameters
+#   make run         every lesson -> outputs/demo/index.html; CONFIG=my.yml with your parameters
 #   make test        every test, and each notebook cell by cell
 #   make sweep CONFIG=my.yml     a lesson with every combination of some parameters -> outputs/sweep/
 #   make seeds       lessons with eight seeds -> data/seeds.csv (LESSONS="03 09" SEEDS="0 1 2")
