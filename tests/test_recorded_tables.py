@@ -89,6 +89,7 @@ def test_street_boxes(own_store):
     assert made == (store.root() / "data" / "street_boxes.csv").read_text()
 
 
+@pytest.mark.timeout(2700)  # a detector is trained
 def test_recorded_streets(own_store):
     """Labels and detections of lesson 08b."""
     made = LESSON_08B.make()
