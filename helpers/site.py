@@ -8,6 +8,7 @@ findings. Nothing is executed.
 import base64
 import json
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -49,22 +50,7 @@ TOCTREE = """```{{toctree}}
 teaching
 run
 ```"""
-# the pages of the guide in their order, and the tables to which they link
-GUIDE = (
-    "guide",
-    "guide/installation",
-    "guide/your_table",
-    "guide/your_detector",
-    "guide/audit_model",
-    "guide/your_images",
-    "guide/your_model",
-    "guide/gpu",
-    "guide/sweeps",
-    "guide/verdicts",
-    "guide/intervals",
-    "guide/fairbench",
-    "guide/lesson_plans",
-)
+# tables to which the guide links
 LINKED_TABLES = ("data/paper/claims.csv", "data/seeds.csv")
 
 
@@ -149,13 +135,20 @@ def write_notebooks(
         number = name.split("_")[0]
         lessons.append(f"{number} {overview.opening(notebook)['title']} <{name}>")
     start = overview.read(overview.NOTEBOOKS / f"{START}.ipynb")
-    toctree = TOCTREE.format(lessons="\n".join(lessons), guide="\n".join(GUIDE))
+    guide = "\n".join(["guide", *guide_pages()])
+    toctree = TOCTREE.format(lessons="\n".join(lessons), guide=guide)
     start.cells.append(nbformat.v4.new_markdown_cell(toctree))
     if failed:
         links = ", ".join(f"[{name}]({name}.ipynb)" for name in failed)
         warning = f":::{{error}}\nThese lessons of the run failed: {links}.\n:::"
         start.cells.insert(1, nbformat.v4.new_markdown_cell(warning))
     store.write_text(source / f"{START}.ipynb", nbformat.writes(start))
+
+
+def guide_pages() -> list[str]:
+    """Name the pages of the guide, in the order in which its table lists them."""
+    text = (store.root() / "GUIDE.md").read_text()
+    return re.findall(r"\]\((guide/\w+)\.md\)", text)
 
 
 def write_guide(source: Path) -> None:

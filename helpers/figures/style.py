@@ -114,11 +114,6 @@ def palette(
     return {name: papers.get(name) or next(others) for name in classes}
 
 
-def context_name(name: str, context_of: Mapping[str, str] | None) -> str:
-    """Return the name of a class's context, or "mug's context" where it has none."""
-    return (context_of or {}).get(name, f"{name}'s context")
-
-
 def whiskers(value, low, high) -> np.ndarray:
     """Return lengths of error bars, (2, N), below and above; 0 without an interval."""
     value, low, high = (
