@@ -105,7 +105,7 @@ def count_table(
     groups = [_trimmed(name) for name in _as_list(groups)]
     strata = [_trimmed(name) for name in _as_list(strata)]
     positive = {_trimmed(name): chosen for name, chosen in (positive or {}).items()}
-    database = duckdb.connect()
+    database = duckdb.cursor()
     source, stored = _open(database, data, [*columns.values(), *groups, *strata])
     _check_names(columns, [*groups, *strata], stored)
     if not groups:

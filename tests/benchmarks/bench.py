@@ -108,7 +108,7 @@ def fairness() -> list[Row]:
 
     def ours():
         counted = count_table(table, roles, [*groups])
-        group = counted.groups.agg("".join, axis=1)
+        group = counted.groups["sex"] + counted.groups["age"] + counted.groups["region"]
         sixty = counts.count(group, counted.values, times=counted.rows)
         for measure in MEASURES:
             bias(sixty, measure, "pairs", "abs", "max")
