@@ -8,7 +8,7 @@ import torch
 from matplotlib.figure import Figure
 
 from helpers import data, overview, store
-from helpers.contexts import cutting, pasting
+from helpers.contexts import cutting, mosaics, pasting
 from helpers.contexts.compositing import paste
 from helpers.contexts.predictions import predict
 from helpers.data.white import object_masks
@@ -44,7 +44,13 @@ def draw(object_class: str = "plane", context: str = "park") -> Figure:
     networks = experiment.with_control("C", collection, settings)
     objects = pasting.require_objects(collection)
     cutouts = cutting.cut(objects.images, object_masks(objects.images))
-    design = pasting.design(objects, collection.contexts, seed=settings.seed)
+    design = mosaics.design(
+        objects.labels,
+        collection.contexts,
+        collection.classes,
+        per_context=1,
+        seed=settings.seed,
+    )
     design["context"] = design["context_class"].map(collection.context_of)
     is_drawn = (design["object_class"] == object_class) & (design["context"] == context)
     design = design[is_drawn].reset_index(drop=True)

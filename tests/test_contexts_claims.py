@@ -311,17 +311,6 @@ def test_claims_that_name_no_class_are_estimated_for_any_classes(collection):
     }
 
 
-@pytest.mark.parametrize("level", [0.95, 1 - 0.05 / 3])
-def test_a_share_by_level_is_wilsons_interval(level):
-    """One run: as many trials as give Student's half of the interval."""
-    z = scipy.stats.norm.ppf((1 + level) / 2)
-    t = scipy.stats.t.ppf((1 + level) / 2, 24)
-    trials = 24 * (z / t) ** 2
-    low, high = proportion_confint(trials * 8 / 25, trials, 1 - level, "wilson")
-    ours = weighted_means.share(np.arange(25) < 8, level)
-    assert ours == pytest.approx((8 / 25, low, high))
-
-
 def test_choosing_the_largest_of_several_gaps_keeps_the_error_rate(collection):
     """No object differs; a plain interval errs in about one of ten cases."""
     rng = np.random.default_rng(8)

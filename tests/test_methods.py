@@ -10,6 +10,7 @@ from helpers import data
 from helpers.contexts import methods, mosaics
 from helpers.data.images import Images
 from helpers.models.networks import Classifier
+from synthetic import pictures
 
 IMAGES = Images("world", 64, 24, context_bias=0.9)
 
@@ -147,20 +148,6 @@ def test_a_context_alone_is_compared_with_the_other_contexts():
     }
 
 
-@pytest.fixture(scope="module")
-def biased():
-    """Return images that are all in the context of their class."""
-    images = Images("world", 64, 18, context_bias=1.0)
-    return data.load(images, 0)
-
-
-@pytest.fixture(scope="module")
-def unbiased():
-    """Return the same objects in contexts that do not depend on the class."""
-    images = Images("world", 64, 18, context_bias=0.25)
-    return data.load(images, 0)
-
-
 def test_the_direction_of_an_effect_is_that_of_its_interval(effects):
     is_raw = effects["comparison"] == methods.RAW
     raw = effects[is_raw]
@@ -172,18 +159,20 @@ def test_the_direction_of_an_effect_is_that_of_its_interval(effects):
     assert (is_less == (compared["high"] < 0)).all()
 
 
-def test_exchanged_sets_are_between_the_two(biased, unbiased):
-    biased = biased.sets["C"]
-    unbiased = unbiased.sets["C"]
-    none = methods.exchanged(biased, unbiased, 0.0)
-    every = methods.exchanged(biased, unbiased, 1.0)
-    assert torch.equal(none.images, biased.images)
-    assert torch.equal(every.images, unbiased.images)
+@pytest.mark.parametrize("bias", [1.0, dict.fromkeys(pictures.CLASSES, 1.0)])
+def test_a_weaker_bias_has_as_many_images_in_random_contexts(bias):
+    images = Images("world", 64, 24, context_bias=bias)
+    weaker = methods.with_weaker_bias(images, 1 / 3)
+    table = data.load(weaker, 0).sets["C"].table
+    own = table["class"].map(pictures.CONTEXT_OF)
+    is_own = table["context"] == own
+    # two thirds of the images, and a quarter of the rest
+    assert is_own.groupby(table["class"]).mean().tolist() == [0.75] * 4
 
 
-def test_a_later_run_exchanges_its_own_images(biased, unbiased):
-    changed = methods.changed(biased, unbiased, 1.0)
-    exchanged = changed.redraw("C", 1).draw()
-    expected = unbiased.redraw("C", 1).draw()
-    for images, expected_images in zip(exchanged, expected, strict=True):
-        assert torch.equal(images, expected_images)
+def test_a_weaker_bias_shows_the_same_objects():
+    images = Images("world", 64, 24, context_bias=1.0)
+    weaker = methods.with_weaker_bias(images, 1 / 3)
+    first = data.load(images, 0).sets["C"]
+    second = data.load(weaker, 0).sets["C"]
+    assert torch.equal(first.masks, second.masks)

@@ -292,6 +292,24 @@ def test_a_share_of_0_in_all_runs_has_wilsons_interval_over_images():
     assert two_groups.high == pytest.approx(high)
 
 
+@pytest.mark.parametrize("level", [0.95, 1 - 0.05 / 3])
+def test_a_share_by_level_is_wilsons_interval(level):
+    """One run: as many trials as give Student's half of the interval."""
+    z = scipy.stats.norm.ppf((1 + level) / 2)
+    t = scipy.stats.t.ppf((1 + level) / 2, 24)
+    trials = 24 * (z / t) ** 2
+    low, high = proportion_confint(trials * 8 / 25, trials, 1 - level, "wilson")
+    ours = stats.share(np.arange(25) < 8, level=level)
+    assert ours == pytest.approx((8 / 25, low, high))
+
+
+@pytest.mark.parametrize("level", [0.95, 0.99])
+def test_a_share_of_zero_is_wilsons_interval_of_the_images(level):
+    ours = stats.share(np.zeros((3, 25)), level=level)
+    expected = proportion_confint(0, 25, 1 - level, "wilson")
+    assert ours[1:] == pytest.approx(expected, abs=1e-12)
+
+
 def test_means_of_a_table_are_those_of_arrays():
     first, second = simulate(2, groups=2, images=9)
     of_a = tidy(first).assign(kind="a")

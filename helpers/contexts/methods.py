@@ -16,10 +16,11 @@ import torch
 
 from helpers import explain, models, stats
 from helpers.contexts import cutting, mosaics, pasting, relevance
-from helpers.data import Collection, ImageSet, world
-from helpers.data.collection import TrainingImages
+from helpers.data import Collection, ImageSet
+from helpers.data.images import Images
 from helpers.explain import Maps, layers
 from helpers.stats.means import unit_grids
+from helpers.synthetic_data import pictures
 
 RAW = "raw"
 NEUTRAL = "minus neutral baseline"
@@ -96,7 +97,14 @@ def composed(
 
     objects = pasting.objects(collection)
     if objects is not None:
-        design = pasting.design(objects, contexts, with_neutral=True, seed=seed)
+        design = mosaics.design(
+            objects.labels,
+            contexts,
+            classes,
+            per_context=1,
+            with_neutral=True,
+            seed=seed,
+        )
         cutouts = cutting.cut(objects.images, objects.masks)
         single = models.logits(networks, objects.images)
         made = pasting.composites(design, cutouts, contexts, neutral=ground)
@@ -371,36 +379,16 @@ def _mean(part: pd.DataFrame) -> stats.Interval:
     return stats.mean(grids, shares=is_share).interval()
 
 
-def exchanged(images: ImageSet, unbiased: ImageSet, share: float) -> ImageSet:
-    """Exchange the contexts of the last `share` of each class's objects (section 4).
-
-    This is done in each split. `unbiased` has the same objects in other contexts.
-    """
-    groups = images.table.groupby(["class", "split"])
-    n_of_class = groups["class"].transform("size")
-    is_last = groups.cumcount() >= (1 - share) * n_of_class
-    chosen = torch.tensor(is_last.to_numpy())
-    mixed = images.images.clone()
-    mixed[chosen] = unbiased.images[chosen]
-    contexts = images.table["context"].mask(is_last, unbiased.table["context"])
-    table = images.table.assign(context=contexts)
-    return replace(images, images=mixed, table=table)
-
-
-def changed(biased: Collection, unbiased: Collection, share: float) -> Collection:
-    """Return `biased` with a part of C :func:`exchanged`, for every training run."""
-
-    def redraw(name: str, number: int) -> TrainingImages:
-        with_bias = biased.redraw(name, number).recipe
-        without = unbiased.redraw(name, number).recipe
-
-        def draw() -> tuple[torch.Tensor, ...]:
-            images = world.image_set(**with_bias)
-            mixed = exchanged(images, world.image_set(**without), share)
-            return mixed.to_train().draw()
-
-        return TrainingImages({"exchanged": [share, with_bias, without]}, draw)
-
-    mixed = exchanged(biased.sets["C"], unbiased.sets["C"], share)
-    sets = {**biased.sets, "C": mixed}
-    return replace(biased, sets=sets, redraw=redraw)
+def with_weaker_bias(images: Images, share: float) -> Images:
+    """Assign the contexts of a share of the synthetic images at random (section 4)."""
+    strengths = images.context_bias
+    if strengths is None:
+        strengths = pictures.CONTEXT_BIAS
+    if not isinstance(strengths, Mapping):
+        strengths = dict.fromkeys(pictures.CLASSES, strengths)
+    by_chance = 1 / len(strengths)
+    weaker = {
+        name: (1 - share) * strength + share * by_chance
+        for name, strength in strengths.items()
+    }
+    return replace(images, context_bias=weaker)

@@ -50,41 +50,6 @@ def require_objects(collection: Collection) -> ImageSet:
     return found
 
 
-def design(
-    objects: ImageSet,
-    contexts: Mapping[str, torch.Tensor],
-    *,
-    with_neutral: bool = False,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Pair each object with one background image of each other class's context.
-
-    Parameters
-    ----------
-    objects : ImageSet
-        From :func:`objects`.
-    contexts : mapping of str to torch.Tensor
-        Background images by the context's class, uint8 (M, 3, H, W).
-    with_neutral : bool
-        Whether to add one row per object with a neutral background.
-    seed : int
-        Random seed of the pairs.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per composite, with the columns of :func:`mosaics.design`.
-    """
-    return mosaics.design(
-        objects.labels,
-        contexts,
-        objects.classes,
-        per_context=1,
-        with_neutral=with_neutral,
-        seed=seed,
-    )
-
-
 def composites(
     design: pd.DataFrame,
     cutouts: np.ndarray,
@@ -98,7 +63,7 @@ def composites(
     Parameters
     ----------
     design : pandas.DataFrame
-        Rows of :func:`design`.
+        Rows of :func:`mosaics.design`, with one background per context.
     cutouts : numpy.ndarray, shape (N, 4, H, W)
         The objects, from :func:`helpers.contexts.cutting.cut`.
     contexts : mapping of str to torch.Tensor

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-import scipy.stats
 
 from helpers import stats
 
@@ -82,20 +81,4 @@ def weighted_mean(
         scales.append(scale)
     if not shares or min(weights.values()) < 0:
         return stats.mean(sums, scales, shares=shares).interval(level)
-    if level == stats.CONFIDENCE:
-        return stats.share(sums)
-    return share(sums, level)
-
-
-def share(values, level: float) -> stats.Interval:
-    """Compute the interval of a share at a level, as `stats.share` does at 95%.
-
-    Where all values are 0 or all are 1, it is Student's interval, clipped to 0 and 1.
-    """
-    p, low, high = stats.mean(values, shares=True).interval(level)
-    if not (0 < p < 1 and low < high):
-        return stats.Interval(*np.clip([p, low, high], 0, 1))
-    # as many trials as give a normal interval the width of Student's
-    normal_error = (high - p) / scipy.stats.norm.ppf(stats.UPPER)
-    trials = p * (1 - p) / normal_error**2
-    return stats.Interval(p, *stats.wilson(p * trials, trials))
+    return stats.share(sums, level=level)

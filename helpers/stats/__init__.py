@@ -17,11 +17,10 @@ from helpers.stats.permutation import (
     permuted_labels,
 )
 from helpers.stats.power import smallest_detectable
-from helpers.stats.proportions import UPPER, newcombe, rates, share, wilson
+from helpers.stats.proportions import newcombe, rates, share, wilson
 
 __all__ = [
     "CONFIDENCE",
-    "UPPER",
     "Estimate",
     "Interval",
     "Mean",

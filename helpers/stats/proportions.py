@@ -16,8 +16,7 @@ from helpers.stats.means import (
     unit_grids,
 )
 
-UPPER = (1 + CONFIDENCE) / 2
-Z = scipy.stats.norm.ppf(UPPER)
+Z = scipy.stats.norm.ppf((1 + CONFIDENCE) / 2)
 
 
 def wilson(successes, n):
@@ -125,8 +124,8 @@ def newcombe(first, second, correlation=0.0) -> Interval:
     return Interval(difference, low, high)
 
 
-def share(values, error=crossed_error) -> Interval:
-    """Compute the mean of values in [0, 1] over runs and images with its 95% interval.
+def share(values, error=crossed_error, level: float = CONFIDENCE) -> Interval:
+    """Compute the mean of values in [0, 1] over runs and images, with its interval.
 
     It is Wilson's interval at the number of independent trials that would have the
     error of `mean`. Where all values are 0, or all 1, images are the trials (0 of 25
@@ -140,6 +139,7 @@ def share(values, error=crossed_error) -> Interval:
         As for `mean`.
     error : callable, default=crossed_error
         The formula of the standard error, from lesson 02.
+    level : float, default=0.95
 
     Returns
     -------
@@ -161,14 +161,15 @@ def share(values, error=crossed_error) -> Interval:
     average = mean(groups, error=error)
     p = min(max(average.estimate, 0.0), 1.0)
     if p in (0, 1):
-        trials = sum(group.shape[1] for group in groups)
+        images = sum(group.shape[1] for group in groups)
+        trials = images * (Z / scipy.stats.norm.ppf((1 + level) / 2)) ** 2
     elif average.error > 0:
         # as many trials as give a normal interval the width of Student's
-        student = scipy.stats.t.ppf(UPPER, average.freedom)
+        student = scipy.stats.t.ppf((1 + level) / 2, average.freedom)
         normal_error = average.error * student / Z
         trials = p * (1 - p) / normal_error**2
     else:  # the data give no error
-        return average.interval()
+        return average.interval(level)
     return Interval(p, *wilson(p * trials, trials))
 
 
