@@ -101,9 +101,12 @@ LESSON_model := 11_audit_your_model
 TEXTS := DATA Y_PRED Y_TRUE SCORE GROUPS STRATA SECOND CLUSTER POSITIVE REFERENCE LABELS DETECTIONS ATTRIBUTES CLASSES \
   NETWORK IMAGES CONTEXTS WEIGHTS TRAINED BEFORE DEVICE
 NUMBERS := THRESHOLD LIMIT DRAWS RESAMPLES SEED
+# variables of the command line that no parameter has, such as a misspelled one
+unknown = $(filter-out $(TEXTS) $(NUMBERS) OUTPUT PYTHON TORCH,$(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name))))
 given = $(foreach name,$(2),$(if $(filter command,$(origin $(name))),$(1) $(shell echo $(name) | tr A-Z a-z) $(call quoted,$($(name)))))
 audit-table audit-detector audit-model: OUTPUT ?= audit/$(@:audit-%=%)
 audit-table audit-detector audit-model: audit-%: $(READY)
+	@$(if $(strip $(unknown)),echo "Unknown: $(strip $(unknown)). The variables are $(TEXTS) $(NUMBERS) OUTPUT."; exit 1)
 	@mkdir -p outputs/$(OUTPUT) && rm -f outputs/$(OUTPUT)/page.html
 	@python -m helpers.run_lesson -r output $(OUTPUT) \
 	  $(call given,-r,$(TEXTS)) $(call given,-p,$(NUMBERS)) notebooks/$(LESSON_$*).ipynb outputs/$(OUTPUT)/notebook.ipynb \

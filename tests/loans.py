@@ -11,7 +11,7 @@ import pandas as pd
 TRUTH = """injected,size
 "women who repay are approved less often than men who repay (equal opportunity)",0.15
 "men and women repay equally often",0
-"more of the women applied at the branch north, where fewer are approved of either sex",0.10
+"the branch north approves fewer loans of both sexes, and 60% of the women but 40% of the men apply there",0.10
 "nothing differs by age band",0
 "the score is the same for men and women who repay: the gap is in the decision",0
 """

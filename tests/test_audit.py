@@ -411,11 +411,27 @@ def test_the_audit_says_what_the_columns_cannot_give(rows, roles, missing):
             {"groups": ["one"]},
             "groups are x. Name a column with two groups",
         ),
+        (
+            {"strata": ["number"]},
+            f"The strata have {N:,} combinations",
+        ),
     ],
 )
 def test_what_cannot_be_audited_has_a_sentence(rows, options, message):
     with pytest.raises(ValueError, match=message):
-        audit(rows.assign(one="x"), **options)
+        audit(rows.assign(one="x", number=range(N)), **options)
+
+
+def test_scores_in_the_wrong_direction_are_named(rows):
+    table = rows.assign(score=rows["label"] * -0.3 + 0.4)
+    limits = audit(table).limits
+    assert any("audit a column of 1 minus the score" in limit for limit in limits)
+
+
+def test_the_smallest_ratio_is_that_of_named_groups(rows):
+    table = rows.assign(race=rows["race"].mask(rows["y_pred"] == 0, None))
+    ratios = audit(table, groups=["race"]).tables["ratios"]
+    assert ratios[["smallest", "largest"]].isin(list("abc")).all(axis=None)
 
 
 # --- the report ---
@@ -512,6 +528,10 @@ def test_the_command_of_an_audit_is_a_make_target():
         (
             ["audit-model", "OUTPUT=audit/mine"],
             "-r output audit/mine",
+        ),
+        (
+            ["audit-table", "GROUP=sex"],
+            "Unknown: GROUP. The variables are DATA",
         ),
     ],
 )

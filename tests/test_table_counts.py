@@ -120,7 +120,10 @@ def test_bands_of_pandas_and_nullable_columns_are_the_same_in_csv_and_parquet(co
     for name in ("t.csv", "t.parquet"):
         counted = count(table, ["band"], name, columns={"y_pred": "p"}, positive=None)
         assert counted.rows.sum() == N - 5
-        assert "5 rows without a p are left out." in counted.notes
+        assert (
+            "5 rows have no value in p. They are left out of all rates."
+            in counted.notes
+        )
         expected = table.dropna()["band"].astype(str).value_counts()
         assert sizes(counted, "band") == expected.to_dict()
 
@@ -185,7 +188,7 @@ def test_a_threshold_makes_predictions_or_a_second_one(rows, count):
     rates = first.table(["sex"]).values("pr")[:2]
     assert rates == pytest.approx(above.groupby(rows["sex"]).mean().tolist())
     second = count(rows, columns=ROLES | {"score": "score"}, threshold=0.5)
-    assert second.columns["second"] == "score from 0.5"
+    assert second.columns["second"] == "score >= 0.5"
     assert second.rows[second.values["second"] == 1].sum() == above.sum()
 
 
@@ -221,6 +224,11 @@ def test_a_threshold_makes_predictions_or_a_second_one(rows, count):
             {},
             {"positive": {"sex": "f", **POSITIVE}},
             "positive names sex",
+        ),
+        (
+            {},
+            {"positive": "yes"},
+            "positive is 'yes'. Give a dictionary",
         ),
         (
             {},

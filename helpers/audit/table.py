@@ -40,11 +40,13 @@ METHOD = [
     "adjusted for all pairs, measures and columns (min-p). Intervals are not adjusted, "
     "except that of the smallest ratio.",
     "The power is that of a z test whose level is 0.05 divided by the number of pairs "
-    "of groups over all columns and measures. This is conservative.",
+    "of groups over all columns and measures. This is conservative. It is the power for "
+    "the smallest group against the largest, and none is computed for measures of scores.",
     "With strata held fixed, both groups have the mix of strata of all rows. Strata in "
     "which one of them has no rows are left out.",
 ]
 ROLES = ("y_pred", "y_true", "score")
+MOST_SHOWN = 20  # intersections in the report
 PREDICTIONS = ("y_pred", "y_true", "second")
 # headings of the report, in its order
 HEADINGS = {
@@ -53,7 +55,7 @@ HEADINGS = {
     "fixed": "The gaps with the strata held fixed",
     "ratios": "The smallest positive rate, divided by the largest",
     "reference": "Each group against the reference",
-    "intersections": "Intersections against all other rows",
+    "intersections": "Intersections against all other rows: the smallest p values",
     "changes": "Two predictions: the change of each group's rates",
     "changed_gaps": "Two predictions: the change of the widest gaps",
     "rates": "Each group's rates",
@@ -114,8 +116,9 @@ class TableAudit:
         if len(power):
             low, high = power["5 points"].min(), power["5 points"].max()
             parts.append(
-                "A true gap of 5 points would be detected with a power of "
-                f"{low:.0%} to {high:.0%}, depending on measure and column."
+                "A true gap of 5 points between the smallest and the largest group "
+                f"would be detected with a power of {low:.0%} to {high:.0%}, depending "
+                "on measure and column."
             )
         return " ".join(parts)
 
@@ -126,12 +129,15 @@ class TableAudit:
         for name, heading in HEADINGS.items():
             if name in self.tables:
                 table = self.tables[name].replace({"measure": NAMES})
+                if name == "intersections":
+                    table = table.head(MOST_SHOWN)
                 parts.append((heading, table))
+            if name == "power":
+                parts.append(("What cannot be said", self.limits))
         parts += [
             ("How the columns were read", self.notes),
             ("What the measures are", [f"{NAMES[m]}: {MEANINGS[m]}" for m in present]),
             ("How this was computed", METHOD),
-            ("What cannot be said", self.limits),
         ]
         title = f"Audit of {self.name}"
         return form.page(title, f"{self.name}: {self.headline}", parts)
@@ -205,8 +211,8 @@ def table(
     Parameters
     ----------
     data : pandas.DataFrame, str or Path
-        One row per case: a DataFrame, a CSV or Parquet file, a folder of them, or a
-        pattern. Columns that you do not name are not read.
+        One row per case: a DataFrame, a CSV or Parquet file, or a folder of them.
+        Columns that you do not name are not read.
     y_pred, y_true, score, second : str, optional
         Columns of predictions, outcomes, scores from 0 to 1, and a second prediction.
         At least one of the first three is needed.
@@ -248,11 +254,17 @@ def table(
     sizes = _of_each(counts, _sizes)
     counts = {name: table for name, table in counts.items() if len(table.groups) > 1}
     _check_options(sizes, counts, reference, limit)
+    n_strata = len(counted.strata.drop_duplicates())
+    if strata and n_strata > counted.rows.sum() / 2:
+        raise ValueError(
+            f"The strata have {n_strata:,} combinations of values, so most have rows of "
+            "one group only. Put numbers into bins, and merge rare values."
+        )
     tables = _tables(counted, counts, reference, limit, draws, seed)
     tables["groups"] = sizes
     lacking = table_rates.lacking(next(iter(counts.values())))
     limits = _limits(tables, lacking, strata)
-    uses = [f"{column} is {role}." for role, column in counted.columns.items()]
+    uses = [f"{column} is used as {role}." for role, column in counted.columns.items()]
     name = "the table" if isinstance(data, pd.DataFrame) else Path(data).name
     return TableAudit(name, tables, uses + counted.notes, limits)
 
@@ -345,6 +357,12 @@ def _check_options(
 def _limits(tables: Mapping, lacking: Mapping[str, str], strata) -> list[str]:
     """Say what the table cannot show."""
     limits = [f"{NAMES[name]}: it needs {what}." for name, what in lacking.items()]
+    auc = tables["rates"].query("measure == 'auc'")["value"]
+    if auc.max() < 0.5:
+        limits.append(
+            "Negatives have higher scores than positives in every group. If a high "
+            "score means 0, audit a column of 1 minus the score."
+        )
     small = tables["groups"].query(f"rows < {table_gaps.SMALL}")
     for row in small.itertuples():
         limits.append(

@@ -104,6 +104,11 @@ def count_table(
     columns = {role: _trimmed(name) for role, name in columns.items()}
     groups = [_trimmed(name) for name in _as_list(groups)]
     strata = [_trimmed(name) for name in _as_list(strata)]
+    if not isinstance(positive or {}, Mapping):
+        raise ValueError(
+            f"positive is {positive!r}. Give a dictionary of columns and the values that "
+            "count as 1, such as {'approved': 'yes'}."
+        )
     positive = {_trimmed(name): chosen for name, chosen in (positive or {}).items()}
     database = duckdb.cursor()
     source, stored = _open(database, data, [*columns.values(), *groups, *strata])
@@ -115,13 +120,13 @@ def count_table(
     unknown = positive.keys() - {columns.get(role) for role in LABELS}
     if unknown:
         raise ValueError(
-            f"positive names {', '.join(unknown)}. Name columns of y_pred, y_true or "
-            "second in it."
+            f"positive names {', '.join(unknown)}, which is not named as y_pred, y_true "
+            "or second. Name the column there, or leave it out of positive."
         )
     expressions = {role: _quoted(stored[name]) for role, name in columns.items()}
     if threshold is not None:
         role = _role_of_threshold(columns, threshold)
-        columns[role] = f"{columns['score']} from {threshold:g}"
+        columns[role] = f"{columns['score']} >= {threshold:g}"
         number = f"TRY_CAST({expressions['score']} AS DOUBLE)"
         expressions[role] = f"({number} >= {threshold})::INTEGER"
     for name in [*groups, *strata]:
@@ -200,6 +205,8 @@ def _names(in_file: Sequence, in_database: Sequence[str]) -> dict[str, str | Non
 
 def _files(source: Path) -> list[Path]:
     """List the file, or the files of a folder: all CSV, or all Parquet."""
+    if not source.exists():
+        raise ValueError(f"{source} does not exist. Give the path of a table.")
     files = sorted(source.rglob("[!.]*")) if source.is_dir() else [source]
     files = [file for file in files if file.is_file() and _ending(file) in ENDINGS]
     if len({_ending(file) for file in files}) != 1:
@@ -246,7 +253,10 @@ def _check_names(
     names = [*columns.values(), *attributes]
     for name in names:
         if name not in stored:
-            raise ValueError(f"The table has no column {name!r}. It has {listed}.")
+            raise ValueError(
+                f"The table has no column {name!r}. It has {listed}. A CSV separates its "
+                "columns by commas."
+            )
         if stored[name] is None:
             raise ValueError(
                 f"The table has several columns {name!r}. Spaces before and after a "
@@ -339,7 +349,9 @@ def _drop_incomplete(
     left_out = rows["rows"].sum() - kept["rows"].sum()
     if left_out:
         names = " or ".join(columns[role] for role in needed)
-        notes.append(f"{left_out:,} rows without a {names} are left out.")
+        notes.append(
+            f"{left_out:,} rows have no value in {names}. They are left out of all rates."
+        )
     return kept.reset_index(drop=True)
 
 
@@ -354,7 +366,8 @@ def _as_labels(name: str, texts: pd.Series, positive, notes: list[str]) -> pd.Se
                 f"The column {name} has {len(values)} values: "
                 f"{', '.join(values[:8])}. Say which count as 1, such as "
                 f"positive={{{name!r}: {values[-1]!r}}} in Python, or "
-                f"POSITIVE={name}={values[-1]} after make."
+                f"POSITIVE={name}={values[-1]} after make. If the column holds scores, "
+                "name it as score, with a threshold."
             )
         chosen = ["1", "true"]
     else:
@@ -389,7 +402,8 @@ def _check_group(name: str, values: pd.Series) -> None:
         raise ValueError(
             f"The column {name} has {different:,} different values, and groups can "
             f"have {MOST_VALUES}. Put numbers into bins, such as "
-            f"pandas.qcut(table[{name!r}], 4), and merge rare names."
+            f"pandas.qcut(table[{name!r}], 4). Merge names, such as codes by their first "
+            "digits."
         )
 
 
