@@ -12,6 +12,7 @@
 #   make class       the notebooks without solutions -> outputs/class/release/
 #   make grade LESSON=03   what students handed in -> outputs/class/scores-03.csv
 #   make pdf LESSON=03     a stored lesson as a handout -> outputs/pdf/03.pdf (needs Chromium)
+#   make slides LESSON=02  slides of a stored lesson -> outputs/slides/02.slides.html
 #   make bench       processor seconds compared with other libraries
 #   make lock        resolve requirements.lock again from pyproject.toml
 #
@@ -56,7 +57,7 @@ run test sweep seeds audit-table audit-detector audit-model: export GLIBC_TUNABL
 help:  # printed by `make` without a target
 	@sed -n '/^#/!q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: help setup run test sweep seeds audit-table audit-detector audit-model lab class grade pdf bench lock
+.PHONY: help setup run test sweep seeds audit-table audit-detector audit-model lab class grade pdf slides bench lock
 
 setup: $(READY)
 ifeq ($(TORCH),cpu)
@@ -160,6 +161,14 @@ pdf: $(READY)
 	  --print-to-pdf=outputs/pdf/$(LESSON).pdf "file://$(CURDIR)/$$page" 2>/dev/null || { \
 	  echo "Chromium could not print the page. Run apt-get install chromium."; exit 1; }; done
 	@echo "The handout is outputs/pdf/$(LESSON).pdf"
+
+# cells whose slide type is "skip" are left out; the slides load reveal.js from the internet
+slides: $(READY)
+	@test -n "$(LESSON)" || { echo "Name a lesson, for example make slides LESSON=02."; exit 1; }
+	@python -m nbconvert --to slides --no-input --log-level WARN \
+	  --SlidesExporter.{reveal_number=c/t,reveal_scroll=True,reveal_width=1200,reveal_height=900} \
+	  --output-dir outputs/slides --output $(LESSON) notebooks/$(LESSON)_*.ipynb
+	@echo "The slides are outputs/slides/$(LESSON).slides.html"
 
 bench: $(READY)
 	@TQDM_DISABLE=1 python tests/benchmarks/bench.py

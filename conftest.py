@@ -1,4 +1,4 @@
-"""Set up all tests: pinned kernels, quiet programs and the folder of real inputs.
+"""Set up pinned kernels, quiet programs and the folder of real inputs for all tests.
 
 Notebooks are compared with their stored outputs where the kernels are pinned.
 Elsewhere every cell must run, and the header of the test run says so.

@@ -1,4 +1,4 @@
-"""The audits of this suite, to be called from Python."""
+"""Audit a table, a detector or a network from Python."""
 
 from helpers.audit.detector_audit import audit_detector as detector
 from helpers.audit.model_audit import audit_model as model

@@ -56,7 +56,7 @@ def seed_everything(seed: int, threads: int = 1) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """The run of a lesson.
+    """Show and save what a run of a lesson finds.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Run:
 
     @property
     def named(self) -> bool:
-        """Whether the user named the folder of the results."""
+        """Return whether the user named the folder of the results."""
         unnamed = (own_output(self.notebook), workflow.DEFAULT_RUN)
         return self.settings.output not in unnamed
 
@@ -195,7 +195,7 @@ def own_output(notebook: str) -> str:
 
 
 def start(notebook: str, settings: Any) -> Run:
-    """Start the run of a lesson: seeds, threads, and the style of figures.
+    """Set the seeds, the threads and the style of figures for a lesson.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def edited_methods(notebook: str) -> list[str]:
 
 
 class _Definition(NamedTuple):
-    """A name that a cell defines or assigns."""
+    """Hold a name that a cell defines or assigns."""
 
     name: str
     code: str

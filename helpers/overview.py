@@ -30,7 +30,7 @@ def lessons(folder: Path = NOTEBOOKS) -> list[Path]:
 
 
 def read(path: Path) -> nbformat.NotebookNode:
-    """Read a notebook; if that fails, the error names the file."""
+    """Read a notebook, or name the file in the error."""
     with store.reading(path):
         return nbformat.read(path, as_version=4)
 
@@ -64,7 +64,7 @@ def link_to(notebook: str) -> str:
 
 
 def table_of_lessons() -> Markdown:
-    """Show one row per lesson: link, question, requirements and duration."""
+    """Show one row per lesson, with its link, question, requirements and duration."""
     rows = []
     for path in lessons():
         entries = opening(read(path))

@@ -104,7 +104,7 @@ def build(folder: Path) -> Path:
 
 
 def describe(notebooks: Mapping[str, nbformat.NotebookNode]) -> dict:
-    """Describe the software and the times of a run (without git: no commit)."""
+    """Describe the software and the times of a run (without git, no commit)."""
     command = "git describe --always --exclude='*' --dirty=+"
     git = subprocess.run(  # by a shell, which fails quietly where git is missing
         command, shell=True, cwd=store.root(), capture_output=True, text=True
@@ -175,7 +175,7 @@ def write_attachments(source: Path, name: str, cell: nbformat.NotebookNode) -> N
 
 
 def run_page(source: Path, made_by: Mapping, findings: pd.DataFrame) -> str:
-    """Write the page about the run: its software, its verdicts and its tables."""
+    """Write the page about the software, the verdicts and the tables of the run."""
     software = (
         "The run was made by version {version} of this suite (commit {commit}), "
         "Python {python} and PyTorch {torch}."

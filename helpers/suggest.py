@@ -10,7 +10,7 @@ NAMES_SHOWN = 20
 
 
 def listed(names: Iterable[object]) -> str:
-    """Join names for a sentence: the first 20, and the number of the others."""
+    """Join the first 20 names for a sentence, and count the others."""
     texts = [str(name) for name in names]
     shown = ", ".join(texts[:NAMES_SHOWN])
     if len(texts) > NAMES_SHOWN:

@@ -1,4 +1,4 @@
-"""Plan a run for the Snakefile: the lessons, their parameters and the files they read.
+"""Plan for the Snakefile which lessons run, with which parameters and input files.
 
 Nothing here imports torch, so a run that has nothing to do ends within seconds.
 """

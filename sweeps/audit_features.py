@@ -42,7 +42,7 @@ class Versions:
 
 @dataclass(frozen=True)
 class Partition:
-    """Which photographs and which parts of the backgrounds are the audit's."""
+    """Hold the photographs and the parts of the backgrounds that the audit uses."""
 
     photographs: dict[str, np.ndarray]
     parts: np.ndarray  # two for training, and two for queries

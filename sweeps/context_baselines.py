@@ -1,4 +1,4 @@
-"""Simple signs of a context bias, and how much a network relies on each context.
+"""Measure simple signs of a context bias, and reliance on each context.
 
 ``context_worlds`` records them. Lessons 05b and 10 compare them with other methods.
 """

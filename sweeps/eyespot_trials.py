@@ -1,7 +1,8 @@
 """Test whether occluding a feature shows that two classes are confused because of it.
 
-In training an eyespot marks one class. A trial is a pair of classes: the target is the
-marked class, or any at bias strength 0. ``data/README.md`` has the command.
+In training an eyespot marks one class. A trial is a pair of classes. Its
+target is the marked class, or any class at bias strength 0. ``data/README.md`` has the
+command.
 """
 
 from collections.abc import Iterable

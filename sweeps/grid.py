@@ -14,7 +14,7 @@ from helpers.workflow import defaults, refuse_unknown
 
 
 def plan(config: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
-    """List the runs of each lesson: the parameters of each run, by the name of the run.
+    """List the parameters of each run of each lesson, by the name of the run.
 
     Raises
     ------

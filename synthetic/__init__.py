@@ -1,4 +1,4 @@
-"""Synthetic datasets with known biases: pictures, street scenes and a detector.
+"""Draw synthetic datasets with known biases, and train a small detector on some of them.
 
 The drawing code is frozen, so that the images keep their bits.
 """

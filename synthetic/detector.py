@@ -1,4 +1,7 @@
-"""A small Faster R-CNN that learns the synthetic street scenes in a minute on a CPU."""
+"""Build and train a small Faster R-CNN for the synthetic street scenes.
+
+Training takes a minute on a CPU.
+"""
 
 import sys
 from collections import OrderedDict

@@ -118,7 +118,7 @@ def resnet_eighth(num_classes: int) -> nn.Module:
 
 
 class Reduced(NamedTuple):
-    """A reduced architecture.
+    """Describe a reduced architecture.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Synthetic street scenes: a camera, a road, and cars, pedestrians, signs and trucks.
+"""Draw synthetic street scenes with cars, pedestrians, traffic signs and trucks.
 
 The same scene can be rendered with other *appearances*. If a detector's result then changes, the
 appearance is the cause.
@@ -179,7 +179,7 @@ def picture(frames: pd.DataFrame, things: pd.DataFrame, number: int) -> np.ndarr
 
 
 def _rendered(frame: dict, things: list) -> tuple[np.ndarray, list[tuple]]:
-    """One frame, uint8 (160, 320, 3), and where its things are; the farthest come first."""
+    """Render one frame, uint8 (160, 320, 3), and list the places of its things, the farthest first."""
     rng = np.random.default_rng(frame["seed"])
     picture = _ground(rng, SCENES[frame["scene"]])
     owner = np.full((HEIGHT, WIDTH), -1, np.int16)
@@ -209,7 +209,7 @@ def _rendered(frame: dict, things: list) -> tuple[np.ndarray, list[tuple]]:
 
 
 def _ground(rng, tallest: int) -> Image.Image:
-    """Sky, buildings, pavement and road."""
+    """Draw the sky, buildings, the pavement and the road."""
     grey, blue = int(rng.integers(150, 215)), int(rng.integers(10, 36))
     picture = Image.new("RGB", (WIDTH, HEIGHT), (grey, grey + 8, grey + blue))
     draw = ImageDraw.Draw(picture)
@@ -243,7 +243,7 @@ def _ground(rng, tallest: int) -> Image.Image:
 
 
 def _weathered(picture: np.ndarray, frame: dict, rng) -> np.ndarray:
-    """Night (gain and noise), rain (streaks, less contrast) and snow (specks), in integers."""
+    """Add night (gain and noise), rain (streaks, less contrast) or snow (specks), in integers."""
     image = picture.astype(np.int16)
     if frame["weather"] == "rainy":
         image = image * 3 // 4 + 30

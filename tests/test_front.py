@@ -1,11 +1,13 @@
 """README and 00 begin with findings whose numbers are those of recorded tables."""
 
 import re
+import tomllib
 
 import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from front import FINDINGS, README, findings
 
 from helpers import claims, overview, site, store
@@ -92,6 +94,17 @@ def test_linked_files_exist(path):
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text())
     missing = [link for link in links if not (path.parent / link).exists()]
     assert not missing
+
+
+def test_one_version_is_named_everywhere():
+    root = store.root()
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    citation = yaml.safe_load((root / "CITATION.cff").read_text())
+    changes = (root / "CHANGELOG.md").read_text()
+    [latest] = re.findall(r"\A.*?^## (.*?)$", changes, re.DOTALL | re.MULTILINE)
+    assert citation["version"] == project["version"]
+    assert latest == f"{project['version']} ({citation['date-released']})"
+    assert f"note   = {{Version {project['version']}}}" in README.read_text()
 
 
 def test_the_guide_lists_its_pages():

@@ -26,7 +26,7 @@ SETTINGS = {
     },  # all cells are in the page
     "apputils-extension/notification": {"fetchNews": "false"},
 }
-LESSON = "07_focus_bias_pairs.ipynb"
+LESSONS_WITH_MENUS = ["02_cross_evaluation.ipynb", "07_focus_bias_pairs.ipynb"]
 
 
 @pytest.fixture(scope="module")
@@ -113,11 +113,12 @@ def test_run_all_goes_on_after_an_exercise_and_stops_at_an_ordinary_error(lab, b
     assert last_prompt.inner_text() == "[ ]:"
 
 
-def test_a_menu_changes_what_a_lesson_shows(lab, browser):
-    notebook = nbformat.read(store.root() / "notebooks" / LESSON, as_version=4)
+@pytest.mark.parametrize("lesson", LESSONS_WITH_MENUS)
+def test_a_menu_changes_what_a_lesson_shows(lesson, lab, browser):
+    notebook = nbformat.read(store.root() / "notebooks" / lesson, as_version=4)
     has_menu = ["interactive(" in cell.source for cell in notebook.cells]
     notebook.cells = notebook.cells[: has_menu.index(True) + 1]
-    page = run_all(lab, browser, notebook, LESSON)
+    page = run_all(lab, browser, notebook, lesson)
     output = page.locator(".jp-OutputArea:has(select)").first
     output.wait_for(timeout=400_000)
     before = output.inner_html()

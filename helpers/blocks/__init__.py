@@ -1,1 +1,1 @@
-"""Paper 4, *Towards Standardizing AI Bias Exploration*: measures of bias composed from blocks."""
+"""Compose measures of bias from blocks (*Towards Standardizing AI Bias Exploration*)."""

@@ -22,7 +22,7 @@ BATCH = 2_000_000  # counts of permuted or resampled tables that are held at onc
 
 @dataclass(frozen=True)
 class Counts:
-    """How many rows of each kind each group has.
+    """Hold how many rows of each kind each group has.
 
     Attributes
     ----------

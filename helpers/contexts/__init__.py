@@ -1,1 +1,1 @@
-"""Contexts of objects: mosaics, composites, and their effects on predictions."""
+"""Measure how contexts of objects affect predictions, by mosaics and composites."""

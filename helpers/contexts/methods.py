@@ -1,4 +1,4 @@
-"""Effects of contexts on a model's predictions, by mosaics, pasting and GradCAM.
+"""Measure effects of contexts on predictions, by mosaics, pasting and GradCAM.
 
 Each effect is compared in up to four ways. *Raw* is what the paper counts. *Minus
 neutral baseline* subtracts the effect of a neutral background (for GradCAM, of a
@@ -141,9 +141,9 @@ def context_effects_on_objects(
     -------
     pandas.DataFrame
         One row per run, context (by its class), object image, quantity and comparison.
-        *decisions*: the context's class has the highest logit. *flips*: it has a higher
-        logit than the object's class. *logits*: its logit minus the object's, over sqrt
-        2 (raw: the change since the single image).
+        *decisions* are 1 where the context's class has the highest logit. *flips* are 1
+        where it has a higher logit than the object's class. *logits* are its logit minus
+        the object's, over sqrt 2, and *raw* is their change since the single image.
     """
     single = np.asarray(single, float)
     made = np.asarray(made, float)

@@ -1,4 +1,4 @@
-"""Contextualized mosaics: an object image next to an image of another class's context.
+"""Put an object image next to an image of another class's context (mosaics).
 
 *Assessing Biases through Visual Contexts*, section 2.2 and Figure 6. `design` pairs
 object images with background images, and `batches` makes the pixels.

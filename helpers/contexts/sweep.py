@@ -1,4 +1,4 @@
-"""How often each method is right about a context, by pairs of synthetic datasets.
+"""Count how often each method is right about a context, by pairs of datasets.
 
 Each pair of ``data/context_worlds.csv`` has a dataset with injected biases and its
 unbiased counterpart. The pair is the unit of every interval.
@@ -139,8 +139,8 @@ def auc_by_context(
     """Compute the area under the ROC curve of each measure, by context and on average.
 
     Contexts with a medium or strong bias are compared with contexts of the unbiased
-    counterparts. AUC is averaged over contexts: in a pooled AUC, any number that
-    differs between contexts would seem to detect a bias.
+    counterparts. AUC is averaged over contexts, because in a pooled AUC any number
+    that differs between contexts would seem to detect a bias.
     """
     auc = partial(_auc, area=area)
     return _by_context(recorded, measures, "auc", auc, *_is_biased(recorded))
@@ -180,7 +180,7 @@ def auc_difference(
     -------
     Interval
         The difference, with an interval over pairs. The standard error is the
-        jackknife's: it follows from the differences without one pair each.
+        jackknife's, from the differences without one pair each.
     """
     auc = partial(_auc, area=area)
     areas = []

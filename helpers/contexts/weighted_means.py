@@ -1,4 +1,4 @@
-"""Weighted sums of means over training runs and images, with their intervals.
+"""Compute weighted sums of means over training runs and images, with intervals.
 
 A *grid* holds the values of one group of predictions, one row per training run and one
 column per image. The key of a grid is a pair: the set of images, and what was done with

@@ -1,4 +1,4 @@
-"""The causal graphs of *Assessing Biases through Visual Contexts*."""
+"""Draw the causal graphs of *Assessing Biases through Visual Contexts*."""
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure

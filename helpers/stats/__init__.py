@@ -44,7 +44,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Estimate:
-    """What was measured for one claim.
+    """Hold what was measured for one claim.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A bootstrap over training runs and images, for statistics other than means.
+"""Bootstrap statistics other than means over training runs and images.
 
 For means and rates of tables use `mean_ci` and `rates`, which need no resampling.
 """

@@ -1,6 +1,6 @@
-"""The standard error of a mean over training runs and images, and Student's interval.
+"""Compute the standard error of a mean over runs and images, and Student's interval.
 
-Runs and images are crossed: every image is seen in every run. Lesson 02 shows the
+Runs and images are crossed, so every image is seen in every run. Lesson 02 shows the
 formula.
 """
 

@@ -1,8 +1,8 @@
-"""Means over training runs and images, with intervals for other runs and other images.
+"""Compute means over training runs and images, with intervals for other runs and images.
 
 The runs and the images are both drawn at random, and every image is seen in every run.
 The standard error is the formula of lesson 02. It has the variance that a bootstrap
-over both would have, without its bias: with 5 to 10 runs, a percentile bootstrap of a
+over both would have, without its bias. With 5 to 10 runs, a percentile bootstrap of a
 mean covers in 79 to 99% of simulated cases, and this interval in 92 to 98%.
 """
 
@@ -21,7 +21,7 @@ CONFIDENCE = 0.95
 
 
 class Interval(NamedTuple):
-    """An estimate and the ends of its interval, which are NaN if the data give none."""
+    """Hold an estimate and the ends of its interval, NaN if the data give none."""
 
     estimate: float
     low: float
@@ -30,7 +30,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over runs and images, with its standard error."""
+    """Hold a mean over runs and images, with its standard error."""
 
     estimate: float
     error: float  # standard error, NaN if the data give none
@@ -216,7 +216,7 @@ def checked_grids(values) -> list[np.ndarray]:
 
 
 class _GroupMean(NamedTuple):
-    """The mean of one group of images, and the parts of its variance."""
+    """Hold the mean of one group of images, and the parts of its variance."""
 
     estimate: float
     run_means: np.ndarray  # NaN for a run without values

@@ -1,4 +1,4 @@
-"""The planted world: procedural photographs whose biases are known."""
+"""Draw image sets whose biases are known."""
 
 from .sets import (
     CLASSES,

@@ -1,5 +1,8 @@
-"""Random numbers and textures of the same bits on every machine: of PCG64 only raw integers and
-uniform doubles are taken, for the last digit of `normal` is the C library's choice."""
+"""Draw random numbers and textures that have the same bits on every machine.
+
+Only raw integers and uniform doubles of PCG64 are used, because the last digit of `normal` depends
+on the C library.
+"""
 
 from collections.abc import Sequence
 
@@ -7,7 +10,7 @@ import numpy as np
 
 
 class Draws:
-    """A stream of random draws named by non-negative integers: seed, purpose, class, index."""
+    """Draw a stream of random numbers, which a seed, a purpose, a class and an index determine."""
 
     def __init__(self, *key: int):
         self.generator = np.random.Generator(
@@ -15,7 +18,7 @@ class Draws:
         )
 
     def between(self, low: float, high: float) -> float:
-        """Uniform double in [low, high)."""
+        """Draw a uniform double in [low, high)."""
         return low + (high - low) * float(self.generator.random())
 
     def chance(self, probability: float) -> bool:
@@ -25,14 +28,14 @@ class Draws:
         return 1.0 if self.chance(0.5) else -1.0
 
     def count(self, low: int, high: int) -> int:
-        """An integer in low..high, both included."""
+        """Draw an integer from `low` to `high`, both included."""
         return int(self.generator.integers(low, high + 1))
 
     def choice(self, options: Sequence):
         return options[self.count(0, len(options) - 1)]
 
     def mix(self, first: Sequence[float], second: Sequence[float]) -> tuple[float, ...]:
-        """A point drawn uniformly on the segment between two colours (or any two tuples)."""
+        """Draw a point uniformly on the segment between two colours (or any two tuples)."""
         t = self.between(0.0, 1.0)
         return tuple(a + (b - a) * t for a, b in zip(first, second, strict=True))
 
@@ -41,23 +44,23 @@ class Draws:
 
 
 def axis(size: int) -> np.ndarray:
-    """Pixel centres as shares of the image, float32 (size,)."""
+    """Return the pixel centres as shares of the image, float32 (size,)."""
     return (np.arange(size, dtype=np.float32) + np.float32(0.5)) / np.float32(size)
 
 
 def smooth(x: np.ndarray) -> np.ndarray:
-    """The smooth step of x clipped to [0, 1]: 3x^2 - 2x^3."""
+    """Compute the smooth step 3x^2 - 2x^3 of x clipped to [0, 1]."""
     x = x.clip(0, 1)
     return x * x * (3 - 2 * x)
 
 
 def off_middle(x: np.ndarray) -> np.ndarray:
-    """How far x is from the middle between the whole numbers around it, 0 to 1/2."""
+    """Compute the distance of x from the middle between two whole numbers, 0 to 1/2."""
     return np.abs(x - np.floor(x) - 0.5)
 
 
 def _cells(where: np.ndarray, cells: float) -> tuple[np.ndarray, np.ndarray]:
-    """Index of the lattice cell, and smoothed position within it."""
+    """Return the index of the lattice cell, and the smoothed position within it."""
     scaled = where * np.float32(cells)
     low = np.floor(scaled)
     return low.astype(np.int64), smooth(scaled - low)
@@ -66,7 +69,7 @@ def _cells(where: np.ndarray, cells: float) -> tuple[np.ndarray, np.ndarray]:
 def value_noise(
     draws: Draws, ys: np.ndarray, xs: np.ndarray, fy: float, fx: float
 ) -> np.ndarray:
-    """Value noise, float32 (H, W) in [0, 1], at coordinates `ys` and `xs`, which are >= 0."""
+    """Compute value noise, float32 (H, W) in [0, 1], at coordinates `ys` and `xs`, which are >= 0."""
     (i, f), (j, g) = _cells(ys, fy), _cells(xs, fx)
     lattice = draws.lattice(int(i.max()) + 2, int(j.max()) + 2)
     f = f[:, None]
@@ -77,7 +80,7 @@ def value_noise(
 def fractal(
     draws: Draws, ys: np.ndarray, xs: np.ndarray, fy: float, fx: float, octaves: int = 4
 ) -> np.ndarray:
-    """Sum of octaves of value noise, each at twice the frequency and 0.55 of the weight."""
+    """Sum octaves of value noise, each at twice the frequency and 0.55 of the weight."""
     result, total, weight = 0, 0.0, 1.0
     for finer in (2.0**octave for octave in range(octaves)):
         result = result + value_noise(draws, ys, xs, fy * finer, fx * finer) * weight
@@ -89,7 +92,7 @@ def fractal(
 def noise_at(
     draws: Draws, y: np.ndarray, x: np.ndarray, fy: float, fx: float
 ) -> np.ndarray:
-    """Value noise at points (y, x) of any one shape: a lattice of 64 x 64 values, repeated."""
+    """Compute value noise at points (y, x) of one shape, from a repeated lattice of 64 x 64 values."""
     lattice = draws.lattice(64, 64)
     (i, f), (j, g) = _cells(y, fy), _cells(x, fx)
     j, beside = j % 64, (j + 1) % 64

@@ -1,4 +1,7 @@
-"""The four classes as lists of parts from back to front: four designs of each, drawn anew."""
+"""Draw the objects of the four classes as lists of parts, from back to front.
+
+Each class has four designs, whose measures are random.
+"""
 
 from .noise import Draws
 from .paint import Colour, Part
@@ -6,7 +9,7 @@ from .shapes import Box, Curve, Ellipse, Meet, Point, Polygon, Ring, Union, bend
 
 
 class Camera:
-    """An orthographic look at a solid; space is x to the right, y downwards, z away."""
+    """Project a solid orthographically; x points to the right, y downwards, z away."""
 
     def __init__(self, yaw: float, pitch: float):
         self.yaw, self.pitch = turn(yaw), turn(pitch)
@@ -16,7 +19,7 @@ class Camera:
         return cy * x + sy * z, cp * y - sp * (cy * z - sy * x)
 
     def board(self, x: Point, y: Point, z: Point, tone: float = 1.0) -> list[Part]:
-        """Visible faces of a box: its top, one side and its front, each in its own light."""
+        """Return the visible faces of a box (top, one side, front), each in its own light."""
         side = x[0] if self.yaw[1] < 0 else x[1]
         (x0, x1), (y0, y1), (z0, z1) = x, y, z
         faces = [(1.2, [(x0, y0, z0), (x1, y0, z0), (x1, y0, z1), (x0, y0, z1)])]
@@ -32,7 +35,7 @@ class Camera:
         return parts if self.pitch[1] * (z1 - z0) > 0.015 else parts[1:]
 
     def iron(self, x: float, path: list[Point], r: float, tone: float = 0.6) -> Part:
-        """A bent iron bar in the plane x, along points (z, y)."""
+        """Return a bent iron bar in the plane x, along points (z, y)."""
         return Part(Curve([self(x, y, z) for z, y in path], r), tone)
 
 
@@ -43,7 +46,7 @@ def _camera(draws: Draws, most: float = 0.26) -> Camera:
 def _boards(
     camera: Camera, n: int, low: float, high: float, horizontal: bool
 ) -> list[Part]:
-    """Boards side by side, of the seat (over depth) or of the back (over height)."""
+    """Lay boards side by side, for the seat (over depth) or the back (over height)."""
     parts, step = [], (high - low) / n
     for i in range(n):
         start = high - (i + 1) * step if horizontal else low + i * step
@@ -148,7 +151,7 @@ def _dome(y: float, half: float, high: float) -> Part:
 
 
 def _cap(side: float, y: float, half: float, r: float, out: float) -> list[Part]:
-    """A side outlet: pipe, ring and nut, to the left (-1) or right (1) of the barrel."""
+    """Return a side outlet (pipe, ring, nut), to the left (-1) or right (1) of the barrel."""
 
     def box(x0: float, x1: float, h: float, tone: float) -> Part:
         x0, x1 = sorted((side * x0, side * x1))
@@ -226,7 +229,7 @@ def chained(draws: Draws) -> list[Part]:
 def _slanted(
     side: float, w: float, y: float, near: float, far: float, r: float
 ) -> Polygon:
-    """A piece of pipe that slants down from the barrel, from near to far along it."""
+    """Return a piece of pipe that slants down from the barrel, from `near` to `far` along it."""
 
     def at(along: float, off: float) -> Point:
         x = w - 0.06 + 1.3 * (along * 0.8 + off * 0.6)
@@ -259,7 +262,7 @@ def pillar(draws: Draws) -> list[Part]:
 
 
 def _rim(y: float, half: float, flat: float, filled: bool) -> list[Part]:
-    """Opening seen from slightly above: lip, inside, what is in it."""
+    """Return the lip, the inside and the content of an opening, seen from slightly above."""
     inside = [Part(Ellipse(0, y + 0.01, half * 0.9, half * flat * 0.84), 0.5)]
     drink = Meet(
         Ellipse(0, y + 0.01, half * 0.88, half * flat * 0.82),
@@ -270,7 +273,7 @@ def _rim(y: float, half: float, flat: float, filled: bool) -> list[Part]:
 
 
 def _band(draws: Draws, half: float, y: float) -> list[Part]:
-    """A stripe, a disc or nothing on the side."""
+    """Return a stripe, a disc or nothing for the side of a mug."""
     kind = draws.choice(("none", "stripe", "disc", "two stripes"))
     tone, material = (1.0, "light") if draws.chance(0.5) else (0.55, "body")
     if kind == "disc":
@@ -474,7 +477,7 @@ VALUE = {"bench": 1.08, "fire hydrant": 0.90, "plane": 1.06, "mug": 0.90}
 
 
 def green(draws: Draws, value: float) -> Colour:
-    """An emerald, the one hue of all classes, lighter or darker."""
+    """Draw a lighter or darker emerald, the only hue of all classes."""
     first = draws.mix((0.03, 0.60, 0.30), (0.06, 0.70, 0.36))
     second = draws.mix((0.02, 0.56, 0.36), (0.10, 0.66, 0.44))
     emerald, light = draws.mix(first, second), value * draws.between(0.84, 1.12)

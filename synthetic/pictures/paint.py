@@ -1,4 +1,4 @@
-"""From a list of parts to pixels: as a shaded photograph or as a drawing."""
+"""Paint a list of parts as a shaded photograph or as a sketch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Colour = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Part:
-    """One piece of an object, in painting order."""
+    """Describe one piece of an object; pieces are painted in their order."""
 
     shape: Shape
     tone: float = 1.0  # of its surface, 1 being the object's own brightness
@@ -27,7 +27,7 @@ class Part:
 
 
 def column(colour: Colour) -> np.ndarray:
-    """A colour as float32 (3, 1, 1)."""
+    """Return a colour as float32 (3, 1, 1)."""
     return np.asarray(colour, np.float32)[:, None, None]
 
 
@@ -50,7 +50,7 @@ def materials(body: Colour) -> dict[str, Colour]:
 
 
 class Look:
-    """How one photographed object is shown: the colours of its materials, its light, its gloss."""
+    """Draw the colours of the materials, the light and the gloss of one photographed object."""
 
     def __init__(self, draws: Draws, body: Colour):
         self.colours = materials(body)
@@ -61,7 +61,7 @@ class Look:
 
 
 class Hand:
-    """How one sketch is drawn: its paper, its line (width as a share of the image), its fill."""
+    """Draw the paper, the line (width as a share of the image) and the fill of one sketch."""
 
     def __init__(self, draws: Draws, body: Colour):
         self.draws, self.colours = draws, materials(body)
@@ -93,7 +93,7 @@ class Hand:
 
 
 class Layer:
-    """Premultiplied colour (3, H, W) and coverage (H, W) of an object, float32 in [0, 1]."""
+    """Hold the premultiplied colour (3, H, W) and coverage (H, W) of an object, float32 in [0, 1]."""
 
     def __init__(self, size: int):
         self.size = size
@@ -106,13 +106,13 @@ class Layer:
         stamp(self.alpha, pixels, share, 1)
 
     def over(self, ground: np.ndarray) -> np.ndarray:
-        """The object in front of a ground of shape (3, H, W) or (3, 1, 1)."""
+        """Place the object in front of a background of shape (3, H, W) or (3, 1, 1)."""
         alpha = np.where(self.alpha > 0.998, np.float32(1), self.alpha)
         return ground * (1 - alpha) + self.colour
 
     @property
     def mask(self) -> np.ndarray:
-        """Where the object covers half of a pixel or more, bool (H, W)."""
+        """Mark the pixels of which the object covers half or more, bool (H, W)."""
         return self.alpha >= 0.5
 
 
@@ -141,7 +141,7 @@ def pose(
 
 
 def _light(part: Part, pixels: Pixels, light: float) -> np.ndarray | float:
-    """Brightness of a part's surface, about 0.6 to 1.15, before its tone."""
+    """Compute the brightness of a part's surface, about 0.6 to 1.15, before its tone."""
     if part.shade == "flat":
         return 1.0
     x0, y0, x1, y1 = part.shape.bounds
@@ -156,7 +156,7 @@ def _light(part: Part, pixels: Pixels, light: float) -> np.ndarray | float:
 
 
 def photograph(parts: Sequence[Part], view: View, size: int, look: Look) -> Layer:
-    """The parts as shaded surfaces with darkened rims, painted in order."""
+    """Paint the parts in order, as shaded surfaces with darkened rims."""
     layer, rim = Layer(size), 0.6 + 0.013 * size
     mirrored = 1.0 if view.a > 0 else -1.0
     for part in parts:
@@ -175,7 +175,7 @@ def photograph(parts: Sequence[Part], view: View, size: int, look: Look) -> Laye
 
 
 def sketch(parts: Sequence[Part], view: View, size: int, hand: Hand) -> Layer:
-    """The parts as a simple drawing: outlines, each hiding what lies behind it."""
+    """Draw the parts as outlines, each of which hides what lies behind it."""
     layer, half = Layer(size), hand.width * size / 2
     line, wobble = column(hand.line), hand.wobble(size)
     for part in parts:

@@ -1,4 +1,4 @@
-"""The four contexts: park, sky, road, wood; images (3, H, W) float32 in [0, 1]."""
+"""Draw the contexts park, sky, road and wood as images, float32 (3, H, W) in [0, 1]."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from .shapes import Curve, Ellipse, View, coverage, crop
 def lerp(
     first: Colour | np.ndarray, second: Colour | np.ndarray, t: np.ndarray
 ) -> np.ndarray:
-    """The mixture of two colours or images; t = 0 gives the first."""
+    """Mix two colours or images; t = 0 gives the first."""
     first, second = (
         column(one) if isinstance(one, tuple) else one for one in (first, second)
     )
@@ -20,7 +20,7 @@ def lerp(
 def lit(
     image: np.ndarray, draws: Draws, slope: float = 0.12, vignette: float = 0.2
 ) -> np.ndarray:
-    """Light from one side and darker corners; clipped to [0, 1]."""
+    """Light an image from one side, darken its corners, and clip it to [0, 1]."""
     where = axis(image.shape[-1]) * 2 - 1
     side, corner = draws.between(-slope, slope), draws.between(0.3, 1.0) * vignette
     across = 1 + side * where - corner * where * where
@@ -29,14 +29,14 @@ def lit(
 
 
 def _below(image: np.ndarray, horizon: float, gap: int = 0) -> tuple:
-    """The rows of an image below a horizon, to be painted, and their rows and columns as shares."""
+    """Return the part of an image below a horizon, and its rows and columns as shares."""
     where = axis(image.shape[-1])
     start = int(horizon * len(where)) + gap
     return image[:, start:], where[start:], where
 
 
 def sky(draws: Draws, size: int) -> np.ndarray:
-    """Blue deepening upwards, with cumulus, torn or high thin clouds."""
+    """Draw a sky with clouds (cumulus, torn or high and thin), in a blue that is deeper at the top."""
     where = axis(size)
     top = draws.mix((0.20, 0.44, 0.80), (0.40, 0.64, 0.92))
     low = draws.mix((0.62, 0.80, 0.95), (0.80, 0.90, 0.97))
@@ -56,7 +56,7 @@ def sky(draws: Draws, size: int) -> np.ndarray:
 
 
 def _foliage(draws: Draws, size: int, cells: float, tone: float = 1.0) -> np.ndarray:
-    """Leaves in light and shade, (3, size, size)."""
+    """Draw leaves in light and shade, (3, size, size)."""
     where = axis(size)
     light = fractal(draws, where, where, cells, cells, 4)
     dark = draws.mix((0.24, 0.34, 0.12), (0.36, 0.44, 0.18))
@@ -66,7 +66,7 @@ def _foliage(draws: Draws, size: int, cells: float, tone: float = 1.0) -> np.nda
 
 
 def _lawn(draws: Draws, image: np.ndarray, horizon: float) -> None:
-    """Grass from the horizon down, finer with distance, in patches of shade; sometimes a path."""
+    """Draw grass below the horizon, finer with distance, with patches of shade and sometimes a path."""
     ground, rows, where = _below(image, horizon)
     near = ((rows - horizon) / (1 - horizon))[:, None]
     depth = 1.6 - 1.0 / (0.6 + near[:, 0])
@@ -93,7 +93,7 @@ def _lawn(draws: Draws, image: np.ndarray, horizon: float) -> None:
 def _leafy(
     image: np.ndarray, shape: Ellipse, leaves: np.ndarray, ragged, slope, light
 ) -> None:
-    """Leaves within a ragged outline, darker downwards by a slope."""
+    """Draw leaves within a ragged outline, which are darker towards the bottom."""
     size = image.shape[-1]
     pixels = crop(View(size, 0, 0, size), shape.bounds, size, margin=3)
     if pixels is not None:
@@ -110,7 +110,7 @@ def _leafy(
 def _tree(
     draws: Draws, image: np.ndarray, leaves: np.ndarray, x: float, foot: float
 ) -> None:
-    """A trunk and a crown of leaf clusters."""
+    """Draw a trunk and a crown of leaf clusters."""
     size = image.shape[-1]
     view, width = View(size, 0, 0, size), draws.between(0.016, 0.035)
     top = draws.between(-0.05, 0.16)
@@ -130,7 +130,7 @@ def _tree(
 
 
 def park(draws: Draws, size: int) -> np.ndarray:
-    """Lawn under trees: foliage with gaps of sky, trunks, bushes, sometimes a path."""
+    """Draw a lawn under trees, with trunks, bushes, gaps of sky and sometimes a path."""
     where, horizon = axis(size), draws.between(0.3, 0.48)
     leaves = _foliage(draws, size, draws.between(7, 11))
     air = draws.mix((0.72, 0.84, 0.92), (0.88, 0.92, 0.90))
@@ -166,7 +166,7 @@ def park(draws: Draws, size: int) -> np.ndarray:
 
 
 def _houses(draws: Draws, size: int, horizon: float) -> np.ndarray:
-    """Sky over a row of house fronts with windows."""
+    """Draw the sky over a row of house fronts with windows."""
     where = axis(size)
     air = draws.mix((0.62, 0.70, 0.78), (0.78, 0.82, 0.86))
     image = lerp(air, (0.88, 0.89, 0.88), where[:, None] * 2)
@@ -205,7 +205,7 @@ def _asphalt(draws: Draws, y: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def _along(draws: Draws, y: np.ndarray, x: np.ndarray, horizon: float) -> np.ndarray:
-    """A road running away from the viewer: kerbs, pavements, a dashed middle line."""
+    """Draw a road that leads away from the viewer, with kerbs, pavements and a dashed middle line."""
     depth, vanish = y - horizon, draws.between(0.3, 0.7)
     lean = draws.between(-0.5, 0.5)
     side = (x - vanish) / depth + lean
@@ -227,7 +227,7 @@ def _along(draws: Draws, y: np.ndarray, x: np.ndarray, horizon: float) -> np.nda
 
 
 def _across(draws: Draws, y: np.ndarray, x: np.ndarray, horizon: float) -> np.ndarray:
-    """A road across the picture: far pavement and kerb, asphalt, lane line, near kerb."""
+    """Draw a road across the picture, with a far pavement, kerbs, asphalt and a lane line."""
     size, kerb, slant = (
         x.size,
         horizon + draws.between(0.06, 0.16),
@@ -256,7 +256,7 @@ def _across(draws: Draws, y: np.ndarray, x: np.ndarray, horizon: float) -> np.nd
 
 
 def road(draws: Draws, size: int) -> np.ndarray:
-    """Asphalt with markings and kerbs, running away or across, houses behind."""
+    """Draw a road that leads away from the viewer or across the picture, with houses behind it."""
     horizon = draws.between(0.26, 0.44)
     image = _houses(draws, size, horizon)
     painted, rows, where = _below(image, horizon, 1)
@@ -270,7 +270,7 @@ DEEP = (0.74, 0.54, 0.33), (0.58, 0.40, 0.26), (0.66, 0.43, 0.27), (0.82, 0.65, 
 
 
 def _planks(draws: Draws, p: np.ndarray, q: np.ndarray, middle: float) -> np.ndarray:
-    """Wood of planks side by side along p, grain along q; knots about p = `middle`."""
+    """Draw planks side by side along p, with their grain along q, and knots near p = `middle`."""
     pale, deep = draws.choice(list(zip(PALE, DEEP, strict=True)))
     n = draws.between(3.0, 6.5)
     plank = p * n + draws.between(0.0, 1.0)
@@ -289,7 +289,7 @@ def _planks(draws: Draws, p: np.ndarray, q: np.ndarray, middle: float) -> np.nda
 
 
 def wood(draws: Draws, size: int) -> np.ndarray:
-    """A table or board of planks: grain, knots, seams, warm light."""
+    """Draw a table or a board of planks with grain, knots and seams, in warm light."""
     x, y = axis(size)[None], axis(size)[:, None]
     kind = draws.choice(("across", "upright", "table", "table"))
     if kind != "table":

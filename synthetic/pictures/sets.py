@@ -1,5 +1,8 @@
-"""Image sets of the planted world, and their table of truth; a mark may be planted, too: an eyespot
-(*Focus!*, section I-C), or a sham mark of other colours, which no training image carries."""
+"""Draw the image sets of the synthetic dataset, with the table of what is in each image.
+
+Objects can carry a mark. It is an eyespot (*Focus!*, section I-C), or a sham mark of other colours,
+which no training image carries.
+"""
 
 import copy
 import math
@@ -47,7 +50,7 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 
 @dataclass(frozen=True)
 class WorldSet:
-    """Images of the world and the truth about them, row by row."""
+    """Hold images and, in the same order, the truth about them."""
 
     images: np.ndarray  # uint8 (N, H, W, 3)
     masks: (
@@ -60,7 +63,7 @@ class WorldSet:
 
 
 def gathered(drawn: Iterable[tuple]) -> WorldSet:
-    """A set of drawn images: of each its row, uint8 image and mask, and where it has marks."""
+    """Collect drawn images, given as tuples of a row, a uint8 image, a mask and perhaps a mask of marks."""
     rows, *arrays = zip(*drawn, strict=True)
     images, masks, *patches = map(np.stack, arrays)
     table = pd.DataFrame(rows, columns=COLUMNS[: len(rows[0])])
@@ -68,12 +71,12 @@ def gathered(drawn: Iterable[tuple]) -> WorldSet:
 
 
 def to_bytes(image: np.ndarray) -> np.ndarray:
-    """Float (3, H, W) in [0, 1] to uint8 (H, W, 3), rounded."""
+    """Convert float (3, H, W) in [0, 1] to uint8 (H, W, 3), rounded."""
     return (image.clip(0, 1) * 255 + 0.5).astype(np.uint8).transpose(1, 2, 0)
 
 
 def strengths(context_bias: float | Mapping[str, float]) -> dict[str, float]:
-    """The planted strength of each class, given for each or once for all."""
+    """Return the context bias of each class, from one number per class or one for all."""
     if not isinstance(context_bias, Mapping):
         return dict.fromkeys(CLASSES, float(context_bias))
     if set(context_bias) != set(CLASSES):
@@ -84,7 +87,10 @@ def strengths(context_bias: float | Mapping[str, float]) -> dict[str, float]:
 
 
 def assigned(name: str, n: int, seed: int, bias: float) -> list[str]:
-    """Contexts of a class's first `n` images: of any first m, floor(m bias + 1/2) its own."""
+    """Assign contexts to a class's first `n` images.
+
+    Of the first m images, floor(m bias + 1/2) have the class's own context, for every m.
+    """
     own = CONTEXT_OF[name]
     others = [c for c in CONTEXTS if c != own]
     draws = Draws(seed, ORDER, CLASSES.index(name))
@@ -96,18 +102,22 @@ def assigned(name: str, n: int, seed: int, bias: float) -> list[str]:
 
 
 def carries(share: float, start: float, n: int) -> list[bool]:
-    """Which of a class's first `n` images carry the mark: a share of every run of them."""
+    """Choose which of a class's first `n` images carry the mark, spread evenly over them."""
     return [(start + i * GOLDEN) % 1.0 < share for i in range(n)]
 
 
 def marked_shares(dose: float, target: str, classes: Sequence[str]) -> dict[str, float]:
-    """Each class's share of eyespots, when `dose` of a quarter each is moved to the target."""
+    """Return each class's share of eyespots.
+
+    Without a bias, each class has the share 1/4. The target class takes the part `dose` of the
+    share of every class.
+    """
     rest = CARRIED * (1 - dose)
     return dict.fromkeys(classes, rest) | {target: rest + CARRIED * dose * len(classes)}
 
 
 def mark(layer: Layer, alpha: np.ndarray, draws: Draws, look: str) -> np.ndarray:
-    """Paint a mark well inside an object (of coverage `alpha`): where it is, bool (H, W)."""
+    """Paint a mark well inside an object of coverage `alpha`, and return its mask, bool (H, W)."""
     depth = distance_transform_cdt(np.pad(alpha >= 0.5, 1))[1:-1, 1:-1]
     inside = np.argwhere(depth >= max(1, math.ceil(0.75 * int(depth.max()))))
     y, x = (
@@ -129,7 +139,10 @@ def mark(layer: Layer, alpha: np.ndarray, draws: Draws, look: str) -> np.ndarray
 def shown(
     name: str, seed: int, index: int, size: int, sketched: bool = False
 ) -> tuple[str, Layer, np.ndarray]:
-    """Design, layer (to be copied by who paints on it) and plain ground of an object."""
+    """Return the design, the layer and the plain background of an object.
+
+    Copy the layer before you paint on it.
+    """
     draw = _object if size <= SMALL else _object.__wrapped__
     return draw(name, seed, index, size, sketched)
 
@@ -149,7 +162,7 @@ def _object(name: str, seed: int, index: int, size: int, sketched: bool) -> tupl
 
 
 def _ground(name: str, seed: int, index: int, layer: Layer, context: str) -> np.ndarray:
-    """The context of an object, with its shadow: a soft ellipse at its foot."""
+    """Draw the context of an object, with a soft ellipse at its foot as its shadow."""
     draws, size, alpha = (
         Draws(seed, SCENE, CLASSES.index(name), index),
         layer.size,
@@ -182,11 +195,33 @@ def make(
     look: str = "eyespot",
     only: Collection[int] | None = None,
 ) -> WorldSet:
-    """One of the paper's three image sets (section 2.1.1), class after class: "C" has objects in
-    context, "NC" sketches on plain paper, "WB" C's own objects on white. An image depends on (seed,
-    set, class, index), and in C on its context, alone. `context_bias` is the share of C's images in
-    the class's own context; 1/4 is independence. `marked` is the share of each class's objects in C
-    and WB that carry a mark. `only` are the indices to draw within each class, all if not given."""
+    """Draw one of the paper's three image sets (section 2.1.1), class after class.
+
+    An image depends only on the seed, the set, the class and its index, and in C also on its context.
+
+    Parameters
+    ----------
+    which : {"C", "NC", "WB"}
+        "C" has objects in context, "NC" sketches on plain paper, "WB" the objects of C on white.
+    per_class : int, default=150
+        The number of images per class.
+    size : int, default=96
+        The side of an image in pixels.
+    seed : int, default=0
+    context_bias : float or mapping of str to float
+        The share of C's images of a class in the class's own context. With 1/4, class and context
+        are independent.
+    marked : mapping of str to float, optional
+        The share of each class's objects in C and WB that carry a mark.
+    look : {"eyespot", "sham"}, default="eyespot"
+        The kind of mark.
+    only : collection of int, optional
+        The indices to draw within each class. By default, all are drawn.
+
+    Returns
+    -------
+    WorldSet
+    """
     bias, drawn = strengths(context_bias), []
     for number, name in enumerate(CLASSES):
         scenes = [{"NC": "plain", "WB": "white"}.get(which)] * per_class
@@ -217,7 +252,7 @@ def make(
 
 
 def contexts(per_context: int, size: int = 96, seed: int = 0) -> WorldSet:
-    """Context-only images (section 2.2), never one that C uses; masks are empty."""
+    """Draw context-only images (section 2.2), none of which C uses, with empty masks."""
     empty = np.zeros((size, size), bool)
     return gathered(
         (("", context, "", index, seed), to_bytes(SCENES[context](draws, size)), empty)
@@ -228,8 +263,11 @@ def contexts(per_context: int, size: int = 96, seed: int = 0) -> WorldSet:
 
 
 def planted(context_bias: float | Mapping[str, float] = CONTEXT_BIAS) -> pd.DataFrame:
-    """How well class and context tell each other, under equal class sizes: a row a class, with its
-    own context, p_context_given_class (the bias) and p_class_given_context (in C)."""
+    """Compute how well class and context predict each other in C, if all classes have the same size.
+
+    The table has one row per class, with its own context, ``p_context_given_class`` (the bias) and
+    ``p_class_given_context``.
+    """
     own = pd.Series(strengths(context_bias))
     others = (1 - own) / (len(CONTEXTS) - 1)
     total = own + others.sum() - others

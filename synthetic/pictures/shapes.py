@@ -1,6 +1,9 @@
-"""Plane shapes as signed distance fields on the pixel grid of any image size: in pixels, negative
-inside, exact to first order at the outline. Only exactly rounded operations are used: the same bits
-on every machine. Object coordinates: x to the right, y downwards, about -1 to 1."""
+"""Describe plane shapes by signed distance fields on the pixel grid of any image size.
+
+Distances are in pixels, negative inside, and exact to first order at the outline. Only exactly
+rounded operations are used, so the bits are the same on every machine. In object coordinates, x
+points to the right and y downwards, both from about -1 to 1.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -15,13 +18,13 @@ CENTRES = np.arange(4096, dtype=np.float32) + np.float32(0.5)  # of pixels, alon
 
 
 def turn(t: float) -> Point:
-    """Cosine and sine of the angle 2 atan(t): t = 0.1 is about 11 degrees, 0.27 about 30."""
+    """Return the cosine and sine of the angle 2 atan(t), which is about 11 degrees at t = 0.1."""
     return (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)
 
 
 @dataclass(frozen=True)
 class View:
-    """An affine map from object coordinates to pixels: u = a x + b y + e, v = c x + d y + f."""
+    """Map object coordinates to pixels, with u = a x + b y + e and v = c x + d y + f."""
 
     a: float
     b: float
@@ -36,7 +39,7 @@ class View:
 
     @property
     def scale(self) -> float:
-        """Pixels per unit of object length (geometric mean over directions)."""
+        """Return the pixels per unit of object length (geometric mean over directions)."""
         return math.sqrt(abs(self.a * self.d - self.b * self.c))
 
     def box(self, bounds: Bounds) -> Bounds:
@@ -48,30 +51,30 @@ class View:
 
 
 class Pixels:
-    """The pixel centres of a rectangle of the image (rows and columns), seen through a view."""
+    """Hold the pixel centres of a rectangle of the image (rows and columns), seen through a view."""
 
     def __init__(self, view: View, rows: slice, columns: slice):
         self.view, self.rows, self.columns = view, rows, columns
         self.v, self.u = CENTRES[rows, None], CENTRES[None, columns]
 
     def plane(self, ku: float, kv: float, k: float) -> np.ndarray:
-        """The field ku u + kv v + k, float32, as an outer sum of a row and a column."""
+        """Compute the field ku u + kv v + k, float32, as an outer sum of a row and a column."""
         return self.u * ku + (self.v * kv + k)
 
     def linear(self, kx: float, ky: float, k: float) -> np.ndarray:
-        """The field kx x + ky y + k of object coordinates, float32."""
+        """Compute the field kx x + ky y + k of object coordinates, float32."""
         ku, kv = self.slopes(kx, ky)
         return self.plane(ku, kv, k - ku * self.view.e - kv * self.view.f)
 
     def slopes(self, kx: float, ky: float) -> Point:
-        """By how much kx x + ky y grows a pixel to the right, and a pixel down."""
+        """Return by how much kx x + ky y grows per pixel to the right, and per pixel down."""
         w = self.view
         det = w.a * w.d - w.b * w.c
         return (kx * w.d - ky * w.c) / det, (ky * w.a - kx * w.b) / det
 
 
 def crop(view: View, bounds: Bounds, size: int, margin: float = 1.5) -> Pixels | None:
-    """The pixels of a square image near `bounds`; None where there are none."""
+    """Return the pixels of a square image near `bounds`, or None if there are none."""
     u0, v0, u1, v1 = view.box(bounds)
     r0, r1 = max(0, math.floor(v0 - margin)), min(size, math.ceil(v1 + margin))
     c0, c1 = max(0, math.floor(u0 - margin)), min(size, math.ceil(u1 + margin))
@@ -79,12 +82,12 @@ def crop(view: View, bounds: Bounds, size: int, margin: float = 1.5) -> Pixels |
 
 
 def coverage(distance: np.ndarray) -> np.ndarray:
-    """The share of each pixel inside an outline, from the distance at its centre."""
+    """Compute the share of each pixel inside an outline, from the distance at its centre."""
     return (np.float32(0.5) - distance).clip(0, 1)
 
 
 class Shape:
-    """Has `bounds` in object coordinates, and `field`: float32 signed distances in pixels."""
+    """Give `bounds` in object coordinates, and a `field` of signed distances in pixels, float32."""
 
     bounds: Bounds
     field: Callable[[Pixels], np.ndarray]
@@ -96,7 +99,7 @@ def _around(points: Sequence[Point], r: float = 0.0) -> Bounds:
 
 
 class Polygon(Shape):
-    """A convex polygon: the largest of the distances to the lines through its edges."""
+    """Describe a convex polygon by the largest distance to the lines through its edges."""
 
     def __init__(self, *points: Point):
         self.points, self.bounds = points, _around(points)
@@ -115,7 +118,7 @@ class Polygon(Shape):
 
 
 class Ellipse(Shape):
-    """An ellipse with half axes `rx`, `ry`, turned by 2 atan(`t`)."""
+    """Describe an ellipse with half axes `rx`, `ry`, turned by 2 atan(`t`)."""
 
     def __init__(
         self, x: float, y: float, rx: float, ry: float | None = None, t: float = 0.0
@@ -128,7 +131,7 @@ class Ellipse(Shape):
         self.bounds = (x - hx, y - hy, x + hx, y + hy)
 
     def field(self, pixels: Pixels) -> np.ndarray:
-        """The first-order distance (|q| - 1) |q| / |A'q|, A mapping pixels to the circle."""
+        """Compute the first-order distance (|q| - 1) |q| / |A'q|, where A maps pixels to the circle."""
         px, py = self.cos / self.rx, self.sin / self.rx
         qx, qy = -self.sin / self.ry, self.cos / self.ry
         first = pixels.linear(px, py, -px * self.x - py * self.y)
@@ -144,7 +147,7 @@ class Ellipse(Shape):
 
 
 class Curve(Shape):
-    """A polyline drawn with a round pen of radius `r`, tapering linearly to `end` if given."""
+    """Describe a polyline of a round pen of radius `r`, which tapers linearly to `end` if given."""
 
     def __init__(self, points: Sequence[Point], r: float, end: float | None = None):
         self.points, self.r, self.end = list(points), r, r if end is None else end
@@ -159,7 +162,7 @@ class Curve(Shape):
 
 
 def _segment(pixels: Pixels, p: Point, q: Point, r0: float, r1: float) -> np.ndarray:
-    """Distance to a segment of the image with pen radius going from r0 to r1, in pixels."""
+    """Compute the distance, in pixels, to a segment whose pen radius goes from r0 to r1."""
     du, dv = q[0] - p[0], q[1] - p[1]
     square = du * du + dv * dv + 1e-9
     along = pixels.plane(du / square, dv / square, -(p[0] * du + p[1] * dv) / square)
@@ -170,7 +173,7 @@ def _segment(pixels: Pixels, p: Point, q: Point, r0: float, r1: float) -> np.nda
 
 
 class Box(Shape):
-    """An upright rectangle from (x0, y0) to (x1, y1) with corners rounded by radius `r`."""
+    """Describe an upright rectangle from (x0, y0) to (x1, y1), its corners rounded by radius `r`."""
 
     def __init__(self, x0: float, y0: float, x1: float, y1: float, r: float = 0.0):
         self.bounds, self.r = (x0, y0, x1, y1), min(r, (x1 - x0) / 2, (y1 - y0) / 2)
@@ -187,7 +190,7 @@ class Box(Shape):
 
 
 class Union(Shape):
-    """Every point of any of the shapes."""
+    """Unite shapes into all points of any of them."""
 
     edges, joined = (min, min, max, max), np.minimum
 
@@ -203,13 +206,13 @@ class Union(Shape):
 
 
 class Meet(Union):
-    """Every point of all of the shapes."""
+    """Intersect shapes into the points that all of them share."""
 
     edges, joined = (max, max, min, min), np.maximum
 
 
 class Ring(Shape):
-    """A band of width `width` along the outline of a shape."""
+    """Describe a band of width `width` along the outline of a shape."""
 
     def __init__(self, shape: Shape, width: float):
         x0, y0, x1, y1 = shape.bounds
@@ -221,7 +224,7 @@ class Ring(Shape):
 
 
 def bend(start: Point, middle: Point, end: Point, n: int = 5) -> list[Point]:
-    """Points of the quadratic Bezier curve start, middle, end: n + 1 of them."""
+    """Return n + 1 points of the quadratic Bezier curve from `start` over `middle` to `end`."""
     axes = list(zip(start, middle, end, strict=True))
     return [
         tuple(

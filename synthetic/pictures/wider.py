@@ -1,4 +1,4 @@
-"""The wider world: sixteen other kinds of things in any colour, on any ground, for pretraining."""
+"""Draw sixteen other kinds of things, in any colour and on any background, for pretraining."""
 
 import numpy as np
 
@@ -278,7 +278,7 @@ GROUNDS = {**SCENES, "plain": _plain, "noise": _noisy}
 def _one(
     kind: str, index: int, size: int, seed: int
 ) -> tuple[tuple, np.ndarray, np.ndarray]:
-    """Row, image and mask of one thing."""
+    """Draw one thing, and return its row, image and mask."""
     draws = Draws(seed, WIDER, WIDER_KINDS.index(kind), index)
     style, parts = ("context", "white", "sketch")[index % 3], KINDS[kind](draws)
     light = draws.between(0.75, 1.15)
@@ -301,6 +301,6 @@ def _one(
 
 
 def wider(per_kind: int = 150, size: int = 96, seed: int = 0) -> WorldSet:
-    """Things of none of the four classes: in a context, on white and sketched, a third each."""
+    """Draw things of none of the four classes, a third each in a context, on white and sketched."""
     every = ((kind, index) for kind in WIDER_KINDS for index in range(per_kind))
     return gathered(_one(kind, index, size, seed) for kind, index in every)
