@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pandas as pd
 import yaml
 from IPython.display import HTML, Markdown
@@ -122,12 +123,11 @@ def gallery(pictures: Iterable[tuple[str, str, tuple, str]]) -> HTML:
         that is shown (left, top, right and bottom as shares), and a few words about it.
     """
     parts = []
-    for notebook, name, box, words in pictures:
+    for notebook, name, part, words in pictures:
         image = png(read(NOTEBOOKS / f"{notebook}.ipynb"), name)
-        part = base64.b64encode(_cropped(base64.b64decode(image), box)).decode()
         parts.append(
             '<figure style="margin: 0; width: min-content">'
-            f'<img src="data:image/png;base64,{part}" alt="{words}" '
+            f'<img src="data:image/png;base64,{_cropped(image, part)}" alt="{words}" '
             'style="height: 6em; max-width: none">'
             f"<figcaption>{words}</figcaption></figure>"
         )
@@ -135,15 +135,13 @@ def gallery(pictures: Iterable[tuple[str, str, tuple, str]]) -> HTML:
     return HTML(f'<div style="{row}">{"".join(parts)}</div>')
 
 
-def _cropped(image: bytes, box: tuple) -> bytes:
-    """Crop a PNG file to left, top, right and bottom as shares of its size."""
-    picture = Image.open(io.BytesIO(image))
-    width, height = picture.size
-    left, top, right, bottom = box
-    picture = picture.crop((left * width, top * height, right * width, bottom * height))
+def _cropped(image: str, part: tuple) -> str:
+    """Crop a PNG file, in base64, to a part given as shares of its size."""
+    picture = Image.open(io.BytesIO(base64.b64decode(image)))
+    corners = np.multiply(part, picture.size * 2)  # width, height, width, height
     file = io.BytesIO()
-    picture.save(file, "PNG")
-    return file.getvalue()
+    picture.crop(corners.tolist()).save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode()
 
 
 def findings(paths: Iterable[Path]) -> pd.DataFrame:
