@@ -3,14 +3,18 @@
 Everything is read from notebooks that were executed before.
 """
 
+import base64
+import io
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pandas as pd
 import yaml
 from IPython.display import HTML, Markdown
+from PIL import Image
 
 from helpers import claims, store, workflow
 
@@ -109,26 +113,35 @@ def png(notebook: nbformat.NotebookNode, name: str) -> str:
     return re.search(r"data:image/png;base64,([^\"]+)", figure_html(notebook, name))[1]
 
 
-def gallery(pictures: Iterable[tuple[str, str, str, str]]) -> HTML:
+def gallery(pictures: Iterable[tuple[str, str, tuple, str]]) -> HTML:
     """Show parts of figures of other notebooks in one row.
 
     Parameters
     ----------
     pictures
-        For each picture, the notebook, the name of its figure, the side of the figure
-        that is shown (``left`` or ``right``), and a few words about it.
+        For each picture, the notebook, the name of its figure, the part of the figure
+        that is shown (left, top, right and bottom as shares), and a few words about it.
     """
     parts = []
-    for notebook, name, side, words in pictures:
+    for notebook, name, part, words in pictures:
         image = png(read(NOTEBOOKS / f"{notebook}.ipynb"), name)
-        style = f"width: 10em; height: 7em; object-fit: cover; object-position: {side}"
         parts.append(
-            '<figure style="width: 10em; margin: 0">'
-            f'<img src="data:image/png;base64,{image}" alt="{words}" style="{style}">'
+            '<figure style="margin: 0; width: min-content">'
+            f'<img src="data:image/png;base64,{_cropped(image, part)}" alt="{words}" '
+            'style="height: 6em; max-width: none">'
             f"<figcaption>{words}</figcaption></figure>"
         )
     row = "display: flex; flex-wrap: wrap; gap: 1em"
     return HTML(f'<div style="{row}">{"".join(parts)}</div>')
+
+
+def _cropped(image: str, part: tuple) -> str:
+    """Crop a PNG file, in base64, to a part given as shares of its size."""
+    picture = Image.open(io.BytesIO(base64.b64decode(image)))
+    corners = np.multiply(part, picture.size * 2)  # width, height, width, height
+    file = io.BytesIO()
+    picture.crop(corners.tolist()).save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode()
 
 
 def findings(paths: Iterable[Path]) -> pd.DataFrame:

@@ -1,10 +1,14 @@
 """What lessons and the site show of other lessons."""
 
+import base64
+import io
 import re
 
 import nbformat
+import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from helpers import overview
 
@@ -78,6 +82,19 @@ def test_lessons_are_listed_with_their_question():
     assert len(rows) == 2 + len(overview.lessons())
     assert "[01 datasets](01_datasets.ipynb)" in rows[2]
     assert "What could a model learn from such images" in rows[2]
+
+
+def test_a_gallery_shows_a_part_of_a_figure(monkeypatch):
+    pixels = np.arange(8 * 4 * 3, dtype=np.uint8).reshape(8, 4, 3)
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG")
+    figure = base64.b64encode(file.getvalue()).decode()
+    monkeypatch.setattr(overview, "png", lambda notebook, name: figure)
+    part = (0.5, 0.25, 1, 0.75)
+    shown = overview.gallery([("01_datasets", "figure", part, "a few words")]).data
+    [image] = re.findall('base64,([^"]*)', shown)
+    cropped = Image.open(io.BytesIO(base64.b64decode(image)))
+    assert np.array_equal(cropped, pixels[2:6, 2:])
 
 
 def test_a_widget_becomes_a_sentence():

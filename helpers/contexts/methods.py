@@ -142,8 +142,9 @@ def context_effects_on_objects(
     pandas.DataFrame
         One row per run, context (by its class), object image, quantity and comparison.
         *decisions* are 1 where the context's class has the highest logit. *flips* are 1
-        where it has a higher logit than the object's class. *logits* are its logit minus
-        the object's, over sqrt 2, and *raw* is their change since the single image.
+        where it has a higher logit than the object's class. *logits* are its logit
+        minus the object's, over sqrt 2, and *raw* is their change since the single
+        image.
     """
     single = np.asarray(single, float)
     made = np.asarray(made, float)
