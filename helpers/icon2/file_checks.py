@@ -90,9 +90,10 @@ def refuse_repeated(path: Path, names: pd.Series, noun: str) -> None:
         )
 
 
-def with_ignored(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.DataFrame:
+def with_ignored(
+    path: Path, boxes: pd.DataFrame, marked: pd.Series, checks: Checks
+) -> pd.DataFrame:
     """Return boxes where those that carry ``ignore`` are regions to ignore."""
-    marked = boxes["ignore_field"]
     if marked.any():
         checks.warnings.append(
             f"{marked.sum():,} of {len(boxes):,} boxes of {path.name} carry 'ignore': "
@@ -100,8 +101,7 @@ def with_ignored(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.DataFram
             "wrong. pycocotools does not read this field, so its AP differs; remove "
             "the field if these boxes are to be found."
         )
-    ignore = boxes["ignore"] | marked
-    return boxes.assign(ignore=ignore).drop(columns="ignore_field")
+    return boxes.assign(ignore=boxes["ignore"] | marked)
 
 
 def plausible_area(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.Series:

@@ -93,6 +93,11 @@ class ClassMatches:
         """Return an attribute's code of each box of the class."""
         return attribute.of_boxes(self.box_image, self.box_row)
 
+    def count(self, attribute: Attribute) -> np.ndarray:
+        """Count the boxes that have to be detected, by the value of an attribute."""
+        codes = self.codes(attribute)[~self.box_ignored]
+        return np.bincount(codes[codes >= 0], minlength=len(attribute.values))
+
 
 def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Matches:
     """Match detections to boxes at every IoU threshold, by COCO's rule.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from helpers.icon2 import match, user_data
+from helpers.icon2 import user_data
 from helpers.icon2.coco_summary import coco_summary
 from helpers.icon2.detector_findings import too_low
 from helpers.icon2.file_checks import DetectionDataError
@@ -245,7 +245,7 @@ def test_classes_that_are_shifted_by_one_are_noticed_with_few_boxes_each(tmp_pat
         box["category_id"] = 1 + number % 15
         result["category_id"] = number % 15
     frames = read(tmp_path, labels, results)
-    told = mistaken(frames, match(frames))
+    told = mistaken(frames)
     assert list(told) == [ALL_POOLED], "no class has 30 boxes"
 
 
