@@ -1,4 +1,4 @@
-"""Compare a detector on the same street scenes in two appearances: the intervention."""
+"""Compare a detector on the same street scenes in two appearances."""
 
 import numpy as np
 import pandas as pd

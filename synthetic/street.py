@@ -1,4 +1,4 @@
-"""Synthetic street scenes: a camera, a road, and cars, pedestrians, signs and trucks.
+"""Render street scenes with cars, pedestrians, signs and trucks.
 
 The same scene can be rendered with other *appearances*. If a detector's result then changes, the
 appearance is the cause.

@@ -1,4 +1,4 @@
-"""Audit a detector: where is it worse, and which faults could the audit detect."""
+"""Audit a detector by group, and measure which faults the audit could detect."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -69,7 +69,7 @@ NO_CLUSTER = (
 
 @dataclass(frozen=True)
 class DetectorAudit:
-    """What an audit of a detector found, and what it could have detected.
+    """Hold what an audit of a detector found, and what it could have detected.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class DetectorAudit:
     gaps : pandas.DataFrame
         Gaps in AP (see `detector_findings.gaps`).
     by_group : pandas.DataFrame
-        AP and recall of each class and group, with 95% intervals.
+        AP of each class and group, with 95% intervals.
     explanations : pandas.DataFrame
         What could explain the significant gaps (see `compared.explained`).
     missed : pandas.DataFrame
@@ -127,17 +127,17 @@ class DetectorAudit:
 
     @property
     def significant(self) -> pd.DataFrame:
-        """The significant findings."""
+        """Return the significant findings."""
         return self.findings[self.findings["verdict"] == detector_findings.YES]
 
     @property
     def faults(self) -> pd.DataFrame:
-        """The detection rates of injected faults, without the false positive rate."""
+        """Return the detection rates of injected faults, without that of no fault."""
         return self.power[self.power["loss"] > 0]
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """All tables that are not empty, by name."""
+        """Return all tables that are not empty, by name."""
         tables = {}
         for one in fields(self):
             value = getattr(self, one.name)
@@ -151,8 +151,8 @@ class DetectorAudit:
         Returns
         -------
         pandas.DataFrame
-            One row per ``attribute``, ``class`` and ``group``: the detections by loss,
-            and ``smallest_loss``, NaN if no tried loss is detected often enough.
+            One row per ``attribute``, ``class`` and ``group``, with the detections by
+            loss and ``smallest_loss``, NaN if no tried loss is detected often enough.
         """
         faults = self.faults
         keys = ["attribute", "class", "group"]
@@ -192,7 +192,7 @@ class DetectorAudit:
 
     @property
     def first_attribute(self) -> str:
-        """The attribute of the first finding."""
+        """Return the attribute of the first finding."""
         return self.findings["attribute"].iloc[0]
 
     def plot_recall(self) -> Figure:
@@ -216,7 +216,7 @@ class DetectorAudit:
         command : str
             The command that makes it again.
         more : sequence of tuple
-            Further parts: a heading and its contents, as `form.page` has them.
+            Further parts, each a heading and its contents, as `form.page` has them.
         """
         drawn = []
         for draw, caption, table in (
@@ -297,9 +297,9 @@ def audit_detector(
         A CSV with a column ``image`` (file names) or ``box`` (ids of annotations), and
         one column per attribute.
     groups : sequence of str, optional
-        Attributes whose groups are compared. Default: all.
+        Attributes whose groups are compared, by default all.
     classes : sequence of str, optional
-        Classes that are compared one by one. Default: the eight with the most boxes.
+        Classes that are compared one by one, by default the eight with most boxes.
     sizes : sequence of float
         Sides of medium and large boxes, in pixels.
     cluster : str, optional
@@ -355,10 +355,10 @@ def audit_detector(
 
 
 class AuditSteps:
-    """The steps of an audit, each of which adds its results.
+    """Take the steps of an audit, each of which adds its results.
 
-    At first it decides what is compared: the `classes` one by one, the `boxes` of all
-    classes pooled, and the groups of `attributes`. The `candidates` may explain a gap.
+    The `classes` are compared one by one, and the `boxes` of all classes pooled, by the
+    groups of `attributes`. The `candidates` may explain a gap.
     `only_size` says that there is no attribute but the size of the boxes, and
     `is_judged` is False if the files may not belong together.
     """
@@ -525,7 +525,7 @@ class AuditSteps:
         return pd.DataFrame(rows, columns=["status", "text"])
 
     def findings(self) -> pd.DataFrame:
-        """Return one row per finding: the pooled rows first, then the gaps."""
+        """Return one row per finding, first of all classes pooled, then of the gaps."""
         pooled = pooled_recall.foremost(self.pooled)
         of_pooled = pooled[["attribute", "low", "high", "p", "verdict"]].assign(
             measure=ALL_POOLED,
@@ -589,7 +589,7 @@ def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def audit_sample(**settings) -> tuple[DetectorAudit, pd.DataFrame]:
-    """Audit the sample: synthetic street scenes of three districts.
+    """Audit the sample of synthetic street scenes of three districts.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which classes, groups and candidate explanations an audit of a detector compares."""
+"""Select the classes, groups and candidate explanations that an audit compares."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ def comparable(
     ----------
     frames : Frames
     wanted : sequence of str, optional
-        Names of columns. Default: all columns of images and boxes.
+        Names of columns, by default all columns of images and boxes.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def classes_to_compare(matches: Matches, wanted: Sequence[str] | None) -> list[s
 
 
 def values_table(frames: Frames, attributes: Sequence[Attribute]) -> pd.DataFrame:
-    """List the values of each attribute: how many boxes they have, and which numbers.
+    """List the values of each attribute, with their numbers of boxes.
 
     ``from`` and ``to`` are the numbers behind the thirds of a column of numbers.
     """

@@ -1,4 +1,4 @@
-"""Findings of a detector audit: gaps with box size held fixed, and the headline."""
+"""Compare AP with box size held fixed, and write the headline of a detector audit."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Check labels and detections: refuse files, or warn at the top of a report.
+"""Check labels and detections, and refuse files or warn at the top of a report.
 
 Each check is a function of its own. Those that only warn add a sentence to `Checks`.
 """
@@ -20,7 +20,7 @@ class DetectionDataError(ValueError):
 
 @dataclass
 class Checks:
-    """Sentences about files: a `report` of what was left out, and `warnings`."""
+    """Collect a `report` of what was left out of files, and `warnings`."""
 
     report: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

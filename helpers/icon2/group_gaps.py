@@ -37,7 +37,7 @@ def group_ap(
     classes : mapping of str to ClassMatches
     attribute : Attribute
     weights : array of shape (1 + resamples, images), optional
-        How often each image counts, the sample itself first. Default: each once.
+        How often each image counts, the sample itself first; by default once.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def spread(ap: np.ndarray) -> np.ndarray:
 def every_gap(
     classes: Mapping[str, ClassMatches], attributes: Sequence[Attribute]
 ) -> np.ndarray:
-    """Return the gap of each attribute (row) in the mean of the classes, and in each."""
+    """Return the gap of each attribute (row) in all classes together, and in each."""
     return np.array([spread(group_ap(classes, one)[0]) for one in attributes])
 
 
@@ -140,10 +140,10 @@ def permuted_attributes(
 
 @dataclass(frozen=True)
 class Null:
-    """What differs between random groups, in two families of equal weight.
+    """Hold what differs between random groups, in two families of equal weight.
 
-    One family are the gaps in AP. A gap is measured by its deviation: how many standard
-    deviations it lies above its mean in the permutations. The other family are the
+    One family are the gaps in AP. The deviation of a gap is the number of standard
+    deviations by which it exceeds its mean in the permutations. The other family are
     differences of pooled recall, in standard errors. A permutation is summarised by the
     largest value of each family. Both thresholds have the same rank among the
     permutations, such that one permutation in twenty exceeds one of them or both.
@@ -163,19 +163,19 @@ class Null:
 
     @cached_property
     def rank(self) -> np.ndarray:
-        """The higher rank of a permutation's two values in their families."""
+        """Rank each permutation by the higher rank of its two values."""
         families = (self.largest_gap, self.largest_recall)
         ranks = [np.searchsorted(np.sort(family), family) for family in families]
         return np.maximum(*ranks)
 
     @cached_property
     def gap_threshold(self) -> float:
-        """The deviation from which a gap is significant."""
+        """Return the deviation from which a gap is significant."""
         return self._threshold(self.largest_gap)
 
     @cached_property
     def recall_threshold(self) -> float:
-        """The number of standard errors from which a difference is significant."""
+        """Return the deviation from which a difference of recall is significant."""
         return self._threshold(self.largest_recall)
 
     def _threshold(self, family: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""How often an audit of a detector notices detections that are taken out on purpose."""
+"""Measure how often a detector audit detects faults that are injected on purpose."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,9 +25,12 @@ def without(matches: Matches, lost: np.ndarray) -> Matches:
     lost : bool array of shape (n boxes,)
     """
     is_lost = np.append(lost, False)  # the last is for detections that took no box
-    gone = is_lost[matches.taken].any(0)
-    detections = matches.detections[~gone].reset_index(drop=True)
-    return replace(matches, detections=detections, taken=matches.taken[:, ~gone])
+    is_left = ~is_lost[matches.taken].any(0)
+    return replace(
+        matches,
+        detections=matches.detections[is_left].reset_index(drop=True),
+        taken=matches.taken[:, is_left],
+    )
 
 
 def detection_rates(
@@ -67,9 +70,10 @@ def detection_rates(
     Returns
     -------
     pandas.DataFrame
-        One row per ``attribute``, ``class``, ``group`` and ``loss``: in how many of
-        ``n`` permutations the fault was ``detected``, and their share (``rate``) with
-        its 95% interval. The first row, without a loss, is the false positive rate.
+        One row per ``attribute``, ``class``, ``group`` and ``loss``. It has the number
+        of permutations, of ``n``, in which the fault was ``detected``, and their share
+        (``rate``) with its 95% interval. The first row, without a loss, is the false
+        positive rate.
     """
     rng = np.random.default_rng(seed)
     strengths = np.repeat(losses, trials)
@@ -111,7 +115,8 @@ def detection_rates(
             ap = group_ap({name: left.of(name) for name in affected}, permuted)[0]
             ap = ap[0 if name == ALL else 1]  # the first is the mean of all classes
             is_significant = null.deviations(spread(ap), case) > null.gap_threshold
-            is_lowest = np.where(np.isnan(ap), np.inf, ap).argmin() == group
+            known_ap = np.where(np.isnan(ap), np.inf, ap)
+            is_lowest = known_ap.argmin() == group
             rows.append((*about, loss, is_significant and is_lowest))
     table = pd.DataFrame(rows, columns=[*KEYS, "detected"])
     detected = table.groupby(KEYS, sort=False)["detected"]
@@ -139,5 +144,6 @@ def _lost_boxes(
     lost = np.zeros(len(matches.boxes), bool)
     for of_class in classes.values():
         in_group = of_class.codes(attribute) == group
-        lost[of_class.box_row] = in_group & (rng.random(len(in_group)) < loss)
+        is_drawn = rng.random(len(in_group)) < loss
+        lost[of_class.box_row] = in_group & is_drawn
     return lost

@@ -31,7 +31,8 @@ def mistaken(frames: Frames) -> dict[str, str]:
     np.fill_diagonal(as_class, -1)
     table["other"] = np.array(frames.classes)[as_class.argmax(1)]
     table.index = [*frames.classes]
-    table.loc[ALL_POOLED] = [*table[["boxes", "any", "own"]].sum(), "other classes"]
+    total = table[["boxes", "any", "own"]].sum()
+    table.loc[ALL_POOLED] = [*total, "other classes"]
     is_mistaken = table["boxes"] >= HOW.min_boxes
     is_mistaken &= table["any"] >= 0.3 * table["boxes"]
     is_mistaken &= table["own"] < table["any"] / 5
@@ -57,6 +58,7 @@ def _confusion(frames: Frames) -> np.ndarray:
     hits = match(pooled, [0.5]).rows("any").query("hit")
     of_box = frames.boxes["category"].to_numpy()[hits["box"]]
     of_detection = frames.detections["category"].to_numpy()[hits["row"]]
-    counts = np.zeros((len(frames.classes), len(frames.classes)), int)
+    number = len(frames.classes)
+    counts = np.zeros((number, number), int)
     np.add.at(counts, (of_box, of_detection), 1)
     return counts

@@ -71,7 +71,7 @@ def codes_of(attribute: Attribute, boxes: pd.DataFrame) -> np.ndarray:
 
 
 class RecallBySize:
-    """The recall that class and size predict, and how groups differ beyond it.
+    """Compare the recall of groups with the recall that class and size predict.
 
     Boxes are divided into strata of about ten boxes of one class and of neighbouring
     sizes. A linear regression of "found" (0 or 1) has an intercept for each stratum and
@@ -87,7 +87,7 @@ class RecallBySize:
     hold_fixed : {"class and size", "class", "nothing"}
         What is held fixed. With "nothing", differences are those of plain recall.
     clusters : array of shape (n images,), optional
-        Which images belong together. Default: each is on its own.
+        Which images belong together. By default, each is on its own.
     """
 
     def __init__(
@@ -102,14 +102,16 @@ class RecallBySize:
         self.found = boxes["found"].to_numpy()
         image = boxes["image"].to_numpy()
         if clusters is not None:
-            image = np.unique(clusters, return_inverse=True)[1][image]
+            _, cluster = np.unique(clusters, return_inverse=True)
+            image = cluster[image]
         self._clusters = _indicator(image)
         self.stratum = np.zeros(len(boxes), int)
         self.basis = np.empty((len(boxes), 0))
         if hold_fixed == "class":
             self.stratum = boxes["category"].to_numpy()
         if hold_fixed == "class and size" and len(boxes):
-            size = np.log(np.maximum(boxes["area"].to_numpy(float), 1e-6))
+            area = boxes["area"].to_numpy(float)
+            size = np.log(np.maximum(area, 1e-6))
             self.stratum = _strata(boxes["category"].to_numpy(), size)
             knots = np.unique(np.quantile(size, KNOTS))
             bends = np.maximum(size[:, None] - knots, 0)
@@ -155,7 +157,8 @@ class RecallBySize:
         with np.errstate(divide="ignore", invalid="ignore"):
             share_left = residual_variance / raw_variance
             difference = (contrast * residual).sum(0) / residual_variance
-            scores = clusters.T @ (contrast * (residual - contrast * difference))
+            rest = residual - contrast * difference
+            scores = clusters.T @ (contrast * rest)
             error = np.sqrt((scores**2).sum(0)) / residual_variance
             # Where all boxes or none are found, the estimated error is zero. Half a box
             # more that is found can shift the difference by 0.5 / residual_variance,
@@ -166,7 +169,9 @@ class RecallBySize:
         too_few = np.minimum(number, number_of_others) < FEWEST_BOXES
         too_few |= np.minimum(of_group, of_others) < FEWEST_CLUSTERS
         too_few |= ~(share_left >= COMPARABLE)
-        return np.where(too_few, np.nan, difference), np.where(too_few, np.nan, error)
+        difference[too_few] = np.nan
+        error[too_few] = np.nan
+        return difference, error
 
     def deviations(
         self, attribute: Attribute, found: np.ndarray | None = None
@@ -186,26 +191,31 @@ class _Projection:
 
     def __init__(self, stratum: np.ndarray, basis: np.ndarray) -> None:
         self.indicator = _indicator(stratum)
-        self.mean = scipy.sparse.diags_array(1 / np.maximum(self.indicator.sum(0), 1))
+        number = np.maximum(self.indicator.sum(0), 1)
+        self.mean = scipy.sparse.diags_array(1 / number)
         # Singular vectors stay right where columns depend on each other, as they do if
         # a fifth of the boxes have the smallest size. A QR decomposition without
         # pivoting loses directions.
-        directions, scale, _ = np.linalg.svd(self._centred(basis), full_matrices=False)
-        self.basis = directions[:, scale > 1e-9 * max(scale.max(initial=0), 1)]
+        centred = self._centred(basis)
+        directions, scale, _ = np.linalg.svd(centred, full_matrices=False)
+        smallest = 1e-9 * max(scale.max(initial=0), 1)
+        self.basis = directions[:, scale > smallest]
 
     def residual(self, columns: np.ndarray) -> np.ndarray:
         centred = self._centred(columns)
         return centred - self.basis @ (self.basis.T @ centred)
 
     def _centred(self, columns: np.ndarray) -> np.ndarray:
-        return columns - self.indicator @ (self.mean @ (self.indicator.T @ columns))
+        total = self.indicator.T @ columns
+        return columns - self.indicator @ (self.mean @ total)
 
 
 def _indicator(code: np.ndarray) -> scipy.sparse.csr_array:
     """Return a column for each code with a 1 in its rows."""
     n = len(code)
+    n_codes = int(code.max(initial=0)) + 1
     entries = (np.ones(n), (np.arange(n), code))
-    return scipy.sparse.csr_array(entries, shape=(n, int(code.max(initial=0)) + 1))
+    return scipy.sparse.csr_array(entries, shape=(n, n_codes))
 
 
 def _strata(category: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -259,7 +269,8 @@ def by_group(
         table["recall"] = 100 * found / np.maximum(number, 1)
         table["others"] = 100 * (found.sum() - found) / np.maximum(others, 1)
         table["gap"] = 100 * gap
-        table["gap_p"] = 2 * scipy.stats.norm.sf(np.abs(gap / gap_error))
+        z = np.abs(gap / gap_error)
+        table["gap_p"] = 2 * scipy.stats.norm.sf(z)
         table["difference"] = 100 * difference
         table["low"] = 100 * np.maximum(difference - Z * error, -1)
         table["high"] = 100 * np.minimum(difference + Z * error, 1)
@@ -316,8 +327,8 @@ def within_size(boxes: pd.DataFrame, attributes: Sequence[Attribute]) -> pd.Data
     Returns
     -------
     pandas.DataFrame
-        A row for each attribute, group and fifth of the boxes by size: ``bin`` (the
-        number of the fifth, from 0), ``side`` (the range of the root of the area,
+        A row for each attribute, group and fifth of the boxes by size, with ``bin``
+        (the number of the fifth, from 0), ``side`` (the range of the root of the area,
         pixels), ``boxes`` and ``recall`` in percent, NaN without boxes. Without any box
         there is no row.
     """
@@ -348,7 +359,7 @@ def _pixels(side: float) -> str:
 
 
 def size_table(within: pd.DataFrame) -> pd.DataFrame:
-    """Format the table of `within_size`: one row per group, one column per size."""
+    """Format the table of `within_size` with a row per group and a column per size."""
     if within.empty:
         return within
     recall = within["recall"].map("{:.0f}%".format)

@@ -1,4 +1,4 @@
-"""What a detector audit does with gaps, boxes and settings that it cannot use."""
+"""Test a detector audit with gaps, boxes and settings that it cannot use."""
 
 import json
 from dataclasses import replace
@@ -69,7 +69,7 @@ def test_a_report_closes_no_figure_of_the_caller_and_takes_a_folder_as_text(tmp_
 
 
 def test_a_doubt_about_the_files_is_the_only_headline(tmp_path):
-    """The results have the ids of other images, so almost nothing is detected."""
+    """Results have the ids of other images, so almost nothing is detected."""
     frames = world(60, loss=0.9)
     labels, results = written(tmp_path, frames)
     content = json.loads(Path(results).read_text())

@@ -1,6 +1,4 @@
-"""What readers bring: COCO's JSON against pycocotools, the CSV, attributes, and bad
-input.
-"""
+"""Read user-supplied files, compare with pycocotools, and refuse bad input."""
 
 import contextlib
 import gzip
