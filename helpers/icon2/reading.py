@@ -295,7 +295,7 @@ def _texts(ids: pd.Series) -> pd.Series:
 
 def _named(categories: pd.Series, names: dict[str, str]) -> pd.Series:
     """Return the names of classes, given their ids or names."""
-    return categories.map(names).fillna(categories)
+    return categories.map(lambda name: names.get(name, name), na_action="ignore")
 
 
 def flags(table: pd.DataFrame, name: str) -> pd.Series:

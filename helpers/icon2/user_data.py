@@ -155,14 +155,14 @@ def _with_attributes(
             f"the labels have any). It has {', '.join(map(str, table.columns[:9]))}."
         )
     if by_box:
-        key, target, names = "box", boxes, boxes["box"]
+        key, noun, target, names = "box", "boxes", boxes, boxes["box"]
         file_checks.refuse_repeated(path, names.dropna(), "ids of labelled boxes")
         number = table["box"].map(dict(zip(names, boxes.index, strict=True)))
     else:
-        key, target, names = "image", images, images["name"]
+        key, noun, target, names = "image", "images", images, images["name"]
         number = pd.Series(numbers_of_images(path, table["image"], images))
         number = number.where(number >= 0)
-    file_checks.refuse_repeated(path, table[key], f"names in its column {key!r}")
+    file_checks.refuse_repeated(path, table[key], noun)
     if number.isna().all():
         raise DetectionDataError(
             f"{path.name}: none of its rows is about a labelled {key}. Its first "
@@ -172,7 +172,9 @@ def _with_attributes(
     lost = number.isna().sum()
     checks.count(lost, f"rows of {path.name} left out: their {key} is not labelled")
     bare = len(target) - number.nunique()
-    checks.count(bare, f"labels have no row in {path.name}, and so no value")
+    checks.count(
+        bare, f"labelled {noun} have no row in {path.name}: they have no value"
+    )
     columns = [name for name in table if name not in OWN]
     joined = table[columns].set_index(number)
     joined = joined[joined.index.notna()]
