@@ -309,7 +309,7 @@ def audit_detector(
     second : path, optional
         Detections of a second detector in the same images.
     draws, resamples : int
-        Numbers of permutations and of bootstrap resamples of images.
+        Numbers of permutations and of bootstrap resamples of images, at least 60.
     seed : int
 
     Returns
