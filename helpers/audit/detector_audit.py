@@ -1,7 +1,7 @@
-"""Audit a detector: where is it worse, and which faults could the audit detect."""
+"""Audit a detector by group, and measure which faults the audit could detect."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ from helpers.icon2 import (
     pooled_recall,
     user_data,
 )
-from helpers.icon2.analysis import Analysis, analyse, image_weights
+from helpers.icon2.analysis import POINTS, image_weights
 from helpers.icon2.attributes import Attribute, Frames
 from helpers.icon2.coco_summary import coco_summary
 from helpers.icon2.compared import (
@@ -28,19 +28,19 @@ from helpers.icon2.compared import (
     comparable,
     explained,
     values_table,
-    with_enough_boxes,
 )
 from helpers.icon2.group_gaps import (
     ALL,
     HOW,
     Null,
+    group_ap,
     interval,
     null_distribution,
     permuted_attributes,
 )
-from helpers.icon2.matching import Matches, match
+from helpers.icon2.matching import match
 from helpers.icon2.mistaken_classes import mistaken
-from helpers.icon2.pooled_recall import ALL_POOLED, RecallBySize
+from helpers.icon2.pooled_recall import ALL_POOLED, RecallBySize, codes_of
 
 LOSSES = (0.02, 0.05, 0.1, 0.2, 0.3)  # injected faults: lost shares of detected boxes
 TRIALS = 20  # permutations per injected fault
@@ -69,7 +69,7 @@ NO_CLUSTER = (
 
 @dataclass(frozen=True)
 class DetectorAudit:
-    """What an audit of a detector found, and what it could have detected.
+    """Hold what an audit of a detector found, and what it could have detected.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class DetectorAudit:
     gaps : pandas.DataFrame
         Gaps in AP (see `detector_findings.gaps`).
     by_group : pandas.DataFrame
-        AP and recall of each class and group, with 95% intervals.
+        AP of each class and group, with 95% intervals.
     explanations : pandas.DataFrame
         What could explain the significant gaps (see `compared.explained`).
     missed : pandas.DataFrame
@@ -127,33 +127,23 @@ class DetectorAudit:
 
     @property
     def significant(self) -> pd.DataFrame:
-        """The significant findings."""
+        """Return the significant findings."""
         return self.findings[self.findings["verdict"] == detector_findings.YES]
 
     @property
     def faults(self) -> pd.DataFrame:
-        """The detection rates of injected faults, without the false positive rate."""
+        """Return the detection rates of injected faults, without that of no fault."""
         return self.power[self.power["loss"] > 0]
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """All tables that are not empty, by name."""
-        names = [
-            "files",
-            "findings",
-            "power",
-            "pooled",
-            "by_size",
-            "errors",
-            "second",
-            "gaps",
-            "by_group",
-            "explanations",
-            "missed",
-            "values",
-        ]
-        tables = {name.replace("_", "-"): getattr(self, name) for name in names}
-        return {name: table for name, table in tables.items() if len(table)}
+        """Return all tables that are not empty, by name."""
+        tables = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if isinstance(value, pd.DataFrame) and len(value):
+                tables[one.name.replace("_", "-")] = value
+        return tables
 
     def detected_losses(self) -> pd.DataFrame:
         """Return the smallest loss of detected boxes with a power of 80%.
@@ -161,8 +151,8 @@ class DetectorAudit:
         Returns
         -------
         pandas.DataFrame
-            One row per ``attribute``, ``class`` and ``group``: the detections by loss,
-            and ``smallest_loss``, NaN if no tried loss is detected often enough.
+            One row per ``attribute``, ``class`` and ``group``, with the detections by
+            loss and ``smallest_loss``, NaN if no tried loss is detected often enough.
         """
         faults = self.faults
         keys = ["attribute", "class", "group"]
@@ -185,35 +175,25 @@ class DetectorAudit:
             "had a false positive."
         ]
         for name, part in self.detected_losses().groupby("attribute", sort=False):
-            pooled = part[part["class"] == ALL_POOLED]
-            classes = part[~part["class"].isin([ALL_POOLED, ALL])]
-            missed = classes["class"][classes["smallest_loss"].isna()]
-            for row in pooled.to_dict("records"):
-                loss = row["smallest_loss"]
-                if np.isnan(loss):
-                    sentences.append(
-                        f"{name}: if the group {row['group']} lost {LOSSES[-1]:.0%} of "
-                        "its detected boxes, this would not be detected in four of "
-                        "five cases."
-                    )
-                    continue
+            is_missed = part["smallest_loss"].isna()
+            detected = part[(part["class"] == ALL_POOLED) & ~is_missed]
+            for row in detected.to_dict("records"):
                 sentences.append(
-                    f"{name}: if the group {row['group']} lost about {loss:.0%} of its "
-                    "detected boxes, this would be detected in four of five cases "
-                    "(interpolated)."
+                    f"{name}: if the group {row['group']} lost about "
+                    f"{row['smallest_loss']:.0%} of its detected boxes, this would be "
+                    "detected in four of five cases (interpolated)."
                 )
-            if len(missed):
+            if is_missed.any():
                 sentences.append(
-                    f"{name}: in {', '.join(missed)} alone, even a loss of "
-                    f"{LOSSES[-1]:.0%} is often missed."
+                    f"{name}: in {', '.join(part['class'][is_missed])}, even a loss "
+                    f"of {LOSSES[-1]:.0%} is often missed."
                 )
         return sentences
 
     @property
     def first_attribute(self) -> str:
-        """The attribute of the first finding."""
-        table = self.findings if len(self.findings) else self.pooled
-        return table["attribute"].iloc[0]
+        """Return the attribute of the first finding."""
+        return self.findings["attribute"].iloc[0]
 
     def plot_recall(self) -> Figure:
         """Draw recall by box size for the attribute of the first finding."""
@@ -236,7 +216,7 @@ class DetectorAudit:
         command : str
             The command that makes it again.
         more : sequence of tuple
-            Further parts: a heading and its contents, as `form.page` has them.
+            Further parts, each a heading and its contents, as `form.page` has them.
         """
         drawn = []
         for draw, caption, table in (
@@ -317,9 +297,9 @@ def audit_detector(
         A CSV with a column ``image`` (file names) or ``box`` (ids of annotations), and
         one column per attribute.
     groups : sequence of str, optional
-        Attributes whose groups are compared. Default: all.
+        Attributes whose groups are compared, by default all.
     classes : sequence of str, optional
-        Classes that are compared one by one. Default: the eight with the most boxes.
+        Classes that are compared one by one, by default the eight with most boxes.
     sizes : sequence of float
         Sides of medium and large boxes, in pixels.
     cluster : str, optional
@@ -329,7 +309,7 @@ def audit_detector(
     second : path, optional
         Detections of a second detector in the same images.
     draws, resamples : int
-        Numbers of permutations and of bootstrap resamples of images.
+        Numbers of permutations and of bootstrap resamples of images, at least 60.
     seed : int
 
     Returns
@@ -342,221 +322,274 @@ def audit_detector(
         If a file or an attribute cannot be used.
     """
     frames = user_data.read(labels, detections, attributes)
-    matches = match(frames)
-    plan = _plan(frames, matches, groups, classes, sizes, cluster)
-    classes_of_plan = {name: matches.of(name) for name in plan.names}
-    n_images = len(frames.images)
-
-    hold_fixed = "class" if plan.only_size else "class and size"
-    recall = RecallBySize(plan.boxes, hold_fixed, plan.clusters)
-    together = np.arange(n_images) if plan.clusters is None else plan.clusters
-    permutations = permuted_attributes(plan.attributes, matches.boxes, together, seed)
-    null = null_distribution(classes_of_plan, permutations, draws, recall)
-    power = injected_faults.detection_rates(
-        matches,
-        plan.names,
-        plan.attributes,
-        null,
-        permutations,
-        LOSSES,
-        TRIALS,
-        seed,
-        recall,
+    audit = AuditSteps(
+        frames, groups, classes, sizes, cluster, max(resamples, 60), seed
     )
-
-    pooled = pooled_recall.by_group(recall, plan.attributes, null.recall_threshold)
-    pooled["p"] = null.recall_p(pooled["deviations"])
-    how = {
-        "options": HOW,
-        "seed": seed,
-        "clusters": plan.clusters,
-        "resamples": resamples,
-    }
-    analyses = {}
-    for attribute in plan.attributes:
-        analyses[attribute.name] = analyse(
-            matches, attribute, [], classes=plan.names, **how
-        )
-    area = None if plan.only_size else frames.boxes["area"].to_numpy(float)
-    n_resamples = max(resamples, 60)  # for what remains of gaps with size held fixed
-    weights = image_weights(n_images, n_resamples, seed, plan.clusters)
-    gaps = detector_findings.gaps(
-        classes_of_plan, plan.attributes, analyses, null, area, weights
-    )
-    if plan.doubt:
-        pooled["verdict"] = detector_findings.NOT_JUDGED
-        gaps["verdict"] = detector_findings.NOT_JUDGED
-
-    surest = _surest(gaps)
-    by_name = {one.name: one for one in plan.candidates + plan.attributes}
-    explanations = [
-        explained(
-            matches, by_name[row["attribute"]], row["class"], plan.candidates, **how
-        )
-        for row in surest.to_dict("records")
-    ]
-    class_sentences = [
-        detector_findings.class_headline(row, best_explanation(table))
-        for row, table in zip(surest.to_dict("records"), explanations, strict=True)
-    ]
-
-    rate_weights = image_weights(n_images, RATE_RESAMPLES, seed, plan.clusters)
-    errors = deployed.errors_at(frames, matches, threshold)
-    error_rates = deployed.by_group(
-        errors, plan.attributes, rate_weights, permutations, draws
-    )
+    audit.compare_groups(draws)
+    audit.inject_faults()
+    audit.explain()
+    audit.count_errors(threshold, draws)
     second_rates = pd.DataFrame()
     if second is not None:
-        other_frames = user_data.read(labels, second, attributes)
-        other_errors = deployed.errors_at(other_frames, match(other_frames), threshold)
-        second_rates = deployed.compare(
-            errors, other_errors, plan.attributes, rate_weights
-        )
-
-    foremost = pooled_recall.foremost(pooled)
-    detectable = pooled_recall.detectable_difference(pooled, null.recall_threshold)
+        other = user_data.read(labels, second, attributes)
+        second_rates = audit.compare_detectors(other, threshold)
     return DetectorAudit(
         name=Path(labels).name,
-        headline=_headline(plan, foremost, gaps, class_sentences, detectable),
-        files=_files_table(plan),
-        findings=_findings(foremost, gaps, class_sentences),
-        power=power,
-        pooled=pooled,
-        by_size=pooled_recall.within_size(
-            plan.boxes, [] if plan.only_size else plan.attributes
-        ),
-        errors=error_rates,
+        headline=audit.headline(),
+        files=audit.files(),
+        findings=audit.findings(),
+        power=audit.power,
+        pooled=audit.pooled,
+        by_size=audit.by_size(),
+        errors=audit.error_rates,
         second=second_rates,
-        gaps=gaps,
-        by_group=_ap_by_group(plan, analyses),
-        explanations=_joined(explanations),
-        missed=_missed(frames, matches, surest, by_name),
-        values=values_table(frames, plan.attributes),
-        notes=[
-            *plan.notes,
-            *detector_findings.not_compared(plan.names, plan.attributes, gaps),
-            *plan.limits,
-        ],
+        gaps=audit.gaps,
+        by_group=audit.by_group(),
+        explanations=_joined(audit.explanations),
+        missed=_joined([audit.missed(row) for row in audit.surest]),
+        values=values_table(frames, audit.attributes),
+        notes=audit.notes,
         threshold=threshold,
-        null=null,
+        null=audit.null,
     )
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """What an audit compares, and what it does not.
+class AuditSteps:
+    """Take the steps of an audit, each of which adds its results.
 
-    Attributes
-    ----------
-    frames : Frames
-    attributes : list of Attribute
-        Whose groups are compared.
-    candidates : list of Attribute
-        What may explain a gap.
-    names : list of str
-        The classes that are compared one by one.
-    boxes : pandas.DataFrame
-        The boxes of all classes pooled.
-    clusters : array of shape (images,), or None
-        Which images belong together.
-    only_size : bool
-        Whether there is no attribute but the size of the boxes.
-    summary : dict
-        From `coco_summary`.
-    doubts : list of str
-        Why the files may not belong together.
-    doubt : str
-        The doubt because of which nothing is judged; empty if there is none.
-    notes, limits : list of str
+    The `classes` are compared one by one, and the `boxes` of all classes pooled, by the
+    groups of `attributes`. The `candidates` may explain a gap.
+    `only_size` says that there is no attribute but the size of the boxes, and
+    `is_judged` is False if the files may not belong together.
     """
 
-    frames: Frames
-    attributes: list[Attribute]
-    candidates: list[Attribute]
-    names: list[str]
-    boxes: pd.DataFrame
-    clusters: np.ndarray | None
-    only_size: bool
-    summary: dict[str, float]
-    doubts: list[str]
-    doubt: str
-    notes: list[str]
-    limits: list[str]
+    def __init__(
+        self,
+        frames: Frames,
+        groups: Sequence[str] | None,
+        classes: Sequence[str] | None,
+        sizes: Sequence[float],
+        cluster: str | None,
+        resamples: int,
+        seed: int,
+    ) -> None:
+        self.frames = frames
+        self.seed = seed
+        self.matches = match(frames)
+        self.clusters = frames.clusters(cluster)
+        self.weights = self._weights(resamples)
+        self.attributes, self.notes = comparable(frames, groups)
+        every_attribute, _ = comparable(frames, None)
+        bounds = [side**2 for side in sizes]
+        of_boxes = user_data.explaining(frames, bounds)
+        self.candidates = every_attribute + of_boxes
+        self.only_size = not self.attributes
+        limits = LIMITS
+        if self.only_size:
+            self.attributes = of_boxes[:1]
+            self.notes.insert(0, f"{NO_GROUPS} Provide 'attributes' to compare groups.")
+            limits = LIMITS[1:]
+        if cluster is None:
+            self.notes.append(NO_CLUSTER)
+        self.notes += limits
+
+        self.summary = coco_summary(frames, bounds)
+        is_too_low = detector_findings.too_low(self.summary)
+        exchanged = mistaken(frames)
+        self.doubts = [*exchanged.values(), *is_too_low]
+        names = classes_to_compare(self.matches, classes)
+        trusted = [name for name in names if name not in exchanged]
+        self.is_judged = not is_too_low and trusted and ALL_POOLED not in exchanged
+        self.classes = {name: self.matches.of(name) for name in trusted or names}
+        self.boxes = pooled_recall.labelled_boxes(frames, self.matches)
+        if ALL_POOLED not in exchanged:  # else no box would be left
+            of_class = np.array(frames.classes)[self.boxes["category"]]
+            is_trusted = ~np.isin(of_class, [*exchanged])
+            self.boxes = self.boxes[is_trusted].reset_index(drop=True)
+
+    def _weights(self, resamples: int) -> np.ndarray:
+        """Return how often each image counts, the sample itself first."""
+        n_images = self.matches.n_images
+        return image_weights(n_images, resamples, self.seed, self.clusters)
+
+    def compare_groups(self, draws: int) -> None:
+        """Compare the groups with each other, and with permuted groups."""
+        hold_fixed = "class and size"
+        area = self.frames.boxes["area"].to_numpy(float)
+        if self.only_size:
+            hold_fixed = "class"
+            area = np.ones(len(area))
+        together = self.clusters
+        if together is None:
+            together = np.arange(self.matches.n_images)
+        self.recall = RecallBySize(self.boxes, hold_fixed, self.clusters)
+        self.permutations = permuted_attributes(
+            self.attributes, self.matches.boxes, together, self.seed
+        )
+        self.null = null_distribution(
+            self.classes, self.permutations, draws, self.recall
+        )
+        threshold = self.null.recall_threshold
+        self.pooled = pooled_recall.by_group(self.recall, self.attributes, threshold)
+        self.pooled["p"] = self.null.recall_p(self.pooled["deviations"])
+        self.every_ap = [
+            group_ap(self.classes, attribute, self.weights)
+            for attribute in self.attributes
+        ]
+        self.gaps = detector_findings.gaps(
+            self.classes, self.attributes, self.every_ap, self.null, area, self.weights
+        )
+        if not self.is_judged:
+            self.pooled["verdict"] = detector_findings.NOT_JUDGED
+            self.gaps["verdict"] = detector_findings.NOT_JUDGED
+
+    def inject_faults(self) -> None:
+        """Measure which faults the comparison would have detected."""
+        self.power = injected_faults.detection_rates(
+            self.matches,
+            self.classes,
+            self.attributes,
+            self.null,
+            self.recall,
+            self.permutations,
+            LOSSES,
+            TRIALS,
+            self.seed,
+        )
+
+    def explain(self) -> None:
+        """Try each candidate as an explanation of at most three significant gaps."""
+        is_significant = self.gaps["verdict"] == detector_findings.YES
+        of_class = self.gaps["class"] != ALL
+        surest = self.gaps[is_significant & of_class].head(EXPLAINED_GAPS)
+        self.surest = surest.to_dict("records")
+        self.explanations = []
+        self.sentences = [
+            detector_findings.sentence(row) for row in self.gaps.to_dict("records")
+        ]
+        for number, row in surest.iterrows():
+            table = explained(
+                self.matches,
+                self._attribute(row),
+                row["class"],
+                self.candidates,
+                options=HOW,
+                seed=self.seed,
+                clusters=self.clusters,
+                resamples=len(self.weights) - 1,
+            )
+            self.explanations.append(table)
+            cause = best_explanation(table)
+            self.sentences[number] = detector_findings.class_headline(row, cause)
+
+    def _attribute(self, row: Mapping) -> Attribute:
+        """Return the attribute of a row of the gaps."""
+        return next(one for one in self.attributes if one.name == row["attribute"])
+
+    def count_errors(self, threshold: float, draws: int) -> None:
+        """Compare misses and false positives at a threshold of the score."""
+        self.errors = deployed.errors_at(self.frames, self.matches, threshold)
+        self.rate_weights = self._weights(RATE_RESAMPLES)
+        self.error_rates = deployed.by_group(
+            self.errors, self.attributes, self.rate_weights, self.permutations, draws
+        )
+
+    def compare_detectors(self, frames: Frames, threshold: float) -> pd.DataFrame:
+        """Compare the errors of another detector in the same images."""
+        errors = deployed.errors_at(frames, match(frames), threshold)
+        return deployed.compare(self.errors, errors, self.attributes, self.rate_weights)
+
+    def headline(self) -> str:
+        """Return a doubt about the files, or else the most important finding."""
+        if not self.is_judged:
+            return self.doubts[0]
+        compared = self.gaps["class"][self.gaps["class"] != ALL].nunique()
+        first = pooled_recall.foremost(self.pooled).iloc[0]
+        threshold = self.null.recall_threshold
+        text = detector_findings.headline(
+            first,
+            self.sentences[0] if self.surest else "",
+            pooled_recall.detectable_difference(self.pooled, threshold),
+        )
+        text += f" {compared} of {len(self.frames.classes)} classes could be compared"
+        text += " one by one."
+        return f"{NO_GROUPS} {text}" if self.only_size else text
+
+    def files(self) -> pd.DataFrame:
+        """List what looks wrong, with what to do, and then what was read."""
+        warnings = [*self.frames.warnings, *self.doubts]
+        rows = [("check first", text) for text in warnings]
+        rows += [("read", text) for text in self.frames.report]
+        listed = [f"{name} {100 * value:.1f}" for name, value in self.summary.items()]
+        rows.append(("AP as COCO's evaluator prints it", ", ".join(listed)))
+        return pd.DataFrame(rows, columns=["status", "text"])
+
+    def findings(self) -> pd.DataFrame:
+        """Return one row per finding, first of all classes pooled, then of the gaps."""
+        pooled = pooled_recall.foremost(self.pooled)
+        of_pooled = pooled[["attribute", "low", "high", "p", "verdict"]].assign(
+            measure=ALL_POOLED,
+            name="difference of recall at the same " + pooled["fixed"] + " (points)",
+            value=pooled["difference"],
+            sentence=[pooled_recall.sentence(row) for row in pooled.to_dict("records")],
+        )
+        of_gaps = self.gaps[["attribute", "low", "high", "p", "verdict"]].assign(
+            measure=self.gaps["class"],
+            name="gap in average precision (points)",
+            value=self.gaps["gap"],
+            sentence=self.sentences,
+        )
+        table = pd.concat([of_pooled, of_gaps], ignore_index=True)
+        finding = table["attribute"] + "/" + table["measure"]
+        return table.assign(finding=finding, by=table["attribute"])
+
+    def by_size(self) -> pd.DataFrame:
+        """Return recall of each group by the size of the boxes."""
+        attributes = [] if self.only_size else self.attributes
+        return pooled_recall.within_size(self.boxes, attributes)
+
+    def by_group(self) -> pd.DataFrame:
+        """Return AP of each group with its interval, of all classes and of each."""
+        tables = []
+        for attribute, ap in zip(self.attributes, self.every_ap, strict=True):
+            low, high = interval(ap)
+            counts = [of_class.count(attribute) for of_class in self.classes.values()]
+            boxes = np.vstack([np.sum(counts, axis=0), *counts])
+            index = pd.MultiIndex.from_product(
+                [[attribute.name], [ALL, *self.classes], attribute.values],
+                names=["attribute", "class", "value"],
+            )
+            table = pd.DataFrame({"AP": POINTS * ap[0].ravel()}, index)
+            table["low"] = low.ravel()
+            table["high"] = high.ravel()
+            table["boxes"] = boxes.ravel()
+            tables.append(table.reset_index())
+        return pd.concat(tables, ignore_index=True)
+
+    def missed(self, row: Mapping) -> pd.DataFrame:
+        """List the images with the most missed boxes of the lowest group of a gap."""
+        attribute = self._attribute(row)
+        group = attribute.values.index(row["lowest"])
+        category = self.frames.classes.index(row["class"])
+        boxes = self.boxes[codes_of(attribute, self.boxes) == group]
+        boxes = boxes[boxes["category"] == category]
+        names = self.frames.images["name"].to_numpy()[boxes["image"]]
+        by_image = (boxes["found"] == 0).groupby(names).agg(missed="sum", boxes="size")
+        table = by_image.nlargest(WORST_IMAGES, "missed").rename_axis("image")
+        table = table.reset_index()
+        table.insert(0, "class", row["class"])
+        table.insert(0, "group", row["lowest"])
+        table.insert(0, "attribute", row["attribute"])
+        return table
 
 
-def _plan(
-    frames: Frames,
-    matches: Matches,
-    groups: Sequence[str] | None,
-    classes: Sequence[str] | None,
-    sizes: Sequence[float],
-    cluster: str | None,
-) -> _Plan:
-    """Decide what can be compared."""
-    attributes, notes = comparable(frames, groups)
-    bounds = [side**2 for side in sizes]
-    of_boxes = user_data.explaining(frames, bounds)
-    every_attribute, _ = comparable(frames, None)
-    limits = LIMITS
-    only_size = not attributes
-    if only_size:
-        notes.insert(0, f"{NO_GROUPS} Provide 'attributes' to compare groups.")
-        limits = ["Class is held fixed in the first table, nothing else.", *LIMITS[1:]]
-        attributes = of_boxes[:1]
-    if cluster is None:
-        notes.append(NO_CLUSTER)
-
-    names = classes_to_compare(matches, classes)
-    summary = coco_summary(frames, bounds)
-    is_too_low = detector_findings.too_low(summary)
-    mistaken_classes = mistaken(frames, matches)
-    doubts = list(mistaken_classes.values()) or is_too_low
-    trusted = [name for name in names if name not in mistaken_classes]
-    doubt = ""
-    if is_too_low or not trusted or ALL_POOLED in mistaken_classes:
-        doubt = doubts[0]
-    boxes = pooled_recall.labelled_boxes(frames, matches)
-    if ALL_POOLED not in mistaken_classes:  # else no box would be left
-        is_mistaken = [name in mistaken_classes for name in frames.classes]
-        boxes = boxes[~np.array(is_mistaken)[boxes["category"]]]
-    return _Plan(
-        frames=frames,
-        attributes=attributes,
-        candidates=every_attribute + of_boxes,
-        names=trusted or names,
-        boxes=boxes.reset_index(drop=True),
-        clusters=frames.clusters(cluster),
-        only_size=only_size,
-        summary=summary,
-        doubts=doubts,
-        doubt=doubt,
-        notes=notes,
-        limits=limits,
-    )
-
-
-def _headline(
-    plan: _Plan,
-    foremost: pd.DataFrame,
-    gaps: pd.DataFrame,
-    class_sentences: Sequence[str],
-    detectable: float,
-) -> str:
-    """Return the headline: a doubt about the files, or the most important finding."""
-    if plan.doubt:
-        return plan.doubt
-    counted = detector_findings.how_many(
-        [name for name in plan.names if name in set(gaps["class"])],
-        with_enough_boxes(plan.frames, plan.attributes),
-        plan.frames.classes,
-    )
-    of_class = class_sentences[0] if class_sentences else ""
-    headline = detector_findings.headline(foremost, of_class, counted, detectable)
-    return f"{NO_GROUPS} {headline}" if plan.only_size else headline
+def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Join tables, of which there may be none."""
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
 def audit_sample(**settings) -> tuple[DetectorAudit, pd.DataFrame]:
-    """Audit the sample: synthetic street scenes of three districts.
+    """Audit the sample of synthetic street scenes of three districts.
 
     Parameters
     ----------
@@ -578,92 +611,3 @@ def audit_sample(**settings) -> tuple[DetectorAudit, pd.DataFrame]:
         **settings,
     )
     return audit, pd.read_csv(folder / "street_truth.csv")
-
-
-def _files_table(plan: _Plan) -> pd.DataFrame:
-    """List what looks wrong, with what to do, and then what was read."""
-    frames = plan.frames
-    rows = [("check first", text) for text in (*frames.warnings, *plan.doubts)]
-    rows += [("read", text) for text in frames.report]
-    listed = [f"{name} {100 * value:.1f}" for name, value in plan.summary.items()]
-    rows.append(("AP as COCO's evaluator prints it", ", ".join(listed)))
-    return pd.DataFrame(rows, columns=["status", "text"])
-
-
-def _ap_by_group(plan: _Plan, analyses: dict[str, Analysis]) -> pd.DataFrame:
-    """Return AP of each group with its interval, and its recall."""
-    tables = []
-    for name, analysis in analyses.items():
-        estimates = analysis.with_mean().values()
-        ends = [interval(estimate.group_ap) for estimate in estimates]
-        low, high = np.hstack(ends)
-        table = analysis.groups().assign(low=low, high=high, attribute=name)
-        tables.append(table)
-    table = pd.concat(tables, ignore_index=True)
-    recall = pooled_recall.by_class(plan.boxes, plan.frames.classes, plan.attributes)
-    table = table.merge(recall, "left", on=["attribute", "class", "value"])
-    columns = ["attribute", "class", "value", "AP", "low", "high", "recall", "boxes"]
-    return table[columns]
-
-
-def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Join tables, of which there may be none."""
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-
-
-def _surest(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Return the significant gaps of single classes, at most three."""
-    is_significant = gaps["verdict"] == detector_findings.YES
-    return gaps[is_significant & (gaps["class"] != ALL)].head(EXPLAINED_GAPS)
-
-
-def _missed(
-    frames: Frames, matches: Matches, gaps: pd.DataFrame, by_name: dict
-) -> pd.DataFrame:
-    """List the images with the most missed boxes of the lowest group of each gap."""
-    columns = ["attribute", "group", "class", "image", "missed", "boxes"]
-    tables = [pd.DataFrame(columns=columns)]
-    for row in gaps.to_dict("records"):
-        attribute = by_name[row["attribute"]]
-        of_class = matches.of(row["class"])
-        in_group = of_class.codes(attribute) == attribute.values.index(row["lowest"])
-        boxes = of_class.box_row[in_group & ~of_class.box_ignored]
-        detections = matches.rows(row["class"])
-        detected = np.isin(boxes, detections["box"][detections["hit"]])
-        image = frames.boxes["image"].to_numpy()[boxes]
-        names = frames.images["name"].to_numpy()[image]
-        by_image = pd.Series(~detected).groupby(names).agg(missed="sum", boxes="size")
-        worst = by_image.nlargest(WORST_IMAGES, "missed").rename_axis("image")
-        about = {
-            "attribute": row["attribute"],
-            "group": row["lowest"],
-            "class": row["class"],
-        }
-        tables.append(worst.reset_index().assign(**about)[columns])
-    return pd.concat(tables, ignore_index=True)
-
-
-def _findings(
-    pooled: pd.DataFrame, gaps: pd.DataFrame, class_sentences: Sequence[str]
-) -> pd.DataFrame:
-    """Return one row per finding: the pooled rows first, then the gaps."""
-    of_pooled = pooled[["attribute", "low", "high", "p", "verdict"]].assign(
-        measure=ALL_POOLED,
-        name="difference of recall at the same " + pooled["fixed"] + " (points)",
-        value=pooled["difference"],
-        sentence=[pooled_recall.sentence(row) for row in pooled.to_dict("records")],
-    )
-    sentences = [detector_findings.sentence(row) for row in gaps.to_dict("records")]
-    of_gaps = gaps[["attribute", "low", "high", "p", "verdict"]].assign(
-        measure=gaps["class"],
-        name="gap in average precision (points)",
-        value=gaps["gap"],
-        sentence=sentences,
-    )
-    for number, sentence in zip(_surest(gaps).index, class_sentences, strict=True):
-        of_gaps.loc[number, "sentence"] = sentence
-    if (pooled["fixed"] == "class").all():
-        of_pooled["verdict"] = of_pooled["verdict"].str.replace(" and size", "")
-    table = pd.concat([of_pooled, of_gaps], ignore_index=True)
-    finding = table["attribute"] + "/" + table["measure"]
-    return table.assign(finding=finding, by=table["attribute"])

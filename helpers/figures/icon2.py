@@ -1,4 +1,4 @@
-"""Figures of notebooks 08, 08b and 12, each from a table that :mod:`helpers.icon2` returned."""
+"""Draw the figures of lessons 08, 08b and 12 from tables of :mod:`helpers.icon2`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,10 +29,18 @@ def frame(
     detections: Table,
     appearances: Mapping[str, np.ndarray],
 ) -> Figure:
-    """Draw a frame, array (H, W, 3), with its boxes and detections.
+    """Draw a frame with its boxes and detections.
 
-    Boxes have ``x1 y1 x2 y2 found``, detections ``x1 y1 x2 y2 score hit``. Below are small pictures
-    of the `appearances` in synthetic street scenes."""
+    Parameters
+    ----------
+    picture : array of shape (height, width, 3)
+    boxes : pandas.DataFrame
+        With ``x1 y1 x2 y2 found``.
+    detections : pandas.DataFrame
+        With ``x1 y1 x2 y2 score hit``.
+    appearances : mapping of str to array
+        Small pictures, which are drawn below the frame.
+    """
     height, width = picture.shape[:2]
     rows = [["frame"] * max(len(appearances), 1)]
     size = (9, 9 * height / width + 0.7)
@@ -58,8 +66,14 @@ def frame(
         "a hit: a detection that took a box": {"ls": "--", "color": BLUE},
         "a false positive: it took no box": {"ls": ":", "color": RED},
     }
-    missed, false = ~boxes.found, ~detections.hit
-    parts = boxes[~missed], boxes[missed], detections[~false], detections[false]
+    missed = ~boxes["found"]
+    false = ~detections["hit"]
+    parts = [
+        boxes[~missed],
+        boxes[missed],
+        detections[~false],
+        detections[false],
+    ]
     counted = {}
     for part, (name, look) in zip(parts, kinds.items(), strict=True):
         counted[f"{name} ({len(part)})"] = look | {"lw": 2.5}
@@ -67,9 +81,9 @@ def frame(
             sides = row.x2 - row.x1, row.y2 - row.y1
             ax.add_patch(Rectangle((row.x1, row.y1), *sides, fill=False, lw=2, **look))
             if "score" in part:
-                x, y, side = (
-                    (row.x1, row.y1, "bottom") if row.hit else (row.x2, row.y2, "top")
-                )
+                x, y, side = row.x2, row.y2, "top"
+                if row.hit:
+                    x, y, side = row.x1, row.y1, "bottom"
                 text = {
                     "fontsize": 8,
                     "color": "white",
@@ -83,22 +97,34 @@ def frame(
 
 
 def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figure:
-    """Draw AP of every group and class with intervals, and sigma with its null (Table 1).
+    """Draw AP of every group and class, and sigma with its null (Table 1).
 
-    From :meth:`Analysis.groups` and :meth:`Analysis.sigmas`, the latter with ``null_high`` and
-    ``p_holm`` of :func:`helpers.icon2.sigma_null`. `by` names the attribute, `paper` has its
-    values."""
-    classes, names = list(sigmas["class"]), list(dict.fromkeys(groups.value))
-    size, rows = (9.5, 0.9 + 0.42 * len(classes)), np.arange(len(classes))
+    Parameters
+    ----------
+    groups : pandas.DataFrame
+        From `Analysis.groups`.
+    sigmas : pandas.DataFrame
+        From `Analysis.sigmas`, with ``null_high`` and ``p_holm`` of `sigma_null`.
+    by : str
+        The name of the attribute.
+    paper : pandas.DataFrame
+        The paper's values.
+    """
+    classes = list(sigmas["class"])
+    names = list(dict.fromkeys(groups["value"]))
+    rows = np.arange(len(classes))
+    size = (9.5, 0.9 + 0.42 * len(classes))
     fig, (left, right) = plt.subplots(
         1, 2, figsize=size, sharey=True, width_ratios=[3, 2]
     )
-    looks, theirs = markers(names), paper.reindex(classes)
+    looks = markers(names)
+    theirs = paper.reindex(classes)
     printed = theirs.reset_index().melt("class", var_name="value", value_name="AP")
     style.compared(left, groups, "AP", "class", looks, "value", classes)
     crosses = {name: CROSS | {"color": look["color"]} for name, look in looks.items()}
     style.compared(left, printed, "AP", "class", crosses, "value", classes)
-    for y in np.flatnonzero(groups.groupby("class").AP.count().reindex(classes) == 0):
+    known = groups.groupby("class")["AP"].count().reindex(classes)
+    for y in np.flatnonzero(known == 0):
         left.text(
             left.get_xlim()[0],
             y,
@@ -111,24 +137,33 @@ def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figu
     right.barh(rows, sigmas.null_high, 0.62, color="#dddddd")
     looks["σ over the groups"] = sigma = {"marker": "D", "color": INK, "ms": 6}
     style.estimates(right, sigmas, "sigma", rows, **sigma)
-    if known := set(names) & set(paper):
+    has_paper = bool(set(names) & set(paper))
+    if has_paper:
         looks["the paper's (x)"] = CROSS
         right.plot(theirs.sigma, rows, ls="", **CROSS)
     right.set(xlabel="σ of AP (points)", xlim=(0, None))
     right.tick_params(axis="y", length=0)
     text = "Whiskers: 95% CIs over images."
-    if known:
+    if has_paper:
         text += " Crosses: the paper's values."
-    significant = (sigmas.p_holm <= 0.05).sum()
-    title = f"AP differs significantly by {by} in {significant} of {sigmas.p_holm.notna().sum()} rows"
+    significant = (sigmas["p_holm"] <= 0.05).sum()
+    tested = sigmas["p_holm"].notna().sum()
+    title = f"AP differs significantly by {by} in {significant} of {tested} rows"
     return style.headed(fig, title, looks | CHANCE, text)
 
 
 def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
-    """Draw the share of sigma that remains after each control, one row per attribute (Table 2).
+    """Draw the share of sigma that remains after each control (Table 2).
 
-    From :meth:`Analysis.control`, one class, in the order to draw. `null_high` is the 95th
-    percentile of sigma by chance, and `paper` has ``attribute controlled delta``."""
+    Parameters
+    ----------
+    control : pandas.DataFrame
+        From `Analysis.control`, of one class, in the order to draw.
+    null_high : float
+        The 95th percentile of sigma by chance.
+    paper : pandas.DataFrame
+        With ``attribute controlled delta``.
+    """
     scale = 100 / control.sigma.iloc[0]
     looks = {
         "mean σ within strata (the paper's control)": {"marker": "s", "color": BLUE},
@@ -137,8 +172,8 @@ def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
     parts = {}
     for text, (column, ends) in zip(looks, ENDS.items(), strict=True):
         low, high = (control.sigma - control[end] for end in ends)
-        values = {"value": control[column], "low": low, "high": high}
-        parts[text] = (scale * pd.DataFrame(values)).assign(attribute=control.attribute)
+        values = pd.DataFrame({"value": control[column], "low": low, "high": high})
+        parts[text] = (scale * values).assign(attribute=control["attribute"])
     both = pd.concat(parts, names=["method"]).reset_index("method")
     fig = style.forest(both, "value", "attribute", looks, "method", width=8.5, at=100)
     [ax] = fig.axes
@@ -155,7 +190,8 @@ def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
     title = ""
     known = control.dropna(subset="standardised").nsmallest(1, "standardised")
     for most in known.to_dict("records"):
-        left, ours = scale * most["controlled"], scale * most["standardised"]
+        left = scale * most["controlled"]
+        ours = scale * most["standardised"]
         title = f"{most['class']}: controlling for {most['attribute']} leaves "
         title += f"{left:.0f}% of σ (strata) or {ours:.0f}% (standardised)"
     text = "Whiskers: 95% CIs over images of the change from σ before."
@@ -165,7 +201,11 @@ def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
 def rankings(comparison: Table) -> Figure:
     """Draw sigma of ProxyAP of every class and attribute, ours and the paper's.
 
-    The table is from `claims.tables_2_and_3`."""
+    Parameters
+    ----------
+    comparison : pandas.DataFrame
+        From `claims.tables_2_and_3`.
+    """
     name = "σ(ProxyAP)"
     values = comparison.xs(name, axis=1, level=1).reset_index()
     table = values.melt(["class", "attribute"], var_name="source").dropna()
@@ -175,12 +215,8 @@ def rankings(comparison: Table) -> Figure:
     fig = style.forest(
         table, "value", "attribute", looks, "source", "class", at=1, **size
     )
-    first = (
-        values.dropna(subset="here")
-        .sort_values("here")
-        .groupby("class")["attribute"]
-        .last()
-    )
+    ranked = values.dropna(subset="here").sort_values("here")
+    first = ranked.groupby("class")["attribute"].last()
     for ax in fig.axes:
         ax.set_xlabel("σ of ProxyAP (points)")
     listed = ", ".join(f"{attribute} ({name})" for name, attribute in first.items())
@@ -191,8 +227,15 @@ def rankings(comparison: Table) -> Figure:
 def blame_by_strength(records: Table, table: Table, printed: pd.Series) -> Figure:
     """Draw σ of ProxyAP of the harmless scene by how far the scenes differ.
 
-    Each setting of `records` is a marker, filled where the paper's rule blames the scene. Crosses
-    are the values that the paper has `printed`. `table` has the counts by strength."""
+    Parameters
+    ----------
+    records : pandas.DataFrame
+        Each setting is a marker, filled where the paper's rule blames the scene.
+    table : pandas.DataFrame
+        From `checks.blame_by_strength`.
+    printed : pandas.Series
+        The paper's values, which are drawn as crosses.
+    """
     scene = records[
         (records["attribute"] == "scene") & records["strength"].isin(table["strength"])
     ]
@@ -210,7 +253,8 @@ def blame_by_strength(records: Table, table: Table, printed: pd.Series) -> Figur
     texts = list(looks)
     for rows, text in zip((~blamed, blamed), texts, strict=False):
         at = scene["strength"][rows] + offset[rows]
-        ax.plot(at, scene["proxy_sigma"][rows], ls="", **{"marker": "o"} | looks[text])
+        look = {"marker": "o", "ls": ""} | looks[text]
+        ax.plot(at, scene["proxy_sigma"][rows], **look)
     ax.plot(scene["strength"] + offset, scene["proxy_within"], ls="", **looks[texts[2]])
     at = scene["strength"].max() + 0.35
     ax.plot(np.full(len(printed), at), printed, ls="", **CROSS)
@@ -220,13 +264,17 @@ def blame_by_strength(records: Table, table: Table, printed: pd.Series) -> Figur
     names = [f"{strength:g}\n{count:.0f} of {n:.0f}" for strength, count, n in counts]
     ax.set_xticks(ticks, [*names, f"the paper's\n{len(printed)} classes"])
     ax.set(
-        xlabel="difference of the scenes (log-odds), and settings in which they are blamed"
+        xlabel="difference of the scenes (log-odds), "
+        "and settings in which they are blamed"
     )
     ax.set(ylabel="σ of the scene's\nProxyAP (points)", ylim=(0, None))
     first = table[table["paper's rule blames it"] > 0]["strength"]
     title = "The paper's rule blames no harmless scene"
     if len(first):
-        title = f"The paper's rule blames harmless scenes that differ by {first.min():g} log-odds or more"
+        title = (
+            "The paper's rule blames harmless scenes that differ by "
+            f"{first.min():g} log-odds or more"
+        )
     return style.headed(fig, title, looks)
 
 
@@ -310,11 +358,15 @@ def detection_rates(power: Table) -> Figure:
 
 def markers(groups: Sequence[str]) -> dict[str, dict]:
     """Return the markers of sensitive values, dark to light in their order."""
-    some = (
-        THREE if len(groups) <= 3 else sns.color_palette("rocket", len(groups)).as_hex()
-    )
-    look = {"mec": INK, "mew": 0.6, "ms": 7}
-    return {
-        name: look | {"color": colour}
-        for name, colour in zip(groups, some, strict=False)
-    }
+    colours = THREE
+    if len(groups) > 3:
+        colours = sns.color_palette("rocket", len(groups)).as_hex()
+    markers = {}
+    for name, colour in zip(groups, colours, strict=False):
+        markers[name] = {
+            "mec": INK,
+            "mew": 0.6,
+            "ms": 7,
+            "color": colour,
+        }
+    return markers

@@ -1,4 +1,4 @@
-"""Ranking and control (section 3): the results of ICON2 as tables.
+"""Rank confounders, control for them (section 3), and tabulate the results.
 
 Average precision is in points (0 to 100) in every table, from 0 to 1 in arrays.
 """
@@ -65,12 +65,12 @@ def analyse(
     standardise: bool = True,
     formulas: Formulas = PLAIN,
 ) -> Analysis:
-    """Run ICON2 (section 3) for some `classes` (default: all).
+    """Run ICON2 (section 3) for some `classes`, by default all.
 
-    `sensitive` and `explanatory` are attributes of images or boxes: the groups, and
-    possible confounders. The 95% intervals are from bootstrap `resamples` of images, 0
-    for none; images with the same entry in `clusters` (n images,) are resampled
-    together. The numbers do not depend on the `workers` (threads). Without
+    `sensitive` defines the groups, and `explanatory` are possible confounders. Both are
+    attributes of images or boxes. The 95% intervals are from bootstrap `resamples` of
+    images, 0 for none. Images with the same entry in `clusters` (n images,) are
+    resampled together. The numbers do not depend on the `workers` (threads). Without
     `standardise`, standardised APs, half of the work, are NaN. A lesson passes its own
     `formulas`.
     """
@@ -88,7 +88,7 @@ def analyse(
 
 @dataclass(frozen=True)
 class Analysis:
-    """The estimates of each class, row 0 of an array before its resamples, as tables.
+    """Tabulate the estimates of each class; row 0 of an array is before its resamples.
 
     Tables name the ``class``, ``attribute``, ``value`` and ``group``; ``low`` and
     ``high`` are the 95% interval. Those of AP have ``AP low high boxes estimable``.
@@ -112,7 +112,7 @@ class Analysis:
         return pd.concat(tables, ignore_index=True)
 
     def sigmas(self) -> pd.DataFrame:
-        """Return sigma of AP over the groups: ``class sigma low high``."""
+        """Return sigma of AP over the groups, as ``class sigma low high``."""
         return pd.DataFrame(
             {"class": name} | with_interval("sigma", self.formulas.sigma(e.group_ap))
             for name, e in self.with_mean().items()

@@ -59,7 +59,7 @@ WHOLE = Options(precision="raw", images="all")  # one cell of all boxes and imag
 
 @dataclass(frozen=True)
 class Formulas:
-    """The formulas of ICON2 that an analysis uses; lesson 08 passes its own."""
+    """Name the formulas of ICON2 that an analysis uses; lesson 08 passes its own."""
 
     average_precision: Callable = formulas.average_precision
     sigma: Callable = formulas.sigma
@@ -70,7 +70,7 @@ class Formulas:
 
     @cached_property
     def edited(self) -> bool:
-        """Whether average precision is another function than the package's."""
+        """Return whether average precision is another function than the package's."""
         return not store.same_function(
             self.average_precision, formulas.average_precision
         )
@@ -87,7 +87,7 @@ class Formulas:
 
 
 class Curves:
-    """The matches of one class, the events, by cell, threshold and falling score.
+    """Arrange the matches of one class by cell, threshold and falling score.
 
     Cells are all combinations of the attributes' values, the last attribute fastest.
     """
@@ -306,7 +306,7 @@ def _whole(positives: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Part:
-    """What one explanatory attribute contributes; AP is NaN where not estimable."""
+    """Hold what one explanatory attribute contributes; AP is NaN if not estimable."""
 
     values: tuple[str, ...]
     ap: np.ndarray  # (R, E): weightings, values

@@ -32,46 +32,41 @@ def frames_of(content: Any) -> list | None:
     return content if is_frame else None
 
 
-def labelled_frame(frame: dict) -> tuple[dict, list[dict]]:
-    """Convert a frame to COCO's image and its annotations; ids are names."""
-    name, size = frame["name"], frame.get("size") or SIZE
-    image = {
-        "id": name,
-        "file_name": name,
-        "width": int(size["width"]),
-        "height": int(size["height"]),
-        "video": frame.get("videoName") or Path(name).stem,
-        "attributes": frame.get("attributes"),
-    }
+def labels_to_coco(frames: list[dict]) -> dict:
+    """Convert labelled frames to COCO's labels; ids are names."""
+    images = []
     annotations = []
-    for label in _labels_with_box(frame):
-        attributes = label.get("attributes") or {}
-        annotation = _annotation(frame, label)
-        category = annotation["category_id"]
-        annotation["category_id"] = IGNORED.get(category, category)
-        annotation["iscrowd"] = category in IGNORED or attributes.get("crowd")
-        annotation["id"] = label.get("id")
-        annotation["attributes"] = attributes
-        annotations.append(annotation)
-    return image, annotations
-
-
-def labels_to_coco(frames: list[tuple[dict, list[dict]]]) -> dict:
-    """Collect converted frames as COCO's labels."""
-    annotations = [one for _, of_frame in frames for one in of_frame]
+    for frame in frames:
+        name, size = frame["name"], frame.get("size") or SIZE
+        image = {
+            "id": name,
+            "file_name": name,
+            "width": int(size["width"]),
+            "height": int(size["height"]),
+            "video": frame.get("videoName") or Path(name).stem,
+            "attributes": frame.get("attributes"),
+        }
+        images.append(image)
+        for label in _labels_with_box(frame):
+            attributes = label.get("attributes") or {}
+            annotation = _annotation(frame, label)
+            category = annotation["category_id"]
+            annotation["category_id"] = IGNORED.get(category, category)
+            annotation["iscrowd"] = category in IGNORED or attributes.get("crowd")
+            annotation["id"] = label.get("id")
+            annotation["attributes"] = attributes
+            annotations.append(annotation)
     classes = sorted({one["category_id"] for one in annotations})
-    return {
-        "images": [image for image, _ in frames],
-        "annotations": annotations,
-        "categories": [{"id": name, "name": name} for name in classes],
-    }
+    categories = [{"id": name, "name": name} for name in classes]
+    return {"images": images, "annotations": annotations, "categories": categories}
 
 
-def results_of_frame(frame: dict) -> list[dict]:
-    """Convert the detections of a frame to COCO's results."""
+def results_to_coco(frames: list[dict]) -> list[dict]:
+    """Convert the detections of frames to COCO's results."""
     results = []
-    for label in _labels_with_box(frame):
-        results.append(_annotation(frame, label) | {"score": label["score"]})
+    for frame in frames:
+        for label in _labels_with_box(frame):
+            results.append(_annotation(frame, label) | {"score": label["score"]})
     return results
 
 

@@ -1,4 +1,4 @@
-"""Choices, chance and error rates of ICON2's rules: the tables of lesson 08b."""
+"""Measure choices, chance and error rates of ICON2's rules for lesson 08b."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The paper's printed numbers, and estimates for the claims of notebooks 08 and 08b.
+"""Read the paper's printed numbers, and estimate the claims of notebooks 08 and 08b.
 
 The paper's detector and income table are not available. Its printed numbers are
 recomputed as far as possible, and its method is tested on synthetic street scenes with

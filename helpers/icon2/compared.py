@@ -1,4 +1,4 @@
-"""Which classes, groups and candidate explanations an audit of a detector compares."""
+"""Select the classes, groups and candidate explanations that an audit compares."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ NUMBERS = ("fall", "remaining")
 
 
 def comparable(
-    frames: Frames, wanted: Sequence[str] | None, fewest: int = HOW.min_boxes
+    frames: Frames, wanted: Sequence[str] | None
 ) -> tuple[list[Attribute], list[str]]:
     """Select the attributes that have two values with enough boxes.
 
@@ -29,9 +29,7 @@ def comparable(
     ----------
     frames : Frames
     wanted : sequence of str, optional
-        Names of columns. Default: all columns of images and boxes.
-    fewest : int
-        Boxes that a value needs.
+        Names of columns, by default all columns of images and boxes.
 
     Returns
     -------
@@ -54,20 +52,18 @@ def comparable(
         )
     attributes = []
     left_out = []
-    if VIDEO in frames.images:
-        left_out.append(
-            "video: it says which images belong together. Set cluster=video."
-        )
     for name in dict.fromkeys(wanted or columns):
         try:
             attribute = from_column(frames, name)
         except DetectionDataError as error:
             left_out.append(str(error))
             continue
-        if (boxes_by_value(frames, attribute) >= fewest).sum() > 1:
+        if (boxes_by_value(frames, attribute) >= HOW.min_boxes).sum() > 1:
             attributes.append(attribute)
         else:
-            left_out.append(f"{name}: fewer than two of its values have {fewest} boxes")
+            left_out.append(
+                f"{name}: fewer than two of its values have {HOW.min_boxes} boxes"
+            )
     return attributes, left_out
 
 
@@ -79,9 +75,7 @@ def boxes_by_value(frames: Frames, attribute: Attribute) -> np.ndarray:
     return np.bincount(codes[counted], minlength=len(attribute.values))
 
 
-def classes_to_compare(
-    matches: Matches, wanted: Sequence[str] | None, fewest: int = HOW.min_boxes
-) -> list[str]:
+def classes_to_compare(matches: Matches, wanted: Sequence[str] | None) -> list[str]:
     """Return the wanted classes, or the eight with most boxes of those with enough.
 
     Raises
@@ -99,27 +93,13 @@ def classes_to_compare(
         return list(wanted)
     category = matches.boxes["category"][~matches.boxes["ignore"]]
     counts = np.bincount(category, minlength=len(matches.classes))
-    enough = np.flatnonzero(counts >= 2 * fewest)
+    enough = np.flatnonzero(counts >= 2 * HOW.min_boxes)
     names = [matches.classes[number] for number in enough]
     return names[:MOST] or list(matches.classes[:1])
 
 
-def with_enough_boxes(
-    frames: Frames, attributes: Sequence[Attribute], fewest: int = HOW.min_boxes
-) -> list[str]:
-    """Return the classes in which two values of an attribute have enough boxes."""
-    enough = []
-    for number, name in enumerate(frames.classes):
-        boxes = frames.boxes[frames.boxes["category"] == number]
-        of_class = replace(frames, boxes=boxes)
-        counts = [boxes_by_value(of_class, attribute) for attribute in attributes]
-        if any((count >= fewest).sum() > 1 for count in counts):
-            enough.append(name)
-    return enough
-
-
 def values_table(frames: Frames, attributes: Sequence[Attribute]) -> pd.DataFrame:
-    """List the values of each attribute: how many boxes they have, and which numbers.
+    """List the values of each attribute, with their numbers of boxes.
 
     ``from`` and ``to`` are the numbers behind the thirds of a column of numbers.
     """
@@ -202,9 +182,7 @@ def explained(
 
 def _with_enough_boxes(attribute: Attribute, of_class: ClassMatches) -> Attribute:
     """Keep the values of an attribute that have enough boxes in a class."""
-    codes = of_class.codes(attribute)[~of_class.box_ignored]
-    counts = np.bincount(codes[codes >= 0], minlength=len(attribute.values))
-    kept = np.flatnonzero(counts >= HOW.min_boxes)
+    kept = np.flatnonzero(of_class.count(attribute) >= HOW.min_boxes)
     new_code = np.full(len(attribute.values) + 1, -1)  # the last is for code -1
     new_code[kept] = np.arange(len(kept))
     values = tuple(attribute.values[number] for number in kept)

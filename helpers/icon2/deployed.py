@@ -19,7 +19,7 @@ TAILS = (0.025, 0.975)
 
 @dataclass(frozen=True)
 class Errors:
-    """The errors of a detector at one threshold, of all classes.
+    """Hold the errors of a detector at one threshold, of all classes.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ def by_group(
     Returns
     -------
     pandas.DataFrame
-        One row per ``attribute``, ``group`` and ``error``: the ``rate`` with its 95%
+        One row per ``attribute``, ``group`` and ``error`` with the ``rate``, its 95%
         interval over images, that of all ``others``, and ``p_adjusted`` (min-p over
         all rows) of their difference. Nothing is held fixed.
     """
@@ -104,7 +104,7 @@ def compare(
     Returns
     -------
     pandas.DataFrame
-        One row per ``attribute``, ``group`` and ``error``: the rate of both detectors,
+        One row per ``attribute``, ``group`` and ``error`` with both detectors' rates,
         ``difference`` (second minus first, so it is negative where the second has fewer
         errors) with its 95% interval over images, and ``p_adjusted`` (Holm).
     """

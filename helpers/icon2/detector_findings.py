@@ -1,24 +1,14 @@
-"""Findings of a detector audit: gaps with box size held fixed, and the headline."""
+"""Compare AP with box size held fixed, and write the headline of a detector audit."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from helpers.icon2 import pooled_recall, size_fixed
-from helpers.icon2.analysis import POINTS, Analysis
+from helpers.icon2.analysis import POINTS
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.compared import MOST
-from helpers.icon2.group_gaps import (
-    ALL,
-    DEFINED,
-    HOW,
-    Null,
-    group_ap,
-    interval,
-    spread,
-)
+from helpers.icon2.group_gaps import ALL, HOW, Null, interval, spread
 from helpers.icon2.matching import ClassMatches
 
 LEVEL = 0.05
@@ -50,9 +40,9 @@ COLUMNS = [
 def gaps(
     classes: Mapping[str, ClassMatches],
     attributes: Sequence[Attribute],
-    analyses: Mapping[str, Analysis],
+    every_ap: Sequence[np.ndarray],
     null: Null,
-    area: np.ndarray | None,
+    area: np.ndarray,
     weights: np.ndarray,
 ) -> pd.DataFrame:
     """Compare the lowest and the highest group of each attribute and class.
@@ -61,12 +51,13 @@ def gaps(
     ----------
     classes : mapping
         The matches of each class that is compared, by its name.
-    attributes, analyses
-        The attributes, and the analysis of each by its name.
+    attributes : sequence of Attribute
+    every_ap : sequence of array
+        From `group_gaps.group_ap`, one per attribute, with resamples.
     null : Null
         What differs between random groups.
-    area : array of shape (n boxes,), optional
-        Area of each box in square pixels. Without it, box size is not held fixed.
+    area : array of shape (n boxes,)
+        Area of each box in square pixels.
     weights : array of shape (1 + resamples, n images)
         How often each image counts, the sample itself first.
 
@@ -79,72 +70,42 @@ def gaps(
         explained in `judged`.
     """
     rows = []
-    for number, attribute in enumerate(attributes):
-        ap = group_ap(classes, attribute)
-        complete = ~np.isnan(ap[1:]).any(1)
-        every_deviation = null.deviations(spread(ap), number)
-        for place, deviation in enumerate(every_deviation):
-            if not np.isfinite(deviation):
+    for number, (attribute, ap) in enumerate(zip(attributes, every_ap, strict=True)):
+        is_complete = np.isfinite(ap[0, 1:]).all(1)
+        complete = np.array([*classes])[is_complete]
+        deviations = null.deviations(spread(ap[0]), number)
+        for place, name in enumerate([ALL, *classes]):
+            if np.isnan(deviations[place]):
                 continue
-            name = [ALL, *classes][place]
-            used = [name]
-            if name == ALL:
-                used = np.array([*classes])[complete]
-            resampled = analyses[attribute.name].with_mean()[name].group_ap
-            row = {"attribute": attribute.name, "class": name}
-            row |= _lowest_and_highest(attribute, ap[place], resampled)
-            row |= {"deviations": deviation, "p": float(null.gap_p(deviation))}
+            of_class = ap[:, place]
+            lowest = np.nanargmin(of_class[0])
+            highest = np.nanargmax(of_class[0])
+            gap = of_class[:, highest] - of_class[:, lowest]
+            low, high = interval(gap)
+            row = {
+                "attribute": attribute.name,
+                "class": name,
+                "lowest": attribute.values[lowest],
+                "highest": attribute.values[highest],
+                "AP": POINTS * of_class[0, lowest],
+                "AP of highest": POINTS * of_class[0, highest],
+                "gap": POINTS * gap[0],
+                "low": low,
+                "high": high,
+                "deviations": deviations[place],
+                "p": float(null.gap_p(deviations[place])),
+            }
+            used = complete if name == ALL else [name]
             pair = row["lowest"], row["highest"]
-            if area is None:
-                lowest, highest = map(attribute.values.index, pair)
-                remaining = resampled[:, highest] - resampled[:, lowest]
-            else:
-                remaining = _with_equal_sizes(
-                    [classes[one] for one in used], attribute, pair, area, weights
-                )
+            remaining = _with_equal_sizes(
+                [classes[one] for one in used], attribute, pair, area, weights
+            )
             row["remaining"] = POINTS * remaining[0]
             row["remaining_p"] = size_fixed.p_value(remaining)
             rows.append(row)
     table = pd.DataFrame(rows, columns=COLUMNS)
     table["verdict"] = judged(table, null.gap_threshold)
-    if area is None:
-        table[["remaining", "remaining_p"]] = np.nan
     return table.sort_values("deviations", ascending=False, ignore_index=True)
-
-
-def not_compared(
-    names: Sequence[str], attributes: Sequence[Attribute], table: pd.DataFrame
-) -> list[str]:
-    """Name the classes without a row in a table of `gaps`, by attribute."""
-    sentences = []
-    for attribute in attributes:
-        rows = table[table["attribute"] == attribute.name]
-        left_out = [name for name in names if name not in set(rows["class"])]
-        if left_out:
-            sentences.append(
-                f"{attribute.name}: the AP of {', '.join(left_out)} is not compared, "
-                f"because fewer than two groups have {HOW.min_boxes} boxes, in the "
-                f"data or in more than {1 - DEFINED:.0%} of the permutations."
-            )
-    return sentences
-
-
-def _lowest_and_highest(
-    attribute: Attribute, class_ap: np.ndarray, resampled: np.ndarray
-) -> dict[str, str | float]:
-    """Return the groups with the lowest and the highest AP of a row, and their gap."""
-    lowest = np.nanargmin(class_ap)
-    highest = np.nanargmax(class_ap)
-    low, high = interval(resampled[:, highest] - resampled[:, lowest])
-    return {
-        "lowest": attribute.values[lowest],
-        "highest": attribute.values[highest],
-        "AP": POINTS * class_ap[lowest],
-        "AP of highest": POINTS * class_ap[highest],
-        "gap": POINTS * (class_ap[highest] - class_ap[lowest]),
-        "low": low,
-        "high": high,
-    }
 
 
 def _with_equal_sizes(
@@ -207,23 +168,8 @@ def sentence(row: Mapping) -> str:
         f"{row['AP of highest']:.1f} for {row['highest']}; the gap is "
         f"{row['gap']:z.1f} points (95% CI {row['low']:z.1f} to {row['high']:z.1f})"
     )
-    if row["verdict"] in (BY_SIZE, UNCLEAR):
-        text += _with_size_fixed(row)
-    return text
-
-
-def _with_size_fixed(row: Mapping) -> str:
-    """Describe the remaining gap with box size held fixed, as the end of a sentence."""
-    if np.isnan(row["remaining"]):
-        return (
-            ". The groups share too few boxes of the same size to hold box size fixed"
-        )
-    text = (
-        f", and {row['remaining']:z.1f} points with box size held fixed "
-        f"(p = {row['remaining_p']:.3f} before correction)"
-    )
-    if row["remaining"] < 0:
-        text += f". AP is then higher for {row['lowest']}"
+    if row["verdict"] in (BY_SIZE, UNCLEAR) and np.isfinite(row["remaining"]):
+        text += f", of which {row['remaining']:z.1f} remain with box size held fixed"
     return text
 
 
@@ -237,81 +183,36 @@ def class_headline(row: Mapping, cause: str) -> str:
     return f"{text}; {cause}." if cause else f"{text}."
 
 
-def how_many(
-    compared: Sequence[str], enough: Sequence[str], classes: Sequence[str]
-) -> str:
-    """Say how many of how many classes were, or could be, compared one by one.
+def headline(first: Mapping, of_class: str, detectable: float) -> str:
+    """Return the most important finding of a detector audit.
 
     Parameters
     ----------
-    compared
-        The classes that were compared.
-    enough
-        The classes with enough boxes, of which the largest are compared.
-    classes
-        All classes.
-    """
-    if len(classes) == 1:
-        return ""
-    verb = "were" if len(compared) < len(enough) else "could be"
-    text = f"{len(compared)} of {len(classes)} classes {verb} compared one by one"
-    if len(compared) == MOST and len(enough) > MOST:
-        return f"{text}, the largest of {len(enough)} with enough boxes."
-    return f"{text}."
-
-
-def headline(
-    pooled: pd.DataFrame,
-    of_class: str,
-    counted: str,
-    detectable: float,
-) -> str:
-    """Return the headline of a detector audit.
-
-    Parameters
-    ----------
-    pooled : pandas.DataFrame
-        A row for each attribute, from `pooled_recall.foremost`.
+    first : mapping
+        The first row of `pooled_recall.foremost`.
     of_class : str
         A sentence about the most significant gap of a single class; empty if there is
         none.
-    counted : str
-        How many classes were compared, from `how_many`.
     detectable : float
         Difference of recall (points) that is detected in four of five cases; NaN if not
         known.
     """
-    rows = pooled.to_dict("records")
-    significant = [row for row in rows if row["verdict"] == pooled_recall.FOUND]
-    explainable = [row for row in rows if pooled_recall.is_open(row)]
-    if significant:
-        text = pooled_recall.sentence(significant[0])
-    elif of_class:
-        text = of_class
-    elif explainable:
-        below_a_point = any(row["verdict"] == pooled_recall.SMALL for row in rows)
-        least = "of a point or more " if below_a_point else ""
-        text = (
-            f"No difference {least}between groups is significant at the same "
-            f"{explainable[0]['fixed']}. {pooled_recall.sentence(explainable[0])}"
-        )
-    else:
-        text = f"No group is found to be worse. {_power(detectable)}".strip()
-    return f"{text} {counted}".strip()
-
-
-def _power(detectable: float) -> str:
-    """Say which difference of recall (points) would have been detected, if known."""
-    if not np.isfinite(detectable):
-        return ""
-    if detectable > 100:
+    if first["verdict"] == pooled_recall.FOUND:
+        return pooled_recall.sentence(first)
+    if of_class:
+        return of_class
+    if first["verdict"] in pooled_recall.OPEN:
         return (
-            "With this data, even the largest possible difference would often be "
-            "missed."
+            "No difference of a point or more between groups is significant at the "
+            f"same {first['fixed']}. {pooled_recall.sentence(first)}"
         )
-    least = max(math.ceil(detectable), 1)
-    points = "1 point" if least == 1 else f"{least} points"
+    if detectable <= 100:
+        return (
+            "No group is found to be worse. Over all classes, a difference of "
+            f"{max(detectable, 1):.1f} points of recall would have been detected in "
+            "four of five cases."
+        )
     return (
-        f"Over all classes, a difference of {points} of recall would have been "
-        "detected in four of five cases."
+        "No group is found to be worse. With this data, even the largest possible "
+        "difference would often be missed."
     )

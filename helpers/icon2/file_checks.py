@@ -1,4 +1,4 @@
-"""Check labels and detections: refuse files, or warn at the top of a report.
+"""Check labels and detections, and refuse files or warn at the top of a report.
 
 Each check is a function of its own. Those that only warn add a sentence to `Checks`.
 """
@@ -20,7 +20,7 @@ class DetectionDataError(ValueError):
 
 @dataclass
 class Checks:
-    """Sentences about files: a `report` of what was left out, and `warnings`."""
+    """Collect a `report` of what was left out of files, and `warnings`."""
 
     report: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -90,9 +90,10 @@ def refuse_repeated(path: Path, names: pd.Series, noun: str) -> None:
         )
 
 
-def with_ignored(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.DataFrame:
+def with_ignored(
+    path: Path, boxes: pd.DataFrame, marked: pd.Series, checks: Checks
+) -> pd.DataFrame:
     """Return boxes where those that carry ``ignore`` are regions to ignore."""
-    marked = boxes["ignore_field"]
     if marked.any():
         checks.warnings.append(
             f"{marked.sum():,} of {len(boxes):,} boxes of {path.name} carry 'ignore': "
@@ -100,8 +101,7 @@ def with_ignored(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.DataFram
             "wrong. pycocotools does not read this field, so its AP differs; remove "
             "the field if these boxes are to be found."
         )
-    ignore = boxes["ignore"] | marked
-    return boxes.assign(ignore=ignore).drop(columns="ignore_field")
+    return boxes.assign(ignore=boxes["ignore"] | marked)
 
 
 def plausible_area(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.Series:

@@ -25,8 +25,10 @@ def average_precision(hit: np.ndarray, boxes: float, N: float, weight=1) -> floa
     """
     recall = np.cumsum(weight * hit) / boxes
     false_positives = np.cumsum(weight * ~hit)
-    precision = recall * N / (recall * N + false_positives)  # Equation 3
-    highest = np.maximum.accumulate(precision[::-1])[::-1]  # here or at a higher recall
+    true_positives = recall * N
+    precision = true_positives / (true_positives + false_positives)  # Equation 3
+    from_the_end = precision[::-1]
+    highest = np.maximum.accumulate(from_the_end)[::-1]  # here or at a higher recall
     highest = np.append(highest, 0)  # at recalls that are never reached
     recalls = np.linspace(0, 1, 101)
     place = np.searchsorted(recall, recalls - 1e-12)
@@ -62,7 +64,8 @@ def proxy(ap: np.ndarray, boxes: np.ndarray) -> np.ndarray:
     known = ~np.isnan(ap)
     share = shares(boxes * known[..., None])
     known_ap = np.nan_to_num(ap)
-    expected = (share * known_ap[..., None]).sum(-2)
+    weighted = share * known_ap[..., None]
+    expected = weighted.sum(-2)
     enough = known.sum(-1) >= 2
     return np.where(enough[..., None], expected, np.nan)
 
@@ -78,8 +81,10 @@ def controlled(cell_ap: np.ndarray, averaged: str = "sigma") -> np.ndarray:
         If the variance is averaged, as in the paper's text, its root is returned.
     """
     power = 2 if averaged == "variance" else 1
-    within = np.ma.masked_invalid(sigma(cell_ap) ** power)
-    return np.ma.filled(within.mean(-1), np.nan) ** (1 / power)
+    within = sigma(cell_ap) ** power
+    estimable = np.ma.masked_invalid(within)
+    mean = estimable.mean(-1)
+    return np.ma.filled(mean, np.nan) ** (1 / power)
 
 
 def standard_weights(boxes: np.ndarray) -> np.ndarray:
@@ -88,8 +93,10 @@ def standard_weights(boxes: np.ndarray) -> np.ndarray:
     The `boxes` (E, A) are numbers of boxes by value and group.
     """
     tiny = 1e-300  # for groups without boxes
-    common = boxes.sum(1) / max(boxes.sum(), tiny)
-    own = boxes / np.maximum(boxes.sum(0), tiny)  # P(e|a)
+    total = max(boxes.sum(), tiny)
+    common = boxes.sum(1) / total
+    of_group = np.maximum(boxes.sum(0), tiny)
+    own = boxes / of_group  # P(e|a)
     weights = np.zeros_like(own)
     return np.divide(common[:, None], own, out=weights, where=own > 0)
 
@@ -111,10 +118,12 @@ def divided(ap: np.ndarray) -> dict[str, np.ndarray]:
     both in the other group's.
     """
     low, high, low_in_other, high_in_other = np.moveaxis(ap, -1, 0)
+    scenes = high - low_in_other + high_in_other - low
+    appearance = high - high_in_other + low_in_other - low
     return {
         "gap": high - low,
-        "scenes": (high - low_in_other + high_in_other - low) / 2,
-        "appearance": (high - high_in_other + low_in_other - low) / 2,
+        "scenes": scenes / 2,
+        "appearance": appearance / 2,
     }
 
 # %% ../../notebooks/08_icon2.ipynb #08-our-rule
@@ -135,10 +144,14 @@ def cochrans_q(ap: np.ndarray) -> float:
     """
     if np.isnan(ap).any() or len(ap) < 3:
         return np.nan
-    precision = 1 / np.maximum(ap[1:].var(0, ddof=1), 1e-12)
-    mean = (precision * ap[0]).sum() / precision.sum()
-    q = (precision * (ap[0] - mean) ** 2).sum()
-    return float(chi2.sf(q, ap.shape[1] - 1))
+    variance = ap[1:].var(0, ddof=1)
+    precision = 1 / np.maximum(variance, 1e-12)
+    weighted = precision * ap[0]
+    mean = weighted.sum() / precision.sum()
+    deviation = ap[0] - mean
+    q = (precision * deviation**2).sum()
+    freedom = ap.shape[1] - 1
+    return float(chi2.sf(q, freedom))
 
 
 def suite_says(
@@ -157,5 +170,7 @@ def suite_says(
     fall = before - sigma(standardised)
     margin = norm.isf(0.05 / confounders) * fall[1:].std(ddof=1)
     if fall[0] > margin:
-        return EXPLAINS if cochrans_q(standardised) >= 0.05 else IN_PART
-    return INCONCLUSIVE if fall[0] + margin >= before[0] / 2 else NOT
+        is_even = cochrans_q(standardised) >= 0.05
+        return EXPLAINS if is_even else IN_PART
+    may_be_halved = fall[0] + margin >= before[0] / 2
+    return INCONCLUSIVE if may_be_halved else NOT

@@ -51,10 +51,10 @@ def read(
     attributes : path, optional
         A CSV with the columns ``image`` and, for example, ``income`` (dollars a year).
     gps, areas : path, optional
-        BDD100K's folder of info files, and outlines with a property ``income``: see
-        `incomes`.
+        BDD100K's folder of info files, and outlines with a property ``income`` (see
+        `incomes`).
     edges : {"equal", "paper"}
-        Income groups: a third of the frames in each, or the paper's bounds.
+        Whether income groups have a third of the frames each, or the paper's bounds.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def files(settings: SimpleNamespace) -> dict[str, Path | None]:
 def example(
     frames: Frames, matches: Matches, name: str
 ) -> tuple[int, pd.DataFrame, pd.DataFrame]:
-    """Return a frame that shows what matching does: its number, boxes, and detections.
+    """Return the number, boxes and detections of a frame that shows what matching does.
 
     It has a hit, a miss and a false positive of the class, or most of them. The boxes
     have a column ``found``, the detections ``hit`` and ``box`` (the row of the box that

@@ -25,31 +25,38 @@ DEFINED = 0.9  # share of the permutations in which a gap must be defined
 ALL = "all classes"
 
 
-def group_ap(classes: Mapping[str, ClassMatches], attribute: Attribute) -> np.ndarray:
+def group_ap(
+    classes: Mapping[str, ClassMatches],
+    attribute: Attribute,
+    weights: np.ndarray | None = None,
+) -> np.ndarray:
     """Compute AP of each group, the mean over the classes first.
 
     Parameters
     ----------
     classes : mapping of str to ClassMatches
     attribute : Attribute
+    weights : array of shape (1 + resamples, images), optional
+        How often each image counts, the sample itself first; by default once.
 
     Returns
     -------
-    array of shape (1 + classes, groups)
+    array of shape (1 + resamples, 1 + classes, groups)
         From 0 to 1. NaN where a group has too few boxes. The mean is over the classes
         in which every group has enough, NaN if there are fewer than two.
     """
-    by_class = np.empty((len(classes), len(attribute.values)))
-    for number, of_class in enumerate(classes.values()):
-        weights = np.ones((1, of_class.n_images))
-        ap, _ = evaluate(of_class, (attribute,), weights, HOW)
-        by_class[number] = ap[0]
-    is_complete = np.isfinite(by_class).all(1)
-    complete = by_class[is_complete]
-    mean = np.full(len(attribute.values), np.nan)
-    if len(complete) > 1:
-        mean = complete.mean(0)
-    return np.vstack([mean, by_class])
+    every_ap = []
+    for of_class in classes.values():
+        each_once = np.ones((1, of_class.n_images))
+        rows = each_once if weights is None else weights
+        ap, _ = evaluate(of_class, (attribute,), rows, HOW)
+        every_ap.append(ap)
+    by_class = np.stack(every_ap, axis=1)
+    is_complete = np.isfinite(by_class[0]).all(1)
+    mean = np.full_like(by_class[:, :1], np.nan)
+    if is_complete.sum() > 1:
+        mean = by_class[:, is_complete].mean(1, keepdims=True)
+    return np.hstack([mean, by_class])
 
 
 def spread(ap: np.ndarray) -> np.ndarray:
@@ -58,6 +65,13 @@ def spread(ap: np.ndarray) -> np.ndarray:
     highest = np.fmax.reduce(ap, axis=-1)
     known = np.isfinite(ap).sum(-1)
     return np.where(known > 1, highest - lowest, np.nan)
+
+
+def every_gap(
+    classes: Mapping[str, ClassMatches], attributes: Sequence[Attribute]
+) -> np.ndarray:
+    """Return the gap of each attribute (row) in all classes together, and in each."""
+    return np.array([spread(group_ap(classes, one)[0]) for one in attributes])
 
 
 def interval(values: np.ndarray) -> np.ndarray:
@@ -126,10 +140,10 @@ def permuted_attributes(
 
 @dataclass(frozen=True)
 class Null:
-    """What differs between random groups, in two families of equal weight.
+    """Hold what differs between random groups, in two families of equal weight.
 
-    One family are the gaps in AP. A gap is measured by its deviation: how many standard
-    deviations it lies above its mean in the permutations. The other family are the
+    One family are the gaps in AP. The deviation of a gap is the number of standard
+    deviations by which it exceeds its mean in the permutations. The other family are
     differences of pooled recall, in standard errors. A permutation is summarised by the
     largest value of each family. Both thresholds have the same rank among the
     permutations, such that one permutation in twenty exceeds one of them or both.
@@ -149,21 +163,19 @@ class Null:
 
     @cached_property
     def rank(self) -> np.ndarray:
-        """The higher rank of a permutation's two values in their families."""
-        rank_of_gap = np.searchsorted(np.sort(self.largest_gap), self.largest_gap)
-        rank_of_recall = np.searchsorted(
-            np.sort(self.largest_recall), self.largest_recall
-        )
-        return np.maximum(rank_of_gap, rank_of_recall)
+        """Rank each permutation by the higher rank of its two values."""
+        families = (self.largest_gap, self.largest_recall)
+        ranks = [np.searchsorted(np.sort(family), family) for family in families]
+        return np.maximum(*ranks)
 
     @cached_property
     def gap_threshold(self) -> float:
-        """The deviation from which a gap is significant."""
+        """Return the deviation from which a gap is significant."""
         return self._threshold(self.largest_gap)
 
     @cached_property
     def recall_threshold(self) -> float:
-        """The number of standard errors from which a difference is significant."""
+        """Return the deviation from which a difference of recall is significant."""
         return self._threshold(self.largest_recall)
 
     def _threshold(self, family: np.ndarray) -> float:
@@ -173,8 +185,7 @@ class Null:
 
     def deviations(self, gaps: np.ndarray, at=...) -> np.ndarray:
         """Return how many standard deviations gaps lie above their mean by chance."""
-        deviation = np.maximum(self.deviation[at], 1e-9)
-        return (gaps - self.mean[at]) / deviation
+        return (gaps - self.mean[at]) / np.maximum(self.deviation[at], 1e-9)
 
     def gap_p(self, deviations) -> np.ndarray:
         """Return p values of gaps, adjusted over both families."""
@@ -185,10 +196,8 @@ class Null:
         return self._p(np.abs(deviations), self.largest_recall)
 
     def _p(self, deviations, family: np.ndarray) -> np.ndarray:
-        deviations = np.asarray(deviations, float)
         rank = np.searchsorted(np.sort(family), deviations)
-        is_reached = self.rank >= rank[..., None]
-        reached = is_reached.sum(-1)
+        reached = (self.rank >= rank[..., None]).sum(-1)
         p = (1 + reached) / (1 + len(family))
         return np.where(np.isnan(deviations), np.nan, p)
 
@@ -197,7 +206,7 @@ def null_distribution(
     classes: Mapping[str, ClassMatches],
     permutations: Iterator[list[Attribute]],
     draws: int,
-    recall: RecallBySize | None = None,
+    recall: RecallBySize,
 ) -> Null:
     """Compute gaps and differences of recall of randomly permuted groups.
 
@@ -208,7 +217,7 @@ def null_distribution(
         From `permuted_attributes`.
     draws : int
         How many permutations.
-    recall : RecallBySize, optional
+    recall : RecallBySize
         The comparison of all classes pooled.
 
     Returns
@@ -218,36 +227,20 @@ def null_distribution(
         fewer than two groups have enough boxes.
     """
     gaps = []
-    largest_recall = np.full(draws, -np.inf)
-    for number in progress(range(draws), desc="permutations", delay=2):
+    largest_recall = []
+    for _ in progress(range(draws), desc="permutations", delay=2):
         permuted = next(permutations)
-        every_ap = [group_ap(classes, attribute) for attribute in permuted]
-        gaps.append([spread(ap) for ap in every_ap])
-        if recall is not None:
-            largest_recall[number] = recall.widest(permuted)
-    gaps = np.array(gaps)
-    mean = np.full(gaps.shape[1:], np.nan)
-    deviation = np.full(gaps.shape[1:], np.nan)
-    largest_gap = np.full(draws, -np.inf)
-    is_defined = np.isfinite(gaps).mean(0) >= DEFINED
-    if is_defined.any():
-        kept = gaps[:, is_defined]
-        mean[is_defined] = np.nanmean(kept, axis=0)
-        deviation[is_defined] = np.nanstd(kept, axis=0, ddof=1)
-        deviations = np.nan_to_num(_from_the_others(kept), nan=-np.inf)
-        largest_gap = deviations.max(axis=1)
-    return Null(mean, deviation, largest_gap, largest_recall)
-
-
-def _from_the_others(gaps: np.ndarray) -> np.ndarray:
-    """Return each permutation's deviations from the mean of all other permutations.
-
-    The data are compared with the permutations in the same way.
-    """
-    deviations = np.empty_like(gaps)
-    for number, own in enumerate(gaps):
-        others = np.delete(gaps, number, axis=0)
-        mean = np.nanmean(others, axis=0)
-        deviation = np.nanstd(others, axis=0, ddof=1)
-        deviations[number] = (own - mean) / np.maximum(deviation, 1e-6)
-    return deviations
+        gaps.append(every_gap(classes, permuted))
+        largest_recall.append(recall.widest(permuted))
+    gaps = np.ma.masked_invalid(gaps)
+    gaps[:, gaps.count(0) < DEFINED * draws] = np.ma.masked
+    mean = gaps.mean(0).filled(np.nan)
+    deviation = gaps.std(0, ddof=1).filled(np.nan)
+    largest_gap = np.empty(draws)
+    numbers = np.arange(draws)
+    for number in numbers:  # is compared with all others, as the data are
+        others = gaps[numbers != number]
+        smallest = np.maximum(others.std(0, ddof=1), 1e-6)
+        deviations = (gaps[number] - others.mean(0)) / smallest
+        largest_gap[number] = deviations.filled(-np.inf).max()
+    return Null(mean, deviation, largest_gap, np.array(largest_recall))

@@ -1,4 +1,4 @@
-"""How often an audit of a detector notices detections that are taken out on purpose."""
+"""Measure how often a detector audit detects faults that are injected on purpose."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,9 +8,9 @@ import pandas as pd
 
 from helpers import stats
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.group_gaps import ALL, HOW, Null, group_ap, spread
+from helpers.icon2.group_gaps import ALL, HOW, Null, every_gap, group_ap, spread
 from helpers.icon2.matching import ClassMatches, Matches
-from helpers.icon2.pooled_recall import ALL_POOLED, RecallBySize
+from helpers.icon2.pooled_recall import ALL_POOLED, RecallBySize, codes_of
 from helpers.store import progress
 
 KEYS = ["attribute", "class", "group", "loss"]
@@ -25,21 +25,24 @@ def without(matches: Matches, lost: np.ndarray) -> Matches:
     lost : bool array of shape (n boxes,)
     """
     is_lost = np.append(lost, False)  # the last is for detections that took no box
-    gone = is_lost[matches.taken].any(0)
-    detections = matches.detections[~gone].reset_index(drop=True)
-    return replace(matches, detections=detections, taken=matches.taken[:, ~gone])
+    is_left = ~is_lost[matches.taken].any(0)
+    return replace(
+        matches,
+        detections=matches.detections[is_left].reset_index(drop=True),
+        taken=matches.taken[:, is_left],
+    )
 
 
 def detection_rates(
     matches: Matches,
-    names: Sequence[str],
+    classes: Mapping[str, ClassMatches],
     attributes: Sequence[Attribute],
     null: Null,
+    recall: RecallBySize,
     permutations: Iterator[list[Attribute]],
     losses: Sequence[float],
     trials: int,
     seed: int = 0,
-    recall: RecallBySize | None = None,
 ) -> pd.DataFrame:
     """Measure how often an injected fault of the smallest group is detected.
 
@@ -50,10 +53,12 @@ def detection_rates(
     Parameters
     ----------
     matches : Matches
-    names : sequence of str
-        The classes that are compared.
+    classes : mapping of str to ClassMatches
+        Those that are compared.
     attributes : sequence of Attribute
     null : Null
+    recall : RecallBySize
+        The comparison of all classes pooled.
     permutations : iterator
         From `permuted_attributes`.
     losses : sequence of float
@@ -61,60 +66,58 @@ def detection_rates(
     trials : int
         How many permutations for each loss; twice as many without a fault.
     seed : int
-    recall : RecallBySize, optional
-        The comparison of all classes pooled, which is tested as well.
 
     Returns
     -------
     pandas.DataFrame
-        One row per ``attribute``, ``class``, ``group`` and ``loss``: in how many of
-        ``n`` permutations the fault was ``detected``, and their share (``rate``) with
-        its 95% interval. The first row, without a loss, is the false positive rate.
+        One row per ``attribute``, ``class``, ``group`` and ``loss``. It has the number
+        of permutations, of ``n``, in which the fault was ``detected``, and their share
+        (``rate``) with its 95% interval. The first row, without a loss, is the false
+        positive rate.
     """
     rng = np.random.default_rng(seed)
-    classes = {name: matches.of(name) for name in names}
     strengths = np.repeat(losses, trials)
     rows = []
     for _ in range(2 * trials):
         permuted = next(permutations)
-        found = _is_anything_significant(permuted, classes, null, recall)
+        deviations = null.deviations(every_gap(classes, permuted))
+        found = (deviations > null.gap_threshold).any()
+        found |= recall.widest(permuted) > null.recall_threshold
         rows.append(("any", "any", "any", 0.0, found))
+
     for number, attribute in enumerate(attributes):
-        if recall is None or not np.isfinite(recall.deviations(attribute)).any():
+        if np.isnan(recall.deviations(attribute)).all():
             continue
-        group = smallest_group(recall.codes(attribute), attribute)
+        codes = codes_of(attribute, recall.boxes)
+        boxes = np.bincount(codes[codes >= 0], minlength=len(attribute.values))
+        group = smallest_group(boxes)
+        about = attribute.name, ALL_POOLED, attribute.values[group]
         for loss in strengths:
             permuted = next(permutations)[number]
-            found = _finds_loss_of_recall(recall, permuted, group, loss, null, rng)
-            value = attribute.values[group]
-            rows.append((attribute.name, ALL_POOLED, value, loss, found))
-    places = [(k + 1, [name]) for k, name in enumerate(names)]  # in `null.mean`
-    if len(names) > 1:
-        places.insert(0, (0, list(names)))
-    cases = [
-        (number, *place)
-        for number, attribute in enumerate(attributes)
-        for place in places
-        if np.isfinite(null.mean[number, place[0]])
-    ]
-    for number, place, some in progress(cases, desc="injected faults", delay=2):
+            in_group = codes_of(permuted, recall.boxes) == group
+            lost = in_group & (rng.random(len(in_group)) < loss)
+            deviations = recall.deviations(permuted, recall.found * ~lost)
+            rows.append((*about, loss, deviations[group] < -null.recall_threshold))
+
+    cases = np.argwhere(np.isfinite(null.mean))
+    for case in progress(map(tuple, cases.tolist()), desc="injected faults", delay=2):
+        number, place = case
         attribute = attributes[number]
-        affected = {name: classes[name] for name in some}
-        codes = [
-            of_class.codes(attribute)[~of_class.box_ignored]
-            for of_class in affected.values()
-        ]
-        group = smallest_group(np.concatenate(codes), attribute)
-        about = attribute.name, ALL if place == 0 else some[0], attribute.values[group]
+        name = [ALL, *classes][place]
+        affected = classes if name == ALL else {name: classes[name]}
+        boxes = [of_class.count(attribute) for of_class in affected.values()]
+        group = smallest_group(np.sum(boxes, axis=0))
+        about = attribute.name, name, attribute.values[group]
         for loss in strengths:
             permuted = next(permutations)[number]
             lost = _lost_boxes(matches, affected, permuted, group, loss, rng)
             left = without(matches, lost)
-            ap = group_ap({name: left.of(name) for name in some}, permuted)
-            ap = ap[0 if place == 0 else 1]  # the first is the mean of all classes
-            deviation = null.deviations(spread(ap), (number, place))
-            is_lowest = np.where(np.isnan(ap), np.inf, ap).argmin() == group
-            rows.append((*about, loss, deviation > null.gap_threshold and is_lowest))
+            ap = group_ap({name: left.of(name) for name in affected}, permuted)[0]
+            ap = ap[0 if name == ALL else 1]  # the first is the mean of all classes
+            is_significant = null.deviations(spread(ap), case) > null.gap_threshold
+            known_ap = np.where(np.isnan(ap), np.inf, ap)
+            is_lowest = known_ap.argmin() == group
+            rows.append((*about, loss, is_significant and is_lowest))
     table = pd.DataFrame(rows, columns=[*KEYS, "detected"])
     detected = table.groupby(KEYS, sort=False)["detected"]
     counts = detected.agg(detected="sum", n="size").reset_index()
@@ -123,39 +126,10 @@ def detection_rates(
     return counts
 
 
-def smallest_group(codes: np.ndarray, attribute: Attribute) -> int:
+def smallest_group(boxes: np.ndarray) -> int:
     """Return the group with the fewest boxes, of those that have enough."""
-    boxes = np.bincount(codes[codes >= 0], minlength=len(attribute.values))
     enough = boxes >= HOW.min_boxes
     return int(np.where(enough, boxes, boxes.max() + 1).argmin())
-
-
-def _is_anything_significant(
-    attributes: Sequence[Attribute],
-    classes: Mapping[str, ClassMatches],
-    null: Null,
-    recall: RecallBySize | None,
-) -> bool:
-    """Return whether any gap or difference is significant."""
-    gaps = [spread(group_ap(classes, attribute)) for attribute in attributes]
-    if (null.deviations(np.array(gaps)) > null.gap_threshold).any():
-        return True
-    return recall is not None and recall.widest(attributes) > null.recall_threshold
-
-
-def _finds_loss_of_recall(
-    recall: RecallBySize,
-    attribute: Attribute,
-    group: int,
-    loss: float,
-    null: Null,
-    rng: np.random.Generator,
-) -> bool:
-    """Return whether a loss of detected boxes makes a group significantly worse."""
-    in_group = recall.codes(attribute) == group
-    lost = in_group & (rng.random(len(in_group)) < loss)
-    left = recall.with_found(recall.found * ~lost)
-    return left.deviations(attribute)[group] < -null.recall_threshold
 
 
 def _lost_boxes(
@@ -170,5 +144,6 @@ def _lost_boxes(
     lost = np.zeros(len(matches.boxes), bool)
     for of_class in classes.values():
         in_group = of_class.codes(attribute) == group
-        lost[of_class.box_row] = in_group & (rng.random(len(in_group)) < loss)
+        is_drawn = rng.random(len(in_group)) < loss
+        lost[of_class.box_row] = in_group & is_drawn
     return lost

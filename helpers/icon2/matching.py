@@ -22,7 +22,7 @@ MAX_DETECTIONS = 100
 
 @dataclass(frozen=True)
 class Matches:
-    """Which detection took which box.
+    """Record which detection took which box.
 
     Detections are by class and falling score, ties by image.
     """
@@ -62,13 +62,14 @@ class Matches:
 
 
 class ClassMatches:
-    """The matches of one class as arrays.
+    """Hold the matches of one class as arrays.
 
     Events are all of them, by threshold and falling score.
     """
 
     def __init__(self, matches: Matches, category: int) -> None:
-        boxes = matches.boxes[matches.boxes["category"] == category]
+        is_of_class = matches.boxes["category"] == category
+        boxes = matches.boxes[is_of_class]
         ends = [category, category + 1]
         start, stop = matches.detections["category"].searchsorted(ends)
         detections = matches.detections[start:stop]
@@ -93,6 +94,12 @@ class ClassMatches:
         """Return an attribute's code of each box of the class."""
         return attribute.of_boxes(self.box_image, self.box_row)
 
+    def count(self, attribute: Attribute) -> np.ndarray:
+        """Count the boxes that have to be detected, by the value of an attribute."""
+        codes = self.codes(attribute)
+        counted = (codes >= 0) & ~self.box_ignored
+        return np.bincount(codes[counted], minlength=len(attribute.values))
+
 
 def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Matches:
     """Match detections to boxes at every IoU threshold, by COCO's rule.
@@ -114,9 +121,10 @@ def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Match
     least = np.minimum(thresholds, 1 - 1e-10)
     pairs = _overlapping_pairs(detections, boxes, is_crowd, least.min())
     taken = []
+    number = len(detections)
     for threshold in least:
         near = pairs[pairs["overlap"] >= threshold]
-        taken.append(_take(near, len(detections), is_crowd))
+        taken.append(_take(near, number, is_crowd))
     smaller = {"image": np.int32, "category": np.int16}
     return Matches(
         thresholds=thresholds,

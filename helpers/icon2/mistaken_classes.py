@@ -3,27 +3,19 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from helpers.icon2.attributes import Frames
 from helpers.icon2.group_gaps import HOW
-from helpers.icon2.matching import Matches, match
+from helpers.icon2.matching import match
 from helpers.icon2.pooled_recall import ALL_POOLED
 
-ADVICE = "Do both files have the same numbers or names of classes?"
 
-
-def mistaken(frames: Frames, matches: Matches) -> dict[str, str]:
+def mistaken(frames: Frames) -> dict[str, str]:
     """Find classes whose boxes are detected as another class.
 
     A class is listed if many of its boxes are detected (IoU 0.5) as any class, but
     fewer than a fifth of these as the class itself.
-
-    Parameters
-    ----------
-    frames : Frames
-        Labels and detections.
-    matches : Matches
-        Their matches, class by class.
 
     Returns
     -------
@@ -31,35 +23,31 @@ def mistaken(frames: Frames, matches: Matches) -> dict[str, str]:
         One sentence per class, and one for `ALL_POOLED`, first, if this is so of all
         boxes together.
     """
-    detected_as = _confusion(frames, matches)
-    detected = detected_as.sum(1)
-    boxes = [(matches.of(name).box_ignored == 0).sum() for name in frames.classes]
-    own = [matches.rows(name)["hit"].sum() for name in frames.classes]
+    as_class = _confusion(frames)
+    category = frames.boxes["category"][~frames.boxes["ignore"]]
+    boxes = np.bincount(category, minlength=len(frames.classes))
+    table = pd.DataFrame({"boxes": boxes, "any": as_class.sum(1)})
+    table["own"] = np.diag(as_class)
+    np.fill_diagonal(as_class, -1)
+    table["other"] = np.array(frames.classes)[as_class.argmax(1)]
+    table.index = [*frames.classes]
+    total = table[["boxes", "any", "own"]].sum()
+    table.loc[ALL_POOLED] = [*total, "other classes"]
+    is_mistaken = table["boxes"] >= HOW.min_boxes
+    is_mistaken &= table["any"] >= 0.3 * table["boxes"]
+    is_mistaken &= table["own"] < table["any"] / 5
     sentences = {}
-    total = sum(boxes)
-    total_own = sum(own)
-    total_detected = detected.sum()
-    if _looks_mistaken(total, total_detected, total_own):
-        sentences[ALL_POOLED] = (
-            f"Classes look shifted or exchanged: {total_own / total:.0%} of the "
-            f"{total:,} boxes are detected as their own class, and "
-            f"{total_detected / total:.0%} as any class. {ADVICE} No groups are "
-            "compared."
+    for name, row in table[is_mistaken][::-1].iterrows():
+        sentences[name] = (
+            f"Classes look shifted or exchanged: {row['any'] / row['boxes']:.0%} of "
+            f"the {row['boxes']:,} boxes of {name} are detected, but "
+            f"{row['own'] / row['boxes']:.0%} as their own class, and most as "
+            f"{row['other']}. Do both files have the same numbers or names of classes?"
         )
-    np.fill_diagonal(detected_as, -1)
-    for k, name in enumerate(frames.classes):
-        is_mistaken = _looks_mistaken(boxes[k], detected[k], own[k])
-        if is_mistaken and boxes[k] >= HOW.min_boxes:
-            other = frames.classes[detected_as[k].argmax()]
-            sentences[name] = (
-                f"{name}: {own[k] / boxes[k]:.0%} of its {boxes[k]:,} boxes are "
-                f"detected as {name}, and {detected[k] / boxes[k]:.0%} as any class, "
-                f"most often as {other}. {ADVICE}"
-            )
     return sentences
 
 
-def _confusion(frames: Frames, matches: Matches) -> np.ndarray:
+def _confusion(frames: Frames) -> np.ndarray:
     """Count the matches that ignore classes, by the class of box and of detection."""
     pooled = replace(
         frames,
@@ -67,14 +55,10 @@ def _confusion(frames: Frames, matches: Matches) -> np.ndarray:
         detections=frames.detections.assign(category=0),
         classes=("any",),
     )
-    hits = match(pooled, matches.thresholds[:1]).rows("any").query("hit")
+    hits = match(pooled, [0.5]).rows("any").query("hit")
     of_box = frames.boxes["category"].to_numpy()[hits["box"]]
     of_detection = frames.detections["category"].to_numpy()[hits["row"]]
-    counts = np.zeros((len(frames.classes), len(frames.classes)), int)
+    number = len(frames.classes)
+    counts = np.zeros((number, number), int)
     np.add.at(counts, (of_box, of_detection), 1)
     return counts
-
-
-def _looks_mistaken(boxes: int, as_any: int, as_own: int) -> bool:
-    """Return whether many boxes are detected, and few of them as their own class."""
-    return as_any >= 0.3 * boxes and as_own < as_any / 5

@@ -6,8 +6,7 @@ all groups alike. This module compares each group with all others among boxes of
 same class and about the same size.
 """
 
-import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -23,17 +22,19 @@ KNOTS = (0.2, 0.4, 0.6, 0.8)  # quantiles of log area where the line by size may
 FEWEST_BOXES = 30  # of a group, and of all others
 FEWEST_CLUSTERS = 10  # images or clusters with a box of the group, and of the others
 COMPARABLE = 0.05  # share of a group's contrast below which nothing can be said
-SMALLEST_EFFECT = 0.01  # difference of recall below which there is no finding
+SMALLEST_EFFECT = 1.0  # points of recall, below which there is no finding
 LEVEL = 0.05
+Z = scipy.stats.norm.ppf(1 - LEVEL / 2)
 SIZE_BINS = 5
 
 ALL_POOLED = "all classes pooled"
 FOUND = "significant"
-EXPLAINED = "explained by class and size"
-UNCLEAR = "not separable from class and size"
+EXPLAINED = "explained by class or size"
+UNCLEAR = "not separable from class or size"
 SMALL = "below one point"
 NO_GAP = "not significant"
 TOO_FEW = "too few boxes"
+OPEN = (EXPLAINED, UNCLEAR)  # a gap that a headline has to mention
 
 
 def labelled_boxes(
@@ -70,7 +71,7 @@ def codes_of(attribute: Attribute, boxes: pd.DataFrame) -> np.ndarray:
 
 
 class RecallBySize:
-    """The recall that class and size predict, and how groups differ beyond it.
+    """Compare the recall of groups with the recall that class and size predict.
 
     Boxes are divided into strata of about ten boxes of one class and of neighbouring
     sizes. A linear regression of "found" (0 or 1) has an intercept for each stratum and
@@ -83,10 +84,10 @@ class RecallBySize:
     ----------
     boxes : pandas.DataFrame
         From `labelled_boxes`.
-    hold_fixed : {"class and size", "class", "size", "nothing"}
+    hold_fixed : {"class and size", "class", "nothing"}
         What is held fixed. With "nothing", differences are those of plain recall.
     clusters : array of shape (n images,), optional
-        Which images belong together. Default: each is on its own.
+        Which images belong together. By default, each is on its own.
     """
 
     def __init__(
@@ -97,68 +98,57 @@ class RecallBySize:
     ) -> None:
         self.boxes = boxes
         self.hold_fixed = hold_fixed
-        image = boxes["image"].to_numpy()
-        cluster = image
-        if clusters is not None:
-            cluster = np.unique(clusters, return_inverse=True)[1][image]
         self.clusters = clusters
-        category = np.zeros(len(boxes), int)
-        if "class" in hold_fixed:
-            category = boxes["category"].to_numpy()
-        self.stratum = category
+        self.found = boxes["found"].to_numpy()
+        image = boxes["image"].to_numpy()
+        if clusters is not None:
+            _, cluster = np.unique(clusters, return_inverse=True)
+            image = cluster[image]
+        self._clusters = _indicator(image)
+        self.stratum = np.zeros(len(boxes), int)
         self.basis = np.empty((len(boxes), 0))
-        if "size" in hold_fixed and len(boxes):
-            size = np.log(np.maximum(boxes["area"].to_numpy(float), 1e-6))
-            self.stratum = _strata(category, size)
+        if hold_fixed == "class":
+            self.stratum = boxes["category"].to_numpy()
+        if hold_fixed == "class and size" and len(boxes):
+            area = boxes["area"].to_numpy(float)
+            size = np.log(np.maximum(area, 1e-6))
+            self.stratum = _strata(boxes["category"].to_numpy(), size)
             knots = np.unique(np.quantile(size, KNOTS))
             bends = np.maximum(size[:, None] - knots, 0)
             self.basis = np.column_stack([size, bends])
         self._whole = _Projection(self.stratum, self.basis)
-        self._clusters = _indicator(cluster)
-        self._find(boxes["found"].to_numpy())
 
-    def _find(self, found: np.ndarray) -> None:
-        self.found = found
-        self._residual = self._whole.residual(found[:, None])[:, 0]
-
-    def with_found(self, found: np.ndarray) -> "RecallBySize":
-        """Return the same comparison where other boxes are found, shape (n boxes,)."""
-        other = copy.copy(self)
-        other._find(found)
-        return other
-
-    def codes(self, attribute: Attribute) -> np.ndarray:
-        """Return the code of an attribute for each box, -1 where it is absent."""
-        return codes_of(attribute, self.boxes)
-
-    def differences(self, codes: np.ndarray, n_values: int) -> tuple[np.ndarray, ...]:
+    def differences(
+        self, attribute: Attribute, found: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Compare each group with all other boxes whose group is known.
 
         Parameters
         ----------
-        codes : int array of shape (n boxes,)
-            The group of each box, -1 where it is not known.
-        n_values : int
-            How many groups there are.
+        attribute : Attribute
+            Whose groups are compared.
+        found : array of shape (n boxes,), optional
+            Other boxes that are found.
 
         Returns
         -------
-        difference, error, comparable : arrays of shape (n_values,)
-            Recall of the group minus that of the others, from -1 to 1; its standard
-            error; and the share of the contrast between the group and the others that
-            is left when class and size are held fixed. NaN where a group is too small
-            to be compared.
+        difference, error : arrays of shape (n groups,)
+            Recall of the group minus that of the others, from -1 to 1, and its standard
+            error. NaN where a group is too small to be compared, or shares too few
+            classes and sizes with the others.
         """
+        found = self.found if found is None else found
+        codes = codes_of(attribute, self.boxes)
         known = codes >= 0
         projection = self._whole
-        residual = self._residual
-        clusters = self._clusters
         if not known.all():
             projection = _Projection(self.stratum[known], self.basis[known])
-            residual = projection.residual(self.found[known, None])[:, 0]
-            clusters = clusters[known]
-        member = (codes[known, None] == np.arange(n_values)).astype(float)
-        contrast = projection.residual(member)
+        clusters = self._clusters[known]
+        groups = np.arange(len(attribute.values))
+        member = (codes[known, None] == groups).astype(float)
+        residuals = projection.residual(np.column_stack([member, found[known]]))
+        contrast = residuals[:, :-1]
+        residual = residuals[:, -1:]
         number = member.sum(0)
         # of membership, times the number of boxes
         residual_variance = (contrast**2).sum(0)
@@ -166,8 +156,8 @@ class RecallBySize:
         raw_variance = number * number_of_others / max(len(member), 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             share_left = residual_variance / raw_variance
-            difference = contrast.T @ residual / residual_variance
-            rest = residual[:, None] - contrast * difference
+            difference = (contrast * residual).sum(0) / residual_variance
+            rest = residual - contrast * difference
             scores = clusters.T @ (contrast * rest)
             error = np.sqrt((scores**2).sum(0)) / residual_variance
             # Where all boxes or none are found, the estimated error is zero. Half a box
@@ -178,24 +168,22 @@ class RecallBySize:
         of_others = (clusters.T @ (1 - member) > 0).sum(0)
         too_few = np.minimum(number, number_of_others) < FEWEST_BOXES
         too_few |= np.minimum(of_group, of_others) < FEWEST_CLUSTERS
-        too_few |= share_left < COMPARABLE
-        too_few |= ~np.isfinite(difference)
-        difference = np.where(too_few, np.nan, difference)
-        return difference, np.where(too_few, np.nan, error), share_left
+        too_few |= ~(share_left >= COMPARABLE)
+        difference[too_few] = np.nan
+        error[too_few] = np.nan
+        return difference, error
 
-    def deviations(self, attribute: Attribute) -> np.ndarray:
+    def deviations(
+        self, attribute: Attribute, found: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return the groups' differences in standard errors, NaN where too small."""
-        codes = self.codes(attribute)
-        difference, error, _ = self.differences(codes, len(attribute.values))
+        difference, error = self.differences(attribute, found)
         return difference / error
 
     def widest(self, attributes: Sequence[Attribute]) -> float:
         """Return the largest difference of any group in standard errors, or -inf."""
-        largest = -np.inf
-        for attribute in attributes:
-            deviations = np.abs(self.deviations(attribute))
-            largest = np.fmax(largest, np.fmax.reduce(deviations))
-        return float(largest)
+        every = [np.abs(self.deviations(attribute)) for attribute in attributes]
+        return float(np.fmax.reduce(np.concatenate(every), initial=-np.inf))
 
 
 class _Projection:
@@ -203,26 +191,31 @@ class _Projection:
 
     def __init__(self, stratum: np.ndarray, basis: np.ndarray) -> None:
         self.indicator = _indicator(stratum)
-        self.mean = scipy.sparse.diags_array(1 / np.maximum(self.indicator.sum(0), 1))
+        number = np.maximum(self.indicator.sum(0), 1)
+        self.mean = scipy.sparse.diags_array(1 / number)
         # Singular vectors stay right where columns depend on each other, as they do if
         # a fifth of the boxes have the smallest size. A QR decomposition without
         # pivoting loses directions.
-        directions, scale, _ = np.linalg.svd(self._centred(basis), full_matrices=False)
-        self.basis = directions[:, scale > 1e-9 * max(scale.max(initial=0), 1)]
+        centred = self._centred(basis)
+        directions, scale, _ = np.linalg.svd(centred, full_matrices=False)
+        smallest = 1e-9 * max(scale.max(initial=0), 1)
+        self.basis = directions[:, scale > smallest]
 
     def residual(self, columns: np.ndarray) -> np.ndarray:
         centred = self._centred(columns)
         return centred - self.basis @ (self.basis.T @ centred)
 
     def _centred(self, columns: np.ndarray) -> np.ndarray:
-        return columns - self.indicator @ (self.mean @ (self.indicator.T @ columns))
+        total = self.indicator.T @ columns
+        return columns - self.indicator @ (self.mean @ total)
 
 
 def _indicator(code: np.ndarray) -> scipy.sparse.csr_array:
     """Return a column for each code with a 1 in its rows."""
     n = len(code)
+    n_codes = int(code.max(initial=0)) + 1
     entries = (np.ones(n), (np.arange(n), code))
-    return scipy.sparse.csr_array(entries, shape=(n, int(code.max(initial=0)) + 1))
+    return scipy.sparse.csr_array(entries, shape=(n, n_codes))
 
 
 def _strata(category: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -231,14 +224,13 @@ def _strata(category: np.ndarray, size: np.ndarray) -> np.ndarray:
     begin = 0
     for one in np.unique(category):
         rows = np.flatnonzero(category == one)
-        of_class = size_fixed.strata(size[rows])
-        stratum[rows] = begin + of_class
-        begin += of_class.max() + 1
+        stratum[rows] = begin + size_fixed.strata(size[rows])
+        begin = stratum[rows].max() + 1
     return stratum
 
 
 def by_group(
-    model: RecallBySize, attributes: Sequence[Attribute], cut: float
+    model: RecallBySize, attributes: Sequence[Attribute], threshold: float
 ) -> pd.DataFrame:
     """Compare recall of each group, all classes pooled, with that of all others.
 
@@ -248,7 +240,7 @@ def by_group(
         Which holds class and size fixed.
     attributes
         Whose groups are compared.
-    cut : float
+    threshold : float
         The deviation from which a difference is significant.
 
     Returns
@@ -257,135 +249,76 @@ def by_group(
         One row per attribute and group. Recalls are in percent, and differences in
         points. ``recall`` is that of the group, and ``others`` that of all other boxes.
         ``gap`` is the first minus the second, so it is negative where the group is
-        worse. ``gap_p`` is its p value, and ``gap_significant`` says whether it is
-        significant when corrected (Bonferroni) for all rows and at least one point.
-        ``size_fixed`` is the gap with size alone held fixed. ``difference`` is the gap
-        with class and size held fixed, of the same sign, with its 95% interval
-        (``low``, ``high``) and the number of standard errors (``deviations``).
-        ``comparable`` is the share of the contrast that is left then. ``fixed`` says
-        what the model holds fixed, and ``verdict`` is explained in `judge`. A column
-        ``p`` with the adjusted p value of the difference has to be added before
-        `sentence` and `printed` are called.
+        worse, and ``gap_p`` its p value. ``difference`` is the gap with class and size
+        held fixed, of the same sign, with its 95% interval (``low``, ``high``) and the
+        number of standard errors (``deviations``). ``fixed`` says what the model holds
+        fixed, and ``verdict`` is explained in `judge`. The adjusted p value of the
+        difference has to be added as ``p`` before `sentence` and `printed` are called.
     """
     plain = RecallBySize(model.boxes, "nothing", model.clusters)
-    size_alone = RecallBySize(model.boxes, "size", model.clusters)
     tables = []
     for attribute in attributes:
-        codes = model.codes(attribute)
-        groups = len(attribute.values)
-        difference, error, comparable = model.differences(codes, groups)
-        gap, gap_error, _ = plain.differences(codes, groups)
-        by_size, _, _ = size_alone.differences(codes, groups)
-        member = codes[:, None] == np.arange(groups)
+        difference, error = model.differences(attribute)
+        gap, gap_error = plain.differences(attribute)
+        member = codes_of(attribute, model.boxes)[:, None] == np.arange(len(gap))
         number = member.sum(0)
         found = model.found @ member
         others = number.sum() - number
-        reach = scipy.stats.norm.ppf(1 - LEVEL / 2) * error
         table = pd.DataFrame({"attribute": attribute.name, "group": attribute.values})
         table["boxes"] = number
         table["recall"] = 100 * found / np.maximum(number, 1)
         table["others"] = 100 * (found.sum() - found) / np.maximum(others, 1)
         table["gap"] = 100 * gap
-        table["gap_p"] = 2 * scipy.stats.norm.sf(np.abs(gap / gap_error))
-        table["size_fixed"] = 100 * by_size
+        z = np.abs(gap / gap_error)
+        table["gap_p"] = 2 * scipy.stats.norm.sf(z)
         table["difference"] = 100 * difference
-        table["low"] = 100 * np.maximum(difference - reach, -1)
-        table["high"] = 100 * np.minimum(difference + reach, 1)
+        table["low"] = 100 * np.maximum(difference - Z * error, -1)
+        table["high"] = 100 * np.minimum(difference + Z * error, 1)
         table["deviations"] = difference / error
-        table["comparable"] = comparable
         tables.append(table)
     table = pd.concat(tables, ignore_index=True)
-    rows = table.to_dict("records")
-    return table.assign(
-        gap_significant=[_significant_gap(row, len(table)) for row in rows],
-        verdict=[judge(row, cut, len(table)) for row in rows],
-        fixed=model.hold_fixed,
-    )
+    verdict = judge(table, threshold)
+    return table.assign(verdict=verdict, fixed=model.hold_fixed)
 
 
-def judge(row: dict, cut: float, rows: int) -> str:
-    """Say what a row of `by_group` shows.
+def judge(table: pd.DataFrame, threshold: float) -> np.ndarray:
+    """Say what each row of `by_group` shows.
 
     A group is worse (or better) if its difference with class and size held fixed
-    exceeds the threshold `cut` and is at least one point. Otherwise, class and size
-    explain a significant gap in plain recall if the remaining gap is less than half of
-    it and its 95% interval holds zero, or if it has the other sign.
+    exceeds the threshold and is at least one point. Otherwise, a gap in plain recall
+    may be significant (Bonferroni, and at least one point). Class and size explain it
+    if less than half of it remains and this is not significant or below one point, or
+    if what remains has the other sign.
 
     Parameters
     ----------
-    row : dict
+    table : pandas.DataFrame
         With ``gap`` and ``difference`` (points, negative where the group is worse),
-        ``gap_p`` and ``deviations``. The column ``p`` is not needed.
-    cut : float
+        ``gap_p`` and ``deviations``.
+    threshold : float
         The deviation from which a difference is significant.
-    rows : int
-        The number of rows, for which ``gap_p`` is corrected.
 
     Returns
     -------
-    str
+    array of str
         `FOUND`, `EXPLAINED`, `UNCLEAR`, `SMALL`, `NO_GAP` or `TOO_FEW`.
     """
-    if abs(row["deviations"]) > cut:
-        return FOUND if abs(row["difference"]) >= 100 * SMALLEST_EFFECT else SMALL
-    if not _significant_gap(row, rows):
-        return NO_GAP if np.isfinite(row["gap"]) else TOO_FEW
-    if row["difference"] * row["gap"] < 0:
-        return EXPLAINED
-    near_zero = abs(row["deviations"]) < scipy.stats.norm.ppf(1 - LEVEL / 2)
-    if near_zero and abs(row["difference"]) < abs(row["gap"]) / 2:
-        return EXPLAINED
-    return UNCLEAR
-
-
-def _significant_gap(row: dict, rows: int) -> bool:
-    """Return whether a gap in plain recall is significant, and a point or more."""
-    return row["gap_p"] * rows <= LEVEL and abs(row["gap"]) >= 100 * SMALLEST_EFFECT
-
-
-def is_open(row: dict) -> bool:
-    """Return whether a headline has to mention the gap in plain recall of a row.
-
-    That is a gap that class and size explain, or may explain. It is also a gap of which
-    a significant difference remains that is below one point and less than half of the
-    gap.
-    """
-    if row["verdict"] == SMALL:
-        is_half_left = abs(row["difference"]) >= abs(row["gap"]) / 2
-        return bool(row["gap_significant"]) and not is_half_left
-    return row["verdict"] in (EXPLAINED, UNCLEAR)
-
-
-def by_class(
-    boxes: pd.DataFrame, names: Sequence[str], attributes: Sequence[Attribute]
-) -> pd.DataFrame:
-    """Compute recall of each group in each class.
-
-    Parameters
-    ----------
-    boxes : pandas.DataFrame
-        From `labelled_boxes`.
-    names : sequence of str
-        The names of all classes.
-    attributes
-        Whose groups are compared.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per ``attribute``, ``class`` and ``value`` with boxes: the ``recall`` in
-        percent, at any score.
-    """
-    tables = []
-    classes = np.array(names)[boxes["category"]]
-    for attribute in attributes:
-        codes = codes_of(attribute, boxes)
-        values = np.array([*attribute.values, None], object)[codes]
-        by = [pd.Series(classes, name="class"), pd.Series(values, name="value")]
-        recall = 100 * boxes["found"].groupby(by).mean()
-        table = recall.rename("recall").reset_index()
-        tables.append(table.assign(attribute=attribute.name))
-    return pd.concat(tables, ignore_index=True)
+    gap = table["gap"]
+    difference = table["difference"]
+    exceeds = table["deviations"].abs() > threshold
+    is_small = difference.abs() < SMALLEST_EFFECT
+    is_gap = (table["gap_p"] * len(table) <= LEVEL) & (gap.abs() >= SMALLEST_EFFECT)
+    near_zero = (table["deviations"].abs() < Z) | (exceeds & is_small)
+    explained = near_zero & (difference.abs() < gap.abs() / 2)
+    explained |= difference * gap < 0
+    verdicts = {
+        FOUND: exceeds & ~is_small,
+        TOO_FEW: gap.isna(),
+        EXPLAINED: is_gap & explained,
+        SMALL: exceeds,
+        UNCLEAR: is_gap,
+    }
+    return np.select([*verdicts.values()], [*verdicts], NO_GAP)
 
 
 def within_size(boxes: pd.DataFrame, attributes: Sequence[Attribute]) -> pd.DataFrame:
@@ -394,37 +327,29 @@ def within_size(boxes: pd.DataFrame, attributes: Sequence[Attribute]) -> pd.Data
     Returns
     -------
     pandas.DataFrame
-        A row for each attribute, group and fifth of the boxes by size: ``bin`` (the
-        number of the fifth, from 0), ``side`` (the range of the root of the area,
+        A row for each attribute, group and fifth of the boxes by size, with ``bin``
+        (the number of the fifth, from 0), ``side`` (the range of the root of the area,
         pixels), ``boxes`` and ``recall`` in percent, NaN without boxes. Without any box
         there is no row.
     """
     columns = ["attribute", "group", "bin", "side", "boxes", "recall"]
-    if boxes.empty:
+    if boxes.empty or not attributes:
         return pd.DataFrame(columns=columns)
-    side = np.sqrt(boxes["area"].to_numpy(float))
     # rounded, because equal boxes in different places differ in their last digits
-    quantiles = np.quantile(side.round(6), np.linspace(0, 1, SIZE_BINS + 1))
-    edges = np.unique(quantiles)
-    if len(edges) < 2:
-        edges = np.array([edges[0], edges[0] + 1])
-    bins = np.searchsorted(edges[1:-1], side.round(6), side="right")
+    side = np.sqrt(boxes["area"].to_numpy(float)).round(6)
+    edges = np.quantile(side, np.linspace(0, 1, SIZE_BINS + 1))
+    bins = np.searchsorted(edges[1:-1], side, side="right")
     names = [f"{_pixels(low)} to {_pixels(high)}" for low, high in pairwise(edges)]
     tables = []
     for attribute in attributes:
         codes = codes_of(attribute, boxes)
-        cells = [range(len(attribute.values)), range(len(names))]
-        index = pd.MultiIndex.from_product(cells, names=["group", "bin"])
-        by = [pd.Series(codes, name="group"), pd.Series(bins, name="bin")]
-        table = boxes["found"].groupby(by).agg(boxes="size", recall="mean")
-        table = table.reindex(index).reset_index()
-        table["boxes"] = table["boxes"].fillna(0).astype(int)
+        groups = pd.Categorical.from_codes(codes, attribute.values)
+        by = [pd.Series(groups, name="group"), pd.Series(bins, name="bin")]
+        cells = boxes["found"].groupby(by, observed=False)
+        table = cells.agg(boxes="size", recall="mean").reset_index()
         table["recall"] *= 100
-        table["side"] = table["bin"].map(dict(enumerate(names)))
-        table["group"] = table["group"].map(dict(enumerate(attribute.values)))
+        table["side"] = np.array(names)[table["bin"]]
         tables.append(table.assign(attribute=attribute.name)[columns])
-    if not tables:
-        return pd.DataFrame(columns=columns)
     return pd.concat(tables, ignore_index=True)
 
 
@@ -434,26 +359,21 @@ def _pixels(side: float) -> str:
 
 
 def size_table(within: pd.DataFrame) -> pd.DataFrame:
-    """Format the table of `within_size`: one row per group, one column per size."""
+    """Format the table of `within_size` with a row per group and a column per size."""
     if within.empty:
-        return within[["attribute", "group"]]
+        return within
     recall = within["recall"].map("{:.0f}%".format)
     texts = recall + within["boxes"].map(" of {:,}".format)
     texts = texts.where(within["boxes"] > 0, "–")
-    wide = within.assign(text=texts).pivot_table(
-        "text",
-        ["attribute", "group"],
-        "bin",
-        aggfunc="first",
-        sort=False,
+    rows = within.assign(text=texts, side=within["side"] + " px")
+    wide = rows.pivot_table(
+        "text", ["attribute", "group"], ["bin", "side"], aggfunc="first", sort=False
     )
-    sides = within.drop_duplicates("bin").set_index("bin")["side"]
-    wide.columns = [f"{sides[place]} px" for place in wide.columns]
-    return wide.reset_index()
+    return wide.droplevel("bin", axis=1).rename_axis(columns=None).reset_index()
 
 
-def sentence(row: dict) -> str:
-    """Say in words what a row of `by_group` shows, with its column ``p``."""
+def sentence(row: Mapping) -> str:
+    """Say in words what a row of `by_group` shows."""
     place = f"where {row['attribute']} is {row['group']}"
     recall = f"{row['recall']:.0f}%"
     others = f"{row['others']:.0f}%"
@@ -477,20 +397,10 @@ def sentence(row: dict) -> str:
             f"{text} The groups share too few boxes of the same {fixed} to say whether "
             "the detector is worse there."
         )
-    cause = "Class and size of the boxes explain"
-    if fixed == "class":
-        cause = "Class explains"
-    elif abs(row["size_fixed"]) < abs(row["gap"]) / 2:
-        cause = "Box size explains"
     if row["verdict"] == EXPLAINED:
-        text += f" {cause} this gap."
-    elif row["verdict"] == UNCLEAR:
-        explain = "explain"
-        if fixed == "class":
-            explain = "explains"
-        text += f" Whether {fixed} of the boxes {explain} this gap is open."
-    elif is_open(row):
-        text += f" {cause} most of this gap."
+        text += f" The {fixed} of the boxes can explain this gap."
+    if row["verdict"] == UNCLEAR:
+        text += f" The {fixed} of the boxes may explain a part of this gap."
     return (
         f"{text} At the same {fixed} of the boxes, the difference is "
         f"{row['difference']:+.1f} points ({interval}, {p})."
@@ -498,59 +408,44 @@ def sentence(row: dict) -> str:
 
 
 def foremost(table: pd.DataFrame) -> pd.DataFrame:
-    """Select the most important row of each attribute.
+    """Select the most important row of each attribute, the most important one first.
 
-    It is the most significant finding, of a worse group before a better one.
-
-    Without a finding, it is the widest of the gaps that may be explained (`is_open`),
-    or of all.
+    It is the most significant finding, of a worse group before a better one. Without a
+    finding, it is a gap that class and size may explain, or the widest gap.
     """
-    table = table.assign(
-        is_found=table["verdict"] == FOUND,
-        is_open=[is_open(row) for row in table.to_dict("records")],
-        size=table["deviations"].abs().fillna(0),
-    )
-    rows = []
-    for _, part in table.groupby("attribute", sort=False):
-        found = part[part["is_found"]]
-        worse = found[found["difference"] < 0]
-        if len(worse):
-            rows.append(worse["size"].idxmax())
-        elif len(found):
-            rows.append(found["size"].idxmax())
-        elif part["gap"].notna().any():
-            candidates = part[part["is_open"]] if part["is_open"].any() else part
-            width = candidates["gap"].abs()
-            widest = candidates[width > width.max() - 1e-6]
-            rows.append(widest["gap"].idxmin())  # of two groups, the worse one
-    order = ["is_found", "is_open", "size"]
-    first = table.loc[rows].sort_values(order, ascending=False, kind="stable")
-    return first.drop(columns=order)
+    is_found = table["verdict"] == FOUND
+    is_open = table["verdict"].isin(OPEN)
+    is_worse = table["difference"].where(is_found, table["gap"]) < 0
+    size = table["deviations"].where(is_found, table["gap"]).abs()
+    order = pd.concat([is_found, is_open, is_worse, size], axis=1, keys=range(4))
+    order = order.sort_values([0, 1, 2, 3], ascending=False, kind="stable")
+    return table.loc[order.index].drop_duplicates("attribute")
 
 
-def detectable_difference(table: pd.DataFrame, cut: float) -> float:
+def detectable_difference(table: pd.DataFrame, threshold: float) -> float:
     """Return the difference (points) with a power of 80% in the least precise group."""
     error = (table["difference"] / table["deviations"]).abs().max()
-    return float((cut + scipy.stats.norm.ppf(0.8)) * error)
+    return float((threshold + scipy.stats.norm.ppf(0.8)) * error)
 
 
 def printed(table: pd.DataFrame) -> pd.DataFrame:
-    """Format the table of `by_group` for a report; it needs the column ``p``."""
-
-    def difference(row: pd.Series) -> str:
-        if np.isnan(row["difference"]):
-            return "–"
-        return f"{row['difference']:+.1f} ({row['low']:+.1f} to {row['high']:+.1f})"
-
+    """Format the table of `by_group` for a report."""
     fixed = table["fixed"].iloc[0]
+    texts = {}
+    for name in ("difference", "low", "high"):
+        texts[name] = table[name].map("{:+.1f}".format)
+    difference = (
+        texts["difference"] + " (" + texts["low"] + " to " + texts["high"] + ")"
+    )
+    is_known = table["difference"].notna()
     columns = {
         "attribute": table["attribute"],
         "group": table["group"],
         "boxes": table["boxes"],
         "recall (%)": table["recall"].round(1),
         "recall elsewhere (%)": table["others"].round(1),
-        f"difference at the same {fixed} (95% CI)": table.apply(difference, axis=1),
-        "adjusted p": table["p"].map("{:.3f}".format).replace("nan", "–"),
-        "verdict": table["verdict"].str.replace("class and size", fixed),
+        f"difference at the same {fixed} (95% CI)": difference.where(is_known, "–"),
+        "adjusted p": table["p"].map("{:.3f}".format).where(is_known, "–"),
+        "verdict": table["verdict"],
     }
     return pd.DataFrame(columns)

@@ -1,11 +1,12 @@
 """Read labels and detections: COCO's or BDD100K's JSON, a CSV, or YOLO's text files.
 
-BDD100K's frames are converted to COCO's structures first. What looks wrong is said in
-`Checks`.
+BDD100K's frames are converted to COCO's structures first. `Checks` lists what looks
+wrong.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,6 @@ from pydantic import TypeAdapter
 
 from helpers.icon2 import bdd100k, file_checks, yolo
 from helpers.icon2.file_checks import CORNERS, Checks, DetectionDataError
-
-__all__ = ["CORNERS", "OWN", "Checks", "DetectionDataError", "Labels"]
 
 # Columns of images and boxes that are no attributes.
 OWN = {
@@ -35,7 +34,7 @@ OWN = {
     *CORNERS,
 }
 # Fields of COCO's entries that are no attributes either.
-OF_COCO = {
+OF_COCO = [
     "license",
     "coco_url",
     "flickr_url",
@@ -50,10 +49,14 @@ OF_COCO = {
     "keypoints",
     "num_keypoints",
     "attributes",
-}
+]
 COLUMNS = ["image", "class", *CORNERS]  # of a CSV; detections have `score`, too
 FEDERATED = "neg_category_ids"  # a field of LVIS's images
-TRUTH = TypeAdapter(bool | None)
+TRUTH = TypeAdapter(bool)
+FORMS = (
+    "COCO's JSON, BDD100K's list of frames with 'labels', a CSV of boxes, or a folder "
+    "of YOLO's text files"
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Labels:
     Attributes
     ----------
     images : pandas.DataFrame
-        With an ``id``, a ``name`` and attributes.
+        With an ``id`` (text), a ``name`` and attributes.
     boxes : pandas.DataFrame
         With the number of the ``image``, the name of the ``category``, corners in
         pixels, ``area`` and ``extent`` (width times height), ``ignore`` and attributes.
@@ -95,31 +98,29 @@ def read_labels(path: Path, checks: Checks) -> Labels:
     DetectionDataError
         If the file cannot be used.
     """
-    if _is_csv(path):
-        labels = _csv_labels(path)
-    elif path.is_dir():
-        labels = _yolo_labels(path)
-    else:
-        content = _read_json(path)
-        frames = bdd100k.frames_of(content)
-        if frames is not None:
-            pairs = _rows(path, "frames", frames, bdd100k.labelled_frame)
-            content = bdd100k.labels_to_coco(pairs)
-        if not isinstance(content, dict) or "annotations" not in content:
-            raise DetectionDataError(
-                f"{path.name} holds no labels. Labels are COCO's JSON with 'images', "
-                "'annotations' and 'categories', BDD100K's list of frames with "
-                "'labels', a CSV, or a folder of YOLO's text files. If this is the "
-                "file of detections, exchange the two files."
-            )
-        labels = _coco_labels(path, content, checks)
+    with _refusing(path):
+        if ".csv" in path.suffixes:
+            labels = _csv_labels(path)
+        elif path.is_dir():
+            labels = _yolo_labels(path)
+        else:
+            content = _read_json(path)
+            frames = bdd100k.frames_of(content)
+            if frames is not None:
+                content = bdd100k.labels_to_coco(frames)
+            if "annotations" not in content:
+                raise DetectionDataError(
+                    f"{path.name} holds no labels. Labels are {FORMS}. If this is the "
+                    "file of detections, exchange the two files."
+                )
+            labels = _coco_labels(path, content, checks)
     if labels.boxes.empty:
         raise DetectionDataError(
             f"{path.name}: no image has a box, so there is nothing to detect. Name the "
             "file of the labelled boxes."
         )
-    number = pd.Index(labels.images["id"], dtype=object)
-    labels.boxes["image"] = number.get_indexer(labels.boxes["image"])
+    images = pd.Index(labels.images["id"])
+    labels.boxes["image"] = images.get_indexer(labels.boxes["image"])
     file_checks.refuse_impossible(path, labels.boxes, labels.images, "boxes")
     return labels
 
@@ -147,33 +148,28 @@ def read_detections(path: Path, labels: Labels, checks: Checks) -> pd.DataFrame:
     DetectionDataError
         If the file cannot be used.
     """
-    if _is_csv(path):
-        table = read_csv(path, [*COLUMNS, "score"])
-        table = table.rename(columns={"class": "category"})
-    elif path.is_dir():
-        table = yolo.read_boxes(path, labels.images, scored=True)
-    else:
-        content = _read_json(path)
-        frames = bdd100k.frames_of(content)
-        if frames is not None:
-            of_frames = _rows(path, "frames", frames, bdd100k.results_of_frame)
-            content = [result for results in of_frames for result in results]
-        if not isinstance(content, list):
-            raise DetectionDataError(
-                f"{path.name} holds no detections. Detections are COCO's list of "
-                "results, BDD100K's list of frames with 'labels', a CSV, or a folder "
-                "of YOLO's text files."
-            )
-        table = pd.DataFrame(_rows(path, "results", content, _result))
-    if table.empty:
-        raise DetectionDataError(
-            f"{path.name} holds no detection. Name the file that your detector wrote."
-        )
+    with _refusing(path):
+        if ".csv" in path.suffixes:
+            table = read_csv(path, [*COLUMNS, "score"])
+            table = table.rename(columns={"class": "category"})
+        elif path.is_dir():
+            table = yolo.read_boxes(path, labels.images, scored=True)
+        else:
+            content = _read_json(path)
+            frames = bdd100k.frames_of(content)
+            if frames is not None:
+                content = bdd100k.results_to_coco(frames)
+            entries = pd.DataFrame(content)
+            if entries.empty:
+                raise DetectionDataError(
+                    f"{path.name} holds no detection. Detections are COCO's list of "
+                    f"results, or in the form of labels: {FORMS}."
+                )
+            table = _boxes(path, entries)
+            table["score"] = entries["score"].astype(float)
     if "extent" not in table:  # else as COCO has it, without rounding
-        table["extent"] = (table["x2"] - table["x1"]) * (table["y2"] - table["y1"])
-    named = table["category"].astype(str)
-    named = named.map(lambda text: labels.categories.get(text, text))
-    table["category"] = named.mask(table["category"].isna())
+        table["extent"] = _extent(table)
+    table["category"] = _named(table["category"], labels.categories)
     first = table["image"].iloc[0]
     table["image"] = numbers_of_images(path, table["image"], labels.images)
     known = table["image"] >= 0
@@ -192,163 +188,139 @@ def read_detections(path: Path, labels: Labels, checks: Checks) -> pd.DataFrame:
     return table[["image", "category", *CORNERS, "score", "extent"]]
 
 
-def _is_csv(path: Path) -> bool:
-    return ".csv" in path.suffixes
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Say in a sentence why a file cannot be read."""
+    try:
+        yield
+    except DetectionDataError:
+        raise
+    except FileNotFoundError:
+        raise DetectionDataError(
+            f"There is no file {path.name} in the folder {path.parent.name!r}. Check "
+            "the path."
+        ) from None
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OSError,
+        EOFError,
+    ) as error:
+        reason = " ".join(str(error).split())[:200]
+        if isinstance(error, KeyError):
+            reason = f"{reason} is missing"
+        raise DetectionDataError(
+            f"{path.name} cannot be read: {reason}. Labels and detections are {FORMS}."
+        ) from None
 
 
 def _read_json(path: Path) -> Any:
     """Return the content of a JSON file."""
     try:
         return json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise _no_file(path) from None
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         raise DetectionDataError(
             f"{path.name} cannot be read as JSON ({error}). It may be cut short: copy "
             "or download it again."
         ) from None
 
 
-def _no_file(path: Path) -> DetectionDataError:
-    return DetectionDataError(
-        f"There is no file {path.name} in the folder {path.parent.name!r}. Check the "
-        "path."
-    )
-
-
-def _rows(path: Path, part: str, entries: list, row: Callable[[dict], Any]) -> list:
-    """Return what a function makes of each entry of a file; a bad entry is named."""
-    rows = []
-    for number, entry in enumerate(entries):
-        try:
-            rows.append(row(entry))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            reason = str(error)
-            if isinstance(error, KeyError):
-                reason = f"{error} is missing"
-            raise DetectionDataError(
-                f"{path.name}: entry {number} of its {part} cannot be read: {reason}. "
-                f"The entry is {str(entry)[:80]}"
-            ) from None
-    return rows
-
-
 def _coco_labels(path: Path, content: dict, checks: Checks) -> Labels:
     """Return the labels of COCO's structures."""
-    parts = {}
-    for part, row in (("images", _image), ("categories", _category)):
-        parts[part] = pd.DataFrame(_rows(path, part, content.get(part) or [], row))
-        if parts[part].empty:
-            raise DetectionDataError(
-                f"{path.name} has no {part!r}. COCO's labels need 'images', "
-                "'annotations' and 'categories'."
-            )
-        file_checks.refuse_repeated(path, parts[part]["id"], f"ids of {part}")
-    images, categories = parts["images"], parts["categories"]
-    file_checks.refuse_repeated(path, categories["name"], "names of categories")
-    if any(FEDERATED in image for image in content["images"]):
+    images = pd.DataFrame(content["images"])
+    if FEDERATED in images:
         raise DetectionDataError(
             f"{path.name}: its labels are federated, as those of LVIS: an image has "
             "labels of some classes only, so a detection of another class is neither "
             "right nor wrong. Use images in which all of your classes are labelled."
         )
-    annotations = [one for one in content["annotations"] if one.get("bbox")]
-    without = len(content["annotations"]) - len(annotations)
-    checks.count(without, "labels left out: they have no box")
-    boxes = pd.DataFrame(_rows(path, "annotations", annotations, _annotation))
-    if images["id"].map(type).nunique() > 1:
+    if not pd.api.types.is_numeric_dtype(images["id"]):
         images["id"] = images["id"].astype(str)
-        boxes["image"] = boxes["image"].astype(str)
     images = images.sort_values("id", ignore_index=True)
-    names = dict(zip(categories["id"], categories["name"], strict=True))
-    if len(boxes):
-        for column, known in (("image", set(images["id"])), ("category", set(names))):
-            unknown = set(boxes[column]) - known
-            if unknown:
-                raise DetectionDataError(
-                    f"{path.name}: boxes are of {column} {min(unknown, key=str)!r}, "
-                    "which is not listed. Add it to the file, or remove its boxes."
-                )
-        boxes["category"] = boxes["category"].map(names)
-        boxes = file_checks.with_ignored(path, boxes, checks)
-        boxes["area"] = file_checks.plausible_area(path, boxes, checks)
-    names = {str(key): name for key, name in names.items()}
-    return Labels(images, boxes, names)
+    images["id"] = _texts(images["id"])
+    images["name"] = images.get("file_name", images["id"]).fillna(images["id"])
+    categories = pd.DataFrame(content["categories"]).astype({"name": str})
+    file_checks.refuse_repeated(path, images["id"], "ids of images")
+    file_checks.refuse_repeated(path, categories["name"], "names of categories")
+    names = dict(zip(_texts(categories["id"]), categories["name"], strict=True))
+
+    annotations = pd.DataFrame(content["annotations"])
+    has_box = annotations["bbox"].map(bool, na_action="ignore").eq(True)
+    checks.count((~has_box).sum(), "labels left out: they have no box")
+    annotations = annotations[has_box].reset_index(drop=True)
+    boxes = _boxes(path, annotations)
+    boxes["box"] = _texts(annotations["id"]) if "id" in annotations else None
+    boxes["area"] = boxes["extent"]
+    if "area" in annotations:
+        boxes["area"] = annotations["area"].astype(float).fillna(boxes["extent"])
+    for column, known in (("image", images["id"]), ("category", [*names])):
+        unknown = boxes[column][~boxes[column].isin(known)]
+        if len(unknown):
+            raise DetectionDataError(
+                f"{path.name}: boxes are of {column} {unknown.iloc[0]!r}, which is not "
+                "listed. Add it to the file, or remove its boxes."
+            )
+    boxes["category"] = boxes["category"].map(names)
+    boxes["ignore"] = flags(annotations, "iscrowd")
+    marked = flags(annotations, "ignore")
+    boxes = file_checks.with_ignored(path, boxes, marked, checks)
+    boxes["area"] = file_checks.plausible_area(path, boxes, checks)
+    return Labels(
+        _with_attributes(images, images), _with_attributes(boxes, annotations), names
+    )
 
 
-def _image(entry: dict) -> dict:
-    key = _id(entry["id"])
-    row = {"id": key, "name": str(entry.get("file_name", key))}
-    for side in ("width", "height"):
-        if entry.get(side):
-            row[side] = entry[side]
-    return row | _attributes(entry)
-
-
-def _category(entry: dict) -> dict:
-    return {"id": _id(entry["id"]), "name": str(entry["name"])}
-
-
-def _box(entry: dict) -> dict:
-    """Return what labels and results have in common."""
-    if len(entry["bbox"]) != 4:
-        raise ValueError(
-            f"'bbox' has {len(entry['bbox'])} numbers, not 4: x, y, width, height"
+def _boxes(path: Path, entries: pd.DataFrame) -> pd.DataFrame:
+    """Return the boxes of COCO's annotations or results, with ids as text."""
+    wrong = entries["bbox"][entries["bbox"].map(len) != 4]
+    if len(wrong):
+        raise DetectionDataError(
+            f"{path.name}: entry {wrong.index[0]} has the 'bbox' {wrong.iloc[0]}. "
+            "Expected are 4 numbers: x, y, width, height."
         )
-    x, y, width, height = map(float, entry["bbox"])
-    return {
-        "image": _id(entry["image_id"]),
-        "category": _id(entry["category_id"]),
-        "x1": x,
-        "y1": y,
-        "x2": x + width,
-        "y2": y + height,
-        "extent": width * height,
-    }
+    x, y, width, height = np.array(entries["bbox"].tolist(), float).T
+    boxes = {"image": _texts(entries["image_id"])}
+    boxes["category"] = _texts(entries["category_id"])
+    boxes |= {"x1": x, "y1": y, "x2": x + width, "y2": y + height}
+    return pd.DataFrame({**boxes, "extent": width * height})
 
 
-def _annotation(entry: dict) -> dict:
-    row = _box(entry)
-    row["ignore"] = is_true(entry.get("iscrowd"), "iscrowd")
-    row["ignore_field"] = is_true(entry.get("ignore"), "ignore")
-    row["box"] = str(entry.get("id"))
-    row["area"] = row["extent"] if entry.get("area") is None else float(entry["area"])
-    return row | _attributes(entry)
+def _texts(ids: pd.Series) -> pd.Series:
+    """Return ids as text, and whole numbers without a decimal point."""
+    texts = ids.astype(str).str.removesuffix(".0")
+    return texts.where(ids.notna())
 
 
-def _result(entry: dict) -> dict:
-    return _box(entry) | {"score": float(entry["score"])}
+def _named(categories: pd.Series, names: dict[str, str]) -> pd.Series:
+    """Return the names of classes, given their ids or names."""
+    return categories.map(lambda name: names.get(name, name), na_action="ignore")
 
 
-def _id(key: Any) -> int | str:
-    if not isinstance(key, int | float | str):
-        raise ValueError(f"{key!r} is no id: ids are numbers or text")
-    if isinstance(key, float) and key.is_integer():
-        return int(key)
-    return key
+def flags(table: pd.DataFrame, name: str) -> pd.Series:
+    """Return a column that is true or false, in a usual way; absent is false."""
+    if name not in table:
+        return pd.Series(False, table.index)
+    truth = {}
+    for value in table[name].dropna().unique().tolist():
+        try:
+            truth[value] = TRUTH.validate_python(value)
+        except ValueError:
+            raise ValueError(f"{name!r} is {value!r}; it has to be 0 or 1") from None
+    return table[name].map(truth).eq(True)
 
 
-def is_true(value: Any, name: str) -> bool:
-    """Return a field that is true or false, in a usual way; absent is false."""
-    try:
-        return bool(TRUTH.validate_python(value))
-    except ValueError:
-        raise ValueError(f"{name!r} is {value!r}; it has to be 0 or 1") from None
-
-
-def _attributes(entry: dict) -> dict:
-    """Return the attributes of an image or box: further fields with single values."""
-    more = {
-        key: value
-        for key, value in entry.items()
-        if key not in OF_COCO and isinstance(value, str | int | float)
-    }
-    more |= entry.get("attributes") or {}
-    return {
-        key: value
-        for key, value in more.items()
-        if key not in OWN and key not in ("crowd", "iscrowd")
-    }
+def _with_attributes(table: pd.DataFrame, entries: pd.DataFrame) -> pd.DataFrame:
+    """Add the further fields of COCO's entries, and those in ``attributes``."""
+    parts = [entries.drop(columns=OF_COCO, errors="ignore")]
+    if "attributes" in entries:
+        dictionaries = [one or {} for one in entries["attributes"]]
+        parts.append(pd.DataFrame(dictionaries, index=entries.index))
+    for part in parts:
+        new = [name for name in part if name not in OWN and name not in OF_COCO]
+        table = table.assign(**part[new])
+    return table.drop(columns=OF_COCO, errors="ignore")
 
 
 def numbers_of_images(path: Path, keys: pd.Series, images: pd.DataFrame) -> np.ndarray:
@@ -374,7 +346,7 @@ def numbers_of_images(path: Path, keys: pd.Series, images: pd.DataFrame) -> np.n
         If several images have the same name, and the file names images by name.
     """
     keys = keys.astype(str)
-    named_by = images["id"].astype(str)
+    named_by = images["id"]
     if not keys.isin(named_by).any():
         named_by = images["name"]
     repeated = named_by[named_by.duplicated()]
@@ -397,14 +369,7 @@ def _csv_labels(path: Path) -> Labels:
     is_box = table[["class", *CORNERS]].notna().any(axis=1)
     boxes = table[is_box].drop(columns=sides).reset_index(drop=True)
     boxes = boxes.rename(columns={"class": "category"})
-    boxes["extent"] = (boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"])
-    boxes["area"] = boxes["extent"]
-    try:
-        marks = boxes["ignore"] if "ignore" in boxes else pd.Series(None, boxes.index)
-        boxes["ignore"] = [is_true(mark, "ignore") for mark in marks.fillna(0)]
-    except ValueError as error:
-        raise DetectionDataError(f"{path.name}: {error}.") from None
-    return Labels(images, boxes, {})
+    return Labels(images, _with_areas(boxes, flags(boxes, "ignore")), {})
 
 
 def _yolo_labels(folder: Path) -> Labels:
@@ -412,11 +377,17 @@ def _yolo_labels(folder: Path) -> Labels:
     images = yolo.read_images(folder)
     names = yolo.read_names(folder)
     boxes = yolo.read_boxes(folder, images, scored=False)
-    boxes["category"] = boxes["category"].map(lambda number: names.get(number, number))
-    boxes["extent"] = (boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"])
-    boxes["area"] = boxes["extent"]
-    boxes["ignore"] = False
-    return Labels(images, boxes, names)
+    boxes["category"] = _named(boxes["category"], names)
+    return Labels(images, _with_areas(boxes, False), names)
+
+
+def _extent(boxes: pd.DataFrame) -> pd.Series:
+    return (boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"])
+
+
+def _with_areas(boxes: pd.DataFrame, ignore: pd.Series | bool) -> pd.DataFrame:
+    extent = _extent(boxes)
+    return boxes.assign(extent=extent, area=extent, ignore=ignore)
 
 
 def read_csv(path: Path, columns: list[str]) -> pd.DataFrame:
@@ -441,16 +412,8 @@ def read_csv(path: Path, columns: list[str]) -> pd.DataFrame:
     """
     kinds = dict.fromkeys([*CORNERS, "score", "width", "height"], float)
     kinds |= dict.fromkeys(["image", "class", "box"], str)
-    try:
+    with _refusing(path):
         table = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values=[""])
-    except FileNotFoundError:
-        raise _no_file(path) from None
-    except (ValueError, OSError, EOFError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise DetectionDataError(
-            f"{path.name} cannot be read as CSV ({reason}). Save it with commas, as "
-            "CSV UTF-8; coordinates and scores are numbers or empty."
-        ) from None
     missing = [name for name in columns if name not in table]
     if missing:
         raise DetectionDataError(

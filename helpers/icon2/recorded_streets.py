@@ -48,7 +48,7 @@ class Streets:
 
     @property
     def folder(self) -> Path:
-        """The folder of the recorded files, which need not exist."""
+        """Return the folder of the recorded files, which need not exist."""
         name = f"{self.frames}-frames-seed-{self.seed}"
         name += f"-difficulty-{self.difficulty:g}-share-{self.share_of_b:g}"
         return store.root() / "data" / "streets" / name

@@ -40,8 +40,8 @@ def read(
     attributes : path, optional
         A CSV with a column ``image`` (names) or ``box`` (ids), and attributes.
     classes : sequence of str, optional
-        Which classes to keep. Default: all that are labelled, those with most boxes
-        first.
+        Which classes to keep. By default, all that are labelled are kept, those with
+        most boxes first.
 
     Returns
     -------
@@ -157,21 +157,21 @@ def _with_attributes(
     if by_box:
         key, noun, target, names = "box", "boxes", boxes, boxes["box"]
         file_checks.refuse_repeated(path, names.dropna(), "ids of labelled boxes")
-        numbers = dict(zip(names, boxes.index, strict=True))
-        number = table["box"].map(numbers)
+        number = table["box"].map(dict(zip(names, boxes.index, strict=True)))
     else:
         key, noun, target, names = "image", "images", images, images["name"]
         number = pd.Series(numbers_of_images(path, table["image"], images))
         number = number.where(number >= 0)
-    keys = table[key]
-    file_checks.refuse_repeated(path, keys, noun)
+    file_checks.refuse_repeated(path, table[key], noun)
     if number.isna().all():
         raise DetectionDataError(
-            f"{path.name}: none of its {len(keys):,} {noun} is labelled. Its first is "
-            f"{keys.iloc[0]!r}, the first labelled one is {names.iloc[0]!r}."
+            f"{path.name}: none of its rows is about a labelled {key}. Its first "
+            f"{key} is {table[key].iloc[0]!r}, the first labelled one is "
+            f"{names.iloc[0]!r}."
         )
-    lost, bare = number.isna().sum(), len(target) - number.nunique()
+    lost = number.isna().sum()
     checks.count(lost, f"rows of {path.name} left out: their {key} is not labelled")
+    bare = len(target) - number.nunique()
     checks.count(
         bare, f"labelled {noun} have no row in {path.name}: they have no value"
     )

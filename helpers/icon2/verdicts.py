@@ -50,8 +50,8 @@ def table(
     Returns
     -------
     pandas.DataFrame
-        One row per class and attribute: its rank, ``proxy_sigma`` and ``delta`` (AP
-        points), and the verdict of each rule.
+        One row per class and attribute, with its rank, ``proxy_sigma`` and ``delta``
+        (AP points), and the verdict of each rule.
     """
     falls = analysis.control()[["class", "attribute", "delta"]]
     ranking = analysis.ranking()[["class", "attribute", "rank", "proxy_sigma"]]

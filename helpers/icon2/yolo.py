@@ -1,7 +1,7 @@
-"""Read YOLO's text files: one file per image, one box per line, as shares of the image.
+"""Read YOLO's text files, which have one box per line, as shares of the image.
 
-A line is ``class x y width height``, where x and y are the middle of the box, and for
-detections also the score.
+There is one file per image. A line is ``class x y width height``, where x and y are the
+middle of the box, and for detections also the score.
 """
 
 from pathlib import Path
@@ -86,31 +86,30 @@ def read_boxes(folder: Path, images: pd.DataFrame, scored: bool) -> pd.DataFrame
     columns = [*NUMBERS, "score"] if scored else NUMBERS
     rows = []
     for file in sorted(folder.glob("*.txt")):
-        for line in file.read_text().splitlines():
+        for line in filter(str.strip, file.read_text().splitlines()):
             words = line.split()
-            if words and len(words) != len(columns):
+            if len(words) != len(columns):
                 raise DetectionDataError(
                     f"{file.name} has a line of {len(words)} numbers. Expected are "
                     f"{len(columns)}: {', '.join(columns)}. With save_conf=True, YOLO "
                     "writes the score of a detection."
                 )
-            if words:
-                rows.append([file.stem, *words])
+            rows.append([file.stem, *words])
     table = pd.DataFrame(rows, columns=["stem", *columns])
-    for column in columns[1:]:
-        table[column] = pd.to_numeric(table[column], errors="coerce")
-    about = pd.DataFrame(
-        {
-            "stem": images["name"].map(lambda name: Path(name).stem),
-            "image": images["id"].astype(str),
-            "sx": images["width"],
-            "sy": images["height"],
-        }
-    )
-    table = table.merge(about, "left", on="stem")
-    table["image"] = table["image"].fillna(table["stem"])
-    table["x1"] = (table["x"] - table["width"] / 2) * table["sx"]
-    table["y1"] = (table["y"] - table["height"] / 2) * table["sy"]
-    table["x2"] = (table["x"] + table["width"] / 2) * table["sx"]
-    table["y2"] = (table["y"] + table["height"] / 2) * table["sy"]
-    return table.drop(columns=["stem", "x", "y", "width", "height", "sx", "sy"])
+    table = table.astype(dict.fromkeys(columns[1:], float))
+    sizes = images.set_index(images["name"].map(lambda name: Path(name).stem))
+    sizes = sizes[["id", "width", "height"]].add_prefix("image_")
+    table = table.join(sizes, on="stem")
+    left = table["x"] - table["width"] / 2
+    top = table["y"] - table["height"] / 2
+    right = table["x"] + table["width"] / 2
+    bottom = table["y"] + table["height"] / 2
+    boxes = pd.DataFrame({"image": table["image_id"].fillna(table["stem"])})
+    boxes["category"] = table["category"]
+    boxes["x1"] = left * table["image_width"]
+    boxes["y1"] = top * table["image_height"]
+    boxes["x2"] = right * table["image_width"]
+    boxes["y2"] = bottom * table["image_height"]
+    if scored:
+        boxes["score"] = table["score"]
+    return boxes

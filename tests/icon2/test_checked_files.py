@@ -1,13 +1,14 @@
-"""Files that look right and are not: read correctly, or with a sentence."""
+"""Read files that look right and are not, correctly or with a sentence."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from helpers.icon2 import match, user_data
+from helpers.icon2 import user_data
 from helpers.icon2.coco_summary import coco_summary
 from helpers.icon2.detector_findings import too_low
 from helpers.icon2.file_checks import DetectionDataError
@@ -72,21 +73,12 @@ def ap(frames, of="all"):
 
 
 def test_results_with_the_ids_of_other_images_are_not_compared(tmp_path):
-    """The ids of the results are the numbers in file names, and the labels number
-    otherwise.
-    """
+    """Results have the numbers in file names as ids, and labels other numbers."""
     ids = [5, 3, 8, 1, 11, 2, 7, 10, 4, 0, 6, 9]
     labels, results = perfect(per_image=1, ids=ids)
     moved = [one | {"image_id": ids.index(one["image_id"])} for one in results]
     [doubt] = too_low(coco_summary(read(tmp_path, labels, moved)))
     assert "Check that image ids" in doubt
-
-
-def test_results_may_name_images_by_file_name(tmp_path):
-    labels, results = perfect(ids=range(101, 113))
-    for one in results:
-        one["image_id"] = f"{one['image_id'] - 101:06}.jpg"
-    assert ap(read(tmp_path, labels, results)) == 1
 
 
 def test_an_unlabelled_id_is_not_taken_for_a_file_name(tmp_path):
@@ -100,13 +92,6 @@ def test_an_unlabelled_id_is_not_taken_for_a_file_name(tmp_path):
     assert len(frames.detections) == len(results)
     assert ap(frames) == 1
     assert "1 detections left out: their image has no labels" in frames.report
-
-
-def test_ids_may_begin_with_zero(tmp_path):
-    labels, results = perfect(ids=range(12))
-    for number, one in enumerate(labels["annotations"]):
-        one["id"] = number
-    assert ap(read(tmp_path, labels, results)) == 1
 
 
 @pytest.mark.parametrize("mark", [1, True, "true"])
@@ -245,7 +230,7 @@ def test_classes_that_are_shifted_by_one_are_noticed_with_few_boxes_each(tmp_pat
         box["category_id"] = 1 + number % 15
         result["category_id"] = number % 15
     frames = read(tmp_path, labels, results)
-    told = mistaken(frames, match(frames))
+    told = mistaken(frames)
     assert list(told) == [ALL_POOLED], "no class has 30 boxes"
 
 
@@ -260,16 +245,29 @@ def test_a_detector_that_finds_almost_nothing_is_not_compared(tmp_path):
     assert too_low(coco_summary(read(tmp_path, labels, results))) == []
 
 
-def as_yolo(folder, labels, results, with_images=True):
+def test_results_may_name_images_by_file_name(tmp_path):
+    labels, results = perfect(ids=range(101, 113))
+    for one in results:
+        one["image_id"] = f"{one['image_id'] - 101:06}.jpg"
+    assert ap(read(tmp_path, labels, results)) == 1
+
+
+def test_ids_may_begin_with_zero(tmp_path):
+    labels, results = perfect(ids=range(12))
+    for number, one in enumerate(labels["annotations"]):
+        one["id"] = number
+    assert ap(read(tmp_path, labels, results)) == 1
+
+
+def as_yolo(folder, labels, results):
     """Write COCO's structures as YOLO has them, and return both folders."""
     stems = {}
     for image in labels["images"]:
         stem = Path(image["file_name"]).stem
         stems[image["id"]] = stem
-        if with_images:
-            file = folder / "images" / "val" / image["file_name"]
-            file.parent.mkdir(parents=True, exist_ok=True)
-            Image.new("L", (image["width"], image["height"])).save(file)
+        file = folder / "images" / "val" / image["file_name"]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (image["width"], image["height"])).save(file)
     names = [category["name"] for category in labels["categories"]]
     (folder / "data.yaml").write_text(json.dumps({"names": names}))
     folders = [folder / "labels" / "val", folder / "runs" / "labels"]
@@ -318,21 +316,14 @@ def test_yolos_detections_of_cocos_labels_are_read(tmp_path):
     assert ap(user_data.read(tmp_path / "labels.json", detections)) == 1
 
 
-def test_yolos_labels_without_images_are_refused(tmp_path):
-    folders = as_yolo(tmp_path, *perfect(), with_images=False)
-    with pytest.raises(DetectionDataError, match="The sizes of the images of 'val'"):
-        user_data.read(*folders)
-
-
-def test_yolos_detections_without_sizes_of_images_are_refused(tmp_path):
-    _, detections = as_yolo(tmp_path / "set", *perfect())
-    labels = "image,class,x1,y1,x2,y2\n000000.jpg,cat,10,20,40,60\n"
-    (tmp_path / "labels.csv").write_text(labels)
-    with pytest.raises(DetectionDataError, match="'width' and 'height'"):
-        user_data.read(tmp_path / "labels.csv", detections)
-
-
-def test_yolos_detections_without_scores_are_refused(tmp_path):
-    labels, _ = as_yolo(tmp_path / "set", *perfect())
+def test_yolos_files_need_images_sizes_and_scores(tmp_path):
+    labels, detections = as_yolo(tmp_path / "set", *perfect())
     with pytest.raises(DetectionDataError, match="save_conf=True"):
         user_data.read(labels, labels)
+    without_sizes = tmp_path / "labels.csv"
+    without_sizes.write_text("image,class,x1,y1,x2,y2\n000000.jpg,cat,10,20,40,60\n")
+    with pytest.raises(DetectionDataError, match="'width' and 'height'"):
+        user_data.read(without_sizes, detections)
+    shutil.rmtree(tmp_path / "set" / "images")
+    with pytest.raises(DetectionDataError, match="The sizes of the images of 'val'"):
+        user_data.read(labels, detections)

@@ -1,4 +1,4 @@
-"""The base of notebook 08: loading, choices, claims and figures."""
+"""Test the loading, the choices and the claims of lesson 08."""
 
 import itertools
 import json
@@ -185,7 +185,7 @@ def test_errors_are_computed_by_difficulty_with_resampled_runs():
 
 @pytest.mark.slow
 def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path):
-    """Of BDD100K's folder as it is given out, with the parameters of `make run PRESET=paper`."""
+    """Run BDD100K's published folder with the parameters of `make run PRESET=paper`."""
     written(tmp_path / "bdd100k", 300)
     preset = yaml.safe_load((store.root() / "sweeps/paper.yml").read_text())["08_icon2"]
     preset |= {

@@ -1,4 +1,4 @@
-"""Real BDD100K frames and detections: read, matched, and equal to pycocotools."""
+"""Read and match real frames of BDD100K, and compare with pycocotools."""
 
 import numpy as np
 import pytest

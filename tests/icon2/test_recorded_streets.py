@@ -1,4 +1,4 @@
-"""The labels and the pictures of recorded street scenes."""
+"""Compare the recorded labels and pictures of street scenes with new ones."""
 
 import numpy as np
 import pandas as pd

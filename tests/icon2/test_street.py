@@ -1,4 +1,4 @@
-"""Synthetic street scenes: their pictures, their boxes, and the division of a gap."""
+"""Test the pictures and boxes of street scenes, and the division of a gap."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""What a detector audit does with gaps, boxes and settings that it cannot use."""
+"""Test a detector audit with gaps, boxes and settings that it cannot use."""
 
 import json
 from dataclasses import replace
@@ -6,9 +6,8 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
-from test_detector_audit import KINDS, dealt, prepared, world, written
+from test_detector_audit import dealt, pooled, prepared, world, written
 
 from helpers import audits
 from helpers.icon2 import compared, detector_findings, group_gaps
@@ -34,19 +33,12 @@ def test_a_gap_that_few_permutations_lack_is_compared(
     spread = group_gaps.spread
     monkeypatch.setattr(group_gaps, "spread", lambda ap: next(replaced, spread(ap)))
     permutations = dealt(matches, [light])
-    null = group_gaps.null_distribution(classes, permutations, 50)
+    recall = pooled(world(80), matches)
+    null = group_gaps.null_distribution(classes, permutations, 50, recall)
     expected = [[is_kept, True, is_kept]]
     assert np.isfinite(null.mean).tolist() == expected
     assert np.isfinite(null.deviation).tolist() == expected
     assert np.isfinite(null.gap_threshold)
-
-
-def test_a_class_that_is_not_compared_is_named():
-    _, _, [light] = prepared(world(20), "light")
-    table = pd.DataFrame({"attribute": ["light"], "class": ["ring"]})
-    [sentence] = detector_findings.not_compared(KINDS, [light], table)
-    assert sentence.startswith("light: the AP of kite is not compared")
-    assert "10% of the permutations" in sentence
 
 
 def test_ignored_boxes_do_not_count_as_enough():
@@ -77,7 +69,7 @@ def test_a_report_closes_no_figure_of_the_caller_and_takes_a_folder_as_text(tmp_
 
 
 def test_a_doubt_about_the_files_is_the_only_headline(tmp_path):
-    """The results have the ids of other images, so almost nothing is detected."""
+    """Results have the ids of other images, so almost nothing is detected."""
     frames = world(60, loss=0.9)
     labels, results = written(tmp_path, frames)
     content = json.loads(Path(results).read_text())

@@ -1,6 +1,4 @@
-"""What readers bring: COCO's JSON against pycocotools, the CSV, attributes, and bad
-input.
-"""
+"""Read user-supplied files, compare with pycocotools, and refuse bad input."""
 
 import contextlib
 import gzip
@@ -183,7 +181,7 @@ def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(
     for n, box in enumerate(labels["annotations"]):
         box["attributes"] = {"tone": "IV" if n % 3 else "II"}
     frames = read(tmp_path, labels, results)
-    columns, cannot = compared.comparable(frames, None, 30)
+    columns, cannot = compared.comparable(frames, None)
     assert {one.name: one.level for one in columns} == {
         "light": "image",
         "lux": "image",
@@ -194,7 +192,7 @@ def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(
     assert "one: fewer than two" in one
     assert "camera: the column holds 60 values" in many
     with pytest.raises(DetectionDataError, match="no attribute 'tint'"):
-        compared.comparable(frames, ["tint"], 30)
+        compared.comparable(frames, ["tint"])
 
 
 def changed(part, **fields):
@@ -224,27 +222,27 @@ def cut(which):
         ),
         (
             changed("annotations", bbox=[5, 5, 4]),
-            "entry 0 of its annotations .* has 3 numbers, not 4",
+            "entry 0 has the 'bbox' .*Expected are 4 numbers",
         ),
         (
             changed("annotations", image_id=[9]),
-            "entry 0 of its annotations .*is no id: ids are",
+            "labels.json: boxes are of image .* not listed",
         ),
         (
             changed("annotations", image_id=999),
-            "labels.json: boxes are of image 999, .* not listed",
+            "labels.json: boxes are of image '999', .* not listed",
         ),
         (
             changed("annotations", category_id=4),
-            "labels.json: boxes are of category 4, which",
+            "labels.json: boxes are of category '4', which",
         ),
         (
             changed("images", id=coco(0, 8)[0]["images"][1]["id"]),
-            "22 occurs 2 times among the ids of images",
+            "'22' occurs 2 times among the ids of images",
         ),
         (
             changed("results", image_id=10, score="high"),
-            "found.json: entry 0 of its results .*convert .* 'high'",
+            "found.json cannot be read: .*convert .* 'high'",
         ),
         (cut(0), "labels.json cannot be read as JSON"),
         (({"rows": []}, []), "labels.json holds no labels"),
