@@ -21,8 +21,6 @@ COLLECTION = Collection("folder", ("bench", "mug"), IMAGES)
 def test_names_are_the_papers_for_the_sets_there_are():
     names = experiment.model_names(COLLECTION, ["scratch", "fine-tuned", "probe"])
     assert names == ["model-C", "model-WB", "pt-C", "pt-WB", "probe-C", "probe-WB"]
-    with pytest.raises(ValueError, match=r"no image set 'NC'.* There are C, WB"):
-        experiment.model("model-NC", COLLECTION, Recipe(), 0)
 
 
 def test_a_lesson_that_trains_refuses_a_network_as_it_is():

@@ -6,9 +6,8 @@ import sys
 import pytest
 
 from helpers import icon2
-from helpers.icon2 import frames, user_data
+from helpers.icon2 import detector, frames, user_data
 from helpers.icon2.file_checks import CORNERS, DetectionDataError
-from helpers.models import detector
 
 
 def streets():
