@@ -1,7 +1,7 @@
 """Check the parameters of a lesson, which its notebook declares by annotations.
 
 The type of a parameter is a Python type, ``Optional[...]`` if None is allowed, or one
-of the types below. Choices are named here: papermill lists no ``Literal[...]``.
+of the types below. Choices are named here, because papermill lists no ``Literal[...]``.
 """
 
 import ast
@@ -58,7 +58,7 @@ __all__ = [
 
 
 class ParameterError(ValueError):
-    """A parameter is unknown or has a wrong value; Jupyter shows only the message."""
+    """Report an unknown parameter or a wrong value; Jupyter shows only the message."""
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]
@@ -123,14 +123,14 @@ Model = Annotated[
 
 
 class Settings(BaseModel):
-    """The checked parameters of a lesson, as attributes."""
+    """Hold the checked parameters of a lesson, as attributes."""
 
     model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
     _given: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     @property
     def given(self) -> dict[str, Any]:
-        """The values as the notebook or papermill gave them."""
+        """Return the values as the notebook or papermill gave them."""
         return self._given
 
 

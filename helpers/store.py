@@ -1,7 +1,7 @@
 """Find, name, read and write the files of this suite.
 
-A file with its final name is always complete: it is written under a temporary name and
-then renamed.
+A file with its final name is always complete, because it is written under a temporary
+name and then renamed.
 """
 
 import ast
@@ -58,7 +58,7 @@ def recorded_table(name: str) -> pd.DataFrame:
 
 
 class UnreadableArtifact(RuntimeError):
-    """A stored file that cannot be read; the message names the file."""
+    """Report a stored file that cannot be read, by its name."""
 
 
 def key(kind: str, **decides) -> str:

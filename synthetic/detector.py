@@ -1,4 +1,4 @@
-"""A small Faster R-CNN that learns the synthetic street scenes in a minute on a CPU."""
+"""Build and train a small Faster R-CNN, which learns the street scenes in a minute."""
 
 import sys
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-"""What notebooks begin with, and real photographs from end to end."""
+"""Models of a run, and lessons on real photographs from end to end."""
 
 import json
 from dataclasses import replace
@@ -39,7 +39,7 @@ CONTEXTS = {
 
 @pytest.fixture(scope="module")
 def photographed(tmp_path_factory):
-    """Where these notebooks write; all but the first find its network there."""
+    """Return a folder for these notebooks, which share the networks in it."""
     return tmp_path_factory.mktemp("photographed")
 
 

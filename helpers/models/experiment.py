@@ -107,7 +107,7 @@ def model(
         epochs = reduced.REDUCED[recipe.architecture].epochs
     weights = None if family == "scratch" else recipe.start
     if weights == WIDER:
-        weights, _, _ = models.train_once(
+        weights, _ = models.train_once(
             recipe.architecture,
             tuple(range(len(pictures.WIDER_KINDS))),
             world.wider(collection.size, seed),

@@ -301,7 +301,7 @@ def test_a_layer_that_gives_several_tensors_is_refused(images, method):
 
 
 class Patches(nn.Module):
-    """A class token, then one token per patch: red and green in its middle.
+    """Give a class token, then red and green in the middle of each patch.
 
     The logits are their means over all tokens.
     """
