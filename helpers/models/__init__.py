@@ -118,19 +118,21 @@ def train_once(
     model : Classifier
         In eval mode, with the `history` of the training.
     """
-    model = build(architecture, len(classes), weights=weights, seed=seed)
 
     def run() -> tuple[torch.nn.Module, dict]:
+        trained = build(architecture, len(classes), weights=weights, seed=seed)
         history = train(
-            model.to(device),
+            trained.to(device),
             *data.draw(),
             seed=seed,
             epochs=epochs,
             loop=loop,
             **settings,
         )
-        return model.network, {"history": history}
+        return trained.network, {"history": history}
 
+    # a stored run needs no weights to start from, which may have to be downloaded
+    model = build(architecture, len(classes)).eval()
     decides = {
         "architecture": architecture,
         "classes": tuple(classes),
@@ -147,4 +149,4 @@ def train_once(
     path, state, facts = once("model", folder, run, device=kind, **decides)
     model.network.load_state_dict(state)
     model.history = facts["history"]
-    return path, model.to(device).eval()
+    return path, model.to(device)
