@@ -1,4 +1,4 @@
-"""`data.mosaic` and `contexts.mosaics` against PIL, counting and the paper's numbers."""
+"""`data.mosaic` and `contexts.mosaics`, against PIL and the numbers of the paper."""
 
 from dataclasses import replace
 
