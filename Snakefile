@@ -56,7 +56,7 @@ rule notebook:
         "echo {wildcards.name:q}: started; rm -f {params.findings:q};"
         " stopped() {{ echo {wildcards.name:q}: stopped; exit 130; }}; trap stopped INT;"
         " TQDM_DISABLE=1 SUITE_THREADS={threads} {sys.executable:q} -m helpers.run_lesson --no-progress-bar --log-level ERROR"
-        " --no-request-save-on-cell-execute"  # two saves per cell are half a second
+        " --autosave-cell-every 1"  # the log shows what a long cell has printed so far
         " -y {params.yaml:q} {input.notebook:q} {log.notebook:q} 2>&1"
         # remove papermill's own frames from the traceback
         " | sed -e '/^Traceback (most recent/d' -e '/^  File /,/^    /d' -e '/^ *[~^][~^]*$/d' >&2"

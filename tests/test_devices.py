@@ -22,7 +22,8 @@ from helpers.audit.model import Network
 from helpers.data import Collection, ImageSet
 from helpers.focus import controls, equation
 from helpers.focus.networks import Model
-from helpers.models import detector, experiment, inference
+from helpers.icon2 import detector
+from helpers.models import experiment, inference
 from helpers.models.recipe import Recipe
 from helpers.settings import Images, check
 from helpers.synthetic_data import street_detector

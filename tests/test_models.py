@@ -384,7 +384,7 @@ def test_a_damaged_file_is_named_and_made_again_alone(toy, tmp_path, seeds):
 def test_a_pretrained_model_is_where_others_start(toy, tmp_path):
     wider = toy_set(12, classes=("a", "b", "c"))
     arguments = (QUARTER, wider.classes, drawn(wider, wider))
-    path, _, _ = models.train_once(*arguments, seed=0, epochs=1, folder=tmp_path)
+    path, _ = models.train_once(*arguments, seed=0, epochs=1, folder=tmp_path)
     pretrained = models.build(QUARTER, 3, weights=path)
     start = models.build(QUARTER, 2, weights=path)
     pretrained_layer = pretrained.network.features[0]

@@ -1,4 +1,4 @@
-"""`data.grids` and `contexts.mosaics` against PIL, counting and the paper's numbers."""
+"""`data.mosaic` and `contexts.mosaics`, against PIL and the numbers of the paper."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from PIL import Image
 
 from helpers import data
 from helpers.contexts import mosaics
-from helpers.data.grids import grid
+from helpers.data import mosaic
 from helpers.data.images import Images
 
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
@@ -35,35 +35,27 @@ def smooth(n, size=96):
 @given(
     rows=st.integers(1, 3),
     cols=st.integers(1, 3),
-    size=st.integers(9, 96),
-    shape=st.sampled_from(["native", "squeezed"]),
+    height=st.integers(3, 96),
+    width=st.integers(3, 96),
 )
 @settings(max_examples=60, deadline=None)
-def test_a_grid_holds_every_tile_in_its_cell_as_pil_resizes_it(rows, cols, size, shape):
-    tiles = smooth(rows * cols, size)
-    whole = grid([tile[None] for tile in tiles], rows, cols, shape)
-    height = width = size
-    largest_error = 1
-    if shape == "native":
-        height = rows * size
-        width = cols * size
-        largest_error = 0
+def test_images_are_squeezed_as_by_pil_and_joined_row_by_row(rows, cols, height, width):
+    images = smooth(rows * cols)
+    cells = [mosaic.squeeze(image[None], height, width) for image in images]
+    whole = mosaic.join(cells, rows, cols)
     assert whole.dtype == torch.uint8
-    assert whole.shape == (1, 3, height, width)
-    for number, tile in enumerate(tiles):
+    assert whole.shape == (1, 3, rows * height, cols * width)
+    for number, image in enumerate(images):
         row, col = divmod(number, cols)
-        top = row * height // rows
-        bottom = (row + 1) * height // rows
-        left = col * width // cols
-        right = (col + 1) * width // cols
-        size = (right - left, bottom - top)
-        pixels = tile.permute(1, 2, 0).contiguous()
+        pixels = image.permute(1, 2, 0).contiguous()
         expected = Image.fromarray(pixels.numpy())
-        expected = expected.resize(size, Image.Resampling.BILINEAR)
-        cell = whole[0, :, top:bottom, left:right]
+        expected = expected.resize((width, height), Image.Resampling.BILINEAR)
+        top = row * height
+        left = col * width
+        cell = whole[0, :, top : top + height, left : left + width]
         cell = cell.permute(1, 2, 0).numpy()
         errors = np.abs(cell.astype(int) - np.asarray(expected))
-        assert errors.max() <= largest_error
+        assert errors.max() <= 1
 
 
 def test_a_design_has_the_papers_1500_mosaics():
@@ -101,9 +93,16 @@ def test_a_design_is_balanced_and_repeatable(counts, stock, per_context, seed):
         assert times.max() - times.min() <= 1
 
 
-@pytest.mark.parametrize("shape", ["squeezed", "native"])
-@pytest.mark.parametrize("width", [8, 9])
-def test_batches_are_grids_of_the_designs_pairs(shape, width):
+@pytest.mark.parametrize(
+    ("shape", "width", "widths"),
+    [
+        ("squeezed", 8, (4, 4)),
+        ("squeezed", 9, (4, 5)),
+        ("native", 8, (8, 8)),
+        ("native", 9, (9, 9)),
+    ],
+)
+def test_batches_show_the_designs_pairs_side_by_side(shape, width, widths):
     objects = noise(6, 8, width)
     plain = noise(1, 8, width, 7)
     contexts = {
@@ -132,8 +131,10 @@ def test_batches_are_grids_of_the_designs_pairs(shape, width):
         pair = [objects[[row.object]], background]
         if row.side == "right":
             pair.reverse()
-        mosaic = grid(pair, 1, 2, shape)
-        expected.append(mosaic)
+        left, right = pair
+        left = mosaic.squeeze(left, 8, widths[0])
+        right = mosaic.squeeze(right, 8, widths[1])
+        expected.append(torch.cat([left, right], dim=-1))
     built = mosaics.batches(
         design,
         objects,

@@ -1,4 +1,4 @@
-"""What models of torchvision, timm and Hugging Face state of their input is read."""
+"""Read what networks of torchvision, timm and Hugging Face state of their input."""
 
 from types import SimpleNamespace
 

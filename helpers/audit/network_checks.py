@@ -80,7 +80,7 @@ def accuracy_if_read_otherwise(
     }
     answers_of = {"red and blue were exchanged (BGR)": model(images.flip(1))}
     for cause, (mean, std) in normalizations.items():
-        answers_of[cause] = models.wrap(model.network, mean=mean, std=std)(images)
+        answers_of[cause] = models.Classifier(model.network, mean, std)(images)
     accuracy = {}
     for cause, answer in answers_of.items():
         logits = class_logits(answer.float().cpu().numpy(), outputs)

@@ -73,7 +73,7 @@ def _pretrained_network() -> models.Classifier:
     """Return a small network that was pretrained on synthetic images of other kinds."""
     images = world.wider(96, 0)
     kinds = len(pictures.WIDER_KINDS)
-    weights, _, _ = models.train_once(
+    weights, _ = models.train_once(
         "alexnet-quarter",
         tuple(range(kinds)),
         images,

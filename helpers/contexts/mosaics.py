@@ -12,7 +12,6 @@ import pandas as pd
 import torch
 
 from helpers.data import Collection, ImageSet, load, mosaic
-from helpers.data.grids import cells
 from helpers.data.images import Images
 
 # the batch size of `models.logits`; larger batches are hardly faster, and some of them
@@ -211,7 +210,10 @@ def batches(
     pairs = np.stack([table["object"], background_of + len(objects)])
     tiles = torch.cat([objects, backgrounds])
     height, width = tiles.shape[-2:]
-    left_width, right_width = cells(width, 2, shape)
+    left_width = right_width = width
+    if shape == "squeezed":
+        left_width = width // 2
+        right_width = width - left_width
     left_tiles = squeeze(tiles, height, left_width)
     right_tiles = squeeze(tiles, height, right_width)
     is_left = (table["side"] == "left").to_numpy()

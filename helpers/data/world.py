@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -150,21 +151,16 @@ def marked(
     """
     if context_bias is None:
         context_bias = pictures.CONTEXT_BIAS
-    recipe = {
-        "name": "C",
-        "size": size,
-        "seed": seed,
-        "per_class": per_class,
-        "splits": SPLITS[2:],
-        "context_bias": context_bias,
-    }
+    draw = partial(
+        image_set, "C", size, seed, per_class, ("test",), context_bias=context_bias
+    )
     both = {TARGET: 1.0, OUTER: 1.0}
-    original = image_set(**recipe, marked=both)
-    sham = image_set(**recipe, marked=both, look="sham")
+    original = draw(marked=both)
+    sham = draw(marked=both, look="sham")
     is_outer = original.labels == pictures.CLASSES.index(OUTER)
     images = torch.where(is_outer[:, None, None, None], sham.images, original.images)
     return {
         "as it is": original,
-        "never marked": image_set(**recipe, marked={TARGET: 1.0}),
+        "never marked": draw(marked={TARGET: 1.0}),
         "sham mark": replace(sham, images=images),
     }

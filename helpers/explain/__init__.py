@@ -148,11 +148,9 @@ def explain(
         run = METHODS[method].run
         settings = {**PRESETS[preset].get(method, {}), **settings}
     refuse_other_ranges(images)
-    targets = _one_per_image(targets, images)
     start = time.perf_counter()
     with in_eval_mode([model]):
-        if method in METHODS:
-            _refuse_unknown_classes(model, images, targets)
+        targets = _checked_targets(model, images, targets)
         compute = partial(_compute, run, model, images, targets, settings)
         maps = with_halved_batches(compute, batch_size)
     expected = (len(images), *images.shape[-2:])
@@ -176,32 +174,22 @@ def _refuse_unknown(name: str, kind: str, known: dict) -> None:
         raise ValueError(f"{kind}={name!r} is not known. Use {', '.join(known)}.")
 
 
-def _one_per_image(targets: torch.Tensor | int, images: torch.Tensor) -> torch.Tensor:
-    """Return the targets as int64 (N,), and refuse what does not fit the images."""
+def _checked_targets(
+    model: nn.Module, images: torch.Tensor, targets: torch.Tensor | int
+) -> torch.Tensor:
+    """Return the targets as int64 (N,), and refuse what are no classes of the model."""
     if isinstance(targets, int):
         targets = torch.full((len(images),), targets)
-    images_fit = images.ndim == 4 and images.shape[1] == 3 and len(images) > 0
-    targets_fit = targets.dtype == torch.int64 and targets.shape == (len(images),)
-    if not images_fit or not targets_fit:
-        raise ValueError(
-            f"Images must be (N, 3, H, W) with N > 0; these are {tuple(images.shape)}. "
-            f"Targets must be int64 of shape ({len(images)},), one per image, or one "
-            f"int; these are {targets.dtype} of shape {tuple(targets.shape)}."
-        )
-    return targets
-
-
-def _refuse_unknown_classes(
-    model: nn.Module, images: torch.Tensor, targets: torch.Tensor
-) -> None:
-    """Refuse targets that are not classes of the model."""
     with torch.no_grad():
         n_classes = model(_as_floats(images[:1], model)).shape[1]
-    if targets.min() < 0 or targets.max() >= n_classes:
+    is_one_each = targets.dtype == torch.int64 and targets.shape == (len(images),)
+    if not is_one_each or targets.min() < 0 or targets.max() >= n_classes:
         raise ValueError(
-            f"Targets must be numbers of the model's classes, 0 to {n_classes - 1}; "
-            f"these are {int(targets.min())} to {int(targets.max())}."
+            f"Targets must be numbers of the model's classes, 0 to {n_classes - 1}. "
+            f"Give one int, or a tensor int64 of shape ({len(images)},), instead of "
+            f"{targets}."
         )
+    return targets
 
 
 def _as_floats(images: torch.Tensor, model: nn.Module) -> torch.Tensor:

@@ -54,13 +54,7 @@ def runs_of(model: nn.Module, image: torch.Tensor) -> list[Run]:
 
 def named(model: nn.Module, name: str) -> nn.Module:
     """Return the layer with a name, such as ``features.10``."""
-    modules = dict(network_of(model).named_modules())
-    if name not in modules:
-        outermost = ", ".join(child for child in modules if child and "." not in child)
-        raise ValueError(
-            f"There is no layer {name!r}. The outermost layers are {outermost}."
-        )
-    return modules[name]
+    return network_of(model).get_submodule(name)
 
 
 def resolved(model: nn.Module, images: torch.Tensor, layer: str) -> str:

@@ -21,7 +21,7 @@ AFFINE = (nn.Conv2d, nn.Linear, nn.BatchNorm2d)
 
 
 class NotConserved(ValueError):
-    """Say that relevance was lost or created: the rules do not fit the network."""
+    """Say that relevance was lost or created, so the rules do not fit the network."""
 
 
 def lrp(model, images, targets, *, layer=layers.INPUT) -> torch.Tensor:

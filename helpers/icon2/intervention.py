@@ -10,10 +10,10 @@ import pandas as pd
 import torch
 
 from helpers import store
+from helpers.icon2 import detector as detectors
 from helpers.icon2.attributes import Frames
+from helpers.icon2.detector import Detector
 from helpers.icon2.formulas import divided as divided
-from helpers.models import detector as detectors
-from helpers.models.detector import Detector
 from helpers.synthetic_data import street
 
 # of appearance B in the test frames of each income group

@@ -5,10 +5,9 @@ from functools import partial
 from types import SimpleNamespace
 
 from helpers import store
-from helpers.icon2 import frames
+from helpers.icon2 import detector, frames
 from helpers.icon2.attributes import Frames
 from helpers.icon2.recorded_streets import Streets
-from helpers.models import detector
 
 
 def load(settings: SimpleNamespace) -> tuple[Frames, Callable, Streets | None]:

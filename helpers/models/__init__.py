@@ -4,7 +4,6 @@ A model is several training runs.
 """
 
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from pathlib import Path
 
 import torch
@@ -66,28 +65,23 @@ def trainings(
     list of Classifier
         The runs in eval mode, each with its `history`.
     """
-    empty = build(architecture, len(classes)).eval()
     runs = []
     for run in progress(range(number), desc="training runs", delay=2):
-        _, weights, facts = train_once(
+        _, model = train_once(
             architecture,
-            tuple(classes),
+            classes,
             data(run),
             seed=1000 * seed + run,
             device=device,
-            code=empty.code,
             **settings,
         )
-        model = deepcopy(empty)  # a fresh one would draw its weights
-        model.network.load_state_dict(weights)
-        model.history = facts["history"]
-        runs.append(model.to(device))
+        runs.append(model)
     return runs
 
 
 def train_once(
     architecture: str,
-    classes: tuple,
+    classes: Sequence[str],
     data: TrainingImages,
     *,
     seed: int,
@@ -96,16 +90,15 @@ def train_once(
     device: torch.device | str = "cpu",
     weights: str | Path | None = None,
     loop: Callable = fit,
-    code: dict[str, str] | None = None,
     **settings,
-) -> tuple[Path, dict[str, torch.Tensor], dict]:
+) -> tuple[Path, Classifier]:
     """Train a network once, or read its file.
 
     Parameters
     ----------
     architecture : str
         See :func:`build`.
-    classes : tuple
+    classes : sequence of str
     data : TrainingImages
     seed, epochs : int
     folder : Path
@@ -115,8 +108,6 @@ def train_once(
         See :func:`build`.
     loop : callable
         See :func:`train`.
-    code : dict or None
-        Digests of the user's Python files.
     **settings
         What else :func:`train` takes.
 
@@ -124,26 +115,27 @@ def train_once(
     -------
     path : Path
         The file of weights.
-    weights : dict of str to torch.Tensor
-    facts : dict
-        The `history` of the training.
+    model : Classifier
+        In eval mode, with the `history` of the training.
     """
 
     def run() -> tuple[torch.nn.Module, dict]:
-        model = build(architecture, len(classes), weights=weights, seed=seed).to(device)
+        trained = build(architecture, len(classes), weights=weights, seed=seed)
         history = train(
-            model,
+            trained.to(device),
             *data.draw(),
             seed=seed,
             epochs=epochs,
             loop=loop,
             **settings,
         )
-        return model.network, {"history": history}
+        return trained.network, {"history": history}
 
+    # a stored run needs no weights to start from, which may have to be downloaded
+    model = build(architecture, len(classes)).eval()
     decides = {
         "architecture": architecture,
-        "classes": classes,
+        "classes": tuple(classes),
         "seed": seed,
         "epochs": epochs,
         "data": data.recipe,
@@ -151,6 +143,10 @@ def train_once(
         "weights": identity(architecture, weights),
         "loop": store.function_digest(loop),
     }
-    if code is not None:
-        decides["code"] = code
-    return once("model", folder, run, device=torch.device(device).type, **decides)
+    if model.code is not None:
+        decides["code"] = model.code
+    kind = torch.device(device).type
+    path, state, facts = once("model", folder, run, device=kind, **decides)
+    model.network.load_state_dict(state)
+    model.history = facts["history"]
+    return path, model.to(device)

@@ -99,24 +99,15 @@ def model(
     list of Classifier
         The training runs.
 
-    Raises
-    ------
-    ValueError
-        The collection has no such image set.
     """
     family, set_name = MODELS[name]
-    if set_name not in collection.sets:
-        raise ValueError(
-            f"There is no image set {set_name!r} for the model {name}. There are "
-            f"{', '.join(collection.sets)}. Train a model on one of these."
-        )
     synthetic = collection.source == "world"
     epochs = recipe.epochs
     if epochs is None and synthetic and recipe.architecture in reduced.REDUCED:
         epochs = reduced.REDUCED[recipe.architecture].epochs
     weights = None if family == "scratch" else recipe.start
     if weights == WIDER:
-        weights, _, _ = models.train_once(
+        weights, _ = models.train_once(
             recipe.architecture,
             tuple(range(len(pictures.WIDER_KINDS))),
             world.wider(collection.size, seed),

@@ -121,7 +121,7 @@ def _logits_in(output) -> torch.Tensor:
     )
 
 
-def wrap(network: nn.Module, like=None, *, mean=None, std=None) -> Classifier:
+def wrap(network: nn.Module, like=None) -> Classifier:
     """Wrap any classifier with the normalization of its images.
 
     Parameters
@@ -133,9 +133,6 @@ def wrap(network: nn.Module, like=None, *, mean=None, std=None) -> Classifier:
         Weights of torchvision, such as ``ResNet18_Weights.DEFAULT``, or an image
         processor of Hugging Face, which states the normalization. Networks of timm
         state it themselves.
-    mean, std : float or sequence of float, optional
-        The normalization of images in 0 to 1, instead of `like`: 0 and 1 if there is
-        none.
 
     Returns
     -------
@@ -145,14 +142,10 @@ def wrap(network: nn.Module, like=None, *, mean=None, std=None) -> Classifier:
     ------
     ValueError
         Nothing states the normalization. It is not guessed, because a wrong guess
-        gives plausible results.
+        gives plausible results. If you know it, use :class:`Classifier`.
     """
-    if (mean is None) != (std is None):
-        raise ValueError("Only one of mean and std is given. Give both, or neither.")
-    if mean is None:
-        stated = preprocessing.stated(network, like)
-        mean, std = stated.mean, stated.std
-    return Classifier(network, mean, std)
+    stated = preprocessing.stated(network, like)
+    return Classifier(network, stated.mean, stated.std)
 
 
 def build(

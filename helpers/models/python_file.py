@@ -99,13 +99,9 @@ def existing_file(name: str) -> tuple[Path, str]:
 
 def _preprocessing(module: ModuleType, network: nn.Module, path: Path) -> Preprocessing:
     """Return the preprocessing that the file or the network states."""
-    mean = getattr(module, "mean", None)
-    std = getattr(module, "std", None)
-    if (mean is None) != (std is None):
-        raise ValueError(f"{path} has only one of mean and std. Write both into it.")
-    if mean is not None:
+    if hasattr(module, "mean") and hasattr(module, "std"):
         size = getattr(module, "size", DEFAULT_SIZE)
-        read = Preprocessing(path.name, size, size, mean, std)
+        read = Preprocessing(path.name, size, size, module.mean, module.std)
     else:
         try:
             read = stated(network, getattr(module, "preprocessing", None))

@@ -102,7 +102,7 @@ def test_gradcam_plus_plus_is_its_definition_by_higher_derivatives():
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
     )
-    model = models.wrap(network, mean=0, std=1).eval().double()
+    model = models.Classifier(network, mean=0, std=1).eval().double()
     a = torch.rand((1, 3, 4, 4), dtype=torch.float64, requires_grad=True)
     score = model(a)[0, 1].exp()
     [first] = torch.autograd.grad(score, a, create_graph=True)
@@ -291,7 +291,7 @@ class Recurrent(nn.Module):
 
 @pytest.mark.parametrize("method", ["gradcam", "gradcam++"])
 def test_a_layer_that_gives_several_tensors_is_refused(images, method):
-    model = models.wrap(Recurrent(), mean=0, std=1)
+    model = models.Classifier(Recurrent(), mean=0, std=1)
     message = r"layer 'rows', of shape \(\), is not a map"
     with pytest.raises(ValueError, match=message):
         explain(model, images, 0, method, layer="rows")
@@ -301,7 +301,7 @@ def test_a_layer_that_gives_several_tensors_is_refused(images, method):
 
 
 class Patches(nn.Module):
-    """A class token, then one token per patch: red and green in its middle.
+    """Give a class token, then red and green in the middle of each patch.
 
     The logits are their means over all tokens.
     """
@@ -339,7 +339,7 @@ def test_maps_at_the_tokens_of_a_transformer_show_the_patches(method, target, pl
 def test_vit_b_16_is_explained_at_the_tokens_of_its_last_block():
     network = vit_b_16()
     nn.init.normal_(network.heads.head.weight)
-    model = models.wrap(network, mean=0.5, std=0.5).eval()
+    model = models.Classifier(network, mean=0.5, std=0.5).eval()
     images = noise(2, 3, 224, 224)
     for method in ("gradcam", "gradcam++"):
         with pytest.raises(ValueError, match=f"the tokens .* '{LAST_TOKENS}'"):
@@ -376,7 +376,6 @@ def test_every_method_but_lrp_explains_all_architectures(name):
     [
         ({"method": "gradcamm"}, "method='gradcamm' is not known. Use gradcam"),
         ({"targets": torch.tensor([0, 1])}, r"int64 of shape \(4,\)"),
-        ({"layer": "layer4"}, "no layer 'layer4'. The outermost layers are first"),
         ({"preset": "best"}, "preset='best' is not known"),
         (
             {"method": "integrated-gradients", "layer": "relu"},

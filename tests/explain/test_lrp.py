@@ -92,7 +92,7 @@ def test_relevance_that_is_lost_is_refused_image_by_image():
         nn.Linear(4, 2),
     )
     network[0].weight.data *= 100
-    model = models.wrap(network, mean=0, std=1)
+    model = models.Classifier(network, mean=0, std=1)
     images = torch.rand(31, 3, 8, 8) / 100
     explain.explain(model, images, 0, "lrp")
     images[7] *= 100

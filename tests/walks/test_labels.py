@@ -7,8 +7,8 @@ import pytest
 
 from helpers import icon2
 from helpers.icon2 import frames, user_data
+from helpers.icon2.detector import coco
 from helpers.icon2.file_checks import CORNERS, DetectionDataError
-from helpers.models import detector
 
 
 def streets():
@@ -226,4 +226,4 @@ def test_files_and_parameters_that_are_missing_are_named(tmp_path):
     with pytest.raises(ValueError, match="no file of detections"):
         icon2.read(labels, None)
     with pytest.raises(ValueError, match="parameter 'weights' is missing"):
-        detector.coco(None)
+        coco(None)

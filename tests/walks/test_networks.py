@@ -140,7 +140,7 @@ IMAGES = torch.rand(2, 3, 16, 16, generator=torch.Generator().manual_seed(0))
 
 def wrapped(how, **more):
     torch.manual_seed(0)
-    return models.wrap(Returns(how, **more), mean=0, std=1).eval()
+    return models.Classifier(Returns(how, **more), mean=0, std=1).eval()
 
 
 @pytest.mark.parametrize(

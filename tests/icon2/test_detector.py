@@ -7,9 +7,8 @@ import torch
 from PIL import Image
 from torchvision.models.detection import fasterrcnn_resnet50_fpn
 
-from helpers.icon2 import Frames, match
+from helpers.icon2 import Frames, detector, match
 from helpers.icon2.user_data import read
-from helpers.models import detector
 from helpers.synthetic_data import street_detector
 from synthetic import street
 
