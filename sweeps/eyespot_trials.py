@@ -59,18 +59,19 @@ def measure_trial(
     elsewhere = feature.elsewhere(replace(images, masks=None), masks)
     candidate = feature.candidate(model, marked, pair)
     versions = {
+        feature.OVER: feature.paint_over(pixels, masks),
         "elsewhere": feature.paint_over(pixels, elsewhere),
         "lrp_guess": feature.paint_over(marked.images, candidate),
     }
     rows = design.query("target == @pair[0] and outer == @pair[1]")
-    rated = feature.intervention(model, images, rows, masks, "gradcam", versions)
+    rated = feature.intervention(model, images, rows, versions, "gradcam")
     located = feature.by_method(model, marked, rows, METHODS)
     located = located.set_index("method")
     row = {"target": pair[0], "outer": pair[1]}
     row["gain"] = feature.gains(model, clean, marked, pair).mean()
     for run, rise in enumerate(feature.rises(rated)):
         row[f"rise_{run}"] = rise
-    for name in versions:
+    for name in ("elsewhere", "lrp_guess"):
         row[name] = feature.rises(rated, name).mean()
     row.update(located["share"], peaks_finer=located.loc["share_finer", "peaks"])
     row["focus"] = focus[pair]

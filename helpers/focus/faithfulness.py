@@ -112,10 +112,12 @@ def rate(
     -------
     pandas.DataFrame
         The design with one row per mosaic, training run and baseline, and the columns
-        of `compare`, ``method``, ``run`` and ``deletion``, the score.
+        of `compare`, ``method``, ``run``, ``architecture``, ``set`` and ``deletion``,
+        the score.
     """
     parts = []
     for rows, *explanation in explained(model, images, design, method, effort):
         measured = compare(*explanation, mean_logit)
         parts.append(measured.join(rows.reset_index(drop=True)))
-    return add_score(pd.concat(parts, ignore_index=True), ["run", "baseline"])
+    rated = add_score(pd.concat(parts, ignore_index=True), ["run", "baseline"])
+    return rated.assign(architecture=model.recipe.architecture, set=images.name)
