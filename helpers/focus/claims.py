@@ -179,7 +179,8 @@ def of_trials(trials: pd.DataFrame) -> list[Estimate]:
         values = rows.groupby(units)[claim.value].mean()
         if claim.minus:
             others = trials.query(claim.minus)
-            values = values - others.groupby(units)[claim.value].mean()
+            others = others.groupby(units)[claim.value].mean()
+            values = values - others
         values = values.dropna()
         n = len(values)
         interval = stats.mean(values).interval()
