@@ -28,10 +28,10 @@ def compare(
 ) -> pd.DataFrame:
     """Measure the logits of mosaics while patches are deleted by relevance or chance.
 
-    Chance is the deletion by the map of another mosaic, which has the same kind of
-    shape: scattered patches take more of a logit than connected ones. Deleted patches
-    get the mean colour of the mosaic, which hides shapes and colours, or a blurred
-    mosaic, which hides shapes only.
+    Chance is the deletion by the map of another mosaic. This map has the same kind of
+    shape, which matters because scattered patches take more of a logit than connected
+    ones. Deleted patches get the mean colour of the mosaic, which hides shapes and
+    colours, or a blurred mosaic, which hides shapes only.
 
     Parameters
     ----------

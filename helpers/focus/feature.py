@@ -113,7 +113,8 @@ def intervention(
     rows : pandas.DataFrame
         Mosaics of one pair.
     versions : mapping of str to torch.Tensor
-        The other versions, such as `OVER`: all images with the feature inpainted.
+        The other versions of all images, such as those with the feature inpainted
+        (`OVER`).
     method : str or callable
 
     Returns
