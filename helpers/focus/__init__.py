@@ -1,4 +1,4 @@
-"""Mosaics, scores, pairs and features of *Focus! Rating XAI Methods and Finding Biases*."""
+"""Mosaics, scores, pairs and features of the paper *Focus!*."""
 
 from helpers.focus.means import summary
 from helpers.focus.mosaics import compose, design, layouts
