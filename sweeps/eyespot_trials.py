@@ -52,30 +52,35 @@ def measure_trial(
     """Rank a pair by its Focus, and occlude the eyespot or other parts of images."""
     in_pair = torch.tensor(clean.table["class"].isin(pair).to_numpy())
     pixels = torch.where(in_pair[:, None, None, None], marked.images, clean.images)
-    images = replace(clean, images=pixels)  # the eyespot is on images of the pair
+    # the eyespot is on images of the pair; it may be inpainted elsewhere in the image
+    images = replace(clean, images=pixels, masks=None)
     rated = rate(model, images, design, "gradcam")
     focus = rated.groupby([*means.PAIR, "run"])["focus"].mean()
     focus = focus.groupby(means.PAIR).mean()
     masks = feature.of_class(images, marked.patches, pair[1])
-    elsewhere = feature.elsewhere(replace(images, masks=None), masks)
+    elsewhere = feature.elsewhere(images, masks)
     candidate = feature.candidate(model, marked, pair)
     versions = {
+        feature.OVER: feature.paint_over(pixels, masks),
         "elsewhere": feature.paint_over(pixels, elsewhere),
         "lrp_guess": feature.paint_over(marked.images, candidate),
     }
     rows = design.query("target == @pair[0] and outer == @pair[1]")
-    rated = feature.intervention(model, images, rows, masks, "gradcam", versions)
+    rated = feature.intervention(model, images, rows, versions, "gradcam")
     located = feature.by_method(model, marked, rows, METHODS)
     located = located.set_index("method")
     row = {"target": pair[0], "outer": pair[1]}
     row["gain"] = feature.gains(model, clean, marked, pair).mean()
     for run, rise in enumerate(feature.rises(rated)):
         row[f"rise_{run}"] = rise
-    for name in versions:
+    for name in ("elsewhere", "lrp_guess"):
         row[name] = feature.rises(rated, name).mean()
-    row.update(located["share"], peaks_finer=located.loc["share_finer", "peaks"])
-    row["focus"] = focus[pair]
-    row["rank"] = focus.rank(method="min")[pair]
+    row.update(
+        located["share"],
+        peaks_finer=located.loc["share_finer", "peaks"],
+        focus=focus[pair],
+        rank=focus.rank(method="min")[pair],
+    )
     return row
 
 
@@ -85,27 +90,23 @@ def measure_case(seed: int, strength: float, marked_class: str) -> pd.DataFrame:
     shares = marked_shares(strength, marked_class, CLASSES)
     model = train_model(draw(marked=shares), seed)
     clean = draw(marked={}).split("test")
-    every_class = dict.fromkeys(CLASSES, 1.0)
-    marked = draw(marked=every_class).split("test")
+    marked = draw(marked=dict.fromkeys(CLASSES, 1.0)).split("test")
     design = mosaics.design(clean.table, CLASSES, per_pair=8, seed=seed)
     rows = []
     for pair in permutations(CLASSES, 2):
         if strength == 0 or pair[0] == marked_class:
             rows.append(measure_trial(model, clean, marked, design, pair))
-    table = pd.DataFrame(rows).assign(seed=seed, bias_strength=strength)
-    return table.round(12)
+    return pd.DataFrame(rows).round(12).assign(seed=seed, bias_strength=strength)
 
 
 def list_cases(seeds: Iterable[int]) -> list[tuple]:
     """List the seed, bias strength and marked class of each set of networks."""
     cases = []
     for seed in seeds:
-        cases.append((seed, 0.0, CLASSES[0]))
+        cases += [(seed, 0.0, CLASSES[0])]
         if seed < len(CLASSES):
-            for strength in FURTHER_STRENGTHS:
-                cases.append((seed, strength, CLASSES[seed]))
-        for name in CLASSES:
-            cases.append((seed, 1.0, name))
+            cases += [(seed, strength, CLASSES[seed]) for strength in FURTHER_STRENGTHS]
+        cases += [(seed, 1.0, name) for name in CLASSES]
     return cases
 
 

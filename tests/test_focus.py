@@ -1,4 +1,4 @@
-"""Focus: the score against loops, the balance of designs, ratings."""
+"""Compare Focus with loops, and test the balance of designs and the ratings."""
 
 from collections import Counter
 from dataclasses import replace

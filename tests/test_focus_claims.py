@@ -1,4 +1,4 @@
-"""What *Focus!* claims, judged on made-up ratings, controls, pairs and trials."""
+"""Judge what *Focus!* claims, on made-up ratings, controls, pairs and trials."""
 
 import itertools
 
@@ -101,7 +101,7 @@ def weaker(lrp, gradcam, networks=12):
     [(0.5, 0.2, REPLICATED), (0.5, 0.5, INCONCLUSIVE), (0.2, 0.5, NOT_REPLICATED)],
 )
 def test_following_accuracy_is_a_difference_of_slopes(lrp, gradcam, verdict):
-    """Both rise with accuracy: the paper's claim is that one rises more."""
+    """Both rise with accuracy, and the paper claims that one rises more."""
     slopes = claims.slopes(weaker(lrp, gradcam))
     assert slopes["value"][0] == pytest.approx(lrp - gradcam, abs=0.05)
     assert verdicts_of_table("slopes", slopes)["focus/accuracy/lrp"] == verdict
@@ -133,9 +133,8 @@ def rows_of(table, **methods):
 def test_controls_are_compared_at_the_last_map_and_lime_by_its_worst_mosaic(rated):
     one = rated.query("method == 'LRP' and run == 0 and architecture == 'one'")
     at_map = rows_of(one, **{"GradCAM": 0.7, "GradCAM++": 0.95, "IG": 0.9})
-    at_input = rows_of(one, IG=2).assign(setting="input")
-    known = pd.concat([at_map.assign(setting="last map"), at_input])
-    judged = judge("06", [], {"at-last-map": claims.at_last_map(known)})
+    sums = claims.weighted_sums(at_map, "at-last-map")
+    judged = judge("06", [], {"at-last-map": sums})
     found = judged.dropna(subset="estimate").set_index("subject")
     assert found["verdict"].to_dict() == {
         "GradCAM": SUPPORTED,
@@ -149,7 +148,7 @@ def test_controls_are_compared_at_the_last_map_and_lime_by_its_worst_mosaic(rate
 
 
 def made(found, alarms=0):
-    """Return trials: `found` detections per seed at strength 1, and `alarms` at 0."""
+    """Return trials with `found` detections per seed at full strength, or `alarms`."""
     rows = []
     for strength, seed, number in itertools.product(
         (0.0, 0.75, 1.0), range(SEEDS), range(10)
@@ -170,19 +169,15 @@ def made(found, alarms=0):
 
 
 @pytest.mark.parametrize(
-    ("found", "alarms", "verdict", "alarmed"),
-    [
-        (10, 0, INCONCLUSIVE, INCONCLUSIVE),
-        (8, 30, NOT_SUPPORTED, NOT_SUPPORTED),
-        (10, 1, INCONCLUSIVE, INCONCLUSIVE),
-    ],
+    ("found", "alarms", "verdict"),
+    [(10, 0, INCONCLUSIVE), (8, 30, NOT_SUPPORTED), (10, 1, INCONCLUSIVE)],
 )
-def test_trials_that_share_their_networks_are_one(found, alarms, verdict, alarmed):
+def test_trials_that_share_their_networks_are_one(found, alarms, verdict):
     """In twelve sets, a share below 0.95 is possible even if all are detected."""
     estimates = claims.of_trials(made(found, alarms))
     seen = verdicts("07", estimates)
     assert seen[f"suite/focus/found {SEEDS}"] == verdict
-    assert seen[f"suite/focus/alarms {SEEDS}"] == alarmed
+    assert seen[f"suite/focus/alarms {SEEDS}"] == verdict
     [of_found] = [one.interval for one in estimates if one.claim == "suite/focus/found"]
     ends = proportion_confint(found / 10 * SEEDS, SEEDS, method="wilson")
     assert np.allclose(of_found, (found / 10, *ends))

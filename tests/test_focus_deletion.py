@@ -1,4 +1,4 @@
-"""Deletion: by a loop over patches, a closed form, and known networks."""
+"""Compare deletion with a loop over patches, a closed form, and known networks."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_the_mean_logit_is_that_of_a_loop_over_patches(linear):
 
 
 def test_the_score_of_a_linear_network_has_a_closed_form(linear):
-    """What is deleted adds up, so the score is a sum of what patches contribute."""
+    """Deletions add up, so the score is a sum of what patches contribute."""
     network, images = linear
     pixels = images / 255
     mean_colour = pixels.mean((2, 3), keepdim=True)

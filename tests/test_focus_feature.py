@@ -1,4 +1,4 @@
-"""What is inpainted, and its effect on networks whose use of a feature is known."""
+"""Inpaint features, and rate networks whose use of a feature is known."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIDE = 24
 
 
 class Reds(torch.nn.Module):
-    """Logits: the mean of red, and that of green."""
+    """A network whose logits are the mean of red and the mean of green."""
 
     mean = 0.0
     std = 1.0
@@ -36,7 +36,7 @@ class Reds(torch.nn.Module):
 
 
 def own_channel(model, images, targets):
-    """Relevance: the target's own channel."""
+    """Return the target's own channel as relevance."""
     rows = torch.arange(len(images))
     return images[rows, targets]
 
@@ -100,11 +100,12 @@ def test_the_rise_of_a_network_that_uses_the_feature_is_known(world):
     model, images, rows, clean = world
     masks = images.patches
     moved = feature.elsewhere(images, masks)
-    others = {
+    versions = {
+        feature.OVER: feature.paint_over(images.images, masks),
         "clean": clean,
         feature.ELSEWHERE: feature.paint_over(images.images, moved),
     }
-    rated = feature.intervention(model, images, rows, masks, own_channel, others)
+    rated = feature.intervention(model, images, rows, versions, own_channel)
     means = rated.groupby("state")["focus"].mean()
     red_of_spot = 250 * masks[6].sum().item()
     red_of_ants = 2 * 120 * SIDE**2

@@ -1,4 +1,4 @@
-"""Means of Focus over runs and shared images: coverage and paired differences."""
+"""Test the coverage of intervals of mean Focus, and paired differences."""
 
 from functools import cache
 from itertools import product

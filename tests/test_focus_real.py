@@ -1,4 +1,4 @@
-"""Focus on photographs: six methods on ImageNet, and notebooks 06 and 07."""
+"""Rate six methods on photographs of ImageNet, and run notebooks 06 and 07."""
 
 import re
 from pathlib import Path
@@ -100,7 +100,7 @@ def test_notebook_06_rates_two_methods_on_cats_and_dogs(real, tmp_path):
 def test_notebook_07_on_cats_and_dogs_says_nothing_of_the_synthetic_dataset(
     real, tmp_path
 ):
-    """Small images and few mosaics, to the end: the last step inpaints LRP's guess."""
+    """The images are small and the mosaics few. The last step inpaints LRP's guess."""
     tables, _ = run_on_cats_and_dogs(real, tmp_path, "07", per_pair=3)
     ranked = pd.read_csv(tables / "pairs.csv")
     assert set(ranked["target"]) == {"cat", "dog"}

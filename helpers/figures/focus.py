@@ -7,9 +7,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from helpers.figures import style
-from helpers.figures.style import image_grid
-
-__all__ = ["image_grid", "style"]  # what notebooks also call from here
 
 FRAME = "#00B8D4"  # seen on photographs and on dark and bright maps
 

@@ -281,7 +281,7 @@ def name_rows(ax: Axes, names: Sequence[str]) -> None:
 
 
 def cells(ax: Axes, shades: np.ndarray, texts, rows, columns, font: float = 9) -> None:
-    """Draw a table of coloured cells: shades (rows, columns, 3), and a text in each."""
+    """Draw a table of cells with colours (rows, columns, 3) and a text in each."""
     ax.imshow(shades, aspect="auto")
     for (y, x), text in np.ndenumerate(np.asarray(texts)):
         look = {"ha": "center", "va": "center", "color": readable_on(shades[y, x])}

@@ -1,4 +1,4 @@
-"""*Focus! Rating XAI Methods and Finding Biases*: mosaics, scores, pairs, features."""
+"""Mosaics, scores, pairs and features of the paper *Focus!*."""
 
 from helpers.focus.means import summary
 from helpers.focus.mosaics import compose, design, layouts

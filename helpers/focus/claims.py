@@ -1,6 +1,6 @@
 """Numbers for the claims of *Focus!* about methods (06) and class pairs (07).
 
-`comparisons` and `slopes` are tables whose rows answer claims
+The rows of the tables of `weighted_sums`, `comparisons` and `slopes` answer claims
 (``data/paper/claim_rows.csv``).
 """
 
@@ -12,64 +12,83 @@ from statsmodels.formula.api import ols
 
 from helpers import stats, store
 from helpers.focus import feature
-from helpers.focus.controls import MAP
 from helpers.focus.means import CHANCE, PAIR, contrast, mean
 from helpers.stats import Estimate
 from helpers.stats.extremes import smallest
 
-COMPARISONS = store.root() / "data" / "paper" / "focus_comparisons.csv"
-WELL_FIT = 0.9  # smallest accuracy of a well-fit network
+PAPER = store.root() / "data" / "paper"
 LEARNED = 2.0  # logits: a network learned the eyespot if it adds more to the target
 NETWORK = ["architecture", "set", "run"]  # what a trained network is
 COLUMNS = ["comparison", "value", "low", "high"]
-# which networks, and a regression whose last coefficient answers a claim
+# which networks, and a regression whose last coefficient answers a claim; a network is
+# well fit if its accuracy is at least 0.9
 SLOPES = {
-    "slope of LIME minus GradCAM": ("all", "I(LIME - GradCAM) ~ accuracy"),
-    "slope of LRP minus GradCAM": ("all", "I(LRP - GradCAM) ~ accuracy"),
-    "GradCAM, not well fit": ("not well fit", "GradCAM ~ 1"),
-    "LRP, well fit": ("well fit", "LRP ~ 1"),
+    "slope of LIME minus GradCAM": ("accuracy >= 0", "I(LIME - GradCAM) ~ accuracy"),
+    "slope of LRP minus GradCAM": ("accuracy >= 0", "I(LRP - GradCAM) ~ accuracy"),
+    "GradCAM, not well fit": ("accuracy < 0.9", "GradCAM ~ 1"),
+    "LRP, well fit": ("accuracy >= 0.9", "LRP ~ 1"),
 }
+
+
+def weighted_sums(
+    rated: pd.DataFrame, table: str, value: str = "focus"
+) -> pd.DataFrame:
+    """Compute weighted sums of the scores of methods.
+
+    Parameters
+    ----------
+    rated : pandas.DataFrame
+    table : str
+        Which rows of ``focus_comparisons.csv`` hold the weights.
+    value : str, default="focus"
+        The column with the scores.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns ``comparison``, ``value``, ``low`` and ``high``. Sums of methods
+        that are not rated are left out.
+    """
+    sums = pd.read_csv(PAPER / "focus_comparisons.csv", index_col="method")
+    sums = sums.query("table == @table")
+    rows = []
+    for name, terms in sums.groupby("comparison", sort=False):
+        weights = terms["weight"]
+        if {*weights.index} <= {*rated["method"], CHANCE}:
+            rows.append((name, *contrast(rated, weights, value=value)))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def comparisons(rated: pd.DataFrame) -> pd.DataFrame:
     """Compare methods as the paper does (sections I-B and I-D).
-
-    The weighted sums of methods are rows of ``focus_comparisons.csv``.
 
     Returns
     -------
     pandas.DataFrame
         The columns ``comparison``, ``value``, ``low`` and ``high``.
     """
-    intervals = {}
+    rows = []
     methods = set(rated["method"])
     for method in sorted(methods & {"GradCAM", "LRP"}):
         of_method = rated[rated["method"] == method]
         networks = of_method.groupby(["architecture", "set"])
         means = [partial(mean, part) for _, part in networks]
-        intervals[f"{method}, lowest"] = smallest(means)
-    sums = pd.read_csv(COMPARISONS, index_col="method")
-    for name, terms in sums.groupby("comparison", sort=False):
-        weights = terms["weight"]
-        if {*weights.index} <= {*methods, CHANCE}:
-            intervals[name] = contrast(rated, weights)
-    of_network = rated.groupby(["run", "architecture", "set", "method"])
+        rows.append((f"{method}, lowest", *smallest(means)))
+    of_network = rated.groupby([*NETWORK, "method"])["focus"]
     if {"LIME", "LRP"} <= methods:
-        spread = of_network["focus"].std().unstack()
+        spread = of_network.std().unstack()
         gap = spread["LIME"] - spread["LRP"]
-        gap = gap.unstack(["architecture", "set"])
-        mean_gap = stats.mean(gap)
-        intervals["spread of LIME minus LRP"] = mean_gap.interval()
-    mean_focus = of_network["focus"].mean()
+        gap = stats.mean(gap.unstack(["architecture", "set"]))
+        rows.append(("spread of LIME minus LRP", *gap.interval()))
     for between, other in (("architecture", "set"), ("set", "architecture")):
-        if rated[between].nunique() == 1 or len(methods) < 3:
-            continue
-        by_method = mean_focus.unstack(between)
-        agreement = by_method.groupby(["run", other]).apply(_agreement)
-        agreement = agreement.groupby("run").mean()
-        intervals[f"ranks by {between}"] = stats.mean(agreement).interval()
-    rows = [(name, *interval) for name, interval in intervals.items()]
-    return pd.DataFrame(rows, columns=COLUMNS)
+        if rated[between].nunique() > 1 and len(methods) > 2:
+            by_method = of_network.mean().unstack(between)
+            agreement = by_method.groupby(["run", other]).apply(_agreement)
+            agreement = stats.mean(agreement.groupby("run").mean())
+            rows.append((f"ranks by {between}", *agreement.interval()))
+    others = pd.DataFrame(rows, columns=COLUMNS)
+    sums = weighted_sums(rated, "comparisons")
+    return pd.concat([sums, others], ignore_index=True)
 
 
 def _agreement(means: pd.DataFrame) -> float:
@@ -94,17 +113,11 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
         The columns ``comparison``, ``value``, ``low``, ``high`` and ``networks`` (the
         number of trained networks). There is no row for fewer than five networks.
     """
-    is_well_fit = table["accuracy"] >= WELL_FIT
-    parts = {
-        "all": table,
-        "not well fit": table[~is_well_fit],
-        "well fit": table[is_well_fit],
-    }
     rows = []
-    for name, (fitness, formula) in SLOPES.items():
+    for name, (which, formula) in SLOPES.items():
         methods = [method for method in ("GradCAM", "LRP", "LIME") if method in formula]
-        known = parts[fitness].reindex(columns=[*NETWORK, "accuracy", *methods])
-        known = known.dropna()
+        known = table.reindex(columns=[*NETWORK, "accuracy", *methods])
+        known = known.query(which).dropna()
         network = known.groupby(NETWORK).ngroup()
         if network.nunique() < 5:
             continue
@@ -113,27 +126,10 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
             cov_kwds={"groups": network},
             use_t=True,
         )
+        estimate = fit.params.iloc[-1]
         low, high = fit.conf_int().iloc[-1]
-        rows.append((name, fit.params.iloc[-1], low, high, len(known)))
+        rows.append((name, estimate, low, high, len(known)))
     return pd.DataFrame(rows, columns=[*COLUMNS, "networks"])
-
-
-def at_last_map(known: pd.DataFrame) -> pd.DataFrame:
-    """Compare GradCAM and GradCAM++ with IG, which also explains the last map.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns ``method``, ``difference`` (in Focus from IG's), ``low`` and
-        ``high``.
-    """
-    rated = known[known["setting"] == MAP]
-    rows = []
-    for method in ("GradCAM", "GradCAM++"):
-        if {method, "IG"} <= set(rated["method"]):
-            interval = contrast(rated, {method: 1, "IG": -1})
-            rows.append((method, *interval))
-    return pd.DataFrame(rows, columns=["method", "difference", "low", "high"])
 
 
 def of_feature(
@@ -141,13 +137,12 @@ def of_feature(
 ) -> list[Estimate]:
     """Estimate what inpainting changes, in the model and minus the control model."""
     about = dict(zip(PAIR, pair, strict=True))
-    rise = feature.rise(rated)
-    estimates = [Estimate("suite/focus/rise", rise, about)]
+    estimates = [Estimate("suite/focus/rise", feature.rise(rated), about)]
     if control is not None:
         learned = stats.mean(feature.rises(rated))
         unbiased = stats.mean(feature.rises(control))
-        gap = stats.difference(learned, unbiased)
-        estimates.append(Estimate("suite/focus/beyond", gap.interval(), about))
+        gap = stats.difference(learned, unbiased).interval()
+        estimates.append(Estimate("suite/focus/beyond", gap, about))
     return estimates
 
 
@@ -159,43 +154,38 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
     ``lowest_3`` say whether the pair's Focus is the lowest, or among the three lowest,
     of all pairs.
     """
-    judged = trials.copy()
-    judged["rise"] = trials.filter(like="rise_").mean(axis=1)
-    judged["detected"] = judged["rise"] >= feature.EFFECT
-    judged["learned"] = trials["gain"] > LEARNED
-    judged["first"] = trials["rank"] == 1
-    judged["lowest_3"] = trials["rank"] <= 3
-    return judged
+    rise = trials.filter(like="rise_").mean(axis=1)
+    return trials.assign(
+        rise=rise,
+        detected=rise >= feature.EFFECT,
+        learned=trials["gain"] > LEARNED,
+        first=trials["rank"] == 1,
+        lowest_3=trials["rank"] <= 3,
+    )
 
 
-def of_trials(table: pd.DataFrame) -> list[Estimate]:
-    """Estimate what `judged` trials show; differences are taken seed by seed."""
-    strength = table["bias_strength"]
-    full = table[strength == 1]
-    none = table[strength == 0].groupby("seed")
-    learned = full[full["learned"]]
-    weaker = table[strength.between(0, 1, inclusive="neither")]
-    weaker = weaker.merge(full, on=["seed", *PAIR], suffixes=("", "_full"))
-    weaker["gap"] = weaker["focus"] - weaker["focus_full"]
-    first = full.groupby("seed")["first"].mean()
-    by_seed = {
-        "focus/first": first - none["first"].mean(),
-        "focus/remedy": weaker.groupby("seed")["gap"].mean(),
-        "suite/focus/names": learned.groupby("seed")["peaks_finer"].mean(),
-    }
+def of_trials(trials: pd.DataFrame) -> list[Estimate]:
+    """Estimate what `judged` trials show.
+
+    Each row of ``focus_trials.csv`` answers a claim by the mean of a column over some
+    trials, minus its mean over other trials. Trials that share their networks, or their
+    seed, count as one unit.
+    """
+    claims = pd.read_csv(PAPER / "focus_trials.csv", keep_default_na=False)
     estimates = []
-    for claim, values in by_seed.items():
+    for claim in claims.itertuples():
+        units = claim.units.split()
+        rows = trials.query(claim.where)
+        values = rows.groupby(units)[claim.value].mean()
+        if claim.minus:
+            others = trials.query(claim.minus)
+            others = others.groupby(units)[claim.value].mean()
+            values = values - others
+        values = values.dropna()
+        n = len(values)
         interval = stats.mean(values).interval()
-        subject = {"seeds": len(values)}
-        estimates.append(Estimate(claim, interval, subject))
-    # trials that share their networks count as one
-    by_set = {
-        "suite/focus/found": learned.groupby(["seed", "target"])["detected"].mean(),
-        "suite/focus/alarms": none["detected"].mean(),
-    }
-    for claim, shares in by_set.items():
-        ends = stats.wilson(shares.sum(), len(shares))
-        interval = (shares.mean(), *ends)
-        subject = {"sets": len(shares)}
-        estimates.append(Estimate(claim, interval, subject))
+        if claim.value == "detected":  # a share
+            ends = stats.wilson(values.sum(), n)
+            interval = (values.mean(), *ends)
+        estimates.append(Estimate(claim.id, interval, {"n": n}))
     return estimates

@@ -7,40 +7,30 @@ mosaic adds to the logit.
 import copy
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from itertools import product
 
 import pandas as pd
 import torch
+from captum.attr import FeatureAblation
 from torch import nn
-from torch.nn.functional import adaptive_avg_pool2d, interpolate
+from torch.nn.functional import interpolate
 
 from helpers.data import ImageSet
-from helpers.explain import NotConserved, explain, layers, settings_of
+from helpers.explain import NotConserved, layers, settings_of
+from helpers.explain.captum_methods import grid
 from helpers.focus import deletion, equation, faithfulness
-from helpers.focus.mosaics import (
-    CELLS,
-    LAYOUTS,
-    compose,
-    cut,
-    in_batches,
-    joined,
-    layouts,
-)
+from helpers.focus.mosaics import CELLS, compose, cut, joined, layouts
 from helpers.focus.networks import Model
-from helpers.focus.rating import label_of
-from helpers.models.inference import logits
+from helpers.focus.rating import explained, rate
 from helpers.models.networks import Classifier
 
 INPUT, MAP, SEAMS = "input", "last map", "grid on the seams, no penalty"
-# methods that are rated in two settings
-SETTINGS = {
-    "integrated-gradients": [INPUT, MAP],
-    "lrp": [INPUT, MAP],
-    "lime": [INPUT, SEAMS],
-}
-ALL_CELLS = tuple(range(CELLS))
+BITS = 2 ** torch.arange(CELLS)  # of the cells in the number of a set of cells
+SETS = 2**CELLS  # of cells
 
 
 def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -59,6 +49,19 @@ def uniform_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Ten
     return torch.ones(len(images), *images.shape[-2:])
 
 
+def contributions(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Return what each cell adds to the target's logit, as maps (B, H, W).
+
+    It is the amount that the logit loses if the cell is filled with the mean colour of
+    the network's training images.
+    """
+    blank = model.mean.expand_as(images)
+    cells = grid(2, images)
+    ablation = FeatureAblation(model)
+    maps = ablation.attribute(images, blank, targets, feature_mask=cells[None, None])
+    return maps[:, 0]
+
+
 class _Step(nn.Module):
     """A function as a layer."""
 
@@ -70,9 +73,9 @@ class _Step(nn.Module):
 class Disconnected(Classifier):
     """A trained classifier that reads each cell of a 2 x 2 mosaic by itself (DiFull).
 
-    Its logits are sums of the logits of some cells: first of the two cells of each
-    layout, and last of all four. The logit of class c and sum s is number
-    s x classes + c.
+    Its logits are sums of the logits of some cells. Sets of cells are numbered in
+    binary, so that the set {0, 2} has the number 1 + 4. The logit of class c and of set
+    s has the number c x SETS + s.
 
     References
     ----------
@@ -93,55 +96,34 @@ class Disconnected(Classifier):
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Return the logits of mosaics (B, 3, H, W)."""
-        of_cells = super().forward(images).chunk(CELLS)
-        sums = [sum(of_cells[cell] for cell in some) for some in (*LAYOUTS, ALL_CELLS)]
-        return torch.cat(sums, 1)
+        of_cells = super().forward(images).unflatten(0, (CELLS, -1))
+        is_in_set = (torch.arange(SETS)[:, None] & BITS) > 0
+        sums = torch.einsum("kbc,sk->bcs", of_cells, is_in_set.to(of_cells))
+        return sums.flatten(1)
 
 
-def contributions(network: Classifier, mosaics: torch.Tensor, targets) -> torch.Tensor:
-    """Return what each cell adds to the target's logit, float (N, 2, 2).
+class TargetCells(Model):
+    """A model of `Disconnected` networks in which the two target cells count."""
 
-    It is the amount that the logit loses if the cell is filled with the mean colour of
-    the network's training images.
-    """
-    cells = cut(mosaics)
-    blank = network.mean.cpu().expand(1, *cells.shape[1:])
-    gained = logits(network, cells) - logits(network, blank)
-    gained = gained.unflatten(0, (CELLS, -1))
-    return gained[:, range(len(targets)), targets].T.reshape(-1, 2, 2)
+    def targets(self, design: pd.DataFrame) -> torch.Tensor:
+        """Return the logit of the target class and of the set of target cells."""
+        sets = layouts(design).flatten(1) * BITS
+        return super().targets(design) + sets.sum(1)
 
 
-class Known(NamedTuple):
-    """A network whose correct map is known, and the mosaics that are explained."""
-
-    name: str
-    network: Disconnected
-    rows: pd.DataFrame  # of the design, with the training run
-    mosaics: torch.Tensor
-    targets: torch.Tensor  # the logits to explain
-    correct: torch.Tensor  # what each cell adds to the logit, float (N, 2, 2)
-
-
-def known_networks(
+def disconnected(
     model: Model, images: ImageSet, design: pd.DataFrame
-) -> Iterator[Known]:
-    """Yield a network in which the two target cells count, and one in which four do."""
-    for run, network in enumerate(model.trainings):
-        for rows in in_batches(design):
-            mosaics = compose(rows, images.images)
-            targets = model.targets(rows)
-            whole = Disconnected(network, mosaics[:1]).eval()
-            n_sums = len(LAYOUTS) + 1
-            n_classes = whole(mosaics[:1]).shape[1] // n_sums
-            gained = contributions(network, mosaics, targets)
-            where = layouts(rows)
-            target_cells = where.flatten(1).nonzero()[:, 1].view(-1, 2)
-            sums = [LAYOUTS.index(tuple(cells)) for cells in target_cells.tolist()]
-            of_two = targets + torch.tensor(sums) * n_classes
-            of_four = targets + len(LAYOUTS) * n_classes
-            shown = rows.assign(run=run), mosaics
-            yield Known("two images count", whole, *shown, of_two, gained * where)
-            yield Known("four images count", whole, *shown, of_four, gained)
+) -> dict[str, Model]:
+    """Return a model in which the two target cells count, and one in which four do."""
+    mosaic = compose(design[:1], images.images)
+    networks = [Disconnected(network, mosaic).eval() for network in model.trainings]
+    of_no_cell = {name: number * SETS for name, number in model.logit.items()}
+    of_all = {name: number + SETS - 1 for name, number in of_no_cell.items()}
+    about = model.recipe, model.trained_on, networks
+    return {
+        "two images count": TargetCells(*about, of_no_cell),
+        "four images count": Model(*about, of_all),
+    }
 
 
 def in_disconnected(
@@ -154,54 +136,36 @@ def in_disconnected(
 ) -> pd.DataFrame:
     """Rate every method in networks where the correct Focus is known.
 
+    Methods that refuse a network are left out.
+
     Returns
     -------
     pandas.DataFrame
         The rows of `rate`, with ``network`` (whether two or four images count),
         ``setting`` (how a method measures relevance) and ``name``, the method with its
-        setting. ``by cell`` is the Focus after relevance is summed in each image, with
-        its sign, and ``correct`` the correct Focus, 1 where two images count. Focus is
-        NaN where a method refuses the network.
+        setting. ``correct`` is the correct Focus, 1 where two images count.
     """
     parts = []
-    for known in known_networks(model, images, design):
-        where = layouts(known.rows)
-        for about, maps in _maps(known, methods):
-            part = known.rows.assign(network=known.name, **about)
-            part["correct"] = focus_of(known.correct, where).numpy()
-            part["focus"] = focus_of(maps, where).numpy()
-            part["by cell"] = focus_of(adaptive_avg_pool2d(maps, 2), where).numpy()
-            parts.append(part)
+    for network, known in disconnected(model, images, design).items():
+        ask = partial(rate, known, images, design, effort="quick", focus_of=focus_of)
+        correct = ask(contributions)["focus"]
+        settings = {
+            INPUT: {},
+            MAP: {"layer": known.trainings[0].layer},
+            SEAMS: {"segments": 4, "penalty": 1e-9},
+        }
+        for method, setting in product(methods, settings):
+            defaults = settings_of(method)
+            if setting == INPUT and defaults.get("layer") == MAP:
+                continue  # the method explains no input
+            if settings[setting].keys() <= defaults.keys():
+                with suppress(NotConserved):
+                    rated = ask(method, **settings[setting])
+                    rated = rated.assign(network=network, setting=setting)
+                    parts.append(rated.assign(correct=correct))
     rows = pd.concat(parts, ignore_index=True)
-    return rows.assign(architecture=model.recipe.architecture, set=images.name)
-
-
-def _maps(known: Known, methods: Iterable) -> Iterator[tuple]:
-    """Yield the columns that name a method and its setting, and its maps.
-
-    The maps are NaN where the method refuses the network.
-    """
-    settings = {
-        INPUT: {},
-        MAP: {"layer": known.network.layer},
-        SEAMS: {"segments": 4, "penalty": 1e-9},
-    }
-    arguments = known.network, known.mosaics, known.targets
-    for method in methods:
-        names = SETTINGS.get(method, [INPUT])
-        if settings_of(method).get("layer") == MAP:
-            names = [MAP]
-        label = label_of(method)
-        for setting in names:
-            try:
-                explained = explain(
-                    *arguments, method, preset="quick", **settings[setting]
-                )
-                maps = explained.maps
-            except NotConserved:
-                maps = torch.full(known.mosaics[:, 0].shape, torch.nan)
-            name = label if setting == INPUT else f"{label}, {setting}"
-            yield {"method": label, "setting": setting, "name": name}, maps
+    name = rows["method"] + ", " + rows["setting"]
+    return rows.assign(name=name.where(rows["setting"] != INPUT, rows["method"]))
 
 
 def check_deletion(
@@ -222,16 +186,17 @@ def check_deletion(
     """
     first_run = replace(model, trainings=model.trainings[:1])
     parts = []
-    for known in known_networks(first_run, images, design):
-        arguments = known.network, known.mosaics, known.targets
-        maps = {
-            "correct": known.correct,
-            "random": random_map(*arguments),
-            "reversed": -known.correct,
-        }
-        for name, relevance in maps.items():
-            rows = faithfulness.compare(*arguments, relevance, mean_logit)
-            parts.append(rows.assign(network=known.name, method=name))
+    for network, known in disconnected(first_run, images, design).items():
+        batches = explained(known, images, design, contributions, "quick")
+        for _, *arguments, correct in batches:
+            maps = {
+                "correct": correct,
+                "random": random_map(*arguments),
+                "reversed": -correct,
+            }
+            for name, relevance in maps.items():
+                rows = faithfulness.compare(*arguments, relevance, mean_logit)
+                parts.append(rows.assign(network=network, method=name))
     rows = pd.concat(parts, ignore_index=True)
     rows = faithfulness.add_score(rows, ["network", "baseline"])
     groups = rows.groupby(["network", "method", "baseline"], sort=False)

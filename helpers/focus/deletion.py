@@ -25,6 +25,7 @@ def mean_logit(network, images, targets, relevance, blank) -> torch.Tensor:
     logits = []
     for share in SHARES:
         is_deleted = rank < share * n_patches
+        # each patch becomes a block of pixels
         mask = interpolate(is_deleted[:, None].float(), size)
         remaining = torch.where(mask > 0, blank, images)
         of_classes = network(remaining)

@@ -19,6 +19,7 @@ def focus_of(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
     pixel_column = torch.arange(width, device=maps.device)
     is_lower = pixel_row >= height // 2
     is_right = pixel_column >= width // 2
+    # whether each pixel lies on an image of the target: first by row, then by column
     is_target = layouts[:, is_lower.long()]
     is_target = is_target[:, :, is_right.long()]
 

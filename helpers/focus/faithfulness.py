@@ -28,10 +28,10 @@ def compare(
 ) -> pd.DataFrame:
     """Measure the logits of mosaics while patches are deleted by relevance or chance.
 
-    Chance is the deletion by the map of another mosaic, which has the same kind of
-    shape: scattered patches take more of a logit than connected ones. Deleted patches
-    get the mean colour of the mosaic, which hides shapes and colours, or a blurred
-    mosaic, which hides shapes only.
+    Chance is the deletion by the map of another mosaic. This map has the same kind of
+    shape, which matters because scattered patches take more of a logit than connected
+    ones. Deleted patches get the mean colour of the mosaic, which hides shapes and
+    colours, or a blurred mosaic, which hides shapes only.
 
     Parameters
     ----------
@@ -112,10 +112,12 @@ def rate(
     -------
     pandas.DataFrame
         The design with one row per mosaic, training run and baseline, and the columns
-        of `compare`, ``method``, ``run`` and ``deletion``, the score.
+        of `compare`, ``method``, ``run``, ``architecture``, ``set`` and ``deletion``,
+        the score.
     """
     parts = []
     for rows, *explanation in explained(model, images, design, method, effort):
         measured = compare(*explanation, mean_logit)
         parts.append(measured.join(rows.reset_index(drop=True)))
-    return add_score(pd.concat(parts, ignore_index=True), ["run", "baseline"])
+    rated = add_score(pd.concat(parts, ignore_index=True), ["run", "baseline"])
+    return rated.assign(architecture=model.recipe.architecture, set=images.name)

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy.ndimage import gaussian_filter
-from torch.nn.functional import max_pool2d
+from torch.nn.functional import interpolate, max_pool2d
 
 from helpers import explain, stats
 from helpers.data import ImageSet
 from helpers.focus import painting
 from helpers.focus.means import UNITS, contrast
-from helpers.focus.mosaics import CELLS, IMAGES, cut, layouts
+from helpers.focus.mosaics import CELLS, compose, cut, layouts
 from helpers.focus.networks import Model
 from helpers.focus.rating import explained, rate
 from helpers.models.inference import logits
@@ -63,18 +63,11 @@ def paint_over(
         )
     painted = images.clone()
     blur = SPREAD * images.shape[-1] / 2
-    for number in _not_empty(masks):
-        image = images[number].numpy()
-        mask = widened[number].numpy()
-        filled = fill(image, mask, blur)
-        painted[number] = torch.from_numpy(filled)
+    for number, mask in enumerate(widened.numpy()):
+        if mask.any():
+            filled = fill(images[number].numpy(), mask, blur)
+            painted[number] = torch.from_numpy(filled)
     return painted
-
-
-def _not_empty(masks: torch.Tensor) -> list[int]:
-    """Return the numbers of the masks (N, H, W) that cover something."""
-    is_not_empty = masks.flatten(1).any(1)
-    return is_not_empty.nonzero().flatten().tolist()
 
 
 def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
@@ -85,14 +78,16 @@ def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
 
 
 def elsewhere(images: ImageSet, masks: torch.Tensor) -> torch.Tensor:
-    """Move the masks to another place: on the object, or half an image to the side."""
+    """Move the masks to another place on the object, or half an image to the side."""
     side = masks.shape[-1]
     moved = masks.roll(side // 2, -1) & ~masks
     if images.masks is None:
         return moved
-    steps = list(product(range(0, side, side // 12), repeat=2))
-    for number in _not_empty(masks):
-        mask = masks[number]
+    places = range(0, side, side // 12)
+    steps = list(product(places, repeat=2))
+    for number, mask in enumerate(masks):
+        if not mask.any():
+            continue
         rest_of_object = images.masks[number] & ~mask
         candidates = [mask.roll(step, (0, 1)) for step in steps]
         candidates = torch.stack(candidates)
@@ -106,12 +101,10 @@ def intervention(
     model: Model,
     images: ImageSet,
     rows: pd.DataFrame,
-    masks: torch.Tensor,
+    versions: Mapping[str, torch.Tensor],
     method: str | Callable,
-    others: Mapping[str, torch.Tensor] | None = None,
-    fill: Callable = painting.fill,
 ) -> pd.DataFrame:
-    """Rate the mosaics of a pair before and after inpainting the outer images.
+    """Rate mosaics with unchanged images, and with other versions of the images.
 
     Parameters
     ----------
@@ -119,27 +112,18 @@ def intervention(
     images : ImageSet
     rows : pandas.DataFrame
         Mosaics of one pair.
-    masks : torch.Tensor of bool, shape (N, H, W)
-        The feature in all images.
+    versions : mapping of str to torch.Tensor
+        The other versions of all images, such as those with the feature inpainted
+        (`OVER`).
     method : str or callable
-    others : mapping of str to torch.Tensor, optional
-        Other versions of the images.
-    fill : callable
-        Inpaints one image.
 
     Returns
     -------
     pandas.DataFrame
         The rows of `rate`, with the version of the images as ``state``.
     """
-    outer = rows["outer"].iloc[0]
-    masks = of_class(images, masks, outer)
-    versions = {
-        BEFORE: images.images,
-        OVER: paint_over(images.images, masks, fill),
-        **(others or {}),
-    }
     parts = []
+    versions = {BEFORE: images.images, **versions}
     for state, pixels in versions.items():
         version = replace(images, images=pixels)
         rated = rate(model, version, rows, method)
@@ -170,8 +154,8 @@ def gains(
     target, outer = pair
     with_eyespot = logits(model.trainings, marked.of(outer).images)
     without_eyespot = logits(model.trainings, without.of(outer).images)
-    difference = with_eyespot - without_eyespot
-    of_target = difference[..., model.logit[target]]
+    gained = with_eyespot - without_eyespot
+    of_target = gained[..., model.logit[target]]
     return of_target.numpy()
 
 
@@ -189,21 +173,23 @@ def candidate(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
         maps = explain.explain(*arguments, "lrp").maps
     except explain.NotConserved:
         maps = explain.explain(*arguments, "gradcam").maps
-    masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
-    size = masks.shape[1:]
-    radius = DISC * size[1]
-    rows, columns = peaks(maps)
-    for number, row, column in zip(numbers, rows, columns, strict=True):
-        masks[number] = disc(size, (row, column), radius)
+    row, column = peaks(maps)
+    middle = row[:, None, None], column[:, None, None]
+    size = pixels.shape[-2:]
+    masks = torch.zeros(len(images), *size, dtype=torch.bool)
+    masks[numbers] = disc(size, middle, DISC * size[1])
     return masks
 
 
-def disc(
-    size: tuple[int, int], middle: tuple[float, float], radius: float
-) -> torch.Tensor:
-    """Return a disc as a mask (H, W); `middle` and `radius` are in pixels."""
-    rows, columns = np.ogrid[: size[0], : size[1]]
-    distance = np.hypot(rows - middle[0], columns - middle[1])
+def disc(size: tuple[int, int], middle: tuple, radius: float) -> torch.Tensor:
+    """Return a disc as a mask (H, W); `middle` and `radius` are in pixels.
+
+    If `middle` holds arrays (N, 1, 1), the result is N discs (N, H, W).
+    """
+    height, width = size
+    row, column = middle
+    rows, columns = np.ogrid[:height, :width]
+    distance = np.hypot(rows - row, columns - column)
     return torch.from_numpy(distance <= radius)
 
 
@@ -213,7 +199,8 @@ def peaks(maps: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
     positive = maps.clamp(min=0).numpy()
     smooth = gaussian_filter(positive, (0, blur, blur))
     smooth = smooth.reshape(len(maps), -1)
-    return np.unravel_index(smooth.argmax(1), maps.shape[1:])
+    peak = smooth.argmax(1)
+    return np.unravel_index(peak, maps.shape[1:])
 
 
 def by_method(
@@ -244,31 +231,29 @@ def by_method(
     parts = []
     for name, (method, settings) in methods.items():
         batches = explained(model, images, rows, method, "sound", **settings)
-        for part, _, _, _, maps in batches:
-            # cell by cell: (4, N, H, W)
-            is_outer = ~layouts(part).flatten(1).T
-            is_outer = is_outer[..., None, None]
-            shown = torch.tensor(part[IMAGES].to_numpy())
-            is_feature = images.patches[shown.T] & is_outer
-            cells = cut(maps[:, None])
-            cells = cells.view(is_feature.shape)
-            misplaced = cells.clamp(min=0) * is_outer
+        for part, _, mosaics, _, maps in batches:
+            outer = ~layouts(part)[:, None]
+            is_outer = interpolate(outer.float(), mosaics.shape[-2:]) > 0
+            is_feature = compose(part, images.patches[:, None])
+            is_feature = is_feature & is_outer
+            misplaced = maps[:, None].clamp(min=0)
+            misplaced = misplaced * is_outer
             on_feature = misplaced * is_feature
-            on_feature = on_feature.double().sum((0, 2, 3))
-            total = misplaced.double().sum((0, 2, 3))
-            share = on_feature / total
-            row, column = peaks(misplaced.flatten(0, 1))
-            features = is_feature.flatten(0, 1)
-            is_hit = features[range(len(features)), row, column]
-            is_hit = is_hit.view(CELLS, -1)
-            area = is_feature.double().mean((0, 2, 3))
-            part = part.assign(method=name, share=share.numpy())
+            on_feature = on_feature.double().sum((1, 2, 3))
+            total = misplaced.double().sum((1, 2, 3))
+            part["share"] = (on_feature / total).numpy()
             # two of the four cells are outer images
-            part["peaks"] = is_hit.sum(0).numpy() / 2
+            area = is_feature.double().mean((1, 2, 3))
             part["area"] = 2 * area.numpy()
-            parts.append(part)
+            cells = cut(is_feature)[:, 0]
+            row, column = peaks(cut(misplaced)[:, 0])
+            is_hit = cells[range(len(cells)), row, column]
+            is_hit = is_hit.view(CELLS, -1)
+            part["peaks"] = is_hit.sum(0).numpy() / 2
+            parts.append(part.assign(method=name))
     placed = pd.concat(parts, ignore_index=True)
     table = stats.mean_ci(placed, "share", by=["method"], units=UNITS)
     means = placed.groupby("method")[["area", "peaks"]].mean()
     names = {"estimate": "share", "ci_low": "low", "ci_high": "high"}
-    return table.rename(columns=names).join(means, on="method")
+    table = table.rename(columns=names)
+    return table.join(means, on="method")

@@ -55,16 +55,18 @@ def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFram
 
 
 def contrast(
-    rated: pd.DataFrame, weights: Mapping[str, float], of: str = "method"
+    rated: pd.DataFrame,
+    weights: Mapping[str, float],
+    of: str = "method",
+    value: str = "focus",
 ) -> Interval:
     """Compute a weighted sum of Focus by the values of a column, paired by mosaic.
 
     A mosaic counts where all values are defined. `CHANCE` counts as 0.5.
     """
-    wide = rated.pivot(index=MAP_OF, columns=of, values="focus")
+    wide = rated.groupby([*MAP_OF, of])[value].mean().unstack()
     wide[CHANCE] = 0.5
     weights = pd.Series(weights)
-    rows = rated.drop_duplicates(MAP_OF)
-    rows = rows.set_index(MAP_OF)
+    rows = rated.drop_duplicates(MAP_OF).set_index(MAP_OF)
     rows["focus"] = wide[weights.index] @ weights
     return mean(rows.reset_index())

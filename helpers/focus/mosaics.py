@@ -1,4 +1,4 @@
-"""Mosaics (section I-A): their design, and how they are put together."""
+"""Design mosaics, and put them together (section I-A)."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -72,11 +72,10 @@ def design(
         others = [name for name in classes if name != target]
         n_names = per_pair * len(others) or 2 * per_class
         names = np.resize(rng.permutation(others), n_names)
-        names = rng.permutation(names).tolist()
-        pairs = zip(names[::2], names[1::2], strict=False)
+        names = rng.permutation(names)
         if per_pair:
-            pairs = zip(names, names, strict=True)
-        for pair in pairs:
+            names = names.repeat(2)
+        for pair in names.reshape(-1, 2).tolist():
             images = [inner[target].draw()]
             images.append(inner[target].draw(images))
             for name in pair:

@@ -1,17 +1,15 @@
-"""The models whose explanations are rated, and the images of their mosaics."""
+"""Prepare the models whose explanations are rated, and the images of their mosaics."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
-import numpy as np
 import pandas as pd
 import torch
 
 from helpers import models
 from helpers.data import Collection, ImageSet
-from helpers.models import experiment
+from helpers.models import experiment, preprocessing
 from helpers.models.inference import logits
 from helpers.models.networks import Classifier
 from helpers.models.recipe import Recipe
@@ -22,7 +20,7 @@ AS_IT_IS = "as it is"
 
 @dataclass(frozen=True)
 class Model:
-    """A model that is explained: its training runs, and the logit of each class."""
+    """A model that is explained, with its training runs and the logit of each class."""
 
     recipe: Recipe
     trained_on: str  # the image set
@@ -84,24 +82,22 @@ def _numbers_of_categories(recipe: Recipe, network: Classifier) -> dict[str, int
     "cardigan", which is a dog and is worn.
     """
     n_logits = len(network.network.get_submodule(network.head).weight)
-    if network.preprocessing is not None:
-        categories = network.preprocessing.classes or ()
-    else:
+    stated = network.preprocessing
+    if stated is None:
         library = import_module("torchvision.models")
-        entry = library.get_model_weights(recipe.architecture).DEFAULT
-        categories = entry.meta["categories"]
+        weights = library.get_model_weights(recipe.architecture).DEFAULT
+        stated = preprocessing.stated(network, weights)
+    categories = stated.classes or ()
     if len(categories) != n_logits:
         raise ValueError(
             f"{recipe.start or recipe.architecture} has {n_logits} classes, and "
             f"{len(categories)} names of classes are known. Name them in the Python "
             "file (classes), or train the last layer (fit: probe or fine-tuned)."
         )
-    count = Counter(map(plain, categories))
-    number_of = {str(number): number for number in range(n_logits)}
-    for number, name in enumerate(categories):
-        if count[plain(name)] == 1:
-            number_of[plain(name)] = number
-    return number_of
+    names = pd.Series([plain(name) for name in categories])
+    unique = names[~names.duplicated(keep=False)]
+    numbers = {str(number): number for number in range(n_logits)}
+    return {**numbers, **{name: number for number, name in unique.items()}}
 
 
 def predictions(
@@ -120,11 +116,11 @@ def predictions(
     parts = []
     for model in models:
         shown = images[model.trained_on]
-        wanted = np.array([model.logit[name] for name in shown.table["class"]])
-        predicted = logits(model.trainings, shown.images).argmax(2).numpy()
-        is_correct = pd.DataFrame(predicted == wanted)
-        is_correct = is_correct.rename_axis(index="run", columns="image")
-        rows = is_correct.stack().rename("correct").reset_index()
-        rows["architecture"] = model.recipe.architecture
-        parts.append(rows.assign(set=model.trained_on))
+        wanted = shown.table["class"].map(model.logit)
+        predicted = logits(model.trainings, shown.images).argmax(2)
+        correct = pd.DataFrame(predicted.numpy() == wanted.to_numpy())
+        correct = correct.rename_axis(index="run", columns="image").stack()
+        rows = correct.rename("correct").reset_index()
+        about = {"architecture": model.recipe.architecture, "set": model.trained_on}
+        parts.append(rows.assign(**about))
     return pd.concat(parts, ignore_index=True)

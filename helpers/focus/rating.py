@@ -1,4 +1,4 @@
-"""Rate methods: explain mosaics for their target, and score the maps (Equation 1)."""
+"""Rate methods by the Focus of their maps of mosaics (Equation 1)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -7,6 +7,7 @@ from itertools import product
 import pandas as pd
 import torch
 from torch import nn
+from torch.nn.functional import adaptive_avg_pool2d
 
 from helpers import explain
 from helpers.data import ImageSet
@@ -18,9 +19,6 @@ from helpers.store import progress
 from helpers.synthetic_data import reduced
 
 TIMED_MOSAICS = 4  # for the estimate of the time
-# the printed name of each method, by its key and by the name of its function
-LABELS = {key: method.name for key, method in METHODS.items()}
-LABELS.update({method.run.__name__: method.name for method in METHODS.values()})
 
 
 def rate(
@@ -31,6 +29,7 @@ def rate(
     *,
     effort: str = "sound",
     focus_of: Callable = equation.focus_of,
+    **settings,
 ) -> pd.DataFrame:
     """Rate a method's maps of every mosaic of a design (section I-B).
 
@@ -46,18 +45,24 @@ def rate(
         A preset of `explain`.
     focus_of : callable
         Equation 1.
+    **settings
+        Settings that replace those of the preset.
 
     Returns
     -------
     pandas.DataFrame
         The design with one row per mosaic and training run, and the columns `method`,
-        `run`, `focus`, `architecture` and `set`.
+        `run`, `focus`, `by cell` (the Focus after relevance is summed in each image,
+        with its sign), `architecture` and `set`.
     """
     parts = []
-    batches = explained(model, images, design, method, effort, check_finite=False)
+    settings["check_finite"] = False  # Focus is then undefined
+    batches = explained(model, images, design, method, effort, **settings)
     for rows, _, _, _, maps in batches:
-        scores = focus_of(maps, layouts(rows))
-        parts.append(rows.assign(focus=scores.numpy()))
+        rows["focus"] = focus_of(maps, layouts(rows)).numpy()
+        of_cells = adaptive_avg_pool2d(maps, 2)
+        rows["by cell"] = focus_of(of_cells, layouts(rows)).numpy()
+        parts.append(rows)
     rated = pd.concat(parts, ignore_index=True)
     return rated.assign(architecture=model.recipe.architecture, set=images.name)
 
@@ -169,10 +174,9 @@ def announce(
 def passes_per_mosaic(method: str | Callable, effort: str) -> int:
     """Return how many passes through the network a method makes for one mosaic.
 
-    A forward and a backward pass count as one, and so does your own function.
+    A forward and a backward pass count as one. A function without the settings
+    `samples` and `steps` makes one pass.
     """
-    if callable(method):
-        return 1
     preset = explain.PRESETS[effort].get(method, {})
     settings = {**explain.settings_of(method), **preset}
     return settings.get("samples", settings.get("steps", 1))
@@ -194,4 +198,7 @@ def label_of(method: str | Callable) -> str:
     An edited version of a method, under its name, has the method's printed name.
     """
     name = getattr(method, "__name__", str(method))
-    return LABELS.get(name, name)
+    for key, known in METHODS.items():
+        if name in (key, known.run.__name__):
+            return known.name
+    return name
