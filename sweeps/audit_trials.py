@@ -20,7 +20,7 @@ from sweeps.audit_features import LABELS
 from sweeps.resume import collect
 
 SEEDS = range(7000, 7030)
-FINE_TUNED = SEEDS[:3]  # partitions for which whole networks are trained
+FINE_TUNED = SEEDS[:5]  # partitions for which whole networks are trained
 CAPTION = "photographs with a caption"
 # what a user trains on, the bias strength, and whose photographs the user has
 CELLS = [
@@ -88,7 +88,8 @@ def measure(images: str, seed: int, folder: str, weights: str) -> pd.DataFrame:
     columns = ["layers", "trained_on", "bias_strength", "photographs", "recipe"]
     table = pd.DataFrame(trials, columns=columns + RATES)
     predicted = table["bias_strength"].map(calibration.detection_rates(calibrated))
-    table.insert(5, "predicted_power_reported", predicted)
+    is_biased = table["bias_strength"] > 0
+    table.insert(5, "predicted_power_reported", predicted.where(is_biased))
     table.insert(0, "images", images)
     table.insert(2, "seed", seed)
     return table.round(12)
@@ -119,7 +120,7 @@ def judge(
     pairs = reliance.judge(calibrated, score, query.argmax(-1), *numbers)
     biased = context_of_class[pairs["class"]] == pairs["context"]
     verdicts = [
-        pairs["z"] > pairs["threshold"],
+        pairs["z"] > calibrated.threshold,
         reliance.is_reported(pairs),
         pairs["verdict"] == reliance.DETECTED,
     ]

@@ -1,4 +1,4 @@
-"""The smallest or the largest of several estimates, with its interval."""
+"""Compute the smallest or the largest of several estimates, with its interval."""
 
 from collections.abc import Callable, Sequence
 
