@@ -122,7 +122,7 @@ def read_contexts(
     images = _decode(files, network)
     contexts = {}
     for name, rows in files.groupby("class"):
-        contexts[name] = images[rows.index.to_numpy()]
+        contexts[name] = images[rows.index.tolist()]
     return contexts, notes
 
 
