@@ -29,7 +29,7 @@ EPOCHS = 6  # of fine-tuning
 
 @dataclass(frozen=True)
 class Versions:
-    """Images or their features: plain (n, ...), pasted and alone.
+    """Hold images or their features, plain (n, ...), pasted and alone.
 
     Those of pasted images are (n, contexts, parts, ...), and those of backgrounds
     without an image (contexts, parts, 6, ...).
@@ -97,7 +97,7 @@ def photographs(folder: str, caption: bool = False) -> Versions:
 
 def synthetic_images(seed: int) -> Versions:
     """Render synthetic images in which classes have no context."""
-    images, _ = sample.synthetic_photographs(seed, PER_CLASS, context_bias=0.25)
+    images, _ = sample.synthetic_photographs(seed, PER_CLASS)
     contexts = sample.synthetic_contexts(seed)
     return _in_versions(images, list(contexts.values()), seed)
 
@@ -106,16 +106,16 @@ def compute_features(network: models.Classifier, images: Versions) -> Versions:
     """Compute the features of all versions of images."""
     arrays = []
     for version in (images.plain, images.pasted, images.alone):
-        passed = features.passes(network, version.flatten(0, -4), "features")
-        arrays.append(passed["features"].reshape(*version.shape[:-3], -1))
+        values, _ = features.features_and_answers(network, version.flatten(0, -4))
+        arrays.append(values.reshape(*version.shape[:-3], -1))
     return Versions(*arrays)
 
 
 def pretrained_network(images: str, weights: str) -> models.Classifier:
     """Return the network on whose features classifiers are trained."""
     if images == "synthetic images":
-        network, *_ = sample.audited_network(0)
-        return network.model
+        inputs, _ = sample.audited_network(0)
+        return inputs.network.model
     return model.load_network("squeezenet1_0", weights).model
 
 

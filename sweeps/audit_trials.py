@@ -20,7 +20,7 @@ from sweeps.audit_features import LABELS
 from sweeps.resume import collect
 
 SEEDS = range(7000, 7030)
-FINE_TUNED = SEEDS[:3]  # partitions for which whole networks are trained
+FINE_TUNED = SEEDS[:5]  # partitions for which whole networks are trained
 CAPTION = "photographs with a caption"
 # what a user trains on, the bias strength, and whose photographs the user has
 CELLS = [
@@ -87,7 +87,9 @@ def measure(images: str, seed: int, folder: str, weights: str) -> pd.DataFrame:
             trials.append(["all", "composites", strength, "others", "AdamW", *trial])
     columns = ["layers", "trained_on", "bias_strength", "photographs", "recipe"]
     table = pd.DataFrame(trials, columns=columns + RATES)
-    predicted = table["bias_strength"].map(calibration.detection_rates(calibrated))
+    rates = calibration.detection_rates(calibrated)
+    del rates[0]
+    predicted = table["bias_strength"].map(rates)
     table.insert(5, "predicted_power_reported", predicted)
     table.insert(0, "images", images)
     table.insert(2, "seed", seed)
@@ -113,13 +115,12 @@ def judge(
     """Audit a network, and compare the verdicts with its biases, in `RATES`."""
     query = network(in_audit.query)
     logits = ContextImages(in_audit.labels, None, query, network(in_audit.alone))
-    everyone = np.arange(len(query))
-    score = logits.score(lambda values: values, everyone)
+    score = logits.score(lambda values: values, np.arange(len(query)))
     numbers = range(4), range(query.shape[1])
     pairs = reliance.judge(calibrated, score, query.argmax(-1), *numbers)
     biased = context_of_class[pairs["class"]] == pairs["context"]
     verdicts = [
-        pairs["z"] > pairs["threshold"],
+        pairs["z"] > calibrated.threshold,
         reliance.is_reported(pairs),
         pairs["verdict"] == reliance.DETECTED,
     ]

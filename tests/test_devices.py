@@ -18,7 +18,6 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from helpers import explain, focus, lesson, models, store, workflow
 from helpers.audit import features, network_checks
-from helpers.audit.model import Network
 from helpers.data import Collection, ImageSet
 from helpers.focus import controls, equation
 from helpers.focus.networks import Model
@@ -292,15 +291,11 @@ def test_an_audit_reads_a_network_on_its_device():
     y = np.arange(24) % 4
 
     def read(network) -> tuple:
-        passed = features.passes(network, pictures, "photographs")
+        read_features, _ = features.features_and_answers(network, pictures)
         accuracy = network_checks.accuracy_if_read_otherwise(
-            Network(network, None, 64, "test"),
-            pictures,
-            y,
-            [[0], [1], [2], [3]],
-            passed["answers"],
+            network, pictures, y, [[0], [1], [2], [3]]
         )
-        return passed["features"], accuracy
+        return read_features, accuracy
 
     expected_features, expected_accuracy = read(here)
     with pretended_device():

@@ -1,11 +1,19 @@
-"""The recorded trials of the model audit can be made again."""
+"""Make recorded trials of the model audit again, and audit one by the lesson."""
 
+import numpy as np
 import pandas as pd
+import papermill
 import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+from torchvision.io import write_png
 
 import helpers
-from helpers import store
-from sweeps import audit_trials
+from helpers import audits, store
+from helpers.audit import classifiers, sample
+from sweeps import audit_features, audit_trials
+from sweeps.audit_features import CLASSES, LABELS
 
 REAL = store.root().parent / "shared" / "real"
 PHOTOGRAPHS = REAL / "photos4"
@@ -32,3 +40,62 @@ def test_the_trials_of_one_partition_are_those_of_the_table(images, monkeypatch)
         rtol=1e-3,
         atol=1e-4,
     )
+
+
+NETWORK = """
+from helpers import models
+mean, std, size = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225), 96
+network = models.build("alexnet-quarter", 4).network
+"""
+
+
+def write_trial(seed, folder):
+    """Write the network and the images of a trial with synthetic images."""
+    rng = np.random.default_rng(seed)
+    drawn = audit_features.partition(rng)
+    _, inputs = audit_trials.of_synthetic_images(seed, "")
+    seen = drawn.photographs["others"]
+    context = rng.permutation(4)
+    x = drawn.for_training(inputs).draw_training(seen, context, 1, rng)
+    weights, bias = classifiers.train_classifier(x, LABELS[seen], 4, 0.05, rng)
+    model = audit_features.pretrained_network("synthetic images", "")
+    last_layer = nn.Linear(*weights.shape)
+    last_layer.weight.data = torch.from_numpy(weights.T.copy()).float()
+    last_layer.bias.data = torch.from_numpy(bias.copy()).float()
+    model.network.set_submodule(model.head, last_layer)
+    state = {name: w.contiguous() for name, w in model.network.state_dict().items()}
+    save_file(state, folder / "mine.safetensors")
+    (folder / "mine.py").write_text(NETWORK)
+    images, _ = sample.synthetic_photographs(seed, audit_features.PER_CLASS)
+    for i in drawn.photographs["the audit's"]:
+        file = folder / "photos" / CLASSES[LABELS[i]] / f"{i}.png"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_png(images[i], str(file))
+    for name, backgrounds in sample.synthetic_contexts(seed).items():
+        (folder / "places" / name).mkdir(parents=True)
+        for i, background in enumerate(backgrounds):
+            write_png(background, str(folder / "places" / name / f"{i}.png"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(7000, 7005))
+def test_the_lesson_says_of_a_trial_what_the_function_says(seed, tmp_path, monkeypatch):
+    write_trial(seed, tmp_path)
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "outputs"))
+    values = {
+        "network": f"{tmp_path}/mine.py:network",
+        "images": f"{tmp_path}/photos",
+        "contexts": f"{tmp_path}/places",
+        "weights": f"{tmp_path}/mine.safetensors",
+        "trained": "last layer",
+        "seed": seed,
+    }
+    audit = audits.model(**values)
+    papermill.execute_notebook(
+        store.root() / "notebooks/11_audit_your_model.ipynb",
+        tmp_path / "ran.ipynb",
+        {**values, "output": "mine"},
+        progress_bar=False,
+    )
+    pairs = pd.read_csv(tmp_path / "outputs/mine/pairs.csv")
+    pd.testing.assert_frame_equal(pairs, audit.pairs, check_dtype=False)

@@ -168,7 +168,7 @@ def test_hugging_faces_processor_states_the_normalization(load):
         1,
     )
     network = load(text)
-    assert network.size == 48
+    assert network.input.size == 48
     assert network.model.std.flatten().tolist() == [0.25, 0.25, 0.25]
 
 

@@ -5,7 +5,6 @@ trained on photographs in random contexts, give a null distribution for each cla
 context. Biased classifiers, of a known bias strength, give the detection rates.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +30,7 @@ class Calibration:
         Mean and standard deviation of the scores of unbiased classifiers, by pasting
         and by the context alone.
     biased : ndarray, shape (strengths, classifiers, 2, classes, K)
-        The scores of classifiers of each of `BIAS_STRENGTHS`.
+        z of classifiers of each of `BIAS_STRENGTHS`.
     biased_effect : ndarray, shape (strengths, classifiers, classes, K)
         Their changes of predictions.
     biased_context : ndarray of int, shape (strengths, classifiers, classes)
@@ -56,10 +55,6 @@ class Calibration:
     def z(self, score: np.ndarray) -> np.ndarray:
         """Express scores (..., 2, classes, K) in deviations above unbiased ones."""
         return (score - self.mean) / self.deviation
-
-    def largest_z(self, score: np.ndarray) -> np.ndarray:
-        """Return the larger z of pasting and of contexts alone, (..., classes, K)."""
-        return self.z(score).max(-3)
 
 
 def split_in_halves(
@@ -92,45 +87,15 @@ def pooled_deviation(scores: np.ndarray, prior: int = 5) -> np.ndarray:
     return np.sqrt((weight * variance + prior * mean_variance) / (weight + prior))
 
 
-def train_classifiers(
-    images: ContextImages,
-    photographs: np.ndarray,
-    strengths: Sequence[float],
-    rng: np.random.Generator,
-) -> Iterator[tuple]:
-    """Train a classifier of each bias strength on a random half of the photographs.
-
-    Yields
-    ------
-    classifier : callable
-        Trained by a recipe that is drawn at random.
-    unseen : ndarray of int
-        The photographs of the other half.
-    context_of_class : ndarray of int, shape (classes,)
-        The context that is a shortcut for each class; -1 for an unbiased classifier.
-    """
-    classes = images.labels.max() + 1
-    contexts = images.train.shape[1]
-    for number, strength in enumerate(strengths):
-        seen, unseen = split_in_halves(images.labels, photographs, rng)
-        if strength:
-            context_of_class = (np.arange(classes) + number) % contexts
-        else:
-            context_of_class = np.full(classes, -1)
-        recipe = RECIPES[rng.integers(len(RECIPES))]
-        features = images.draw_training(seen, context_of_class, strength, rng)
-        classifier = trained(features, images.labels[seen], classes, recipe, rng)
-        yield classifier, unseen, context_of_class
-
-
 def score_classifiers(
     images: ContextImages,
     trained_on: np.ndarray,
     queried: np.ndarray,
-    strengths: Sequence[float],
+    strength: float,
+    number: int,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Train classifiers and score them.
+    """Train classifiers on random halves of photographs, and score them.
 
     Parameters
     ----------
@@ -139,8 +104,10 @@ def score_classifiers(
     trained_on, queried : ndarray of int
         The photographs of which a random half is the training set, and those that the
         classifiers are scored on.
-    strengths : sequence of float
-        The bias strength of each classifier.
+    strength : float
+        The bias strength. At 0, photographs are in random contexts.
+    number : int
+        How many classifiers are trained, each by a recipe that is drawn at random.
     rng : numpy.random.Generator
 
     Returns
@@ -150,15 +117,21 @@ def score_classifiers(
         On the queried photographs that the classifier has not seen, since predictions
         of the others rarely change.
     contexts : ndarray of int, shape (classifiers, classes)
+        The context that is a shortcut for each class; -1 without a bias.
     """
+    classes = images.labels.max() + 1
+    n_contexts = images.train.shape[1]
     scores, effects, contexts = [], [], []
-    all_trained = train_classifiers(images, trained_on, strengths, rng)
-    for classifier, unseen, context_of_class in all_trained:
+    for i in range(number):
+        seen, _ = split_in_halves(images.labels, trained_on, rng)
+        context_of_class = np.full(classes, -1)
+        if strength:
+            context_of_class = (np.arange(classes) + i) % n_contexts
+        recipe = RECIPES[rng.integers(len(RECIPES))]
+        features = images.draw_training(seen, context_of_class, strength, rng)
+        classifier = trained(features, images.labels[seen], classes, recipe, rng)
         scores.append(images.score(classifier, queried))
-        unseen_queries = np.intersect1d(queried, unseen)
-        if len(unseen_queries) == 0:
-            unseen_queries = queried
-        effects.append(images.effect(classifier, unseen_queries))
+        effects.append(images.effect(classifier, np.setdiff1d(queried, seen)))
         contexts.append(context_of_class)
     return np.stack(scores), np.stack(effects), np.stack(contexts)
 
@@ -191,26 +164,28 @@ def calibrate(
     """
     rng = np.random.default_rng(seed)
     every = np.arange(len(images.labels))
-    null, _, _ = score_classifiers(images, every, every, [0] * unbiased, rng)
+    null, _, _ = score_classifiers(images, every, every, 0, unbiased, rng)
+    mean, deviation = null.mean(0), pooled_deviation(null)
     z, effects = [], []
     for _ in range(halvings):
         half, other = split_in_halves(images.labels, every, rng)
-        null_of_half, _, _ = score_classifiers(images, half, half, [0] * unbiased, rng)
-        scores, effect, _ = score_classifiers(images, other, half, [0] * unseen, rng)
+        null_of_half, _, _ = score_classifiers(images, half, half, 0, unbiased, rng)
+        scores, effect, _ = score_classifiers(images, other, half, 0, unseen, rng)
         z.append((scores - null_of_half.mean(0)) / pooled_deviation(null_of_half))
         effects.append(effect)
+    z = np.concatenate(z)
     scored = []
     for strength in BIAS_STRENGTHS:
-        strengths = [strength] * biased
-        scored.append(score_classifiers(images, every, every, strengths, rng))
-    biased_scores, biased_effects, biased_contexts = zip(*scored, strict=True)
-    z = np.concatenate(z)
+        scored.append(score_classifiers(images, every, every, strength, biased, rng))
+    biased_scores, biased_effects, biased_contexts = map(
+        np.stack, zip(*scored, strict=True)
+    )
     return Calibration(
-        mean=null.mean(0),
-        deviation=pooled_deviation(null),
-        biased=np.stack(biased_scores),
-        biased_effect=np.stack(biased_effects),
-        biased_context=np.stack(biased_contexts),
+        mean=mean,
+        deviation=deviation,
+        biased=(biased_scores - mean) / deviation,
+        biased_effect=biased_effects,
+        biased_context=biased_contexts,
         unbiased=z,
         unbiased_effect=np.concatenate(effects),
         threshold=float(np.quantile(z.max(1), 0.95)),
@@ -257,25 +232,6 @@ def above_threshold(
     return z.max(1) > calibration.threshold
 
 
-def values_of_biased_pairs(
-    values: np.ndarray, contexts: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pick the biased pairs of classifiers.
-
-    Parameters
-    ----------
-    values : ndarray, shape (classifiers, classes, K)
-    contexts : ndarray of int, shape (classifiers, classes)
-
-    Returns
-    -------
-    values, classes, contexts : ndarray, shape (pairs,)
-    """
-    classifiers, classes = np.nonzero(contexts >= 0)
-    context = contexts[classifiers, classes]
-    return values[classifiers, classes, context], classes, context
-
-
 def detection_rates(
     calibration: Calibration,
     corrected: bool = False,
@@ -283,20 +239,14 @@ def detection_rates(
     """Compute the share of the biased pairs that is detected, by bias strength.
 
     A pair is detected if its score is above the threshold (or significant after
-    correction), and if at least `LEAST_CHANGE` of the predictions change.
+    correction), and if at least `LEAST_CHANGE` of the predictions change. At the
+    strength 0, the rate is the share of all pairs of unbiased classifiers.
     """
-    rates = {}
+    detected = above_threshold(calibration, calibration.unbiased, corrected)
+    rates = {0.0: (detected & (calibration.unbiased_effect >= LEAST_CHANGE)).mean()}
     for number, strength in enumerate(BIAS_STRENGTHS):
-        z = calibration.z(calibration.biased[number])
-        detected = above_threshold(calibration, z, corrected)
-        detected = detected & (calibration.biased_effect[number] >= LEAST_CHANGE)
-        contexts = calibration.biased_context[number]
-        of_biased_pairs, _, _ = values_of_biased_pairs(detected, contexts)
-        rates[strength] = float(of_biased_pairs.mean())
+        detected = above_threshold(calibration, calibration.biased[number], corrected)
+        detected &= calibration.biased_effect[number] >= LEAST_CHANGE
+        context_of_class = calibration.biased_context[number][..., None]
+        rates[strength] = np.take_along_axis(detected, context_of_class, 2).mean()
     return rates
-
-
-def false_positives(calibration: Calibration, corrected: bool = False) -> np.ndarray:
-    """Find the reported pairs of unbiased classifiers, (classifiers, classes, K)."""
-    reported = above_threshold(calibration, calibration.unbiased, corrected)
-    return reported & (calibration.unbiased_effect >= LEAST_CHANGE)

@@ -1,4 +1,4 @@
-"""How much a context raises the logit of a class, and how many predictions it changes.
+"""Measure how much a context raises logits, and how many predictions it changes.
 
 Photographs are pasted into background images of each context. The score of a class and
 a context is the logit of the class on photographs of the other classes, minus its mean
@@ -20,31 +20,27 @@ SMALLEST_SPREAD = 1e-9
 """The least spread of logits, so that a constant network scores 0."""
 
 
-def class_logits(answers: np.ndarray, outputs: Sequence[Sequence[int]]) -> np.ndarray:
+def class_logits(answers: np.ndarray, outputs: Sequence[list[int]]) -> np.ndarray:
     """Compute the logits of classes from the answers of a network.
 
     Parameters
     ----------
     answers : ndarray of float, shape (n, outputs)
-        Logits, log-probabilities, or probabilities, whose logarithm is taken.
-    outputs : sequence of sequences of int
+        Logits, or probabilities, whose logarithm is taken.
+    outputs : sequence of lists of int
         The outputs that stand for each class; the exponentials of several are added.
 
     Returns
     -------
     ndarray of float, shape (n, classes)
     """
-    has_nan = np.isnan(answers).any(1)
-    defined = answers[~has_nan]
-    not_negative = len(defined) > 0 and defined.min() >= 0
-    adds_up_to_one = np.allclose(defined.sum(1), 1, atol=1e-3)
-    if not_negative and adds_up_to_one:  # probabilities
+    adds_up_to_one = np.allclose(answers.sum(1), 1, atol=1e-3)
+    if answers.min() >= 0 and adds_up_to_one:  # probabilities
         answers = np.log(answers.clip(1e-12))
-    answers = np.where(np.isneginf(answers), np.log(1e-12), answers)
     logits = []
-    with np.errstate(invalid="ignore"):  # `require_finite` finds NaN later
+    with np.errstate(invalid="ignore"):  # `require_finite` refuses NaN later
         for numbers in outputs:
-            of_class = answers[:, list(numbers)]
+            of_class = answers[:, numbers]
             logits.append(np.logaddexp.reduce(of_class, axis=1))
     return np.stack(logits, 1)
 
@@ -66,15 +62,13 @@ def paste(
     """
     size = photographs.shape[-1]
     side = round(share * size)
+    start = (size - side) // 2
+    inside = slice(start, start + side)
     resized = interpolate(
         photographs.float(), (side, side), mode="bilinear", antialias=True
     )
-    start = (size - side) // 2
-    end = start + side
-    inside = slice(start, end)
     composites = backgrounds.clone()
-    pixels = resized.round().clamp(0, 255)
-    composites[..., inside, inside] = pixels.to(torch.uint8)
+    composites[..., inside, inside] = resized.round().to(torch.uint8)
     return composites
 
 
@@ -121,12 +115,16 @@ def mean_of_other_classes(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     ndarray of float, shape (classes, K)
     """
     classes = values.shape[-1]
-    means = [values[labels == c].mean(0) for c in range(classes)]
-    by_class = np.stack(means)
-    own = np.diagonal(by_class, axis1=0, axis2=2)  # (K, classes)
-    total = by_class.sum(0)
-    others = total - own
-    return others.T / (classes - 1)
+    by_class = []
+    for c in range(classes):
+        of_class = values[labels == c]
+        by_class.append(of_class.mean(0))
+    by_class = np.stack(by_class)
+    means = []
+    for c in range(classes):
+        others = np.delete(by_class[:, :, c], c, axis=0)
+        means.append(others.mean(0))
+    return np.stack(means)
 
 
 def minus_others(values: np.ndarray, axis: int) -> np.ndarray:
@@ -152,7 +150,10 @@ def prediction_change(predictions: np.ndarray, classes: int) -> np.ndarray:
         The share of photographs that are predicted to be the class in the context,
         minus the mean of these shares in the other contexts.
     """
-    shares = [(predictions == c).mean(0) for c in range(classes)]
+    shares = []
+    for c in range(classes):
+        is_class = predictions == c
+        shares.append(is_class.mean(0))
     # rounded, so that ten of a thousand are 0.01
     change = minus_others(np.stack(shares), -1)
     return change.round(9)
@@ -185,10 +186,10 @@ class ContextImages:
         bias_strength: float,
         rng: np.random.Generator,
     ) -> np.ndarray:
-        """Draw a context for each of n photographs, and return the features, (n, D).
+        """Draw a context for each of n photographs, and return features (n, D).
 
-        A photograph of class c is in the context `context_of_class[c]` (-1: none) with
-        the probability `bias_strength`, and else in any context.
+        A photograph of class c is in the context `context_of_class[c]` with the
+        probability `bias_strength`, and else in any context. -1 stands for no bias.
         """
         context = rng.integers(self.train.shape[1], size=len(photographs))
         own = context_of_class[self.labels[photographs]]

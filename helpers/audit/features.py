@@ -1,127 +1,132 @@
-"""Compute the answers of a network, and the features that its last layer receives."""
+"""Pass photographs through a network, as they are and pasted into contexts."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch.nn.functional import adaptive_avg_pool2d
 
 from helpers import store
-from helpers.audit.context_scores import class_logits
+from helpers.audit.context_scores import (
+    ContextImages,
+    class_logits,
+    paste_into_contexts,
+)
+from helpers.audit.user_images import Inputs
+from helpers.models import Classifier
+
+BATCH_SIZE = 32
 
 
 @torch.no_grad()
-def _forward(model, images: torch.Tensor, label: str) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the answers and the pooled input of the last layer, in batches."""
-    inputs, features, answers = [], [], []
-    last_layer = model.network.get_submodule(model.head)
-    hook = last_layer.register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
-    try:
-        for batch in store.progress(images.split(32), desc=label, delay=2):
-            answers.append(model(batch).float().cpu())
-            if len(inputs) == 0 or len(inputs[-1]) != len(batch):
-                break
-            features.append(_pooled(inputs.pop()).cpu())
-    finally:
-        hook.remove()
-    if inputs or len(features) != len(answers):
-        raise ValueError(
-            f"network: {model.head}, the last layer that the network defines, does not "
-            "see each batch once. The audit needs the layer that computes the answers. "
-            "Define that layer last."
-        )
-    return torch.cat(features).numpy(), torch.cat(answers).numpy()
-
-
-def _pooled(features: torch.Tensor) -> torch.Tensor:
-    """Average feature maps over positions."""
-    if features.ndim == 4:
-        features = adaptive_avg_pool2d(features, 1)
-    return features.flatten(1)
-
-
-def passes(model, images: torch.Tensor, label: str) -> dict[str, np.ndarray]:
-    """Pass images through a network, or read the stored results of an earlier pass.
+def features_and_answers(
+    model: Classifier, images: torch.Tensor
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute the input of the last layer, and the answers of a network.
 
     Parameters
     ----------
     model : helpers.models.Classifier
     images : torch.Tensor of uint8, shape (N, 3, H, W)
-    label : str
-        The text of the progress bar.
 
     Returns
     -------
-    dict of str to ndarray
-        ``answers`` (N, outputs), and ``features`` (N, D), the input of the last layer,
-        averaged over positions.
+    features : ndarray, shape (N, D)
+        Averaged over positions.
+    answers : ndarray, shape (N, outputs)
 
     Raises
     ------
     ValueError
         If the last layer that the network defines does not compute the answers.
     """
+    inputs, features, answers = [], [], []
+    last_layer = model.network.get_submodule(model.head)
+    hook = last_layer.register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
+    with hook:
+        batches = images.split(BATCH_SIZE)
+        for batch in store.progress(batches, desc="photographs", delay=2):
+            inputs.clear()
+            answers.append(model(batch).float().cpu())
+            if len(inputs) != 1 or len(inputs[0]) != len(batch):
+                raise ValueError(
+                    f"network: {model.head}, the last layer that the network defines, "
+                    "does not see each batch once. The audit needs the layer that "
+                    "computes the answers. Define that layer last."
+                )
+            pooled = inputs[0]
+            if pooled.ndim == 4:
+                pooled = adaptive_avg_pool2d(pooled, 1)
+            features.append(pooled.flatten(1).cpu())
+    return torch.cat(features).numpy(), torch.cat(answers).numpy()
 
-    def compute():
-        features, answers = _forward(model, images, label)
-        return {"features": features, "answers": answers}, {}
 
-    decides = {
-        "state": model.state_dict(),
-        "of": str(type(model.network)),
-        "images": images,
-        "how": 1,
-        "input": [model.mean, model.std, getattr(model, "code", None)],
-        "device": model.mean.device.type,
-    }
-    folder = store.networks() / "audits"
-    return store.arrays("passes", folder, compute, **decides)[1]
+@dataclass(frozen=True)
+class Queries:
+    """Features and logits of photographs, alone and in contexts.
+
+    Attributes
+    ----------
+    labels : ndarray of int, shape (n,)
+    plain_features, plain_logits : ndarray, shape (n, D) and (n, classes)
+        Of the photographs as they are.
+    in_features, in_logits : ContextImages
+        Of the photographs in the contexts.
+    composites : list of torch.Tensor of uint8, shape (n, 3, H, W)
+        The photographs that were pasted into each context.
+    """
+
+    labels: np.ndarray
+    plain_features: np.ndarray
+    plain_logits: np.ndarray
+    in_features: ContextImages
+    in_logits: ContextImages
+    composites: list[torch.Tensor]
 
 
-def features_and_logits(
-    network,
-    start,
-    outputs: Sequence[Sequence[int]],
-    label: str,
-    versions: Sequence[torch.Tensor],
-) -> tuple[np.ndarray, np.ndarray]:
-    """Compute features and logits of the same photographs in several versions.
+def query(inputs: Inputs, outputs: Sequence[list[int]]) -> Queries:
+    """Pass photographs through a network, as they are and pasted into contexts.
+
+    The logits are those of the network, and the features those of the network before it
+    was trained.
 
     Parameters
     ----------
-    network, start : helpers.audit.model.Network
-        The network, whose logits are computed, and the one from which its training
-        began, whose features are computed (the same network if it is not known).
-    outputs : sequence of sequences of int
+    inputs : Inputs
+    outputs : sequence of lists of int
         The outputs that stand for each class.
-    label : str
-        The text of the progress bar.
-    versions : sequence of torch.Tensor of uint8, shape (N, 3, H, H)
-
-    Returns
-    -------
-    features : ndarray, shape (N, versions, D)
-    logits : ndarray, shape (N, versions, classes)
     """
-    features, logits = [], []
-    for images in versions:
-        passed = passes(network.model, images, label)
-        logits.append(class_logits(passed["answers"], outputs))
-        if start is not network:
-            passed = passes(start.model, images, label)
-        features.append(passed["features"])
-    return np.stack(features, 1), np.stack(logits, 1)
+    network, before, labels = inputs.network, inputs.before, inputs.labels
 
+    def compute(versions: Sequence[torch.Tensor]) -> tuple[np.ndarray, np.ndarray]:
+        all_features, all_logits = [], []
+        for version in versions:
+            features, answers = features_and_answers(network.model, version)
+            if before is not network:
+                features, _ = features_and_answers(before.model, version)
+            all_features.append(features)
+            all_logits.append(class_logits(answers, outputs))
+        return np.stack(all_features, 1), np.stack(all_logits, 1)
 
-def changed_weights(model, start) -> list[str]:
-    """Name the weights below the last layer that differ from those at the start."""
-    weights = model.network.state_dict()
-    before = start.network.state_dict()
-    changed = []
-    for name, weight in weights.items():
-        if name.startswith(f"{model.head}."):
-            continue
-        same_shape = name in before and weight.shape == before[name].shape
-        if not same_shape or not torch.equal(weight, before[name]):
-            changed.append(name)
-    return changed
+    train, composites, alone = paste_into_contexts(
+        inputs.images, inputs.contexts, inputs.seed
+    )
+    fewest = min(len(backgrounds) for backgrounds in alone)
+    plain_features, plain_logits = compute([inputs.images])
+    train_features, _ = compute(train)
+    features, logits = compute(composites)
+    alone_features, alone_logits = compute([part[:fewest] for part in alone])
+    return Queries(
+        labels=labels,
+        plain_features=plain_features[:, 0],
+        plain_logits=plain_logits[:, 0],
+        in_features=ContextImages(
+            labels,
+            train_features[:, :, None],
+            features,
+            alone_features.swapaxes(0, 1),
+        ),
+        in_logits=ContextImages(labels, None, logits, alone_logits.swapaxes(0, 1)),
+        composites=composites,
+    )

@@ -1,4 +1,4 @@
-"""The report of an audit: one HTML page, tables as CSV, and findings as JSON."""
+"""Write the report of an audit as an HTML page, tables as CSV, and findings as JSON."""
 
 import io
 import json
@@ -63,7 +63,7 @@ def page(title: str, headline: str, parts: Iterable[tuple]) -> str:
     ----------
     title, headline : str
     parts : iterable of tuple
-        A heading and its contents: a text is a paragraph, a list of texts a list, a
+        A heading and its contents. A text is a paragraph, a list of texts a list, a
         DataFrame a table, and (figure, caption) a picture. What is empty is left out.
 
     Returns

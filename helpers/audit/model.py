@@ -3,15 +3,14 @@
 A network is one of torchvision's, or one in a Python file of the user's.
 """
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from helpers import models, store
+from helpers import models
 from helpers.models import preprocessing, python_file, recipe
 from helpers.suggest import listed, plain
 
@@ -31,40 +30,24 @@ class Network:
         The network with its normalization.
     input : helpers.models.preprocessing.Preprocessing
         How images are prepared for the network, and the source of this information.
-    size : int
-        The side of its images, in pixels.
     name : str
     """
 
     model: models.Classifier
     input: preprocessing.Preprocessing
-    size: int
     name: str
 
-    def preprocessing_table(self) -> pd.DataFrame:
-        """Tabulate how images are prepared, with the source of this information.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The columns ``property``, ``value`` and ``source``.
-        """
+    @property
+    def preprocessing(self) -> str:
+        """Say how images are prepared, and what states it."""
         mean = ", ".join(f"{value:.3g}" for value in self.model.mean.flatten())
         std = ", ".join(f"{value:.3g}" for value in self.model.std.flatten())
-        names = "none: the order of the folders"
-        if self.input.classes:
-            names = f"{len(self.input.classes)} names"
-        shape = "squashed to a square, " if self.input.squash else ""
-        values = {
-            "size": f"{self.size} pixels, {shape}center crop of {self.input.resize}",
-            "normalization": (
-                f"mean {mean}; standard deviation {std}; of images in 0 to 1"
-            ),
-            "interpolation": "bicubic",
-            "class names": names,
-        }
-        table = pd.DataFrame(values.items(), columns=["property", "value"])
-        return table.assign(source=self.input.source)
+        shape = "squashed" if self.input.squash else "cropped"
+        return (
+            f"Images are resized to {self.input.resize} pixels, {shape} to a square "
+            f"of {self.input.size} pixels, and normalized with the mean {mean} and the "
+            f"standard deviation {std} (source: {self.input.source})."
+        )
 
 
 def load_network(name: str, weights: str | None = None) -> Network:
@@ -103,126 +86,103 @@ def load_network(name: str, weights: str | None = None) -> Network:
         if n_outputs != len(read.classes):
             assumed = "torchvision's ImageNet weights (assumed)"
             read = read._replace(classes=None, source=assumed)
-    return Network(model, read, read.size, name)
+    if weights:
+        name = f"{name} ({Path(weights).name})"
+    return Network(model, read, name)
 
 
 def match_classes(
-    rows: pd.DataFrame, network: Network, outputs: int, class_table=None
+    classes: Sequence[str],
+    network: Network,
+    n_outputs: int,
+    table: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Match classes with the outputs of a network.
 
     Parameters
     ----------
-    rows : pandas.DataFrame
-        The photographs, with the columns ``class``, ``number`` (of the class among all
-        folders) and ``of`` (the number of folders).
+    classes : sequence of str
+        The names of all classes, sorted.
     network : Network
-    outputs : int
+    n_outputs : int
         How many outputs the network has.
-    class_table : pandas.DataFrame or None
-        The user's columns ``class`` and ``outputs``.
+    table : pandas.DataFrame, optional
+        The user's columns ``class`` and ``output``. A class with several outputs has
+        several rows.
 
     Returns
     -------
     pandas.DataFrame
-        The columns ``class``, ``outputs`` (lists, empty where no output was found) and
-        ``matched by``.
+        The columns ``class``, ``outputs`` (lists of int) and ``matched by``.
 
     Raises
     ------
     ValueError
-        If the network has one output, or if outputs stand for two classes.
+        If the network has one output, or if a class has no output, or an output of
+        another class, or several without the user's table.
     """
-    if outputs < 2:
+    if n_outputs < 2:
         raise ValueError(
             f"network: {network.name} returns one number per image, the logit of a "
             f"sigmoid. {ONE_LOGIT}"
         )
-    named = _outputs_by_name(network)
-    chosen = {}
-    if class_table is not None:
-        texts = class_table["outputs"].fillna("").astype(str)
-        chosen = dict(zip(class_table["class"], texts, strict=True))
-    matches = []
-    for name in np.unique(rows["class"]):
-        of_name = named.get(plain(name), [])
-        if name in chosen:
-            matches.append((name, _parse(chosen[name], name, outputs), "your table"))
-        elif len(of_name) > 1:
-            matches.append((name, [], "several outputs of this name"))
-        elif of_name:
-            matches.append((name, of_name, "its name"))
-        elif name.isdecimal() and int(name) < outputs:
-            matches.append((name, [int(name)], "its number"))
-        elif not named and (rows["of"] == outputs).all():
-            number = int(rows["number"][rows["class"] == name].iloc[0])
-            matches.append((name, [number], "the order of the folders"))
-        else:
-            matches.append((name, [], "nothing"))
-    _refuse_shared_outputs(matches)
-    return pd.DataFrame(matches, columns=["class", "outputs", "matched by"])
-
-
-def _parse(text: str, name: str, outputs: int) -> list[int]:
-    """Parse the numbers of outputs in a cell of the user's table."""
-    parts = [part for part in re.split(r"[][;,\s]+", text) if part]
-    wrong = [part for part in parts if not part.isdecimal() or int(part) >= outputs]
-    if wrong:
+    names = network.input.classes
+    if table is not None:
+        how = "your table"
+        outputs = _outputs_of_table(classes, table, n_outputs)
+    elif names:
+        how = "their names"
+        outputs = [_outputs_of_name(name, names) for name in classes]
+    else:
+        how = "the order of the folders"
+        outputs = [[number] for number in range(len(classes))]
+    problems = []
+    if not names and table is None and n_outputs != len(classes):
+        problems.append(f"The network has {n_outputs} outputs without names.")
+    for name, numbers in zip(classes, outputs, strict=True):
+        if not numbers:
+            problems.append(f"No output is named {name}{_similar(name, names)}.")
+        elif len(numbers) > 1 and table is None:
+            problems.append(f"Outputs {listed(numbers)} are all named {name}.")
+    counts = pd.Series(outputs).explode().value_counts()
+    shared = counts.index[counts > 1]
+    if len(shared):
+        problems.append(f"Outputs of several classes: {listed(shared)}.")
+    if problems:
         raise ValueError(
-            f"classes: {listed(wrong)} of {name} is not a number of an output "
-            f"(0 to {outputs - 1}). Correct the table."
+            f"classes: {' '.join(problems)} Say which output is which class: give a "
+            "CSV file with the columns class and output (a number from 0). A class "
+            "with several outputs has several rows."
         )
-    return [int(part) for part in parts]
+    return pd.DataFrame({"class": classes, "outputs": outputs, "matched by": how})
 
 
-def _outputs_by_name(network: Network) -> dict[str, list[int]]:
-    """Find the outputs of each name; an output may have several names, with commas."""
-    numbers: dict[str, list[int]] = {}
-    for number, names in enumerate(network.input.classes or ()):
-        for name in {plain(part) for part in names.split(",")}:
-            numbers.setdefault(name, []).append(number)
-    return numbers
+def _outputs_of_table(
+    classes: Sequence[str], table: pd.DataFrame, n_outputs: int
+) -> list[list[int]]:
+    """Read the outputs of each class from the user's table."""
+    numbers = pd.to_numeric(table["output"], errors="coerce")
+    if not numbers.isin(range(n_outputs)).all():
+        raise ValueError(
+            f"classes: The column output must hold numbers from 0 to {n_outputs - 1}, "
+            f"but it holds {listed(table['output'])}. Correct it."
+        )
+    return [numbers[table["class"] == name].astype(int).tolist() for name in classes]
 
 
-def _refuse_shared_outputs(matches: list[tuple]) -> None:
-    """Refuse two classes that the same outputs stand for."""
-    class_of: dict[frozenset, str] = {}
-    for name, outputs, _ in matches:
-        other = class_of.setdefault(frozenset(outputs), name)
-        if outputs and other != name:
-            raise ValueError(
-                f"classes: The same outputs ({listed(outputs)}) stand for both "
-                f"{other} and {name}. Each class needs outputs of its own. Correct the "
-                "table, or leave one class out."
-            )
+def _outputs_of_name(name: str, names: Sequence[str]) -> list[int]:
+    """Find the outputs of a name; an output may have several names, with commas."""
+    outputs = []
+    for number, text in enumerate(names):
+        if plain(name) in [plain(part) for part in text.split(",")]:
+            outputs.append(number)
+    return outputs
 
 
-def require_matches(matches: pd.DataFrame, network: Network, folder: Path) -> None:
-    """Refuse classes that no output stands for, and write a table to be corrected."""
-    missing = matches.loc[matches["outputs"].map(len) == 0, "class"]
-    if len(missing) == 0:
-        return
-    texts = [";".join(map(str, outputs)) for outputs in matches["outputs"]]
-    csv = matches.assign(outputs=texts).to_csv(index=False)
-    file = store.write_text(folder / "classes.csv", csv)
-    named = _outputs_by_name(network)
-    reasons = []
-    for name in missing:
-        outputs = named.get(plain(name))
-        if outputs:
-            reasons.append(
-                f"Outputs {listed(outputs)} of {network.name} are all named {name}."
-            )
-            continue
-        reason = f"No output of {network.name} is named {name}."
-        for number, output_name in enumerate(network.input.classes or ()):
-            if name in output_name:
-                reason += f" {output_name} ({number}) may be meant."
-                break
-        reasons.append(reason)
-    raise ValueError(
-        f"classes: {' '.join(reasons)} Write the number of the output that you "
-        "mean into "
-        f'{file} (several with ";" if all of them count), and give that file '
-        f"(CLASSES={file})."
-    )
+def _similar(name: str, names: Sequence[str] | None) -> str:
+    """List the outputs whose names contain a name."""
+    similar = []
+    for number, text in enumerate(names or ()):
+        if plain(name) in plain(text):
+            similar.append(f"{text} ({number})")
+    return f" ({listed(similar)} may be meant)" if similar else ""

@@ -5,12 +5,18 @@ import pandas as pd
 
 from helpers.audit.calibration import Calibration, split_in_halves
 from helpers.audit.classifiers import trained
-from helpers.audit.queries import Queries
+from helpers.audit.features import Queries
 
 RECIPE = 0.05
 """The inverse strength of regularization (scikit-learn's C)."""
 SPLITS = 10
 """How often the photographs are split into halves; the results are averaged."""
+METHOD = (
+    "The last layer was trained again on your photographs, each pasted into all "
+    f"contexts. Results are means over {SPLITS} random halves of the photographs. The "
+    "layer is trained on one half. Accuracy and changes of predictions are those of "
+    "the other half."
+)
 
 
 def retrain_last_layer(
@@ -50,55 +56,24 @@ def retrain_last_layer(
     images = queries.in_features
     n_contexts = images.train.shape[1]
     z, changes, accuracies = [], [], []
-    for _ in range(SPLITS if len(pairs) else 0):
+    for _ in range(SPLITS):
         seen, unseen = split_in_halves(labels, everyone, rng)
         inputs = images.train[seen, :, 0].reshape(len(seen) * n_contexts, -1)
         targets = np.repeat(labels[seen], n_contexts)
         new_layer = trained(inputs, targets, len(classes), RECIPE, rng)
-        z.append(calibration.largest_z(images.score(new_layer, everyone)))
+        z.append(calibration.z(images.score(new_layer, everyone)).max(0))
         changes.append(images.effect(new_layer, unseen))
-        before = queries.plain_logits[unseen]
-        after = new_layer(queries.plain_features[unseen])
-        correct = [logits.argmax(1) == labels[unseen] for logits in (before, after)]
-        accuracies.append(np.mean(correct, axis=1))
-    rows = []
-    for pair in pairs.to_dict("records"):
-        at = classes.index(pair["class"]), contexts.index(pair["context"])
-        accuracy_before, accuracy_after = np.mean(accuracies, axis=0)
-        rows.append(
-            {
-                "class": pair["class"],
-                "context": pair["context"],
-                "z_before": pair["z"],
-                "z_after": np.mean(z, axis=0)[at],
-                "change_before": pair["change"],
-                "change_after": np.mean(changes, axis=0)[at],
-                "accuracy_before": accuracy_before,
-                "accuracy_after": accuracy_after,
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def describe(remedy: pd.DataFrame, threshold: float) -> list[str]:
-    """Say in sentences what the remedy changes; nothing without a reported pair."""
-    if remedy.empty:
-        return []
-    first = remedy.iloc[0]
-    sentences = [
-        "The last layer was trained again on your photographs, each pasted into all "
-        "contexts. Scores and accuracy are means over "
-        f"{SPLITS} random halves of the photographs. The layer is trained on one half, "
-        "and accuracy is measured on the other half.",
-        f"Accuracy on photographs as they are: {first['accuracy_before']:.1%} before, "
-        f"{first['accuracy_after']:.1%} after.",
-    ]
-    for pair in remedy.to_dict("records"):
-        sentences.append(
-            f"{pair['class']} in {pair['context']}: z {pair['z_before']:.1f} before, "
-            f"{pair['z_after']:.1f} after (threshold {threshold:.1f}). The share of "
-            f"photographs predicted as {pair['class']} is higher in {pair['context']} "
-            f"than in the other contexts by {100 * pair['change_before']:.0f} "
-            f"percentage points before, and by {100 * pair['change_after']:.0f} after."
-        )
-    return sentences
+        predictions = new_layer(queries.plain_features[unseen]).argmax(1)
+        accuracies.append((predictions == labels[unseen]).mean())
+    of_pairs = (
+        pd.Index(classes).get_indexer(pairs["class"]),
+        pd.Index(contexts).get_indexer(pairs["context"]),
+    )
+    table = pairs[["class", "context"]].copy()
+    table["z_before"] = pairs["z"]
+    table["z_after"] = np.mean(z, axis=0)[of_pairs]
+    table["change_before"] = pairs["change"]
+    table["change_after"] = np.mean(changes, axis=0)[of_pairs]
+    table["accuracy_before"] = (queries.plain_logits.argmax(1) == labels).mean()
+    table["accuracy_after"] = np.mean(accuracies)
+    return table

@@ -1,5 +1,7 @@
 """Read the photographs and the background images of a user of the model audit."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,16 +21,61 @@ ENOUGH_BACKGROUNDS = 25
 FEWEST_BACKGROUNDS = 5
 
 
+@dataclass(frozen=True)
+class Inputs:
+    """A network and the images with which it is audited.
+
+    Attributes
+    ----------
+    network : Network
+    before : Network
+        The network with the weights before training (the same object if not known).
+    images : torch.Tensor of uint8, shape (N, 3, H, H)
+        Photographs.
+    rows : pandas.DataFrame
+        One row per photograph, with the columns ``path`` and ``class``.
+    contexts : dict of str to torch.Tensor of uint8, shape (m, 3, H, H)
+        Background images.
+    class_table : pandas.DataFrame or None
+        Which outputs stand for which class, as the user says.
+    trained : {"last layer", "all"} or None
+        What was trained, as the user says.
+    seed : int
+    notes : sequence of str
+        Warnings about the images.
+    """
+
+    network: Network
+    before: Network
+    images: torch.Tensor
+    rows: pd.DataFrame
+    contexts: dict[str, torch.Tensor]
+    class_table: pd.DataFrame | None = None
+    trained: str | None = None
+    seed: int = 0
+    notes: Sequence[str] = ()
+
+    @property
+    def classes(self) -> list[str]:
+        """Return the names of the classes, sorted."""
+        return sorted(self.rows["class"].unique())
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Return the number of the class of each photograph."""
+        return pd.Index(self.classes).get_indexer(self.rows["class"])
+
+
 def read_photographs(
     where: str, network: Network, seed: int
-) -> tuple[torch.Tensor, pd.DataFrame, list[str]]:
+) -> tuple[torch.Tensor, pd.DataFrame]:
     """Read photographs of class folders.
 
     Parameters
     ----------
     where : str
     network : Network
-        Whose images have a size.
+        Says how its images are prepared.
     seed : int
         Decides which images are read of a class that has more than 100.
 
@@ -36,51 +83,16 @@ def read_photographs(
     -------
     images : torch.Tensor of uint8, shape (N, 3, size, size)
     rows : pandas.DataFrame
-        The columns ``path``, ``class``, ``number`` (of the class) and ``of`` (classes).
-    notes : list of str
-        What was not used.
+        The columns ``path`` and ``class``.
     """
-    files = folders.list_images(folders.image_sets(Path(where))["C"], seed)
-    names, number = np.unique(files["class"], return_inverse=True)
-    files = files.assign(number=number, of=len(names))
-    counts = files["class"].value_counts()
-    few = sorted(counts.index[counts < FEWEST_PHOTOGRAPHS])
-    if few:
-        raise ValueError(
-            f"images: There are fewer than {FEWEST_PHOTOGRAPHS} of {listed(few)}, "
-            "which is too few to audit. Add photographs, or leave the class out."
-        )
-    rows, notes = _choose(files, MOST_PHOTOGRAPHS, "images")
-    return _decode(rows, network), rows, notes
-
-
-def _choose(
-    files: pd.DataFrame, most: int, parameter: str
-) -> tuple[pd.DataFrame, list[str]]:
-    """Choose at most some files of each class, and say if not all are used."""
-    chosen = splits.choose(files, most)
-    notes = []
-    if len(chosen) < len(files):
-        notes.append(
-            f"{parameter}: {len(chosen)} of {len(files)} images are used, at most "
-            f"{most} of each class, chosen by the seed."
-        )
-    return chosen, notes
-
-
-def _decode(files: pd.DataFrame, network: Network) -> torch.Tensor:
-    """Decode images, resized and cropped as the network wants them."""
-    resize = network.size
-    if isinstance(network.input.resize, int):
-        resize = max(network.input.resize, network.size)
-    images = decoding.read(files["file"], resize, network.input.squash)
-    start = (resize - network.size) // 2
-    inside = slice(start, start + network.size)
-    return images[..., inside, inside].contiguous()
+    folder = folders.image_sets(_existing(where, "images"))["C"]
+    files = splits.choose(folders.list_images(folder, seed), MOST_PHOTOGRAPHS)
+    _refuse_few(files, FEWEST_PHOTOGRAPHS, "images")
+    return _decode(files, network), files
 
 
 def read_contexts(
-    where: str, network: Network, photographs: torch.Tensor, seed: int
+    where: str, network: Network, seed: int
 ) -> tuple[dict[str, torch.Tensor], list[str]]:
     """Read the background images of a folder with one folder per context.
 
@@ -88,45 +100,63 @@ def read_contexts(
     ----------
     where : str
     network : Network
-        Whose images have a size.
-    photographs : torch.Tensor of uint8, shape (N, 3, size, size)
-        Backgrounds that are copies of one of these are left out.
+        Says how its images are prepared.
     seed : int
 
     Returns
     -------
     contexts : dict of str to torch.Tensor of uint8, shape (m, 3, size, size)
     notes : list of str
+        A warning if there are few images.
     """
-    names = [path.name for path in folders.subfolders(Path(where))]
-    if len(names) < 2:
-        raise ValueError(
-            f"contexts: {where} holds {len(names)} folders. The audit compares "
-            "contexts. Give at least two."
-        )
-    files = folders.list_images(Path(where), seed)
-    rows, notes = _choose(files, MOST_BACKGROUNDS, "contexts")
-    images = _decode(rows, network)
-    is_copy = splits.digests(images).isin(splits.digests(photographs))
-    if is_copy.any():
-        notes.append(
-            "Background images that are also photographs of a class are left out: "
-            f"{listed(rows['path'][is_copy])}."
-        )
-    contexts = {}
-    for name in names:
-        of_context = (rows["class"] == name) & ~is_copy
-        contexts[name] = images[np.flatnonzero(of_context)]
-    few = [name for name in contexts if len(contexts[name]) < FEWEST_BACKGROUNDS]
-    if few:
-        raise ValueError(
-            f"contexts: There are fewer than {FEWEST_BACKGROUNDS} images of "
-            f"{listed(few)}. Give {ENOUGH_BACKGROUNDS} of each context."
-        )
-    few = [name for name in contexts if len(contexts[name]) < ENOUGH_BACKGROUNDS]
+    files = folders.list_images(_existing(where, "contexts"), seed)
+    files = splits.choose(files, MOST_BACKGROUNDS)
+    _refuse_few(files, FEWEST_BACKGROUNDS, "contexts")
+    notes = []
+    few = _smaller_than(files, ENOUGH_BACKGROUNDS)
     if few:
         notes.append(
             f"Fewer than {ENOUGH_BACKGROUNDS} images of {listed(few)}: the detection "
             "rates below may be too high."
         )
+    images = _decode(files, network)
+    contexts = {}
+    for name, rows in files.groupby("class"):
+        contexts[name] = images[rows.index.tolist()]
     return contexts, notes
+
+
+def _existing(where: str, parameter: str) -> Path:
+    """Return the path of a folder, or refuse what is none."""
+    if where is None or not Path(where).is_dir():
+        raise ValueError(
+            f"{parameter}: There is no folder {where}. Give the path of a folder that "
+            "holds one folder of images per class or context."
+        )
+    return Path(where)
+
+
+def _smaller_than(files: pd.DataFrame, fewest: int) -> list[str]:
+    """Return the names of the folders with fewer images."""
+    counts = files["class"].value_counts()
+    return sorted(counts.index[counts < fewest])
+
+
+def _refuse_few(files: pd.DataFrame, fewest: int, parameter: str) -> None:
+    """Refuse folders with too few images."""
+    few = _smaller_than(files, fewest)
+    if few:
+        raise ValueError(
+            f"{parameter}: There are fewer than {fewest} images of {listed(few)}, "
+            "which is too few for an audit. Add images, or leave the folder out."
+        )
+
+
+def _decode(files: pd.DataFrame, network: Network) -> torch.Tensor:
+    """Decode images, resized and cropped as the network wants them."""
+    size, resize = network.input.size, network.input.resize
+    resize = max(size, resize)
+    images = decoding.read(files["file"], resize, network.input.squash)
+    start = (resize - size) // 2
+    inside = slice(start, start + size)
+    return images[..., inside, inside].contiguous()
