@@ -470,8 +470,8 @@ def _details(row: Mapping[str, Any]) -> list[tuple[str, str]]:
         rule = f"{side} {row['bound']:g}"
         if not math.isnan(row["p"]):
             rule += f" (adjusted p = {row['p']:.2g})"
-        details.append(("estimate of", row["unit"]))
-        details.append(("right where it is", rule))
+        details.append(("estimated quantity", row["unit"]))
+        details.append(("the claim is true if it is", rule))
         details.append(("control model", row["control"]))
         details.append(("note", row["note"]))
     return [(name, text) for name, text in details if text]

@@ -150,8 +150,8 @@ def test_the_html_escapes_texts_and_shows_no_missing_numbers(table):
     page = claims.as_html(judge("00_any", [Estimate("more", RIGHT, p=0.01)]))
     assert "here: <strong>0.70\xa0[0.60,\xa00.80]</strong> points</div>" in page
     assert "in the paper: 12 of 20" in page
-    assert "estimate of: points, the least of &lt;all&gt;" in page
-    assert "right where it is: above 0.5 (adjusted p = 0.01)" in page
+    assert "estimated quantity: points, the least of &lt;all&gt;" in page
+    assert "the claim is true if it is: above 0.5 (adjusted p = 0.01)" in page
     assert not {"nan", "None"} & set(re.findall(r"\w+", page))
     assert set(claims.LOOKS) == set(claims.VERDICTS)
 

@@ -40,8 +40,8 @@ METHOD = [
     "adjusted for all pairs, measures and columns (min-p). Intervals are not adjusted, "
     "except that of the smallest ratio.",
     "The power is that of a z test whose level is 0.05 divided by the number of pairs "
-    "of groups over all columns and measures. This is conservative. It is the power for "
-    "the smallest group against the largest, and none is computed for measures of scores.",
+    "of groups over all columns and measures. This is conservative. It is the power "
+    "for the smallest group against the largest. Measures of scores have none.",
     "With strata held fixed, both groups have the mix of strata of all rows. Strata in "
     "which one of them has no rows are left out.",
 ]
@@ -257,8 +257,8 @@ def table(
     n_strata = len(counted.strata.drop_duplicates())
     if strata and n_strata > counted.rows.sum() / 2:
         raise ValueError(
-            f"The strata have {n_strata:,} combinations of values, so most have rows of "
-            "one group only. Put numbers into bins, and merge rare values."
+            f"The strata have {n_strata:,} combinations of values, so most have rows "
+            "of one group only. Put numbers into bins, and merge rare values."
         )
     tables = _tables(counted, counts, reference, limit, draws, seed)
     tables["groups"] = sizes

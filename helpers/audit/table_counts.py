@@ -106,8 +106,8 @@ def count_table(
     strata = [_trimmed(name) for name in _as_list(strata)]
     if not isinstance(positive or {}, Mapping):
         raise ValueError(
-            f"positive is {positive!r}. Give a dictionary of columns and the values that "
-            "count as 1, such as {'approved': 'yes'}."
+            f"positive is {positive!r}. Give a dictionary of columns and the values "
+            "that count as 1, such as {'approved': 'yes'}."
         )
     positive = {_trimmed(name): chosen for name, chosen in (positive or {}).items()}
     database = duckdb.cursor()
@@ -120,8 +120,8 @@ def count_table(
     unknown = positive.keys() - {columns.get(role) for role in LABELS}
     if unknown:
         raise ValueError(
-            f"positive names {', '.join(unknown)}, which is not named as y_pred, y_true "
-            "or second. Name the column there, or leave it out of positive."
+            f"positive names {', '.join(unknown)}, which is not named as y_pred, "
+            "y_true or second. Name the column there, or leave it out of positive."
         )
     expressions = {role: _quoted(stored[name]) for role, name in columns.items()}
     if threshold is not None:
@@ -254,8 +254,8 @@ def _check_names(
     for name in names:
         if name not in stored:
             raise ValueError(
-                f"The table has no column {name!r}. It has {listed}. A CSV separates its "
-                "columns by commas."
+                f"The table has no column {name!r}. It has {listed}. A CSV separates "
+                "its columns by commas."
             )
         if stored[name] is None:
             raise ValueError(
@@ -350,7 +350,8 @@ def _drop_incomplete(
     if left_out:
         names = " or ".join(columns[role] for role in needed)
         notes.append(
-            f"{left_out:,} rows have no value in {names}. They are left out of all rates."
+            f"{left_out:,} rows have no value in {names}. They are left out of all "
+            "rates."
         )
     return kept.reset_index(drop=True)
 
@@ -402,8 +403,8 @@ def _check_group(name: str, values: pd.Series) -> None:
         raise ValueError(
             f"The column {name} has {different:,} different values, and groups can "
             f"have {MOST_VALUES}. Put numbers into bins, such as "
-            f"pandas.qcut(table[{name!r}], 4). Merge names, such as codes by their first "
-            "digits."
+            f"pandas.qcut(table[{name!r}], 4). Merge names, such as codes by their "
+            "first digits."
         )
 
 
