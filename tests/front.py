@@ -2,6 +2,9 @@
 
 import re
 
+import helpers  # noqa: F401  pins the kernels before torch and numpy are loaded
+
+# ruff: isort: split
 import matplotlib.pyplot as plt
 import pandas as pd
 import torch
