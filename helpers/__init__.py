@@ -1,6 +1,6 @@
 """Pin the kernels of torch, NumPy and SciPy as soon as this package is imported.
 
-With these environment variables, the libraries compute the same bits on every Linux
+These environment variables make the libraries compute the same bits on every Linux
 machine whose x86-64 processor has AVX2. Programs that are started from here inherit
 them. Torch's `sqrt`, `atan` and `acos` are exceptions, so the package does not call
 them.

@@ -38,7 +38,7 @@ def seed_everything(seed: int, threads: int = 1) -> None:
     seed : int
         The random seed.
     threads : int
-        Number of threads of torch. With one thread, a seed gives the same model on any
+        Number of threads of torch. If it is 1, a seed gives the same model on any
         machine.
     """
     pd.set_option("mode.string_storage", "python")  # with Arrow some operations differ
@@ -67,7 +67,7 @@ class Run:
     folder : Path
         Folder of the results.
     changed : list of str
-        Parameters that differ from those of the stored notebook.
+        Parameters whose values differ from the stored notebook.
     tables : dict of str to DataFrame
         The tables that were shown so far, by name.
     """
@@ -99,7 +99,7 @@ class Run:
             What is plotted, with what markers and whiskers mean.
         alt : str, optional
             What the figure looks like in the stored notebook, for someone who cannot
-            see it. By default, and with other parameters, it is the caption.
+            see it. The caption is used by default and with other parameters.
         title : str, optional
             One sentence with the result, above the figure.
         """
@@ -239,7 +239,7 @@ def _stored_path(notebook: str) -> Path:
 
 
 def _changed_parameters(notebook: str, given: Mapping[str, Any]) -> list[str]:
-    """Name the parameters that differ from those of the stored notebook."""
+    """Name the parameters whose values differ from the stored notebook."""
     stored = workflow.defaults(_stored_path(notebook))
     names = [name for name in given if name in stored and name != "output"]
     return [name for name in names if given[name] != stored[name]]

@@ -2,7 +2,7 @@
 
 Papermill goes on after an error in a cell with the tag ``raises-exception``, but
 reports the error at the end. ``python -m helpers.run_lesson`` takes papermill's
-arguments, the last of which is the executed notebook.
+arguments. The last argument is the executed notebook.
 """
 
 import sys

@@ -216,7 +216,7 @@ def _is_list(annotation: Any) -> bool:
 
 
 def _as_list(value: Any) -> Any:
-    """Return the list that a single value or a text stands for.
+    """Return the list that a single value or a text represents.
 
     The option -p of papermill can pass only texts and numbers. "a,b" and "[a, b]" are
     two items, and a comma inside double quotes belongs to its item.

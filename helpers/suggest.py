@@ -50,7 +50,7 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 
 def refuse_unknown_keys(kind: type, values: Mapping[str, object], *hidden: str) -> None:
-    """Raise a ValueError if a mapping has a key that is no field of a dataclass.
+    """Raise a ValueError if a mapping has a key that is not a field of a dataclass.
 
     Parameters
     ----------

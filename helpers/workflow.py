@@ -122,7 +122,8 @@ def refuse_unknown(kind: str, names: Iterable[str], known: Iterable[str]) -> Non
 def input_digest(parameters: Mapping[str, Any]) -> str:
     """Digest the state of all files that parameters name, so that a change is noticed.
 
-    A folder stands for all files below it, and a YAML file also for the files it names.
+    A folder includes all files below it, and a YAML file includes the files that it
+    names.
 
     Parameters
     ----------

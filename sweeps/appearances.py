@@ -19,7 +19,8 @@ def ap_by_appearance(
     Parameters
     ----------
     own, other : Frames
-        The same layouts in their own appearances and in those of the opposite group.
+        The same layouts in the appearances of their own group and of the opposite
+        group.
     resamples : int
         A layout is resampled together with both of its renderings.
 

@@ -31,8 +31,8 @@ EPOCHS = 6  # of fine-tuning
 class Versions:
     """Hold images or their features, plain (n, ...), pasted and alone.
 
-    Those of pasted images are (n, contexts, parts, ...), and those of backgrounds
-    without an image (contexts, parts, 6, ...).
+    Pasted images have the shape (n, contexts, parts, ...). Backgrounds without an image
+    have the shape (contexts, parts, 6, ...).
     """
 
     plain: torch.Tensor | np.ndarray

@@ -97,7 +97,7 @@ def measure(images: str, seed: int, folder: str, weights: str) -> pd.DataFrame:
 
 
 def draw_contexts(strength: float, images: str, rng: np.random.Generator) -> np.ndarray:
-    """Draw the context of each class; -1 stands for none."""
+    """Draw the context of each class; -1 means none."""
     if not strength:
         return np.full(4, -1)
     order = rng.permutation(4)

@@ -32,7 +32,7 @@ METHODS = {
 
 
 def train_model(train: ImageSet, seed: int) -> Model:
-    """Train networks that tell the classes of some images apart."""
+    """Train networks that distinguish the classes of some images."""
     networks = models.trainings(
         RECIPE.trainings,
         RECIPE.architecture,

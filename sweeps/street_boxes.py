@@ -1,6 +1,6 @@
 """Record which pedestrians of synthetic street scenes a detector detects.
 
-Where income is low, pedestrians are smaller, and the detector is worse. Run
+Pedestrians are smaller if income is low, and the detector is worse. Run
 ``python -m sweeps.street_boxes data/street_boxes.csv``.
 """
 

@@ -1,7 +1,7 @@
 """Lay out synthetic street scenes whose income groups differ in one injected cause.
 
-Low income has most of the cause and high income none of the shift. With strength 0, or
-with the cause "none", all groups have the same scenes.
+Low income has most of the cause and high income none of the shift. All groups have the
+same scenes if the strength is 0 or the cause is "none".
 """
 
 import numpy as np

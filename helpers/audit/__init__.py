@@ -1,1 +1,1 @@
-"""Audits of what readers bring: their form, which they share, and the command that runs them."""
+"""Audit networks, detectors and tables of predictions that users provide."""

@@ -102,8 +102,8 @@ def score_classifiers(
     images : ContextImages
         Features of the photographs.
     trained_on, queried : ndarray of int
-        The photographs of which a random half is the training set, and those that the
-        classifiers are scored on.
+        A random half of the photographs `trained_on` is the training set. The
+        classifiers are scored on the photographs `queried`.
     strength : float
         The bias strength. At 0, photographs are in random contexts.
     number : int
@@ -155,7 +155,7 @@ def calibrate(
         The number of unbiased classifiers that give mean and deviation.
     halvings : int
         How often the photographs are split into halves. Classifiers of one half are
-        then compared with those of the other, like a network that saw other
+        then compared with classifiers of the other half, like a network that saw other
         photographs.
     unseen : int
         The number of classifiers that are compared in each halving.

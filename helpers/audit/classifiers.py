@@ -119,8 +119,8 @@ def trained(
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Train a classifier, and return it as a function of features (..., D).
 
-    The parameters are those of `train_classifier`. The function returns logits of the
-    shape (..., classes).
+    See `train_classifier` for the parameters. The function returns logits of the shape
+    (..., classes).
     """
     weights, bias = train_classifier(features, labels, classes, recipe, rng)
     return lambda inputs: inputs @ weights + bias

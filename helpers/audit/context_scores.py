@@ -28,7 +28,7 @@ def class_logits(answers: np.ndarray, outputs: Sequence[list[int]]) -> np.ndarra
     answers : ndarray of float, shape (n, outputs)
         Logits, or probabilities, whose logarithm is taken.
     outputs : sequence of lists of int
-        The outputs that stand for each class; the exponentials of several are added.
+        The outputs that represent each class. The exponentials of several are added.
 
     Returns
     -------
@@ -189,7 +189,7 @@ class ContextImages:
         """Draw a context for each of n photographs, and return features (n, D).
 
         A photograph of class c is in the context `context_of_class[c]` with the
-        probability `bias_strength`, and else in any context. -1 stands for no bias.
+        probability `bias_strength`, and else in any context. -1 means no bias.
         """
         context = rng.integers(self.train.shape[1], size=len(photographs))
         own = context_of_class[self.labels[photographs]]

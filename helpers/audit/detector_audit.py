@@ -132,7 +132,7 @@ class DetectorAudit:
 
     @property
     def faults(self) -> pd.DataFrame:
-        """Return the detection rates of injected faults, without that of no fault."""
+        """Return the detection rates of injected faults with a loss above 0."""
         return self.power[self.power["loss"] > 0]
 
     @property
@@ -355,12 +355,12 @@ def audit_detector(
 
 
 class AuditSteps:
-    """Take the steps of an audit, each of which adds its results.
+    """Take the steps of an audit, and collect their results.
 
     The `classes` are compared one by one, and the `boxes` of all classes pooled, by the
-    groups of `attributes`. The `candidates` may explain a gap.
-    `only_size` says that there is no attribute but the size of the boxes, and
-    `is_judged` is False if the files may not belong together.
+    groups of `attributes`. The `candidates` may explain a gap. `only_size` says that
+    the size of the boxes is the only attribute, and `is_judged` is False if the files
+    may not belong together.
     """
 
     def __init__(
@@ -584,7 +584,7 @@ class AuditSteps:
 
 
 def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Join tables, of which there may be none."""
+    """Join tables, or return an empty table if there are none."""
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 

@@ -88,14 +88,14 @@ class Queries:
 def query(inputs: Inputs, outputs: Sequence[list[int]]) -> Queries:
     """Pass photographs through a network, as they are and pasted into contexts.
 
-    The logits are those of the network, and the features those of the network before it
-    was trained.
+    The network computes the logits. The network before its training computes the
+    features.
 
     Parameters
     ----------
     inputs : Inputs
     outputs : sequence of lists of int
-        The outputs that stand for each class.
+        The outputs that represent each class.
     """
     network, before, labels = inputs.network, inputs.before, inputs.labels
 

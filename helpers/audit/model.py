@@ -1,6 +1,6 @@
 """Load a user's network, and match its outputs with the classes of the photographs.
 
-A network is one of torchvision's, or one in a Python file of the user's.
+The network comes from torchvision or from the user's Python file.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class Network:
 def load_network(name: str, weights: str | None = None) -> Network:
     """Load a network.
 
-    No code is run but that of a user's own Python file.
+    The only code that is run is the user's own Python file.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def load_network(name: str, weights: str | None = None) -> Network:
     Raises
     ------
     ValueError
-        There is no such network, or the weights do not fit.
+        If the network is not known, or the weights do not fit.
     """
     if python_file.is_python_file(name):
         model = models.build(name, weights=weights).eval()

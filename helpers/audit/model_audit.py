@@ -1,8 +1,8 @@
 """Audit the contexts on which the predictions of a network rely.
 
 The network is queried about photographs that are pasted into the contexts. Its scores
-are compared with those of unbiased linear classifiers on the same photographs. Biased
-classifiers show what the audit could have detected.
+are compared with the scores of unbiased linear classifiers on the same photographs.
+Biased classifiers show what the audit could have detected.
 """
 
 from dataclasses import dataclass, field
@@ -119,12 +119,12 @@ class ModelAudit:
 
     @property
     def reported(self) -> pd.DataFrame:
-        """Return the pairs of which reliance is possible or detected."""
+        """Return the pairs for which reliance is possible or detected."""
         return self.pairs[reliance.is_reported(self.pairs)]
 
     @property
     def significant(self) -> pd.DataFrame:
-        """Return the pairs of which reliance is detected."""
+        """Return the pairs for which reliance is detected."""
         return self.pairs[self.pairs["verdict"] == reliance.DETECTED]
 
     @property
@@ -271,7 +271,8 @@ def audit_model(
     contexts : str
         Folder with one folder of background images per context, without the objects.
     weights : str, optional
-        Your weights. By default those that torchvision published, or those of the file.
+        Your weights. The default is the weights that torchvision published, or the
+        weights that the Python file gives.
     classes : str, optional
         CSV file with the columns ``class`` and ``output`` (a number from 0).
     trained : {"last layer", "all"}, optional

@@ -50,7 +50,7 @@ def accuracy_if_read_otherwise(
     images : torch.Tensor of uint8, shape (N, 3, H, W)
     labels : ndarray of int, shape (N,)
     outputs : sequence of lists of int
-        The outputs that stand for each class.
+        The outputs that represent each class.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def check_accuracy(
     ----------
     inputs : Inputs
     outputs : sequence of lists of int
-        The outputs that stand for each class.
+        The outputs that represent each class.
     logits : ndarray, shape (N, classes)
 
     Raises

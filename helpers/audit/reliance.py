@@ -97,7 +97,7 @@ def judge(
 
 
 def is_reported(pairs: pd.DataFrame) -> pd.Series:
-    """Return of which pairs reliance is possible or detected."""
+    """Return whether reliance is possible or detected for each pair."""
     return pairs["verdict"].isin([POSSIBLE, DETECTED])
 
 

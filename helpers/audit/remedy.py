@@ -29,8 +29,8 @@ def retrain_last_layer(
 ) -> pd.DataFrame:
     """Train the last layer on photographs in all contexts, and audit it.
 
-    The layer is trained on one half of the photographs, each of which is pasted into
-    every context. Accuracy and predictions are those of the other half.
+    The layer is trained on one half of the photographs, pasted into every context.
+    Accuracy and predictions are computed on the other half.
 
     Parameters
     ----------

@@ -72,8 +72,8 @@ class TableAudit:
     name : str
         Name of the table.
     tables : dict of str to pandas.DataFrame
-        Tidy tables; `HEADINGS` says what they hold. With scores also ``thresholds`` and
-        ``calibration``.
+        Tidy tables; `HEADINGS` says what they hold. If there are scores, ``thresholds``
+        and ``calibration`` are among them.
     notes : list of str
         How the columns were read.
     limits : list of str
@@ -227,8 +227,8 @@ def table(
         What each group is compared with: ``best`` (the highest rate), ``largest``,
         ``rest`` (all other groups) or the name of a group.
     threshold : float, optional
-        The score from which a row is predicted positive. With `y_pred`, this is the
-        second prediction.
+        The score from which a row is predicted positive. If `y_pred` is given, this is
+        the second prediction.
     limit : float, default=0.8
         The smallest accepted ratio of two groups' positive rates.
     draws : int, default=999

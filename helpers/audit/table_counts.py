@@ -219,7 +219,7 @@ def _files(source: Path) -> list[Path]:
 
 
 def _ending(file: Path) -> str:
-    """Return the ending of a file, without that of its compression."""
+    """Return the ending of a file, without ``.gz``."""
     return Path(file.name.removesuffix(".gz")).suffix.lower()
 
 
@@ -289,7 +289,7 @@ def _check_scores(database, source: str, name: str, column: str, rows) -> None:
 
 
 def _as_score(column: str) -> str:
-    """Write a column as rounded scores in SQL; what is no score is `NO_SCORE`."""
+    """Write a column as rounded scores in SQL; any other text becomes `NO_SCORE`."""
     number = f"TRY_CAST({column} AS DOUBLE)"
     return (
         f"CASE WHEN {number} BETWEEN 0 AND 1 THEN round({number}, {DECIMALS}) "
@@ -415,7 +415,7 @@ def _label(value) -> str:
 
 
 def _as_list(value) -> list:
-    """Return a list of one for a single value."""
+    """Return values as a list; a single value becomes its only item."""
     single = isinstance(value, str) or not isinstance(value, Iterable)
     return [value] if single else [*value]
 

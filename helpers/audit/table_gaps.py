@@ -39,7 +39,7 @@ COLUMNS_OF_GAPS = [
 def gaps(tables: Mapping[str, Counts], draws: int, seed: int) -> pd.DataFrame:
     """Test one gap of each measure and column of groups.
 
-    The gap is that of the two groups that are farthest apart, in units of the standard
+    The gap is between the two groups that are farthest apart, in units of the standard
     deviation of their difference under random permutation. Its p value is adjusted for
     all pairs, measures and columns.
 

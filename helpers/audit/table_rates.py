@@ -67,7 +67,7 @@ def measures_of(table: Counts) -> list[str]:
 def rates(table: Counts) -> pd.DataFrame:
     """Compute every measure of every group with its interval.
 
-    The intervals of rates are Wilson's, and those of measures of scores a bootstrap's.
+    Rates have Wilson's interval. Measures of scores have a bootstrap interval.
     """
     groups = np.arange(len(table.groups))
     parts = []
@@ -119,8 +119,9 @@ def compare(table: Counts, measure: str, i, j) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``measure``, ``group``, ``value``, ``other``, ``other_value``, ``difference``
-        with its interval ``ci_low`` to ``ci_high``. The intervals of rates are
-        Newcombe's, and those of measures of scores a bootstrap's.
+        with its interval ``ci_low`` to ``ci_high``. Differences of rates have
+        Newcombe's interval. Differences of measures of scores have a bootstrap
+        interval.
     """
     first, second = sides(table, measure, i, j)
     if measure in RATES:

@@ -37,7 +37,7 @@ class Inputs:
     contexts : dict of str to torch.Tensor of uint8, shape (m, 3, H, H)
         Background images.
     class_table : pandas.DataFrame or None
-        Which outputs stand for which class, as the user says.
+        Which outputs represent which class, as the user says.
     trained : {"last layer", "all"} or None
         What was trained, as the user says.
     seed : int

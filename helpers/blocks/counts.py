@@ -70,8 +70,8 @@ class Counts:
         Parameters
         ----------
         measure : str or tuple of str
-            A name of `measures.RATES` or `measures.OF_SCORES`, or a rate of your own:
-            which rows it counts, and of which rows it is a share.
+            A name of `measures.RATES` or `measures.OF_SCORES`, or your own rate as a
+            pair: the rows of its numerator, and the rows of its denominator.
 
         Returns
         -------
@@ -144,7 +144,7 @@ def count(
     strata : pandas.DataFrame, optional
         Columns whose combinations are strata.
     times : pandas.Series, optional
-        How many rows a row stands for; 1 by default.
+        How many rows each row represents; 1 by default.
 
     Returns
     -------

@@ -44,7 +44,7 @@ def hits_and_trials(
     kinds: pd.DataFrame,
     mass: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Count the rows that a rate counts, and those of which it is a share."""
+    """Count the rows in the numerator and in the denominator of a rate."""
     if not isinstance(measure, tuple) and measure not in RATES:
         raise ValueError(
             f"There is no measure {measure!r}. The measures are "

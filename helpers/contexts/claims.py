@@ -28,7 +28,7 @@ EXTREMES = {"": smallest, "smallest": smallest, "largest": largest}
 def printed(name: str, collection: Collection | None = None) -> pd.DataFrame:
     """Read a table of printed values, such as "accuracy".
 
-    With a `collection` there are no rows if its classes are not the paper's.
+    The table is empty if the classes of a `collection` are not the paper's.
     """
     table = pd.read_csv(PAPER / f"contexts_{name}.csv").drop(columns="source")
     if collection is None or collection.has_the_papers_classes():
@@ -43,7 +43,7 @@ def pasted_in_paper(collection: Collection) -> pd.DataFrame:
     -------
     pandas.DataFrame
         The columns ``context``, ``object_class`` ("nothing" for a context alone) and
-        ``paper``. There are no rows if the classes are not the paper's.
+        ``paper``. The table is empty if the classes are not the paper's.
     """
     bars = printed("paste", collection)
     bars["paper"] = bars["predicted"] / bars["images"]
@@ -59,7 +59,7 @@ def printed_pairs(collection: Collection) -> pd.DataFrame:
         One row per pair, in the order of Table 1, with the names of our measures:
         ``distance``, ``single_distance`` and ``drop`` in logits; ``flips``, ``kept``
         and ``mosaics`` as counts; ``flipped`` and ``fooled`` as shares. Values that the
-        paper does not print are NaN. There are no rows if the classes are not the
+        paper does not print are NaN. The table is empty if the classes are not the
         paper's.
     """
     table = printed("distance", collection)
@@ -107,15 +107,15 @@ def of_cross_evaluation(
 ) -> list[Estimate]:
     """Estimate the claims that compare accuracies (section 2.1.3, lesson 02).
 
-    Of several contrasts in a group the largest is estimated, and of several groups the
-    smallest.
+    If a group has several contrasts, we estimate the largest. If a claim has several
+    groups, we estimate the smallest of these.
 
     Parameters
     ----------
     predictions : pandas.DataFrame
         See :mod:`helpers.contexts.cross_evaluation`.
     weights : pandas.DataFrame, optional
-        Weights of the accuracies, by default those of ``claim_contrasts.csv``.
+        Weights of the accuracies, by default from ``claim_contrasts.csv``.
 
     Returns
     -------
@@ -186,8 +186,8 @@ def from_predictions(
     notebook : str
         Number of the lesson.
     collection : Collection
-        If its classes are not the paper's, claims of this suite replace those of the
-        paper that name classes or contexts.
+        If its classes are not the paper's, claims of this suite replace the paper's
+        claims that name classes or contexts.
 
     Returns
     -------
@@ -249,9 +249,9 @@ def _weights(
 ) -> list[dict[Pair, float]]:
     """List the weights of pairs in each number that a claim compares.
 
-    With `each`, the numbers are single pairs, or differences of two pairs in the same
-    context. Without it, the only number is the mean of all pairs, or a difference of
-    two means.
+    If `each` is set, the numbers are single pairs, or differences of two pairs in the
+    same context. Otherwise, the only number is the mean of all pairs, or a difference
+    of two means.
     """
     if not each:
         weights = dict.fromkeys(first, 1 / len(first))
@@ -317,10 +317,10 @@ def agreement_with_paper(
     Returns
     -------
     pandas.DataFrame
-        One row per measure: ``measure``, ``pairs`` (their number),
-        ``rank_correlation`` with ``low`` and ``high`` (the paper's numbers are taken as
-        exact), and the means ``ours`` and ``paper`` over the pairs. There are no rows
-        if the classes are not the paper's.
+        One row per measure: ``measure``, ``pairs`` (their number), ``rank_correlation``
+        with ``low`` and ``high`` (the paper's numbers are taken as exact), and the
+        means ``ours`` and ``paper`` over the pairs. The table is empty if the classes
+        are not the paper's.
     """
     rows = []
     paper = printed_pairs(collection)

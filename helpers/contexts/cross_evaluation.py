@@ -52,7 +52,7 @@ def accuracy_lost(predictions: pd.DataFrame) -> pd.DataFrame:
     pandas.DataFrame
         One row per model, the largest loss first: ``model``, ``lost`` (accuracy on the
         own image set minus the mean accuracy on the others), ``ci_low`` and
-        ``ci_high``. There are no rows if there is one image set only.
+        ``ci_high``. The table is empty if there is only one image set.
     """
     columns = ["model", "train_set", "test_set"]
     accuracies = predictions[columns].drop_duplicates()

@@ -189,7 +189,7 @@ def _minus_baselines(means: pd.DataFrame) -> pd.DataFrame:
 def _margins(
     logits: np.ndarray, object_class: pd.Series, context: str, classes: Sequence[str]
 ) -> np.ndarray:
-    """Return the logit of a context's class minus that of the object's, over sqrt 2."""
+    """Return the logit of a context's class minus the object's logit, over sqrt 2."""
     columns = pd.Index(classes).get_indexer(object_class)
     of_object = logits[:, np.arange(len(columns)), columns]
     return (logits[..., classes.index(context)] - of_object) / np.sqrt(2)
@@ -290,8 +290,8 @@ def locate_relevance(
     Returns
     -------
     pandas.DataFrame
-        The columns ``run``, ``object``, ``object_class`` and those of `on_regions`.
-        There are no rows if the objects have no masks.
+        The columns ``run``, ``object``, ``object_class`` and the columns of
+        `on_regions`. The table is empty if the objects have no masks.
     """
     masks = images.masks
     if masks is None:

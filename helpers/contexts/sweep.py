@@ -164,7 +164,7 @@ def auc_difference(
     measures: tuple[str, str],
     area: Callable = area_under_curve,
 ) -> stats.Interval:
-    """Subtract the mean AUC of one measure from that of another.
+    """Subtract the second measure's mean AUC from the first measure's.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ class ImageSet:
     masks : torch.Tensor of bool, shape (N, H, W), or None
         True on the object. None if that is not known.
     patches : torch.Tensor of bool, shape (N, H, W), or None
-        True on the eyespot. None if there are no eyespots.
+        True on the eyespot. None without eyespots.
     """
 
     name: str

@@ -29,7 +29,7 @@ def decode(path: Path, size: int, squash: bool = False) -> torch.Tensor:
     Raises
     ------
     Exception
-        Of Pillow, if the file is damaged, too large or not an image.
+        Pillow's exception, if the file is too large, damaged or not an image.
     """
     with Image.open(path) as image:
         image.draft(None, (2 * size, 2 * size))  # decode a JPEG no finer than needed

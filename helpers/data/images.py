@@ -45,8 +45,8 @@ class Images:
         The share of the synthetic images of image set C that show the context of their
         class.
     eyespot : float or None
-        The share of the eyespots that is moved from all classes to bench, in synthetic
-        images of which a quarter show an eyespot. None means no eyespot.
+        The share of the eyespots that is moved from all classes to bench. Any number
+        puts an eyespot on a quarter of the synthetic images. None means no eyespot.
     """
 
     source: Literal["world", "visual-contexts", "folder"] = "world"

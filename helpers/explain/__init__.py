@@ -119,7 +119,7 @@ def explain(
     check_finite : bool
         Whether to refuse NaN and infinite relevance.
     **settings
-        Settings that replace those of the preset. Most methods take `layer`: "input",
+        Settings that override the preset. Most methods take `layer`: "input",
         "last map" (the last convolutional map), or the name of a layer.
 
     Returns
@@ -177,7 +177,7 @@ def _refuse_unknown(name: str, kind: str, known: dict) -> None:
 def _checked_targets(
     model: nn.Module, images: torch.Tensor, targets: torch.Tensor | int
 ) -> torch.Tensor:
-    """Return the targets as int64 (N,), and refuse what are no classes of the model."""
+    """Return the targets as int64 (N,), and refuse classes that the model lacks."""
     if isinstance(targets, int):
         targets = torch.full((len(images),), targets)
     with torch.no_grad():

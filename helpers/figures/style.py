@@ -304,7 +304,7 @@ def shades(shares, colours: str = "Greys") -> np.ndarray:
 def heat(ax: Axes, image, most: float = 1, **look) -> None:
     """Draw a picture (3, H, W), or a map of relevance (H, W).
 
-    Of a map, positive relevance is drawn as a share of its maximum.
+    Positive relevance of a map is drawn as a share of its maximum.
     """
     if image.ndim == 3:
         ax.imshow(image.permute(1, 2, 0).numpy(), interpolation="antialiased")
@@ -319,7 +319,7 @@ def image_grid(
 ) -> Figure | None:
     """Draw images in named rows, or return None without rows.
 
-    `rows` has uint8 tensors (N, 3, H, W) by row, or by row and head of columns:
+    `rows` has uint8 tensors (N, 3, H, W) by row, or by row and column heading:
     {"bench": {"C": ..., "NC": ...}, ...}. `colours` are for a bar next to a row's name.
     """
     if not rows:
@@ -418,7 +418,7 @@ def show(
     name : str
     caption : str
     alt : str, optional
-        The alternative text. By default the caption.
+        The alternative text; the caption by default.
     title : str, optional
         A sentence above the figure.
     folder : Path or str, optional

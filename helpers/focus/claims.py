@@ -111,7 +111,8 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         The columns ``comparison``, ``value``, ``low``, ``high`` and ``networks`` (the
-        number of trained networks). There is no row for fewer than five networks.
+        number of trained networks). A comparison of fewer than five networks has no
+        row.
     """
     rows = []
     for name, (which, formula) in SLOPES.items():

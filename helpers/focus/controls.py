@@ -1,6 +1,6 @@
 """Controls whose correct result is known.
 
-They are maps without information, and networks of which we know what each image of a
+They are maps without information, and networks for which we know what each image of a
 mosaic adds to the logit.
 """
 

@@ -71,7 +71,7 @@ def paint_over(
 
 
 def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
-    """Keep the masks of one class's images; those of all other images become empty."""
+    """Keep the masks of one class's images, and empty all other masks."""
     is_of_class = images.table["class"] == name
     is_of_class = torch.tensor(is_of_class.to_numpy())
     return masks & is_of_class[:, None, None]

@@ -46,7 +46,7 @@ def rate(
     focus_of : callable
         Equation 1.
     **settings
-        Settings that replace those of the preset.
+        Settings that override the preset.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def passes_per_mosaic(method: str | Callable, effort: str) -> int:
 def time_pass(network: nn.Module, mosaics: torch.Tensor) -> float:
     """Return the seconds of a forward and a backward pass of one mosaic.
 
-    They are those of the second pass of a batch, because the first pass loads kernels.
+    The second pass of a batch is timed, because the first pass loads kernels.
     """
     for _ in range(2):
         timed = explain.explain(network, mosaics, 0, "integrated-gradients", steps=1)

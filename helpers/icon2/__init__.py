@@ -1,4 +1,4 @@
-"""ICON2 tells worse detectors from harder scenes."""
+"""Distinguish worse detectors from harder scenes (ICON2)."""
 
 from helpers.icon2.analysis import Options, analyse
 from helpers.icon2.attributes import Frames

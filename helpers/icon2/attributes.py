@@ -65,7 +65,7 @@ class Frames:
         return attribute
 
     def clusters(self, name: str | None) -> np.ndarray | None:
-        """Return a column of what belongs together, such as ``video``, or None."""
+        """Return the column that says which images belong together, or None."""
         if name is None:
             return None
         column = self.images.get(name, pd.Series(None, self.images.index))
@@ -122,7 +122,7 @@ class Attribute:
 
 
 def made(frames: Frames, name: str) -> Attribute:
-    """Return one of the paper's attributes by its name, or one from a column.
+    """Return an attribute of the paper by its name, or an attribute from a column.
 
     ``crowds`` are thirds of the frames by their boxes, ``aspect`` thirds of a class's
     boxes.
@@ -155,8 +155,8 @@ def made(frames: Frames, name: str) -> Attribute:
 def from_column(frames: Frames, column: str) -> Attribute:
     """Return an attribute from a column of the images, or else of the boxes.
 
-    Values are in the order of categories, or sorted; of numbers with many values
-    thirds. BDD100K's "undefined" is no value.
+    Values are in the order of categories, or sorted. A column with many different
+    numbers is divided into thirds. BDD100K's "undefined" counts as missing.
     """
     for level, table in (("image", frames.images), ("box", frames.boxes)):
         if column in table:
@@ -219,7 +219,7 @@ def _sized(table: pd.DataFrame, images: pd.DataFrame) -> Attribute:
 def crossed(codes: Sequence[np.ndarray], sizes: Sequence[int]) -> np.ndarray:
     """Combine the codes of attributes with so many values, the last fastest.
 
-    The code is -1 where that of an attribute is.
+    The code is -1 where the code of any attribute is -1.
     """
     place = np.ravel_multi_index(tuple(np.maximum(codes, 0)), sizes)
     return np.where((np.array(codes) >= 0).all(0), place, -1)

@@ -245,7 +245,7 @@ class CurvesByFormula(Curves):
 
 
 def _at_recalls(hits, precision, start, needed) -> np.ndarray:
-    """Return the mean over 101 recalls of the best precision there or beyond."""
+    """Return the mean over 101 recalls of the best precision at or above each."""
     base, end = hits[start[:-1]], start[1:]
     at = np.searchsorted(hits[1:], (base[:, None] + needed).ravel()).reshape(
         needed.shape
@@ -375,7 +375,8 @@ def _standardised(
 ) -> np.ndarray:
     """Return AP of each group (R, A) as if all had the same distribution of e.
 
-    It is that of their `boxes` (R, E, A) together; NaN without boxes.
+    This is the distribution in the `boxes` (R, E, A) of all groups together. AP is NaN
+    without boxes.
     """
     ap = np.full((len(weights), len(sensitive.values)), np.nan)
     if not boxes[0].any():

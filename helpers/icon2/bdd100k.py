@@ -23,7 +23,7 @@ SIZE = {"width": 1280, "height": 720}  # of a frame that does not say its own
 
 
 def frames_of(content: Any) -> list | None:
-    """Return the frames of a file's content, None if it is no BDD100K file."""
+    """Return the frames of a file's content, or None if it is not from BDD100K."""
     if isinstance(content, dict):
         return content.get("frames")
     if not isinstance(content, list) or not content:

@@ -70,7 +70,7 @@ def change_each_choice(
     Parameters
     ----------
     others : mapping
-        Choices that are no options, with the matches and attributes that they give.
+        Choices outside of `options`, with the matches and attributes that they give.
 
     Returns
     -------
@@ -207,7 +207,7 @@ def scores(
     ----------
     record : pandas.DataFrame
     bounds : mapping, optional
-        The bound of each analysis. By default, each gets its best one.
+        The bound of each analysis. The default is the best bound of each analysis.
 
     Returns
     -------
@@ -335,7 +335,7 @@ def detection_by(records: pd.DataFrame, by: str = "confounder") -> pd.DataFrame:
 
 
 def detection_by_level(records: pd.DataFrame) -> pd.DataFrame:
-    """Count detections for all attributes, and for those of boxes and of frames."""
+    """Count detections for all attributes, for box attributes and frame attributes."""
     level = records["confounder"].map(verdicts.LEVELS)
     parts = [
         detection_by(records.assign(level="all"), "level"),

@@ -40,7 +40,7 @@ def comparable(
     Raises
     ------
     DetectionDataError
-        If there is no such column.
+        If a wanted column is missing.
     """
     columns = [*frames.images, *frames.boxes]
     columns = [name for name in columns if name not in OWN and name != VIDEO]

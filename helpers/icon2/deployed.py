@@ -54,7 +54,7 @@ def by_group(
     permutations: Iterator[list[Attribute]],
     draws: int,
 ) -> pd.DataFrame:
-    """Compare the errors of each group with those of all others.
+    """Compare the errors of each group with the errors of all other groups.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def by_group(
     -------
     pandas.DataFrame
         One row per ``attribute``, ``group`` and ``error`` with the ``rate``, its 95%
-        interval over images, that of all ``others``, and ``p_adjusted`` (min-p over
-        all rows) of their difference. Nothing is held fixed.
+        interval over images, the rate of all ``others``, and ``p_adjusted`` (min-p over
+        all rows) of the difference. Nothing is held fixed.
     """
     table, rates, others = _rates(errors, attributes, weights)
     table["rate"] = rates[0]

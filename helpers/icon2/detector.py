@@ -110,7 +110,7 @@ def coco(path: str | Path | None, device: str = "auto") -> Detector:
     Raises
     ------
     ValueError
-        There is no file, or it does not fit.
+        If the file is missing or does not fit.
     """
     if path is None:
         raise ValueError(

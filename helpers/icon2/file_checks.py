@@ -20,7 +20,7 @@ class DetectionDataError(ValueError):
 
 @dataclass
 class Checks:
-    """Collect a `report` of what was left out of files, and `warnings`."""
+    """Collect `warnings`, and a `report` that counts what was left out."""
 
     report: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -105,7 +105,7 @@ def with_ignored(
 
 
 def plausible_area(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.Series:
-    """Return the areas of the file, or width times height if they are no areas."""
+    """Return the areas of the file, or width times height if they are implausible."""
     whole = ~boxes["ignore"] & (boxes["extent"] > 0)
     ratio = float((boxes["area"][whole] / boxes["extent"][whole]).median())
     lowest, highest = PLAUSIBLE_AREA

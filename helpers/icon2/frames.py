@@ -106,7 +106,7 @@ def incomes(videos: pd.Series, gps: Path, areas: Path) -> pd.Series:
     Raises
     ------
     DetectionDataError
-        If geopandas is not installed, there is no income, or no frame has one.
+        If geopandas is not installed, the areas have no income, or no frame has one.
     """
     try:
         import geopandas

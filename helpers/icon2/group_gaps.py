@@ -110,8 +110,8 @@ def permuted_attributes(
 ) -> Iterator[list[Attribute]]:
     """Yield the attributes with randomly permuted values.
 
-    Values are permuted between images (or clusters of them), and those of boxes between
-    boxes of one class, where the boxes of an image stay together.
+    Values of images are permuted between images (or clusters of them). Values of boxes
+    are permuted between boxes of one class, where the boxes of an image stay together.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Train the detector of the synthetic street scenes, and observe it on other scenes.
 
-The same layouts can be observed with the appearances of their own income group and
-with those of the opposite one, which divides the gap of the detector into parts.
+The same layouts can be observed with the appearances of their own income group and of
+the opposite group. This divides the gap of the detector into parts.
 """
 
 from collections.abc import Sequence

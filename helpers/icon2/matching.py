@@ -104,12 +104,12 @@ class ClassMatches:
 def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Matches:
     """Match detections to boxes at every IoU threshold, by COCO's rule.
 
-    From the highest score down, each detection takes the box of its image and class
-    that it overlaps most, of those that are not taken. Boxes that have to be detected
-    come before regions to ignore, and a crowd can be taken many times. A box is as wide
-    as x2 - x1, as for COCO and detectron2, which the paper used; Scalabel adds 1. The
-    100 strongest detections of an image and class count, or all of them if an image has
-    more than 100 boxes of a class.
+    Detections are matched from the highest score down. Each takes the box of its image
+    and class that it overlaps most, among the boxes that are not taken. Boxes that have
+    to be detected come before regions to ignore, and a crowd can be taken many times. A
+    box is as wide as x2 - x1, as for COCO and detectron2, which the paper used;
+    Scalabel adds 1. The 100 strongest detections of an image and class count, or all of
+    them if an image has more than 100 boxes of a class.
     """
     thresholds = np.asarray(thresholds, float)
     if not ((thresholds > 0) & (thresholds <= 1)).all():

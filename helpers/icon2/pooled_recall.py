@@ -52,7 +52,7 @@ def labelled_boxes(
     Returns
     -------
     pandas.DataFrame
-        The rows of ``frames.boxes`` that are no regions to ignore, with their ``row``
+        The rows of ``frames.boxes`` without regions to ignore, with their ``row``
         there, and ``found``: 1.0 if a detection of its class took the box at the first
         IoU threshold.
     """
@@ -85,9 +85,10 @@ class RecallBySize:
     boxes : pandas.DataFrame
         From `labelled_boxes`.
     hold_fixed : {"class and size", "class", "nothing"}
-        What is held fixed. With "nothing", differences are those of plain recall.
+        What is held fixed. "nothing" means that differences of plain recall are
+        computed.
     clusters : array of shape (n images,), optional
-        Which images belong together. By default, each is on its own.
+        Which images belong together. Each is on its own by default.
     """
 
     def __init__(
@@ -133,9 +134,9 @@ class RecallBySize:
         Returns
         -------
         difference, error : arrays of shape (n groups,)
-            Recall of the group minus that of the others, from -1 to 1, and its standard
-            error. NaN where a group is too small to be compared, or shares too few
-            classes and sizes with the others.
+            Recall of the group minus recall of the others, from -1 to 1, and its
+            standard error. NaN where a group is too small to be compared, or shares too
+            few classes and sizes with the others.
         """
         found = self.found if found is None else found
         codes = codes_of(attribute, self.boxes)
@@ -232,7 +233,7 @@ def _strata(category: np.ndarray, size: np.ndarray) -> np.ndarray:
 def by_group(
     model: RecallBySize, attributes: Sequence[Attribute], threshold: float
 ) -> pd.DataFrame:
-    """Compare recall of each group, all classes pooled, with that of all others.
+    """Compare recall of each group with recall of all others, pooled over classes.
 
     Parameters
     ----------
@@ -247,7 +248,7 @@ def by_group(
     -------
     pandas.DataFrame
         One row per attribute and group. Recalls are in percent, and differences in
-        points. ``recall`` is that of the group, and ``others`` that of all other boxes.
+        points. ``recall`` belongs to the group, and ``others`` to all other boxes.
         ``gap`` is the first minus the second, so it is negative where the group is
         worse, and ``gap_p`` its p value. ``difference`` is the gap with class and size
         held fixed, of the same sign, with its 95% interval (``low``, ``high``) and the
@@ -329,8 +330,8 @@ def within_size(boxes: pd.DataFrame, attributes: Sequence[Attribute]) -> pd.Data
     pandas.DataFrame
         A row for each attribute, group and fifth of the boxes by size, with ``bin``
         (the number of the fifth, from 0), ``side`` (the range of the root of the area,
-        pixels), ``boxes`` and ``recall`` in percent, NaN without boxes. Without any box
-        there is no row.
+        pixels), ``boxes`` and ``recall`` in percent, NaN without boxes. The table is
+        empty without boxes.
     """
     columns = ["attribute", "group", "bin", "side", "boxes", "recall"]
     if boxes.empty or not attributes:

@@ -407,8 +407,8 @@ def read_csv(path: Path, columns: list[str]) -> pd.DataFrame:
     Raises
     ------
     DetectionDataError
-        If it cannot be read, a column is missing, or a coordinate or score is no
-        number.
+        If the file cannot be read, a column is missing, or a coordinate or score is not
+        a number.
     """
     kinds = dict.fromkeys([*CORNERS, "score", "width", "height"], float)
     kinds |= dict.fromkeys(["image", "class", "box"], str)

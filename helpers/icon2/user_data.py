@@ -40,14 +40,14 @@ def read(
     attributes : path, optional
         A CSV with a column ``image`` (names) or ``box`` (ids), and attributes.
     classes : sequence of str, optional
-        Which classes to keep. By default, all that are labelled are kept, those with
+        Which classes to keep. The default is all labelled classes, the class with the
         most boxes first.
 
     Returns
     -------
     Frames
-        With a report of what was left out, and warnings of what has to be checked
-        first.
+        With a report of the entries that were left out, and warnings that name what to
+        check first.
 
     Raises
     ------

@@ -22,7 +22,7 @@ def read_images(folder: Path) -> pd.DataFrame:
     Raises
     ------
     DetectionDataError
-        If there is no folder ``images`` in the place of ``labels``.
+        If the folder ``images`` in the place of ``labels`` is missing.
     """
     parts = ["images" if part == "labels" else part for part in folder.parts]
     pictures = Path(*parts)
@@ -70,8 +70,8 @@ def read_boxes(folder: Path, images: pd.DataFrame, scored: bool) -> pd.DataFrame
     Returns
     -------
     pandas.DataFrame
-        With ``image`` (the id, or the name of the file if it is no image's), the number
-        of the class as ``category``, corners and, for detections, ``score``.
+        With ``image`` (the id, or the name of the text file if it has no image), the
+        number of the class as ``category``, corners and, for detections, ``score``.
 
     Raises
     ------

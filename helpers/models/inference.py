@@ -166,7 +166,7 @@ def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
         machine with a GPU gives the stored numbers. For other images it is a CUDA GPU,
         else an Apple GPU (MPS), else the CPU.
     synthetic : bool
-        Whether the images are those of the synthetic dataset.
+        Whether the images belong to the synthetic dataset.
 
     Returns
     -------
@@ -204,7 +204,7 @@ def threads(*, synthetic: bool = False) -> int:
     Parameters
     ----------
     synthetic : bool
-        Whether the images are those of the synthetic dataset.
+        Whether the images belong to the synthetic dataset.
 
     Returns
     -------

@@ -111,7 +111,7 @@ def refuse_unknown_architecture(recipe: Recipe) -> Recipe:
     Raises
     ------
     ValueError
-        There is no such architecture, or no such file.
+        If the architecture is not known, or the file is missing.
     """
     name = recipe.architecture
     if name in reduced.REDUCED:
@@ -135,7 +135,7 @@ def refuse_unknown_name(name: str, others: Iterable[str] = ()) -> None:
     Raises
     ------
     ValueError
-        There is no such network.
+        If the network is not known.
     """
     from torchvision import models as torchvision_models  # takes a second
 

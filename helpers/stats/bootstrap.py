@@ -24,9 +24,10 @@ def bootstrap_ci(
     """Compute a statistic of runs and images with a bootstrap interval.
 
     Runs and images are resampled independently, and each combination of a drawn run and
-    a drawn image is used. With few runs, plain percentiles give too narrow intervals,
-    so the percentiles are taken at a wider level. With 5 to 10 runs, plain percentile
-    intervals of a mean cover in 79 to 99% of simulated cases, and these in 89 to 100%.
+    a drawn image is used. Plain percentiles give too narrow intervals if there are few
+    runs, so the percentiles are taken at a wider level. If there are 5 to 10 runs,
+    plain percentile intervals of a mean cover in 79 to 99% of simulated cases. The
+    wider intervals cover in 89 to 100%.
 
     Parameters
     ----------

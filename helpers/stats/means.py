@@ -2,8 +2,9 @@
 
 The runs and the images are both drawn at random, and every image is seen in every run.
 The standard error is the formula of lesson 02. It has the variance that a bootstrap
-over both would have, without its bias. With 5 to 10 runs, a percentile bootstrap of a
-mean covers in 79 to 99% of simulated cases, and this interval in 92 to 98%.
+over both would have, without its bias. If there are 5 to 10 runs, a percentile
+bootstrap of a mean covers in 79 to 99% of simulated cases. This interval covers in 92
+to 98%.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -66,11 +67,11 @@ def mean(
         as a class; the runs are the same in all groups. NaN is a value that is not
         defined.
     weights : array_like of shape (groups,), optional
-        Weights of the groups' means: 1 and -1 compare two. By default all
-        groups have the same weight.
+        Weights of the groups' means: 1 and -1 compare two. All groups have the same
+        weight by default.
     shares : bool, default=False
         Whether the values are shares or differences of shares. If all values of a group
-        are equal, its variance is then that of Wilson's interval with images as trials.
+        are equal, its variance comes from Wilson's interval with images as trials.
     error : callable, default=crossed_error
         The formula of the standard error, from lesson 02.
 
@@ -110,7 +111,7 @@ def mean(
 
 
 def difference(first: Mean, second: Mean) -> Mean:
-    """Subtract two independent means, such as those of two models (Welch's test)."""
+    """Subtract two independent means, for example of two models (Welch's test)."""
     variances = np.array([first.error**2, second.error**2])
     freedoms = np.array([first.freedom, second.freedom])
     variance = float(variances.sum())

@@ -37,7 +37,7 @@ def permuted_labels(
     strata : array of shape (n,), optional
         Labels are permuted only within each stratum.
     clusters : array of shape (n,), optional
-        The cluster of each row. By default each row is a cluster of its own.
+        The cluster of each row. Each row is a cluster of its own by default.
     within_clusters : bool, default=False
         Whether to permute labels within clusters too, if labels vary within any
         cluster.

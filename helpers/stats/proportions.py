@@ -128,7 +128,7 @@ def share(values, error=crossed_error, level: float = CONFIDENCE) -> Interval:
     """Compute the mean of values in [0, 1] over runs and images, with its interval.
 
     It is Wilson's interval at the number of independent trials that would have the
-    error of `mean`. Where all values are 0, or all 1, images are the trials (0 of 25
+    error of `mean`. If all values are 0, or all are 1, images are the trials (0 of 25
     images: 0 to 0.13). The interval covers in 93 to 98% of simulated cases, and in
     about 90% where five runs differ much and their mean is below 0.1
     (`tests/test_stats.py`).
@@ -192,7 +192,7 @@ def rates(
         Columns whose values define the groups. Without any, all rows are one group.
     units : sequence of str, optional
         Columns that name what is drawn at random, such as ``["run", "image"]`` (see
-        `mean_ci`). By default each row is independent.
+        `mean_ci`). Each row is independent by default.
     strata : str, optional
         As for `mean_ci`.
 

@@ -112,7 +112,7 @@ class Layer:
 
     @property
     def mask(self) -> np.ndarray:
-        """Mark the pixels of which the object covers half or more, bool (H, W)."""
+        """Mark the pixels that the object covers by half or more, bool (H, W)."""
         return self.alpha >= 0.5
 
 
@@ -175,7 +175,7 @@ def photograph(parts: Sequence[Part], view: View, size: int, look: Look) -> Laye
 
 
 def sketch(parts: Sequence[Part], view: View, size: int, hand: Hand) -> Layer:
-    """Draw the parts as outlines, each of which hides what lies behind it."""
+    """Draw the parts as outlines, and let each hide what lies behind it."""
     layer, half = Layer(size), hand.width * size / 2
     line, wobble = column(hand.line), hand.wobble(size)
     for part in parts:

@@ -1,4 +1,4 @@
-"""Draw the image sets of the synthetic dataset, with the table of what is in each image.
+"""Draw the image sets of the synthetic dataset, with a table that describes each image.
 
 Objects can carry a mark. It is an eyespot (*Focus!*, section I-C), or a sham mark of other colours,
 which no training image carries.
@@ -89,7 +89,7 @@ def strengths(context_bias: float | Mapping[str, float]) -> dict[str, float]:
 def assigned(name: str, n: int, seed: int, bias: float) -> list[str]:
     """Assign contexts to a class's first `n` images.
 
-    Of the first m images, floor(m bias + 1/2) have the class's own context, for every m.
+    For every m, floor(m bias + 1/2) of the first m images have the class's own context.
     """
     own = CONTEXT_OF[name]
     others = [c for c in CONTEXTS if c != own]
@@ -209,14 +209,14 @@ def make(
         The side of an image in pixels.
     seed : int, default=0
     context_bias : float or mapping of str to float
-        The share of C's images of a class in the class's own context. With 1/4, class and context
-        are independent.
+        The share of C's images of a class in the class's own context. Class and context
+        are independent at 1/4.
     marked : mapping of str to float, optional
         The share of each class's objects in C and WB that carry a mark.
     look : {"eyespot", "sham"}, default="eyespot"
         The kind of mark.
     only : collection of int, optional
-        The indices to draw within each class. By default, all are drawn.
+        The indices to draw within each class; all by default.
 
     Returns
     -------
@@ -252,7 +252,7 @@ def make(
 
 
 def contexts(per_context: int, size: int = 96, seed: int = 0) -> WorldSet:
-    """Draw context-only images (section 2.2), none of which C uses, with empty masks."""
+    """Draw context-only images (section 2.2) that C does not use, with empty masks."""
     empty = np.zeros((size, size), bool)
     return gathered(
         (("", context, "", index, seed), to_bytes(SCENES[context](draws, size)), empty)
