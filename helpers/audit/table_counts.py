@@ -104,12 +104,13 @@ def count_table(
     columns = {role: _trimmed(name) for role, name in columns.items()}
     groups = [_trimmed(name) for name in _as_list(groups)]
     strata = [_trimmed(name) for name in _as_list(strata)]
-    if not isinstance(positive or {}, Mapping):
+    positive = positive or {}
+    if not isinstance(positive, Mapping):
         raise ValueError(
             f"positive is {positive!r}. Give a dictionary of columns and the values "
             "that count as 1, such as {'approved': 'yes'}."
         )
-    positive = {_trimmed(name): chosen for name, chosen in (positive or {}).items()}
+    positive = {_trimmed(name): chosen for name, chosen in positive.items()}
     database = duckdb.cursor()
     source, stored = _open(database, data, [*columns.values(), *groups, *strata])
     _check_names(columns, [*groups, *strata], stored)

@@ -167,17 +167,19 @@ def smallest_ratio(table: Counts, limit: float) -> pd.DataFrame:
     The interval allows for the choice of the two groups: its ends are the smallest ends
     of the intervals of all pairs, whose level is divided by the number of pairs.
     """
-    named = np.array([name != MISSING for name in table.groups]).nonzero()[0]
+    is_named = np.array(table.groups) != MISSING
+    named = np.flatnonzero(is_named)
     if len(named) < 2:
         return pd.DataFrame()
-    i, j = named[np.array(np.triu_indices(len(named), 1))]
+    pairs = np.triu_indices(len(named), 1)
+    i, j = named[pairs[0]], named[pairs[1]]
     level = (1 - stats.CONFIDENCE) / len(i)
     z = scipy.stats.norm.isf(level / 2)
     first, second = sides(table, "pr", i, j)
     of_pairs = ratio_interval(with_ends(first, z), with_ends(second, z))
     low = np.minimum(of_pairs.low, ratio(1, of_pairs.high))
     high = np.minimum(of_pairs.high, ratio(1, of_pairs.low))
-    rate = pd.Series(table.values("pr")[named], np.array(table.groups)[named])
+    rate = pd.Series(table.values("pr")[named], np.array(table.groups)[is_named])
     verdict = "inconclusive"
     if high.min() < limit:
         verdict = "fails"
