@@ -16,8 +16,8 @@ from pretended import DEVICE, moved, pretended_device
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from helpers import explain, focus, lesson, models, store, workflow
-from helpers.audit import features, network_checks
+from helpers import audits, explain, focus, lesson, models, store, workflow
+from helpers.audit import features, model, network_checks
 from helpers.data import Collection, ImageSet
 from helpers.focus import controls, equation
 from helpers.focus.networks import Model
@@ -161,6 +161,18 @@ def test_seeding_an_apple_gpu_leaves_its_generator_as_it_was(monkeypatch):
 def test_other_images_take_all_cores(monkeypatch):
     monkeypatch.delenv(inference.THREADS, raising=False)
     assert models.threads() == CORES
+
+
+def test_an_audit_from_python_takes_all_cores_and_leaves_the_threads(monkeypatch):
+    monkeypatch.delenv(inference.THREADS, raising=False)
+    torch.set_num_threads(1)
+    seen = []
+    monkeypatch.setattr(
+        model, "load_network", lambda *_: seen.append(torch.get_num_threads()) or 1 / 0
+    )
+    with pytest.raises(ZeroDivisionError):
+        audits.model("resnet18", "photos/", "backgrounds/")
+    assert (seen, torch.get_num_threads()) == ([CORES], 1)
 
 
 @pytest.mark.parametrize(("folder", "threads"), [(False, 1), (True, 3)])

@@ -248,6 +248,7 @@ class ModelAudit:
         )
 
 
+@models.all_cores()
 def audit_model(
     network: str,
     images: str,

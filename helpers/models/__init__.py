@@ -10,7 +10,7 @@ import torch
 
 from helpers import store
 from helpers.data.collection import TrainingImages
-from helpers.models.inference import DEVICES, device, logits, threads
+from helpers.models.inference import DEVICES, all_cores, device, logits, threads
 from helpers.models.loop import fit
 from helpers.models.networks import Classifier, build, identity, once, wrap
 from helpers.models.training import augment, train
@@ -19,6 +19,7 @@ from helpers.store import progress
 __all__ = [
     "DEVICES",
     "Classifier",
+    "all_cores",
     "augment",
     "build",
     "device",

@@ -223,6 +223,20 @@ def threads(*, synthetic: bool = False) -> int:
 
 
 @contextmanager
+def all_cores() -> Iterator[None]:
+    """Let torch compute on all cores within a `with` block, and as before afterwards.
+
+    The kernels that the package pins make torch start with one thread.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads())
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
 def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
     """Seed torch within a `with` block, and leave its generators as they were before.
 
