@@ -19,8 +19,7 @@ except ValueError as error:
 # a relative path, so that the names of the folders above do not matter
 OUT = os.path.relpath(store.outputs() / RUN)
 NOTEBOOKS = list(PARAMETERS)
-# threads for your own images and networks: several if there are more cores than notebooks
-THREADS = max(1, (workflow.resource_settings.cores or 1) // len(NOTEBOOKS))
+CORES = workflow.resource_settings.cores or 1
 # durations of a first run: the longest notebooks start first, so that cores end together
 SECONDS = yaml.safe_load((store.root() / "data/seconds.yml").read_text())
 # the rule itself says that a notebook failed, so Snakemake need not print the command line
@@ -50,7 +49,7 @@ rule notebook:
         findings=OUT + "/findings/{name}.json",  # those of an earlier run are removed first
         yaml=lambda wildcards: yaml.safe_dump(PARAMETERS[wildcards.name]),
         inputs=lambda wildcards: planning.input_digest(PARAMETERS[wildcards.name]),
-    threads: THREADS
+    threads: lambda wildcards: planning.threads(PARAMETERS[wildcards.name], CORES)
     priority: lambda wildcards: SECONDS.get(wildcards.name, 0)
     shell:
         "echo {wildcards.name:q}: started; rm -f {params.findings:q};"

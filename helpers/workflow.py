@@ -107,6 +107,15 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
     return run, planned
 
 
+def threads(parameters: Mapping[str, Any], cores: int) -> int:
+    """Decide on how many cores a notebook computes, given its parameters.
+
+    The user's own images and networks take all cores, so their notebooks run one after
+    another. The synthetic dataset takes one core.
+    """
+    return cores if {"images", "network"} & parameters.keys() else 1
+
+
 def refuse_unknown(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
     """Raise a ValueError that lists all unknown names, with a suggestion for each."""
     known = list(known)

@@ -57,6 +57,16 @@ def test_a_name_that_belongs_to_nothing_is_refused(config, message):
     assert message in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("parameters", "cores"),
+    [({"images": "photos.yml"}, 8), ({"network": "resnet18"}, 8), ({"seed": 1}, 1)],
+)
+def test_your_own_images_and_networks_take_all_cores(parameters, cores):
+    _, planned = workflow.plan({"parameters": parameters}, NOTEBOOKS)
+    name = "11_audit_your_model" if "network" in parameters else PASTE
+    assert workflow.threads(planned[name], 8) == cores
+
+
 @pytest.mark.parametrize("path", sorted((store.root() / "sweeps").glob("paper*.yml")))
 def test_the_presets_can_be_planned(path):
     name, planned = workflow.plan(yaml.safe_load(path.read_text()), NOTEBOOKS)

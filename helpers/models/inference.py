@@ -16,7 +16,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 BATCH_SIZE = 64  # images at a time
 CUDA_BATCH_SIZE = 256
 GPUS = {"cuda": "a CUDA GPU", "mps": "an Apple GPU"}
-THREADS = "SUITE_THREADS"  # environment variable: threads of a notebook in a workflow
+THREADS = "SUITE_THREADS"  # environment variable: the cores that a workflow gives to a notebook
 
 
 @torch.no_grad()
@@ -210,8 +210,8 @@ def threads(*, synthetic: bool = False) -> int:
     -------
     int
         1 for the synthetic dataset, whose stored numbers assume it. For other images
-        the share of a notebook that a workflow runs next to others (the environment
-        variable `SUITE_THREADS`), or all cores that this process may use.
+        the cores that a workflow gives to the notebook (the environment variable
+        `SUITE_THREADS`), or all cores that this process may use.
     """
     if synthetic:
         return 1
