@@ -6,6 +6,7 @@ import io
 import itertools
 import math
 import textwrap
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -93,6 +94,8 @@ def set_style() -> None:
         },
     )
     so.Plot.config.theme.update(plt.rcParams)
+    # seaborn's grids set a layout of their own
+    warnings.filterwarnings("ignore", "The figure layout has changed")
 
 
 def palette(
