@@ -17,7 +17,7 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from helpers import audits, explain, focus, lesson, models, store, workflow
-from helpers.audit import features, model, network_checks
+from helpers.audit import model, queries
 from helpers.data import Collection, ImageSet
 from helpers.focus import controls, equation
 from helpers.focus.networks import Model
@@ -303,17 +303,19 @@ def test_an_audit_reads_a_network_on_its_device():
     y = np.arange(24) % 4
 
     def read(network) -> tuple:
-        read_features, _ = features.features_and_answers(network, pictures)
-        accuracy = network_checks.accuracy_if_read_otherwise(
-            network, pictures, y, [[0], [1], [2], [3]]
+        read_features, answers = queries.features_and_answers(network, pictures)
+        right = np.eye(4)[y]  # so that the accuracy is high, and no error is raised
+        sentence = queries.check_accuracy(
+            network, pictures, y, [[0], [1], [2], [3]], right
         )
-        return read_features, accuracy
+        return read_features, answers, sentence
 
-    expected_features, expected_accuracy = read(here)
+    expected_features, expected_answers, expected_sentence = read(here)
     with pretended_device():
-        device_features, device_accuracy = read(moved(here))
-    np.testing.assert_array_equal(device_features, expected_features)
-    assert device_accuracy == expected_accuracy
+        features, answers, sentence = read(moved(here))
+    np.testing.assert_array_equal(features, expected_features)
+    np.testing.assert_array_equal(answers, expected_answers)
+    assert sentence == expected_sentence
 
 
 def test_a_detector_is_trained_and_finds_boxes_on_its_device(unfused):
