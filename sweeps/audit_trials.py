@@ -113,9 +113,8 @@ def judge(
 ) -> list[float]:
     """Audit a network, and compare the verdicts with its biases, in `RATES`."""
     logits = in_audit.classified_by(network)
-    predictions = logits.query.argmax(-1)
-    numbers = range(4), range(predictions.shape[1])
-    pairs = reliance.judge(calibrated, logits.score(), predictions, *numbers)
+    n_contexts = logits.query.shape[1]
+    pairs = reliance.judge(calibrated, logits, range(4), range(n_contexts))
     biased = context_of_class[pairs["class"]] == pairs["context"]
     verdicts = [
         pairs["z"] > calibrated.threshold,

@@ -157,7 +157,7 @@ def test_scores_are_those_of_loops():
 
 def test_the_change_of_predictions_is_a_difference_of_counts():
     predictions = np.array([[0, 1, 1], [0, 0, 1], [1, 1, 1], [0, 2, 2]])
-    change = context_scores.prediction_change(predictions, 3)
+    change = context_scores.prediction_change(np.eye(3)[predictions])
     for c, k in product(range(3), range(3)):
         here = (predictions[:, k] == c).mean()
         elsewhere = (np.delete(predictions, k, axis=1) == c).mean()
@@ -252,9 +252,7 @@ def test_a_last_layer_that_is_trained_in_all_contexts_relies_on_none():
     biased = AUDIT.draw_training(np.arange(90), context_of_class, 1, rng)
     network = classifiers.train_classifier(biased, labels, 3, 0.05, rng)
     logits = AUDIT.classified_by(network)
-    predictions = logits.query.argmax(-1)
-    names = list("abc"), list("xyz")
-    pairs = reliance.judge(made, logits.score(), predictions, *names)
+    pairs = reliance.judge(made, logits, list("abc"), list("xyz"))
     pair = pairs[(pairs["class"] == "a") & (pairs["context"] == "z")]
     table = remedy.retrain_last_layer(AUDIT, logits, made, pair, 0)
     [row] = table.to_dict("records")
@@ -374,9 +372,13 @@ def test_significant_pairs_are_those_of_benjamini_and_hochberg():
 
 def judged(z, predictions, trained="last layer"):
     """Judge the classes cat and dog in three rooms."""
-    score = np.stack([z, np.zeros_like(z)])
+    labels = np.arange(len(predictions)) % 2
+    alone = np.random.default_rng(0).normal(size=(4, 3, 2))
+    logits = ContextImages(labels, None, None, np.eye(2)[predictions], alone)
+    null_mean = logits.score() - np.stack([z, np.zeros_like(z)])
+    made = replace(a_calibration(), mean=null_mean)
     names = ["cat", "dog"], ["attic", "bath", "cellar"]
-    return reliance.judge(a_calibration(), score, predictions, *names, trained)
+    return reliance.judge(made, logits, *names, trained)
 
 
 ATTIC = np.array([[9.0, 0, 0], [0, 0, 0]])  # z of cat in the attic
@@ -447,13 +449,12 @@ def test_a_network_with_exchanged_channels_is_refused_with_the_likely_causes(fol
 
 def test_images_with_nan_in_any_version_are_named():
     names = np.array([f"{number}.png" for number in range(14)])
-    plain = np.zeros((14, 2))
-    pasted = np.zeros((14, 3, 2))
-    queries.require_finite([plain, pasted], names)
-    plain[3, 1] = np.nan
-    pasted[12, 2, 0] = np.inf
+    totals = np.zeros(14)
+    queries.require_finite(totals, names)
+    totals[3] = np.nan
+    totals[12] = np.inf
     with pytest.raises(ValueError, match=r"2 of 14 images .*: 3\.png, 12\.png"):
-        queries.require_finite([plain, pasted], names)
+        queries.require_finite(totals, names)
 
 
 # Photographs and contexts

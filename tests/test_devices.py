@@ -5,7 +5,9 @@ which tensors do not follow the network. The last tests need a CUDA GPU.
 """
 
 import os
+import platform
 import re
+import resource
 from functools import partial
 
 import numpy as np
@@ -161,6 +163,17 @@ def test_seeding_an_apple_gpu_leaves_its_generator_as_it_was(monkeypatch):
 def test_other_images_take_all_cores(monkeypatch):
     monkeypatch.delenv(inference.THREADS, raising=False)
     assert models.threads() == CORES
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="no glibc")
+def test_freed_memory_is_kept_for_the_next_large_array():
+    inference.keep_freed_memory()
+    faults = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        np.ones(2**25)  # 256 MiB, that is, 65,536 pages
+        faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    assert faults[-1] < 1000
 
 
 def test_an_audit_from_python_takes_all_cores_and_leaves_the_threads(monkeypatch):

@@ -32,7 +32,7 @@ class Scored(NamedTuple):
         Changes of predictions, on photographs that a classifier has not seen, since
         predictions of the others rarely change.
     contexts : ndarray of int, shape (classifiers, classes)
-        The context that is a shortcut for each class; -1 without a bias.
+        The context that is a shortcut for each class, if the bias strength is above 0.
     """
 
     scores: np.ndarray
@@ -134,17 +134,14 @@ def score_classifiers(
     scores, changes, contexts = [], [], []
     for i in range(number):
         seen, _ = split_in_halves(labels, trained_on, rng)
-        context_of_class = np.full(classes, -1)
-        if strength:
-            context_of_class = (np.arange(classes) + i) % n_contexts
+        context_of_class = (np.arange(classes) + i) % n_contexts
         recipe = RECIPES[rng.integers(len(RECIPES))]
         features = images.draw_training(seen, context_of_class, strength, rng)
         classifier = train_classifier(features, labels[seen], classes, recipe, rng)
         logits = images.classified_by(classifier)
         unseen = np.setdiff1d(queried, seen)
-        predictions = logits.query[unseen].argmax(-1)
         scores.append(logits.score(queried))
-        changes.append(prediction_change(predictions, classes))
+        changes.append(prediction_change(logits.query[unseen]))
         contexts.append(context_of_class)
     return Scored(np.stack(scores), np.stack(changes), np.stack(contexts))
 

@@ -36,9 +36,10 @@ def class_logits(answers: np.ndarray, outputs: Sequence[list[int]]) -> np.ndarra
     if answers.min() >= 0 and adds_up_to_one:  # probabilities
         answers = np.log(answers.clip(1e-12))
     logits = []
-    for numbers in outputs:
-        of_class = answers[..., numbers]
-        logits.append(np.logaddexp.reduce(of_class, axis=-1))
+    with np.errstate(invalid="ignore"):  # `queries.require_finite` refuses NaN later
+        for numbers in outputs:
+            of_class = answers[..., numbers]
+            logits.append(np.logaddexp.reduce(of_class, axis=-1))
     return np.stack(logits, -1)
 
 
@@ -124,15 +125,13 @@ def mean_of_other_classes(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return of_others.T / (classes - 1)
 
 
-def prediction_change(predictions: np.ndarray, classes: int) -> np.ndarray:
+def prediction_change(logits: np.ndarray) -> np.ndarray:
     """Compute how many more photographs are predicted as a class in a context.
 
     Parameters
     ----------
-    predictions : ndarray of int, shape (n, K)
-        The predicted class of each photograph in each context.
-    classes : int
-        The number of classes.
+    logits : ndarray of float, shape (n, K, classes)
+        Of n photographs in K contexts.
 
     Returns
     -------
@@ -140,10 +139,17 @@ def prediction_change(predictions: np.ndarray, classes: int) -> np.ndarray:
         The share of photographs that are predicted to be the class in the context,
         minus the mean of these shares in the other contexts.
     """
-    is_class = predictions == np.arange(classes)[:, None, None]
-    shares = is_class.mean(1)
+    shares = predicted_counts(logits) / len(logits)
     # rounded, so that ten of a thousand are 0.01
     return minus_others(shares, 1).round(9)
+
+
+def predicted_counts(logits: np.ndarray) -> np.ndarray:
+    """Count how many photographs are predicted as each class in each context."""
+    predictions = logits.argmax(-1)
+    classes = np.arange(logits.shape[-1])
+    is_predicted = predictions == classes[:, None, None]
+    return is_predicted.sum(1)
 
 
 @dataclass(frozen=True)

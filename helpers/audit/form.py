@@ -138,12 +138,13 @@ def write(
     for name, table in tables.items():
         store.write_text(folder / f"{name}.csv", table.to_csv(index=False))
     versions = {name: version(name) for name in LIBRARIES}
-    rows = pd.DataFrame(findings, columns=COLUMNS).astype(object)
+    rows = pd.DataFrame(findings, columns=COLUMNS)
+    with_null = rows.to_json(orient="records", double_precision=15)  # for NaN
     record = {
         "schema": SCHEMA,
         **about,
         "versions": {"python": platform.python_version(), **versions},
-        "findings": rows.where(rows.notna(), None).to_dict("records"),
+        "findings": json.loads(with_null),
     }
     text = json.dumps(record, indent=1, default=str)
     store.write_text(folder / "findings.json", text)

@@ -75,13 +75,13 @@ def load_network(name: str, weights: str | None = None, device: str = "cpu") -> 
         If the network is not known, or the weights do not fit.
     """
     if python_file.is_python_file(name):
-        model = models.build(name, weights=weights).eval()
+        model = models.build(name, weights=weights)
         read = model.preprocessing
     else:
         recipe.refuse_unknown_name(name)
         from torchvision.models import get_model_weights  # takes seconds
 
-        model = models.build(name, weights=weights or "imagenet").eval()
+        model = models.build(name, weights=weights or "imagenet")
         published = get_model_weights(name).DEFAULT
         read = preprocessing.stated(model.network, published)
         n_outputs = len(model.network.get_submodule(model.head).weight)
@@ -90,7 +90,8 @@ def load_network(name: str, weights: str | None = None, device: str = "cpu") -> 
             read = read._replace(classes=None, source=assumed)
     if weights:
         name = f"{name} ({Path(weights).name})"
-    return Network(model.to(models.device(device)), read, name)
+    model.eval().to(models.device(device))
+    return Network(model, read, name)
 
 
 def match_classes(

@@ -12,7 +12,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from matplotlib.figure import Figure
 
 from helpers import models, stats
 from helpers.audit import form, model, reliance, remedy
@@ -91,10 +90,12 @@ class ModelAudit:
     predictions : pandas.DataFrame
         The prediction for each photograph.
     calibration : Calibration
-    examples : pandas.DataFrame
-        Photographs of other classes in the context of `example_pair`, with the columns
-        ``class``, ``score`` (in logits) and ``image``: the three with the highest score
-        and the three with the lowest.
+    example_pair : pandas.Series
+        The pair with the highest z, a reported one if there is any.
+    examples : list of (str, ndarray of uint8, shape (H, H, 3))
+        Photographs of other classes in the context of `example_pair`, with their titles
+        (class and score): the three with the highest score and the three with the
+        lowest.
     """
 
     name: str
@@ -106,7 +107,8 @@ class ModelAudit:
     classes: pd.DataFrame
     predictions: pd.DataFrame
     calibration: Calibration
-    examples: pd.DataFrame
+    example_pair: pd.Series
+    examples: list[tuple]
 
     @property
     def reported(self) -> pd.DataFrame:
@@ -118,12 +120,7 @@ class ModelAudit:
         """Return the pairs for which reliance is detected."""
         return self.pairs[self.pairs["verdict"] == reliance.DETECTED]
 
-    @property
-    def example_pair(self) -> pd.Series:
-        """Return the pair with the highest z, a reported one if there is any."""
-        return (self.pairs if self.reported.empty else self.reported).iloc[0]
-
-    def plot_matrix(self) -> Figure:
+    def plot_matrix(self) -> plt.Figure:
         """Draw z of each class in each context; reported pairs have a star."""
         stars = np.where(reliance.is_reported(self.pairs), " *", "")
         texts = self.pairs["z"].map("{:.1f}".format) + stars
@@ -143,12 +140,12 @@ class ModelAudit:
         ax.tick_params(axis="y", rotation=0)
         return figure
 
-    def plot_examples(self) -> Figure:
+    def plot_examples(self) -> plt.Figure:
         """Draw photographs of other classes with the highest and the lowest score."""
         figure, axes = plt.subplots(1, len(self.examples), figsize=(8, 1.9))
-        for ax, (_, example) in zip(axes, self.examples.iterrows(), strict=True):
-            ax.imshow(example["image"])
-            ax.set_title("{class}\n{score:+.1f}".format_map(example), fontsize=8)
+        for ax, (title, image) in zip(axes, self.examples, strict=True):
+            ax.imshow(image)
+            ax.set_title(title, fontsize=8)
             ax.set_axis_off()
         return figure
 
@@ -256,8 +253,12 @@ def audit_model(
     if before:
         trained = trained or "all"
         loaded_before = model.load_network(network, before, device)
-    photographs, rows = read_folders("images", images, loaded.input, seed, 8, 100)
-    backgrounds, places = read_folders("contexts", contexts, loaded.input, seed, 5, 50)
+    photographs, rows = read_folders(
+        "images", images, loaded.input, seed, fewest=8, most=100
+    )
+    backgrounds, places = read_folders(
+        "contexts", contexts, loaded.input, seed, fewest=5, most=50
+    )
     of_context = places.groupby("class").groups
     inputs = Inputs(
         network=loaded,
@@ -283,10 +284,7 @@ def audit(inputs: Inputs) -> ModelAudit:
     name, trained, rows = inputs.network.name, inputs.trained, inputs.rows
     classes, contexts = list(matched["class"]), list(inputs.contexts)
     calibrated = calibrate(features, inputs.seed)
-    predictions = logits.query.argmax(-1)
-    pairs = reliance.judge(
-        calibrated, logits.score(), predictions, classes, contexts, trained
-    )
+    pairs = reliance.judge(calibrated, logits, classes, contexts, trained)
     power = reliance.detection_table(calibrated)
     reported = pairs[reliance.is_reported(pairs)]
     retrained = remedy.retrain_last_layer(
@@ -299,12 +297,15 @@ def audit(inputs: Inputs) -> ModelAudit:
     by_class = stats.rates(images, "correct", ["y_true"])
     names = {"y_true": "class", "rate": "accuracy", "n": "images"}
 
-    number = (reported if len(reported) else pairs).index[0]
-    c, k = np.unravel_index(number, (len(classes), len(contexts)))
+    pair = pd.concat([reported, pairs]).iloc[0]
+    c, k = classes.index(pair["class"]), contexts.index(pair["context"])
     rises = minus_others(center_logits(logits.query), 1)[:, k, c]
-    examples = pd.DataFrame({"class": rows["class"], "score": rises})
-    examples["image"] = list(composites[:, k].permute(0, 2, 3, 1).numpy())
-    others = examples[features.labels != c].sort_values("score", ascending=False)
+    order = np.argsort(-rises, kind="stable")
+    order = order[features.labels[order] != c]
+    examples = []
+    for i in [*order[:3], *order[-3:]]:
+        title = f"{rows['class'][i]}\n{rises[i]:+.1f}"
+        examples.append((title, composites[i, k].permute(1, 2, 0).numpy()))
     training = reliance.what_was_trained(trained, inputs.before is not None)
     return ModelAudit(
         name=name,
@@ -316,5 +317,6 @@ def audit(inputs: Inputs) -> ModelAudit:
         classes=matched.merge(by_class.rename(columns=names)),
         predictions=images,
         calibration=calibrated,
-        examples=pd.concat([others.head(3), others.tail(3)]),
+        example_pair=pair,
+        examples=examples,
     )

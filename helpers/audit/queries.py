@@ -101,6 +101,7 @@ def features_and_answers(
     ValueError
         If the last layer that the network defines does not compute the answers.
     """
+    flat = images.flatten(0, -4)
     features, answers = [], []
 
     def keep(_, inputs: tuple) -> None:
@@ -111,13 +112,13 @@ def features_and_answers(
 
     last_layer = model.network.get_submodule(model.head)
     with last_layer.register_forward_pre_hook(keep):
-        batches = images.flatten(0, -4).split(BATCH_SIZE)
+        batches = flat.split(BATCH_SIZE)
         for batch in store.progress(batches, desc="photographs", delay=2):
             answers.append(model(batch).float().cpu())
-    if [len(part) for part in features] != [len(part) for part in answers]:
+    if sum(map(len, features)) != len(flat):
         raise ValueError(
             f"network: {model.head}, the last layer that the network defines, does not "
-            "see each batch once. The audit needs the layer that computes the answers. "
+            "see each image once. The audit needs the layer that computes the answers. "
             "Define that layer last."
         )
     shape = (*images.shape[:-3], -1)
@@ -169,7 +170,7 @@ def check_accuracy(
         is_right = class_logits(answers, outputs).argmax(1) == labels[sample]
         accuracy[cause] = is_right.mean()
     confusion = pd.crosstab(labels, predictions).to_numpy()
-    best_order = linear_sum_assignment(-confusion)
+    best_order = linear_sum_assignment(confusion, maximize=True)
     accuracy["the outputs were in another order"] = confusion[best_order].sum() / n
     better = correct[sample].mean() + 0.2
     causes = [cause for cause in accuracy if accuracy[cause] > better]
@@ -182,21 +183,19 @@ def check_accuracy(
     return sentence
 
 
-def require_finite(parts: Sequence[np.ndarray], names: Sequence[str]) -> None:
+def require_finite(totals: np.ndarray, names: Sequence[str]) -> None:
     """Refuse images for which a network gives NaN or infinite numbers.
 
     Parameters
     ----------
-    parts : sequence of ndarray, shape (N, ...)
-        Features or logits.
+    totals : ndarray, shape (N,)
+        Sums over the features or logits of N images. They are finite if all parts are.
     names : sequence of str
-        The names of the N images.
     """
-    finite = [np.isfinite(part).reshape(len(part), -1).all(1) for part in parts]
-    wrong = np.array([*names])[~np.all(finite, axis=0)]
+    wrong = np.array([*names])[~np.isfinite(totals)]
     if len(wrong):
         raise ValueError(
-            f"images: {len(wrong)} of {len(names)} images got NaN or infinite numbers: "
+            f"images: {len(wrong)} of {len(totals)} images got NaN or infinite numbers: "
             f"{listed(wrong)}. Leave them out, or correct the network."
         )
 
@@ -241,8 +240,9 @@ def query(inputs: Inputs) -> Queries:
     logits = class_logits(answers, outputs)
     backgrounds, answers = compute(inputs, alone)
     logits_alone = class_logits(answers, outputs)
-    require_finite([train, pasted, logits], inputs.rows["path"])
-    require_finite([logits_alone.swapaxes(0, 1)], inputs.contexts)
+    totals = train.sum((1, 2)) + pasted.sum((1, 2)) + logits.sum((1, 2))
+    require_finite(totals, inputs.rows["path"])
+    require_finite(logits_alone.sum((0, 2)), inputs.contexts)
     return Queries(
         matched=matched,
         accuracy=accuracy,

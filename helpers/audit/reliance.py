@@ -16,7 +16,11 @@ from helpers.audit.calibration import (
     p_values,
     significant_pairs,
 )
-from helpers.audit.context_scores import prediction_change
+from helpers.audit.context_scores import (
+    ContextImages,
+    predicted_counts,
+    prediction_change,
+)
 
 NOT_SIGNIFICANT = "not significant"
 SCORE_ONLY = "score only"
@@ -63,8 +67,7 @@ def verdicts(calibration: Calibration, z: np.ndarray, change: np.ndarray) -> np.
 
 def judge(
     calibration: Calibration,
-    score: np.ndarray,
-    predictions: np.ndarray,
+    logits: ContextImages,
     classes: Sequence[str],
     contexts: Sequence[str],
     trained: str | None = None,
@@ -75,12 +78,10 @@ def judge(
     ----------
     calibration : Calibration
         What unbiased and biased classifiers score.
-    score : ndarray of float, shape (2, classes, K)
-        The network's score of each pair, by pasting and by the context alone.
-    predictions : ndarray of int, shape (n, K)
-        The class that the network predicts for each photograph in each context.
+    logits : ContextImages
+        What the network answers.
     classes, contexts : sequence of str
-        Names, in the order of the axes of `score`.
+        Names, in the order of the axes of `logits`.
     trained : {"last layer", "all"} or None
         What was trained. If all layers were trained, no pair is more than possible.
 
@@ -94,20 +95,21 @@ def judge(
         ``photographs`` (their number). The index is the place of a pair in arrays
         (classes, K) that are flattened.
     """
-    z = calibration.z(score)
-    change = prediction_change(predictions, len(classes))
-    here = np.stack([(predictions == c).sum(0) for c in range(len(classes))])
+    z = calibration.z(logits.score())
+    change = prediction_change(logits.query)
+    here = predicted_counts(logits.query)
+    n = len(logits.query)
     columns = {
         "verdict": verdicts(calibration, z, change),
         "z": z.max(0),
         "p": np.minimum(1, len(z) * p_values(calibration, z).min(0)),
         "predicted_here": here,
-        "predicted_elsewhere": (here - len(predictions) * change).round(3),
+        "predicted_elsewhere": (here - n * change).round(3),
         "change": change,
     }
     index = pd.MultiIndex.from_product([classes, contexts], names=["class", "context"])
     flat = {name: values.ravel() for name, values in columns.items()}
-    table = pd.DataFrame(flat, index).assign(photographs=len(predictions)).reset_index()
+    table = pd.DataFrame(flat, index).assign(photographs=n).reset_index()
     if trained == "all":
         table = table.replace({"verdict": {DETECTED: POSSIBLE}})
     return table.sort_values("z", ascending=False)

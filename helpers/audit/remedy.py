@@ -59,8 +59,7 @@ def retrain_last_layer(
         targets = labels[seen].repeat(n_contexts)
         layer = train_classifier(inputs, targets, n_classes, RECIPE, rng)
         new = features.classified_by(layer)
-        predictions = new.query[unseen].argmax(-1)
-        changes.append(prediction_change(predictions, n_classes))
+        changes.append(prediction_change(new.query[unseen]))
         z.append(calibration.z(new.score()).max(0))
         is_right = new.plain.argmax(1) == labels
         accuracies.append(is_right[unseen].mean())

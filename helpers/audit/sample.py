@@ -5,7 +5,7 @@ import pandas as pd
 import torch
 from torch import nn
 
-from helpers import models, store
+from helpers import models
 from helpers.audit.classifiers import LinearClassifier, train_classifier
 from helpers.audit.context_scores import paste
 from helpers.audit.model import Network
@@ -68,22 +68,16 @@ def audited_network(seed: int = 0) -> tuple[Inputs, pd.DataFrame]:
 
 def pretrained_network() -> models.Classifier:
     """Return a small network that was pretrained on synthetic images of other kinds."""
-    _, model = models.train_once(
-        "alexnet-quarter",
-        tuple(range(len(pictures.WIDER_KINDS))),
-        world.wider(96, 0),
-        seed=0,
-        epochs=experiment.WIDER_EPOCHS,
-        folder=store.networks(),
-    )
+    _, model = experiment.pretrain("alexnet-quarter", size=96, seed=0)
     return model
 
 
 def set_last_layer(model: models.Classifier, classifier: LinearClassifier) -> None:
     """Replace the last layer of a network by a linear classifier of its input."""
     last_layer = nn.Linear(*classifier.weights.shape)
-    last_layer.weight.data = torch.tensor(classifier.weights.T).float()
-    last_layer.bias.data = torch.tensor(classifier.bias).float()
+    weights = torch.from_numpy(classifier.weights.T)
+    bias = torch.from_numpy(classifier.bias)
+    last_layer.load_state_dict({"weight": weights, "bias": bias})
     model.network.set_submodule(model.head, last_layer)
 
 
