@@ -441,6 +441,42 @@ def test_the_accuracy_of_a_network_that_is_read_rightly_is_a_sentence(folder):
     assert checked(mine).startswith("27 of 27 images are recognized")
 
 
+def test_features_and_answers_keep_the_axes_of_the_images(folder):
+    mine = read(folder)
+    network = mine.network.model
+    in_two_axes = mine.images.reshape(9, 3, *mine.images.shape[1:])
+    made = queries.features_and_answers(network, in_two_axes)
+    for values, flat in zip(
+        made, queries.features_and_answers(network, mine.images), strict=True
+    ):
+        np.testing.assert_allclose(values.reshape(27, 3), flat, rtol=1e-5)
+
+
+def test_a_network_whose_last_layer_is_not_used_is_refused(folder):
+    unused = NETWORK.format(order="") + "network.unused = nn.Linear(3, 3)\n"
+    unused += "network.forward = lambda x: network[2](network[1](network[0](x)))\n"
+    with pytest.raises(ValueError, match=r"unused, the last layer.* does not see each"):
+        answers_of(read(folder, unused))
+
+
+def test_the_network_sees_a_photograph_once_as_it_is_and_twice_in_each_context(
+    folder, monkeypatch
+):
+    seen = []
+    compute = queries.features_and_answers
+
+    def counted(model, images):
+        seen.append(images.shape[:-3].numel())
+        return compute(model, images)
+
+    monkeypatch.setattr(queries, "features_and_answers", counted)
+    mine = read(folder)
+    contexts = {name: mine.images[9 * k :][:6] for k, name in enumerate("xyz")}
+    queries.query(replace(mine, contexts=contexts))
+    in_check, alone = 3 * 27, 3 * 2  # other readings, and query backgrounds
+    assert sum(seen) == 27 * (1 + 2 * 3) + in_check + alone
+
+
 def test_a_network_with_exchanged_channels_is_refused_with_the_likely_causes(folder):
     mine = read(folder, NETWORK.format(order="[[2, 1, 0]]"))
     with pytest.raises(ValueError, match=r"BGR.*another order.*classes"):
@@ -469,20 +505,27 @@ def with_places(folder, **color_of):
     return str(folder / "places")
 
 
-@pytest.mark.parametrize(("fewest", "found"), [(6, 18), (7, None)])
-def test_folders_with_too_few_images_are_refused_by_name(folder, fewest, found):
+@pytest.fixture
+def uneven(folder):
+    """Two contexts of six images, and one of seven."""
     where = with_places(folder, meadow=1, sea=2, dusk=0)
     photograph(0, 1).save(folder / "places" / "dusk" / "more.png")
+    return where
+
+
+def test_folders_with_too_few_images_are_refused_by_name(folder, uneven):
     prepared = read(folder).network.input
-    if found is None:
-        with pytest.raises(ValueError, match="fewer than 7 images of meadow, sea,"):
-            user_images.read_folders("contexts", where, prepared, 0, fewest, 50)
-    else:
-        images, rows = user_images.read_folders("contexts", where, prepared, 0, 6, 6)
-        assert rows["class"].value_counts().to_dict() == dict.fromkeys(
-            ["meadow", "sea", "dusk"], 6
-        )
-        assert images.shape == (found, 3, 32, 32)
+    with pytest.raises(ValueError, match="fewer than 7 images of meadow, sea,"):
+        user_images.read_folders("contexts", uneven, prepared, 0, fewest=7, most=50)
+
+
+def test_at_most_so_many_images_of_a_folder_are_read(folder, uneven):
+    prepared = read(folder).network.input
+    images, rows = user_images.read_folders(
+        "contexts", uneven, prepared, 0, fewest=6, most=6
+    )
+    assert rows["class"].value_counts().to_dict() == {"dusk": 6, "meadow": 6, "sea": 6}
+    assert images.shape == (18, 3, 32, 32)
 
 
 # Which output is which class

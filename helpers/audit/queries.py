@@ -176,9 +176,9 @@ def check_accuracy(
     causes = [cause for cause in accuracy if accuracy[cause] > better]
     if causes or stats.wilson(correct.sum(), n)[0] <= chance:
         raise ValueError(
-            f"network: {sentence} More would be recognized if: {listed(causes) or '?'}. "
-            "The audit needs a network that is read correctly. Correct its "
-            "preprocessing, or say which output is which class (classes)."
+            f"network: {sentence} Likely causes: {listed(causes) or 'not found'}. The "
+            "audit needs a network that is read correctly. Correct its preprocessing, "
+            "or say which output is which class (classes)."
         )
     return sentence
 
@@ -240,8 +240,8 @@ def query(inputs: Inputs) -> Queries:
     logits = class_logits(answers, outputs)
     backgrounds, answers = compute(inputs, alone)
     logits_alone = class_logits(answers, outputs)
-    totals = train.sum((1, 2)) + pasted.sum((1, 2)) + logits.sum((1, 2))
-    require_finite(totals, inputs.rows["path"])
+    totals = plain.sum(1) + train.sum((1, 2)) + pasted.sum((1, 2))
+    require_finite(totals + logits.sum((1, 2)), inputs.rows["path"])
     require_finite(logits_alone.sum((0, 2)), inputs.contexts)
     return Queries(
         matched=matched,

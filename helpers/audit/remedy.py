@@ -55,6 +55,7 @@ def retrain_last_layer(
     z, changes, accuracies = [], [], []
     for _ in range(SPLITS):
         seen, unseen = split_in_halves(labels, np.arange(len(labels)), rng)
+        # one row per photograph and context
         inputs = np.concatenate(features.train[seen, :, 0])
         targets = labels[seen].repeat(n_contexts)
         layer = train_classifier(inputs, targets, n_classes, RECIPE, rng)
