@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from helpers import models
-from helpers.audit import features, model, sample
+from helpers.audit import model, queries, sample
 from helpers.audit.context_scores import ContextImages, paste
 from helpers.data.decoding import decode
 from helpers.models.loop import fit
@@ -55,13 +55,14 @@ class Partition:
         train = versions.pasted[audited, :, self.to_train[audited]]
         query = versions.pasted[audited, :, self.to_query[audited]]
         alone = versions.alone[:, self.parts[2:]]
-        alone = alone.reshape(len(alone), -1, *alone.shape[3:])
-        return ContextImages(LABELS[audited], train[:, :, None], query, alone)
+        alone = alone.reshape(len(alone), -1, *alone.shape[3:]).swapaxes(0, 1)
+        plain = versions.plain[audited]
+        return ContextImages(LABELS[audited], plain, train[:, :, None], query, alone)
 
     def for_training(self, versions: Versions) -> ContextImages:
         """Choose what users' networks are trained on."""
         train = versions.pasted[:, :, self.parts[:2]]
-        return ContextImages(LABELS, train, None, None)
+        return ContextImages(LABELS, versions.plain, train, None, None)
 
 
 def partition(rng: np.random.Generator) -> Partition:
@@ -106,16 +107,15 @@ def compute_features(network: models.Classifier, images: Versions) -> Versions:
     """Compute the features of all versions of images."""
     arrays = []
     for version in (images.plain, images.pasted, images.alone):
-        values, _ = features.features_and_answers(network, version.flatten(0, -4))
-        arrays.append(values.reshape(*version.shape[:-3], -1))
+        values, _ = queries.features_and_answers(network, version)
+        arrays.append(values)
     return Versions(*arrays)
 
 
 def pretrained_network(images: str, weights: str) -> models.Classifier:
     """Return the network on whose features classifiers are trained."""
     if images == "synthetic images":
-        inputs, _ = sample.audited_network(0)
-        return inputs.network.model
+        return sample.pretrained_network()
     return model.load_network("squeezenet1_0", weights).model
 
 

@@ -71,7 +71,7 @@ def measure(images: str, seed: int, folder: str, weights: str) -> pd.DataFrame:
             x = inputs.plain[seen]
             if trained_on == "composites":
                 x = in_training.draw_training(seen, context, strength, rng)
-            classifier = classifiers.trained(x, LABELS[seen], 4, recipe, rng)
+            classifier = classifiers.train_classifier(x, LABELS[seen], 4, recipe, rng)
             trial = judge(calibrated, in_audit, classifier, context)
             about = ["last", trained_on, strength, owner, recipe]
             trials.append([*about, *trial])
@@ -87,9 +87,8 @@ def measure(images: str, seed: int, folder: str, weights: str) -> pd.DataFrame:
             trials.append(["all", "composites", strength, "others", "AdamW", *trial])
     columns = ["layers", "trained_on", "bias_strength", "photographs", "recipe"]
     table = pd.DataFrame(trials, columns=columns + RATES)
-    rates = calibration.detection_rates(calibrated)
-    del rates[0]
-    predicted = table["bias_strength"].map(rates)
+    rates = reliance.reported_rates(reliance.detection_table(calibrated))
+    predicted = table["bias_strength"].map(rates.drop(0))
     table.insert(5, "predicted_power_reported", predicted)
     table.insert(0, "images", images)
     table.insert(2, "seed", seed)
@@ -113,11 +112,9 @@ def judge(
     context_of_class: np.ndarray,
 ) -> list[float]:
     """Audit a network, and compare the verdicts with its biases, in `RATES`."""
-    query = network(in_audit.query)
-    logits = ContextImages(in_audit.labels, None, query, network(in_audit.alone))
-    score = logits.score(lambda values: values, np.arange(len(query)))
-    numbers = range(4), range(query.shape[1])
-    pairs = reliance.judge(calibrated, score, query.argmax(-1), *numbers)
+    logits = in_audit.classified_by(network)
+    n_contexts = logits.query.shape[1]
+    pairs = reliance.judge(calibrated, logits, range(4), range(n_contexts))
     biased = context_of_class[pairs["class"]] == pairs["context"]
     verdicts = [
         pairs["z"] > calibrated.threshold,

@@ -22,9 +22,8 @@ from helpers.audit import (
     calibration,
     classifiers,
     context_scores,
-    features,
     model,
-    network_checks,
+    queries,
     reliance,
     remedy,
     user_images,
@@ -72,12 +71,12 @@ def read(folder, text=None):
         (folder / "mine.py").write_text(text)
     network = model.load_network(f"{folder / 'mine.py'}:network")
     where = str(folder / "photos")
-    images, rows = user_images.read_photographs(where, network, 0)
-    return user_images.Inputs(network, network, images, rows, {})
+    images, rows = user_images.read_folders("images", where, network.input, 0, 8, 100)
+    return queries.Inputs(network, images, rows, {})
 
 
 def answers_of(mine):
-    return features.features_and_answers(mine.network.model, mine.images)[1]
+    return queries.features_and_answers(mine.network.model, mine.images)[1]
 
 
 EACH = [[0], [1], [2]]  # the output of each class
@@ -103,17 +102,12 @@ def test_a_long_training_by_adam_gives_the_logistic_regression():
     rng = np.random.default_rng(1)
     x = rng.normal(2, 1, (200, 2))
     y = rng.integers(2, size=200)
-    weights, bias = classifiers.train_with_adam(
-        x,
-        np.eye(2)[y],
-        rng,
-        steps=4000,
-    )
+    inputs = np.c_[x, np.ones(200)]
+    weights = classifiers.minimize_with_adam(inputs, y, 2, rng, steps=4000)
     theirs = LogisticRegression(C=1e6).fit(x, y)
     ours = weights[:, 1] - weights[:, 0]
-    np.testing.assert_allclose(ours, theirs.coef_[0], atol=0.01)
-    our_intercept = bias[1] - bias[0]
-    np.testing.assert_allclose(our_intercept, theirs.intercept_[0], atol=0.02)
+    np.testing.assert_allclose(ours[:2], theirs.coef_[0], atol=0.01)
+    np.testing.assert_allclose(ours[2], theirs.intercept_[0], atol=0.02)
 
 
 # Scores
@@ -138,9 +132,8 @@ def test_scores_are_those_of_loops():
     rng = np.random.default_rng(2)
     y = np.array([0, 0, 1, 2, 2, 2])
     logits = rng.normal(size=(6, 4, 3))
-    logits_alone = rng.normal(size=(4, 5, 3))
-    contexts = ContextImages(y, None, logits, logits_alone)
-    pasted, alone = contexts.score(lambda values: values, np.arange(6))
+    logits_alone = rng.normal(size=(5, 4, 3))
+    pasted, alone = ContextImages(y, None, None, logits, logits_alone).score()
     centered = logits - logits.mean(2, keepdims=True)
     centered_alone = logits_alone - logits_alone.mean(2, keepdims=True)
     for c, k in product(range(3), range(4)):
@@ -156,15 +149,15 @@ def test_scores_are_those_of_loops():
             means.append(np.mean(rises))
         expected = np.mean(means) / spread
         assert pasted[c, k] == pytest.approx(expected)
-        means = [centered_alone[j, :, c].mean() for j in rest]
-        here = centered_alone[k, :, c].mean()
+        means = [centered_alone[:, j, c].mean() for j in rest]
+        here = centered_alone[:, k, c].mean()
         rise = here - np.mean(means)
         assert alone[c, k] == pytest.approx(rise / spread)
 
 
 def test_the_change_of_predictions_is_a_difference_of_counts():
     predictions = np.array([[0, 1, 1], [0, 0, 1], [1, 1, 1], [0, 2, 2]])
-    change = context_scores.prediction_change(predictions, 3)
+    change = context_scores.prediction_change(np.eye(3)[predictions])
     for c, k in product(range(3), range(3)):
         here = (predictions[:, k] == c).mean()
         elsewhere = (np.delete(predictions, k, axis=1) == c).mean()
@@ -202,14 +195,11 @@ def context_images(n, seed, classes=3, contexts=3):
         choice = rng.integers(4 * part, 4 * part + 4, n)
         of_part = np.concatenate([own, backgrounds[:, choice]], 2)
         composites.append(of_part.swapaxes(0, 1))
+    plain = np.concatenate([own[0], np.zeros((n, contexts))], 1)
     alone = np.zeros((contexts, 4, classes))
-    alone = np.concatenate([alone, backgrounds[:, 4:]], 2)
-    return ContextImages(
-        y,
-        composites[0][:, :, None],
-        composites[1],
-        alone,
-    )
+    alone = np.concatenate([alone, backgrounds[:, 4:]], 2).swapaxes(0, 1)
+    train, query = composites
+    return ContextImages(y, plain, train[:, :, None], query, alone)
 
 
 AUDIT = context_images(90, 0)
@@ -221,8 +211,8 @@ def score_of_user(context_of_class, strength, seed):
     images = context_images(60, 100 + seed)
     contexts = np.array(context_of_class)
     x = images.draw_training(np.arange(60), contexts, strength, rng)
-    classifier = classifiers.trained(x, images.labels, 3, 0.05, rng)
-    return AUDIT.score(classifier, np.arange(90))
+    classifier = classifiers.train_classifier(x, images.labels, 3, 0.05, rng)
+    return AUDIT.classified_by(classifier).score()
 
 
 def test_injected_biases_are_detected_at_their_strength_and_nothing_else_is():
@@ -244,7 +234,7 @@ def test_injected_biases_are_detected_at_their_strength_and_nothing_else_is():
     above = z > made.threshold
     assert above[:, [0, 1, 2], contexts].mean() > 0.9
     assert above.sum() <= 20
-    rates = calibration.detection_rates(made)
+    rates = reliance.reported_rates(reliance.detection_table(made))
     assert rates[0.25] <= rates[1.0]
 
 
@@ -257,38 +247,19 @@ def test_a_last_layer_that_is_trained_in_all_contexts_relies_on_none():
         biased=6,
     )
     rng = np.random.default_rng(0)
-    everyone, labels = np.arange(90), AUDIT.labels
+    labels = AUDIT.labels
     context_of_class = np.array([2, -1, -1])
-    biased = AUDIT.draw_training(everyone, context_of_class, 1, rng)
-    network = classifiers.trained(biased, labels, 3, 0.05, rng)
-    no_background = np.zeros((90, 3))
-    plain = np.concatenate([AUDIT.query[:, 0, :3], no_background], axis=1)
-    query_logits = network(AUDIT.query)
-    logits = ContextImages(labels, None, query_logits, network(AUDIT.alone))
-    asked = features.Queries(
-        labels,
-        plain,
-        network(plain),
-        AUDIT,
-        logits,
-        [],
-    )
-    z = made.z(AUDIT.score(network, everyone)).max(0)[0, 2]
-    change = AUDIT.effect(network, everyone)[0, 2]
-    pair = {"class": "a", "context": "z", "z": z, "change": change}
-    names = list("abc"), list("xyz")
-    table = remedy.retrain_last_layer(
-        asked,
-        made,
-        pd.DataFrame([pair]),
-        *names,
-        0,
-    )
+    biased = AUDIT.draw_training(np.arange(90), context_of_class, 1, rng)
+    network = classifiers.train_classifier(biased, labels, 3, 0.05, rng)
+    logits = AUDIT.classified_by(network)
+    pairs = reliance.judge(made, logits, list("abc"), list("xyz"))
+    pair = pairs[(pairs["class"] == "a") & (pairs["context"] == "z")]
+    table = remedy.retrain_last_layer(AUDIT, logits, made, pair, 0)
     [row] = table.to_dict("records")
     assert row["z_before"] > made.threshold > row["z_after"]
     assert row["change_before"] > 0.1
     assert abs(row["change_after"]) < 0.05
-    accuracy = (network(plain).argmax(1) == labels).mean()
+    accuracy = (network(AUDIT.plain).argmax(1) == labels).mean()
     assert row["accuracy_before"] == pytest.approx(accuracy)
     assert row["accuracy_after"] > 0.75  # chance: 0.33
 
@@ -342,8 +313,8 @@ def test_the_null_of_each_pair_is_that_of_classifiers_on_halves_in_a_loop():
         rng.integers(1, size=len(half))
         x = AUDIT.train[half, context, 0]
         y = AUDIT.labels[half]
-        classifier = classifiers.trained(x, y, 3, recipe, rng)
-        null.append(AUDIT.score(classifier, np.arange(90)))
+        classifier = classifiers.train_classifier(x, y, 3, recipe, rng)
+        null.append(AUDIT.classified_by(classifier).score())
     np.testing.assert_allclose(made.mean, np.mean(null, 0), atol=1e-9)
     variance = np.var(null, axis=0, ddof=1)
     mean_variance = variance.mean((1, 2), keepdims=True)
@@ -356,26 +327,24 @@ def a_calibration(biased=(1, 3, 6), unbiased=None, pairs=(2, 3), effect=1.0):
     shape = (2, *pairs)
     if unbiased is None:
         unbiased = np.random.default_rng(0).uniform(-2, 2, (40, *shape))
-    biased_scores = np.reshape(biased, (3, 1, 1, 1, 1))
-    scores = np.broadcast_to(biased_scores, (3, 40, *shape))
-    return calibration.Calibration(
-        mean=np.zeros(shape),
-        deviation=np.ones(shape),
-        biased=scores,
-        biased_effect=np.full((3, 40, *pairs), effect),
-        biased_context=np.zeros((3, 40, pairs[0]), int),
-        unbiased=unbiased,
-        unbiased_effect=np.full((len(unbiased), *pairs), effect),
-        threshold=2.0,
-    )
+    changes = np.full((len(unbiased), *pairs), effect)
+    made = {0.0: calibration.Scored(unbiased, changes, None)}
+    changes = np.full((40, *pairs), effect)
+    contexts = np.zeros((40, pairs[0]), int)
+    for strength, z in zip(calibration.BIAS_STRENGTHS, biased, strict=True):
+        scores = np.full((40, *shape), z)
+        made[strength] = calibration.Scored(scores, changes, contexts)
+    return calibration.Calibration(np.zeros(shape), np.ones(shape), made)
 
 
-@pytest.mark.parametrize("corrected", [False, True])
-def test_nothing_is_detected_where_predictions_do_not_change(corrected):
-    changes = calibration.detection_rates(a_calibration(), corrected)
-    assert list(changes.values()) == [0, 0, 1, 1]
-    unchanged = a_calibration(effect=0)
-    assert not any(calibration.detection_rates(unchanged, corrected).values())
+@pytest.mark.parametrize("verdict", [reliance.REPORTED, reliance.DETECTED])
+def test_nothing_is_detected_where_predictions_do_not_change(verdict):
+    changing = reliance.detection_table(a_calibration())
+    changing = changing[changing["verdict"] == verdict]
+    assert changing["bias_strength"].tolist() == [0, 0.25, 0.5, 1]
+    assert changing["detection_rate"].tolist()[1:] == [0, 1, 1]
+    unchanged = reliance.detection_table(a_calibration(effect=0))
+    assert not unchanged["detection_rate"].any()
 
 
 def test_p_values_count_unbiased_pairs_of_the_same_method():
@@ -403,9 +372,13 @@ def test_significant_pairs_are_those_of_benjamini_and_hochberg():
 
 def judged(z, predictions, trained="last layer"):
     """Judge the classes cat and dog in three rooms."""
-    score = np.stack([z, np.zeros_like(z)])
+    labels = np.arange(len(predictions)) % 2
+    alone = np.random.default_rng(0).normal(size=(4, 3, 2))
+    logits = ContextImages(labels, None, None, np.eye(2)[predictions], alone)
+    null_mean = logits.score() - np.stack([z, np.zeros_like(z)])
+    made = replace(a_calibration(), mean=null_mean)
     names = ["cat", "dog"], ["attic", "bath", "cellar"]
-    return reliance.judge(a_calibration(), score, predictions, *names, trained)
+    return reliance.judge(made, logits, *names, trained)
 
 
 ATTIC = np.array([[9.0, 0, 0], [0, 0, 0]])  # z of cat in the attic
@@ -418,7 +391,7 @@ def test_a_pair_is_reported_with_the_photographs_whose_prediction_changes():
     assert first[["class", "context"]].tolist() == ["cat", "attic"]
     counts = first[["predicted_here", "predicted_elsewhere", "photographs"]]
     assert counts.tolist() == [10, 0, 100]
-    sentence = reliance.headline("mine", first.to_frame().T, {}, None)
+    sentence = reliance.headline("mine", first.to_frame().T, None, None)
     assert "10 more of 100 photographs are predicted as cat in attic" in sentence
 
 
@@ -438,7 +411,7 @@ def test_a_pair_is_at_most_possible_if_all_layers_were_trained():
     pairs = judged(ATTIC, CHANGES, trained="all")
     assert pairs["verdict"][0] == reliance.POSSIBLE
     rate, low, high = reliance.WHOLE_NETWORK_LEVEL
-    sentence = reliance.headline("mine", pairs, {}, "all")
+    sentence = reliance.headline("mine", pairs, None, "all")
     assert f"{rate:.0%} of pairs without a bias are reported" in sentence
     assert f"95% CI {low:.0%} to {high:.0%}" in reliance.what_was_trained("all", True)
 
@@ -455,15 +428,53 @@ def test_the_level_for_whole_networks_is_that_of_the_recorded_trials():
 
 def checked(mine):
     logits = context_scores.class_logits(answers_of(mine), EACH)
-    return network_checks.check_accuracy(mine, EACH, logits)
+    labels, _ = mine.rows["class"].factorize(sort=True)
+    network = mine.network.model
+    return queries.check_accuracy(network, mine.images, labels, EACH, logits)
 
 
 def test_the_accuracy_of_a_network_that_is_read_rightly_is_a_sentence(folder):
     mine = read(folder)
-    values, _ = features.features_and_answers(mine.network.model, mine.images)
+    values, _ = queries.features_and_answers(mine.network.model, mine.images)
     means = mine.images.double().mean((2, 3)) / 255
     np.testing.assert_allclose(values, means, rtol=1e-4)
     assert checked(mine).startswith("27 of 27 images are recognized")
+
+
+def test_features_and_answers_keep_the_axes_of_the_images(folder):
+    mine = read(folder)
+    network = mine.network.model
+    in_two_axes = mine.images.reshape(9, 3, *mine.images.shape[1:])
+    made = queries.features_and_answers(network, in_two_axes)
+    for values, flat in zip(
+        made, queries.features_and_answers(network, mine.images), strict=True
+    ):
+        np.testing.assert_allclose(values.reshape(27, 3), flat, rtol=1e-5)
+
+
+def test_a_network_whose_last_layer_is_not_used_is_refused(folder):
+    unused = NETWORK.format(order="") + "network.unused = nn.Linear(3, 3)\n"
+    unused += "network.forward = lambda x: network[2](network[1](network[0](x)))\n"
+    with pytest.raises(ValueError, match=r"unused, the last layer.* does not see each"):
+        answers_of(read(folder, unused))
+
+
+def test_the_network_sees_a_photograph_once_as_it_is_and_twice_in_each_context(
+    folder, monkeypatch
+):
+    seen = []
+    compute = queries.features_and_answers
+
+    def counted(model, images):
+        seen.append(images.shape[:-3].numel())
+        return compute(model, images)
+
+    monkeypatch.setattr(queries, "features_and_answers", counted)
+    mine = read(folder)
+    contexts = {name: mine.images[9 * k :][:6] for k, name in enumerate("xyz")}
+    queries.query(replace(mine, contexts=contexts))
+    in_check, alone = 3 * 27, 3 * 2  # other readings, and query backgrounds
+    assert sum(seen) == 27 * (1 + 2 * 3) + in_check + alone
 
 
 def test_a_network_with_exchanged_channels_is_refused_with_the_likely_causes(folder):
@@ -474,13 +485,12 @@ def test_a_network_with_exchanged_channels_is_refused_with_the_likely_causes(fol
 
 def test_images_with_nan_in_any_version_are_named():
     names = np.array([f"{number}.png" for number in range(14)])
-    plain = np.zeros((14, 2))
-    pasted = np.zeros((14, 3, 2))
-    network_checks.require_finite([plain, pasted], names)
-    plain[3, 1] = np.nan
-    pasted[12, 2, 0] = np.inf
+    totals = np.zeros(14)
+    queries.require_finite(totals, names)
+    totals[3] = np.nan
+    totals[12] = np.inf
     with pytest.raises(ValueError, match=r"2 of 14 images .*: 3\.png, 12\.png"):
-        network_checks.require_finite([plain, pasted], names)
+        queries.require_finite(totals, names)
 
 
 # Photographs and contexts
@@ -495,12 +505,27 @@ def with_places(folder, **color_of):
     return str(folder / "places")
 
 
-def test_contexts_with_few_backgrounds_are_named(folder):
-    where = with_places(folder, meadow=1, sea=2)
-    contexts, [note] = user_images.read_contexts(where, read(folder).network, 0)
-    counts = {name: len(images) for name, images in contexts.items()}
-    assert counts == {"meadow": 6, "sea": 6}
-    assert "25 images of meadow, sea" in note
+@pytest.fixture
+def uneven(folder):
+    """Two contexts of six images, and one of seven."""
+    where = with_places(folder, meadow=1, sea=2, dusk=0)
+    photograph(0, 1).save(folder / "places" / "dusk" / "more.png")
+    return where
+
+
+def test_folders_with_too_few_images_are_refused_by_name(folder, uneven):
+    prepared = read(folder).network.input
+    with pytest.raises(ValueError, match="fewer than 7 images of meadow, sea,"):
+        user_images.read_folders("contexts", uneven, prepared, 0, fewest=7, most=50)
+
+
+def test_at_most_so_many_images_of_a_folder_are_read(folder, uneven):
+    prepared = read(folder).network.input
+    images, rows = user_images.read_folders(
+        "contexts", uneven, prepared, 0, fewest=6, most=6
+    )
+    assert rows["class"].value_counts().to_dict() == {"dusk": 6, "meadow": 6, "sea": 6}
+    assert images.shape == (18, 3, 32, 32)
 
 
 # Which output is which class
@@ -509,9 +534,11 @@ def test_contexts_with_few_backgrounds_are_named(folder):
 def outputs_of(folder, table=None, names=None, n_outputs=3):
     network = read(folder).network
     named = replace(network, input=network.input._replace(classes=names))
+    file = None
     if table is not None:
-        table = pd.DataFrame(table, columns=["class", "output"])
-    matched = model.match_classes(COLORS, named, n_outputs, table)
+        file = folder / "classes.csv"
+        pd.DataFrame(table, columns=["class", "output"]).to_csv(file, index=False)
+    matched = model.match_classes(COLORS, named, n_outputs, file)
     return matched["outputs"].tolist()
 
 
@@ -522,21 +549,19 @@ def test_outputs_have_the_order_of_the_folders_or_are_found_by_name(folder):
 
 
 def test_a_class_with_several_outputs_has_several_rows(folder):
-    rows = [("a red", "0"), ("b green", "2"), ("b green", "3"), ("c blue", "1")]
+    rows = [("a red", 0), ("b green", 2), ("b green", 3), ("c blue", 1)]
     assert outputs_of(folder, rows, n_outputs=4) == [[0], [2, 3], [1]]
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"names": ["a red", "a red", "b green"]}, r"Outputs 0, 1 are all named a red"),
-        ({"names": ["a red", "b green", "c blue whale"]}, r"c blue whale \(2\) may be"),
-        (
-            {"table": [("a red", "0"), ("b green", "0"), ("c blue", "1")]},
-            "several classes: 0",
-        ),
-        ({"table": [("a red", "3"), ("b green", "x")]}, "numbers from 0 to 2.*3, x"),
-        ({"n_outputs": 5}, "5 outputs without names"),
+        ({"names": ["a red", "a red", "b green"]}, r"their names:[^G]*a red +\[0, 1\]"),
+        ({"names": ["a red", "b green", "c blue whale"]}, r"c blue +\[\]"),
+        ({"table": [("a red", 0), ("b green", 0), ("c blue", 1)]}, r"b green +\[0\]"),
+        ({"table": [("a red", 3), ("b green", 1), ("c blue", 0)]}, "outputs 0 to 2"),
+        ({"table": [("a red", "x"), ("b green", 1), ("c blue", 0)]}, r"a red +\[x\]"),
+        ({"n_outputs": 5}, "outputs 0 to 4.*order of the folders"),
         ({"n_outputs": 1}, "one number per image.*two logits instead"),
     ],
 )
@@ -579,7 +604,7 @@ def test_squeezenet_is_read_with_its_names():
     assert network.input.resize == 256
     [[output]] = model.match_classes(["cup"], network, 1000)["outputs"]
     assert network.input.classes[output] == "cup"
-    with pytest.raises(ValueError, match="No output is named fire hydrant"):
+    with pytest.raises(ValueError, match=r"fire hydrant +\[\]"):
         model.match_classes(["cup", "fire hydrant"], network, 1000)
 
 

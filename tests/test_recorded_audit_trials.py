@@ -4,9 +4,7 @@ import numpy as np
 import pandas as pd
 import papermill
 import pytest
-import torch
 from safetensors.torch import save_file
-from torch import nn
 from torchvision.io import write_png
 
 import helpers
@@ -57,12 +55,9 @@ def write_trial(seed, folder):
     seen = drawn.photographs["others"]
     context = rng.permutation(4)
     x = drawn.for_training(inputs).draw_training(seen, context, 1, rng)
-    weights, bias = classifiers.train_classifier(x, LABELS[seen], 4, 0.05, rng)
+    classifier = classifiers.train_classifier(x, LABELS[seen], 4, 0.05, rng)
     model = audit_features.pretrained_network("synthetic images", "")
-    last_layer = nn.Linear(*weights.shape)
-    last_layer.weight.data = torch.from_numpy(weights.T.copy()).float()
-    last_layer.bias.data = torch.from_numpy(bias.copy()).float()
-    model.network.set_submodule(model.head, last_layer)
+    sample.set_last_layer(model, classifier)
     state = {name: w.contiguous() for name, w in model.network.state_dict().items()}
     save_file(state, folder / "mine.safetensors")
     (folder / "mine.py").write_text(NETWORK)

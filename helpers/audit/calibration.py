@@ -6,18 +6,38 @@ context. Biased classifiers, of a known bias strength, give the detection rates.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from helpers import stats
-from helpers.audit.classifiers import RECIPES, trained
-from helpers.audit.context_scores import ContextImages
+from helpers.audit.classifiers import RECIPES, train_classifier
+from helpers.audit.context_scores import ContextImages, prediction_change
 
 BIAS_STRENGTHS = (0.25, 0.5, 1.0)
 """Shares of a class's training images that are put into its context."""
 LEAST_CHANGE = 0.01
 """The least share of photographs whose prediction must change for a finding."""
 LEVEL = 0.05
+
+
+class Scored(NamedTuple):
+    """Scores of classifiers that were trained with the same bias strength.
+
+    Attributes
+    ----------
+    scores : ndarray, shape (classifiers, 2, classes, K)
+        By pasting and by the context alone.
+    changes : ndarray, shape (classifiers, classes, K)
+        Changes of predictions, on photographs that a classifier has not seen, since
+        predictions of the others rarely change.
+    contexts : ndarray of int, shape (classifiers, classes)
+        The context that is a shortcut for each class, if the bias strength is above 0.
+    """
+
+    scores: np.ndarray
+    changes: np.ndarray
+    contexts: np.ndarray | None
 
 
 @dataclass(frozen=True)
@@ -29,42 +49,40 @@ class Calibration:
     mean, deviation : ndarray, shape (2, classes, K)
         Mean and standard deviation of the scores of unbiased classifiers, by pasting
         and by the context alone.
-    biased : ndarray, shape (strengths, classifiers, 2, classes, K)
-        z of classifiers of each of `BIAS_STRENGTHS`.
-    biased_effect : ndarray, shape (strengths, classifiers, classes, K)
-        Their changes of predictions.
-    biased_context : ndarray of int, shape (strengths, classifiers, classes)
-        The context of each class in their training.
-    unbiased : ndarray, shape (classifiers, 2, classes, K)
-        z of unbiased classifiers that were trained on other photographs.
-    unbiased_effect : ndarray, shape (classifiers, classes, K)
-        Their changes of predictions.
-    threshold : float
-        The 95th percentile of the larger z of the pairs in `unbiased`.
+    classifiers : dict of float to Scored
+        z of biased classifiers by their bias strength, and at 0 that of unbiased
+        classifiers that were trained on other photographs.
     """
 
     mean: np.ndarray
     deviation: np.ndarray
-    biased: np.ndarray
-    biased_effect: np.ndarray
-    biased_context: np.ndarray
-    unbiased: np.ndarray
-    unbiased_effect: np.ndarray
-    threshold: float
+    classifiers: dict[float, Scored]
 
-    def z(self, score: np.ndarray) -> np.ndarray:
+    def z(self, scores: np.ndarray) -> np.ndarray:
         """Express scores (..., 2, classes, K) in deviations above unbiased ones."""
-        return (score - self.mean) / self.deviation
+        return (scores - self.mean) / self.deviation
+
+    @property
+    def unbiased(self) -> np.ndarray:
+        """Return z of unbiased classifiers, (classifiers, 2, classes, K)."""
+        return self.classifiers[0].scores
+
+    @property
+    def threshold(self) -> float:
+        """Return the 95th percentile of the larger z of the pairs in `unbiased`."""
+        return float(np.quantile(self.unbiased.max(1), 0.95))
 
 
 def split_in_halves(
     labels: np.ndarray, photographs: np.ndarray, rng: np.random.Generator
-) -> list[np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Split photographs at random into two halves, each with half of every class."""
-    orders = []
+    first, second = [], []
     for c in np.unique(labels):
-        orders.append(rng.permutation(photographs[labels[photographs] == c]))
-    return [np.concatenate([order[part::2] for order in orders]) for part in (0, 1)]
+        order = rng.permutation(photographs[labels[photographs] == c])
+        first.append(order[::2])
+        second.append(order[1::2])
+    return np.concatenate(first), np.concatenate(second)
 
 
 def pooled_deviation(scores: np.ndarray, prior: int = 5) -> np.ndarray:
@@ -94,7 +112,7 @@ def score_classifiers(
     strength: float,
     number: int,
     rng: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> Scored:
     """Train classifiers on random halves of photographs, and score them.
 
     Parameters
@@ -109,31 +127,23 @@ def score_classifiers(
     number : int
         How many classifiers are trained, each by a recipe that is drawn at random.
     rng : numpy.random.Generator
-
-    Returns
-    -------
-    scores : ndarray, shape (classifiers, 2, classes, K)
-    effects : ndarray, shape (classifiers, classes, K)
-        On the queried photographs that the classifier has not seen, since predictions
-        of the others rarely change.
-    contexts : ndarray of int, shape (classifiers, classes)
-        The context that is a shortcut for each class; -1 without a bias.
     """
-    classes = images.labels.max() + 1
+    labels = images.labels
+    classes = labels.max() + 1
     n_contexts = images.train.shape[1]
-    scores, effects, contexts = [], [], []
+    scores, changes, contexts = [], [], []
     for i in range(number):
-        seen, _ = split_in_halves(images.labels, trained_on, rng)
-        context_of_class = np.full(classes, -1)
-        if strength:
-            context_of_class = (np.arange(classes) + i) % n_contexts
+        seen, _ = split_in_halves(labels, trained_on, rng)
+        context_of_class = (np.arange(classes) + i) % n_contexts
         recipe = RECIPES[rng.integers(len(RECIPES))]
         features = images.draw_training(seen, context_of_class, strength, rng)
-        classifier = trained(features, images.labels[seen], classes, recipe, rng)
-        scores.append(images.score(classifier, queried))
-        effects.append(images.effect(classifier, np.setdiff1d(queried, seen)))
+        classifier = train_classifier(features, labels[seen], classes, recipe, rng)
+        logits = images.classified_by(classifier)
+        unseen = np.setdiff1d(queried, seen)
+        scores.append(logits.score(queried))
+        changes.append(prediction_change(logits.query[unseen]))
         contexts.append(context_of_class)
-    return np.stack(scores), np.stack(effects), np.stack(contexts)
+    return Scored(np.stack(scores), np.stack(changes), np.stack(contexts))
 
 
 def calibrate(
@@ -164,32 +174,21 @@ def calibrate(
     """
     rng = np.random.default_rng(seed)
     every = np.arange(len(images.labels))
-    null, _, _ = score_classifiers(images, every, every, 0, unbiased, rng)
+    null = score_classifiers(images, every, every, 0, unbiased, rng).scores
     mean, deviation = null.mean(0), pooled_deviation(null)
-    z, effects = [], []
+    z, changes = [], []
     for _ in range(halvings):
         half, other = split_in_halves(images.labels, every, rng)
-        null_of_half, _, _ = score_classifiers(images, half, half, 0, unbiased, rng)
-        scores, effect, _ = score_classifiers(images, other, half, 0, unseen, rng)
-        z.append((scores - null_of_half.mean(0)) / pooled_deviation(null_of_half))
-        effects.append(effect)
-    z = np.concatenate(z)
-    scored = []
+        null = score_classifiers(images, half, half, 0, unbiased, rng).scores
+        scored = score_classifiers(images, other, half, 0, unseen, rng)
+        z.append((scored.scores - null.mean(0)) / pooled_deviation(null))
+        changes.append(scored.changes)
+    classifiers = {0.0: Scored(np.concatenate(z), np.concatenate(changes), None)}
     for strength in BIAS_STRENGTHS:
-        scored.append(score_classifiers(images, every, every, strength, biased, rng))
-    biased_scores, biased_effects, biased_contexts = map(
-        np.stack, zip(*scored, strict=True)
-    )
-    return Calibration(
-        mean=mean,
-        deviation=deviation,
-        biased=(biased_scores - mean) / deviation,
-        biased_effect=biased_effects,
-        biased_context=biased_contexts,
-        unbiased=z,
-        unbiased_effect=np.concatenate(effects),
-        threshold=float(np.quantile(z.max(1), 0.95)),
-    )
+        scored = score_classifiers(images, every, every, strength, biased, rng)
+        z = (scored.scores - mean) / deviation
+        classifiers[strength] = scored._replace(scores=z)
+    return Calibration(mean, deviation, classifiers)
 
 
 def p_values(calibration: Calibration, z: np.ndarray) -> np.ndarray:
@@ -212,41 +211,3 @@ def significant_pairs(p: np.ndarray, level: float = LEVEL) -> np.ndarray:
     """
     adjusted = stats.adjust(p.ravel(), "fdr_bh").reshape(p.shape)
     return (adjusted <= level).any(0)
-
-
-def above_threshold(
-    calibration: Calibration, z: np.ndarray, corrected: bool
-) -> np.ndarray:
-    """Find the pairs of classifiers that are above the threshold, (..., classes, K).
-
-    Parameters
-    ----------
-    calibration : Calibration
-    z : ndarray, shape (classifiers, 2, classes, K)
-    corrected : bool
-        Whether to use `significant_pairs`, which corrects for the number of pairs, in
-        place of the threshold.
-    """
-    if corrected:
-        return np.stack([significant_pairs(p_values(calibration, each)) for each in z])
-    return z.max(1) > calibration.threshold
-
-
-def detection_rates(
-    calibration: Calibration,
-    corrected: bool = False,
-) -> dict[float, float]:
-    """Compute the share of the biased pairs that is detected, by bias strength.
-
-    A pair is detected if its score is above the threshold (or significant after
-    correction), and if at least `LEAST_CHANGE` of the predictions change. At the
-    strength 0, the rate is the share of all pairs of unbiased classifiers.
-    """
-    detected = above_threshold(calibration, calibration.unbiased, corrected)
-    rates = {0.0: (detected & (calibration.unbiased_effect >= LEAST_CHANGE)).mean()}
-    for number, strength in enumerate(BIAS_STRENGTHS):
-        detected = above_threshold(calibration, calibration.biased[number], corrected)
-        detected &= calibration.biased_effect[number] >= LEAST_CHANGE
-        context_of_class = calibration.biased_context[number][..., None]
-        rates[strength] = np.take_along_axis(detected, context_of_class, 2).mean()
-    return rates

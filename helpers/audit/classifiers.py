@@ -3,54 +3,33 @@
 The audit of a model trains many of them, unbiased and biased, to calibrate its scores.
 """
 
-from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
+from torch.nn.functional import cross_entropy
 
 RECIPES = (0.0005, 0.05, 10.0, "Adam")
 """Inverse strengths of regularization (scikit-learn's C), or short training by Adam."""
 
 
-def train_with_adam(
-    features: np.ndarray,
-    targets: np.ndarray,
-    rng: np.random.Generator,
-    steps: int = 100,
-    rate: float = 0.01,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Train a linear classifier by some steps of Adam on features of a common scale.
+class LinearClassifier(NamedTuple):
+    """A linear classifier, which maps features (..., D) to logits (..., classes).
 
-    Parameters
+    Attributes
     ----------
-    features : ndarray of float, shape (n, D)
-    targets : ndarray of float, shape (n, classes)
-        One-hot labels.
-    rng : numpy.random.Generator
-        Draws the initial weights.
-    steps : int, default 100
-    rate : float, default 0.01
-        Learning rate.
-
-    Returns
-    -------
     weights : ndarray, shape (D, classes)
     bias : ndarray, shape (classes,)
     """
-    center = features.mean(0)
-    scale = features.std()
-    inputs = np.c_[(features - center) / scale, np.ones(len(features))]
-    weights = rng.normal(0, 0.01, (inputs.shape[1], targets.shape[1]))
-    parameter = torch.from_numpy(weights)  # shares its memory
-    optimizer = torch.optim.Adam([parameter], lr=rate)
-    for _ in range(steps):
-        error = softmax(inputs @ weights, 1) - targets
-        parameter.grad = torch.from_numpy(inputs.T @ error / len(features))
-        optimizer.step()
-    slopes = weights[:-1]
-    return slopes / scale, weights[-1] - center @ slopes / scale
+
+    weights: np.ndarray
+    bias: np.ndarray
+
+    def __call__(self, features: np.ndarray) -> np.ndarray:
+        """Compute the logits of features."""
+        return features @ self.weights + self.bias
 
 
 def train_classifier(
@@ -59,7 +38,7 @@ def train_classifier(
     classes: int,
     recipe: float | str,
     rng: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> LinearClassifier:
     """Train a multinomial logistic regression on standardized features.
 
     Parameters
@@ -69,24 +48,85 @@ def train_classifier(
     classes : int
         The number of classes.
     recipe : float or "Adam"
-        One of `RECIPES`.
+        One of `RECIPES`. Adam is given all features divided by the same number.
     rng : numpy.random.Generator
-        Used by Adam only.
+        Draws the initial weights of Adam.
 
     Returns
     -------
-    weights : ndarray, shape (D, classes)
-    bias : ndarray, shape (classes,)
+    LinearClassifier
+    """
+    center = features.mean(0)
+    scale = features.std(0)
+    if recipe == "Adam":
+        scale[:] = features.std()
+    scale[scale <= 1e-6 * scale.max()] = np.inf  # a constant feature says nothing
+    inputs = np.c_[(features - center) / scale, np.ones(len(features))]
+    if recipe == "Adam":
+        solution = minimize_with_adam(inputs, labels, classes, rng)
+    else:
+        solution = minimize_regularized(inputs, labels, classes, recipe)
+    weights = solution[:-1] / scale[:, None]
+    return LinearClassifier(weights, solution[-1] - center @ weights)
+
+
+def minimize_with_adam(
+    inputs: np.ndarray,
+    labels: np.ndarray,
+    classes: int,
+    rng: np.random.Generator,
+    steps: int = 100,
+    rate: float = 0.01,
+) -> np.ndarray:
+    """Reduce the cross-entropy of a linear classifier by some steps of Adam.
+
+    Parameters
+    ----------
+    inputs : ndarray of float, shape (n, D)
+    labels : ndarray of int, shape (n,)
+    classes : int
+    rng : numpy.random.Generator
+        Draws the initial weights.
+    steps : int, default 100
+    rate : float, default 0.01
+        Learning rate.
+
+    Returns
+    -------
+    ndarray, shape (D, classes)
+    """
+    start = rng.normal(0, 0.01, (inputs.shape[1], classes))
+    weights = torch.from_numpy(start).requires_grad_()
+    inputs, labels = torch.from_numpy(inputs), torch.from_numpy(labels)
+    optimizer = torch.optim.Adam([weights], lr=rate)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        cross_entropy(inputs @ weights, labels).backward()
+        optimizer.step()
+    return weights.detach().numpy()
+
+
+def minimize_regularized(
+    inputs: np.ndarray, labels: np.ndarray, classes: int, strength: float
+) -> np.ndarray:
+    """Minimize the cross-entropy of a linear classifier plus a penalty of its weights.
+
+    Parameters
+    ----------
+    inputs : ndarray of float, shape (n, D)
+        The weights of the last column, a constant, are not regularized.
+    labels : ndarray of int, shape (n,)
+    classes : int
+    strength : float
+        The inverse strength of regularization (scikit-learn's C).
+
+    Returns
+    -------
+    ndarray, shape (D, classes)
     """
     targets = np.eye(classes)[labels]
-    if recipe == "Adam":
-        return train_with_adam(features, targets, rng)
-    center = features.mean(0)
-    spread = features.std(0)
-    # a constant feature says nothing
-    spread = np.where(spread > 1e-6 * spread.max(), spread, np.inf)
-    inputs = np.c_[(features - center) / spread, np.ones(len(features))]
-    penalty = np.append(np.full(features.shape[1], 1 / recipe), 0)[:, None]
+    penalty = np.full((inputs.shape[1], 1), 1 / strength)
+    penalty[-1] = 0
 
     def loss_and_gradient(flat):
         weights = flat.reshape(-1, classes)
@@ -100,27 +140,9 @@ def train_classifier(
     fitted = minimize(
         loss_and_gradient, start, jac=True, method="L-BFGS-B", options=options
     )
-    solution = fitted.x.reshape(-1, classes)
-    weights = solution[:-1] / spread[:, None]
-    return weights, solution[-1] - center @ weights
+    return fitted.x.reshape(-1, classes)
 
 
 def center_logits(logits: np.ndarray) -> np.ndarray:
     """Subtract from logits their mean over the classes; softmax stays the same."""
     return logits - logits.mean(-1, keepdims=True)
-
-
-def trained(
-    features: np.ndarray,
-    labels: np.ndarray,
-    classes: int,
-    recipe: float | str,
-    rng: np.random.Generator,
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Train a classifier, and return it as a function of features (..., D).
-
-    See `train_classifier` for the parameters. The function returns logits of the shape
-    (..., classes).
-    """
-    weights, bias = train_classifier(features, labels, classes, recipe, rng)
-    return lambda inputs: inputs @ weights + bias

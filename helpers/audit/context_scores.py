@@ -6,7 +6,7 @@ over the other contexts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -16,8 +16,6 @@ from helpers.audit.classifiers import center_logits
 
 SHARE = 0.65
 """The side of a pasted photograph, as a share of the side of the image."""
-SMALLEST_SPREAD = 1e-9
-"""The least spread of logits, so that a constant network scores 0."""
 
 
 def class_logits(answers: np.ndarray, outputs: Sequence[list[int]]) -> np.ndarray:
@@ -25,43 +23,39 @@ def class_logits(answers: np.ndarray, outputs: Sequence[list[int]]) -> np.ndarra
 
     Parameters
     ----------
-    answers : ndarray of float, shape (n, outputs)
+    answers : ndarray of float, shape (..., outputs)
         Logits, or probabilities, whose logarithm is taken.
     outputs : sequence of lists of int
         The outputs that represent each class. The exponentials of several are added.
 
     Returns
     -------
-    ndarray of float, shape (n, classes)
+    ndarray of float, shape (..., classes)
     """
-    adds_up_to_one = np.allclose(answers.sum(1), 1, atol=1e-3)
+    adds_up_to_one = np.allclose(answers.sum(-1), 1, atol=1e-3)
     if answers.min() >= 0 and adds_up_to_one:  # probabilities
         answers = np.log(answers.clip(1e-12))
     logits = []
-    with np.errstate(invalid="ignore"):  # `require_finite` refuses NaN later
+    with np.errstate(invalid="ignore"):  # `queries.require_finite` refuses NaN later
         for numbers in outputs:
-            of_class = answers[:, numbers]
-            logits.append(np.logaddexp.reduce(of_class, axis=1))
-    return np.stack(logits, 1)
+            of_class = answers[..., numbers]
+            logits.append(np.logaddexp.reduce(of_class, axis=-1))
+    return np.stack(logits, -1)
 
 
-def paste(
-    photographs: torch.Tensor, backgrounds: torch.Tensor, share: float = SHARE
-) -> torch.Tensor:
+def paste(photographs: torch.Tensor, backgrounds: torch.Tensor) -> torch.Tensor:
     """Paste photographs into the middle of background images.
 
     Parameters
     ----------
     photographs, backgrounds : torch.Tensor of uint8, shape (N, 3, H, H)
-    share : float
-        The side of the pasted photograph, as a share of H.
 
     Returns
     -------
     torch.Tensor of uint8, shape (N, 3, H, H)
     """
     size = photographs.shape[-1]
-    side = round(share * size)
+    side = round(SHARE * size)
     start = (size - side) // 2
     inside = slice(start, start + side)
     resized = interpolate(
@@ -74,7 +68,7 @@ def paste(
 
 def paste_into_contexts(
     photographs: torch.Tensor, contexts: Mapping[str, torch.Tensor], seed: int
-) -> tuple[list, list, list]:
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Paste each photograph into a training and a query background of each context.
 
     The backgrounds of a context are divided: 60% are for training classifiers, the
@@ -82,24 +76,31 @@ def paste_into_contexts(
 
     Returns
     -------
-    train, query : list of torch.Tensor of uint8, shape (N, 3, H, H)
-        One tensor per context.
-    alone : list of torch.Tensor of uint8, shape (m, 3, H, H)
-        The backgrounds for queries, without photographs.
+    train, query : torch.Tensor of uint8, shape (n, K, 3, H, H)
+        The n photographs, pasted into K contexts.
+    alone : torch.Tensor of uint8, shape (m, K, 3, H, H)
+        The backgrounds for queries without photographs, as many for each context.
     """
     rng = np.random.default_rng(seed)
     train, query, alone = [], [], []
     for backgrounds in contexts.values():
-        order = torch.from_numpy(rng.permutation(len(backgrounds)))
-        count = round(0.6 * len(backgrounds))
-        to_train = backgrounds[order[:count]]
-        to_query = backgrounds[order[count:]]
-        for images, composites in ((to_train, train), (to_query, query)):
-            choice = rng.permutation(len(photographs)) % len(images)
-            chosen = images[torch.from_numpy(choice)]
+        order = rng.permutation(len(backgrounds))
+        to_train, to_query = np.split(order, [round(0.6 * len(order))])
+        for numbers, composites in ((to_train, train), (to_query, query)):
+            choice = rng.permutation(len(photographs)) % len(numbers)
+            chosen = backgrounds[numbers[choice]]
             composites.append(paste(photographs, chosen))
-        alone.append(to_query)
-    return train, query, alone
+        alone.append(backgrounds[to_query])
+    fewest = min(len(backgrounds) for backgrounds in alone)
+    alone = [backgrounds[:fewest] for backgrounds in alone]
+    return torch.stack(train, 1), torch.stack(query, 1), torch.stack(alone, 1)
+
+
+def minus_others(values: np.ndarray, axis: int) -> np.ndarray:
+    """Subtract from values the mean of the others along an axis."""
+    count = values.shape[axis]
+    mean = values.mean(axis, keepdims=True)
+    return (values - mean) * count / (count - 1)
 
 
 def mean_of_other_classes(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -119,30 +120,18 @@ def mean_of_other_classes(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     for c in range(classes):
         of_class = values[labels == c]
         by_class.append(of_class.mean(0))
-    by_class = np.stack(by_class)
-    means = []
-    for c in range(classes):
-        others = np.delete(by_class[:, :, c], c, axis=0)
-        means.append(others.mean(0))
-    return np.stack(means)
+    own = np.diagonal(by_class, axis1=0, axis2=2)
+    of_others = np.sum(by_class, axis=0) - own
+    return of_others.T / (classes - 1)
 
 
-def minus_others(values: np.ndarray, axis: int) -> np.ndarray:
-    """Subtract from values the mean of the others along an axis."""
-    count = values.shape[axis]
-    mean = values.mean(axis, keepdims=True)
-    return (values - mean) * count / (count - 1)
-
-
-def prediction_change(predictions: np.ndarray, classes: int) -> np.ndarray:
+def prediction_change(logits: np.ndarray) -> np.ndarray:
     """Compute how many more photographs are predicted as a class in a context.
 
     Parameters
     ----------
-    predictions : ndarray of int, shape (n, K)
-        The predicted class of each photograph in each context.
-    classes : int
-        The number of classes.
+    logits : ndarray of float, shape (n, K, classes)
+        Of n photographs in K contexts.
 
     Returns
     -------
@@ -150,32 +139,39 @@ def prediction_change(predictions: np.ndarray, classes: int) -> np.ndarray:
         The share of photographs that are predicted to be the class in the context,
         minus the mean of these shares in the other contexts.
     """
-    shares = []
-    for c in range(classes):
-        is_class = predictions == c
-        shares.append(is_class.mean(0))
+    shares = predicted_counts(logits) / len(logits)
     # rounded, so that ten of a thousand are 0.01
-    change = minus_others(np.stack(shares), -1)
-    return change.round(9)
+    return minus_others(shares, 1).round(9)
+
+
+def predicted_counts(logits: np.ndarray) -> np.ndarray:
+    """Count how many photographs are predicted as each class in each context."""
+    predictions = logits.argmax(-1)
+    classes = np.arange(logits.shape[-1])
+    is_predicted = predictions == classes[:, None, None]
+    return is_predicted.sum(1)
 
 
 @dataclass(frozen=True)
 class ContextImages:
-    """Features, or logits, of photographs in contexts.
+    """Photographs and contexts, as images, features or logits.
 
     Attributes
     ----------
     labels : ndarray of int, shape (n,)
-    train : ndarray of float, shape (n, K, r, D), or None
+    plain : ndarray of float, shape (n, D)
+        Photographs as they are.
+    train : ndarray of float, shape (n, K, r, D)
         Photographs pasted into r training backgrounds of each of K contexts.
     query : ndarray of float, shape (n, K, D)
         Photographs pasted into a query background of each context.
-    alone : ndarray of float, shape (K, m, D)
+    alone : ndarray of float, shape (m, K, D)
         Query backgrounds without a photograph.
     """
 
     labels: np.ndarray
-    train: np.ndarray | None
+    plain: np.ndarray
+    train: np.ndarray
     query: np.ndarray
     alone: np.ndarray
 
@@ -191,40 +187,46 @@ class ContextImages:
         A photograph of class c is in the context `context_of_class[c]` with the
         probability `bias_strength`, and else in any context. -1 means no bias.
         """
-        context = rng.integers(self.train.shape[1], size=len(photographs))
+        n = len(photographs)
+        context = rng.integers(self.train.shape[1], size=n)
         own = context_of_class[self.labels[photographs]]
-        is_drawn = rng.random(len(photographs)) < bias_strength
-        biased = (own >= 0) & is_drawn
-        context = np.where(biased, own, context)
-        background = rng.integers(self.train.shape[2], size=len(photographs))
+        is_biased = (own >= 0) & (rng.random(n) < bias_strength)
+        context[is_biased] = own[is_biased]
+        background = rng.integers(self.train.shape[2], size=n)
         return self.train[photographs, context, background]
 
-    def score(self, classifier: Callable, photographs: np.ndarray) -> np.ndarray:
-        """Score each class and context.
+    def classified_by(self, classifier: Callable) -> "ContextImages":
+        """Compute the logits of all but the training images.
 
         Parameters
         ----------
         classifier : callable
-            Maps the features to logits. It is the identity if this object holds logits.
+            Maps features (..., D), or images, to logits (..., classes).
+        """
+        return replace(
+            self,
+            plain=classifier(self.plain),
+            query=classifier(self.query),
+            alone=classifier(self.alone),
+        )
+
+    def score(self, photographs: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Score each class and context, if this object holds logits.
+
+        Parameters
+        ----------
         photographs : ndarray of int
-            The numbers of the photographs.
+            The numbers of the photographs. The default is all.
 
         Returns
         -------
         ndarray of float, shape (2, classes, K)
             By pasting and by the context alone, in standard deviations of the logit.
         """
-        logits = center_logits(classifier(self.query[photographs]))
-        logits_alone = center_logits(classifier(self.alone))
-        classes = logits.shape[-1]
-        spread = logits.reshape(-1, classes).std(0)
-        spread = np.maximum(spread, SMALLEST_SPREAD)[:, None]
+        logits = center_logits(self.query[photographs])
+        logits_alone = center_logits(self.alone).mean(0)
+        spread = logits.std((0, 1))[:, None]
         rises = minus_others(logits, 1)
-        pasted = mean_of_other_classes(rises, self.labels[photographs])
-        alone = minus_others(logits_alone.mean(1), 0).T
-        return np.stack([pasted, alone]) / spread
-
-    def effect(self, classifier: Callable, photographs: np.ndarray) -> np.ndarray:
-        """Compute `prediction_change` of a classifier, (classes, K)."""
-        logits = classifier(self.query[photographs])
-        return prediction_change(logits.argmax(-1), logits.shape[-1])
+        by_pasting = mean_of_other_classes(rises, self.labels[photographs])
+        by_context = minus_others(logits_alone, 0).T
+        return np.stack([by_pasting, by_context]) / spread

@@ -5,14 +5,13 @@ The network comes from torchvision or from the user's Python file.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
 
 from helpers import models
 from helpers.models import preprocessing, python_file, recipe
-from helpers.suggest import listed, plain
+from helpers.suggest import plain
 
 ONE_LOGIT = (
     "The audit compares the logits of classes. Return two logits instead: "
@@ -50,7 +49,7 @@ class Network:
         )
 
 
-def load_network(name: str, weights: str | None = None) -> Network:
+def load_network(name: str, weights: str | None = None, device: str = "cpu") -> Network:
     """Load a network.
 
     The only code that is run is the user's own Python file.
@@ -63,6 +62,8 @@ def load_network(name: str, weights: str | None = None) -> Network:
     weights : str or None
         A file of weights. None means torchvision's for ImageNet, or those that the
         Python file gives.
+    device : {"auto", "cpu", "cuda", "mps"}
+        Where it computes.
 
     Returns
     -------
@@ -74,13 +75,14 @@ def load_network(name: str, weights: str | None = None) -> Network:
         If the network is not known, or the weights do not fit.
     """
     if python_file.is_python_file(name):
-        model = models.build(name, weights=weights).eval()
+        model = models.build(name, weights=weights)
         read = model.preprocessing
     else:
         recipe.refuse_unknown_name(name)
-        library = import_module("torchvision.models")
-        published = library.get_model_weights(name).DEFAULT
-        model = models.build(name, weights=weights or "imagenet").eval()
+        from torchvision.models import get_model_weights  # takes seconds
+
+        model = models.build(name, weights=weights or "imagenet")
+        published = get_model_weights(name).DEFAULT
         read = preprocessing.stated(model.network, published)
         n_outputs = len(model.network.get_submodule(model.head).weight)
         if n_outputs != len(read.classes):
@@ -88,6 +90,7 @@ def load_network(name: str, weights: str | None = None) -> Network:
             read = read._replace(classes=None, source=assumed)
     if weights:
         name = f"{name} ({Path(weights).name})"
+    model.eval().to(models.device(device))
     return Network(model, read, name)
 
 
@@ -95,7 +98,7 @@ def match_classes(
     classes: Sequence[str],
     network: Network,
     n_outputs: int,
-    table: pd.DataFrame | None = None,
+    file: str | None = None,
 ) -> pd.DataFrame:
     """Match classes with the outputs of a network.
 
@@ -106,9 +109,9 @@ def match_classes(
     network : Network
     n_outputs : int
         How many outputs the network has.
-    table : pandas.DataFrame, optional
-        The user's columns ``class`` and ``output``. A class with several outputs has
-        several rows.
+    file : str, optional
+        The user's CSV file with the columns ``class`` and ``output``. A class with
+        several outputs has several rows.
 
     Returns
     -------
@@ -119,7 +122,7 @@ def match_classes(
     ------
     ValueError
         If the network has one output, or if a class has no output, or an output of
-        another class, or several without the user's table.
+        another class, or several without the user's file.
     """
     if n_outputs < 2:
         raise ValueError(
@@ -127,62 +130,35 @@ def match_classes(
             f"sigmoid. {ONE_LOGIT}"
         )
     names = network.input.classes
-    if table is not None:
+    if file:
         how = "your table"
-        outputs = _outputs_of_table(classes, table, n_outputs)
+        table = pd.read_csv(file, dtype={"class": str}, keep_default_na=False)
     elif names:
         how = "their names"
-        outputs = [_outputs_of_name(name, names) for name in classes]
+        synonyms = pd.Series(names).str.split(",").explode()
+        table = pd.DataFrame({"class": synonyms, "output": synonyms.index})
     else:
         how = "the order of the folders"
-        outputs = [[number] for number in range(len(classes))]
-    problems = []
-    if not names and table is None and n_outputs != len(classes):
-        problems.append(f"The network has {n_outputs} outputs without names.")
-    for name, numbers in zip(classes, outputs, strict=True):
-        if not numbers:
-            problems.append(f"No output is named {name}{_similar(name, names)}.")
-        elif len(numbers) > 1 and table is None:
-            problems.append(f"Outputs {listed(numbers)} are all named {name}.")
-    counts = pd.Series(outputs).explode().value_counts()
-    shared = counts.index[counts > 1]
-    if len(shared):
-        problems.append(f"Outputs of several classes: {listed(shared)}.")
-    if problems:
-        raise ValueError(
-            f"classes: {' '.join(problems)} Say which output is which class: give a "
-            "CSV file with the columns class and output (a number from 0). A class "
-            "with several outputs has several rows."
-        )
-    return pd.DataFrame({"class": classes, "outputs": outputs, "matched by": how})
-
-
-def _outputs_of_table(
-    classes: Sequence[str], table: pd.DataFrame, n_outputs: int
-) -> list[list[int]]:
-    """Read the outputs of each class from the user's table."""
-    numbers = pd.to_numeric(table["output"], errors="coerce")
-    if not numbers.isin(range(n_outputs)).all():
-        raise ValueError(
-            f"classes: The column output must hold numbers from 0 to {n_outputs - 1}, "
-            f"but it holds {listed(table['output'])}. Correct it."
-        )
-    return [numbers[table["class"] == name].astype(int).tolist() for name in classes]
-
-
-def _outputs_of_name(name: str, names: Sequence[str]) -> list[int]:
-    """Find the outputs of a name; an output may have several names, with commas."""
+        table = pd.DataFrame({"class": classes, "output": range(len(classes))})
+    known_names = table["class"].map(plain)
     outputs = []
-    for number, text in enumerate(names):
-        if plain(name) in [plain(part) for part in text.split(",")]:
-            outputs.append(number)
-    return outputs
-
-
-def _similar(name: str, names: Sequence[str] | None) -> str:
-    """List the outputs whose names contain a name."""
-    similar = []
-    for number, text in enumerate(names or ()):
-        if plain(name) in plain(text):
-            similar.append(f"{text} ({number})")
-    return f" ({listed(similar)} may be meant)" if similar else ""
+    for name in classes:
+        numbers = table["output"][known_names == plain(name)]
+        outputs.append(numbers.unique().tolist())
+    matched = pd.DataFrame({"class": classes, "outputs": outputs, "matched by": how})
+    every_output = matched["outputs"].explode()  # one row per class and output
+    is_clear = every_output.isin(range(n_outputs)) & ~every_output.duplicated()
+    if how == "their names":
+        is_clear &= ~every_output.index.duplicated()
+    if how == "the order of the folders":
+        is_clear &= n_outputs == len(classes)
+    if not is_clear.all():
+        raise ValueError(
+            f"classes: The network has the outputs 0 to {n_outputs - 1}. It is not "
+            f"clear which of them stand for the classes. By {how}:\n"
+            f"{matched.to_string(columns=['class', 'outputs'], index=False)}\n"
+            "Each class needs an output of its own. Give a CSV file with the columns "
+            "class and output (a number from 0). A class with several outputs has "
+            "several rows."
+        )
+    return matched

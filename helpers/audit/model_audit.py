@@ -5,30 +5,21 @@ are compared with the scores of unbiased linear classifiers on the same photogra
 Biased classifiers show what the audit could have detected.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
-import torch
-from matplotlib.figure import Figure
 
 from helpers import models, stats
-from helpers.audit import (
-    classifiers,
-    context_scores,
-    features,
-    form,
-    model,
-    network_checks,
-    reliance,
-    remedy,
-    sample,
-    user_images,
-)
-from helpers.audit.calibration import Calibration, calibrate, detection_rates
+from helpers.audit import form, model, reliance, remedy
+from helpers.audit.calibration import Calibration, calibrate
+from helpers.audit.classifiers import center_logits
+from helpers.audit.context_scores import minus_others
+from helpers.audit.queries import Inputs, query
+from helpers.audit.user_images import read_folders
 
 MATRIX_CAPTION = (
     "z of each class in each context: standard deviations above unbiased classifiers. "
@@ -42,7 +33,8 @@ EXAMPLES_CAPTION = (
 POWER = (
     "The rate at bias strength 0 is the false-positive rate of pairs. A bias of "
     "another kind (smaller, elsewhere, weaker) may be missed. If the detection rates "
-    "are low, a report without findings means little."
+    "are low, a report without findings means little. If a context has fewer than 25 "
+    "images, the rates may be too high."
 )
 NOT_ASKED = [
     "Contexts that you did not provide, and combinations of contexts.",
@@ -74,7 +66,7 @@ TERMS = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ModelAudit:
     """Hold what an audit of a network found, and what it could have detected.
 
@@ -82,8 +74,8 @@ class ModelAudit:
     ----------
     name : str
         What the network is called.
-    trained : {"last layer", "all"} or None
-        What was trained.
+    headline : str
+        What was found, or what would have been detected.
     notes : list of str
         How the network was read, and what its training means for the findings.
     pairs : pandas.DataFrame
@@ -98,24 +90,25 @@ class ModelAudit:
     predictions : pandas.DataFrame
         The prediction for each photograph.
     calibration : Calibration
-    composites : dict of str to torch.Tensor of uint8, shape (N, 3, H, W)
-        The photographs pasted into each context.
-    score : ndarray, shape (N, contexts, classes)
-        The logit of each photograph in each context, minus its mean over the other
-        contexts.
+    example_pair : pandas.Series
+        The pair with the highest z, a reported one if there is any.
+    examples : list of (str, ndarray of uint8, shape (H, H, 3))
+        Photographs of other classes in the context of `example_pair`, with their titles
+        (class and score): the three with the highest score and the three with the
+        lowest.
     """
 
     name: str
-    trained: str | None
+    headline: str
     notes: list[str]
     pairs: pd.DataFrame
     power: pd.DataFrame
     remedy: pd.DataFrame
     classes: pd.DataFrame
     predictions: pd.DataFrame
-    calibration: Calibration = field(repr=False)
-    composites: dict[str, torch.Tensor] = field(repr=False)
-    score: np.ndarray = field(repr=False)
+    calibration: Calibration
+    example_pair: pd.Series
+    examples: list[tuple]
 
     @property
     def reported(self) -> pd.DataFrame:
@@ -127,32 +120,15 @@ class ModelAudit:
         """Return the pairs for which reliance is detected."""
         return self.pairs[self.pairs["verdict"] == reliance.DETECTED]
 
-    @property
-    def headline(self) -> str:
-        """Say what was found, or what would have been detected."""
-        rates = detection_rates(self.calibration)
-        return reliance.headline(self.name, self.pairs, rates, self.trained)
-
-    @property
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """Return all tables by the name of their file."""
-        return {
-            "pairs": self.pairs,
-            "power": self.power,
-            "remedy": self.remedy,
-            "images": self.predictions,
-            "classes": self.classes,
-        }
-
-    def plot_matrix(self) -> Figure:
+    def plot_matrix(self) -> plt.Figure:
         """Draw z of each class in each context; reported pairs have a star."""
         stars = np.where(reliance.is_reported(self.pairs), " *", "")
-        texts = self.pairs.assign(text=self.pairs["z"].map("{:.1f}".format) + stars)
-        by_pair = texts.pivot(index="class", columns="context", values=["z", "text"])
+        texts = self.pairs["z"].map("{:.1f}".format) + stars
+        by_pair = self.pairs.assign(text=texts).pivot(index="class", columns="context")
         height, width = by_pair["z"].shape
         figure, ax = plt.subplots(figsize=(1.8 + 1.1 * width, 1 + 0.5 * height))
         sns.heatmap(
-            by_pair["z"].astype(float),
+            by_pair["z"],
             annot=by_pair["text"],
             fmt="",
             cmap="RdBu_r",
@@ -164,25 +140,12 @@ class ModelAudit:
         ax.tick_params(axis="y", rotation=0)
         return figure
 
-    @property
-    def example_pair(self) -> pd.Series:
-        """Return the pair with the highest z, a reported one if there is any."""
-        return self.pairs.loc[reliance.is_reported(self.pairs).idxmax()]
-
-    def plot_examples(self) -> Figure:
+    def plot_examples(self) -> plt.Figure:
         """Draw photographs of other classes with the highest and the lowest score."""
-        pair = self.example_pair
-        c = list(self.classes["class"]).index(pair["class"])
-        k = list(self.composites).index(pair["context"])
-        labels = self.predictions["y_true"]
-        score = self.score[:, k, c]
-        others = np.flatnonzero(labels != pair["class"])
-        order = others[np.argsort(-score[others], kind="stable")]
-        figure, axes = plt.subplots(1, 6, figsize=(8, 1.9))
-        for ax, number in zip(axes, [*order[:3], *order[-3:]], strict=True):
-            image = self.composites[pair["context"]][number]
-            ax.imshow(image.permute(1, 2, 0))
-            ax.set_title(f"{labels[number]}\n{score[number]:+.1f}", fontsize=8)
+        figure, axes = plt.subplots(1, len(self.examples), figsize=(8, 1.9))
+        for ax, (title, image) in zip(axes, self.examples, strict=True):
+            ax.imshow(image)
+            ax.set_title(title, fontsize=8)
             ax.set_axis_off()
         return figure
 
@@ -194,14 +157,12 @@ class ModelAudit:
         command : str
             The command that makes the report again.
         """
-        pair = self.example_pair
-        matrix, examples = self.plot_matrix(), self.plot_examples()
         parts = [
             (
                 "What was found",
                 self.reported,
-                (matrix, MATRIX_CAPTION),
-                (examples, EXAMPLES_CAPTION.format_map(pair)),
+                (self.plot_matrix(), MATRIX_CAPTION),
+                (self.plot_examples(), EXAMPLES_CAPTION.format_map(self.example_pair)),
                 reliance.RULE,
                 NOT_A_FAULT,
             ),
@@ -212,8 +173,6 @@ class ModelAudit:
             ("Terms", TERMS),
             ("Files", "Tables as CSV, findings.json and this report.", command),
         ]
-        plt.close(matrix)
-        plt.close(examples)
         return form.page("Audit of a network", self.headline, parts)
 
     def save(self, folder: Path, command: str = "", **about) -> Path:
@@ -227,25 +186,20 @@ class ModelAudit:
         **about
             Further entries of ``findings.json``.
         """
+        tables = {
+            "pairs": self.pairs,
+            "power": self.power,
+            "remedy": self.remedy,
+            "images": self.predictions,
+            "classes": self.classes,
+        }
         names = {"context": "name", "class": "by", "change": "value"}
-        findings = self.reported.rename(columns=names).assign(
-            finding="context/"
-            + self.reported["class"]
-            + "/"
-            + self.reported["context"],
-            measure="change of predictions",
-            sentence=[reliance.describe(pair) for _, pair in self.reported.iterrows()],
-        )
-        return form.write(
-            folder,
-            self.to_html(command),
-            self.tables,
-            findings.to_dict("records"),
-            network=self.name,
-            notes=self.notes,
-            command=command,
-            **about,
-        )
+        findings = self.reported.rename(columns=names)
+        findings["finding"] = "context/" + findings["by"] + "/" + findings["name"]
+        findings["measure"] = "change of predictions"
+        findings["sentence"] = reliance.sentences(self.reported)
+        about = {"network": self.name, "notes": self.notes, "command": command, **about}
+        return form.write(folder, self.to_html(command), tables, findings, **about)
 
 
 @models.all_cores()
@@ -294,101 +248,75 @@ def audit_model(
         The network cannot be read, its accuracy is not above chance, or there are too
         few images.
     """
-    loaded = model.load_network(network, weights)
-    loaded_before = model.load_network(network, before) if before else loaded
-    photographs, rows = user_images.read_photographs(images, loaded, seed)
-    backgrounds, notes = user_images.read_contexts(contexts, loaded, seed)
-    for each in (loaded, loaded_before):
-        each.model.to(models.device(device, synthetic=False))
-    class_table = None
-    if classes:
-        class_table = pd.read_csv(classes, dtype=str, keep_default_na=False)
-    inputs = user_images.Inputs(
+    loaded = model.load_network(network, weights, device)
+    loaded_before = None
+    if before:
+        trained = trained or "all"
+        loaded_before = model.load_network(network, before, device)
+    photographs, rows = read_folders(
+        "images", images, loaded.input, seed, fewest=8, most=100
+    )
+    backgrounds, places = read_folders(
+        "contexts", contexts, loaded.input, seed, fewest=5, most=50
+    )
+    of_context = places.groupby("class").groups
+    inputs = Inputs(
         network=loaded,
-        before=loaded_before,
         images=photographs,
         rows=rows,
-        contexts=backgrounds,
-        class_table=class_table,
-        trained="all" if before and trained is None else trained,
+        contexts={name: backgrounds[numbers] for name, numbers in of_context.items()},
+        before=loaded_before,
+        classes=classes,
+        trained=trained,
         seed=seed,
-        notes=notes,
     )
     return audit(inputs)
 
 
-def audit_sample(seed: int = 0) -> tuple[ModelAudit, pd.DataFrame]:
-    """Audit a small network with known biases on synthetic images.
-
-    Returns
-    -------
-    audit : ModelAudit
-    injected : pandas.DataFrame
-        The biases of the network, with the columns ``class``, ``context`` and
-        ``bias_strength``.
-    """
-    inputs, injected = sample.audited_network(seed)
-    return audit(inputs), injected
-
-
-def audit(inputs: user_images.Inputs) -> ModelAudit:
+def audit(inputs: Inputs) -> ModelAudit:
     """Check a network, query it, calibrate, and judge each pair.
 
     Parameters
     ----------
     inputs : Inputs
     """
-    network, labels = inputs.network, inputs.labels
-    classes, contexts = inputs.classes, list(inputs.contexts)
-    _, answers = features.features_and_answers(network.model, inputs.images)
-    matched = model.match_classes(
-        classes, network, answers.shape[1], inputs.class_table
+    matched, accuracy, features, logits, composites = query(inputs)
+    name, trained, rows = inputs.network.name, inputs.trained, inputs.rows
+    classes, contexts = list(matched["class"]), list(inputs.contexts)
+    calibrated = calibrate(features, inputs.seed)
+    pairs = reliance.judge(calibrated, logits, classes, contexts, trained)
+    power = reliance.detection_table(calibrated)
+    reported = pairs[reliance.is_reported(pairs)]
+    retrained = remedy.retrain_last_layer(
+        features, logits, calibrated, reported, inputs.seed
     )
-    outputs = list(matched["outputs"])
-    plain = context_scores.class_logits(answers, outputs)
-    accuracy = network_checks.check_accuracy(inputs, outputs, plain)
-    queries = features.query(inputs, outputs)
-    logits, in_features = queries.in_logits, queries.in_features
-    network_checks.require_finite(
-        [plain, in_features.train, in_features.query, logits.query],
-        inputs.rows["path"],
-    )
-    network_checks.require_finite([logits.alone], contexts)
 
-    calibrated = calibrate(in_features, inputs.seed)
-    score = logits.score(lambda values: values, np.arange(len(labels)))
-    predictions = logits.query.argmax(-1)
-    pairs = reliance.judge(
-        calibrated, score, predictions, classes, contexts, inputs.trained
-    )
-    training = reliance.what_was_trained(inputs.trained, inputs.before is not network)
-    images = pd.DataFrame(
-        {"image": inputs.rows["path"], "y_true": inputs.rows["class"]}
-    )
-    images["y_pred"] = np.array(classes)[plain.argmax(1)]
+    images = pd.DataFrame({"image": rows["path"], "y_true": rows["class"]})
+    images["y_pred"] = np.array(classes)[logits.plain.argmax(1)]
     images["correct"] = images["y_true"] == images["y_pred"]
     by_class = stats.rates(images, "correct", ["y_true"])
-    by_class = by_class.rename(
-        columns={"y_true": "class", "rate": "accuracy", "n": "images"}
-    )
-    centered = classifiers.center_logits(logits.query)
+    names = {"y_true": "class", "rate": "accuracy", "n": "images"}
+
+    pair = pd.concat([reported, pairs]).iloc[0]
+    c, k = classes.index(pair["class"]), contexts.index(pair["context"])
+    rises = minus_others(center_logits(logits.query), 1)[:, k, c]
+    order = np.argsort(-rises, kind="stable")
+    order = order[features.labels[order] != c]
+    examples = []
+    for i in [*order[:3], *order[-3:]]:
+        title = f"{rows['class'][i]}\n{rises[i]:+.1f}"
+        examples.append((title, composites[i, k].permute(1, 2, 0).numpy()))
+    training = reliance.what_was_trained(trained, inputs.before is not None)
     return ModelAudit(
-        name=network.name,
-        trained=inputs.trained,
-        notes=[training, network.preprocessing, accuracy, *inputs.notes],
-        pairs=pairs,
-        power=reliance.detection_table(calibrated),
-        remedy=remedy.retrain_last_layer(
-            queries,
-            calibrated,
-            pairs[reliance.is_reported(pairs)],
-            classes,
-            contexts,
-            inputs.seed,
-        ),
-        classes=matched.merge(by_class),
+        name=name,
+        headline=reliance.headline(name, pairs, power, trained),
+        notes=[training, inputs.network.preprocessing, accuracy],
+        pairs=pairs.reset_index(drop=True),
+        power=power,
+        remedy=retrained.reset_index(drop=True),
+        classes=matched.merge(by_class.rename(columns=names)),
         predictions=images,
         calibration=calibrated,
-        composites=dict(zip(contexts, queries.composites, strict=True)),
-        score=context_scores.minus_others(centered, 1),
+        example_pair=pair,
+        examples=examples,
     )

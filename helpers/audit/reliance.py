@@ -3,7 +3,7 @@
 A pair is reported if its score is above the threshold and if predictions change.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -13,16 +13,20 @@ from helpers.audit.calibration import (
     LEAST_CHANGE,
     LEVEL,
     Calibration,
-    detection_rates,
     p_values,
     significant_pairs,
 )
-from helpers.audit.context_scores import prediction_change
+from helpers.audit.context_scores import (
+    ContextImages,
+    predicted_counts,
+    prediction_change,
+)
 
 NOT_SIGNIFICANT = "not significant"
 SCORE_ONLY = "score only"
 POSSIBLE = "possible reliance"
 DETECTED = "reliance detected"
+REPORTED = f"{POSSIBLE} or detected"
 
 RULE = (
     "A finding needs two things: a score above the threshold, and predictions that "
@@ -37,26 +41,47 @@ The rate and its 95% interval are those of ``data/audit_trials.csv``.
 """
 
 
-def judge(
-    calibration: Calibration,
-    score: np.ndarray,
-    predictions: np.ndarray,
-    classes: Sequence[str],
-    contexts: Sequence[str],
-    trained: str | None = None,
-) -> pd.DataFrame:
+def verdicts(calibration: Calibration, z: np.ndarray, change: np.ndarray) -> np.ndarray:
     """Judge each pair of a class and a context.
 
     Parameters
     ----------
     calibration : Calibration
         What unbiased and biased classifiers score.
-    score : ndarray of float, shape (2, classes, K)
-        The network's score of each pair, by pasting and by the context alone.
-    predictions : ndarray of int, shape (n, K)
-        The class that the network predicts for each photograph in each context.
+    z : ndarray, shape (2, classes, K)
+        By pasting and by the context alone.
+    change : ndarray, shape (classes, K)
+        Changes of predictions.
+
+    Returns
+    -------
+    ndarray of str, shape (classes, K)
+    """
+    is_significant = significant_pairs(p_values(calibration, z))
+    return np.select(
+        [z.max(0) <= calibration.threshold, change < LEAST_CHANGE, is_significant],
+        [NOT_SIGNIFICANT, SCORE_ONLY, DETECTED],
+        POSSIBLE,
+    )
+
+
+def judge(
+    calibration: Calibration,
+    logits: ContextImages,
+    classes: Sequence[str],
+    contexts: Sequence[str],
+    trained: str | None = None,
+) -> pd.DataFrame:
+    """Judge each pair of a class and a context, and tabulate them.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        What unbiased and biased classifiers score.
+    logits : ContextImages
+        What the network answers.
     classes, contexts : sequence of str
-        Names, in the order of the axes of `score`.
+        Names, in the order of the axes of `logits`.
     trained : {"last layer", "all"} or None
         What was trained. If all layers were trained, no pair is more than possible.
 
@@ -67,33 +92,27 @@ def judge(
         ``verdict``, ``z``, ``p``, ``predicted_here`` (how many photographs are
         predicted to be the class in the context), ``predicted_elsewhere`` (the mean of
         the other contexts), ``change`` (their difference as a share), and
-        ``photographs`` (their number).
+        ``photographs`` (their number). The index is the place of a pair in arrays
+        (classes, K) that are flattened.
     """
-    z_by_method = calibration.z(score)
-    z = z_by_method.max(0)
-    p_by_method = p_values(calibration, z_by_method)
-    p = np.minimum(1, len(p_by_method) * p_by_method.min(0))
-    is_significant = significant_pairs(p_by_method) & (trained != "all")
-    change = prediction_change(predictions, len(classes))
-    counts = np.stack([(predictions == c).sum(0) for c in range(len(classes))])
-    elsewhere = (counts.sum(1, keepdims=True) - counts) / (len(contexts) - 1)
-    verdict = np.select(
-        [z <= calibration.threshold, change < LEAST_CHANGE, is_significant],
-        [NOT_SIGNIFICANT, SCORE_ONLY, DETECTED],
-        POSSIBLE,
-    )
+    z = calibration.z(logits.score())
+    change = prediction_change(logits.query)
+    here = predicted_counts(logits.query)
+    n = len(logits.query)
     columns = {
-        "verdict": verdict,
-        "z": z,
-        "p": p,
-        "predicted_here": counts,
-        "predicted_elsewhere": elsewhere,
+        "verdict": verdicts(calibration, z, change),
+        "z": z.max(0),
+        "p": np.minimum(1, len(z) * p_values(calibration, z).min(0)),
+        "predicted_here": here,
+        "predicted_elsewhere": (here - n * change).round(3),
         "change": change,
     }
     index = pd.MultiIndex.from_product([classes, contexts], names=["class", "context"])
     flat = {name: values.ravel() for name, values in columns.items()}
-    table = pd.DataFrame(flat, index).assign(photographs=len(predictions))
-    return table.sort_values("z", ascending=False).reset_index()
+    table = pd.DataFrame(flat, index).assign(photographs=n).reset_index()
+    if trained == "all":
+        table = table.replace({"verdict": {DETECTED: POSSIBLE}})
+    return table.sort_values("z", ascending=False)
 
 
 def is_reported(pairs: pd.DataFrame) -> pd.Series:
@@ -101,19 +120,23 @@ def is_reported(pairs: pd.DataFrame) -> pd.Series:
     return pairs["verdict"].isin([POSSIBLE, DETECTED])
 
 
-def describe(pair: Mapping) -> str:
-    """Say how many more photographs get the class of a pair in its context."""
-    class_name, context = pair["class"], pair["context"]
-    more = round(pair["change"] * pair["photographs"])
-    verb = "is" if more == 1 else "are"
-    return (
-        f"{context} for {class_name} ({more} more of {pair['photographs']} photographs "
-        f"{verb} predicted as {class_name} in {context} than in the other contexts)"
-    )
+def sentences(pairs: pd.DataFrame) -> list[str]:
+    """Say how many more photographs get the class of each pair in its context."""
+    texts = []
+    for pair in pairs.to_dict("records"):
+        class_name, context = pair["class"], pair["context"]
+        more = round(pair["change"] * pair["photographs"])
+        verb = "is" if more == 1 else "are"
+        texts.append(
+            f"{context} for {class_name} ({more} more of {pair['photographs']} "
+            f"photographs {verb} predicted as {class_name} in {context} than in the "
+            "other contexts)"
+        )
+    return texts
 
 
 def headline(
-    name: str, pairs: pd.DataFrame, rates: Mapping[float, float], trained: str | None
+    name: str, pairs: pd.DataFrame, power: pd.DataFrame, trained: str | None
 ) -> str:
     """Name all significant pairs, or say what the audit would have detected.
 
@@ -123,21 +146,20 @@ def headline(
         What the network is called.
     pairs : pandas.DataFrame
         The table of `judge`.
-    rates : mapping of float to float
-        The detection rate of this audit by bias strength.
+    power : pandas.DataFrame
+        The table of `detection_table`.
     trained : {"last layer", "all"} or None
         What was trained.
     """
     for verdict in (DETECTED, POSSIBLE):
         found = pairs[pairs["verdict"] == verdict]
-        if found.empty:
-            continue
-        phrases = [describe(pair) for pair in found.to_dict("records")]
-        text = f"{name}: {verdict} on {' and '.join(phrases)}."
-        if verdict == POSSIBLE:
-            level = WHOLE_NETWORK_LEVEL[0] if trained == "all" else LEVEL
-            text += f" By chance, {level:.0%} of pairs without a bias are reported."
-        return text
+        if len(found):
+            text = f"{name}: {verdict} on {' and '.join(sentences(found))}."
+            if verdict == POSSIBLE:
+                level = WHOLE_NETWORK_LEVEL[0] if trained == "all" else LEVEL
+                text += f" By chance, {level:.0%} of pairs without a bias are reported."
+            return text
+    rates = reported_rates(power)
     return (
         f"{name}: no reliance on a context was detected among {len(pairs)} pairs. A "
         "bias of strength 0.5 would have been reported with probability "
@@ -178,13 +200,26 @@ def detection_table(calibration: Calibration) -> pd.DataFrame:
         One row per verdict and bias strength, with ``detection_rate``, the share of the
         biased pairs that get this verdict or a stronger one, and Wilson's 95% interval,
         ``low`` and ``high``, whose n is the number of classifiers. At the strength 0,
-        the rate is the false-positive rate of pairs.
+        the rate is the share of all pairs, which is the false-positive rate.
     """
     rows = []
-    for verdict, corrected in ((f"{POSSIBLE} or detected", False), (DETECTED, True)):
-        for strength, rate in detection_rates(calibration, corrected).items():
-            n = calibration.biased.shape[1] if strength else len(calibration.unbiased)
-            low, high = stats.wilson(rate * n, n)
-            rows.append([verdict, strength, rate, low, high])
+    for strength, (scores, changes, contexts) in calibration.classifiers.items():
+        judged = []
+        for z, change in zip(scores, changes, strict=True):
+            judged.append(verdicts(calibration, z, change))
+        verdict = np.stack(judged)
+        if strength:
+            verdict = np.take_along_axis(verdict, contexts[..., None], axis=2)
+        n = len(verdict)
+        for name, counted in ((REPORTED, (POSSIBLE, DETECTED)), (DETECTED, DETECTED)):
+            rate = np.isin(verdict, counted).mean()
+            rows.append([name, strength, rate, *stats.wilson(rate * n, n)])
     columns = ["verdict", "bias_strength", "detection_rate", "low", "high"]
-    return pd.DataFrame(rows, columns=columns)
+    table = pd.DataFrame(rows, columns=columns)
+    return table.sort_values(["verdict", "bias_strength"], ignore_index=True)
+
+
+def reported_rates(power: pd.DataFrame) -> pd.Series:
+    """Return the rates of reported pairs in a detection table, by bias strength."""
+    is_reported = power["verdict"] == REPORTED
+    return power[is_reported].set_index("bias_strength")["detection_rate"]

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from helpers.audit.calibration import Calibration, split_in_halves
-from helpers.audit.classifiers import trained
-from helpers.audit.features import Queries
+from helpers.audit.classifiers import train_classifier
+from helpers.audit.context_scores import ContextImages, prediction_change
 
 RECIPE = 0.05
 """The inverse strength of regularization (scikit-learn's C)."""
@@ -20,11 +20,10 @@ METHOD = (
 
 
 def retrain_last_layer(
-    queries: Queries,
+    features: ContextImages,
+    logits: ContextImages,
     calibration: Calibration,
     pairs: pd.DataFrame,
-    classes: list[str],
-    contexts: list[str],
     seed: int,
 ) -> pd.DataFrame:
     """Train the last layer on photographs in all contexts, and audit it.
@@ -34,12 +33,12 @@ def retrain_last_layer(
 
     Parameters
     ----------
-    queries : Queries
+    features, logits : ContextImages
+        The features and logits of the network.
     calibration : Calibration
     pairs : pandas.DataFrame
-        The pairs for which a remedy is wanted, with the columns ``class``, ``context``,
-        ``z`` and ``change``.
-    classes, contexts : list of str
+        The pairs for which a remedy is wanted, rows of the table of
+        :func:`reliance.judge`.
     seed : int
 
     Returns
@@ -51,29 +50,28 @@ def retrain_last_layer(
         they are, the same in all rows).
     """
     rng = np.random.default_rng(seed)
-    labels = queries.labels
-    everyone = np.arange(len(labels))
-    images = queries.in_features
-    n_contexts = images.train.shape[1]
+    labels = features.labels
+    _, n_contexts, n_classes = logits.query.shape
     z, changes, accuracies = [], [], []
     for _ in range(SPLITS):
-        seen, unseen = split_in_halves(labels, everyone, rng)
-        inputs = images.train[seen, :, 0].reshape(len(seen) * n_contexts, -1)
-        targets = np.repeat(labels[seen], n_contexts)
-        new_layer = trained(inputs, targets, len(classes), RECIPE, rng)
-        z.append(calibration.z(images.score(new_layer, everyone)).max(0))
-        changes.append(images.effect(new_layer, unseen))
-        predictions = new_layer(queries.plain_features[unseen]).argmax(1)
-        accuracies.append((predictions == labels[unseen]).mean())
-    of_pairs = (
-        pd.Index(classes).get_indexer(pairs["class"]),
-        pd.Index(contexts).get_indexer(pairs["context"]),
-    )
-    table = pairs[["class", "context"]].copy()
-    table["z_before"] = pairs["z"]
-    table["z_after"] = np.mean(z, axis=0)[of_pairs]
-    table["change_before"] = pairs["change"]
-    table["change_after"] = np.mean(changes, axis=0)[of_pairs]
-    table["accuracy_before"] = (queries.plain_logits.argmax(1) == labels).mean()
-    table["accuracy_after"] = np.mean(accuracies)
-    return table
+        seen, unseen = split_in_halves(labels, np.arange(len(labels)), rng)
+        # one row per photograph and context
+        inputs = np.concatenate(features.train[seen, :, 0])
+        targets = labels[seen].repeat(n_contexts)
+        layer = train_classifier(inputs, targets, n_classes, RECIPE, rng)
+        new = features.classified_by(layer)
+        changes.append(prediction_change(new.query[unseen]))
+        z.append(calibration.z(new.score()).max(0))
+        is_right = new.plain.argmax(1) == labels
+        accuracies.append(is_right[unseen].mean())
+    table = {
+        "class": pairs["class"],
+        "context": pairs["context"],
+        "z_before": pairs["z"],
+        "z_after": np.mean(z, axis=0).ravel()[pairs.index],
+        "change_before": pairs["change"],
+        "change_after": np.mean(changes, axis=0).ravel()[pairs.index],
+        "accuracy_before": (logits.plain.argmax(1) == labels).mean(),
+        "accuracy_after": np.mean(accuracies),
+    }
+    return pd.DataFrame(table)

@@ -5,19 +5,25 @@ import pandas as pd
 import torch
 from torch import nn
 
-from helpers import models, store
-from helpers.audit.classifiers import train_classifier
+from helpers import models
+from helpers.audit.classifiers import LinearClassifier, train_classifier
 from helpers.audit.context_scores import paste
-from helpers.audit.features import features_and_answers
 from helpers.audit.model import Network
-from helpers.audit.user_images import Inputs
+from helpers.audit.queries import Inputs, features_and_answers
 from helpers.data import world
 from helpers.models import experiment, networks, preprocessing
 from helpers.synthetic_data import pictures
 
 SHORTCUTS = {"bench": "park", "plane": "sky"}
 """Classes whose training images are all in one context."""
-IMAGENET = (networks.IMAGENET_MEAN, networks.IMAGENET_STD)
+STATED = preprocessing.Preprocessing(
+    "the synthetic dataset",
+    96,
+    96,
+    networks.IMAGENET_MEAN,
+    networks.IMAGENET_STD,
+    classes=pictures.CLASSES,
+)
 
 
 def audited_network(seed: int = 0) -> tuple[Inputs, pd.DataFrame]:
@@ -33,57 +39,46 @@ def audited_network(seed: int = 0) -> tuple[Inputs, pd.DataFrame]:
     injected : pandas.DataFrame
         The biases.
     """
-    names = pictures.CLASSES
-    model = _pretrained_network()
-    train_images, train_labels = synthetic_photographs(seed + 1, 100)
-    photographs, labels = synthetic_photographs(seed, 60)
+    model = pretrained_network()
+    images, labels = synthetic_photographs(seed + 1, 100)
     backgrounds = torch.stack([*synthetic_contexts(seed + 1).values()])
     rng = np.random.default_rng(seed)
-    context = rng.integers(4, size=len(train_labels))
+    context = rng.integers(4, size=len(labels))
     for name, shortcut in SHORTCUTS.items():
-        of_class = train_labels == names.index(name)
+        of_class = labels == pictures.CLASSES.index(name)
         context[of_class] = pictures.CONTEXTS.index(shortcut)
-    number = rng.integers(25, size=len(train_labels))
-    composites = paste(train_images, backgrounds[context, number])
+    number = rng.integers(25, size=len(labels))
+    composites = paste(images, backgrounds[context, number])
     features, _ = features_and_answers(model, composites)
-    weights, bias = train_classifier(features, train_labels, len(names), 0.05, rng)
-    last_layer = nn.Linear(*weights.shape)
-    last_layer.weight.data = torch.from_numpy(weights.T.copy()).float()
-    last_layer.bias.data = torch.from_numpy(bias.copy()).float()
-    model.network.set_submodule(model.head, last_layer)
-    rows = pd.DataFrame({"class": [names[c] for c in labels]})
-    rows["path"] = [f"{name}-{i}" for i, name in enumerate(rows["class"])]
-    stated = preprocessing.Preprocessing(
-        "the synthetic dataset", 96, 96, *IMAGENET, classes=names
-    )
-    network = Network(model, stated, "The sample")
-    injected = pd.DataFrame(SHORTCUTS.items(), columns=["class", "context"])
-    injected["bias_strength"] = 1.0
+    set_last_layer(model, train_classifier(features, labels, 4, 0.05, rng))
+    images, labels = synthetic_photographs(seed, 60)
+    rows = pd.DataFrame({"class": np.array(pictures.CLASSES)[labels]})
+    rows["path"] = rows["class"] + "-" + rows.index.astype(str)
     inputs = Inputs(
-        network=network,
-        before=network,
-        images=photographs,
-        rows=rows,
-        contexts=synthetic_contexts(seed),
+        Network(model, STATED, "The sample"),
+        images,
+        rows,
+        synthetic_contexts(seed),
         trained="last layer",
         seed=seed,
     )
-    return inputs, injected
+    injected = pd.DataFrame(SHORTCUTS.items(), columns=["class", "context"])
+    return inputs, injected.assign(bias_strength=1.0)
 
 
-def _pretrained_network() -> models.Classifier:
+def pretrained_network() -> models.Classifier:
     """Return a small network that was pretrained on synthetic images of other kinds."""
-    images = world.wider(96, 0)
-    kinds = len(pictures.WIDER_KINDS)
-    weights, _ = models.train_once(
-        "alexnet-quarter",
-        tuple(range(kinds)),
-        images,
-        seed=0,
-        epochs=experiment.WIDER_EPOCHS,
-        folder=store.networks(),
-    )
-    return models.build("alexnet-quarter", kinds, weights=weights).eval()
+    _, model = experiment.pretrain("alexnet-quarter", size=96, seed=0)
+    return model
+
+
+def set_last_layer(model: models.Classifier, classifier: LinearClassifier) -> None:
+    """Replace the last layer of a network by a linear classifier of its input."""
+    last_layer = nn.Linear(*classifier.weights.shape)
+    weights = torch.from_numpy(classifier.weights.T)
+    bias = torch.from_numpy(classifier.bias)
+    last_layer.load_state_dict({"weight": weights, "bias": bias})
+    model.network.set_submodule(model.head, last_layer)
 
 
 def synthetic_photographs(seed: int, per_class: int) -> tuple[torch.Tensor, np.ndarray]:
@@ -95,8 +90,8 @@ def synthetic_photographs(seed: int, per_class: int) -> tuple[torch.Tensor, np.n
 def synthetic_contexts(seed: int) -> dict[str, torch.Tensor]:
     """Render 25 background images of each context of the synthetic dataset."""
     made = pictures.contexts(per_context=25, size=96, seed=seed)
-    images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
     contexts = {}
     for name in pictures.CONTEXTS:
-        contexts[name] = images[np.flatnonzero(made.table["context"] == name)]
+        images = made.images[made.table["context"] == name]
+        contexts[name] = torch.from_numpy(images).permute(0, 3, 1, 2).contiguous()
     return contexts

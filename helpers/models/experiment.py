@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
+
+import torch
 
 from helpers import data, models, store
 from helpers.data import Collection, world
@@ -107,15 +110,8 @@ def model(
         epochs = reduced.REDUCED[recipe.architecture].epochs
     weights = None if family == "scratch" else recipe.start
     if weights == WIDER:
-        weights, _ = models.train_once(
-            recipe.architecture,
-            tuple(range(len(pictures.WIDER_KINDS))),
-            world.wider(collection.size, seed),
-            seed=seed,
-            epochs=WIDER_EPOCHS,
-            folder=store.networks(),
-            device=models.device(recipe.device, synthetic=True),
-        )
+        device = models.device(recipe.device, synthetic=True)
+        weights, _ = pretrain(recipe.architecture, collection.size, seed, device)
     return models.trainings(
         recipe.trainings,
         recipe.architecture,
@@ -128,6 +124,21 @@ def model(
         device=models.device(recipe.device, synthetic=synthetic),
         tune="last" if family == "probe" else "all",
         loop=loop,
+    )
+
+
+def pretrain(
+    architecture: str, size: int, seed: int, device: torch.device | str = "cpu"
+) -> tuple[Path, Classifier]:
+    """Train a network on synthetic images of other kinds, or read it from its file."""
+    return models.train_once(
+        architecture,
+        tuple(range(len(pictures.WIDER_KINDS))),
+        world.wider(size, seed),
+        seed=seed,
+        epochs=WIDER_EPOCHS,
+        folder=store.networks(),
+        device=device,
     )
 
 

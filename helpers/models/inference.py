@@ -1,7 +1,9 @@
 """Compute logits of images, and decide where and on how many threads torch computes."""
 
+import ctypes
 import functools
 import os
+import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +18,8 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 BATCH_SIZE = 64  # images at a time
 CUDA_BATCH_SIZE = 256
 GPUS = {"cuda": "a CUDA GPU", "mps": "an Apple GPU"}
-THREADS = "SUITE_THREADS"  # environment variable: the cores that a workflow gives to a notebook
+MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # of mallopt, in glibc's malloc.h
+THREADS = "SUITE_THREADS"  # environment variable: cores of a notebook in a workflow
 
 
 @torch.no_grad()
@@ -228,12 +231,25 @@ def all_cores() -> Iterator[None]:
 
     The kernels that the package pins make torch start with one thread.
     """
+    keep_freed_memory()
     before = torch.get_num_threads()
     torch.set_num_threads(threads())
     try:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def keep_freed_memory() -> None:
+    """Let this process keep freed memory for the next large array, on Linux.
+
+    Otherwise it returns the memory of each large batch to the system, and asks for it
+    again, which took 15% of the time of a ResNet-18. The Makefile sets the same limits.
+    """
+    if platform.libc_ver()[0] == "glibc":
+        libc = ctypes.CDLL(None)
+        libc.mallopt(MMAP_THRESHOLD, 2**30)
+        libc.mallopt(TRIM_THRESHOLD, 2**31 - 1)
 
 
 @contextmanager
