@@ -1,6 +1,6 @@
 """Measure how often the audit of a model detects injected biases, and errs.
 
-Users' networks are trained on other photographs than the audit's. Seeds below 7000
+Users' networks are trained on other photographs than the audit's. Seeds below 8000
 were used while the audit was developed. Run ``python -m sweeps.audit_trials
 data/audit_trials.csv FOLDER WEIGHTS``, where the folder has objects/ and contexts/.
 """
@@ -19,8 +19,8 @@ from sweeps import audit_features
 from sweeps.audit_features import LABELS
 from sweeps.resume import collect
 
-SEEDS = range(7000, 7030)
-FINE_TUNED = SEEDS[:5]  # partitions for which whole networks are trained
+SEEDS = range(8000, 8030)
+FINE_TUNED = SEEDS[:8]  # partitions for which whole networks are trained
 CAPTION = "photographs with a caption"
 # what a user trains on, the bias strength, and whose photographs the user has
 CELLS = [

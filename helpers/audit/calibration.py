@@ -16,9 +16,11 @@ from helpers.audit.context_scores import ContextImages, prediction_change
 
 BIAS_STRENGTHS = (0.25, 0.5, 1.0)
 """Shares of a class's training images that are put into its context."""
-LEAST_CHANGE = 0.01
+LEAST_CHANGE = 0.005
 """The least share of photographs whose prediction must change for a finding."""
 LEVEL = 0.05
+SMALLEST_THRESHOLD = 1.64
+"""The 95th percentile of a normal distribution."""
 
 
 class Scored(NamedTuple):
@@ -69,8 +71,13 @@ class Calibration:
 
     @property
     def threshold(self) -> float:
-        """Return the 95th percentile of the larger z of the pairs in `unbiased`."""
-        return float(np.quantile(self.unbiased.max(1), 0.95))
+        """Return the z that a reported pair must exceed.
+
+        5% of the pairs of unbiased classifiers exceed it and change predictions.
+        """
+        scores, changes, _ = self.classifiers[0]
+        z = np.where(changes >= LEAST_CHANGE, scores.max(1), 0)
+        return max(float(np.quantile(z, 1 - LEVEL)), SMALLEST_THRESHOLD)
 
 
 def split_in_halves(

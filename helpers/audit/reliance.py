@@ -31,10 +31,10 @@ REPORTED = f"{POSSIBLE} or detected"
 RULE = (
     "A finding needs two things: a score above the threshold, and predictions that "
     "change. The share of photographs predicted as the class must be at least "
-    f"{100 * LEAST_CHANGE:.0f} percentage point higher in the context than in the "
+    f"{100 * LEAST_CHANGE:g} percentage points higher in the context than in the "
     "other contexts on average. Pairs with a high score alone are not reported."
 )
-WHOLE_NETWORK_LEVEL = (0.14, 0.06, 0.29)
+WHOLE_NETWORK_LEVEL = (0.12, 0.07, 0.2)
 """False-positive rate of reported pairs of networks of which all layers were trained.
 
 The rate and its 95% interval are those of ``data/audit_trials.csv``.
