@@ -5,14 +5,13 @@ The network comes from torchvision or from the user's Python file.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
 
 from helpers import models
 from helpers.models import preprocessing, python_file, recipe
-from helpers.suggest import listed, plain
+from helpers.suggest import listed, places_of, plain
 
 ONE_LOGIT = (
     "The audit compares the logits of classes. Return two logits instead: "
@@ -78,12 +77,9 @@ def load_network(name: str, weights: str | None = None) -> Network:
         read = model.preprocessing
     else:
         recipe.refuse_unknown_name(name)
-        library = import_module("torchvision.models")
-        published = library.get_model_weights(name).DEFAULT
         model = models.build(name, weights=weights or "imagenet").eval()
-        read = preprocessing.stated(model.network, published)
-        n_outputs = len(model.network.get_submodule(model.head).weight)
-        if n_outputs != len(read.classes):
+        read = model.preprocessing
+        if model.n_logits != len(read.classes):
             assumed = "torchvision's ImageNet weights (assumed)"
             read = read._replace(classes=None, source=assumed)
     if weights:
@@ -132,7 +128,7 @@ def match_classes(
         outputs = _outputs_of_table(classes, table, n_outputs)
     elif names:
         how = "their names"
-        outputs = [_outputs_of_name(name, names) for name in classes]
+        outputs = [places_of(name, names) for name in classes]
     else:
         how = "the order of the folders"
         outputs = [[number] for number in range(len(classes))]
@@ -168,15 +164,6 @@ def _outputs_of_table(
             f"but it holds {listed(table['output'])}. Correct it."
         )
     return [numbers[table["class"] == name].astype(int).tolist() for name in classes]
-
-
-def _outputs_of_name(name: str, names: Sequence[str]) -> list[int]:
-    """Find the outputs of a name; an output may have several names, with commas."""
-    outputs = []
-    for number, text in enumerate(names):
-        if plain(name) in [plain(part) for part in text.split(",")]:
-            outputs.append(number)
-    return outputs
 
 
 def _similar(name: str, names: Sequence[str] | None) -> str:
