@@ -47,10 +47,10 @@ def test_what_is_read_makes_the_input_that_torchvision_makes():
 
 
 @pytest.mark.parametrize(
-    ("settings", "resize", "size", "squash"),
+    ("settings", "resize", "size"),
     [
         # as of google/vit-base-patch16-224
-        ({"size": {"height": 224, "width": 224}}, 224, 224, True),
+        ({"size": {"height": 224, "width": 224}}, 224, 224),
         (
             {
                 "size": {"shortest_edge": 256},
@@ -59,16 +59,15 @@ def test_what_is_read_makes_the_input_that_torchvision_makes():
             },
             256,
             224,
-            False,
         ),
         # as of microsoft/resnet-50
-        ({"size": {"shortest_edge": 224}, "crop_pct": 0.875}, 256, 224, False),
-        ({"size": {"shortest_edge": 384}, "crop_pct": 0.875}, 384, 384, True),
+        ({"size": {"shortest_edge": 224}, "crop_pct": 0.875}, 256, 224),
+        ({"size": {"shortest_edge": 384}, "crop_pct": 0.875}, 384, 384),
     ],
 )
-def test_hugging_faces_processors_state_the_size(settings, resize, size, squash):
+def test_hugging_faces_processors_state_the_size(settings, resize, size):
     read = preprocessing.stated(NETWORK, processor(**settings))
-    assert (read.resize, read.size, read.squash) == (resize, size, squash)
+    assert (read.resize, read.size) == (resize, size)
     assert read.mean == read.std == (0.5, 0.5, 0.5)
 
 
@@ -108,14 +107,6 @@ def test_a_network_of_timms_brings_its_configuration():
     network.pretrained_cfg = TIMM
     read = preprocessing.stated(network)
     assert (read.resize, read.size, read.classes) == (252, 240, ("a", "b"))
-    assert not read.squash
-
-
-def test_timms_crop_mode_is_read():
-    read = preprocessing.stated(NETWORK, {**TIMM, "crop_mode": "squash"})
-    assert read.squash
-    with pytest.raises(ValueError, match="crop mode 'border' of timm is not supported"):
-        preprocessing.stated(NETWORK, {**TIMM, "crop_mode": "border"})
 
 
 def test_a_normalization_that_nothing_states_is_refused():

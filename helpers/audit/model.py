@@ -41,9 +41,8 @@ class Network:
         """Say how images are prepared, and what states it."""
         mean = ", ".join(f"{value:.3g}" for value in self.model.mean.flatten())
         std = ", ".join(f"{value:.3g}" for value in self.model.std.flatten())
-        shape = "squashed" if self.input.squash else "cropped"
         return (
-            f"Images are resized to {self.input.resize} pixels, {shape} to a square "
+            f"Images are resized to {self.input.resize} pixels, cropped to a square "
             f"of {self.input.size} pixels, and normalized with the mean {mean} and the "
             f"standard deviation {std} (source: {self.input.source})."
         )

@@ -156,7 +156,7 @@ def _decode(files: pd.DataFrame, network: Network) -> torch.Tensor:
     """Decode images, resized and cropped as the network wants them."""
     size, resize = network.input.size, network.input.resize
     resize = max(size, resize)
-    images = decoding.read(files["file"], resize, network.input.squash)
+    images = decoding.read(files["file"], resize)
     start = (resize - size) // 2
     inside = slice(start, start + size)
     return images[..., inside, inside].contiguous()

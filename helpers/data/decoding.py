@@ -10,7 +10,7 @@ from PIL import Image, ImageOps
 from helpers.store import progress
 
 
-def decode(path: Path, size: int, squash: bool = False) -> torch.Tensor:
+def decode(path: Path, size: int) -> torch.Tensor:
     """Read an image file.
 
     Parameters
@@ -19,8 +19,6 @@ def decode(path: Path, size: int, squash: bool = False) -> torch.Tensor:
     size : int
         Side of the square in pixels. The shorter side of the image is fitted to it, and
         the middle is kept.
-    squash : bool
-        Whether both sides are fitted instead, whatever the shape of the image.
 
     Returns
     -------
@@ -40,18 +38,18 @@ def decode(path: Path, size: int, squash: bool = False) -> torch.Tensor:
         image = image.convert("RGBA")
         white = Image.new("RGBA", image.size, "white")
         image = Image.alpha_composite(white, image)
-    fit = Image.Image.resize if squash else ImageOps.fit
-    square = fit(image.convert("RGB"), (size, size), Image.Resampling.BICUBIC)
+    image = image.convert("RGB")
+    square = ImageOps.fit(image, (size, size), Image.Resampling.BICUBIC)
     return torch.from_numpy(np.array(square)).permute(2, 0, 1).contiguous()
 
 
-def read(files: Sequence[Path], size: int, squash: bool = False) -> torch.Tensor:
+def read(files: Sequence[Path], size: int) -> torch.Tensor:
     """Read image files.
 
     Parameters
     ----------
     files : sequence of Path
-    size, squash
+    size : int
         See :func:`decode`.
 
     Returns
@@ -67,7 +65,7 @@ def read(files: Sequence[Path], size: int, squash: bool = False) -> torch.Tensor
     unreadable = []
     for number, file in enumerate(progress(files, desc="reading images")):
         try:
-            images[number] = decode(file, size, squash)
+            images[number] = decode(file, size)
         except Exception as error:  # damaged files make decoders raise nearly anything
             unreadable.append(f"{file} ({error})")
     if unreadable:

@@ -414,13 +414,5 @@ def _replace_head(network: nn.Module, n_classes: int) -> None:
     if isinstance(head, nn.Linear):
         fresh = nn.Linear(head.in_features, n_classes, **settings)
     else:
-        fresh = nn.Conv2d(
-            head.in_channels,
-            n_classes,
-            head.kernel_size,
-            head.stride,
-            head.padding,
-            head.dilation,
-            **settings,
-        )
+        fresh = nn.Conv2d(head.in_channels, n_classes, head.kernel_size, **settings)
     network.set_submodule(name, fresh)

@@ -6,12 +6,15 @@ from typing import NamedTuple
 
 from torch import nn
 
-# ConvNeXt's processors crop smaller images, and squash others (Hugging Face)
+# ConvNeXt's processors crop smaller images only (Hugging Face)
 CONVNEXT_WITHOUT_CROP = 384  # pixels
 
 
 class Preprocessing(NamedTuple):
     """Describe how images are prepared for a network.
+
+    Images are always cropped at their center to a square, also for networks whose
+    library would squash them.
 
     Attributes
     ----------
@@ -25,8 +28,6 @@ class Preprocessing(NamedTuple):
         The normalization of images in 0 to 1, of all channels or per channel.
     classes : tuple of str or None
         The names of the logits.
-    squash : bool
-        Whether both sides of an image are resized to `resize`, whatever its shape.
     """
 
     source: str
@@ -35,7 +36,6 @@ class Preprocessing(NamedTuple):
     mean: float | tuple[float, ...]
     std: float | tuple[float, ...]
     classes: tuple[str, ...] | None = None
-    squash: bool = False
 
 
 def stated(network: nn.Module, configuration=None) -> Preprocessing:
@@ -91,13 +91,6 @@ def _from_timm(configuration: Mapping) -> Preprocessing:
     """Read a configuration of timm."""
     _, height, width = configuration["input_size"]
     size = _side({"height": height, "width": width})
-    mode = configuration.get("crop_mode") or "center"
-    if mode not in ("center", "squash"):
-        raise ValueError(
-            f"The crop mode {mode!r} of timm is not supported, only 'center' and "
-            "'squash'. Give mean and std of images in 0 to 1; then images are cropped "
-            "at their center."
-        )
     return Preprocessing(
         source="timm's configuration",
         size=size,
@@ -105,7 +98,6 @@ def _from_timm(configuration: Mapping) -> Preprocessing:
         mean=tuple(configuration["mean"]),
         std=tuple(configuration["std"]),
         classes=tuple(configuration.get("label_names") or ()) or None,
-        squash=mode == "squash",
     )
 
 
@@ -124,12 +116,9 @@ def _from_hugging_face(processor, network: nn.Module) -> Preprocessing:
             "mean and std that have the same effect on images in 0 to 1."
         )
     size = resize = _side(processor.size)
-    squash = not dict(processor.size).get("shortest_edge")
     crop_share = setting("crop_pct", None)  # ConvNeXt's, also for ResNets
     if crop_share and size < CONVNEXT_WITHOUT_CROP:
         resize = int(size / crop_share)
-    elif crop_share:
-        squash = True
     elif setting("do_center_crop", False):
         size = _side(processor.crop_size)
     labels = getattr(getattr(network, "config", None), "id2label", {})
@@ -140,7 +129,6 @@ def _from_hugging_face(processor, network: nn.Module) -> Preprocessing:
         mean=tuple(processor.image_mean),
         std=tuple(processor.image_std),
         classes=tuple(labels[number] for number in sorted(labels)) or None,
-        squash=squash,
     )
 
 

@@ -72,15 +72,6 @@ def test_the_short_side_is_fitted_and_the_middle_is_kept(tmp_path, axis):
     assert np.allclose(colours, COLOURS, atol=3)
 
 
-def test_a_wide_image_can_be_squashed_to_a_square(tmp_path):
-    path = tmp_path / "a.png"
-    square = quadrants(COLOURS, 40)
-    wide = square.repeat(3, axis=1)
-    Image.fromarray(wide).save(path)
-    colours = decoded_colours(path, 20, squash=True)
-    assert np.allclose(colours, COLOURS, atol=3)
-
-
 def test_grey_of_16_bits_is_refused(tmp_path):
     deep = np.zeros((16, 16), np.uint16)
     Image.fromarray(deep).save(tmp_path / "deep.png")
