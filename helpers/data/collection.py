@@ -71,6 +71,8 @@ class ImageSet:
 
     def split(self, name: str) -> ImageSet:
         """Return the images of one split: "train", "val" or "test"."""
+        if name not in SPLITS:
+            raise ValueError(f"split: {name!r} is none of {', '.join(SPLITS)}.")
         return self.where(self.table["split"] == name)
 
     def of(self, name: str) -> ImageSet:
