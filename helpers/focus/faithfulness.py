@@ -78,13 +78,13 @@ def compare(
 
 
 def add_score(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Add the deletion score to rows of `compare`, which is 0 by chance.
+    """Add the ``fall`` of the logit and the ``deletion`` score to rows of `compare`.
 
-    It is the mean logit after deletions by chance minus the mean logit after deletions
-    by relevance, as a share of the mean difference between whole and wholly deleted
-    mosaics with the same values of the columns `by`.
+    The score is 0 by chance. It is the mean logit after deletions by chance minus the
+    mean logit after deletions by relevance, as a share of the mean difference between
+    whole and wholly deleted mosaics with the same values of the columns `by`.
     """
-    rows["fall"] = rows["whole"] - rows["deleted"]
+    rows = rows.assign(fall=rows["whole"] - rows["deleted"])
     gain = rows["by_chance"] - rows["by_map"]
     return rows.assign(deletion=gain / rows.groupby(by)["fall"].transform("mean"))
 
