@@ -3,7 +3,7 @@
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
 NAMES_SHOWN = 20
@@ -22,6 +22,15 @@ def plain(name: str) -> str:
     """Return a name in lower case, with one space for blanks, "_" and "-"."""
     composed = unicodedata.normalize("NFC", name)
     return re.sub(r"[\s_\-]+", " ", composed).strip().casefold()
+
+
+def places_of(name: str, texts: Sequence[str]) -> list[int]:
+    """List the places of a name in texts, which may be several names with commas."""
+    places = []
+    for place, text in enumerate(texts):
+        if plain(name) in [plain(part) for part in text.split(",")]:
+            places.append(place)
+    return places
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:

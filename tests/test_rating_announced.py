@@ -65,7 +65,8 @@ def announced(capsys) -> tuple[int, str]:
 )
 def test_the_passes_are_those_that_a_method_makes(rated, method, capsys):
     models, images, tables = rated
-    rating.announce(models, images, tables, [method], "paper")
+    case = models[0], images["C"], tables["C"]
+    rating.announce([case], [method], "paper")
     announced_passes, _ = announced(capsys)
     seen = []
 
@@ -82,7 +83,8 @@ def test_the_time_is_that_of_the_passes(rated, capsys, monkeypatch):
     models, images, tables = rated
     monkeypatch.setattr(rating, "time_pass", lambda network, mosaics: 30.0)
     methods = ["gradcam", "smoothgrad"]  # 1 and 6 passes for each of 4 mosaics
-    rating.announce(models * 2, images, tables, methods, "quick")
+    case = models[0], images["C"], tables["C"]
+    rating.announce([case] * 2, methods, "quick")
     assert announced(capsys) == (56, "0:28:00")
 
 
@@ -90,7 +92,8 @@ def test_a_rating_of_the_small_networks_is_not_timed(rated, capsys, monkeypatch)
     models, images, tables = rated
     monkeypatch.setattr(rating, "time_pass", None)
     small = networks.Model(Recipe(), "C", models[0].trainings, models[0].logit)
-    rating.announce([small], images, tables, ["gradcam"], "sound")
+    case = small, images["C"], tables["C"]
+    rating.announce([case], ["gradcam"], "sound")
     assert capsys.readouterr().out == ""
 
 

@@ -30,7 +30,9 @@ def test_the_trials_of_one_partition_are_those_of_the_table(images, monkeypatch)
     seed = audit_trials.SEEDS[0]
     made = audit_trials.measure(images, seed, str(PHOTOGRAPHS), str(WEIGHTS))
     recorded = store.recorded_table("audit_trials.csv")
-    recorded = recorded.query("images == @images and seed == @seed and layers == 'last'")
+    recorded = recorded.query(
+        "images == @images and seed == @seed and layers == 'last'"
+    )
     made["recipe"] = made["recipe"].astype(str)
     pd.testing.assert_frame_equal(
         made.fillna(float("nan")),

@@ -183,9 +183,3 @@ def test_a_mean_without_a_standard_deviation_is_refused(load):
     text = ALONE.replace("mean, std, size = (0, 0, 0), (1, 1, 1), 32", "mean = 0.5")
     with pytest.raises(ValueError, match=r"Write mean = \(\.\.\.\) and std"):
         load(text)
-
-
-def test_loading_a_file_leaves_the_writing_of_bytecode_as_it_was(load):
-    before = sys.dont_write_bytecode
-    load(ALONE)
-    assert sys.dont_write_bytecode == before

@@ -79,13 +79,9 @@ def load_network(name: str, weights: str | None = None, device: str = "cpu") -> 
         read = model.preprocessing
     else:
         recipe.refuse_unknown_name(name)
-        from torchvision.models import get_model_weights  # takes seconds
-
         model = models.build(name, weights=weights or "imagenet")
-        published = get_model_weights(name).DEFAULT
-        read = preprocessing.stated(model.network, published)
-        n_outputs = len(model.network.get_submodule(model.head).weight)
-        if n_outputs != len(read.classes):
+        read = model.preprocessing
+        if model.n_logits != len(read.classes):
             assumed = "torchvision's ImageNet weights (assumed)"
             read = read._replace(classes=None, source=assumed)
     if weights:

@@ -382,10 +382,7 @@ def _mean(part: pd.DataFrame) -> stats.Interval:
 
 def with_weaker_bias(images: Images, share: float) -> Images:
     """Assign the contexts of a share of the synthetic images at random (section 4)."""
-    bias = images.context_bias
-    if bias is None:
-        bias = pictures.CONTEXT_BIAS
-    strengths = pictures.sets.strengths(bias)
+    strengths = pictures.sets.strengths(images.context_bias)
     by_chance = 1 / len(strengths)
     weaker = {
         name: (1 - share) * strength + share * by_chance

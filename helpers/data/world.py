@@ -149,8 +149,6 @@ def marked(
         In "as it is", all images of `TARGET` and `OUTER` carry it. In "never marked",
         the images of `OUTER` do not. In "sham mark", they carry one of other colours.
     """
-    if context_bias is None:
-        context_bias = pictures.CONTEXT_BIAS
     draw = partial(
         image_set, "C", size, seed, per_class, ("test",), context_bias=context_bias
     )

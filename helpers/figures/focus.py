@@ -24,14 +24,12 @@ def mosaics_and_maps(
     """
     figure = style.framed(pictures, captions, cols=4, most=0.99)
     for ax, picture, layout in zip(figure.axes, pictures, layouts, strict=False):
-        height = picture.shape[-2] / 2
-        width = picture.shape[-1] / 2
+        height, width = picture.shape[-2] / 2, picture.shape[-1] / 2
         ax.axhline(height - 0.5, color="white", lw=1)
         ax.axvline(width - 0.5, color="white", lw=1)
         for row, column in layout.nonzero().tolist():
             corner = (column * width + 1, row * height + 1)
-            size = (width - 3, height - 3)
-            frame = Rectangle(corner, *size, fill=False, edgecolor=FRAME, linewidth=3)
+            frame = Rectangle(corner, width - 3, height - 3, fill=False, ec=FRAME, lw=3)
             ax.add_patch(frame)
     for ax, outline in zip(figure.axes, outlines, strict=False):
         if outline is not None:

@@ -50,10 +50,9 @@ def weighted_sums(
         that are not rated are left out.
     """
     sums = pd.read_csv(PAPER / "focus_comparisons.csv", index_col="method")
-    sums = sums.query("table == @table")
+    sums = sums.query("table == @table").groupby("comparison", sort=False)["weight"]
     rows = []
-    for name, terms in sums.groupby("comparison", sort=False):
-        weights = terms["weight"]
+    for name, weights in sums:
         if {*weights.index} <= {*rated["method"], CHANCE}:
             rows.append((name, *contrast(rated, weights, value=value)))
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -67,28 +66,24 @@ def comparisons(rated: pd.DataFrame) -> pd.DataFrame:
     pandas.DataFrame
         The columns ``comparison``, ``value``, ``low`` and ``high``.
     """
-    rows = []
+    rows = weighted_sums(rated, "comparisons").to_numpy().tolist()
     methods = set(rated["method"])
     for method in sorted(methods & {"GradCAM", "LRP"}):
-        of_method = rated[rated["method"] == method]
-        networks = of_method.groupby(["architecture", "set"])
+        networks = rated[rated["method"] == method].groupby(["architecture", "set"])
         means = [partial(mean, part) for _, part in networks]
         rows.append((f"{method}, lowest", *smallest(means)))
-    of_network = rated.groupby([*NETWORK, "method"])["focus"]
     if {"LIME", "LRP"} <= methods:
-        spread = of_network.std().unstack()
-        gap = spread["LIME"] - spread["LRP"]
-        gap = stats.mean(gap.unstack(["architecture", "set"]))
+        networks = ["method", "architecture", "set"]
+        spread = rated.pivot_table("focus", "run", networks, "std")
+        gap = stats.mean(spread["LIME"] - spread["LRP"])
         rows.append(("spread of LIME minus LRP", *gap.interval()))
     for between, other in (("architecture", "set"), ("set", "architecture")):
         if rated[between].nunique() > 1 and len(methods) > 2:
-            by_method = of_network.mean().unstack(between)
+            by_method = rated.pivot_table("focus", ["run", other, "method"], between)
             agreement = by_method.groupby(["run", other]).apply(_agreement)
             agreement = stats.mean(agreement.groupby("run").mean())
             rows.append((f"ranks by {between}", *agreement.interval()))
-    others = pd.DataFrame(rows, columns=COLUMNS)
-    sums = weighted_sums(rated, "comparisons")
-    return pd.concat([sums, others], ignore_index=True)
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _agreement(means: pd.DataFrame) -> float:
@@ -127,9 +122,8 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
             cov_kwds={"groups": network},
             use_t=True,
         )
-        estimate = fit.params.iloc[-1]
-        low, high = fit.conf_int().iloc[-1]
-        rows.append((name, estimate, low, high, len(known)))
+        ends = fit.conf_int().iloc[-1]
+        rows.append((name, fit.params.iloc[-1], *ends, len(known)))
     return pd.DataFrame(rows, columns=[*COLUMNS, "networks"])
 
 
@@ -140,9 +134,8 @@ def of_feature(
     about = dict(zip(PAIR, pair, strict=True))
     estimates = [Estimate("suite/focus/rise", feature.rise(rated), about)]
     if control is not None:
-        learned = stats.mean(feature.rises(rated))
-        unbiased = stats.mean(feature.rises(control))
-        gap = stats.difference(learned, unbiased).interval()
+        rises = [stats.mean(feature.rises(rows)) for rows in (rated, control)]
+        gap = stats.difference(*rises).interval()
         estimates.append(Estimate("suite/focus/beyond", gap, about))
     return estimates
 
@@ -176,17 +169,14 @@ def of_trials(trials: pd.DataFrame) -> list[Estimate]:
     estimates = []
     for claim in claims.itertuples():
         units = claim.units.split()
-        rows = trials.query(claim.where)
-        values = rows.groupby(units)[claim.value].mean()
+        values = trials.query(claim.where).groupby(units)[claim.value].mean()
         if claim.minus:
-            others = trials.query(claim.minus)
-            others = others.groupby(units)[claim.value].mean()
+            others = trials.query(claim.minus).groupby(units)[claim.value].mean()
             values = values - others
         values = values.dropna()
         n = len(values)
         interval = stats.mean(values).interval()
         if claim.value == "detected":  # a share
-            ends = stats.wilson(values.sum(), n)
-            interval = (values.mean(), *ends)
+            interval = (values.mean(), *stats.wilson(values.sum(), n))
         estimates.append(Estimate(claim.id, interval, {"n": n}))
     return estimates

@@ -6,10 +6,9 @@ mosaic adds to the logit.
 
 import copy
 import zlib
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 
@@ -17,7 +16,6 @@ import pandas as pd
 import torch
 from captum.attr import FeatureAblation
 from torch import nn
-from torch.nn.functional import interpolate
 
 from helpers.data import ImageSet
 from helpers.explain import NotConserved, layers, settings_of
@@ -33,23 +31,22 @@ BITS = 2 ** torch.arange(CELLS)  # of the cells in the number of a set of cells
 SETS = 2**CELLS  # of cells
 
 
-def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+def random_map(model, images, targets) -> torch.Tensor:
     """Return a map of smooth noise for each image, (B, H, W), seeded by its bytes."""
     noise = []
     for image in images.cpu():
-        seed = zlib.crc32(image.contiguous().numpy().tobytes())
+        seed = zlib.crc32(image.numpy().tobytes())
         generator = torch.Generator().manual_seed(seed)
         noise.append(torch.rand(1, 6, 6, generator=generator))
-    noise = torch.stack(noise)
-    return interpolate(noise, images.shape[-2:], mode="bilinear")[:, 0]
+    return layers.as_maps_of_images(torch.stack(noise), images)
 
 
-def uniform_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+def uniform_map(model, images, targets) -> torch.Tensor:
     """Return maps of ones, (B, H, W)."""
-    return torch.ones(len(images), *images.shape[-2:])
+    return torch.ones_like(images[:, 0])
 
 
-def contributions(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+def contributions(model, images, targets) -> torch.Tensor:
     """Return what each cell adds to the target's logit, as maps (B, H, W).
 
     It is the amount that the logit loses if the cell is filled with the mean colour of
@@ -83,16 +80,13 @@ class Disconnected(Classifier):
     """
 
     def __init__(self, model: Classifier, mosaic: torch.Tensor):
-        network = nn.Sequential(
-            OrderedDict(enter=_Step(cut), network=copy.deepcopy(model.network))
-        )
+        network = nn.Sequential(_Step(cut), copy.deepcopy(model.network))
         super().__init__(network, model.mean, model.std)
-        last = f"network.{layers.last_map(model, mosaic, runs_once=True)}"
-        parts = OrderedDict(
-            own=network.get_submodule(last), whole=_Step(joined), cells=_Step(cut)
-        )
-        network.set_submodule(last, nn.Sequential(parts))
-        self.layer = f"{last}.whole"
+        # "1" is the copied network; its last map is joined for methods, and cut again
+        last = f"1.{layers.last_map(model, mosaic, runs_once=True)}"
+        parts = network.get_submodule(last), _Step(joined), _Step(cut)
+        network.set_submodule(last, nn.Sequential(*parts))
+        self.layer = f"{last}.1"
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Return the logits of mosaics (B, 3, H, W)."""
@@ -102,13 +96,16 @@ class Disconnected(Classifier):
         return sums.flatten(1)
 
 
-class TargetCells(Model):
-    """A model of `Disconnected` networks in which the two target cells count."""
+@dataclass(frozen=True)
+class DisconnectedModel(Model):
+    """A model of `Disconnected` networks in which target cells count, or all cells."""
+
+    all_cells: bool = False
 
     def targets(self, design: pd.DataFrame) -> torch.Tensor:
-        """Return the logit of the target class and of the set of target cells."""
-        sets = layouts(design).flatten(1) * BITS
-        return super().targets(design) + sets.sum(1)
+        """Return the logit of the target class and of the set of cells that count."""
+        counts = layouts(design).flatten(1) | self.all_cells
+        return super().targets(design) * SETS + (counts * BITS).sum(1)
 
 
 def disconnected(
@@ -117,13 +114,9 @@ def disconnected(
     """Return a model in which the two target cells count, and one in which four do."""
     mosaic = compose(design[:1], images.images)
     networks = [Disconnected(network, mosaic).eval() for network in model.trainings]
-    of_no_cell = {name: number * SETS for name, number in model.logit.items()}
-    of_all = {name: number + SETS - 1 for name, number in of_no_cell.items()}
-    about = model.recipe, model.trained_on, networks
-    return {
-        "two images count": TargetCells(*about, of_no_cell),
-        "four images count": Model(*about, of_all),
-    }
+    two_count = DisconnectedModel(model.recipe, model.trained_on, networks, model.logit)
+    four_count = replace(two_count, all_cells=True)
+    return {"two images count": two_count, "four images count": four_count}
 
 
 def in_disconnected(
@@ -161,11 +154,15 @@ def in_disconnected(
             if settings[setting].keys() <= defaults.keys():
                 with suppress(NotConserved):
                     rated = ask(method, **settings[setting])
-                    rated = rated.assign(network=network, setting=setting)
-                    parts.append(rated.assign(correct=correct))
-    rows = pd.concat(parts, ignore_index=True)
-    name = rows["method"] + ", " + rows["setting"]
-    return rows.assign(name=name.where(rows["setting"] != INPUT, rows["method"]))
+                    suffix = "" if setting == INPUT else f", {setting}"
+                    rated = rated.assign(
+                        network=network,
+                        setting=setting,
+                        name=rated["method"] + suffix,
+                        correct=correct,
+                    )
+                    parts.append(rated)
+    return pd.concat(parts, ignore_index=True)
 
 
 def check_deletion(
@@ -199,5 +196,5 @@ def check_deletion(
                 parts.append(rows.assign(network=network, method=name))
     rows = pd.concat(parts, ignore_index=True)
     rows = faithfulness.add_score(rows, ["network", "baseline"])
-    groups = rows.groupby(["network", "method", "baseline"], sort=False)
-    return groups["deletion"].mean().reset_index()
+    columns = ["network", "method", "baseline"]
+    return rows.groupby(columns, sort=False, as_index=False)["deletion"].mean()

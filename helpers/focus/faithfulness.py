@@ -62,32 +62,31 @@ def compare(
     patches = patches + 1e-9 * patches.abs().max() * ties
     others = patches.roll(SHIFT % len(patches) or 1, 0)
     column = targets[:, None]
+    whole = network(images).gather(1, column)[:, 0]
     parts = []
     for baseline, n_colours in COLOURS.items():
         colours = adaptive_avg_pool2d(images, n_colours)
         blank = interpolate(colours, images.shape[-2:], mode="bilinear")
         measured = {
-            "whole": network(images).gather(1, column)[:, 0],
+            "whole": whole,
             "deleted": network(blank).gather(1, column)[:, 0],
             "by_map": mean_logit(network, images, targets, patches, blank),
             "by_chance": mean_logit(network, images, targets, others, blank),
         }
-        columns = {name: values.numpy() for name, values in measured.items()}
-        parts.append(pd.DataFrame(columns).assign(baseline=baseline))
+        parts.append(pd.DataFrame(measured).assign(baseline=baseline))
     return pd.concat(parts)
 
 
 def add_score(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Add the deletion score to rows of `compare`, which is 0 by chance.
+    """Add the ``fall`` of the logit and the ``deletion`` score to rows of `compare`.
 
-    It is the mean logit after deletions by chance minus the mean logit after deletions
-    by relevance, as a share of the mean difference between whole and wholly deleted
-    mosaics with the same values of the columns `by`.
+    The score is 0 by chance. It is the mean logit after deletions by chance minus the
+    mean logit after deletions by relevance, as a share of the mean difference between
+    whole and wholly deleted mosaics with the same values of the columns `by`.
     """
-    fall = rows["whole"] - rows["deleted"]
-    mean_fall = fall.groupby([rows[column] for column in by]).transform("mean")
+    rows = rows.assign(fall=rows["whole"] - rows["deleted"])
     gain = rows["by_chance"] - rows["by_map"]
-    return rows.assign(deletion=gain / mean_fall)
+    return rows.assign(deletion=gain / rows.groupby(by)["fall"].transform("mean"))
 
 
 def rate(
@@ -119,5 +118,4 @@ def rate(
     for rows, *explanation in explained(model, images, design, method, effort):
         measured = compare(*explanation, mean_logit)
         parts.append(measured.join(rows.reset_index(drop=True)))
-    rated = add_score(pd.concat(parts, ignore_index=True), ["run", "baseline"])
-    return rated.assign(architecture=model.recipe.architecture, set=images.name)
+    return add_score(pd.concat(parts, ignore_index=True), ["run", "baseline"])

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy.ndimage import gaussian_filter
-from torch.nn.functional import interpolate, max_pool2d
+from torch.nn.functional import max_pool2d
 
 from helpers import explain, stats
 from helpers.data import ImageSet
@@ -18,7 +18,6 @@ from helpers.focus.mosaics import CELLS, compose, cut, layouts
 from helpers.focus.networks import Model
 from helpers.focus.rating import explained, rate
 from helpers.models.inference import logits
-from helpers.stats import Interval
 
 # smallest rise of Focus that counts, set on development seeds (900 to 902) before the
 # trials
@@ -52,9 +51,7 @@ def paint_over(
     ValueError
         The masks cover nothing, or a whole image.
     """
-    layers = masks[:, None].float()
-    widened = max_pool2d(layers, 2 * EDGE + 1, stride=1, padding=EDGE)
-    widened = widened[:, 0] > 0
+    widened = max_pool2d(masks.float(), 2 * EDGE + 1, stride=1, padding=EDGE) > 0
     covered = widened.flatten(1)
     if not covered.any() or covered.all(1).any():
         raise ValueError(
@@ -64,16 +61,14 @@ def paint_over(
     painted = images.clone()
     blur = SPREAD * images.shape[-1] / 2
     for number, mask in enumerate(widened.numpy()):
-        if mask.any():
-            filled = fill(images[number].numpy(), mask, blur)
-            painted[number] = torch.from_numpy(filled)
+        filled = fill(images[number].numpy(), mask, blur)
+        painted[number] = torch.from_numpy(filled)
     return painted
 
 
 def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
     """Keep the masks of one class's images, and empty all other masks."""
-    is_of_class = images.table["class"] == name
-    is_of_class = torch.tensor(is_of_class.to_numpy())
+    is_of_class = images.labels == images.classes.index(name)
     return masks & is_of_class[:, None, None]
 
 
@@ -84,13 +79,10 @@ def elsewhere(images: ImageSet, masks: torch.Tensor) -> torch.Tensor:
     if images.masks is None:
         return moved
     places = range(0, side, side // 12)
-    steps = list(product(places, repeat=2))
     for number, mask in enumerate(masks):
-        if not mask.any():
-            continue
         rest_of_object = images.masks[number] & ~mask
-        candidates = [mask.roll(step, (0, 1)) for step in steps]
-        candidates = torch.stack(candidates)
+        steps = product(places, repeat=2)
+        candidates = torch.stack([mask.roll(step, (0, 1)) for step in steps])
         on_object = candidates & rest_of_object
         best = on_object.sum((1, 2)).argmax()
         moved[number] = candidates[best] & ~mask
@@ -123,15 +115,13 @@ def intervention(
         The rows of `rate`, with the version of the images as ``state``.
     """
     parts = []
-    versions = {BEFORE: images.images, **versions}
-    for state, pixels in versions.items():
-        version = replace(images, images=pixels)
-        rated = rate(model, version, rows, method)
+    for state, pixels in {BEFORE: images.images, **versions}.items():
+        rated = rate(model, replace(images, images=pixels), rows, method)
         parts.append(rated.assign(state=state))
     return pd.concat(parts, ignore_index=True)
 
 
-def rise(rated: pd.DataFrame) -> Interval:
+def rise(rated: pd.DataFrame) -> stats.Interval:
     """Return how much an `intervention` raises Focus when the feature is inpainted."""
     return contrast(rated, {OVER: 1, BEFORE: -1}, of="state")
 
@@ -143,8 +133,7 @@ def rises(rated: pd.DataFrame, state: str = OVER) -> np.ndarray:
     """
     wide = rated.pivot(index=["run", "mosaic"], columns="state", values="focus")
     difference = wide[state] - wide[BEFORE]
-    of_runs = difference.groupby("run").mean()
-    return of_runs.to_numpy()
+    return difference.groupby("run").mean().to_numpy()
 
 
 def gains(
@@ -155,8 +144,7 @@ def gains(
     with_eyespot = logits(model.trainings, marked.of(outer).images)
     without_eyespot = logits(model.trainings, without.of(outer).images)
     gained = with_eyespot - without_eyespot
-    of_target = gained[..., model.logit[target]]
-    return of_target.numpy()
+    return gained[..., model.logit[target]].numpy()
 
 
 def candidate(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Tensor:
@@ -166,8 +154,8 @@ def candidate(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
     refuses the network.
     """
     target, outer = pair
-    numbers = np.flatnonzero(images.table["class"] == outer)
-    pixels = images.images[numbers]
+    is_outer = images.labels == images.classes.index(outer)
+    pixels = images.images[is_outer]
     arguments = model.trainings[0], pixels, model.logit[target]
     try:
         maps = explain.explain(*arguments, "lrp").maps
@@ -175,9 +163,8 @@ def candidate(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
         maps = explain.explain(*arguments, "gradcam").maps
     row, column = peaks(maps)
     middle = row[:, None, None], column[:, None, None]
-    size = pixels.shape[-2:]
-    masks = torch.zeros(len(images), *size, dtype=torch.bool)
-    masks[numbers] = disc(size, middle, DISC * size[1])
+    masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
+    masks[is_outer] = disc(maps.shape[1:], middle, DISC * maps.shape[2])
     return masks
 
 
@@ -186,9 +173,8 @@ def disc(size: tuple[int, int], middle: tuple, radius: float) -> torch.Tensor:
 
     If `middle` holds arrays (N, 1, 1), the result is N discs (N, H, W).
     """
-    height, width = size
     row, column = middle
-    rows, columns = np.ogrid[:height, :width]
+    rows, columns = np.ogrid[: size[0], : size[1]]
     distance = np.hypot(rows - row, columns - column)
     return torch.from_numpy(distance <= radius)
 
@@ -196,10 +182,8 @@ def disc(size: tuple[int, int], middle: tuple, radius: float) -> torch.Tensor:
 def peaks(maps: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
     """Return rows and columns of the largest positive relevance of blurred maps."""
     blur = SPREAD * maps.shape[-1]
-    positive = maps.clamp(min=0).numpy()
-    smooth = gaussian_filter(positive, (0, blur, blur))
-    smooth = smooth.reshape(len(maps), -1)
-    peak = smooth.argmax(1)
+    smooth = gaussian_filter(maps.clamp(min=0).numpy(), (0, blur, blur))
+    peak = smooth.reshape(len(maps), -1).argmax(1)
     return np.unravel_index(peak, maps.shape[1:])
 
 
@@ -231,29 +215,25 @@ def by_method(
     parts = []
     for name, (method, settings) in methods.items():
         batches = explained(model, images, rows, method, "sound", **settings)
-        for part, _, mosaics, _, maps in batches:
-            outer = ~layouts(part)[:, None]
-            is_outer = interpolate(outer.float(), mosaics.shape[-2:]) > 0
-            is_feature = compose(part, images.patches[:, None])
-            is_feature = is_feature & is_outer
-            misplaced = maps[:, None].clamp(min=0)
-            misplaced = misplaced * is_outer
-            on_feature = misplaced * is_feature
-            on_feature = on_feature.double().sum((1, 2, 3))
-            total = misplaced.double().sum((1, 2, 3))
-            part["share"] = (on_feature / total).numpy()
-            # two of the four cells are outer images
-            area = is_feature.double().mean((1, 2, 3))
-            part["area"] = 2 * area.numpy()
-            cells = cut(is_feature)[:, 0]
-            row, column = peaks(cut(misplaced)[:, 0])
-            is_hit = cells[range(len(cells)), row, column]
-            is_hit = is_hit.view(CELLS, -1)
-            part["peaks"] = is_hit.sum(0).numpy() / 2
+        for part, _, _, _, maps in batches:
+            # one map per image, in the order of `cut`
+            is_outer = ~layouts(part).flatten(1).T.reshape(-1, 1, 1)
+            is_feature = cut(compose(part, images.patches[:, None]))[:, 0] & is_outer
+            misplaced = cut(maps[:, None])[:, 0].clamp(min=0) * is_outer
+            row, column = peaks(misplaced)
+            of_images = {
+                "on_feature": (misplaced * is_feature).double().sum((1, 2)),
+                "relevance": misplaced.double().sum((1, 2)),
+                "area": is_feature.double().mean((1, 2)),
+                "peaks": is_feature[range(len(row)), row, column],
+            }
+            for measure, values in of_images.items():
+                # per outer image; two of the four images of a mosaic are outer
+                part[measure] = values.view(CELLS, -1).sum(0) / 2
             parts.append(part.assign(method=name))
     placed = pd.concat(parts, ignore_index=True)
+    placed["share"] = placed["on_feature"] / placed["relevance"]
     table = stats.mean_ci(placed, "share", by=["method"], units=UNITS)
     means = placed.groupby("method")[["area", "peaks"]].mean()
-    names = {"estimate": "share", "ci_low": "low", "ci_high": "high"}
-    table = table.rename(columns=names)
+    table.columns = ["method", "share", "low", "high", "n"]
     return table.join(means, on="method")

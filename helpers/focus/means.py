@@ -6,7 +6,6 @@ into account. Architectures and image sets of a run are averaged first.
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 
 from helpers import stats
@@ -22,9 +21,8 @@ PAIR = ["target", "outer"]
 def mean(rated: pd.DataFrame, confidence: float = CONFIDENCE) -> Interval:
     """Compute the mean Focus of one method, with NaN if all are undefined."""
     rows = stats.mean_ci(rated, "focus", units=UNITS, confidence=confidence)
-    if rows.empty:
-        return Interval(np.nan, np.nan, np.nan)
-    return Interval(*rows.iloc[0, :3])
+    estimate_and_ends = rows.iloc[:, :3]  # one row, or none
+    return Interval(*estimate_and_ends.mean())
 
 
 def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFrame:
@@ -44,14 +42,12 @@ def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFram
     """
     rows = []
     for key, part in rated.groupby(list(by), sort=False):
-        mosaics = part.drop_duplicates(["set", "mosaic"])
-        row = dict(zip(by, key, strict=True))
-        row["runs"] = part["run"].nunique()
-        row["mosaics"] = len(mosaics)
-        row["undefined"] = part["focus"].isna().sum()
-        row["mean"], row["low"], row["high"] = mean(part)
-        rows.append(row)
-    return pd.DataFrame(rows)
+        n_runs = part["run"].nunique()
+        n_mosaics = len(part.drop_duplicates(["set", "mosaic"]))
+        n_undefined = part["focus"].isna().sum()
+        rows.append((*key, n_runs, n_mosaics, n_undefined, *mean(part)))
+    columns = [*by, "runs", "mosaics", "undefined", "mean", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def contrast(

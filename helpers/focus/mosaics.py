@@ -60,12 +60,9 @@ def design(
             "images, or leave the class out."
         )
     rng = np.random.default_rng(seed)
-    inner = {}
-    outer = {}
-    for name in classes:
-        images = np.flatnonzero(table["class"] == name)
-        inner[name] = _EvenSampler(images, rng)
-        outer[name] = _EvenSampler(images, rng)
+    images_of = table.groupby("class").indices
+    inner = {name: _EvenSampler(images_of[name], rng) for name in classes}
+    outer = {name: _EvenSampler(images_of[name], rng) for name in classes}
     places = _EvenSampler(np.arange(len(LAYOUTS)), rng)
     rows = []
     for target in classes:

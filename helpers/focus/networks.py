@@ -2,18 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 
 import pandas as pd
 import torch
 
 from helpers import models
 from helpers.data import Collection, ImageSet
-from helpers.models import experiment, preprocessing
+from helpers.models import experiment
 from helpers.models.inference import logits
 from helpers.models.networks import Classifier
 from helpers.models.recipe import Recipe
-from helpers.suggest import plain
+from helpers.suggest import places_of
 
 AS_IT_IS = "as it is"
 
@@ -60,44 +59,38 @@ def model(
         name = f"{experiment.FAMILIES[recipe.fit]}-{trained_on}"
         trainings = experiment.model(name, collection, recipe, seed)
         logit = {name: number for number, name in enumerate(classes)}
-        return Model(recipe, trained_on, trainings, logit)
-    network = models.build(recipe.architecture, weights=recipe.start).eval()
-    number_of = _numbers_of_categories(recipe, network)
-    unknown = [name for name in classes if plain(name) not in number_of]
-    if unknown:
+    else:
+        network = models.build(recipe.architecture, weights=recipe.start).eval()
+        synthetic = collection.source == "world"
+        trainings = [network.to(models.device(recipe.device, synthetic=synthetic))]
+        logit = _logits_of_categories(recipe, network, classes)
+    return Model(recipe, trained_on, trainings, logit)
+
+
+def _logits_of_categories(
+    recipe: Recipe, network: Classifier, classes: Sequence[str]
+) -> dict[str, int]:
+    """Find the categories of a network that is used as it is, by number or name."""
+    categories = network.preprocessing.classes or ()
+    if len(categories) != network.n_logits:
         raise ValueError(
-            f"Class {unknown[0]!r} is not the name or number of exactly one category "
-            f"of {recipe.architecture}. Rename its folder, or train a network (fit: "
-            "scratch, fine-tuned or probe)."
-        )
-    network.to(models.device(recipe.device, synthetic=collection.source == "world"))
-    logits_of_classes = {name: number_of[plain(name)] for name in classes}
-    return Model(recipe, trained_on, [network], logits_of_classes)
-
-
-def _numbers_of_categories(recipe: Recipe, network: Classifier) -> dict[str, int]:
-    """Return the logit of each category of a network that is used as it is.
-
-    A category is found by its number, and by its name if no other has this name, as
-    "cardigan", which is a dog and is worn.
-    """
-    n_logits = len(network.network.get_submodule(network.head).weight)
-    stated = network.preprocessing
-    if stated is None:
-        library = import_module("torchvision.models")
-        weights = library.get_model_weights(recipe.architecture).DEFAULT
-        stated = preprocessing.stated(network, weights)
-    categories = stated.classes or ()
-    if len(categories) != n_logits:
-        raise ValueError(
-            f"{recipe.start or recipe.architecture} has {n_logits} classes, and "
-            f"{len(categories)} names of classes are known. Name them in the Python "
+            f"{recipe.start or recipe.architecture} has {network.n_logits} classes, "
+            f"and {len(categories)} names of classes are known. Name them in the Python "
             "file (classes), or train the last layer (fit: probe or fine-tuned)."
         )
-    names = pd.Series([plain(name) for name in categories])
-    unique = names[~names.duplicated(keep=False)]
-    numbers = {str(number): number for number in range(n_logits)}
-    return {**numbers, **{name: number for number, name in unique.items()}}
+    known_as = [f"{number}, {name}" for number, name in enumerate(categories)]
+    logit = {}
+    for name in classes:
+        # two categories may have one name, as "cardigan", which is a dog and is worn
+        numbers = places_of(name, known_as)
+        if len(numbers) != 1:
+            raise ValueError(
+                f"Class {name!r} is not the name or number of exactly one category of "
+                f"{recipe.architecture}. Rename its folder, or train a network (fit: "
+                "scratch, fine-tuned or probe)."
+            )
+        [logit[name]] = numbers
+    return logit
 
 
 def predictions(
@@ -118,9 +111,13 @@ def predictions(
         shown = images[model.trained_on]
         wanted = shown.table["class"].map(model.logit)
         predicted = logits(model.trainings, shown.images).argmax(2)
-        correct = pd.DataFrame(predicted.numpy() == wanted.to_numpy())
-        correct = correct.rename_axis(index="run", columns="image").stack()
-        rows = correct.rename("correct").reset_index()
-        about = {"architecture": model.recipe.architecture, "set": model.trained_on}
-        parts.append(rows.assign(**about))
+        for run, of_run in enumerate(predicted.numpy()):
+            rows = {
+                "architecture": model.recipe.architecture,
+                "set": model.trained_on,
+                "run": run,
+                "image": range(len(shown)),
+                "correct": of_run == wanted,
+            }
+            parts.append(pd.DataFrame(rows))
     return pd.concat(parts, ignore_index=True)

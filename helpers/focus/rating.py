@@ -11,7 +11,6 @@ from torch.nn.functional import adaptive_avg_pool2d
 
 from helpers import explain
 from helpers.data import ImageSet
-from helpers.explain import METHODS, NotConserved
 from helpers.focus import equation
 from helpers.focus.mosaics import compose, in_batches, layouts
 from helpers.focus.networks import Model
@@ -59,12 +58,11 @@ def rate(
     settings["check_finite"] = False  # Focus is then undefined
     batches = explained(model, images, design, method, effort, **settings)
     for rows, _, _, _, maps in batches:
-        rows["focus"] = focus_of(maps, layouts(rows)).numpy()
+        rows["focus"] = focus_of(maps, layouts(rows))
         of_cells = adaptive_avg_pool2d(maps, 2)
-        rows["by cell"] = focus_of(of_cells, layouts(rows)).numpy()
+        rows["by cell"] = focus_of(of_cells, layouts(rows))
         parts.append(rows)
-    rated = pd.concat(parts, ignore_index=True)
-    return rated.assign(architecture=model.recipe.architecture, set=images.name)
+    return pd.concat(parts, ignore_index=True)
 
 
 def explained(
@@ -77,15 +75,18 @@ def explained(
 ) -> Iterator[tuple]:
     """Explain the mosaics of a design in every training run, in batches.
 
-    Yields their rows of the design with the method and the training run, the network,
-    the mosaics, the targets and the maps.
+    Yields their rows of the design with the method, architecture, image set and
+    training run, the network, the mosaics, the targets and the maps.
     """
     label = label_of(method)
+    design = design.assign(
+        method=label, architecture=model.recipe.architecture, set=images.name
+    )
     for run, network in enumerate(progress(model.trainings, desc=label, delay=2)):
         for rows in in_batches(design):
             asked = network, compose(rows, images.images), model.targets(rows)
             maps = explain.explain(*asked, method, preset=effort, **settings).maps
-            yield rows.assign(method=label, run=run), *asked, maps
+            yield rows.assign(run=run), *asked, maps
 
 
 def ratings(
@@ -123,17 +124,18 @@ def ratings(
     ValueError
         Every method refuses every network.
     """
-    announce(models, images, designs, methods, effort)
-    cases = list(product(models, methods))
-    parts = []
-    for model, method in progress(cases, desc="rating", delay=2):
+    cases = []
+    for model in models:
         name = model.trained_on
+        cases.append((model, images[name], designs[name]))
+    announce(cases, methods, effort)
+    parts = []
+    rated = list(product(cases, methods))
+    for case, method in progress(rated, desc="rating", delay=2):
         try:
-            parts.append(
-                rate(model, images[name], designs[name], method, effort=effort)
-            )
-        except NotConserved as reason:
-            print(f"{label_of(method)} refuses {model.name}: {reason}")
+            parts.append(rate(*case, method, effort=effort))
+        except explain.NotConserved as reason:
+            print(f"{label_of(method)} refuses {case[0].name}: {reason}")
     if not parts:
         raise ValueError(
             "None of the methods can explain these networks, because relevance would "
@@ -143,24 +145,20 @@ def ratings(
 
 
 def announce(
-    models: Sequence[Model],
-    images: Mapping[str, ImageSet],
-    designs: Mapping[str, pd.DataFrame],
-    methods: Sequence[str | Callable],
-    effort: str,
+    cases: Sequence[tuple], methods: Sequence[str | Callable], effort: str
 ) -> None:
     """Print how many passes a rating needs, and estimate its time from a timed batch.
 
-    The small networks of the suite are quick, so their rating is not announced.
+    A case is a model, its held-out images and its design. The small networks of the
+    suite are quick, so their rating is not announced.
     """
-    if all(model.recipe.architecture in reduced.REDUCED for model in models):
+    if all(model.recipe.architecture in reduced.REDUCED for model, _, _ in cases):
         return
     per_mosaic = sum(passes_per_mosaic(method, effort) for method in methods)
     total_passes = 0
     seconds = 0.0
-    for model in models:
-        design = designs[model.trained_on]
-        mosaics = compose(design[:TIMED_MOSAICS], images[model.trained_on].images)
+    for model, images, design in cases:
+        mosaics = compose(design[:TIMED_MOSAICS], images.images)
         passes = per_mosaic * len(design) * len(model.trainings)
         total_passes += passes
         seconds += passes * time_pass(model.trainings[0], mosaics)
@@ -198,7 +196,7 @@ def label_of(method: str | Callable) -> str:
     An edited version of a method, under its name, has the method's printed name.
     """
     name = getattr(method, "__name__", str(method))
-    for key, known in METHODS.items():
+    for key, known in explain.METHODS.items():
         if name in (key, known.run.__name__):
             return known.name
     return name

@@ -39,7 +39,6 @@ def trainings(
     data: Callable[[int], TrainingImages],
     *,
     seed: int,
-    device: torch.device | str = "cpu",
     **settings,
 ) -> list[Classifier]:
     """Train a model several times, or read its training runs from files.
@@ -55,11 +54,10 @@ def trainings(
         Returns the images that a run sees, from the number of the run.
     seed : int
         Run t has the seed 1000 * `seed` + t.
-    device : torch.device or str, default="cpu"
-        Where the networks are trained, and stay.
     **settings
-        `epochs`, the `folder` of the files, and optionally the `weights` to start from,
-        and what else :func:`train` takes.
+        `epochs`, the `folder` of the files, and optionally the `device` on which the
+        networks are trained and stay, the `weights` to start from, and what else
+        :func:`train` takes.
 
     Returns
     -------
@@ -73,7 +71,6 @@ def trainings(
             classes,
             data(run),
             seed=1000 * seed + run,
-            device=device,
             **settings,
         )
         runs.append(model)

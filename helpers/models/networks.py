@@ -43,7 +43,7 @@ class Classifier(nn.Module):
     history : list of dict or None
         The epochs of its training.
     preprocessing : Preprocessing or None
-        What the user's Python file states.
+        What the user's Python file or torchvision's weights state.
     code : dict or None
         Digests of the user's Python files.
     """
@@ -72,6 +72,11 @@ class Classifier(nn.Module):
         device = next(network.parameters()).device
         self.register_buffer("mean", mean.to(device), persistent=False)
         self.register_buffer("std", std.to(device), persistent=False)
+
+    @property
+    def n_logits(self) -> int:
+        """Return the number of logits."""
+        return len(self.network.get_submodule(self.head).weight)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Compute the logits of images on the device of the network.
@@ -183,22 +188,22 @@ def build(
     """
     with seeded(seed):
         stated = code = None
-        mean, std = IMAGENET_MEAN, IMAGENET_STD
         if python_file.is_python_file(architecture):
             network, stated, code = python_file.load(architecture)
-            mean, std = stated.mean, stated.std
             if weights is not None:
                 load(network, Path(weights))
         elif weights is None:
             network = _random(architecture, n_classes or 1000)
         elif weights == "imagenet":
-            entry = _imagenet(architecture)
-            network = _torchvision().get_model(architecture, weights=entry)
+            network = _torchvision().get_model(architecture, weights="DEFAULT")
         else:
             network = _from_file(architecture, Path(weights))
         if n_classes is not None:
             _replace_head(network, n_classes)
-    model = Classifier(network, mean, std)
+    if stated is None and architecture not in reduced.REDUCED:
+        stated = preprocessing.stated(network, _imagenet(architecture))
+    normalization = (stated.mean, stated.std) if stated else ()
+    model = Classifier(network, *normalization)
     model.preprocessing = stated
     model.code = code
     return model

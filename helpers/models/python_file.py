@@ -137,15 +137,12 @@ def _imports_from(folder: Path) -> Iterator[dict[str, str]]:
     """
     loaded_before = set(sys.modules)
     sys.path.insert(0, str(folder))
-    wrote_no_bytecode = sys.dont_write_bytecode
-    sys.dont_write_bytecode = True  # an edit in the same second is noticed
     importlib.invalidate_caches()
     digests = {}
     try:
         yield digests
     finally:
         sys.path.remove(str(folder))
-        sys.dont_write_bytecode = wrote_no_bytecode
         for name in set(sys.modules) - loaded_before:
             file = Path(getattr(sys.modules[name], "__file__", None) or "")
             if file.is_relative_to(folder) and "site-packages" not in file.parts:

@@ -75,8 +75,13 @@ def to_bytes(image: np.ndarray) -> np.ndarray:
     return (image.clip(0, 1) * 255 + 0.5).astype(np.uint8).transpose(1, 2, 0)
 
 
-def strengths(context_bias: float | Mapping[str, float]) -> dict[str, float]:
-    """Return the context bias of each class, from one number per class or one for all."""
+def strengths(context_bias: float | Mapping[str, float] | None) -> dict[str, float]:
+    """Return the context bias of each class, from one number per class or one for all.
+
+    None means the default bias, `CONTEXT_BIAS`.
+    """
+    if context_bias is None:
+        return CONTEXT_BIAS
     if not isinstance(context_bias, Mapping):
         return dict.fromkeys(CLASSES, float(context_bias))
     if set(context_bias) != set(CLASSES):
