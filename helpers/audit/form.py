@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from jinja2 import Environment
 from matplotlib.figure import Figure
@@ -79,8 +78,7 @@ def page(title: str, headline: str, parts: Iterable[tuple]) -> str:
     title, headline : str
     parts : iterable of tuple
         A heading and its contents. A text is a paragraph, a list of texts a list, a
-        DataFrame a table, and (figure, caption) a picture, which is closed. What is
-        empty is left out.
+        DataFrame a table, and (figure, caption) a picture. What is empty is left out.
 
     Returns
     -------
@@ -101,7 +99,6 @@ def _svg(figure: Figure) -> str:
     """Draw a figure as an element of an HTML page."""
     file = io.StringIO()
     figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
-    plt.close(figure)
     _, tag, picture = file.getvalue().partition("<svg")
     return tag + picture
 

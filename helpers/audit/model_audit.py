@@ -8,10 +8,10 @@ Biased classifiers show what the audit could have detected.
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from matplotlib.figure import Figure
 
 from helpers import models, stats
 from helpers.audit import form, model, reliance, remedy
@@ -120,13 +120,14 @@ class ModelAudit:
         """Return the pairs for which reliance is detected."""
         return self.pairs[self.pairs["verdict"] == reliance.DETECTED]
 
-    def plot_matrix(self) -> plt.Figure:
+    def plot_matrix(self) -> Figure:
         """Draw z of each class in each context; reported pairs have a star."""
         stars = np.where(reliance.is_reported(self.pairs), " *", "")
         texts = self.pairs["z"].map("{:.1f}".format) + stars
         by_pair = self.pairs.assign(text=texts).pivot(index="class", columns="context")
         height, width = by_pair["z"].shape
-        figure, ax = plt.subplots(figsize=(1.8 + 1.1 * width, 1 + 0.5 * height))
+        figure = Figure(figsize=(1.8 + 1.1 * width, 1 + 0.5 * height))
+        ax = figure.subplots()
         sns.heatmap(
             by_pair["z"],
             annot=by_pair["text"],
@@ -140,9 +141,10 @@ class ModelAudit:
         ax.tick_params(axis="y", rotation=0)
         return figure
 
-    def plot_examples(self) -> plt.Figure:
+    def plot_examples(self) -> Figure:
         """Draw photographs of other classes with the highest and the lowest score."""
-        figure, axes = plt.subplots(1, len(self.examples), figsize=(8, 1.9))
+        figure = Figure(figsize=(8, 1.9))
+        axes = figure.subplots(1, len(self.examples))
         for ax, (title, image) in zip(axes, self.examples, strict=True):
             ax.imshow(image)
             ax.set_title(title, fontsize=8)
