@@ -13,7 +13,7 @@ import papermill
 import pytest
 import torch
 from PIL import Image
-from scipy.stats import false_discovery_control
+from scipy.stats import false_discovery_control, norm
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -215,6 +215,26 @@ def score_of_user(context_of_class, strength, seed):
     return AUDIT.classified_by(classifier).score()
 
 
+@pytest.mark.parametrize(
+    ("changing", "expected"),
+    [
+        (100, 3.8),  # of 100 pairs, 5 have a z above it
+        (10, 1.9),  # only those with z below 2 change predictions
+        (5, norm.ppf(0.95)),
+    ],
+)
+def test_one_pair_in_twenty_is_above_the_threshold_and_changes(changing, expected):
+    z = np.linspace(0.04, 4, 100)
+    changes = np.zeros(100)
+    changes[:changing] = 0.005
+    if changing == 10:
+        z = np.r_[np.linspace(1.82, 2, 10), z[10:]]
+    scores = np.stack([z, z - 1], axis=-1).reshape(100, 2, 1, 1)
+    none = calibration.Scored(scores, changes.reshape(100, 1, 1), None)
+    made = calibration.Calibration(scores[0], scores[0], {0.0: none})
+    np.testing.assert_allclose(made.threshold, expected, atol=0.03)
+
+
 def test_injected_biases_are_detected_at_their_strength_and_nothing_else_is():
     made = calibration.calibrate(
         AUDIT,
@@ -226,7 +246,10 @@ def test_injected_biases_are_detected_at_their_strength_and_nothing_else_is():
     for seed in range(12):
         score = score_of_user([-1] * 3, 0, seed)
         unbiased.append(made.z(score).max(0))
-    assert made.threshold == np.quantile(made.unbiased.max(1), 0.95)
+    scores, changes, _ = made.classifiers[0]
+    reported = scores.max(1) > made.threshold
+    reported &= changes >= calibration.LEAST_CHANGE
+    assert reported.mean() <= 0.05
     assert (np.stack(unbiased) > made.threshold).mean() <= 0.2
     contexts = np.array([2, 0, 1])
     scores = [score_of_user(contexts, 1, s) for s in range(6)]
@@ -396,15 +419,43 @@ def test_a_pair_is_reported_with_the_photographs_whose_prediction_changes():
 
 
 @pytest.mark.parametrize(
-    ("changed", "verdict"), [(9, "score only"), (10, "reliance detected")]
+    ("changed", "verdict"), [(4, "score only"), (5, "reliance detected")]
 )
-def test_one_percentage_point_of_the_predictions_must_change(changed, verdict):
+def test_half_a_percentage_point_of_the_predictions_must_change(changed, verdict):
     predictions = np.ones((1000, 3), int)
     predictions[:changed, 0] = 0
     assert judged(ATTIC, predictions)["verdict"][0] == verdict
 
 
 # What was trained
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ("", True),
+        ("network.append(nn.Softmax(1))", True),  # of probabilities, the logarithm
+        ("network.append(nn.ReLU())", False),
+        ("network[2].bias = None", True),
+    ],
+)
+def test_a_function_after_the_last_layer_is_noticed(folder, more, expected):
+    text = NETWORK.format(order="") + "network[2].bias.data -= 8\n" + more
+    inputs = read(folder, text)
+    loaded = inputs.network.model
+    features, answers = queries.features_and_answers(loaded, inputs.images)
+    assert queries.is_linear(loaded, features, answers) is expected
+
+
+def test_the_rates_are_not_promised_if_the_last_layer_is_not_linear():
+    power = pd.DataFrame({"verdict": [reliance.REPORTED] * 2})
+    power = power.assign(bias_strength=[0.5, 1], detection_rate=[0.4, 0.9])
+    none = judged(0 * ATTIC, CHANGES)
+    linear = reliance.headline("mine", none, power, "last layer", True)
+    assert "reports 40% of the biases of strength 0.5" in linear
+    assert reliance.NOT_LINEAR not in linear
+    other = reliance.headline("mine", none, power, "last layer", False)
+    assert other.endswith(reliance.NOT_LINEAR)
 
 
 def test_a_pair_is_at_most_possible_if_all_layers_were_trained():

@@ -282,7 +282,7 @@ def audit(inputs: Inputs) -> ModelAudit:
     ----------
     inputs : Inputs
     """
-    matched, accuracy, features, logits, composites = query(inputs)
+    matched, accuracy, is_linear, features, logits, composites = query(inputs)
     name, trained, rows = inputs.network.name, inputs.trained, inputs.rows
     classes, contexts = list(matched["class"]), list(inputs.contexts)
     calibrated = calibrate(features, inputs.seed)
@@ -308,11 +308,13 @@ def audit(inputs: Inputs) -> ModelAudit:
     for i in [*order[:3], *order[-3:]]:
         title = f"{rows['class'][i]}\n{rises[i]:+.1f}"
         examples.append((title, composites[i, k].permute(1, 2, 0).numpy()))
-    training = reliance.what_was_trained(trained, inputs.before is not None)
+    notes = [reliance.what_was_trained(trained, inputs.before is not None)]
+    if is_linear is False:
+        notes.append(reliance.NOT_LINEAR)
     return ModelAudit(
         name=name,
-        headline=reliance.headline(name, pairs, power, trained),
-        notes=[training, inputs.network.preprocessing, accuracy],
+        headline=reliance.headline(name, pairs, power, trained, is_linear),
+        notes=[*notes, inputs.network.preprocessing, accuracy],
         pairs=pairs.reset_index(drop=True),
         power=power,
         remedy=retrained.reset_index(drop=True),

@@ -14,6 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from torch.nn.functional import adaptive_avg_pool2d
 
 from helpers import stats, store
+from helpers.audit.classifiers import center_logits
 from helpers.audit.context_scores import (
     ContextImages,
     class_logits,
@@ -67,6 +68,8 @@ class Queries(NamedTuple):
         The outputs of each class (see :func:`model.match_classes`).
     accuracy : str
         A sentence.
+    is_linear : bool or None
+        See :func:`is_linear`; None if the features are of the network before training.
     features, logits : ContextImages
     composites : torch.Tensor of uint8, shape (n, K, 3, H, H)
         The photographs in a query background of each context.
@@ -74,6 +77,7 @@ class Queries(NamedTuple):
 
     matched: pd.DataFrame
     accuracy: str
+    is_linear: bool | None
     features: ContextImages
     logits: ContextImages
     composites: torch.Tensor
@@ -124,6 +128,29 @@ def features_and_answers(
     shape = (*images.shape[:-3], -1)
     features, answers = torch.cat(features), torch.cat(answers)
     return features.reshape(shape).numpy(), answers.reshape(shape).numpy()
+
+
+def is_linear(model: Classifier, features: np.ndarray, answers: np.ndarray) -> bool:
+    """Return whether logits are a linear function of the features.
+
+    They are not if, for example, a ReLU follows the last layer, as in SqueezeNet. Then
+    the linear classifiers of the calibration are another kind of classifier.
+
+    Parameters
+    ----------
+    model : helpers.models.Classifier
+    features, answers : ndarray, shape (N, D) and (N, outputs)
+        What `features_and_answers` returns.
+    """
+    layer = model.network.get_submodule(model.head)
+    weight = layer.weight.detach().float().cpu().numpy().reshape(len(layer.weight), -1)
+    if features.shape[1] != weight.shape[1]:  # a convolution of several positions
+        return False
+    bias = 0 if layer.bias is None else layer.bias.detach().float().cpu().numpy()
+    each_output = [[number] for number in range(len(weight))]
+    logits = center_logits(class_logits(answers, each_output))
+    difference = logits - center_logits(features @ weight.T + bias)
+    return bool(np.abs(difference).max() < 0.01 * logits.std())
 
 
 def check_accuracy(
@@ -231,6 +258,9 @@ def query(inputs: Inputs) -> Queries:
     outputs = matched["outputs"].tolist()
     plain_logits = class_logits(answers, outputs)
     accuracy = check_accuracy(network.model, images, labels, outputs, plain_logits)
+    linear = None
+    if inputs.before is None:
+        linear = is_linear(network.model, plain, answers)
 
     to_train, to_query, alone = paste_into_contexts(
         images, inputs.contexts, inputs.seed
@@ -246,6 +276,7 @@ def query(inputs: Inputs) -> Queries:
     return Queries(
         matched=matched,
         accuracy=accuracy,
+        is_linear=linear,
         features=ContextImages(labels, plain, train[:, :, None], pasted, backgrounds),
         logits=ContextImages(labels, plain_logits, None, logits, logits_alone),
         composites=to_query,

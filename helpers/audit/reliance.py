@@ -40,6 +40,12 @@ WHOLE_NETWORK_LEVEL = (0.12, 0.07, 0.2)
 The rate and its 95% interval are those of ``data/audit_trials.csv``.
 """
 
+NOT_LINEAR = (
+    "Your network is no such classifier: its logits are not a linear function of the "
+    "features before its last layer, for example because a ReLU follows, as in "
+    "SqueezeNet. So these rates do not apply to it, and a bias may be missed."
+)
+
 
 def verdicts(calibration: Calibration, z: np.ndarray, change: np.ndarray) -> np.ndarray:
     """Judge each pair of a class and a context.
@@ -136,7 +142,11 @@ def sentences(pairs: pd.DataFrame) -> list[str]:
 
 
 def headline(
-    name: str, pairs: pd.DataFrame, power: pd.DataFrame, trained: str | None
+    name: str,
+    pairs: pd.DataFrame,
+    power: pd.DataFrame,
+    trained: str | None,
+    is_linear: bool | None = True,
 ) -> str:
     """Name all significant pairs, or say what the audit would have detected.
 
@@ -150,6 +160,8 @@ def headline(
         The table of `detection_table`.
     trained : {"last layer", "all"} or None
         What was trained.
+    is_linear : bool or None
+        Whether the logits of the network are a linear function of its features.
     """
     for verdict in (DETECTED, POSSIBLE):
         found = pairs[pairs["verdict"] == verdict]
@@ -160,11 +172,13 @@ def headline(
                 text += f" By chance, {level:.0%} of pairs without a bias are reported."
             return text
     rates = reported_rates(power)
-    return (
-        f"{name}: no reliance on a context was detected among {len(pairs)} pairs. A "
-        "bias of strength 0.5 would have been reported with probability "
-        f"{rates[0.5]:.0%}, one of strength 1 with probability {rates[1.0]:.0%}."
+    text = (
+        f"{name}: no reliance on a context was detected among {len(pairs)} pairs. In "
+        "linear classifiers that were trained on your photographs, the audit reports "
+        f"{rates[0.5]:.0%} of the biases of strength 0.5 and {rates[1.0]:.0%} of those "
+        "of strength 1."
     )
+    return f"{text} {NOT_LINEAR}" if is_linear is False else text
 
 
 def what_was_trained(trained: str | None, before: bool) -> str:
