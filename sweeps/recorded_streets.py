@@ -6,10 +6,15 @@ pictures below ``data/streets``.
 
 from PIL import Image
 
-from helpers.icon2.recorded_streets import OTHER, OWN, TABLES, Streets
+from helpers.icon2.intervention import SHARES_OF_B
+from helpers.icon2.recorded_streets import PICTURES, TABLES, Streets
+from synthetic import street
 
 LESSON_08 = Streets(900)
 LESSON_08B = Streets(600)
+# clear days with many things near the camera, of low and high income in turn
+PICTURED = (740, 284, 82, 157, 89, 223)
+APPEARANCES = {"own": SHARES_OF_B, "swapped": SHARES_OF_B[::-1]}
 
 
 def record_tables(streets: Streets) -> None:
@@ -23,11 +28,12 @@ def record_tables(streets: Streets) -> None:
 
 def record_pictures(streets: Streets) -> None:
     """Write six layouts in the appearances of both income groups."""
-    for number in streets.pictured():
-        for appearances in (OWN, OTHER):
-            picture = streets.picture(number, appearances)
-            path = streets.picture_path(number, appearances)
-            Image.fromarray(picture).save(path, optimize=True)
+    frames, things = streets.layouts()
+    for name, shares in APPEARANCES.items():
+        dressed = street.dressed(frames, things, shares)
+        for place, number in enumerate(PICTURED):
+            picture = Image.fromarray(street.picture(frames, dressed, number))
+            picture.save(PICTURES / f"{place}-{name}.png", optimize=True)
 
 
 def main() -> None:
