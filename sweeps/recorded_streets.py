@@ -14,33 +14,22 @@ LESSON_08 = Streets(900)
 LESSON_08B = Streets(600)
 # clear days with many things near the camera, of low and high income in turn
 PICTURED = (740, 284, 82, 157, 89, 223)
-APPEARANCES = {"own": SHARES_OF_B, "swapped": SHARES_OF_B[::-1]}
 
 
-def record_tables(streets: Streets) -> None:
-    """Write the labels and the detections."""
-    frames = streets.make()
-    streets.folder.mkdir(parents=True, exist_ok=True)
-    for name in TABLES:
-        path = streets.folder / f"{name}.parquet"
-        getattr(frames, name).to_parquet(path, compression="zstd")
-
-
-def record_pictures(streets: Streets) -> None:
-    """Write six layouts in the appearances of both income groups."""
-    frames, things = streets.layouts()
-    for name, shares in APPEARANCES.items():
+def main() -> None:
+    """Record the streets of both lessons, and six layouts in both appearances."""
+    for streets in (LESSON_08, LESSON_08B):
+        frames = streets.make()
+        streets.folder.mkdir(parents=True, exist_ok=True)
+        for name in TABLES:
+            path = streets.folder / f"{name}.parquet"
+            getattr(frames, name).to_parquet(path, compression="zstd")
+    frames, things = LESSON_08.layouts()
+    for name, shares in (("own", SHARES_OF_B), ("swapped", SHARES_OF_B[::-1])):
         dressed = street.dressed(frames, things, shares)
         for place, number in enumerate(PICTURED):
             picture = Image.fromarray(street.picture(frames, dressed, number))
             picture.save(PICTURES / f"{place}-{name}.png", optimize=True)
-
-
-def main() -> None:
-    """Record the streets of both lessons, and the pictures of lesson 08."""
-    for streets in (LESSON_08, LESSON_08B):
-        record_tables(streets)
-    record_pictures(LESSON_08)
 
 
 if __name__ == "__main__":

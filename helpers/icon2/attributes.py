@@ -126,7 +126,7 @@ def made(frames: Frames, name: str) -> Attribute:
         number = np.bincount(boxes["image"][~boxes["ignore"]], minlength=len(images))
         return coded(name, pd.Series(number), "image")
     if name == "aspect":
-        ratio = (boxes["x2"] - boxes["x1"]) / (boxes["y2"] - boxes["y1"])
+        ratio = boxes.eval("(x2 - x1) / (y2 - y1)")
         place = ratio.groupby(boxes["category"]).rank(pct=True)
         return coded(name, place, "box")
     if name == "size":
@@ -162,7 +162,8 @@ def coded(name: str, column: pd.Series, level: str) -> Attribute:
         least, first, second = np.nanquantile(column, [0, 1 / 3, 2 / 3])
         if not least < first < second:
             raise DetectionDataError(
-                f"{name}: too many {level}s have the same number for thirds; name groups"
+                f"{name}: too many {level}s have the same number for thirds; name "
+                "groups"
             )
         edges = [-np.inf, first, second, np.inf]
         column = pd.cut(column, edges, right=False, labels=["low", "middle", "high"])
@@ -182,7 +183,7 @@ def coded(name: str, column: pd.Series, level: str) -> Attribute:
 
 def _area(table: pd.DataFrame, images: pd.DataFrame) -> pd.Series:
     """Return the areas of boxes in a frame as wide as those of BDD100K."""
-    area = (table["x2"] - table["x1"]) * (table["y2"] - table["y1"])
+    area = table.eval("(x2 - x1) * (y2 - y1)")
     if "width" not in images:
         return area
     width = images["width"].fillna(SIZE["width"]).to_numpy()[table["image"]]

@@ -29,9 +29,7 @@ COCO = {
 
 
 @torch.no_grad()
-def detect(
-    network: nn.Module, images: Iterable[torch.Tensor], total: int | None = None
-) -> pd.DataFrame:
+def detect(network: nn.Module, images: Iterable[torch.Tensor]) -> pd.DataFrame:
     """Detect objects in images, one image at a time.
 
     Parameters
@@ -39,8 +37,6 @@ def detect(
     network : nn.Module
         A detection network of torchvision.
     images : iterable of torch.Tensor of uint8, shape (3, H, W)
-    total : int, optional
-        The number of images, if they have no length.
 
     Returns
     -------
@@ -50,8 +46,7 @@ def detect(
     """
     device = next(network.parameters()).device
     parts = []
-    images = progress(images, desc="detecting", total=total, delay=2)
-    for number, image in enumerate(images):
+    for number, image in enumerate(progress(images, desc="detecting", delay=2)):
         [found] = network([image.to(device).float() / 255])
         found = {name: tensor.cpu().numpy() for name, tensor in found.items()}
         part = pd.DataFrame(found["boxes"], columns=CORNERS)
@@ -86,8 +81,6 @@ def predict(
 
     Raises
     ------
-    FileNotFoundError
-        An image is missing.
     ValueError
         The weights are missing or do not fit, or an image cannot be read.
     """
@@ -110,7 +103,7 @@ def predict(
         network = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None)
         networks.load(network, Path(weights))
         network.to(device).eval()
-        found = detect(network, map(_read_image, files), len(files))
+        found = detect(network, map(_read_image, files))
         found["image"] = np.array(names)[found["image"]]
         found["class"] = found["label"].map(COCO)
         found.dropna(subset="class").to_csv(path, index=False)

@@ -10,8 +10,6 @@ import numpy as np
 import pandas as pd
 
 CORNERS = ["x1", "y1", "x2", "y2"]
-# Median of area over width times height, which objects in boxes have.
-PLAUSIBLE_AREA = (0.05, 1.05)
 FORM = "a COCO bbox is x, y, width, height; a CSV has the corners x1, y1, x2, y2"
 
 
@@ -92,7 +90,7 @@ def refuse_impossible(
         ("have no number where one has to be", ~np.isfinite(numbers).all(1), 0),
         (f"have a negative width or height ({FORM})", (high < low).any(1), 0),
         ("have a score above 1 (divide percents by 100)", scores > 1.001, 0),
-        ("are shares of the image (multiply by its sides)", (high <= 2).all(1), 0.9),
+        ("are shares of the image (multiply by its size)", (high <= 2).all(1), 0.9),
         (f"end outside of their image ({FORM})", (high > 1.02 * sizes).any(1), 0.2),
     ]
     for reason, rows, tolerated in wrong:
@@ -110,12 +108,11 @@ def plausible_area(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.Series
     """Return the areas of the file, or width times height if they are implausible."""
     whole = boxes[~boxes["ignore"]]
     ratio = (whole["area"] / whole["extent"]).median()
-    lowest, highest = PLAUSIBLE_AREA
-    if lowest <= ratio <= highest or np.isnan(ratio):
+    if 0.05 <= ratio <= 1.05 or np.isnan(ratio):  # as objects in boxes have
         return boxes["area"]
     checks.warnings.append(
-        f"'area' in {path.name} does not fit its boxes: its median is {ratio:.3g} times "
-        "width times height. Width times height was used instead. Write the area of "
-        "the object or of its box into 'area'."
+        f"'area' in {path.name} does not fit its boxes: its median is {ratio:.3g} "
+        "times width times height. Width times height was used instead. Write the area "
+        "of the object or of its box into 'area'."
     )
     return boxes["extent"]

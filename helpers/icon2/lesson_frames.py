@@ -15,9 +15,9 @@ from helpers import store
 from helpers.icon2 import detector, user_data
 from helpers.icon2.attributes import Frames
 from helpers.icon2.bdd100k import CLASSES
-from helpers.icon2.file_checks import Checks, DetectionDataError
+from helpers.icon2.file_checks import DetectionDataError
 from helpers.icon2.matching import Matches
-from helpers.icon2.reading import read_labels, refusing
+from helpers.icon2.reading import refusing
 from helpers.icon2.recorded_streets import Streets
 
 PUBLISHED = {  # where BDD100K's folder, as it is published, has what is read here
@@ -57,10 +57,9 @@ def load(settings: SimpleNamespace) -> tuple[Frames, Callable, Streets | None]:
             settings.planted_frames, settings.seed, settings.harder, settings.rare
         )
         return streets.observe(), streets.picture, streets
-    folder = files.pop("images")
-    if not files["predictions"]:
-        labels = read_labels(Path(files["labels"]), Checks())
-        images = [Path(folder) / name for name in labels.images["name"]]
+    folder = files.pop("images", None)
+    if "predictions" not in files:
+        images = sorted(Path(folder).glob("*.*"))
         stored = store.outputs() / "predictions"
         files["predictions"] = detector.predict(
             settings.weights, images, stored, settings.device
@@ -137,12 +136,12 @@ def incomes(videos: pd.Series, gps: Path, areas: Path) -> pd.Series:
     DetectionDataError
         If no frame has an income.
     """
-    import geopandas  # an extra
+    import geopandas  # of the extra 'gps'
 
     with refusing(gps, "the folder of BDD100K's info files, one per video"):
         tracks = []
         for path in gps.glob("*.json"):
-            track = json.loads(path.read_text())
+            track = {"locations": None} | json.loads(path.read_text())
             fixes = pd.json_normalize(track, "locations", "startTime")
             tracks.append(fixes.assign(video=path.stem))
         fixes = pd.concat(tracks, ignore_index=True)
@@ -163,26 +162,28 @@ def incomes(videos: pd.Series, gps: Path, areas: Path) -> pd.Series:
     return videos.map(joined.set_index("video")["income"])
 
 
-def find_files(settings: SimpleNamespace) -> dict[str, Path | None]:
+def find_files(settings: SimpleNamespace) -> dict[str, Path]:
     """Return the user's files by their content; none for synthetic street scenes.
 
     These are the files that are given, and those that the folder `frames` has where
     BDD100K has them. Otherwise that folder holds the ``images``.
     """
-    named = {name: getattr(settings, name, None) for name in PUBLISHED}
-    if settings.frames is not None:
-        folder = Path(settings.frames)
-        for name, place in PUBLISHED.items():
-            if named[name] is None and (folder / place).exists():
-                named[name] = folder / place
-        if named["labels"] is None:
-            raise DetectionDataError(
-                f"The folder {folder.resolve().name!r} of 'frames' has no "
-                f"{PUBLISHED['labels']}. Give BDD100K's folder as it is published, or "
-                "'labels'."
-            )
-        named["images"] = named["images"] or folder
-    return named if any(named.values()) else {}
+    given = {name: getattr(settings, name, None) for name in PUBLISHED}
+    named = {name: path for name, path in given.items() if path is not None}
+    if settings.frames is None:
+        return named
+    folder = Path(settings.frames)
+    for name, place in PUBLISHED.items():
+        if (folder / place).exists():
+            named.setdefault(name, folder / place)
+    if "labels" not in named:
+        raise DetectionDataError(
+            f"The folder {folder.resolve().name!r} of 'frames' has no "
+            f"{PUBLISHED['labels']}. Give BDD100K's folder as it is published, or "
+            "'labels'."
+        )
+    named.setdefault("images", folder)
+    return named
 
 
 def example(
@@ -191,16 +192,16 @@ def example(
     """Return the number, boxes and detections of a frame that shows what matching does.
 
     It has a hit, a miss and one or two false positives of the class by day, or most of
-    that, and large boxes. The boxes have a column ``found``, the detections ``hit`` and ``box`` (the row of the box that
-    they took).
+    that, and large boxes. The boxes have a column ``found``, the detections ``hit`` and
+    ``box`` (the row of the box that they took).
     """
     rows = matches.rows(name)
     boxes = frames.boxes.loc[matches.of(name).box_row]
     boxes = boxes[~boxes["ignore"]]
-    boxes = boxes.assign(found=boxes.index.isin(rows["box"][rows["hit"]]))
-    boxes["area"] = (boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"])
+    boxes = boxes.assign(found=boxes.index.isin(rows.query("hit")["box"]))
+    boxes["area"] = boxes.eval("(x2 - x1) * (y2 - y1)")
     seen = boxes.groupby("image")[["found", "area"]].mean()
-    seen["false"] = rows["image"][~rows["hit"]].value_counts()
+    seen["false"] = rows.query("not hit")["image"].value_counts()
     seen["timeofday"] = frames.images.get("timeofday", "")
     criteria = ("0 < found < 1", "0 < false < 3", "timeofday != 'night'")
     suits = sum(seen.eval(criterion) for criterion in criteria)

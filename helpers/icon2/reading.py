@@ -16,7 +16,7 @@ import pandas as pd
 from helpers.icon2 import bdd100k, file_checks, yolo
 from helpers.icon2.file_checks import CORNERS, Checks, DetectionDataError
 
-# Columns of images and boxes that are no attributes.
+# Columns of images and boxes that are no attributes; the last are fields of COCO.
 OWN = {
     "name",
     "width",
@@ -30,25 +30,20 @@ OWN = {
     "extent",
     "box",
     *CORNERS,
-}
-# Fields of COCO's entries that are no attributes either.
-OF_COCO = [
     "license",
     "coco_url",
     "flickr_url",
     "date_captured",
-    "segmentation",
-    "bbox",
-    "crowd",
-    "iscrowd",
+    "file_name",
     "image_id",
     "category_id",
-    "file_name",
+    "bbox",
+    "iscrowd",
+    "segmentation",
     "keypoints",
     "num_keypoints",
     "attributes",
-    "score",
-]
+}
 FEDERATED = "neg_category_ids"  # a field of LVIS's images
 FORMS = (
     "COCO's JSON, BDD100K's list of frames with 'labels', a CSV of boxes (with the "
@@ -102,8 +97,7 @@ def read_labels(path: Path, checks: Checks) -> Labels:
         area = boxes.get("area", boxes["extent"]).astype(float)
         boxes["area"] = area.fillna(boxes["extent"])
     boxes["area"] = file_checks.plausible_area(path, boxes, checks)
-    images = images.drop(columns=OF_COCO, errors="ignore")
-    boxes = boxes.drop(columns=OF_COCO, errors="ignore")
+    boxes = boxes.drop(columns=["crowd", "score"], errors="ignore")
     file_checks.refuse_impossible(path, boxes, images, "boxes")
     return Labels(images, boxes, names)
 
@@ -191,7 +185,7 @@ def _tables(
             names = {str(one["id"]): str(one["name"]) for one in categories}
     if boxes.empty:
         raise DetectionDataError(f"{path.name} has no box. Expected is {FORMS}.")
-    extent = (boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"])
+    extent = boxes.eval("(x2 - x1) * (y2 - y1)")
     boxes = boxes.assign(extent=boxes.get("extent", extent)).reset_index(drop=True)
     boxes["image"] = file_checks.positions(
         path, boxes["image"], images["id"], images["name"]

@@ -131,8 +131,8 @@ def _with_attributes(
     checks.count(lost, f"rows of {path.name} left out: their {key} is not labelled")
     bare = len(target) - len(joined)
     checks.count(bare, f"rows are missing in {path.name}: their {key} is labelled")
-    columns = [name for name in table if name not in OWN]
-    target = target.drop(columns=columns, errors="ignore").join(joined[columns])
+    joined = joined.drop(columns=[*OWN], errors="ignore")
+    target = target.drop(columns=joined.columns, errors="ignore").join(joined)
     return (images, target) if key == "box" else (target, boxes)
 
 

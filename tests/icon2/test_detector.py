@@ -53,7 +53,8 @@ def weights(tmp_path):
     """A Faster R-CNN that sees COCO's cars and stop signs everywhere."""
     torch.manual_seed(0)
     network = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None)
-    bias = network.roi_heads.box_predictor.cls_score.bias.data
+    predictor = network.roi_heads.box_predictor
+    bias = predictor.cls_score.bias.data
     bias[3] = 9.0  # COCO's car
     bias[13] = 9.0  # its stop sign, which is no class here
     torch.save(network.state_dict(), tmp_path / "weights.pth")
@@ -87,16 +88,15 @@ def test_a_seed_gives_the_same_detector(four):
         assert torch.equal(value, states[1][name]), name
 
 
-def test_weights_and_images_that_are_missing_are_named(four, files, tmp_path):
+def test_missing_weights_are_named(tmp_path):
     with pytest.raises(ValueError, match="parameter 'weights' is missing"):
-        detector.predict(None, files, tmp_path)
-    (tmp_path / "weights.pth").touch()
-    with pytest.raises(FileNotFoundError, match=r"b\.jpg"):
-        detector.predict(tmp_path / "weights.pth", [tmp_path / "b.jpg"], tmp_path)
+        detector.predict(None, [], tmp_path)
 
 
 @pytest.mark.slow
 def test_a_broken_image_is_named(four, files, weights, tmp_path):
-    files[2].write_bytes(files[2].read_bytes()[:300])
-    with pytest.raises(ValueError, match=f"image {files[2].name} cannot be read"):
+    content = files[2].read_bytes()
+    files[2].write_bytes(content[:300])
+    message = f"image {files[2].name} cannot be read"
+    with pytest.raises(ValueError, match=message):
         detector.predict(weights, files, tmp_path)

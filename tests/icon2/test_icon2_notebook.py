@@ -21,7 +21,7 @@ from synthetic import street
 
 
 def written(folder, number):
-    """Write synthetic street scenes as BDD100K's files, with detections near their boxes."""
+    """Write street scenes as BDD100K's files, with detections near their boxes."""
     scenes, things = street.scenes(number, 2)
     images, boxes = street.render(scenes, street.dressed(scenes, things, 0.5))
     results, rng = boxes[["image", "category", *CORNERS]], np.random.default_rng(0)

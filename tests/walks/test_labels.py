@@ -1,4 +1,4 @@
-"""BDD100K's labels and detections, as lesson 08 reads them: converted, or refused in a sentence."""
+"""Read BDD100K's labels and detections as lesson 08 does."""
 
 import json
 
@@ -9,20 +9,23 @@ from helpers.icon2.file_checks import CORNERS, DetectionDataError
 
 
 def streets():
-    """Twelve frames of a car and a pedestrian each, and a detection of each of them."""
-    labels, results = [], []
-    for i in range(12):
-        boxes, hits = [], []
-        for j, category in enumerate(("car", "pedestrian")):
-            x, y = 90.0 * i, 50.0 + 300 * j
-            box = {"x1": x, "y1": y, "x2": x + 80, "y2": y + 300}
-            marks = {"occluded": i % 2 == 0, "truncated": False, "crowd": False}
-            boxes.append({"category": category, "box2d": box, "attributes": marks})
-            hits.append({"category": category, "box2d": dict(box), "score": 0.5})
-        attributes = {"weather": ("clear", "rainy")[i % 2], "speed": max(i - 5, 0)}
-        frame = {"name": f"v{i}.jpg", "attributes": attributes, "labels": boxes}
+    """Return twelve frames of a car and a pedestrian each, and a detector's hits."""
+    labels = []
+    results = []
+    for number in range(12):
+        boxes = []
+        hits = []
+        for category, top in (("car", 50.0), ("pedestrian", 350.0)):
+            left = 90.0 * number
+            box = {"x1": left, "y1": top, "x2": left + 80, "y2": top + 300}
+            one = {"category": category, "box2d": box}
+            boxes.append(one | {"attributes": {"occluded": number % 2 == 0}})
+            hits.append(one | {"score": 0.5})
+        weather = "rainy" if number % 2 else "clear"
+        attributes = {"weather": weather, "speed": max(number - 5, 0)}
+        frame = {"name": f"v{number}.jpg", "attributes": attributes, "labels": boxes}
         labels.append(frame)
-        results.append({"name": f"v{i}.jpg", "labels": hits})
+        results.append({"name": frame["name"], "labels": hits})
     return labels, results
 
 
@@ -56,22 +59,29 @@ def test_unusable_labels_are_refused(tmp_path, key, value, message):
         read(tmp_path, labels, results)
 
 
-def test_classes_are_renamed_or_ignored_as_bdd100k_does(tmp_path):
-    def label(category, x, **more):
-        box = {"x1": x, "y1": 20, "x2": x + 30, "y2": 60}
-        return {"id": x, "category": category, "box2d": box} | more
+def label(category, left, **more):
+    """Return a box with an id."""
+    box = {"x1": left, "y1": 20, "x2": left + 30, "y2": 60}
+    return {"id": left, "category": category, "box2d": box} | more
 
-    labels = [{"name": "b.jpg"}, {"name": "a.jpg", "attributes": {"weather": "rainy"}}]
-    labels[1]["labels"] = [label("dog", 10), {"category": "lane", "poly2d": []}]
-    labels[0]["labels"] = [
-        label("person", 10, attributes={"tone": "I", "x1": 99, "crowd": True}),
-        label("other person", 200),
-        label("motor", 400),
+
+def test_classes_are_renamed_or_ignored_as_bdd100k_does(tmp_path):
+    person = label("person", 10, attributes={"x1": 99, "crowd": True})
+    lane = {"category": "lane", "poly2d": []}
+    labels = [
+        {
+            "name": "b.jpg",
+            "labels": [person, label("other person", 200), label("motor", 400)],
+        },
+        {
+            "name": "a.jpg",
+            "labels": [label("dog", 10), lane],
+        },
     ]
     results = [{"name": "a.jpg", "labels": [label("dog", 10, score=0.9)]}]
-    written(tmp_path / "labels.json", labels)
-    written(tmp_path / "found.json", results)
-    data = user_data.read(tmp_path / "labels.json", tmp_path / "found.json")
+    labels = written(tmp_path / "labels.json", labels)
+    results = written(tmp_path / "found.json", results)
+    data = user_data.read(labels, results)
     assert data.images["name"].tolist() == ["a.jpg", "b.jpg"]
     assert data.images["video"].tolist() == ["a", "b"]
     assert data.classes == ("dog", "motorcycle")
@@ -108,38 +118,47 @@ def test_a_cluster_has_a_value_in_every_frame(tmp_path, column):
 
 def city(folder):
     """Write three areas side by side, and a drive in one of them for eleven videos."""
-    features, tracks = [], folder / "gps"
-    tracks.mkdir()
+    features = []
     for west in range(3):
-        corners = [(west, 30), (west + 1, 30), (west + 1, 31), (west, 31), (west, 30)]
-        outline = {"type": "Polygon", "coordinates": [corners]}
-        about = {"income": 30_000.0 * (west + 1)}
-        features.append({"type": "Feature", "properties": about, "geometry": outline})
+        east = west + 1
+        corners = [(west, 30), (east, 30), (east, 31), (west, 31), (west, 30)]
+        feature = {
+            "type": "Feature",
+            "properties": {"income": 30_000.0 * east},
+            "geometry": {"type": "Polygon", "coordinates": [corners]},
+        }
+        features.append(feature)
     content = {"type": "FeatureCollection", "features": features}
-    written(folder / "areas.geojson", content)
+    areas = written(folder / "areas.geojson", content)
+    tracks = folder / "gps"
+    tracks.mkdir()
     for video in range(11):
-        # at 10 seconds, each drive is in its own area
         fixes = []
-        for second, east in ((7, -0.3), (10, 0), (12, 0.3)):
-            place = {"latitude": 30.5, "longitude": video % 3 + 0.5 + 4 * east}
-            fixes.append(place | {"timestamp": 1000 * second})
+        for second, east in ((7, -1.2), (10, 0), (12, 1.2)):  # at 10 it is in its area
+            fix = {
+                "timestamp": 1000 * second,
+                "latitude": 30.5,
+                "longitude": video % 3 + 0.5 + east,
+            }
+            fixes.append(fix)
         written(tracks / f"v{video}.json", {"startTime": 0, "locations": fixes})
-    return {"gps": tracks, "areas": folder / "areas.geojson"}
+    return {"gps": tracks, "areas": areas}
 
 
 def test_a_frame_has_the_income_of_the_area_at_ten_seconds(tmp_path):
     pytest.importorskip("geopandas")
     place = city(tmp_path)
     data = read(tmp_path, *streets(), **place)
-    expected = [30_000.0 * (number % 3 + 1) for number in (0, 1, 10, 2, 3, 4)]
-    assert data.images["income"].tolist()[:3] == expected[:3], "images are by name"
+    incomes = data.images["income"].tolist()
+    assert incomes[:3] == [30_000.0, 60_000.0, 60_000.0], "images are by name: 0, 1, 10"
     assert data.images["income"].isna().sum() == 1
     data = read(tmp_path, *streets(), **place, edges="paper")
     assert data.attribute("income").values == ("low", "middle")
     for track in place["gps"].iterdir():
         late = json.loads(track.read_text()) | {"startTime": -60_000}
         written(track, late)
-    with pytest.raises(DetectionDataError, match="0 videos have a position at 10"):
+    message = "0 videos have a position at 10"
+    with pytest.raises(DetectionDataError, match=message):
         read(tmp_path, *streets(), **place)
 
 
@@ -148,7 +167,8 @@ def test_income_may_be_a_column_of_the_attributes(tmp_path):
     (tmp_path / "about.csv").write_text("\n".join(["image,income", *rows]))
     data = read(tmp_path, *streets(), attributes=tmp_path / "about.csv")
     income = data.attribute("income")
-    assert income.values == lesson_frames.GROUPS and (income.codes == 0).sum() == 4
+    assert income.values == lesson_frames.GROUPS
+    assert (income.codes == 0).sum() == 4
 
 
 def test_missing_files_are_named(tmp_path):
