@@ -44,7 +44,8 @@ def files(four, tmp_path):
     frames, images, _ = four
     files = [tmp_path / name for name in frames["name"]]
     for file, image in zip(files, images, strict=True):
-        Image.fromarray(image.permute(1, 2, 0).numpy()).save(file)
+        pixels = image.permute(1, 2, 0).numpy()
+        Image.fromarray(pixels).save(file)
     return files
 
 
@@ -71,8 +72,10 @@ def test_torchvisions_detections_are_read(four, files, weights, tmp_path):
     detections = read(tmp_path / "labels.csv", path).detections
     assert set(pd.read_csv(path)["class"]) == {"car"}
     network = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None)
-    network.load_state_dict(torch.load(weights))
-    found = detector.detect(network.eval(), four[1]).query("label == 3")
+    state = torch.load(weights)
+    network.load_state_dict(state)
+    network.eval()
+    found = detector.detect(network, four[1]).query("label == 3")
     columns = ["image", *detector.CORNERS, "score"]
     np.testing.assert_allclose(detections[columns], found[columns], rtol=1e-5)
 
