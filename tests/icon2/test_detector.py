@@ -1,11 +1,9 @@
 """The small detector, torchvision's, and predictions as files."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from PIL import Image
-from torchvision.models.detection import fasterrcnn_resnet50_fpn
 
 from helpers.icon2 import Frames, detector, match
 from helpers.icon2.user_data import read
@@ -50,10 +48,14 @@ def files(four, tmp_path):
 
 
 @pytest.fixture
-def weights(tmp_path):
-    """A Faster R-CNN that sees COCO's cars and stop signs everywhere."""
-    torch.manual_seed(0)
-    network = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None)
+def weights(tmp_path, monkeypatch):
+    """Weights of a small detector that sees COCO's cars and stop signs everywhere."""
+
+    def build(**_):
+        return street_detector.build(90, (160, 320))
+
+    monkeypatch.setattr(detector, "fasterrcnn_resnet50_fpn", build)
+    network = build()
     predictor = network.roi_heads.box_predictor
     bias = predictor.cls_score.bias.data
     bias[3] = 9.0  # COCO's car
@@ -62,22 +64,22 @@ def weights(tmp_path):
     return tmp_path / "weights.pth"
 
 
-@pytest.mark.slow
-def test_torchvisions_detections_are_read(four, files, weights, tmp_path):
-    labels = four[2][detector.CORNERS].copy()
-    labels["image"] = four[2]["image"].map(four[0]["name"])
-    labels["class"] = "car"
+def test_stored_detections_are_those_of_the_network(four, files, weights, tmp_path):
+    frames, images, boxes = four
+    labels = boxes[detector.CORNERS].assign(**{"class": "car"})
+    labels["image"] = boxes["image"].map(frames["name"])
     labels.to_csv(tmp_path / "labels.csv", index=False)
     path = detector.predict(weights, files, tmp_path)
     detections = read(tmp_path / "labels.csv", path).detections
-    assert set(pd.read_csv(path)["class"]) == {"car"}
-    network = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None)
+    network = detector.fasterrcnn_resnet50_fpn()
     state = torch.load(weights)
     network.load_state_dict(state)
     network.eval()
-    found = detector.detect(network, four[1]).query("label == 3")
+    found = detector.detect(network, images)
+    assert set(found["label"]) == {3, 13}
     columns = ["image", *detector.CORNERS, "score"]
-    np.testing.assert_allclose(detections[columns], found[columns], rtol=1e-5)
+    cars = found.loc[found["label"] == 3, columns]
+    np.testing.assert_allclose(detections[columns], cars, rtol=1e-5)
 
 
 def test_a_seed_gives_the_same_detector(four):
@@ -96,7 +98,6 @@ def test_missing_weights_are_named(tmp_path):
         detector.predict(None, [], tmp_path)
 
 
-@pytest.mark.slow
 def test_a_broken_image_is_named(four, files, weights, tmp_path):
     content = files[2].read_bytes()
     files[2].write_bytes(content[:300])
