@@ -11,7 +11,14 @@ import numpy as np
 import pandas as pd
 
 from helpers import store
-from helpers.icon2 import analyse, attributes, frames, match, sigma_null, verdicts
+from helpers.icon2 import (
+    analyse,
+    attributes,
+    lesson_frames,
+    match,
+    sigma_null,
+    verdicts,
+)
 
 CLASSES = ["car", "pedestrian"]
 EXPLANATORY = ("size", "truncated", "aspect", "crowds")
@@ -20,8 +27,9 @@ BLOCK = 20  # successive frames of the one video, which are resampled together
 
 def measure(folder: Path) -> pd.DataFrame:
     """Return AP by group and size, sigma with its null, and verdicts."""
-    labels = folder / "track_sample_anns.json"
-    data = frames.read(labels, folder / "bbox_predictions.json")
+    data = lesson_frames.read(
+        folder / "track_sample_anns.json", folder / "bbox_predictions.json"
+    )
     blocks = np.arange(len(data.images)) // BLOCK
     occlusion = attributes.made(data, "occlusion")
     explanatory = [attributes.made(data, name) for name in EXPLANATORY]

@@ -6,35 +6,30 @@ pictures below ``data/streets``.
 
 from PIL import Image
 
-from helpers.icon2.recorded_streets import OTHER, OWN, TABLES, Streets
+from helpers.icon2.intervention import SHARES_OF_B
+from helpers.icon2.recorded_streets import PICTURES, TABLES, Streets
+from synthetic import street
 
 LESSON_08 = Streets(900)
 LESSON_08B = Streets(600)
-
-
-def record_tables(streets: Streets) -> None:
-    """Write the labels and the detections."""
-    frames = streets.make()
-    streets.folder.mkdir(parents=True, exist_ok=True)
-    for name in TABLES:
-        path = streets.folder / f"{name}.parquet"
-        getattr(frames, name).to_parquet(path, compression="zstd")
-
-
-def record_pictures(streets: Streets) -> None:
-    """Write six layouts in the appearances of both income groups."""
-    for number in streets.pictured():
-        for appearances in (OWN, OTHER):
-            picture = streets.picture(number, appearances)
-            path = streets.picture_path(number, appearances)
-            Image.fromarray(picture).save(path, optimize=True)
+# clear days with many things near the camera, of low and high income in turn
+PICTURED = (740, 284, 82, 157, 89, 223)
 
 
 def main() -> None:
-    """Record the streets of both lessons, and the pictures of lesson 08."""
+    """Record the streets of both lessons, and six layouts in both appearances."""
     for streets in (LESSON_08, LESSON_08B):
-        record_tables(streets)
-    record_pictures(LESSON_08)
+        frames = streets.make()
+        streets.folder.mkdir(parents=True, exist_ok=True)
+        for name in TABLES:
+            path = streets.folder / f"{name}.parquet"
+            getattr(frames, name).to_parquet(path, compression="zstd")
+    frames, things = LESSON_08.layouts()
+    for name, shares in (("own", SHARES_OF_B), ("swapped", SHARES_OF_B[::-1])):
+        dressed = street.dressed(frames, things, shares)
+        for place, number in enumerate(PICTURED):
+            picture = Image.fromarray(street.picture(frames, dressed, number))
+            picture.save(PICTURES / f"{place}-{name}.png", optimize=True)
 
 
 if __name__ == "__main__":

@@ -25,9 +25,8 @@ def measure() -> pd.DataFrame:
     observed = intervention.observed(detector, frames, things, intervention.SHARES_OF_B)
     boxes = observed.boxes
     boxes = boxes[boxes["category"] == street.KINDS.index(CATEGORY)]
-    width = boxes["x2"] - boxes["x1"]
-    height = boxes["y2"] - boxes["y1"]
-    size = pd.qcut(width * height, 3, labels=["small", "medium", "large"])
+    area = boxes.eval("(x2 - x1) * (y2 - y1)")
+    size = pd.qcut(area, 3, labels=["small", "medium", "large"])
     income = frames["income"].astype(str).to_numpy()
     detected = match(observed, (0.5,)).taken[0]
     return pd.DataFrame(

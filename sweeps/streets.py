@@ -41,7 +41,7 @@ def with_combinations(frames: Frames) -> Frames:
     """Add the combinations of attributes to the boxes, such as "small, night"."""
     boxes = frames.boxes.copy()
     size = attributes.made(frames, "size")
-    area = (boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"])
+    area = boxes.eval("(x2 - x1) * (y2 - y1)")
     rank = area.groupby(boxes["category"]).rank(pct=True)
     values = pd.DataFrame(
         {

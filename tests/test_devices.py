@@ -343,13 +343,13 @@ def test_a_detector_is_trained_and_finds_boxes_on_its_device(unfused):
     pictures, boxes = noise(4, 160), pd.DataFrame(boxes)
     here = street_detector.build(1, (160, 160))
     losses = street_detector.train(here, pictures, boxes, seed=0, epochs=1)
-    found = detector.detect(detector.Detector(here, {1: "car"}, ""), pictures)
+    found = detector.detect(here, pictures)
     with pretended_device():
         there = moved(street_detector.build(1, (160, 160)))
         assert street_detector.train(
             there, pictures, boxes, seed=0, epochs=1
         ) == pytest.approx(losses)
-        again = detector.detect(detector.Detector(there, {1: "car"}, ""), pictures)
+        again = detector.detect(there, pictures)
     pd.testing.assert_frame_equal(again, found)
 
 

@@ -5,7 +5,6 @@ from helpers.icon2.attributes import Frames
 from helpers.icon2.average_precision import Formulas
 from helpers.icon2.checks import change_each_choice, sigma_null
 from helpers.icon2.formulas import controlled, proxy
-from helpers.icon2.frames import read
 from helpers.icon2.matching import match
 
 __all__ = [
@@ -17,6 +16,5 @@ __all__ = [
     "controlled",
     "match",
     "proxy",
-    "read",
     "sigma_null",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,20 +19,18 @@ OF_PAPER = {  # the paper's five, and the column that each is made from
     "scene": "scene",
     "weather": "weather",
 }
-# Upper bounds of the area in square pixels, as in COCO; the paper does not print its
-# own. A box of exactly 32 x 32 pixels is medium here, where COCO's evaluator counts it
-# as small and as medium. They are for frames as wide as BDD100K's, and scaled for
-# others.
-SIZES = {"small": 32**2, "medium": 96**2, "large": np.inf}
-OTHERS = (
-    "crowds",
-    "aspect",
-    "contrast",
-)  # further ones of section 3.3; the last is a column
+SIZES = ("small", "medium", "large")
+# Where medium and large boxes begin in square pixels, as in COCO; the paper does not
+# print its own. A box of exactly 32 x 32 pixels is medium here, where COCO's evaluator
+# counts it as small and as medium. They are for frames as wide as BDD100K's, and scaled
+# for others.
+BOUNDS = (32**2, 96**2)
+# further ones of section 3.3; the last is a column
+OTHERS = ("crowds", "aspect", "contrast")
 DISTINCT = 6  # numbers with more distinct values are cut into thirds
 MOST = 50  # values of an attribute
-OCCLUDED = dict.fromkeys(("false", "0", "0.0"), "visible")
-OCCLUDED |= dict.fromkeys(("true", "1", "1.0"), "occluded")
+OCCLUSION = {"0": "visible", "0.0": "visible", "false": "visible"}
+OCCLUSION |= {"1": "occluded", "1.0": "occluded", "true": "occluded"}
 
 
 @dataclass(frozen=True)
@@ -68,13 +65,12 @@ class Frames:
         """Return the column that says which images belong together, or None."""
         if name is None:
             return None
-        column = self.images.get(name, pd.Series(None, self.images.index))
-        if column.isna().any() or column.nunique() < 2:
+        column = self.images.get(name)
+        if column is None or column.isna().any() or column.nunique() < 2:
             raise DetectionDataError(
-                f"The column {name!r} of 'cluster' has {column.nunique():,} different "
-                f"values, and {column.isna().sum():,} of {len(column):,} images have "
-                "none. Name a column of the images with a value in each, such as "
-                "'video'."
+                f"The images have no column {name!r} with a value for each of them and "
+                "at least two different values. Name such a column as 'cluster', for "
+                "example 'video'."
             )
         return column.astype(str).to_numpy()
 
@@ -88,17 +84,15 @@ class Frames:
         """
         known = [*self.images, *self.boxes]
         five = [name for name, column in OF_PAPER.items() if column in known]
-        names = dict.fromkeys([*five, *(further or ())])
-        attributes = [
-            made(self, n) for n in names if sensitive not in (n, OF_PAPER.get(n))
-        ]
-        for name in OTHERS:
-            with suppress(
-                DetectionDataError
-            ):  # no column, or too few different numbers
-                attributes += (
-                    [made(self, name)] if name not in (sensitive, *names) else []
-                )
+        attributes = []
+        for name in dict.fromkeys([*five, *(further or ()), *OTHERS]):
+            if sensitive in (name, OF_PAPER.get(name)):
+                continue
+            try:
+                attributes.append(made(self, name))
+            except DetectionDataError:  # no column, or too few different numbers
+                if name not in OTHERS:
+                    raise
         return attributes
 
 
@@ -128,49 +122,29 @@ def made(frames: Frames, name: str) -> Attribute:
     boxes.
     """
     images, boxes = frames.images, frames.boxes
-    if name == "crowds" and name not in images:
+    if name == "crowds":
         number = np.bincount(boxes["image"][~boxes["ignore"]], minlength=len(images))
-        return from_column(replace(frames, images=images.assign(crowds=number)), name)
-    if name == "aspect" and name not in boxes:
-        ratio = (boxes["x2"] - boxes["x1"]) / (boxes["y2"] - boxes["y1"])
+        return coded(name, pd.Series(number), "image")
+    if name == "aspect":
+        ratio = boxes.eval("(x2 - x1) / (y2 - y1)")
         place = ratio.groupby(boxes["category"]).rank(pct=True)
-        return from_column(replace(frames, boxes=boxes.assign(aspect=place)), name)
+        return coded(name, place, "box")
     if name == "size":
-        sized = _sized(frames.boxes, frames.images)
-        return replace(
-            sized, of_detection=_sized(frames.detections, frames.images).codes
-        )
-    if name == "occlusion" and "occluded" in frames.boxes:
-        column = frames.boxes["occluded"]
-        words = (
-            column.astype(str).str.lower().map(OCCLUDED)
-        )  # other words stay as they are
-        if words.notna().equals(column.notna()):
-            return _coded(
-                name, words.astype(pd.CategoricalDtype(["visible", "occluded"])), "box"
-            )
-    return replace(from_column(frames, OF_PAPER.get(name, name)), name=name)
+        codes = np.digitize(_area(boxes, images), BOUNDS)
+        of_detection = np.digitize(_area(frames.detections, images), BOUNDS)
+        return Attribute(name, SIZES, codes, "box", of_detection)
+    attribute = from_column(frames, OF_PAPER.get(name, name))
+    if name == "occlusion":
+        words = [OCCLUSION.get(value.lower(), value) for value in attribute.values]
+        attribute = replace(attribute, values=tuple(words))
+    return replace(attribute, name=name)
 
 
 def from_column(frames: Frames, column: str) -> Attribute:
-    """Return an attribute from a column of the images, or else of the boxes.
-
-    Values are in the order of categories, or sorted. A column with many different
-    numbers is divided into thirds. BDD100K's "undefined" counts as missing.
-    """
+    """Return an attribute from a column of the images, or else of the boxes."""
     for level, table in (("image", frames.images), ("box", frames.boxes)):
         if column in table:
-            values = table[column]
-            if is_numeric_dtype(values) and values.nunique() > DISTINCT:
-                least, first, second = np.nanquantile(values, [0, 1 / 3, 2 / 3])
-                if not least < first < second:
-                    raise DetectionDataError(
-                        f"{column}: too many {level}s have the same number for thirds; "
-                        "name groups"
-                    )
-                bounds = {"low": first, "middle": second, "high": np.inf}
-                return _binned(column, values.to_numpy(float), bounds, level)
-            return _coded(column, values.where(values != "undefined"), level)
+            return coded(column, table[column], level)
     known = [*frames.images, *frames.boxes]
     raise DetectionDataError(
         f"The images and boxes have no column {column!r}. Name another one, or provide "
@@ -178,42 +152,42 @@ def from_column(frames: Frames, column: str) -> Attribute:
     )
 
 
-def _coded(name: str, column: pd.Series, level: str) -> Attribute:
-    if column.dtype == object:
-        for value in column[
-            column.map(lambda value: isinstance(value, list | dict))
-        ].head(1):
+def coded(name: str, column: pd.Series, level: str) -> Attribute:
+    """Return an attribute from the values of all images or boxes.
+
+    Values are in the order of categories, or sorted. A column with many different
+    numbers is divided into thirds. BDD100K's "undefined" counts as missing.
+    """
+    if is_numeric_dtype(column) and column.nunique() > DISTINCT:
+        least, first, second = np.nanquantile(column, [0, 1 / 3, 2 / 3])
+        if not least < first < second:
             raise DetectionDataError(
-                f"{name}: the column holds {value!r}; give single values"
+                f"{name}: too many {level}s have the same number for thirds; name "
+                "groups"
             )
+        edges = [-np.inf, first, second, np.inf]
+        column = pd.cut(column, edges, right=False, labels=["low", "middle", "high"])
+    column = column.where(column != "undefined")
+    if column.dtype == object:
         column = column.map(str, na_action="ignore")
     column = column.astype("category").cat.remove_unused_categories()
-    if column.isna().all():
-        raise DetectionDataError(f"{name}: the column holds no value")
     values = tuple(map(str, column.cat.categories))
-    if len(values) > MOST:
+    if not 0 < len(values) <= MOST:
         raise DetectionDataError(
-            f"{name}: the column holds {len(values):,} values, such as {values[0]!r}, "
-            f"and at most {MOST} can be compared. Numbers are cut into thirds if no "
-            "value is text (leave unknown numbers empty)."
+            f"{name}: the column holds {len(values):,} values, and 1 to {MOST} can be "
+            "compared. Numbers are cut into thirds if no value is text (leave unknown "
+            "numbers empty)."
         )
     return Attribute(name, values, column.cat.codes.to_numpy(np.int64), level)
 
 
-def _binned(
-    name: str, numbers: np.ndarray, bounds: dict[str, float], level: str
-) -> Attribute:
-    """Return an attribute from numbers and each value's upper bound; NaN has none."""
-    codes = np.searchsorted(list(bounds.values()), numbers, side="right")
-    codes = np.where(np.isnan(numbers) | (codes == len(bounds)), -1, codes)
-    return Attribute(name, tuple(bounds), codes, level)
-
-
-def _sized(table: pd.DataFrame, images: pd.DataFrame) -> Attribute:
-    area = ((table.x2 - table.x1) * (table.y2 - table.y1)).to_numpy(float)
-    if "width" in images:
-        area = area * (SIZE["width"] / images["width"].to_numpy()[table["image"]]) ** 2
-    return _binned("size", area, SIZES, "box")
+def _area(table: pd.DataFrame, images: pd.DataFrame) -> pd.Series:
+    """Return the areas of boxes in a frame as wide as those of BDD100K."""
+    area = table.eval("(x2 - x1) * (y2 - y1)")
+    if "width" not in images:
+        return area
+    width = images["width"].fillna(SIZE["width"]).to_numpy()[table["image"]]
+    return area * (SIZE["width"] / width) ** 2
 
 
 def crossed(codes: Sequence[np.ndarray], sizes: Sequence[int]) -> np.ndarray:
@@ -221,20 +195,20 @@ def crossed(codes: Sequence[np.ndarray], sizes: Sequence[int]) -> np.ndarray:
 
     The code is -1 where the code of any attribute is -1.
     """
-    place = np.ravel_multi_index(tuple(np.maximum(codes, 0)), sizes)
+    place = np.ravel_multi_index(tuple(codes), sizes, mode="clip")
     return np.where((np.array(codes) >= 0).all(0), place, -1)
 
 
 def attribute_table(attributes: Sequence[Attribute]) -> pd.DataFrame:
     """Tabulate the values of each attribute, and how many images or boxes have one."""
     rows = [
-        (
-            a.name,
-            f"each {a.level}",
-            ", ".join(a.values),
-            (a.codes >= 0).sum(),
-            (a.codes < 0).sum(),
-        )
-        for a in attributes
+        {
+            "attribute": one.name,
+            "of": f"each {one.level}",
+            "values": ", ".join(one.values),
+            "known": (one.codes >= 0).sum(),
+            "absent": (one.codes < 0).sum(),
+        }
+        for one in attributes
     ]
-    return pd.DataFrame(rows, columns=["attribute", "of", "values", "known", "absent"])
+    return pd.DataFrame(rows)

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 CORNERS = ["x1", "y1", "x2", "y2"]
-# Median of area over width times height, which objects in boxes have.
-PLAUSIBLE_AREA = (0.05, 1.05)
+FORM = "a COCO bbox is x, y, width, height; a CSV has the corners x1, y1, x2, y2"
 
 
 class DetectionDataError(ValueError):
@@ -31,114 +30,89 @@ class Checks:
             self.report.append(f"{number:,} {text}")
 
 
+def positions(
+    path: Path, keys: pd.Series, *names: pd.Series, noun: str = "image"
+) -> np.ndarray:
+    """Find labelled images or boxes by their id or name.
+
+    Parameters
+    ----------
+    path : Path
+        The file with the keys, for messages.
+    keys : pandas.Series
+        What names an image or a box in each row of the file.
+    *names : pandas.Series
+        The ids of all labelled ones, and perhaps their names. Those that several have
+        count for none.
+    noun : str
+        What they are, for messages.
+
+    Returns
+    -------
+    ndarray of int
+        The place of each key, -1 where it is not labelled.
+
+    Raises
+    ------
+    DetectionDataError
+        If no key is labelled.
+    """
+    place = {}
+    for column in reversed(names):
+        unique = column.drop_duplicates(keep=False)
+        place.update(zip(unique, unique.index, strict=True))
+    number = keys.astype(str).map(place)
+    if number.isna().all():
+        raise DetectionDataError(
+            f"{path.name}: none of its rows is about a labelled {noun}. They name "
+            f"{keys.head(2).tolist()}, and the labels {names[-1].head(2).tolist()}. "
+            "Ids or names must agree, and only one may have each."
+        )
+    return number.fillna(-1).to_numpy(int)
+
+
 def refuse_impossible(
     path: Path, boxes: pd.DataFrame, images: pd.DataFrame, noun: str
 ) -> None:
-    """Refuse boxes without image, class or numbers, or outside of their image."""
-    values = [*CORNERS, "score"] if noun == "detections" else CORNERS
+    """Refuse boxes without image, class or numbers, or outside of their image.
+
+    The `boxes` have the number of their image, -1 for none, and detections a score.
+    """
+    values = boxes.columns.intersection([*CORNERS, "score"])
     numbers = boxes[values].to_numpy(float)
-    sides = numbers[:, 2:4] - numbers[:, :2]
-    wrong = {
-        "have no image": boxes["image"].to_numpy() < 0,
-        "have no number where one has to be": ~np.isfinite(numbers).all(1),
-        "have a negative width or height (a COCO bbox is x, y, width, height; a CSV "
-        "has x1, y1, "
-        "x2, y2)": (sides < 0).any(1),
-        "have no class": boxes["category"].isna().to_numpy(),
-    }
-    if noun == "detections":
-        beyond = (boxes["score"] < -1e-6) | (boxes["score"] > 1 + 1e-6)
-        wrong["have a score outside of 0 to 1 (divide percents by 100)"] = (
-            beyond.to_numpy()
-        )
-    for reason, rows in wrong.items():
-        if rows.any():
-            first = boxes.iloc[int(rows.argmax())]
-            name = images["name"].get(first["image"], "none")
-            listed = ", ".join(f"{value} {first[value]:g}" for value in values)
+    low, high = np.split(boxes[CORNERS].to_numpy(float), 2, axis=1)
+    image = boxes["image"].to_numpy()
+    sizes = images.reindex(columns=["width", "height"]).to_numpy(float)[image]
+    nameless = (image < 0) | boxes["category"].isna()
+    scores = boxes.get("score", pd.Series(0, boxes.index))
+    wrong = [  # a reason, which boxes, and the share of them that is tolerated
+        ("have no labelled image, or no class", nameless, 0),
+        ("have no number where one has to be", ~np.isfinite(numbers).all(1), 0),
+        (f"have a negative width or height ({FORM})", (high < low).any(1), 0),
+        ("have a score above 1 (divide percents by 100)", scores > 1.001, 0),
+        ("are shares of the image (multiply by its size)", (high <= 2).all(1), 0.9),
+        (f"end outside of their image ({FORM})", (high > 1.02 * sizes).any(1), 0.2),
+    ]
+    for reason, rows, tolerated in wrong:
+        if rows.mean() > tolerated:
+            first = int(np.argmax(rows))
+            name = images["name"].get(image[first], "none")
             raise DetectionDataError(
                 f"{path.name}: {rows.sum():,} of {len(boxes):,} {noun} {reason}. The "
-                f"first is in image {name}: {listed}."
+                f"first is in image {name}, with {', '.join(values)} = "
+                f"{numbers[first].tolist()}."
             )
-    reach = numbers[:, :4].max()
-    if reach <= 2:
-        raise DetectionDataError(
-            f"{path.name}: no corner of its {len(boxes):,} {noun} is beyond "
-            f"{reach:.3g}, so they are shares of the image. Multiply them by the width "
-            "and height of the image."
-        )
-    if {"width", "height"} <= set(images):
-        ends = images[["width", "height"]].to_numpy()[boxes["image"]]
-        beyond = (numbers[:, 2:4] > 1.02 * ends).any(1)
-        if beyond.mean() > 0.2:
-            raise DetectionDataError(
-                f"{path.name}: {beyond.sum():,} of {len(boxes):,} {noun} end outside "
-                "of their image. A COCO bbox is x, y, width, height; a CSV has the "
-                "corners x1, y1, x2, y2."
-            )
-
-
-def refuse_repeated(path: Path, names: pd.Series, noun: str) -> None:
-    """Refuse names or ids that are there twice."""
-    repeated = names[names.duplicated()]
-    if len(repeated):
-        name = repeated.tolist()[0]
-        times = (names == name).sum()
-        raise DetectionDataError(
-            f"{path.name}: {name!r} occurs {times} times among the {noun}. Each has "
-            "to be there once."
-        )
-
-
-def with_ignored(
-    path: Path, boxes: pd.DataFrame, marked: pd.Series, checks: Checks
-) -> pd.DataFrame:
-    """Return boxes where those that carry ``ignore`` are regions to ignore."""
-    if marked.any():
-        checks.warnings.append(
-            f"{marked.sum():,} of {len(boxes):,} boxes of {path.name} carry 'ignore': "
-            "1. They need not be found, and a detection there is neither right nor "
-            "wrong. pycocotools does not read this field, so its AP differs; remove "
-            "the field if these boxes are to be found."
-        )
-    return boxes.assign(ignore=boxes["ignore"] | marked)
 
 
 def plausible_area(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.Series:
     """Return the areas of the file, or width times height if they are implausible."""
-    whole = ~boxes["ignore"] & (boxes["extent"] > 0)
-    ratio = float((boxes["area"][whole] / boxes["extent"][whole]).median())
-    lowest, highest = PLAUSIBLE_AREA
-    if np.isnan(ratio) or lowest <= ratio <= highest:
+    whole = boxes[~boxes["ignore"]]
+    ratio = (whole["area"] / whole["extent"]).median()
+    if 0.05 <= ratio <= 1.05 or np.isnan(ratio):  # as objects in boxes have
         return boxes["area"]
-    side = "below" if ratio < 1 else "above"
     checks.warnings.append(
-        f"'area' in {path.name} does not fit its boxes: half of the areas are {side} "
-        f"{ratio:.3g} times width times height. Width times height was used instead. "
-        "Write the area of the object or of its box into 'area'."
+        f"'area' in {path.name} does not fit its boxes: its median is {ratio:.3g} "
+        "times width times height. Width times height was used instead. Write the area "
+        "of the object or of its box into 'area'."
     )
     return boxes["extent"]
-
-
-def without_copies(path: Path, table: pd.DataFrame, checks: Checks) -> pd.DataFrame:
-    """Return each detection once."""
-    copies = table.duplicated(["image", "category", *CORNERS, "score"])
-    if copies.any():
-        checks.warnings.append(
-            f"{copies.sum():,} of {len(table):,} detections in {path.name} are there "
-            "twice: with the same image, class, corners and score. Each was counted "
-            "once. pycocotools counts the copies as false positives, so its AP is "
-            "lower; find out what wrote them twice."
-        )
-    return table[~copies].reset_index(drop=True)
-
-
-def warn_of_crowded_images(most: int, limit: int, checks: Checks) -> None:
-    """Say that all detections count where an image has more boxes than COCO's limit."""
-    if most > limit:
-        checks.warnings.append(
-            f"The fullest image has {most:,} boxes of one class. COCO's evaluator "
-            f"counts the {limit} detections with the highest scores, so it cannot find "
-            "them all. Here all detections count, so AP may differ from pycocotools "
-            "with its default."
-        )

@@ -8,13 +8,15 @@ from collections.abc import Sequence
 
 import pandas as pd
 import torch
+from torch import nn
 
 from helpers import store
-from helpers.icon2 import detector as detectors
 from helpers.icon2.attributes import Frames
-from helpers.icon2.detector import Detector
+from helpers.icon2.detector import detect
+from helpers.icon2.file_checks import CORNERS
 from helpers.icon2.formulas import divided as divided
-from helpers.synthetic_data import street
+from helpers.models import networks
+from helpers.synthetic_data import street, street_detector
 
 # of appearance B in the test frames of each income group
 SHARES_OF_B = (0.9, 0.5, 0.1)
@@ -22,7 +24,7 @@ TRAINED_ON = 600  # frames
 CONTROL = "paper's control"
 
 
-def trained(share_of_b: float, seed: int) -> Detector:
+def trained(share_of_b: float, seed: int) -> nn.Module:
     """Return the stored detector, trained on equal scenes for all income groups.
 
     Parameters
@@ -33,17 +35,28 @@ def trained(share_of_b: float, seed: int) -> Detector:
     """
     frames, things = street.scenes(TRAINED_ON, 1000 + seed)
     images, boxes = street.render(frames, street.dressed(frames, things, share_of_b))
-    return detectors.trained(
-        torch.from_numpy(images),
-        boxes,
-        street.KINDS,
+    images = torch.from_numpy(images)
+    network = street_detector.build(len(street.KINDS), tuple(images.shape[-2:]), seed)
+
+    def train() -> tuple[nn.Module, dict]:
+        street_detector.train(network, images, boxes, seed=seed)
+        return network, {}
+
+    _, weights, _ = networks.once(
+        "detector",
+        store.networks(),
+        train,
+        images=images,
+        boxes=boxes[["image", "category", *CORNERS]].to_numpy(float),
+        classes=list(street.KINDS),
         seed=seed,
-        folder=store.networks(),
     )
+    network.load_state_dict(weights)
+    return network.eval()
 
 
 def observed(
-    detector: Detector,
+    detector: nn.Module,
     frames: pd.DataFrame,
     things: pd.DataFrame,
     shares_of_b: float | Sequence[float],
@@ -52,7 +65,7 @@ def observed(
 
     Parameters
     ----------
-    detector : Detector
+    detector : nn.Module
     frames, things : pandas.DataFrame
         The layouts of `street.scenes`.
     shares_of_b : float or three floats
@@ -61,22 +74,10 @@ def observed(
     Returns
     -------
     Frames
-        Detections are read from the store if the images are known.
     """
     images, boxes = street.render(frames, street.dressed(frames, things, shares_of_b))
-
-    def detect() -> tuple[dict, dict]:
-        found = detectors.detect(detector, torch.from_numpy(images))
-        found["category"] = pd.Index(street.KINDS).get_indexer(found["category"])
-        return dict(found), {}
-
-    _, arrays, _ = store.arrays(
-        "detections",
-        store.networks() / "detections",
-        detect,
-        images=images,
-        detector=detector.identity,
-    )
-    columns = ["image", "category", *detectors.CORNERS, "score"]
+    found = detect(detector, torch.from_numpy(images))
+    found["category"] = found["label"] - 1  # 0 is the background
+    found = found[["image", "category", *CORNERS, "score"]]
     frames = frames.assign(contrast=[round(float(image.std()), 1) for image in images])
-    return Frames(frames, boxes, pd.DataFrame(arrays)[columns], street.KINDS)
+    return Frames(frames, boxes, found, street.KINDS)

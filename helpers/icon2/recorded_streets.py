@@ -1,7 +1,7 @@
 """Street scenes as the small detector sees them, recorded or made when they are needed.
 
-``data/streets`` holds labels, detections and twelve pictures for the defaults of the
-lessons. For other values, scenes are rendered, and a detector is trained and used.
+``data/streets`` holds labels and detections for the defaults of the lessons, and twelve
+pictures. For other values, scenes are rendered, and a detector is trained and used.
 """
 
 from dataclasses import dataclass
@@ -14,15 +14,12 @@ from PIL import Image
 from helpers import store
 from helpers.icon2 import intervention
 from helpers.icon2.attributes import Frames
+from helpers.icon2.intervention import SHARES_OF_B
 from helpers.synthetic_data import street
 
+FOLDER = store.root() / "data" / "streets"
+PICTURES = FOLDER / "pictures"
 TABLES = ("images", "boxes", "detections")
-OWN, OTHER = "its own group", "the other group"  # whose appearances a picture has
-SHARES_OF_B = {
-    OWN: intervention.SHARES_OF_B,
-    OTHER: intervention.SHARES_OF_B[::-1],
-}
-PICTURES = 3  # layouts of low and of high income that have pictures
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class Streets:
         """Return the folder of the recorded files, which need not exist."""
         name = f"{self.frames}-frames-seed-{self.seed}"
         name += f"-difficulty-{self.difficulty:g}-share-{self.share_of_b:g}"
-        return store.root() / "data" / "streets" / name
+        return FOLDER / name
 
     def layouts(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Draw the scenes as tables of frames and things."""
@@ -70,52 +67,24 @@ class Streets:
 
     def make(self) -> Frames:
         """Render frames, train the detector, and detect things."""
-        detector = intervention.trained(self.share_of_b, 0)
-        return intervention.observed(detector, *self.layouts(), SHARES_OF_B[OWN])
+        network = intervention.trained(self.share_of_b, 0)
+        return intervention.observed(network, *self.layouts(), SHARES_OF_B)
 
-    def picture(self, number: int, appearances: str = OWN) -> np.ndarray:
-        """Read or render one frame, uint8 (160, 320, 3).
-
-        Parameters
-        ----------
-        number : int
-            The number of the frame.
-        appearances : str
-            `OWN` or `OTHER`.
-        """
-        path = self.picture_path(number, appearances)
-        if path.is_file():
-            return np.asarray(Image.open(path))
+    def picture(self, number: int) -> np.ndarray:
+        """Render one frame, uint8 (160, 320, 3)."""
         frames, things = self.layouts()
-        things = street.dressed(frames, things, SHARES_OF_B[appearances])
-        return street.picture(frames, things, number)
+        return street.picture(
+            frames, street.dressed(frames, things, SHARES_OF_B), number
+        )
 
     def pictures(self) -> list[np.ndarray]:
-        """Return layouts of low and high income in turn, each in both appearances."""
-        low, high = np.reshape(self.pictured(), (2, PICTURES))
-        numbers = np.stack([low, high], axis=1).ravel().tolist()
-        return [
-            self.picture(number, whose) for number in numbers for whose in SHARES_OF_B
-        ]
+        """Return the recorded pictures of layouts of low and high income in turn.
+
+        Each layout has the appearances of its own income group, and then those of the
+        opposite group.
+        """
+        return [np.asarray(Image.open(path)) for path in sorted(PICTURES.glob("*.png"))]
 
     def appearances(self) -> dict[str, np.ndarray]:
         """Return a small picture of each appearance."""
         return street.appearances()
-
-    def picture_path(self, number: int, appearances: str) -> Path:
-        """Return the file of a recorded picture, which need not exist."""
-        return self.folder / f"{number}-{appearances.replace(' ', '-')}.png"
-
-    def pictured(self) -> list[int]:
-        """Return the six layouts by day with most things near the camera."""
-        frames, things = self.layouts()
-        near = things[
-            (things["distance"] < 20) & things["kind"].isin(street.TWO_APPEARANCES)
-        ]
-        count = near["frame"].value_counts().reindex(frames.index, fill_value=0)
-        clear = (frames["timeofday"] == "daytime") & (frames["weather"] == "clear")
-        numbers = []
-        for income in ("low", "high"):
-            chosen = count[clear & (frames["income"] == income)]
-            numbers.extend(chosen.nlargest(PICTURES).index)
-        return numbers

@@ -9,19 +9,17 @@ import numpy as np
 import pandas as pd
 
 from helpers.icon2 import file_checks
-from helpers.icon2.attributes import Attribute, Frames, made
+from helpers.icon2.attributes import SIZES, Attribute, Frames, made
 from helpers.icon2.file_checks import Checks, DetectionDataError
 from helpers.icon2.matching import MAX_DETECTIONS, fullest
 from helpers.icon2.reading import (
     OWN,
-    Labels,
-    numbers_of_images,
     read_csv,
     read_detections,
     read_labels,
+    refusing,
 )
-
-SIZES = ("small", "medium", "large")
+from helpers.suggest import listed
 
 
 def read(
@@ -60,86 +58,57 @@ def read(
             "'predictions')."
         )
     checks = Checks()
-    labels = Path(labels)
-    detections_file = Path(detections)
-    labelled = read_labels(labels, checks)
-    kept_classes = _classes(labels, labelled, classes, checks)
-    ignored = int(labelled.boxes["ignore"].sum())
-    checks.count(
-        ignored,
-        "boxes are crowds, or regions to ignore: a detection there is neither right "
-        "nor wrong",
+    labelled = read_labels(Path(labels), checks)
+    is_region = labelled.boxes["ignore"]
+    counts = labelled.boxes[~is_region].groupby("category").size()
+    counts = counts.sort_values(ascending=False, kind="stable")
+    kept = [name for name in classes or counts.index if name in counts]
+    boxes = _of_classes(
+        labelled.boxes, kept, "boxes left out, not a class here", checks
     )
-    detections = read_detections(detections_file, labelled, checks)
-    _count_unlabelled_classes(detections, kept_classes, labelled, checks)
-    boxes = _of_classes(labelled.boxes, kept_classes)
-    detections = _of_classes(detections, kept_classes)
-    if detections.empty:
-        listed = ", ".join(kept_classes[:9])
-        reasons = "; ".join(reversed(checks.report))
+    checks.count(
+        is_region.sum(),
+        "boxes are crowds, or regions to ignore (pycocotools does not read 'ignore'): "
+        "a detection there is neither right nor wrong",
+    )
+    found = read_detections(Path(detections), labelled, checks)
+    ids = [f"{key} {name}" for key, name in labelled.categories.items() if key != name]
+    text = "detections left out: no box of their class is labelled"
+    if ids:
+        text += f"; ids of the labels are {listed(ids)}"
+    found = _of_classes(found, kept, text, checks)
+    if boxes.empty or found.empty:
         raise DetectionDataError(
-            f"{detections_file.name}: no detection is left of labelled images and "
-            f"classes ({listed}). {reasons}."
+            f"There are {len(boxes):,} boxes and {len(found):,} detections of labelled "
+            f"images and classes ({listed(kept)}). {'; '.join(checks.report[::-1])}."
         )
     images = labelled.images
     if attributes is not None:
         images, boxes = _with_attributes(Path(attributes), images, boxes, checks)
-    file_checks.warn_of_crowded_images(fullest(boxes), MAX_DETECTIONS, checks)
+    most = fullest(boxes)
+    if most > MAX_DETECTIONS:
+        checks.warnings.append(
+            f"The fullest image has {most:,} boxes of one class. COCO's evaluator "
+            f"counts the {MAX_DETECTIONS} detections with the highest scores, so it "
+            "cannot find them all. Here all detections count, so AP may differ from "
+            "pycocotools with its default."
+        )
     summary = (
         f"{len(images):,} images, {(~boxes['ignore']).sum():,} boxes, "
-        f"{len(detections):,} detections of {len(kept_classes)} classes"
+        f"{len(found):,} detections of {len(kept)} classes"
     )
-    return Frames(
-        images,
-        boxes,
-        detections,
-        tuple(kept_classes),
-        (summary, *checks.report),
-        tuple(checks.warnings),
-    )
+    report = (summary, *checks.report)
+    return Frames(images, boxes, found, tuple(kept), report, tuple(checks.warnings))
 
 
-def _classes(
-    path: Path, labels: Labels, wanted: Sequence[str] | None, checks: Checks
-) -> list[str]:
-    """Return the labelled classes that are kept, those with most boxes first."""
-    category, ignore = labels.boxes["category"], labels.boxes["ignore"]
-    counts = category[~ignore].value_counts().sort_index()
-    labelled = counts.sort_values(ascending=False, kind="stable").index
-    kept = [name for name in wanted or labelled if name in labelled]
-    others = category[~category.isin(kept)].value_counts()
-    left_out = ", ".join(f"{name} {number:,}" for name, number in others.items())
-    if not kept:
-        raise DetectionDataError(
-            f"{path.name}: no box that is to be detected is of the classes "
-            f"{', '.join(wanted or ('any',))}. Left out: {left_out}."
-        )
-    checks.count(
-        others.sum(),
-        f"boxes left out, not a class here, or regions to ignore only: {left_out}",
-    )
-    return kept
-
-
-def _count_unlabelled_classes(
-    detections: pd.DataFrame, classes: list[str], labels: Labels, checks: Checks
-) -> None:
-    """Report the detections of classes without a labelled box."""
-    unknown = detections["category"][~detections["category"].isin(classes)]
-    counts = unknown.value_counts().head(5)
-    listed = ", ".join(f"{name} {number:,}" for name, number in counts.items())
-    ids = [f"{key} {name}" for key, name in labels.categories.items() if key != name]
-    if ids:
-        listed += f"; ids of the labels are {', '.join(ids[:9])}"
-    checks.count(
-        len(unknown),
-        f"detections left out: no box of their class is labelled ({listed})",
-    )
-
-
-def _of_classes(table: pd.DataFrame, classes: list[str]) -> pd.DataFrame:
-    """Return the rows of some classes, with the class as a number."""
-    number = pd.Index(classes).get_indexer(table["category"])
+def _of_classes(
+    table: pd.DataFrame, classes: list[str], text: str, checks: Checks
+) -> pd.DataFrame:
+    """Return the rows of some classes, with the class as a number, and count others."""
+    number = pd.Index(classes, dtype=str).get_indexer(table["category"])
+    others = table["category"][number < 0].value_counts()
+    counts = listed(f"{name} {count:,}" for name, count in others.items())
+    checks.count(others.sum(), f"{text} ({counts})")
     return table.assign(category=number)[number >= 0].reset_index(drop=True)
 
 
@@ -147,39 +116,24 @@ def _with_attributes(
     path: Path, images: pd.DataFrame, boxes: pd.DataFrame, checks: Checks
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Join the columns of a CSV to images, or to boxes by the ids of boxes."""
-    table = read_csv(path, [])
-    by_box = "box" in table and "box" in boxes
-    if not by_box and "image" not in table:
-        raise DetectionDataError(
-            f"{path.name} needs a column 'image' (names) or 'box' (ids of boxes, if "
-            f"the labels have any). It has {', '.join(map(str, table.columns[:9]))}."
-        )
-    if by_box:
-        key, noun, target, names = "box", "boxes", boxes, boxes["box"]
-        file_checks.refuse_repeated(path, names.dropna(), "ids of labelled boxes")
-        number = table["box"].map(dict(zip(names, boxes.index, strict=True)))
+    with refusing(path, "a CSV with one row per 'image' (names) or 'box' (ids)"):
+        table = read_csv(path)
+        key = "box" if "box" in table and "box" in boxes else "image"
+        if table[key].duplicated().any():
+            raise ValueError(f"a value of {key!r} is there twice")
+    if key == "box":
+        target, names = boxes, [boxes["box"]]
     else:
-        key, noun, target, names = "image", "images", images, images["name"]
-        number = pd.Series(numbers_of_images(path, table["image"], images))
-        number = number.where(number >= 0)
-    file_checks.refuse_repeated(path, table[key], noun)
-    if number.isna().all():
-        raise DetectionDataError(
-            f"{path.name}: none of its rows is about a labelled {key}. Its first "
-            f"{key} is {table[key].iloc[0]!r}, the first labelled one is "
-            f"{names.iloc[0]!r}."
-        )
-    lost = number.isna().sum()
+        target, names = images, [images["id"], images["name"]]
+    table.index = file_checks.positions(path, table[key], *names, noun=key)
+    joined = table[table.index >= 0]
+    lost = len(table) - len(joined)
     checks.count(lost, f"rows of {path.name} left out: their {key} is not labelled")
-    bare = len(target) - number.nunique()
-    checks.count(
-        bare, f"labelled {noun} have no row in {path.name}: they have no value"
-    )
-    columns = [name for name in table if name not in OWN]
-    joined = table[columns].set_index(number)
-    joined = joined[joined.index.notna()]
-    target = target.drop(columns=columns, errors="ignore").join(joined)
-    return (images, target) if by_box else (target, boxes)
+    bare = len(target) - len(joined)
+    checks.count(bare, f"rows are missing in {path.name}: their {key} is labelled")
+    joined = joined.drop(columns=[*OWN], errors="ignore")
+    target = target.drop(columns=joined.columns, errors="ignore").join(joined)
+    return (images, target) if key == "box" else (target, boxes)
 
 
 def explaining(frames: Frames, bounds: Sequence[float]) -> list[Attribute]:
@@ -188,16 +142,9 @@ def explaining(frames: Frames, bounds: Sequence[float]) -> list[Attribute]:
     These are its size (by `bounds` of its area, square pixels), its shape, and the
     number of boxes in its image.
     """
-    areas = frames.boxes["area"].to_numpy(float)
-    extents = frames.detections["extent"].to_numpy(float)
-    size = Attribute(
-        "size",
-        SIZES[: len(bounds) + 1],
-        np.searchsorted(list(bounds), areas, side="right"),
-        "box",
-        np.searchsorted(list(bounds), extents, side="right"),
-    )
-    attributes = [size]
+    codes = np.digitize(frames.boxes["area"], bounds)
+    of_detection = np.digitize(frames.detections["extent"], bounds)
+    attributes = [Attribute("size", SIZES, codes, "box", of_detection)]
     names = {"aspect": "shape (width/height)", "crowds": "boxes in the image"}
     for name, text in names.items():
         with suppress(DetectionDataError):  # too few different numbers for thirds

@@ -14,13 +14,14 @@ from executed import executed
 
 from helpers import icon2, store
 from helpers.claims import CONTRADICTS, NOT_TESTABLE, REPLICATED, judge
-from helpers.icon2 import attributes, claims, control_errors, frames, match, verdicts
+from helpers.icon2 import attributes, claims, control_errors, match, verdicts
 from helpers.icon2.file_checks import CORNERS
+from helpers.icon2.lesson_frames import find_files, picture, read
 from synthetic import street
 
 
 def written(folder, number):
-    """Write synthetic street scenes as BDD100K's files, with detections near their boxes."""
+    """Write street scenes as BDD100K's files, with detections near their boxes."""
     scenes, things = street.scenes(number, 2)
     images, boxes = street.render(scenes, street.dressed(scenes, things, 0.5))
     results, rng = boxes[["image", "category", *CORNERS]], np.random.default_rng(0)
@@ -47,13 +48,13 @@ def on_disk(tmp_path_factory):
 
 def test_ones_own_files_give_what_the_street_gives(on_disk):
     world, both, place, (pictures, images) = on_disk
-    data = icon2.read(*both, **place)
-    scenes, codes = world.images, world.images["income"].cat.codes.to_numpy()
+    data = read(*both, **place)
+    codes = world.images["income"].cat.codes.to_numpy()
     income = data.attribute("income")
     known = income.codes >= 0
     assert income.values == ("low", "middle", "high") and 0 < known.sum() < 60
     assert np.corrcoef(income.codes[known], codes[known])[0, 1] > 0.9
-    paper = icon2.read(*both, **place, edges="paper").attribute("income")
+    paper = read(*both, **place, edges="paper").attribute("income")
     np.testing.assert_array_equal(paper.codes[known], codes[known])
     appearances = data.boxes["appearance"].map(street.APPEARANCES.index)
     np.testing.assert_array_equal(
@@ -61,7 +62,7 @@ def test_ones_own_files_give_what_the_street_gives(on_disk):
     )
     drawn, taken = (np.sort(match(one).taken >= 0) for one in (world, data))
     np.testing.assert_array_equal(drawn, taken)
-    assert (frames.picture(data, pictures, 0) == images[0].transpose(1, 2, 0)).all()
+    assert (picture(data, pictures, 0) == images[0].transpose(1, 2, 0)).all()
     five = ["size", "occlusion", "time", "scene", "weather"]
     named = [a.name for a in data.explanatory("income")]
     assert named[:5] == five and set(named[5:]) <= {"crowds", "aspect"}, (
@@ -69,8 +70,7 @@ def test_ones_own_files_give_what_the_street_gives(on_disk):
     )
     assert [a.name for a in data.explanatory("timeofday")][2:4] == ["scene", "weather"]
     assert data.explanatory("income", ["appearance"])[5].values == street.APPEARANCES
-    names, classes = frames.labelled(both[0])
-    assert names == list(scenes["name"]) and set(classes) == set(world.classes)
+    assert set(data.classes) == set(world.classes)
     assert len(np.unique(data.clusters("video"))) == 60
 
 
@@ -194,9 +194,9 @@ def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path):
         "output": "paper",
     }
     executed(store.root() / "notebooks/08_icon2.ipynb", preset, tmp_path / "outputs")
-    files = frames.files(SimpleNamespace(frames=preset["frames"]))
+    files = find_files(SimpleNamespace(frames=preset["frames"]))
     del files["images"]
-    data = icon2.read(**files, edges="paper")
+    data = read(**files, edges="paper")
     groups = icon2.analyse(match(data), data.attribute("income"), []).groups()
     ran = tmp_path / "outputs/paper"
     table = pd.read_csv(ran / "tables/08_icon2/table-1-groups.csv")

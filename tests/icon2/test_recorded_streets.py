@@ -6,20 +6,17 @@ import pytest
 
 from helpers import store
 from helpers.icon2 import recorded_streets
-from helpers.icon2.recorded_streets import OTHER, OWN, Streets
-from sweeps.recorded_streets import LESSON_08, LESSON_08B
+from helpers.icon2.recorded_streets import Streets
+from sweeps.recorded_streets import LESSON_08, LESSON_08B, PICTURED
 from synthetic import street
 
-SHARES_OF_B = {
-    OWN: (0.9, 0.5, 0.1),
-    OTHER: (0.1, 0.5, 0.9),
-}
+OWN = (0.9, 0.5, 0.1)  # shares of appearance B by income group
 
 
 @pytest.mark.parametrize("streets", [LESSON_08, LESSON_08B])
 def test_recorded_labels_are_those_of_the_rendered_scenes(streets):
     frames, things = street.scenes(streets.frames, 5000, 0.5)
-    things = street.dressed(frames, things, SHARES_OF_B[OWN])
+    things = street.dressed(frames, things, OWN)
     recorded = streets.observe()
     few = 5
     first_things = things[things["frame"] < few]
@@ -33,15 +30,17 @@ def test_recorded_labels_are_those_of_the_rendered_scenes(streets):
 
 def test_twelve_pictures_are_those_of_the_scenes():
     frames, things = street.scenes(900, 5000, 0.5)
-    recorded = sorted(LESSON_08.folder.glob("*.png"))
-    assert len(recorded) == 12
-    for number in LESSON_08.pictured():
-        for appearances, shares in SHARES_OF_B.items():
-            assert LESSON_08.picture_path(number, appearances) in recorded
-            dressed = street.dressed(frames, things, shares)
-            rendered = street.picture(frames, dressed, number)
-            picture = LESSON_08.picture(number, appearances)
-            np.testing.assert_array_equal(picture, rendered)
+    dressed = [street.dressed(frames, things, shares) for shares in (OWN, OWN[::-1])]
+    rendered = [
+        street.picture(frames, appearances, number)
+        for number in PICTURED
+        for appearances in dressed
+    ]
+    np.testing.assert_array_equal(LESSON_08.pictures(), rendered)
+    income = frames["income"].iloc[list(PICTURED)].tolist()
+    assert income == 3 * ["low", "high"]
+    own = LESSON_08.picture(PICTURED[1])
+    np.testing.assert_array_equal(own, rendered[2])
 
 
 def test_recorded_files_have_at_most_two_megabytes():
@@ -65,5 +64,5 @@ def test_other_streets_are_made_with_a_sentence(monkeypatch, capsys):
     assert Streets(30, seed=1, share_of_b=0.1).observe() == "frames"
     share_of_b, scenes = seen
     assert share_of_b == 0.1
-    assert scenes == (30, "street-5001-00000.png", SHARES_OF_B[OWN])
+    assert scenes == (30, "street-5001-00000.png", OWN)
     assert "not recorded" in capsys.readouterr().out

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from detection_oracles import as_coco, average_precision, evaluated, scene
+from test_checked_files import read
 
 from helpers.icon2 import compared, match, user_data
 from helpers.icon2.coco_summary import coco_summary
@@ -58,22 +59,13 @@ def coco(seed=0, n_images=40, decimals=0):
     } | labels, results
 
 
-def written(folder, content, name):
+def written(folder, text, name):
     path = folder / name
-    text = content if isinstance(content, str) else json.dumps(content)
     if name.endswith(".gz"):
         path.write_bytes(gzip.compress(text.encode()))
     else:
         path.write_text(text)
     return path
-
-
-def read(folder, labels, results, *more):
-    paths = (
-        written(folder, labels, "labels.json"),
-        written(folder, results, "found.json"),
-    )
-    return user_data.read(*paths, *more)
 
 
 def pycocotools(labels, results):
@@ -132,22 +124,20 @@ def test_a_csv_is_read_and_what_is_left_out_is_counted(tmp_path):
     assert frames.boxes["shade"].tolist() == ["dark", "light", "dark", "light"]
     assert frames.report == (
         "3 images, 3 boxes, 2 detections of 2 classes",
-        "1 boxes are crowds, or regions to ignore: a detection there is neither right "
-        "nor wrong",
+        "1 boxes are crowds, or regions to ignore (pycocotools does not read "
+        "'ignore'): a detection there is neither right nor wrong",
         "1 detections left out: their image has no labels",
         "1 labelled images have no detection",
         "1 detections left out: no box of their class is labelled (cow 1)",
         "1 rows of boxes.csv left out: their box is not labelled",
-        "2 labelled boxes have no row in boxes.csv: they have no value",
+        "2 rows are missing in boxes.csv: their box is labelled",
     )
     about = written(tmp_path, "image,light\na.jpg,day\nz.jpg,night\n", "about.csv")
     frames = user_data.read(labels, found, about)
     assert frames.images["light"].fillna("").tolist() == ["day", "", ""]
 
 
-def test_ids_and_names_may_be_text_and_other_ids_are_set_beside_those_of_the_labels(
-    tmp_path,
-):
+def test_ids_may_be_text_and_other_ids_are_listed_next_to_those_of_the_labels(tmp_path):
     labels, results = coco(2)
     frames = read(tmp_path, labels, results)
     names = {one["id"]: one["file_name"] for one in labels["images"]}
@@ -156,15 +146,10 @@ def test_ids_and_names_may_be_text_and_other_ids_are_set_beside_those_of_the_lab
         again = read(tmp_path, labels, [*texts, texts[0] | {"image_id": "elsewhere"}])
         assert "1 detections left out: their image has no labels" in again.report
         pd.testing.assert_frame_equal(again.detections, frames.detections)
-    for one in [*labels["annotations"], *results]:
-        one["image_id"] = f"image {one['image_id']}"
-    for one in labels["images"]:
-        one["id"] = f"image {one['id']}"
-    assert len(read(tmp_path, labels, results).detections) == len(results)
     other = [one | {"category_id": 1000 + one["category_id"]} for one in results]
     ids = ", ".join(f"{one['id']} {one['name']}" for one in labels["categories"])
-    told = rf"{len(results):,} detections left out: no box .*; ids .* are {ids}\)"
-    with pytest.raises(DetectionDataError, match=told):
+    message = rf"{len(results):,} detections left out: no box .*; ids .* are {ids} \("
+    with pytest.raises(DetectionDataError, match=message):
         read(tmp_path, labels, other)
 
 
@@ -195,75 +180,56 @@ def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(
         compared.comparable(frames, ["tint"])
 
 
-def changed(part, **fields):
-    """COCO's structures where the first entry of a part has other fields."""
+def test_files_that_are_cut_or_exchanged_are_refused(tmp_path):
     labels, results = coco(0, 8)
-    where = results if part == "results" else labels[part]
-    where[0] |= fields
-    return labels, results
-
-
-def cut(which):
-    texts = [json.dumps(one) for one in coco(0, 8)]
-    texts[which] = texts[which][: len(texts[which]) // 2]
-    return texts
+    for contents, message in [
+        ((results, results), "labels.json cannot be read .*'images'.*Expected is COCO"),
+        (({"rows": []}, results), "labels.json cannot be read .*'annotations'"),
+        ((labels, labels), "found.json cannot be read .*'score'"),
+        ((labels, []), "found.json has no box"),
+    ]:
+        with pytest.raises(DetectionDataError, match=message):
+            read(tmp_path, *contents)
+    found = written(tmp_path, json.dumps(results)[:50], "found.json")
+    (tmp_path / "labels.json").write_text(json.dumps(labels))
+    with pytest.raises(DetectionDataError, match=r"found\.json cannot be read"):
+        user_data.read(tmp_path / "labels.json", found)
 
 
 @pytest.mark.parametrize(
-    ("contents", "message"),
+    ("part", "fields", "message"),
     [
-        (
-            changed("annotations", bbox=[5, 5, -3, 4]),
-            "labels.json: 1 of .* negative width",
-        ),
-        (
-            changed("annotations", bbox=[5, float("nan"), 4, 4]),
-            "labels.json: 1 of .* have no number where one has to be",
-        ),
-        (
-            changed("annotations", bbox=[5, 5, 4]),
-            "entry 0 has the 'bbox' .*Expected are 4 numbers",
-        ),
-        (
-            changed("annotations", image_id=[9]),
-            "labels.json: boxes are of image .* not listed",
-        ),
-        (
-            changed("annotations", image_id=999),
-            "labels.json: boxes are of image '999', .* not listed",
-        ),
-        (
-            changed("annotations", category_id=4),
-            "labels.json: boxes are of category '4', which",
-        ),
-        (
-            changed("images", id=coco(0, 8)[0]["images"][1]["id"]),
-            "'22' occurs 2 times among the ids of images",
-        ),
-        (
-            changed("results", image_id=10, score="high"),
-            "found.json cannot be read: .*convert .* 'high'",
-        ),
-        (cut(0), "labels.json cannot be read as JSON"),
-        (({"rows": []}, []), "labels.json holds no labels"),
-        (
-            (coco(0, 8)[1], coco(0, 8)[1]),
-            "labels.json holds no labels.* exchange the two files",
-        ),
-        (
-            (coco(0, 8)[0], [coco(0, 8)[1][0] | {"image_id": "x"}]),
-            "none of its images is labelled.* 'x'",
-        ),
-        ((coco(0, 8)[0], []), "found.json holds no detection"),
+        ("annotations", {"bbox": [5, 5, -3, 4]}, "labels.json: 1 of .* negative width"),
+        ("annotations", {"bbox": [5, float("nan"), 4, 4]}, "1 of .* have no number"),
+        ("annotations", {"bbox": [5, 5, 4]}, "labels.json cannot be read .*shape"),
+        ("annotations", {"image_id": 999}, "1 of .* have no labelled image"),
+        ("results", {"score": 87}, "found.json: 1 of .*divide percents.* 87.0"),
+        ("results", {"score": "high"}, "found.json cannot be read .* 'high'"),
     ],
 )
-def test_what_cannot_be_used_is_refused_in_a_sentence(tmp_path, contents, message):
+def test_entries_that_cannot_be_used_are_refused(tmp_path, part, fields, message):
+    labels, results = coco(0, 8)
+    entries = results if part == "results" else labels[part]
+    entries[0] |= fields
     with pytest.raises(DetectionDataError, match=message) as refused:
-        read(tmp_path, *contents)
-    sentence = str(refused.value)
-    assert "\n" not in sentence
-    assert "np." not in sentence
-    assert len(sentence) < 400
+        read(tmp_path, labels, results)
+    assert "\n" not in str(refused.value)
+    assert "np." not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("box", "message"),
+    [
+        ([0.1, 0.1, 0.2, 0.2], "are shares of the image"),
+        ([300, 300, 600, 600], "end outside of their image .*x, y, width, height"),
+    ],
+)
+def test_boxes_in_another_form_are_refused(tmp_path, box, message):
+    labels, results = coco(0, 8)
+    for one in labels["annotations"]:
+        one["bbox"] = box
+    with pytest.raises(DetectionDataError, match=message):
+        read(tmp_path, labels, results)
 
 
 @pytest.mark.parametrize("hit", ["a", "b"])
