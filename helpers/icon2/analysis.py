@@ -263,9 +263,10 @@ class Analysis:
         """Return sigma before and after control by strata and standardising (Table 2).
 
         Columns ``class attribute sigma controlled delta low high`` (Delta = sigma -
-        controlled), ``standardised standardised_delta standardised_low
-        standardised_high``, ``strata`` (values of e in which all groups are estimable,
-        of how many), ``covered`` (share of boxes).
+        controlled), ``standardised standardised_delta`` with its ends
+        ``standardised_delta_low`` and ``standardised_delta_high``, ``strata`` (values
+        of e in which all groups are estimable, of how many), ``covered`` (share of
+        boxes).
         """
         rows = []
         for axes, part in self._parts():

@@ -72,8 +72,7 @@ def change_each_choice(
     sized = replace(frames, boxes=frames.boxes.assign(size=side))
     thirds = [from_column(sized, "size"), *explanatory[1:]]
     cases["size bounds", "thirds of the sides"] = (matches, thirds, PAPER)
-    ap = {}
-    delta = {}
+    numbers = {}
     first = {}
     for case, (own_matches, attributes, options) in cases.items():
         analysis = analyse(
@@ -84,19 +83,21 @@ def change_each_choice(
             options=options,
         )
         tables = [analysis.groups(), analysis.values(), analysis.cells()]
-        ap[case] = pd.concat(tables, ignore_index=True)["AP"]
-        delta[case] = analysis.control()["delta"]
+        ap = pd.concat(tables, ignore_index=True)["AP"]
+        delta = analysis.control()["delta"]
+        numbers[case] = pd.concat({"AP": ap, "Δ": delta})
         first[case] = analysis.ranking()["attribute"][0]
-    ap = pd.DataFrame(ap)
-    delta = pd.DataFrame(delta)
-    papers_delta = delta[PAPERS_CHOICE]
-    changes = {
-        "cells": ap.sub(ap[PAPERS_CHOICE], axis=0).abs().max(),
-        "delta": delta.sub(papers_delta, axis=0).abs().max(),
-        "sign": delta.mul(papers_delta, axis=0).lt(0).sum(),
+    numbers = pd.DataFrame(numbers)
+    papers = numbers[PAPERS_CHOICE]
+    changes = numbers.sub(papers, axis=0).abs()
+    has_other_sign = numbers.mul(papers, axis=0) < 0
+    columns = {
+        "cells": changes.loc["AP"].max(),
+        "delta": changes.loc["Δ"].max(),
+        "sign": has_other_sign.loc["Δ"].sum(),
         "first": first,
     }
-    table = pd.DataFrame(changes).drop(PAPERS_CHOICE)
+    table = pd.DataFrame(columns).drop(PAPERS_CHOICE)
     return table.rename_axis(["choice", "instead"]).reset_index()
 
 
@@ -279,18 +280,19 @@ def false_positives(records: pd.DataFrame) -> pd.DataFrame:
     """
     worse = records[records["scenario"].isin([verdicts.WORSE, verdicts.BESIDE])]
     worse = worse.sort_values("strength", kind="stable")
-    difference = worse["strength"].map("the scenes differ by {:g}".format)
-    scenes = difference.where(worse["strength"] > 0, "the scenes are alike")
-    of_paper = worse.assign(rule=PAPER_RULE, verdict=worse[PAPER_RULE], scenes=scenes)
-    ends = worse[worse["strength"].isin([0, worse["strength"].max()])]
-    of_suite = ends.assign(
-        rule=SUITE_RULE,
-        verdict=ends[SUITE_RULE],
-        scenes="the scenes are alike, or differ most",
+    rules = [PAPER_RULE, SUITE_RULE]
+    long = worse.melt(["strength", "seed"], rules, "rule", "verdict")
+    is_suite = long["rule"] == SUITE_RULE
+    is_alike = long["strength"] == 0
+    is_most = long["strength"] == long["strength"].max()
+    long["scenes"] = np.select(
+        [is_suite, is_alike],
+        ["the scenes are alike, or differ most", "the scenes are alike"],
+        long["strength"].map("the scenes differ by {:g}".format),
     )
-    both = pd.concat([of_paper, of_suite])
-    both["flagged"] = both["verdict"].isin(YES)
-    by_seed = both.groupby(["rule", "scenes", "seed"], sort=False)["flagged"].any()
+    long["flagged"] = long["verdict"].isin(YES)
+    long = long[~is_suite | is_alike | is_most]
+    by_seed = long.groupby(["rule", "scenes", "seed"], sort=False)["flagged"].any()
     return counted(by_seed.reset_index(), ["rule", "scenes"], "flagged")
 
 
