@@ -75,12 +75,12 @@ PLAIN = Formulas()  # the package's
 
 
 class Cell:
-    """Hold the hits and false positives of one cell, by falling score.
+    """Hold the hits and false positives of one cell.
 
     Parameters
     ----------
     image : array of shape (n,)
-        The image of each detection.
+        The image of each detection of the class, by falling score.
     box : array of shape (thresholds, n)
         The box that each detection took.
     is_hit, is_false : bool arrays of shape (thresholds, n)
@@ -97,7 +97,7 @@ class Cell:
         self.every_detection = image, box, is_hit, is_false
         # false positives at all thresholds are summed once, for all thresholds
         always_false = is_false.all(axis=0)
-        varies = ~always_false
+        varies = (is_hit | is_false).any(axis=0) & ~always_false
         self.always_false_image = image[always_false]
         self.always_false_before = np.cumsum(always_false)[varies]
         self.image = image[varies]
@@ -202,15 +202,8 @@ class Curves:
             self.images[:, cell] = images
             is_hit = np.append(is_inside, False)[of_class.taken]
             is_false = took_none & counts
-            kept = (is_hit | is_false).any(axis=0)
-            self.cells.append(
-                Cell(
-                    of_class.detection_image[kept],
-                    of_class.taken[:, kept],
-                    is_hit[:, kept],
-                    is_false[:, kept],
-                )
-            )
+            image = of_class.detection_image
+            self.cells.append(Cell(image, of_class.taken, is_hit, is_false))
 
     def positives(
         self, weights: np.ndarray, box_weights: np.ndarray | None = None
