@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from helpers.icon2 import attributes, formulas, intervention, verdicts
-from helpers.icon2.analysis import POINTS, analyse
-from helpers.icon2.average_precision import PAPER, PER_IMAGE, Part
+from helpers.icon2.analysis import POINTS, Part, analyse
+from helpers.icon2.average_precision import PAPER, PER_IMAGE
 from helpers.icon2.matching import match
 from sweeps.resume import collect
 from synthetic import street_causes

@@ -1,15 +1,15 @@
-"""Average precision of many cells at once, from the table of matches and image weights.
+"""Average precision of many cells at once, from matches and image weights.
 
-A cell is a set of boxes of one class with the images whose false positives count for
-it. Matches are arranged once, and average precision then needs a few passes for each
-resample's weights.
+A cell is a set of boxes of one class, with the images whose false positives count for
+it. The detections of each cell are selected once. Average precision is then computed
+for each resample's weights.
 """
 
-import math
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args, get_type_hints
+from typing import Literal
 
 import numpy as np
 import pydantic
@@ -17,7 +17,7 @@ from pydantic import PositiveInt
 
 from helpers import store
 from helpers.icon2 import formulas
-from helpers.icon2.attributes import Attribute, crossed
+from helpers.icon2.attributes import Attribute
 from helpers.icon2.matching import ClassMatches
 
 RECALLS = np.linspace(0.0, 1.0, 101)
@@ -47,11 +47,6 @@ class Options:
     min_boxes: PositiveInt = 30
 
 
-CHOICES = {
-    name: get_args(kind)
-    for name, kind in get_type_hints(Options).items()
-    if get_args(kind)
-}
 PAPER = Options()
 PER_IMAGE = Options(precision="per image")
 WHOLE = Options(precision="raw", images="all")  # one cell of all boxes and images
@@ -69,328 +64,236 @@ class Formulas:
     standard_weights: Callable = formulas.standard_weights
 
     @cached_property
-    def edited(self) -> bool:
-        """Return whether average precision is another function than the package's."""
-        return not store.same_function(
-            self.average_precision, formulas.average_precision
-        )
-
-    def curves(
-        self, of_class: ClassMatches, attributes: Sequence[Attribute], options: Options
-    ):
-        """Return what computes the average precision of all cells of one class."""
-        if self.edited:
-            return CurvesByFormula(
-                of_class, attributes, options, self.average_precision
-            )
-        return Curves(of_class, attributes, options)
-
-
-class Curves:
-    """Arrange the matches of one class by cell, threshold and falling score.
-
-    Cells are all combinations of the attributes' values, the last attribute fastest.
-    """
-
-    # `images` (n images, C) says which images count for a cell. `start` is where each
-    # curve begins. `event_before` counts the cell's detections up to and with the
-    # event, `event_hit` says whether it took a box of the cell, and `event_counted`
-    # whether it counts for the cell.
-
-    def __init__(
-        self, of_class: ClassMatches, attributes: Sequence[Attribute], options: Options
-    ):
-        of_box, self.images, counted = _cells(of_class, attributes, options)
-        self.options, self.n_thresholds = options, of_class.n_thresholds
-        self.n_cells = len(counted)
-        self.box_row = np.flatnonzero(of_box >= 0)
-        self.box_image, self.box_cell = (
-            of_class.box_image[self.box_row],
-            of_box[self.box_row],
-        )
-        detection, event_cell = of_class.event_detection, of_box[of_class.event_box]
-        begins, parts = np.cumsum([0, *counted.sum(1)], dtype=np.int32)[:-1], []
-        for cell, inside in enumerate(counted):
-            event = np.flatnonzero(inside[detection] | (event_cell == cell))
-            own = detection[event]
-            before = begins[cell] + np.cumsum(inside, dtype=np.int32)[own]
-            images = of_class.detection_image[inside], of_class.detection_image[own]
-            kinds = event_cell[event] == cell, inside[own]
-            sizes = np.bincount(
-                of_class.event_threshold[event], minlength=self.n_thresholds
-            )
-            parts.append((*images, of_class.event_box[event], before, *kinds, sizes))
-        (
-            self.counted_image,
-            self.event_image,
-            self.event_box,
-            self.event_before,
-            self.event_hit,
-            self.event_counted,
-            sizes,
-        ) = map(np.concatenate, zip(*parts, strict=True))
-        self.counted_start = np.repeat(begins, self.n_thresholds)
-        self.start = np.cumsum([0, *sizes])
-
-    def positives(self, weights, box_weights=None) -> np.ndarray:
-        """Return the weight of the boxes of each cell, float64 (C,)."""
-        weight = weights[self.box_image]
-        if box_weights is not None:
-            weight = weight * box_weights[self.box_row]
-        return np.bincount(self.box_cell, weight, self.n_cells)
-
-    def mean(self, weights, boxes, strata: int = 1, box_weights=None) -> np.ndarray:
-        """Return the mean over thresholds (C,), with N of Eq. 3 by stratum."""
-        options, normal = self.options, None
-        if options.precision != "raw":
-            strata = 1 if options.number == "all cells" else strata
-            images = (
-                weights @ self.images
-                if options.precision == "per image"
-                else np.ones(len(boxes))
-            )
-            density = np.divide(
-                boxes, images, out=np.zeros_like(boxes), where=images > 0
-            )
-            compared = density.reshape(strata, -1)
-            number = compared.sum(1) / np.maximum((compared > 0).sum(1), 1)
-            normal = np.repeat(number, len(boxes) // strata) * images
-        return self.average_precision(weights, normal, box_weights).mean(1)
-
-    def average_precision(self, weights, normal=None, box_weights=None) -> np.ndarray:
-        """Return average precision (C, T) over 101 recalls; NaN without a box.
-
-        `weights` are of images, `box_weights` of boxes and what took them; `normal`
-        (C,) is N of Eq. 3.
-        """
-        positives = self.positives(weights, box_weights)
-        ratio = (
-            np.ones(self.n_cells)
-            if normal is None
-            else normal / np.maximum(positives, TINY)
-        )
-        own, ratio = (
-            np.repeat(of_cell, self.n_thresholds) for of_cell in (positives, ratio)
-        )
-        exact = box_weights is None and not (weights % 1).any()
-        needed = _whole(own) if exact else RECALLS * own[:, None] * (1 - 1e-12)
-        curve = self._precision(weights, ratio, box_weights)
-        ap = _at_recalls(*curve, self.start, needed)
-        ap[own == 0] = np.nan
-        return ap.reshape(self.n_cells, self.n_thresholds)
-
-    def _precision(self, weights, ratio, box_weights):
-        """Return the true positives up to each event, and the precision there."""
-        begin, sizes = self.start[:-1], np.diff(self.start)
-        weight = weights[self.event_image]
-        gain = weight * self.event_hit
-        if box_weights is not None:
-            gain = gain * box_weights[self.event_box]
-        hits = _cumulated(gain)
-        taken = _cumulated(weight * self.event_counted)
-        drawn = _cumulated(weights[self.counted_image])
-        false = drawn[self.event_before] - taken[1:]
-        false += np.repeat(taken[begin] - drawn[self.counted_start], sizes)
-        false = np.maximum(false, 0)
-        true = hits[1:] - np.repeat(hits[begin], sizes)
-        true *= np.repeat(ratio, sizes)
-        return hits, true / np.maximum(false + true, TINY)
-
-
-class CurvesByFormula(Curves):
-    """Curves whose average precision is a function of the detections of one cell.
-
-    This is slower than `Curves` by far, and serves an edited cell of lesson 08.
-    """
-
-    def __init__(
-        self, of_class: ClassMatches, attributes, options: Options, formula: Callable
-    ):
-        super().__init__(of_class, attributes, options)
-        self.formula = formula
-        of_box, _, counted = _cells(of_class, attributes, options)
-        # by cell and threshold: image, hit and box of each, by falling score
-        self.detections = {}
-        for threshold in range(self.n_thresholds):
-            events = of_class.event_threshold == threshold
-            box = np.full(len(of_class.detection_image), -1)
-            box[of_class.event_detection[events]] = of_class.event_box[events]
-            for cell, inside in enumerate(counted):
-                hit = (box >= 0) & (of_box[box] == cell)
-                false = (box < 0) & inside
-                at = np.flatnonzero(hit | false)
-                self.detections[cell, threshold] = (
-                    of_class.detection_image[at],
-                    hit[at],
-                    box[at],
-                )
-
-    def average_precision(self, weights, normal=None, box_weights=None) -> np.ndarray:
-        """Return average precision (C, T), as `Curves` has it."""
-        positives = self.positives(weights, box_weights)
-        number = positives if normal is None else normal
-        ap = np.full((self.n_cells, self.n_thresholds), np.nan)
-        for (cell, threshold), (image, hit, box) in self.detections.items():
-            if positives[cell] == 0:
-                continue
-            weight = weights[image].astype(float)
-            if box_weights is not None:
-                weight = np.where(hit, weight * box_weights[box], weight)
-            drawn = weight > 0
-            found = self.formula(
-                hit[drawn], positives[cell], number[cell], weight[drawn]
-            )
-            ap[cell, threshold] = found / 100
-        return ap
-
-
-def _at_recalls(hits, precision, start, needed) -> np.ndarray:
-    """Return the mean over 101 recalls of the best precision at or above each."""
-    base, end = hits[start[:-1]], start[1:]
-    at = np.searchsorted(hits[1:], (base[:, None] + needed).ravel()).reshape(
-        needed.shape
-    )
-    at[:, 0] = start[:-1]
-    reached = at < end[:, None]
-    at = np.minimum(at, end[:, None])
-    padded = np.append(precision, 0.0)
-    best = np.maximum.reduceat(padded, np.column_stack([at, end]).ravel())
-    best = best.reshape(len(end), -1)[:, :-1] * reached
-    return np.maximum.accumulate(best[:, ::-1], axis=1).mean(1)
-
-
-def _cells(of_class, attributes, options) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the cell of each box of a class, -1 for none, and what counts for cells.
-
-    These are images (n images, C), and detections (C, n) that take no box.
-    """
-    sizes = [1, *(len(a.values) for a in attributes)]
-    places = np.indices(sizes).reshape(len(sizes), -1)[
-        1:
-    ]  # code of each attribute in each cell
-    labelled = np.where(of_class.box_ignored, -1, 0)
-    of_box = crossed([labelled, *(of_class.codes(a) for a in attributes)], sizes)
-    images = np.full((of_class.n_images, math.prod(sizes)), options.images == "all")
-    if options.images == "with the value":
-        images[of_class.box_image[of_box >= 0], of_box[of_box >= 0]] = True
-    elif options.images == "with the class":
-        images[of_class.box_image[labelled == 0]] = True
-    for attribute, place in zip(attributes, places, strict=True):
-        if attribute.level == "image":
-            images &= attribute.codes[:, None] == place
-    counted = np.take(np.ascontiguousarray(images.T), of_class.detection_image, axis=1)
-    for attribute, place in zip(attributes, places, strict=True):
-        if options.false_positives == "coco" and attribute.of_detection is not None:
-            counted &= attribute.of_detection[of_class.detection_row] == place[:, None]
-    return of_box, images, counted
-
-
-def _cumulated(values: np.ndarray) -> np.ndarray:
-    total = np.empty(len(values) + 1)
-    total[0] = 0.0
-    np.cumsum(values, out=total[1:])
-    return total
+    def edited(self) -> Callable | None:
+        """Return average precision if it differs from the package's, or None."""
+        formula = self.average_precision
+        is_same = store.same_function(formula, formulas.average_precision)
+        return None if is_same else formula
 
 
 PLAIN = Formulas()  # the package's
 
 
-def _whole(positives: np.ndarray) -> np.ndarray:
-    """Return the smallest counts (S, 101) that reach each recall in floating point."""
-    total = np.maximum(positives, 1)[:, None]
-    count = np.ceil(RECALLS * total)
-    count -= (count - 1) / total >= RECALLS
-    count += count / total < RECALLS
-    return count
+class Cell:
+    """Hold the hits and false positives of one cell.
+
+    Parameters
+    ----------
+    image : array of shape (n,)
+        The image of each detection of the class, by falling score.
+    box : array of shape (thresholds, n)
+        The box that each detection took.
+    is_hit, is_false : bool arrays of shape (thresholds, n)
+        Whether a detection took a box of the cell, or is a false positive.
+    """
+
+    def __init__(
+        self,
+        image: np.ndarray,
+        box: np.ndarray,
+        is_hit: np.ndarray,
+        is_false: np.ndarray,
+    ) -> None:
+        self.every_detection = image, box, is_hit, is_false
+        # false positives at all thresholds are summed once, for all thresholds
+        always_false = is_false.all(axis=0)
+        varies = (is_hit | is_false).any(axis=0) & ~always_false
+        self.always_false_image = image[always_false]
+        self.always_false_before = np.cumsum(always_false)[varies]
+        self.image = image[varies]
+        self.box = box[:, varies]
+        self.is_hit = is_hit[:, varies]
+        self.is_false = is_false[:, varies]
+
+    def average_precision(
+        self,
+        weights: np.ndarray,
+        boxes: float,
+        number: float,
+        box_weights: np.ndarray | None,
+        rounding: float,
+    ) -> np.ndarray:
+        """Compute AP at each threshold (thresholds,), as lesson 08 does.
+
+        A recall counts as reached if it is missed by no more than `rounding`.
+        """
+        weight = weights[self.image]
+        hits = weight * self.is_hit
+        if box_weights is not None:
+            hits = hits * box_weights[self.box]
+        always_false = np.cumsum(weights[self.always_false_image])
+        false_positives = np.append(0, always_false)[self.always_false_before]
+        false_positives = false_positives + np.cumsum(weight * self.is_false, axis=1)
+        recall = np.cumsum(hits, axis=1) / boxes
+        true_positives = recall * number
+        detected = np.maximum(true_positives + false_positives, TINY)
+        precision = true_positives / detected
+        highest = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
+        reached = RECALLS.searchsorted(recall + rounding, side="right")
+        newly_reached = np.diff(reached, axis=1, prepend=0)
+        return (highest * newly_reached).sum(axis=1) / len(RECALLS)
+
+    def by_formula(
+        self,
+        formula: Callable,
+        weights: np.ndarray,
+        boxes: float,
+        number: float,
+        box_weights: np.ndarray | None,
+    ) -> list[float]:
+        """Compute AP at each threshold by a formula of the detections, in points."""
+        image, *by_threshold = self.every_detection
+        ap = []
+        for box, is_hit, is_false in zip(*by_threshold, strict=True):
+            weight = weights[image]
+            if box_weights is not None:
+                weight = np.where(is_hit, weight * box_weights[box], weight)
+            drawn = (is_hit | is_false) & (weight > 0)
+            points = formula(is_hit[drawn], boxes, number, weight[drawn])
+            ap.append(points / 100)
+        return ap
 
 
-@dataclass(frozen=True)
-class Part:
-    """Hold what one explanatory attribute contributes; AP is NaN if not estimable."""
+class Curves:
+    """Compute the average precision of the cells of one class.
 
-    values: tuple[str, ...]
-    ap: np.ndarray  # (R, E): weightings, values
-    boxes: np.ndarray
-    cell_ap: np.ndarray  # (R, E, A): within each value of the sensitive attribute
-    cell_boxes: np.ndarray
-    standardised: (
-        np.ndarray
-    )  # (R, A): every group reweighted to the common distribution of e
+    Cells are all combinations of the values of `attributes`, the last attribute
+    fastest. The values of the last attribute are compared, within those of the others.
+    """
 
+    def __init__(
+        self,
+        of_class: ClassMatches,
+        attributes: Sequence[Attribute],
+        options: Options,
+        formula: Callable | None = None,
+    ) -> None:
+        values = [range(len(attribute.values)) for attribute in attributes]
+        combinations = list(itertools.product(*values))
+        self.options = options
+        self.formula = formula
+        self.n_cells = len(combinations)
+        self.n_compared = len(values[-1]) if values else 1
+        self.box_image = of_class.box_image
+        self.box_cell = np.full(len(self.box_image), -1)
+        self.images = np.empty((of_class.n_images, self.n_cells), bool)
+        self.cells = []
+        is_labelled = ~of_class.box_ignored
+        codes = [of_class.codes(attribute) for attribute in attributes]
+        took_none = of_class.taken < 0
+        for cell, combination in enumerate(combinations):
+            is_inside = is_labelled.copy()
+            for code, value in zip(codes, combination, strict=True):
+                is_inside &= code == value
+            self.box_cell[is_inside] = cell
+            images = np.full(of_class.n_images, options.images == "all")
+            if options.images == "with the value":
+                images[self.box_image[is_inside]] = True
+            if options.images == "with the class":
+                images[self.box_image[is_labelled]] = True
+            counts = np.ones(len(of_class.detection_row), bool)
+            for attribute, value in zip(attributes, combination, strict=True):
+                if attribute.level == "image":
+                    images &= attribute.codes == value
+                by_detection = attribute.of_detection
+                if options.false_positives == "coco" and by_detection is not None:
+                    counts &= by_detection[of_class.detection_row] == value
+            counts &= images[of_class.detection_image]
+            self.images[:, cell] = images
+            is_hit = np.append(is_inside, False)[of_class.taken]
+            is_false = took_none & counts
+            image = of_class.detection_image
+            self.cells.append(Cell(image, of_class.taken, is_hit, is_false))
 
-@dataclass(frozen=True)
-class Estimate:
-    """All average precisions of ICON2 for one class."""
+    def positives(
+        self, weights: np.ndarray, box_weights: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the weight of the boxes of each cell (C,)."""
+        weight = weights[self.box_image]
+        if box_weights is not None:
+            weight = weight * box_weights
+        return np.bincount(self.box_cell + 1, weight, self.n_cells + 1)[1:]
 
-    overall: float  # of all groups together
-    group_ap: np.ndarray  # (R, A): weightings, sensitive values
-    group_boxes: np.ndarray
-    parts: dict[str, Part]  # by the attribute's name
+    def mean(
+        self,
+        weights: np.ndarray,
+        boxes: np.ndarray,
+        box_weights: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return the mean over thresholds (C,), with N of Eq. 3 from the `boxes`."""
+        number = None
+        if self.options.precision != "raw":
+            images = np.ones(self.n_cells)
+            if self.options.precision == "per image":
+                images = weights @ self.images
+            number = self._mean_number(boxes, images) * images
+        return self.average_precision(weights, number, box_weights).mean(axis=1)
 
+    def _mean_number(self, boxes: np.ndarray, images: np.ndarray) -> np.ndarray:
+        """Return the mean number of boxes per image of the cells compared (C,)."""
+        density = np.divide(boxes, images, out=np.zeros(self.n_cells), where=images > 0)
+        n_compared = self.n_compared
+        if self.options.number == "all cells":
+            n_compared = self.n_cells
+        compared = density.reshape(-1, n_compared)
+        n_known = np.maximum((compared > 0).sum(axis=1), 1)
+        return np.repeat(compared.sum(axis=1) / n_known, n_compared)
 
-def estimate(
-    of_class, sensitive, explanatory, weights, options, standardise, map, formulas=PLAIN
-) -> Estimate:
-    """Compute AP of every cell, for each row of weights (R, n images)."""
+    def average_precision(
+        self,
+        weights: np.ndarray,
+        number: np.ndarray | None = None,
+        box_weights: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return average precision (C, thresholds), from 0 to 1; NaN without a box.
 
-    def part(explaining: Attribute) -> Part:
-        ap, boxes = evaluate(
-            of_class, (explaining,), weights, options, formulas=formulas
-        )
-        strata = len(explaining.values)
-        both = (explaining, sensitive)
-        cells = evaluate(of_class, both, weights, options, strata, formulas)
-        cell_ap, cell_boxes = (one.reshape(len(weights), strata, -1) for one in cells)
-        usable = ~np.isnan(cell_ap[0]).any(1) & standardise
-        kept = cell_boxes * usable[:, None]
-        adjusted = _standardised(
-            of_class, sensitive, explaining, weights, options, kept, formulas
-        )
-        return Part(explaining.values, ap, boxes, cell_ap, cell_boxes, adjusted)
-
-    overall = formulas.curves(of_class, (), WHOLE).average_precision(weights[0])
-    groups = evaluate(of_class, (sensitive,), weights, options, formulas=formulas)
-    parts = dict(
-        zip([a.name for a in explanatory], map(part, explanatory), strict=True)
-    )
-    return Estimate(float(overall.mean()), *groups, parts)
+        `weights` are of images, and `box_weights` of boxes and of what took them.
+        `number` (C,) is N of Eq. 3; the default is that of Eq. 2.
+        """
+        boxes = self.positives(weights, box_weights)
+        if number is None:
+            number = boxes
+        are_counts = box_weights is None and not (weights % 1).any()
+        rounding = 0 if are_counts else 1e-12
+        n_thresholds = len(self.cells[0].is_hit)
+        ap = np.full((self.n_cells, n_thresholds), np.nan)
+        for place in np.flatnonzero(boxes):
+            cell = self.cells[place]
+            how = weights, boxes[place], number[place], box_weights
+            if self.formula is None:
+                ap[place] = cell.average_precision(*how, rounding)
+            else:
+                ap[place] = cell.by_formula(self.formula, *how)
+        return ap
 
 
 def evaluate(
-    of_class, attributes, weights, options, strata: int = 1, formulas=PLAIN
-) -> tuple[np.ndarray, ...]:
-    """Return AP and boxes (R, C) of combined values, compared by stratum."""
-    curves = formulas.curves(of_class, attributes, options)
-    boxes = np.array([curves.positives(weight) for weight in weights])
-    ap = np.array(
-        [curves.mean(w, b, strata) for w, b in zip(weights, boxes, strict=True)]
-    )
-    few = np.bincount(curves.box_cell, minlength=curves.n_cells) < options.min_boxes
-    ap[:, few] = np.nan
-    return ap, boxes
+    of_class: ClassMatches,
+    attributes: Sequence[Attribute],
+    weights: np.ndarray,
+    options: Options,
+    formulas: Formulas = PLAIN,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute AP and numbers of boxes of all cells of a class.
 
+    Parameters
+    ----------
+    of_class : ClassMatches
+    attributes : sequence of Attribute
+        Whose values are combined; those of the last are compared.
+    weights : array of shape (R, n images)
+        How often each image counts.
+    options : Options
+    formulas : Formulas
 
-def _standardised(
-    of_class, sensitive, explaining, weights, options, boxes, formulas
-) -> np.ndarray:
-    """Return AP of each group (R, A) as if all had the same distribution of e.
-
-    This is the distribution in the `boxes` (R, E, A) of all groups together. AP is NaN
-    without boxes.
+    Returns
+    -------
+    ap, boxes : arrays of shape (R, C)
+        AP is from 0 to 1, and NaN in cells with too few boxes.
     """
-    ap = np.full((len(weights), len(sensitive.values)), np.nan)
-    if not boxes[0].any():
-        return ap
-    curves = formulas.curves(of_class, (sensitive,), options)
-    of_images = explaining.level == sensitive.level == "image"
-    both = explaining, sensitive
-    codes = [a.codes if of_images else of_class.codes(a) for a in both]
-    for r, weight in enumerate(weights):
-        ratio = formulas.standard_weights(boxes[r])
-        ratio = np.vstack([ratio, np.zeros(len(sensitive.values))])[
-            *codes
-        ]  # last: of no e
-        # false positives are weighted, too, where images have both attributes
-        by_image, by_box = (weight * ratio, None) if of_images else (weight, ratio)
-        ap[r] = curves.mean(by_image, boxes[r].sum(0), box_weights=by_box)
-    return ap
+    curves = Curves(of_class, attributes, options, formulas.edited)
+    boxes = np.array([curves.positives(weight) for weight in weights])
+    ap = [curves.mean(*row) for row in zip(weights, boxes, strict=True)]
+    each_once = np.ones(of_class.n_images)
+    is_rare = curves.positives(each_once) < options.min_boxes
+    return np.where(is_rare, np.nan, ap), boxes

@@ -1,27 +1,19 @@
 """Measure choices, chance and error rates of ICON2's rules for lesson 08b."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from helpers import stats
-from helpers.icon2 import attributes, verdicts
-from helpers.icon2.analysis import POINTS, Analysis, analyse
-from helpers.icon2.attributes import Attribute, Frames
-from helpers.icon2.average_precision import (
-    CHOICES,
-    PAPER,
-    PLAIN,
-    Estimate,
-    Formulas,
-    Options,
-    evaluate,
-)
+from helpers.icon2 import verdicts
+from helpers.icon2.analysis import ALL, POINTS, analyse
+from helpers.icon2.attributes import Attribute, Frames, from_column
+from helpers.icon2.average_precision import PAPER, PLAIN, Formulas, Options, evaluate
 from helpers.icon2.claims import GROUPS, RARE, printed
 from helpers.icon2.formulas import sigma
-from helpers.icon2.matching import Matches
+from helpers.icon2.matching import Matches, match
 from helpers.icon2.verdicts import (
     COMPARED_RULES,
     FLAGGED,
@@ -32,45 +24,36 @@ from helpers.icon2.verdicts import (
     YES,
 )
 
-MEASURED = ("gap", "scenes", "appearance")  # in streets.csv by intervention
-BOUNDS = np.arange(0, 10, 0.5)  # AP points
-
-
-def numbers(
-    sensitive: Attribute,
-    category: str,
-    matches: Matches,
-    explanatory: list[Attribute],
-    options: Options,
-) -> tuple[pd.Series, pd.Series, str]:
-    """Return all AP of one class, all its Δ, and the attribute that ranks first."""
-    analysis = analyse(
-        matches,
-        sensitive,
-        explanatory,
-        classes=[category],
-        options=options,
-        standardise=False,
-    )
-    tables = (analysis.groups(), analysis.values(), analysis.cells())
-    ap = pd.concat([table["AP"] for table in tables], ignore_index=True)
-    return ap, analysis.control()["delta"], analysis.ranking()["attribute"][0]
+PAPERS_CHOICE = ("all", "as in the paper")
+OTHER_CHOICES = {
+    "precision": ["raw", "per image"],
+    "number": ["all cells"],
+    "false_positives": ["coco"],
+    "images": ["with the class", "all"],
+    "averaged": ["variance"],
+}
+WITH_CAUSE = (HARDER, verdicts.BOTH)  # scenarios in which a confounder is injected
+OUTCOMES = ["false positive", "true positive", "false negative", "exact"]
 
 
 def change_each_choice(
+    frames: Frames,
     matches: Matches,
     sensitive: Attribute,
-    explanatory: list[Attribute],
+    explanatory: Sequence[Attribute],
     category: str,
-    options: Options,
-    others: Mapping[tuple[str, str], tuple[Matches, list[Attribute]]],
 ) -> pd.DataFrame:
     """Change one choice at a time, and compare the numbers of one class.
 
     Parameters
     ----------
-    others : mapping
-        Choices outside of `options`, with the matches and attributes that they give.
+    frames : Frames
+    matches : Matches
+    sensitive : Attribute
+    explanatory : sequence of Attribute
+        The size comes first.
+    category : str
+        The class.
 
     Returns
     -------
@@ -78,45 +61,44 @@ def change_each_choice(
         ``cells`` and ``delta`` are the largest changes of any AP and of any Δ (points),
         ``sign`` is how many Δ change their sign, and ``first`` is what ranks first.
     """
-    changed = {}
-    for choice, allowed in CHOICES.items():
-        for value in allowed:
-            if value != getattr(options, choice):
-                other = replace(options, **{choice: value})
-                changed[choice, value] = (matches, explanatory, other)
-    for name, (other_matches, other_attributes) in others.items():
-        changed[name] = (other_matches, other_attributes, options)
-    ap, delta, _ = numbers(sensitive, category, matches, explanatory, options)
-    rows = []
-    for (choice, value), how in changed.items():
-        other_ap, other_delta, first = numbers(sensitive, category, *how)
-        row = {"choice": choice, "instead": value}
-        row["cells"] = (other_ap - ap).abs().max()
-        row["delta"] = (other_delta - delta).abs().max()
-        row["sign"] = (other_delta * delta < 0).sum()
-        row["first"] = first
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def earlier_choices(
-    frames: Frames, matches: Matches, explanatory: list[Attribute]
-) -> dict[tuple[str, str], tuple[Matches, list[Attribute]]]:
-    """Return other matches and another size attribute, for `change_each_choice`.
-
-    The size comes first in `explanatory`.
-    """
-    boxes = frames.boxes
-    side = np.sqrt((boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"]))
-    with_side = replace(frames, boxes=boxes.assign(side=side))
-    thirds = replace(attributes.from_column(with_side, "side"), name="size")
-    at_half = replace(
-        matches, thresholds=matches.thresholds[:1], taken=matches.taken[:1]
-    )
-    return {
-        ("IoU", "at 0.5 only"): (at_half, explanatory),
-        ("size bounds", "thirds of the sides"): (matches, [thirds, *explanatory[1:]]),
+    cases = {PAPERS_CHOICE: (matches, explanatory, PAPER)}
+    for choice, values in OTHER_CHOICES.items():
+        for value in values:
+            options = replace(PAPER, **{choice: value})
+            cases[choice, value] = (matches, explanatory, options)
+    at_half = match(frames, (0.5,))
+    cases["IoU", "at 0.5 only"] = (at_half, explanatory, PAPER)
+    side = frames.boxes.eval("sqrt((x2 - x1) * (y2 - y1))")
+    sized = replace(frames, boxes=frames.boxes.assign(size=side))
+    thirds = [from_column(sized, "size"), *explanatory[1:]]
+    cases["size bounds", "thirds of the sides"] = (matches, thirds, PAPER)
+    numbers = {}
+    first = {}
+    for case, (own_matches, attributes, options) in cases.items():
+        analysis = analyse(
+            own_matches,
+            sensitive,
+            attributes,
+            classes=[category],
+            options=options,
+        )
+        tables = [analysis.groups(), analysis.values(), analysis.cells()]
+        ap = pd.concat(tables, ignore_index=True)["AP"]
+        delta = analysis.control()["delta"]
+        numbers[case] = pd.concat({"AP": ap, "Δ": delta})
+        first[case] = analysis.ranking()["attribute"][0]
+    numbers = pd.DataFrame(numbers)
+    papers = numbers[PAPERS_CHOICE]
+    changes = numbers.sub(papers, axis=0).abs()
+    has_other_sign = numbers.mul(papers, axis=0) < 0
+    columns = {
+        "cells": changes.loc["AP"].max(),
+        "delta": changes.loc["Δ"].max(),
+        "sign": has_other_sign.loc["Δ"].sum(),
+        "first": first,
     }
+    table = pd.DataFrame(columns).drop(PAPERS_CHOICE)
+    return table.rename_axis(["choice", "instead"]).reset_index()
 
 
 def permuted(
@@ -126,12 +108,12 @@ def permuted(
 
     The values of boxes are permuted within their class.
     """
-    unit = np.arange(matches.n_images) if clusters is None else np.asarray(clusters)
-    stratum = np.zeros(len(attribute.codes), int)
-    if attribute.level == "box":
-        unit = unit[matches.boxes["image"].to_numpy()]
-        stratum = matches.boxes["category"].to_numpy()
     known = attribute.codes >= 0
+    unit = np.arange(matches.n_images) if clusters is None else np.asarray(clusters)
+    stratum = np.zeros(len(known), int)
+    if attribute.level == "box":
+        unit = unit[matches.boxes["image"]]
+        stratum = matches.boxes["category"].to_numpy()
     orders = stats.permuted_labels(
         attribute.codes[known],
         np.random.default_rng(seed),
@@ -172,75 +154,42 @@ def sigma_null(
         least as large, and ``p_holm`` its adjustment for the number of rows.
     """
     every = list(permuted(matches, sensitive, clusters, permutations, seed))
-    weights = np.ones((1, matches.n_images))
-    estimates = {}
+    each_once = np.ones((1, matches.n_images))
+    group_ap = {}
     for name in matches.classes:
         of_class = matches.of(name)
-        each = [
-            evaluate(of_class, (one,), weights, options, formulas=formulas)
-            for one in every
-        ]
-        ap, boxes = (np.concatenate(parts) for parts in zip(*each, strict=True))
-        estimates[name] = Estimate(np.nan, ap, boxes, {})
-    rows = []
-    analysis = Analysis(sensitive, estimates, options.averaged)
-    for name, estimate in analysis.with_mean().items():
-        observed, *null = POINTS * formulas.sigma(estimate.group_ap)
-        null = np.array(null)[~np.isnan(null)]
-        row = {"class": name, "sigma": observed}
-        row |= {"null_mean": np.nan, "null_high": np.nan, "p": np.nan}
-        if len(null) and not np.isnan(observed):
-            row["null_mean"] = null.mean()
-            row["null_high"] = np.quantile(null, 0.95)
-            row["p"] = (1 + (null >= observed).sum()) / (1 + len(null))
-        rows.append(row)
-    table = pd.DataFrame(rows)
+        rows = []
+        for one in every:
+            ap, _ = evaluate(of_class, [one], each_once, options, formulas)
+            rows.append(ap)
+        group_ap[name] = np.concatenate(rows)
+    estimable = [ap for ap in group_ap.values() if not np.isnan(ap[0]).any()]
+    if len(estimable) > 1:
+        group_ap = {ALL: np.mean(estimable, axis=0)} | group_ap
+    sigmas = pd.DataFrame()
+    for name, ap in group_ap.items():
+        sigmas[name] = POINTS * formulas.sigma(ap)
+    observed = sigmas.iloc[0]
+    null = sigmas.iloc[1:]
+    columns = {
+        "sigma": observed,
+        "null_mean": null.mean(),
+        "null_high": null.quantile(0.95),
+        "p": (1 + (null >= observed).sum()) / (1 + null.count()),
+    }
+    is_known = observed.notna() & (null.count() > 0)
+    table = pd.DataFrame(columns).where(is_known)
+    table = table.rename_axis("class").reset_index()
     return table.assign(p_holm=stats.adjust(table["p"]))
 
 
-def scores(
-    record: pd.DataFrame, bounds: Mapping[str, float] | None = None
-) -> pd.DataFrame:
-    """Compare each analysis of ``data/streets.csv`` with the part due to the scenes.
-
-    Parameters
-    ----------
-    record : pandas.DataFrame
-    bounds : mapping, optional
-        The bound of each analysis. The default is the best bound of each analysis.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``error`` is the mean absolute error (AP points), and ``coverage`` the share of
-        rows whose 95% interval contains the part. ``accuracy`` is the share of rows in
-        which the analysis is above its ``bound`` if, and only if, the part is
-        significant.
-    """
-    truth = record["scenes"]
-    is_caused = record["scenes_low"] > 0
-    rows = []
-    for column in record:
-        name = column.removesuffix("_low")
-        if name == column or name in MEASURED:
-            continue
-        part = record[name]
-        accuracy = {bound: ((part > bound) == is_caused).mean() for bound in BOUNDS}
-        bound = max(accuracy, key=accuracy.get) if bounds is None else bounds[name]
-        contains = truth.between(record[f"{name}_low"], record[f"{name}_high"])
-        row = {"analysis": name, "rows": len(record)}
-        row["error"] = (part - truth).abs().mean()
-        row["coverage"] = contains.mean()
-        row["bound"] = bound
-        row["accuracy"] = accuracy[bound]
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def with_shares(counts: pd.DataFrame) -> pd.DataFrame:
-    """Add the share of ``count`` in ``n``, with its 95% (Wilson) interval."""
-    low, high = stats.wilson(counts["count"], counts["n"])
-    return counts.assign(share=counts["count"] / counts["n"], low=low, high=high)
+def counted(table: pd.DataFrame, by: Sequence[str], column: str) -> pd.DataFrame:
+    """Count how often a column is true, with its share and 95% (Wilson) interval."""
+    happened = table.groupby(by, sort=False)[column]
+    counts = happened.agg(count="sum", n="count").reset_index()
+    counts["share"] = counts["count"] / counts["n"]
+    counts["low"], counts["high"] = stats.wilson(counts["count"], counts["n"])
+    return counts
 
 
 def with_within(records: pd.DataFrame) -> pd.DataFrame:
@@ -266,30 +215,23 @@ def error_rates(records: pd.DataFrame) -> pd.DataFrame:
     """
     most = records.groupby(["scenario", "confounder"])["strength"].transform("max")
     records = records[records["strength"] == most]
-    is_cause = records["truth"].isin(YES)
-    rows = []
-    for rule in COMPARED_RULES:
-        is_flagged = records[rule].isin(YES)
-        outcomes = records.assign(
-            **{
-                "false positive": is_flagged & ~is_cause,
-                "true positive": is_flagged & is_cause,
-                "exact": is_cause & (records[rule] == records["truth"]),
-            }
-        )
-        settings = outcomes.groupby(["scenario", "confounder", "seed"], sort=False)
-        happened = settings[["false positive", "true positive", "exact"]].any()
-        happened["false negative"] = ~happened["true positive"]
-        for scenario, part in happened.groupby("scenario", sort=False):
-            counted = ["false positive"]
-            if scenario in (HARDER, verdicts.BOTH):
-                counted += ["true positive", "false negative"]
-                if rule == SUITE_RULE:
-                    counted.append("exact")
-            for outcome in counted:
-                rows.append((rule, scenario, outcome, part[outcome].sum(), len(part)))
-    columns = ["rule", "scenario", "outcome", "count", "n"]
-    return with_shares(pd.DataFrame(rows, columns=columns))
+    setting = ["scenario", "confounder", "seed"]
+    long = records.melt([*setting, "truth"], COMPARED_RULES, "rule", "verdict")
+    is_flagged = long["verdict"].isin(YES)
+    is_cause = long["truth"].isin(YES)
+    long["false positive"] = is_flagged & ~is_cause
+    long["true positive"] = is_flagged & is_cause
+    long["exact"] = is_cause & (long["verdict"] == long["truth"])
+    settings = long.groupby(["rule", *setting], sort=False)
+    happened = settings[["false positive", "true positive", "exact"]].any()
+    happened["false negative"] = ~happened["true positive"]
+    stacked = happened[OUTCOMES].rename_axis(columns="outcome").stack()
+    rows = stacked.rename("happened").reset_index()
+    has_cause = rows["scenario"].isin(WITH_CAUSE)
+    is_false_positive = rows["outcome"] == "false positive"
+    distinguishes = (rows["outcome"] != "exact") | (rows["rule"] == SUITE_RULE)
+    rows = rows[is_false_positive | (has_cause & distinguishes)]
+    return counted(rows, ["rule", "scenario", "outcome"], "happened")
 
 
 def blame_by_strength(records: pd.DataFrame) -> pd.DataFrame:
@@ -299,49 +241,35 @@ def blame_by_strength(records: pd.DataFrame) -> pd.DataFrame:
     """
     is_harmless = records["scenario"] == verdicts.BESIDE
     scene = records[is_harmless & (records["attribute"] == "scene")]
+    scene = scene.assign(**{verdicts.FIRST: scene["rank"] == 1})
+    blamed = [f"{rule} blames it" for rule in COMPARED_RULES]
+    scene[blamed] = scene[[*COMPARED_RULES]].isin(YES)
     by_strength = scene.groupby("strength")
-    table = pd.DataFrame(
-        {
-            "σ(ProxyAP)": by_strength["proxy_sigma"].mean(),
-            "σ within": by_strength["proxy_within"].mean(),
-            verdicts.FIRST: by_strength["rank"].agg(lambda rank: (rank == 1).sum()),
-        }
-    )
-    for rule in COMPARED_RULES:
-        blamed = scene[rule].isin(YES)
-        table[f"{rule} blames it"] = blamed.groupby(scene["strength"]).sum()
-    table["n"] = by_strength["seed"].nunique()
-    return table.reset_index()
+    means = by_strength[["proxy_sigma", "proxy_within"]].mean()
+    means.columns = ["σ(ProxyAP)", "σ within"]
+    counts = by_strength[[verdicts.FIRST, *blamed]].sum()
+    return means.join(counts).assign(n=by_strength.size()).reset_index()
 
 
 def detection_by(records: pd.DataFrame, by: str = "confounder") -> pd.DataFrame:
     """Count how often the injected confounder is detected where scenes are harder.
 
-    There is one row per value of the column `by` and question.
+    There is one row per value of the column `by` and question. The ``level`` of a
+    confounder is boxes or frames, and all confounders together have the level ``all``.
     """
     is_confounder = records["attribute"] == records["confounder"]
     own = records[(records["scenario"] == HARDER) & is_confounder]
-    own = own.assign(
-        **{
-            verdicts.FIRST: own["rank"] == 1,
-            verdicts.FALLS: own["delta"] > 0,
-            verdicts.FLAGS: own[PAPER_RULE] == FLAGGED,
-        }
-    )
-    questions = [verdicts.FIRST, verdicts.FALLS, verdicts.FLAGS]
-    long = own.melt(by, questions, "question", "yes")
-    answers = long.groupby([by, "question"], sort=False)["yes"]
-    return with_shares(answers.agg(count="sum", n="count").reset_index())
-
-
-def detection_by_level(records: pd.DataFrame) -> pd.DataFrame:
-    """Count detections for all attributes, for box attributes and frame attributes."""
-    level = records["confounder"].map(verdicts.LEVELS)
-    parts = [
-        detection_by(records.assign(level="all"), "level"),
-        detection_by(records.assign(level=level), "level"),
-    ]
-    return pd.concat(parts, ignore_index=True)
+    answers = {
+        verdicts.FIRST: own["rank"] == 1,
+        verdicts.FALLS: own["delta"] > 0,
+        verdicts.FLAGS: own[PAPER_RULE] == FLAGGED,
+    }
+    own = own.assign(**answers, level="all")
+    if by == "level":
+        level = own["confounder"].map(verdicts.LEVELS)
+        own = pd.concat([own, own.assign(level=level)])
+    long = own.melt(by, list(answers), "question", "yes")
+    return counted(long, [by, "question"], "yes")
 
 
 def false_positives(records: pd.DataFrame) -> pd.DataFrame:
@@ -351,22 +279,21 @@ def false_positives(records: pd.DataFrame) -> pd.DataFrame:
     that our rule is counted over the settings without and with the largest difference.
     """
     worse = records[records["scenario"].isin([verdicts.WORSE, verdicts.BESIDE])]
-    texts = worse["strength"].map("the scenes differ by {:g}".format)
-    of_paper = worse.assign(
-        rule=PAPER_RULE,
-        scenes=texts.where(worse["strength"] > 0, "the scenes are alike"),
-        flagged=worse[PAPER_RULE].isin(YES),
+    worse = worse.sort_values("strength", kind="stable")
+    rules = [PAPER_RULE, SUITE_RULE]
+    long = worse.melt(["strength", "seed"], rules, "rule", "verdict")
+    is_suite = long["rule"] == SUITE_RULE
+    is_alike = long["strength"] == 0
+    is_most = long["strength"] == long["strength"].max()
+    long["scenes"] = np.select(
+        [is_suite, is_alike],
+        ["the scenes are alike, or differ most", "the scenes are alike"],
+        long["strength"].map("the scenes differ by {:g}".format),
     )
-    ends = worse[worse["strength"].isin([0, worse["strength"].max()])]
-    of_suite = ends.assign(
-        rule=SUITE_RULE,
-        scenes="the scenes are alike, or differ most",
-        flagged=ends[SUITE_RULE].isin(YES),
-    )
-    both = pd.concat([of_paper.sort_values("strength", kind="stable"), of_suite])
-    by_seed = both.groupby(["rule", "scenes", "seed"], sort=False)["flagged"].any()
-    counts = by_seed.groupby(["rule", "scenes"], sort=False).agg(count="sum", n="count")
-    return with_shares(counts.reset_index())
+    long["flagged"] = long["verdict"].isin(YES)
+    long = long[~is_suite | is_alike | is_most]
+    by_seed = long.groupby(["rule", "scenes", "seed"], sort=False)["flagged"].any()
+    return counted(by_seed.reset_index(), ["rule", "scenes"], "flagged")
 
 
 def printed_again() -> pd.DataFrame:
@@ -375,25 +302,29 @@ def printed_again() -> pd.DataFrame:
     ``consistent`` counts the numbers that follow, of the ``n`` numbers that each claim
     of ``data/paper/claims.csv`` is about.
     """
-    control = printed("control")
     groups = printed("groups").set_index("class")
+    control = printed("control").set_index("class")
+    first = control[control["rank"] == 1]
     sample = sigma(groups[GROUPS].to_numpy())
-    population = np.sqrt(2 / 3) * sample  # Eq. 5 divides by n
+    by_eq_5 = np.sqrt(2 / 3) * sample  # it divides by n
     error = (sample - groups["sigma"]).abs()
-    error_of_eq_5 = (population - groups["sigma"]).abs()
-    first = control[control["rank"] == 1].set_index("class")
+    error_of_eq_5 = (by_eq_5 - groups["sigma"]).abs()
     largest_delta = control.groupby("class")["delta"].max()
     classes = groups.drop("all classes")
+    falls_first = classes["low"] > classes["middle"]
+    falls_then = classes["middle"] > classes["high"]
     highest = classes["sigma"].drop(RARE).nlargest(3).index
-    reduction = 100 * first["delta"] / groups["sigma"].loc[list(first.index)]
-    consistent = {
+    reduction = 100 * first["delta"] / groups["sigma"].loc[first.index]
+    is_consistent = {
         "σ by Eq. 5": error_of_eq_5 < error,
         "Table 3": printed("ranking")["proxy_sigma"] < first["proxy_sigma"].min(),
         "the first has the largest Δ": first["delta"] == largest_delta,
-        "AP falls with income": (classes["low"] > classes["middle"])
-        & (classes["middle"] > classes["high"]),
+        "AP falls with income": falls_first & falls_then,
         "the highest σ": highest.isin(first.index),
-        "the text's reductions": (reduction / 10).round() * 10 == [50, 10, 50],
+        "the text's reductions": reduction.round(-1) == [50, 10, 50],
     }
-    rows = [(name, *3 * [one.sum()], len(one)) for name, one in consistent.items()]
+    rows = []
+    for statement, one in is_consistent.items():
+        number = one.sum()
+        rows.append((statement, number, number, number, len(one)))
     return pd.DataFrame(rows, columns=["statement", "consistent", "low", "high", "n"])

@@ -14,7 +14,10 @@ from helpers.stats import Estimate
 
 INJECTED = "the synthetic street scenes have this as an injected bias"
 GROUPS = ["low", "middle", "high"]
-TILTED = {"icon2/small-cars": ("size", "small"), "icon2/night": ("time", "night")}
+TILTED = {
+    "icon2/small-cars": ("size", "small"),
+    "icon2/night": ("time", "night"),
+}
 RARE = ["bus", "motorcycle", "bicycle"]  # whose APs Table 3 calls not reliable
 FEW = [*RARE, "traffic sign", "traffic light"]  # of which Figure 6 has very few
 
@@ -31,28 +34,27 @@ def table_1(
 
     All of the paper's rows are there, also those without a row of ours.
     """
-    half = (groups["high"] - groups["low"]) / 2
-    texts = groups["AP"].map("{:.1f}".format) + half.map(" ±{:.1f}".format)
-    ours = groups.assign(text=texts)
+    half_width = (groups["high"] - groups["low"]) / 2
+    text = groups["AP"].map("{:.1f}".format) + half_width.map(" ±{:.1f}".format)
+    ours = groups.assign(text=text)
     ours = ours.pivot(
         index="class",
         columns="value",
         values="text",
     )
-    ours = ours[list(dict.fromkeys(groups["value"]))]
+    ours = ours[groups["value"].unique()]
     ours.insert(0, "AP", groups.groupby("class")["overall"].first().round(1))
     ours["σ"] = sigmas.set_index("class")["sigma"].round(2)
-    theirs = pd.DataFrame(index=paper.index)
-    if len(paper):
-        for group in GROUPS:
-            values = zip(paper[group], paper[f"{group}_half_width"], strict=True)
-            theirs[group] = [f"{a} ±{h}" for a, h in values]
-        theirs.insert(0, "AP", paper["overall"])
-        theirs["σ"] = paper["sigma"]
-    names = list(dict.fromkeys([*paper.index, *sigmas["class"]]))
     tables = {"here": ours}
     if len(paper):
+        theirs = paper[["overall", *GROUPS]].rename(columns={"overall": "AP"})
+        theirs = theirs.astype(str)
+        for group in GROUPS:
+            theirs[group] += " ±" + paper[f"{group}_half_width"].astype(str)
+        theirs["AP"] = paper["overall"]
+        theirs["σ"] = paper["sigma"]
         tables["paper"] = theirs
+    names = list(dict.fromkeys([*paper.index, *sigmas["class"]]))
     both = pd.concat(tables, axis=1)
     return both.loc[names].astype(object).fillna("")
 
@@ -68,28 +70,27 @@ def tables_2_and_3(
     on = ["class", "attribute"]
     names = {
         "rank": "rank",
-        "sigma": "σ",
         "proxy_sigma": "σ(ProxyAP)",
+        "first": "first",
+        "sigma": "σ",
         "controlled": "μ(σ)",
         "delta": "Δ",
     }
-    columns = list(names)
-    ours = ranking.drop(columns=["low", "high"])
-    ours = ours.merge(control[[*on, "sigma", "controlled", "delta"]])
-    theirs = pd.concat([printed("control"), printed("ranking")])
+    here = ranking.merge(control[[*on, "sigma", "controlled", "delta"]])
+    paper = pd.concat([printed("control"), printed("ranking")])
     sigmas = printed("groups").set_index("class")["sigma"]
-    theirs["sigma"] = theirs["class"].map(sigmas)
-    classes = list(dict.fromkeys([*theirs["class"], *ours["class"]]))
+    paper["sigma"] = paper["class"].map(sigmas)
+    classes = list(dict.fromkeys([*paper["class"], *here["class"]]))
     if not known:
-        theirs = theirs.iloc[:0]
-    paper = theirs.set_index(on)[columns].rename(columns=names)
-    here = ours.set_index(on)[["first", *columns]]
-    here = here.rename(columns=names)
-    here = here[["rank", "σ(ProxyAP)", "first", "σ", "μ(σ)", "Δ"]]
-    both = pd.concat({"here": here, "paper": paper}, axis=1)
+        paper = paper.iloc[:0]
+    both = {}
+    for name, table in {"here": here, "paper": paper}.items():
+        columns = [column for column in names if column in table]
+        table = table.set_index(on)[columns]
+        both[name] = table.rename(columns=names)
+    both = pd.concat(both, axis=1).dropna(how="all")
     place = both.index.get_level_values("class").map(classes.index)
-    order = np.argsort(place, kind="stable")
-    return both.iloc[order].dropna(how="all")
+    return both.iloc[np.argsort(place, kind="stable")]
 
 
 def of_analysis(
@@ -110,7 +111,7 @@ def of_analysis(
             estimates.append(gap)
     few = analysis.cells().query("`class` in @FEW")
     if len(few):
-        percent = round(100 * (~few.estimable).mean())
+        percent = round(100 * few["AP"].isna().mean())
         support = Estimate("icon2/support", (percent, percent, percent))
         estimates.append(support)
     if synthetic:
@@ -122,43 +123,37 @@ def _incomes(analysis: Analysis) -> list[Estimate]:
     """Compare incomes: AP (high minus low), small cars and night (low minus high)."""
     groups = analysis.sensitive.values
     every = analysis.estimable()
-    if analysis.sensitive.name != "income" or not every:
-        return []
-    if not {"low", "high"} <= set(groups):
+    is_income = analysis.sensitive.name == "income"
+    if not (is_income and every and {"low", "high"} <= set(groups)):
         return []
     low = groups.index("low")
     high = groups.index("high")
-    every_ap = [analysis.estimates[name].group_ap for name in every]
-    mean = np.mean(every_ap, axis=0)
-    more = {"icon2/falls-with-income": mean[:, high] - mean[:, low]}
-    parts = {}
-    if "car" in every:
-        parts = analysis.estimates["car"].parts
+    ap = np.mean([analysis.estimates[name].group_ap for name in every], axis=0)
+    differences = {"icon2/falls-with-income": ap[:, high] - ap[:, low]}
+    parts = analysis.estimates["car"].parts if "car" in every else {}
     for claim, (attribute, value) in TILTED.items():
-        if attribute in parts and value in parts[attribute].values:
-            part = parts[attribute]
+        part = parts.get(attribute)
+        if part and value in part.values:
             shares = analysis.formulas.shares(part.cell_boxes)
-            place = part.values.index(value)
-            share = shares[:, place]
-            more[claim] = share[:, low] - share[:, high]
+            share = shares[:, part.values.index(value)]
+            differences[claim] = share[:, low] - share[:, high]
     estimates = []
-    for claim, values in more.items():
-        points = POINTS * values
-        ends = interval(points)
-        estimates.append(Estimate(claim, (points[0], *ends)))
+    for claim, difference in differences.items():
+        points = POINTS * difference
+        ends = (points[0], *interval(points))
+        estimates.append(Estimate(claim, ends))
     return estimates
 
 
 def _control(analysis: Analysis) -> list[Estimate]:
     """Estimate whether control lowers sigma where Table 2's attribute ranks first."""
     on = ["class", "attribute"]
-    ends = ["delta", "low", "high"]
     ours = analysis.ranking().query("rank == 1")[on]
     theirs = printed("control").query("rank == 1")[on]
     both = analysis.control().merge(ours).merge(theirs)
-    both = both.set_index("class")
     estimates = []
-    for name, row in both.iterrows():
-        fall = tuple(row[ends])
-        estimates.append(Estimate(f"icon2/control/{name}", fall))
+    for row in both.to_dict("records"):
+        claim = f"icon2/control/{row['class']}"
+        fall = (row["delta"], row["low"], row["high"])
+        estimates.append(Estimate(claim, fall))
     return estimates

@@ -64,31 +64,25 @@ class Matches:
 class ClassMatches:
     """Hold the matches of one class as arrays.
 
-    Events are all of them, by threshold and falling score.
+    Detections are by falling score. ``taken`` (T, n detections) is the place of the box
+    that each took among the boxes of the class, -1 for none.
     """
 
     def __init__(self, matches: Matches, category: int) -> None:
-        is_of_class = matches.boxes["category"] == category
-        boxes = matches.boxes[is_of_class]
+        boxes = matches.boxes[matches.boxes["category"] == category]
         ends = [category, category + 1]
         start, stop = matches.detections["category"].searchsorted(ends)
         detections = matches.detections[start:stop]
-        taken = matches.taken[:, start:stop]
         self.category = category
         self.n_images = matches.n_images
-        self.n_thresholds = len(matches.thresholds)
         self.box_row = boxes.index.to_numpy()
         self.box_image = boxes["image"].to_numpy()
         self.box_ignored = boxes["ignore"].to_numpy()
         self.detection_row = detections["row"].to_numpy()
         self.detection_image = detections["image"].to_numpy()
-        threshold, detection = np.nonzero(taken >= 0)
-        self.event_threshold = threshold.astype(np.int32)
-        self.event_detection = detection.astype(np.int32)
-        place = np.full(len(matches.boxes), -1, np.int32)
+        place = np.full(len(matches.boxes) + 1, -1)  # the last is for no box
         place[self.box_row] = np.arange(len(boxes))
-        box_row = taken[threshold, detection]
-        self.event_box = place[box_row]
+        self.taken = place[matches.taken[:, start:stop]]
 
     def codes(self, attribute: Attribute) -> np.ndarray:
         """Return an attribute's code of each box of the class."""

@@ -23,7 +23,7 @@ from helpers.icon2 import (
 )
 from helpers.icon2 import analysis as analyses
 from helpers.icon2.attributes import from_column, made
-from helpers.icon2.formulas import INCONCLUSIVE, cochrans_q
+from helpers.icon2.formulas import cochrans_q
 
 SMALL = {"min_boxes": 1}
 
@@ -233,36 +233,39 @@ def test_clusters_are_drawn_whole_and_heterogeneity_is_cochrans_q():
     assert cochrans_q(np.vstack([ap, resamples])) == pytest.approx(expected, rel=0.2)
 
 
-def test_the_rules_on_numbers_worked_by_hand():
-    assert formulas.paper_says(1, 1.01, 0.1) == formulas.FLAGGED
-    for rank, proxy_sigma, delta in ((2, 1.5, 0.1), (1, 0.99, 0.1), (1, 1.5, -0.1)):
-        assert formulas.paper_says(rank, proxy_sigma, delta) == formulas.NOT_FLAGGED
-    rng = np.random.default_rng(0)
-    gap = np.array([0.3, 0.4, 0.5])
+@pytest.mark.parametrize(
+    ("rank", "proxy_sigma", "delta", "verdict"),
+    [
+        (1, 1.01, 0.1, formulas.FLAGGED),
+        (2, 1.5, 0.1, formulas.NOT_FLAGGED),
+        (1, 0.99, 0.1, formulas.NOT_FLAGGED),
+        (1, 1.5, -0.1, formulas.NOT_FLAGGED),
+    ],
+)
+def test_the_papers_rule_by_hand(rank, proxy_sigma, delta, verdict):
+    assert formulas.paper_says(rank, proxy_sigma, delta) == verdict
 
-    def resampled(ap, sd):
-        return np.vstack([ap, ap + rng.normal(0, sd, (400, 3))])
 
-    assert (
-        formulas.suite_says(resampled(gap, 0.01), resampled(gap, 0.01)) == formulas.NOT
-    )
-    flat = np.full(3, 0.4)
-    assert (
-        formulas.suite_says(resampled(gap, 0.01), resampled(flat, 0.01))
-        == formulas.EXPLAINS
-    )
-    half = flat + (gap - flat) / 2
-    assert (
-        formulas.suite_says(resampled(gap, 0.01), resampled(half, 0.01))
-        == formulas.IN_PART
-    )
-    assert (
-        formulas.suite_says(resampled(gap, 0.03), resampled(gap, 0.09)) == INCONCLUSIVE
-    )
-    assert (
-        formulas.suite_says(resampled(flat, 0.1), resampled(flat, 0.1))
-        == formulas.NO_GAP
-    )
+GAP = np.array([0.3, 0.4, 0.5])
+HALF = np.array([0.35, 0.4, 0.45])
+FLAT = np.full(3, 0.4)
+
+
+@pytest.mark.parametrize(
+    ("before", "error", "after", "error_after", "verdict"),
+    [
+        (GAP, 0.01, GAP, 0.01, formulas.NOT),
+        (GAP, 0.01, FLAT, 0.01, formulas.EXPLAINS),
+        (GAP, 0.01, HALF, 0.01, formulas.IN_PART),
+        (GAP, 0.03, GAP, 0.09, formulas.INCONCLUSIVE),
+        (FLAT, 0.1, FLAT, 0.1, formulas.NO_GAP),
+    ],
+)
+def test_our_rule_by_hand(before, error, after, error_after, verdict):
+    noise = np.random.default_rng(0).normal(0, 1, (2, 400, 3))
+    group_ap = np.vstack([before, before + error * noise[0]])
+    standardised = np.vstack([after, after + error_after * noise[1]])
+    assert formulas.suite_says(group_ap, standardised) == verdict
 
 
 def test_all_classes_is_the_mean_of_those_that_are_estimable():

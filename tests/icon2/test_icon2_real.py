@@ -35,7 +35,7 @@ def test_average_precision_by_occlusion_and_size(read):
     occlusion, size = (attributes.made(read, name) for name in ("occlusion", "size"))
     matches = match(read)
     blocks = np.arange(202) // 20
-    how = {"classes": ["car"], "resamples": 50, "standardise": False}
+    how = {"classes": ["car"], "resamples": 50}
     analysis = analyse(
         matches,
         occlusion,
