@@ -1,7 +1,8 @@
 """Audit a detector by group, and measure which faults the audit could detect."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -9,47 +10,74 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from helpers import stats, store
+from helpers import store
 from helpers.audit import form
 from helpers.figures import icon2 as figures
 from helpers.icon2 import (
     deployed,
     detector_findings,
+    group_gaps,
     injected_faults,
     pooled_recall,
     user_data,
 )
-from helpers.icon2.analysis import POINTS, image_weights
-from helpers.icon2.attributes import Attribute, Frames
+from helpers.icon2.analysis import image_weights
+from helpers.icon2.attributes import Frames
 from helpers.icon2.coco_summary import coco_summary
 from helpers.icon2.compared import (
-    best_explanation,
     classes_to_compare,
     comparable,
     explained,
-    values_table,
 )
+from helpers.icon2.detector_findings import ALL_POOLED, FOUND
+from helpers.icon2.file_checks import DetectionDataError
 from helpers.icon2.group_gaps import (
-    ALL,
-    HOW,
+    Comparison,
     Null,
     group_ap,
-    interval,
-    null_distribution,
     permuted_attributes,
 )
 from helpers.icon2.matching import match
-from helpers.icon2.mistaken_classes import mistaken
-from helpers.icon2.pooled_recall import ALL_POOLED, RecallBySize, codes_of
+from helpers.icon2.mistaken_classes import check_classes
 
 LOSSES = (0.02, 0.05, 0.1, 0.2, 0.3)  # injected faults: lost shares of detected boxes
 TRIALS = 20  # permutations per injected fault
 EXPLAINED_GAPS = 3  # gaps of single classes that are explained
-WORST_IMAGES = 20  # listed per gap
 RATE_RESAMPLES = 999  # for the errors at the threshold, which are fast
+LEAST_AP = 0.01  # at IoU 0.5, below which the files probably do not belong together
 SIDES = (32, 96)  # pixels: COCO's small, medium and large
+MOST_SHOWN = 60  # rows of a table in the report
 SAMPLE = "data/audit"
 SAMPLE_SIDES = (9, 16)
+# the parts of the report, in its order
+HEADINGS = {
+    "files": "What was read, and what looks wrong",
+    "power": "What this audit could have detected",
+    "findings": "Findings",
+    "pooled": "Recall, all classes pooled",
+    "by_size": "Recall by box size",
+    "errors": "Misses and false positives at the threshold",
+    "second": "The second detector minus the first",
+    "gaps": "Gaps in average precision (AP)",
+    "explanations": "What could explain the significant gaps",
+    "by_group": "AP of each group",
+    "truth": "The truth of this sample",
+}
+MEANINGS = {
+    "power": "The share of permutations in which a fault was detected, by the share of "
+    "the detected boxes that one group lost. First all classes pooled (recall), then "
+    "single classes (AP).",
+    "pooled": "The difference (points, with its 95% CI) is the gap in recall between "
+    "a group and all others at the same class and size of the boxes.",
+    "gaps": "Low and high are the 95% CI of the gap. Remaining is what is left of it "
+    "with box size held fixed.",
+    "explanations": "The fall is how many points of a gap go if all groups have the "
+    "same mix of a candidate's values.",
+}
+CAPTIONS = {
+    "by_size": "Recall by the side of the boxes.",
+    "gaps": "Gaps in AP with 95% CIs; grey: not significant.",
+}
 LIMITS = [
     "Class and size of the boxes are held fixed in the first table, nothing else. An "
     "attribute that is not in the data may be the cause.",
@@ -60,7 +88,6 @@ LIMITS = [
     "No number here says whether the labels are correct and equally complete for all "
     "groups, or whether a gap is unfair.",
 ]
-NO_GROUPS = "There is no attribute to compare, so the audit compares box sizes."
 NO_CLUSTER = (
     "Images count as independent. If some belong together, as frames of one drive do, "
     "name their column as 'cluster'. Otherwise intervals are too narrow."
@@ -77,194 +104,96 @@ class DetectorAudit:
         Name of the file of labels.
     headline : str
         The most important finding in a sentence or two.
-    files : pandas.DataFrame
-        What was read, what looks wrong and what to do about it.
-    findings : pandas.DataFrame
-        One row per finding, with its sentence, verdict and adjusted p value.
-    power : pandas.DataFrame
-        How often injected faults were detected (see `group_gaps.detection_rates`).
-    pooled : pandas.DataFrame
-        Recall of each group, all classes pooled (see `pooled_recall.by_group`).
-    by_size : pandas.DataFrame
-        The same by the size of the boxes.
-    errors : pandas.DataFrame
-        Misses and false positives at the threshold (see `deployed.by_group`).
-    second : pandas.DataFrame
-        A second detector next to the first (see `deployed.compare`), or empty.
-    gaps : pandas.DataFrame
-        Gaps in AP (see `detector_findings.gaps`).
-    by_group : pandas.DataFrame
-        AP of each class and group, with 95% intervals.
-    explanations : pandas.DataFrame
-        What could explain the significant gaps (see `compared.explained`).
-    missed : pandas.DataFrame
-        The images with the most missed boxes behind the significant gaps.
-    values : pandas.DataFrame
-        The groups that are compared.
+    tables : dict of str to pandas.DataFrame
+        Tidy tables; `HEADINGS` says what they hold.
     notes : list of str
         What could not be compared, and limits.
-    threshold : float
-        Of the score, for `errors` and `second`.
     """
 
     name: str
     headline: str
-    files: pd.DataFrame
-    findings: pd.DataFrame
-    power: pd.DataFrame
-    pooled: pd.DataFrame
-    by_size: pd.DataFrame
-    errors: pd.DataFrame
-    second: pd.DataFrame
-    gaps: pd.DataFrame
-    by_group: pd.DataFrame
-    explanations: pd.DataFrame
-    missed: pd.DataFrame
-    values: pd.DataFrame
+    tables: dict[str, pd.DataFrame]
     notes: list[str]
-    threshold: float
-    null: Null = field(repr=False)
 
     @property
     def significant(self) -> pd.DataFrame:
         """Return the significant findings."""
-        return self.findings[self.findings["verdict"] == detector_findings.YES]
+        return self.tables["findings"].query("verdict == @FOUND")
 
     @property
-    def faults(self) -> pd.DataFrame:
-        """Return the detection rates of injected faults with a loss above 0."""
-        return self.power[self.power["loss"] > 0]
-
-    @property
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """Return all tables that are not empty, by name."""
-        tables = {}
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if isinstance(value, pd.DataFrame) and len(value):
-                tables[one.name.replace("_", "-")] = value
-        return tables
-
-    def detected_losses(self) -> pd.DataFrame:
-        """Return the smallest loss of detected boxes with a power of 80%.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row per ``attribute``, ``class`` and ``group``, with the detections by
-            loss and ``smallest_loss``, NaN if no tried loss is detected often enough.
-        """
-        faults = self.faults
-        keys = ["attribute", "class", "group"]
-        table = faults.pivot_table("detected", keys, "loss", sort=False).astype(int)
-        table.columns = [f"{loss:.0%} lost" for loss in table.columns]
-        smallest = {
-            key: stats.smallest_detectable(part, "loss", "rate")
-            for key, part in faults.groupby(keys, sort=False)
-        }
-        table["smallest_loss"] = pd.Series(smallest)
-        return table.reset_index()
-
     def power_sentences(self) -> list[str]:
-        """Say what the audit could have detected."""
-        if self.faults.empty:
-            return ["No group has enough boxes to inject a fault."]
-        no_fault = self.power.iloc[0]
+        """Say what the audit could have detected with all classes pooled."""
+        power = self.tables["power"]
+        detected = (power["rate"] * power["n"]).map("{:.0f}".format)
+        loss = power["loss"].map("{:.0%}".format)
+        power = power.assign(detected=detected, loss=loss)
         sentences = [
-            f"Without a fault, {no_fault['detected']} of {no_fault['n']} permutations "
-            "had a false positive."
+            f"Without a fault, {detected[0]} of {power['n'][0]} permutations had a "
+            "false positive."
         ]
-        for name, part in self.detected_losses().groupby("attribute", sort=False):
-            is_missed = part["smallest_loss"].isna()
-            detected = part[(part["class"] == ALL_POOLED) & ~is_missed]
-            for row in detected.to_dict("records"):
-                sentences.append(
-                    f"{name}: if the group {row['group']} lost about "
-                    f"{row['smallest_loss']:.0%} of its detected boxes, this would be "
-                    "detected in four of five cases (interpolated)."
-                )
-            if is_missed.any():
-                sentences.append(
-                    f"{name}: in {', '.join(part['class'][is_missed])}, even a loss "
-                    f"of {LOSSES[-1]:.0%} is often missed."
-                )
+        pooled = power[power["class"] == ALL_POOLED]
+        for (name, group), part in pooled.groupby(["attribute", "group"], sort=False):
+            losses = ", ".join(part["loss"])
+            counts = ", ".join(part["detected"])
+            sentences.append(
+                f"{name}, all classes pooled: if the group {group} lost {losses} of "
+                f"its detected boxes, this was detected in {counts} of {TRIALS} "
+                "permutations."
+            )
         return sentences
 
-    @property
-    def first_attribute(self) -> str:
-        """Return the attribute of the first finding."""
-        return self.findings["attribute"].iloc[0]
+    def shown(self, name: str) -> pd.DataFrame:
+        """Return a table as the report shows it."""
+        table = self.tables[name]
+        if name == "findings":
+            return table[["sentence", "verdict", "p"]]
+        if name == "by_size":
+            side = table["side"].astype(str) + " px"
+            keys = ["attribute", "group"]
+            wide = table.pivot_table("recall", keys, side, sort=False)
+            return wide.reset_index().rename_axis(columns=None)
+        if name == "power":
+            loss = table["loss"].map("{:.0%} lost".format)
+            keys = ["class", "attribute", "group"]
+            wide = table.pivot_table("rate", keys, loss, sort=False)
+            return wide.reset_index().rename_axis(columns=None)
+        if name == "explanations":  # the paper's rules need the lesson
+            return table.filter(regex="attribute|class|candidate|gap|fall|remain|suite")
+        return table.head(MOST_SHOWN)
 
     def plot_recall(self) -> Figure:
         """Draw recall by box size for the attribute of the first finding."""
-        is_first = self.by_size["attribute"] == self.first_attribute
-        return figures.recall_by_size(self.by_size[is_first])
+        by_size = self.tables["by_size"]
+        first = self.tables["findings"]["by"][0]
+        return figures.recall_by_size(by_size[by_size["attribute"] == first])
 
     def plot_gaps(self) -> Figure:
         """Draw the gaps in AP with what is significant."""
-        return figures.gaps(self.gaps.head(15), self.null)
+        return figures.gaps(self.tables["gaps"].head(15))
 
-    def plot_power(self) -> Figure:
-        """Draw how often injected faults are detected."""
-        return figures.detection_rates(self.faults)
-
-    def to_html(self, command: str = "", more: Sequence[tuple] = ()) -> str:
-        """Return the report as one HTML page.
-
-        Parameters
-        ----------
-        command : str
-            The command that makes it again.
-        more : sequence of tuple
-            Further parts, each a heading and its contents, as `form.page` has them.
-        """
-        drawn = []
-        for draw, caption, table in (
-            (self.plot_recall, "Recall by the side of the boxes.", self.by_size),
-            (self.plot_gaps, "Gaps in AP; grey: not significant.", self.gaps),
-            (self.plot_power, "Detected injected faults, by loss.", self.faults),
-        ):
-            figure = (draw(), caption) if len(table) else None
-            drawn.append(figure)
-            if figure is not None:
-                plt.close(figure[0])
-        recall, gaps, power = drawn
-        # the ranks and rules of the paper need the explanation of the lesson
-        explanations = self.explanations.filter(
-            regex="attribute|class|candidate|gap|fall|remaining|suite"
-        )
-        error_title = f"Errors at a score of {self.threshold:g} or more"
-        parts = [
-            ("What was read, and what looks wrong", self.files),
-            ("Findings", self.findings[["sentence", "verdict"]].head(12)),
-            ("What this audit could have detected", self.power_sentences(), power),
-            ("Recall, all classes pooled", pooled_recall.printed(self.pooled), recall),
-            ("Recall by box size", pooled_recall.size_table(self.by_size)),
-            (error_title, self.errors),
-            ("The second detector minus the first", self.second),
-            ("Gaps in average precision (AP)", gaps, self.gaps.head(20)),
-            ("What could explain the significant gaps", explanations),
-            ("Images with the most missed boxes", self.missed.head(12)),
-            ("AP of each group", self.by_group.dropna(subset="AP").head(60)),
-            ("Limits", self.notes),
-            *more,
-            ("The command", command),
-        ]
+    def to_html(self, command: str = "") -> str:
+        """Return the report as one HTML page, with the command that makes it again."""
+        first = {"power": self.power_sentences}
+        drawn = {"by_size": self.plot_recall, "gaps": self.plot_gaps}
+        parts = []
+        for name, heading in HEADINGS.items():
+            if self.tables.get(name, pd.DataFrame()).empty:
+                continue
+            if name in drawn:
+                figure = drawn[name]()
+                plt.close(figure)
+                first[name] = (figure, CAPTIONS[name])
+            parts.append(
+                (heading, first.get(name), MEANINGS.get(name), self.shown(name))
+            )
+        parts += [("Limits", self.notes), ("The command", command)]
         return form.page(f"Audit of {self.name}", self.headline, parts)
 
-    def save(
-        self, folder: str | Path, command: str = "", more: Sequence[tuple] = (), **about
-    ) -> None:
+    def save(self, folder: str | Path, command: str = "", **about) -> None:
         """Write page.html, one CSV per table, and findings.json."""
-        form.write(
-            folder,
-            self.to_html(command, more),
-            self.tables,
-            self.findings.to_dict("records"),
-            labels=self.name,
-            command=command,
-            **about,
-        )
+        findings = self.tables["findings"].to_dict("records")
+        about = {"labels": self.name, "command": command, **about}
+        form.write(folder, self.to_html(command), self.tables, findings, **about)
 
 
 def audit_detector(
@@ -322,273 +251,126 @@ def audit_detector(
         If a file or an attribute cannot be used.
     """
     frames = user_data.read(labels, detections, attributes)
-    audit = AuditSteps(
-        frames, groups, classes, sizes, cluster, max(resamples, 60), seed
+    bounds = [side**2 for side in sizes]
+    tables = {"files": _checked_files(frames, bounds)}
+    compared, notes = comparison(frames, groups, classes, cluster, seed)
+    null = group_gaps.null_distribution(compared, draws)
+    tables["power"] = injected_faults.detection_rates(
+        compared, null, LOSSES, TRIALS, seed
     )
-    audit.compare_groups(draws)
-    audit.inject_faults()
-    audit.explain()
-    audit.count_errors(threshold, draws)
-    second_rates = pd.DataFrame()
+    clusters = compared.recall.clusters
+    weights = image_weights(len(clusters), max(resamples, 60), seed, clusters)
+    tables |= differences(frames, compared, null, bounds, weights, seed)
+
+    weights = image_weights(len(clusters), RATE_RESAMPLES, seed, clusters)
+    errors = deployed.errors_at(frames, compared.matches, threshold)
+    tables["errors"] = deployed.by_group(errors, compared, weights, draws)
     if second is not None:
         other = user_data.read(labels, second, attributes)
-        second_rates = audit.compare_detectors(other, threshold)
-    return DetectorAudit(
-        name=Path(labels).name,
-        headline=audit.headline(),
-        files=audit.files(),
-        findings=audit.findings(),
-        power=audit.power,
-        pooled=audit.pooled,
-        by_size=audit.by_size(),
-        errors=audit.error_rates,
-        second=second_rates,
-        gaps=audit.gaps,
-        by_group=audit.by_group(),
-        explanations=_joined(audit.explanations),
-        missed=_joined([audit.missed(row) for row in audit.surest]),
-        values=values_table(frames, audit.attributes),
-        notes=audit.notes,
-        threshold=threshold,
-        null=audit.null,
-    )
+        other_errors = deployed.errors_at(other, match(other), threshold)
+        tables["second"] = deployed.compare(
+            errors, other_errors, compared.attributes, weights
+        )
+    headline = detector_findings.headline(tables["findings"])
+    n_compared = tables["gaps"]["class"].nunique()
+    headline += f" {n_compared} of {len(frames.classes)} classes could be compared"
+    headline += " one by one."
+    return DetectorAudit(Path(labels).name, headline, tables, notes + LIMITS)
 
 
-class AuditSteps:
-    """Take the steps of an audit, and collect their results.
+def _checked_files(frames: Frames, bounds: Sequence[float]) -> pd.DataFrame:
+    """List what looks wrong, with what to do, and then what was read.
 
-    The `classes` are compared one by one, and the `boxes` of all classes pooled, by the
-    groups of `attributes`. The `candidates` may explain a gap. `only_size` says that
-    the size of the boxes is the only attribute, and `is_judged` is False if the files
-    may not belong together.
+    Raises
+    ------
+    DetectionDataError
+        If the labels and the detections seem not to belong together.
     """
-
-    def __init__(
-        self,
-        frames: Frames,
-        groups: Sequence[str] | None,
-        classes: Sequence[str] | None,
-        sizes: Sequence[float],
-        cluster: str | None,
-        resamples: int,
-        seed: int,
-    ) -> None:
-        self.frames = frames
-        self.seed = seed
-        self.matches = match(frames)
-        self.clusters = frames.clusters(cluster)
-        self.weights = self._weights(resamples)
-        self.attributes, self.notes = comparable(frames, groups)
-        every_attribute, _ = comparable(frames, None)
-        bounds = [side**2 for side in sizes]
-        of_boxes = user_data.explaining(frames, bounds)
-        self.candidates = every_attribute + of_boxes
-        self.only_size = not self.attributes
-        limits = LIMITS
-        if self.only_size:
-            self.attributes = of_boxes[:1]
-            self.notes.insert(0, f"{NO_GROUPS} Provide 'attributes' to compare groups.")
-            limits = LIMITS[1:]
-        if cluster is None:
-            self.notes.append(NO_CLUSTER)
-        self.notes += limits
-
-        self.summary = coco_summary(frames, bounds)
-        is_too_low = detector_findings.too_low(self.summary)
-        exchanged = mistaken(frames)
-        self.doubts = [*exchanged.values(), *is_too_low]
-        names = classes_to_compare(self.matches, classes)
-        trusted = [name for name in names if name not in exchanged]
-        self.is_judged = not is_too_low and trusted and ALL_POOLED not in exchanged
-        self.classes = {name: self.matches.of(name) for name in trusted or names}
-        self.boxes = pooled_recall.labelled_boxes(frames, self.matches)
-        if ALL_POOLED not in exchanged:  # else no box would be left
-            of_class = np.array(frames.classes)[self.boxes["category"]]
-            is_trusted = ~np.isin(of_class, [*exchanged])
-            self.boxes = self.boxes[is_trusted].reset_index(drop=True)
-
-    def _weights(self, resamples: int) -> np.ndarray:
-        """Return how often each image counts, the sample itself first."""
-        n_images = self.matches.n_images
-        return image_weights(n_images, resamples, self.seed, self.clusters)
-
-    def compare_groups(self, draws: int) -> None:
-        """Compare the groups with each other, and with permuted groups."""
-        hold_fixed = "class and size"
-        area = self.frames.boxes["area"].to_numpy(float)
-        if self.only_size:
-            hold_fixed = "class"
-            area = np.ones(len(area))
-        together = self.clusters
-        if together is None:
-            together = np.arange(self.matches.n_images)
-        self.recall = RecallBySize(self.boxes, hold_fixed, self.clusters)
-        self.permutations = permuted_attributes(
-            self.attributes, self.matches.boxes, together, self.seed
+    warnings = [*frames.warnings, *check_classes(frames)]
+    average_precision = coco_summary(frames, bounds)
+    if average_precision["IoU 0.5"] < LEAST_AP:
+        raise DetectionDataError(
+            "The detector finds almost nothing: AP at IoU 0.5 is "
+            f"{average_precision['IoU 0.5']:.1%}. Check that image ids, class names "
+            "and coordinates mean the same in both files. No groups are compared."
         )
-        self.null = null_distribution(
-            self.classes, self.permutations, draws, self.recall
+    rows = [("check first", text) for text in warnings]
+    rows += [("read", text) for text in frames.report]
+    listed = [f"{name} {100 * ap:.1f}" for name, ap in average_precision.items()]
+    rows.append(("AP as COCO's evaluator prints it", ", ".join(listed)))
+    return pd.DataFrame(rows, columns=["status", "text"])
+
+
+def comparison(
+    frames: Frames,
+    groups: Sequence[str] | None,
+    classes: Sequence[str] | None,
+    cluster: str | None,
+    seed: int,
+) -> tuple[Comparison, list[str]]:
+    """Return what is compared, and notes on what is not."""
+    attributes, notes = comparable(frames, groups)
+    if not attributes:
+        raise DetectionDataError(
+            "There is no attribute to compare. Name a CSV file with one column per "
+            f"attribute as 'attributes'. {'; '.join(notes)}"
         )
-        threshold = self.null.recall_threshold
-        self.pooled = pooled_recall.by_group(self.recall, self.attributes, threshold)
-        self.pooled["p"] = self.null.recall_p(self.pooled["deviations"])
-        self.every_ap = [
-            group_ap(self.classes, attribute, self.weights)
-            for attribute in self.attributes
-        ]
-        self.gaps = detector_findings.gaps(
-            self.classes, self.attributes, self.every_ap, self.null, area, self.weights
+    clusters = frames.clusters(cluster)
+    if clusters is None:
+        notes.append(NO_CLUSTER)
+        clusters = np.arange(len(frames.images))
+    matches = match(frames)
+    names = classes_to_compare(matches, classes)
+    by_name = {name: matches.of(name) for name in names}
+    boxes = pooled_recall.labelled_boxes(frames, matches)
+    recall = pooled_recall.RecallBySize(boxes, clusters)
+    permutations = permuted_attributes(attributes, matches.boxes, clusters, seed)
+    return Comparison(matches, by_name, attributes, recall, permutations), notes
+
+
+def differences(
+    frames: Frames,
+    compared: Comparison,
+    null: Null,
+    bounds: Sequence[float],
+    weights: np.ndarray,
+    seed: int,
+) -> dict[str, pd.DataFrame]:
+    """Tabulate the differences between groups, and what may explain the gaps in AP."""
+    attributes = compared.attributes
+    recall = compared.recall
+    ap = group_ap(compared.classes, attributes, weights)
+    area = frames.boxes["area"].to_numpy(float)
+    gaps = group_gaps.gap_table(compared, null, ap, area, weights)
+    null_p = partial(null.p, family=group_gaps.RECALL)
+    pooled = pooled_recall.by_group(recall, attributes, null_p)
+
+    known, _ = comparable(frames, None)
+    candidates = known + user_data.explaining(frames, bounds)
+    explanations = [pd.DataFrame()]
+    for row in gaps[gaps["verdict"] == FOUND].head(EXPLAINED_GAPS).to_dict("records"):
+        [attribute] = [one for one in attributes if one.name == row["attribute"]]
+        table = explained(
+            compared.matches,
+            attribute,
+            row["class"],
+            candidates,
+            seed=seed,
+            clusters=recall.clusters,
+            resamples=len(weights) - 1,
         )
-        if not self.is_judged:
-            self.pooled["verdict"] = detector_findings.NOT_JUDGED
-            self.gaps["verdict"] = detector_findings.NOT_JUDGED
-
-    def inject_faults(self) -> None:
-        """Measure which faults the comparison would have detected."""
-        self.power = injected_faults.detection_rates(
-            self.matches,
-            self.classes,
-            self.attributes,
-            self.null,
-            self.recall,
-            self.permutations,
-            LOSSES,
-            TRIALS,
-            self.seed,
-        )
-
-    def explain(self) -> None:
-        """Try each candidate as an explanation of at most three significant gaps."""
-        is_significant = self.gaps["verdict"] == detector_findings.YES
-        of_class = self.gaps["class"] != ALL
-        surest = self.gaps[is_significant & of_class].head(EXPLAINED_GAPS)
-        self.surest = surest.to_dict("records")
-        self.explanations = []
-        self.sentences = [
-            detector_findings.sentence(row) for row in self.gaps.to_dict("records")
-        ]
-        for number, row in surest.iterrows():
-            table = explained(
-                self.matches,
-                self._attribute(row),
-                row["class"],
-                self.candidates,
-                options=HOW,
-                seed=self.seed,
-                clusters=self.clusters,
-                resamples=len(self.weights) - 1,
-            )
-            self.explanations.append(table)
-            cause = best_explanation(table)
-            self.sentences[number] = detector_findings.class_headline(row, cause)
-
-    def _attribute(self, row: Mapping) -> Attribute:
-        """Return the attribute of a row of the gaps."""
-        return next(one for one in self.attributes if one.name == row["attribute"])
-
-    def count_errors(self, threshold: float, draws: int) -> None:
-        """Compare misses and false positives at a threshold of the score."""
-        self.errors = deployed.errors_at(self.frames, self.matches, threshold)
-        self.rate_weights = self._weights(RATE_RESAMPLES)
-        self.error_rates = deployed.by_group(
-            self.errors, self.attributes, self.rate_weights, self.permutations, draws
-        )
-
-    def compare_detectors(self, frames: Frames, threshold: float) -> pd.DataFrame:
-        """Compare the errors of another detector in the same images."""
-        errors = deployed.errors_at(frames, match(frames), threshold)
-        return deployed.compare(self.errors, errors, self.attributes, self.rate_weights)
-
-    def headline(self) -> str:
-        """Return a doubt about the files, or else the most important finding."""
-        if not self.is_judged:
-            return self.doubts[0]
-        compared = self.gaps["class"][self.gaps["class"] != ALL].nunique()
-        first = pooled_recall.foremost(self.pooled).iloc[0]
-        threshold = self.null.recall_threshold
-        text = detector_findings.headline(
-            first,
-            self.sentences[0] if self.surest else "",
-            pooled_recall.detectable_difference(self.pooled, threshold),
-        )
-        text += f" {compared} of {len(self.frames.classes)} classes could be compared"
-        text += " one by one."
-        return f"{NO_GROUPS} {text}" if self.only_size else text
-
-    def files(self) -> pd.DataFrame:
-        """List what looks wrong, with what to do, and then what was read."""
-        warnings = [*self.frames.warnings, *self.doubts]
-        rows = [("check first", text) for text in warnings]
-        rows += [("read", text) for text in self.frames.report]
-        listed = [f"{name} {100 * value:.1f}" for name, value in self.summary.items()]
-        rows.append(("AP as COCO's evaluator prints it", ", ".join(listed)))
-        return pd.DataFrame(rows, columns=["status", "text"])
-
-    def findings(self) -> pd.DataFrame:
-        """Return one row per finding, first of all classes pooled, then of the gaps."""
-        pooled = pooled_recall.foremost(self.pooled)
-        of_pooled = pooled[["attribute", "low", "high", "p", "verdict"]].assign(
-            measure=ALL_POOLED,
-            name="difference of recall at the same " + pooled["fixed"] + " (points)",
-            value=pooled["difference"],
-            sentence=[pooled_recall.sentence(row) for row in pooled.to_dict("records")],
-        )
-        of_gaps = self.gaps[["attribute", "low", "high", "p", "verdict"]].assign(
-            measure=self.gaps["class"],
-            name="gap in average precision (points)",
-            value=self.gaps["gap"],
-            sentence=self.sentences,
-        )
-        table = pd.concat([of_pooled, of_gaps], ignore_index=True)
-        finding = table["attribute"] + "/" + table["measure"]
-        return table.assign(finding=finding, by=table["attribute"])
-
-    def by_size(self) -> pd.DataFrame:
-        """Return recall of each group by the size of the boxes."""
-        attributes = [] if self.only_size else self.attributes
-        return pooled_recall.within_size(self.boxes, attributes)
-
-    def by_group(self) -> pd.DataFrame:
-        """Return AP of each group with its interval, of all classes and of each."""
-        tables = []
-        for attribute, ap in zip(self.attributes, self.every_ap, strict=True):
-            low, high = interval(ap)
-            counts = [of_class.count(attribute) for of_class in self.classes.values()]
-            boxes = np.vstack([np.sum(counts, axis=0), *counts])
-            index = pd.MultiIndex.from_product(
-                [[attribute.name], [ALL, *self.classes], attribute.values],
-                names=["attribute", "class", "value"],
-            )
-            table = pd.DataFrame({"AP": POINTS * ap[0].ravel()}, index)
-            table["low"] = low.ravel()
-            table["high"] = high.ravel()
-            table["boxes"] = boxes.ravel()
-            tables.append(table.reset_index())
-        return pd.concat(tables, ignore_index=True)
-
-    def missed(self, row: Mapping) -> pd.DataFrame:
-        """List the images with the most missed boxes of the lowest group of a gap."""
-        attribute = self._attribute(row)
-        group = attribute.values.index(row["lowest"])
-        category = self.frames.classes.index(row["class"])
-        boxes = self.boxes[codes_of(attribute, self.boxes) == group]
-        boxes = boxes[boxes["category"] == category]
-        names = self.frames.images["name"].to_numpy()[boxes["image"]]
-        by_image = (boxes["found"] == 0).groupby(names).agg(missed="sum", boxes="size")
-        table = by_image.nlargest(WORST_IMAGES, "missed").rename_axis("image")
-        table = table.reset_index()
-        table.insert(0, "class", row["class"])
-        table.insert(0, "group", row["lowest"])
-        table.insert(0, "attribute", row["attribute"])
-        return table
+        explanations.append(table)
+    return {
+        "findings": detector_findings.findings(pooled, gaps),
+        "pooled": pooled,
+        "by_size": pooled_recall.within_size(recall.boxes, attributes),
+        "gaps": gaps,
+        "explanations": pd.concat(explanations, ignore_index=True),
+        "by_group": group_gaps.ap_table(compared, ap),
+    }
 
 
-def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Join tables, or return an empty table if there are none."""
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-
-
-def audit_sample(**settings) -> tuple[DetectorAudit, pd.DataFrame]:
+def audit_sample(**settings) -> DetectorAudit:
     """Audit the sample of synthetic street scenes of three districts.
 
     Parameters
@@ -598,9 +380,9 @@ def audit_sample(**settings) -> tuple[DetectorAudit, pd.DataFrame]:
 
     Returns
     -------
-    audit : DetectorAudit
-    truth : pandas.DataFrame
-        The gap of each class, high minus low income (AP points), and its two parts.
+    DetectorAudit
+        With the table ``truth``: the gap of each class, high minus low income (AP
+        points), and its two parts.
     """
     folder = store.root() / SAMPLE
     settings = {"groups": ["district", "scene"], "sizes": SAMPLE_SIDES} | settings
@@ -610,4 +392,5 @@ def audit_sample(**settings) -> tuple[DetectorAudit, pd.DataFrame]:
         folder / "street_images.csv",
         **settings,
     )
-    return audit, pd.read_csv(folder / "street_truth.csv")
+    audit.tables["truth"] = pd.read_csv(folder / "street_truth.csv")
+    return audit

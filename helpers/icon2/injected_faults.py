@@ -1,6 +1,6 @@
 """Measure how often a detector audit detects faults that are injected on purpose."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,9 +8,11 @@ import pandas as pd
 
 from helpers import stats
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.group_gaps import ALL, HOW, Null, every_gap, group_ap, spread
-from helpers.icon2.matching import ClassMatches, Matches
-from helpers.icon2.pooled_recall import ALL_POOLED, RecallBySize, codes_of
+from helpers.icon2.detector_findings import ALL_POOLED, LEVEL
+from helpers.icon2.group_gaps import GAPS, RECALL, Comparison, Null, gaps_of, group_ap
+from helpers.icon2.matching import Matches
+from helpers.icon2.pooled_recall import codes_of
+from helpers.icon2.size_fixed import HOW
 from helpers.store import progress
 
 KEYS = ["attribute", "class", "group", "loss"]
@@ -34,12 +36,8 @@ def without(matches: Matches, lost: np.ndarray) -> Matches:
 
 
 def detection_rates(
-    matches: Matches,
-    classes: Mapping[str, ClassMatches],
-    attributes: Sequence[Attribute],
+    compared: Comparison,
     null: Null,
-    recall: RecallBySize,
-    permutations: Iterator[list[Attribute]],
     losses: Sequence[float],
     trials: int,
     seed: int = 0,
@@ -47,20 +45,14 @@ def detection_rates(
     """Measure how often an injected fault of the smallest group is detected.
 
     The groups are permuted, so that they differ by chance only. Then the smallest group
-    loses a share of its detected boxes, in all classes together or in one class. The
-    fault is detected if the gap is significant and this group is the lowest.
+    loses a share of its detected boxes, of all classes. The fault is detected by all
+    classes pooled if their recall is significantly lower in this group. It is detected
+    by a class if its gap in AP is significant and this group is the lowest.
 
     Parameters
     ----------
-    matches : Matches
-    classes : mapping of str to ClassMatches
-        Those that are compared.
-    attributes : sequence of Attribute
+    compared : Comparison
     null : Null
-    recall : RecallBySize
-        The comparison of all classes pooled.
-    permutations : iterator
-        From `permuted_attributes`.
     losses : sequence of float
         Shares of detected boxes that are lost.
     trials : int
@@ -70,80 +62,64 @@ def detection_rates(
     Returns
     -------
     pandas.DataFrame
-        One row per ``attribute``, ``class``, ``group`` and ``loss``. It has the number
-        of permutations, of ``n``, in which the fault was ``detected``, and their share
-        (``rate``) with its 95% interval. The first row, without a loss, is the false
-        positive rate.
+        One row per ``attribute``, ``class``, ``group`` and ``loss``, with the ``rate``
+        of ``n`` permutations in which the fault was detected, and its 95% interval.
+        The first row, without a loss, is the false positive rate.
     """
     rng = np.random.default_rng(seed)
-    strengths = np.repeat(losses, trials)
     rows = []
     for _ in range(2 * trials):
-        permuted = next(permutations)
-        deviations = null.deviations(every_gap(classes, permuted))
-        found = (deviations > null.gap_threshold).any()
-        found |= recall.widest(permuted) > null.recall_threshold
-        rows.append(("any", "any", "any", 0.0, found))
+        permuted = next(compared.permutations)
+        gaps = gaps_of(group_ap(compared.classes, permuted))
+        p = null.p(null.deviations(gaps), GAPS)
+        of_recall = null.p(compared.recall.widest(permuted), RECALL)
+        is_detected = np.fmin.reduce(p, initial=of_recall) <= LEVEL
+        rows.append(("any", "any", "any", 0.0, is_detected))
 
-    for number, attribute in enumerate(attributes):
-        if np.isnan(recall.deviations(attribute)).all():
-            continue
-        codes = codes_of(attribute, recall.boxes)
-        boxes = np.bincount(codes[codes >= 0], minlength=len(attribute.values))
-        group = smallest_group(boxes)
-        about = attribute.name, ALL_POOLED, attribute.values[group]
-        for loss in strengths:
-            permuted = next(permutations)[number]
-            in_group = codes_of(permuted, recall.boxes) == group
-            lost = in_group & (rng.random(len(in_group)) < loss)
-            deviations = recall.deviations(permuted, recall.found * ~lost)
-            rows.append((*about, loss, deviations[group] < -null.recall_threshold))
-
-    cases = np.argwhere(np.isfinite(null.mean))
-    for case in progress(map(tuple, cases.tolist()), desc="injected faults", delay=2):
-        number, place = case
-        attribute = attributes[number]
-        name = [ALL, *classes][place]
-        affected = classes if name == ALL else {name: classes[name]}
-        boxes = [of_class.count(attribute) for of_class in affected.values()]
-        group = smallest_group(np.sum(boxes, axis=0))
-        about = attribute.name, name, attribute.values[group]
-        for loss in strengths:
-            permuted = next(permutations)[number]
-            lost = _lost_boxes(matches, affected, permuted, group, loss, rng)
-            left = without(matches, lost)
-            ap = group_ap({name: left.of(name) for name in affected}, permuted)[0]
-            ap = ap[0 if name == ALL else 1]  # the first is the mean of all classes
-            is_significant = null.deviations(spread(ap), case) > null.gap_threshold
-            known_ap = np.where(np.isnan(ap), np.inf, ap)
-            is_lowest = known_ap.argmin() == group
-            rows.append((*about, loss, is_significant and is_lowest))
+    boxes = compared.matches.boxes.reset_index(names="row")
+    strengths = np.repeat(losses, trials)
+    for number, attribute in enumerate(compared.attributes):
+        group = _smallest_group(attribute, compared.recall.boxes)
+        for loss in progress(strengths, desc="injected faults", delay=2):
+            permuted = next(compared.permutations)[number]
+            in_group = codes_of(permuted, boxes) == group
+            is_lost = in_group & (rng.random(len(boxes)) < loss)
+            detected = _detected(compared, null, permuted, group, is_lost)
+            for target, is_detected in detected.items():
+                value = attribute.values[group]
+                rows.append((attribute.name, target, value, loss, is_detected))
     table = pd.DataFrame(rows, columns=[*KEYS, "detected"])
-    detected = table.groupby(KEYS, sort=False)["detected"]
-    counts = detected.agg(detected="sum", n="size").reset_index()
-    counts["rate"] = counts["detected"] / counts["n"]
-    counts["low"], counts["high"] = stats.wilson(counts["detected"], counts["n"])
-    return counts
+    return stats.rates(table, "detected", by=KEYS)
 
 
-def smallest_group(boxes: np.ndarray) -> int:
+def _smallest_group(attribute: Attribute, boxes: pd.DataFrame) -> int:
     """Return the group with the fewest boxes, of those that have enough."""
-    enough = boxes >= HOW.min_boxes
-    return int(np.where(enough, boxes, boxes.max() + 1).argmin())
+    codes = codes_of(attribute, boxes)
+    number = np.bincount(codes[codes >= 0])
+    enough = np.where(number >= HOW.min_boxes, number, np.inf)
+    return int(enough.argmin())
 
 
-def _lost_boxes(
-    matches: Matches,
-    classes: Mapping[str, ClassMatches],
+def _detected(
+    compared: Comparison,
+    null: Null,
     attribute: Attribute,
     group: int,
-    loss: float,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Draw which boxes of a group are lost, in some classes."""
-    lost = np.zeros(len(matches.boxes), bool)
-    for of_class in classes.values():
-        in_group = of_class.codes(attribute) == group
-        is_drawn = rng.random(len(in_group)) < loss
-        lost[of_class.box_row] = in_group & is_drawn
-    return lost
+    is_lost: np.ndarray,
+) -> dict[str, bool]:
+    """Return whether a group is significantly worse without the lost boxes.
+
+    The keys are all classes pooled, and then each class.
+    """
+    recall = compared.recall
+    found = recall.found * ~is_lost[recall.boxes["row"]]
+    deviation = -recall.deviations(attribute, found)[group]
+    detected = {ALL_POOLED: null.p(deviation, RECALL) <= LEVEL}
+    left = without(compared.matches, is_lost)
+    ap = group_ap({name: left.of(name) for name in compared.classes}, [attribute])
+    at = [null.keys.index(key) for key in ap]
+    p = null.p(null.deviations(gaps_of(ap), at), GAPS)
+    for (key, of_groups), p_of_class in zip(ap.items(), p, strict=True):
+        is_lowest = of_groups[0, group] == np.fmin.reduce(of_groups[0])
+        detected[key[1]] = is_lowest and p_of_class <= LEVEL
+    return detected

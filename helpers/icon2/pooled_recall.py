@@ -6,8 +6,7 @@ all groups alike. This module compares each group with all others among boxes of
 same class and about the same size.
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,25 +15,15 @@ import scipy.stats
 
 from helpers.icon2 import size_fixed
 from helpers.icon2.attributes import Attribute, Frames
+from helpers.icon2.detector_findings import LEVEL, SMALLEST, verdicts
 from helpers.icon2.matching import Matches
 
 KNOTS = (0.2, 0.4, 0.6, 0.8)  # quantiles of log area where the line by size may bend
 FEWEST_BOXES = 30  # of a group, and of all others
 FEWEST_CLUSTERS = 10  # images or clusters with a box of the group, and of the others
 COMPARABLE = 0.05  # share of a group's contrast below which nothing can be said
-SMALLEST_EFFECT = 1.0  # points of recall, below which there is no finding
-LEVEL = 0.05
 Z = scipy.stats.norm.ppf(1 - LEVEL / 2)
 SIZE_BINS = 5
-
-ALL_POOLED = "all classes pooled"
-FOUND = "significant"
-EXPLAINED = "explained by class or size"
-UNCLEAR = "not separable from class or size"
-SMALL = "below one point"
-NO_GAP = "not significant"
-TOO_FEW = "too few boxes"
-OPEN = (EXPLAINED, UNCLEAR)  # a gap that a headline has to mention
 
 
 def labelled_boxes(
@@ -56,18 +45,35 @@ def labelled_boxes(
         there, and ``found``: 1.0 if a detection of its class took the box at the first
         IoU threshold.
     """
-    strong = matches.detections["score"].to_numpy() >= threshold
-    taken = matches.taken[0][strong]
-    found = np.zeros(len(frames.boxes))
-    found[taken[taken >= 0]] = 1.0
-    boxes = frames.boxes.assign(row=np.arange(len(frames.boxes)), found=found)
-    ignored = boxes["ignore"].to_numpy(bool)
-    return boxes[~ignored].reset_index(drop=True)
+    is_strong = matches.detections["score"].to_numpy() >= threshold
+    taken = matches.taken[0][is_strong]
+    boxes = frames.boxes.reset_index(names="row")
+    is_found = boxes["row"].isin(taken)
+    boxes["found"] = is_found.astype(float)
+    is_ignored = boxes["ignore"].astype(bool)
+    return boxes[~is_ignored].reset_index(drop=True)
 
 
 def codes_of(attribute: Attribute, boxes: pd.DataFrame) -> np.ndarray:
     """Return the code of an attribute for each of the `labelled_boxes`."""
-    return attribute.of_boxes(boxes["image"].to_numpy(), boxes["row"].to_numpy())
+    image = boxes["image"].to_numpy()
+    row = boxes["row"].to_numpy()
+    return attribute.of_boxes(image, row)
+
+
+def members(attribute: Attribute, units: pd.DataFrame) -> np.ndarray:
+    """Mark which units belong to each group, and which to any other group.
+
+    Returns
+    -------
+    float array of shape (n units, 2 n groups)
+        Units of unknown group are marked nowhere.
+    """
+    codes = codes_of(attribute, units)
+    groups = np.arange(len(attribute.values))
+    member = np.equal.outer(codes, groups)
+    other = (codes >= 0)[:, None] & ~member
+    return np.hstack([member, other]).astype(float)
 
 
 class RecallBySize:
@@ -84,40 +90,33 @@ class RecallBySize:
     ----------
     boxes : pandas.DataFrame
         From `labelled_boxes`.
-    hold_fixed : {"class and size", "class", "nothing"}
-        What is held fixed. "nothing" means that differences of plain recall are
+    clusters : array of shape (n images,)
+        Which images belong together.
+    hold_fixed : bool
+        Whether class and size are held fixed. If not, differences of plain recall are
         computed.
-    clusters : array of shape (n images,), optional
-        Which images belong together. Each is on its own by default.
     """
 
     def __init__(
-        self,
-        boxes: pd.DataFrame,
-        hold_fixed: str = "class and size",
-        clusters: np.ndarray | None = None,
+        self, boxes: pd.DataFrame, clusters: np.ndarray, hold_fixed: bool = True
     ) -> None:
         self.boxes = boxes
-        self.hold_fixed = hold_fixed
         self.clusters = clusters
         self.found = boxes["found"].to_numpy()
-        image = boxes["image"].to_numpy()
-        if clusters is not None:
-            _, cluster = np.unique(clusters, return_inverse=True)
-            image = cluster[image]
-        self._clusters = _indicator(image)
+        _, cluster = np.unique(clusters, return_inverse=True)
+        self.cluster = cluster[boxes["image"]]
         self.stratum = np.zeros(len(boxes), int)
         self.basis = np.empty((len(boxes), 0))
-        if hold_fixed == "class":
-            self.stratum = boxes["category"].to_numpy()
-        if hold_fixed == "class and size" and len(boxes):
-            area = boxes["area"].to_numpy(float)
-            size = np.log(np.maximum(area, 1e-6))
-            self.stratum = _strata(boxes["category"].to_numpy(), size)
-            knots = np.unique(np.quantile(size, KNOTS))
+        if hold_fixed:
+            area = boxes["area"].astype(float).clip(lower=1e-6)
+            of_class = area.groupby(boxes["category"])
+            within = of_class.transform(size_fixed.strata)
+            strata = boxes.groupby(["category", within])
+            self.stratum = strata.ngroup().to_numpy()
+            size = np.log(area.to_numpy())
+            knots = np.quantile(size, KNOTS)
             bends = np.maximum(size[:, None] - knots, 0)
             self.basis = np.column_stack([size, bends])
-        self._whole = _Projection(self.stratum, self.basis)
 
     def differences(
         self, attribute: Attribute, found: np.ndarray | None = None
@@ -139,36 +138,35 @@ class RecallBySize:
             few classes and sizes with the others.
         """
         found = self.found if found is None else found
-        codes = codes_of(attribute, self.boxes)
-        known = codes >= 0
-        projection = self._whole
-        if not known.all():
-            projection = _Projection(self.stratum[known], self.basis[known])
-        clusters = self._clusters[known]
-        groups = np.arange(len(attribute.values))
-        member = (codes[known, None] == groups).astype(float)
-        residuals = projection.residual(np.column_stack([member, found[known]]))
+        parts = members(attribute, self.boxes)
+        known = parts.any(1)
+        parts = parts[known]
+        member, other = np.hsplit(parts, 2)
+        cluster = self.cluster[known]
+        columns = np.column_stack([member, found[known]])
+        stratum = self.stratum[known]
+        basis = self.basis[known]
+        residuals = _residuals(columns, stratum, basis)
         contrast = residuals[:, :-1]
         residual = residuals[:, -1:]
-        number = member.sum(0)
         # of membership, times the number of boxes
-        residual_variance = (contrast**2).sum(0)
-        number_of_others = len(member) - number
-        raw_variance = number * number_of_others / max(len(member), 1)
+        variance = (contrast**2).sum(0)
+        raw_variance = member.mean(0) * other.sum(0)
+        covariance = (contrast * residual).sum(0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            share_left = residual_variance / raw_variance
-            difference = (contrast * residual).sum(0) / residual_variance
+            share_left = variance / raw_variance
+            difference = covariance / variance
             rest = residual - contrast * difference
-            scores = clusters.T @ (contrast * rest)
-            error = np.sqrt((scores**2).sum(0)) / residual_variance
+            scores = sums(cluster, contrast * rest)
+            error = np.linalg.norm(scores, axis=0) / variance
             # Where all boxes or none are found, the estimated error is zero. Half a box
-            # more that is found can shift the difference by 0.5 / residual_variance,
-            # so the error is never taken as smaller than that.
-            error = np.maximum(error, 0.5 / residual_variance)
-        of_group = (clusters.T @ member > 0).sum(0)
-        of_others = (clusters.T @ (1 - member) > 0).sum(0)
-        too_few = np.minimum(number, number_of_others) < FEWEST_BOXES
-        too_few |= np.minimum(of_group, of_others) < FEWEST_CLUSTERS
+            # more that is found can shift the difference by 0.5 / variance, so the
+            # error is never taken as smaller than that.
+            error = np.maximum(error, 0.5 / variance)
+        n_clusters = (sums(cluster, parts) > 0).sum(0)
+        few = parts.sum(0) < FEWEST_BOXES
+        few |= n_clusters < FEWEST_CLUSTERS
+        too_few = few.reshape(2, -1).any(0)
         too_few |= ~(share_left >= COMPARABLE)
         difference[too_few] = np.nan
         error[too_few] = np.nan
@@ -183,66 +181,46 @@ class RecallBySize:
 
     def widest(self, attributes: Sequence[Attribute]) -> float:
         """Return the largest difference of any group in standard errors, or -inf."""
-        every = [np.abs(self.deviations(attribute)) for attribute in attributes]
-        return float(np.fmax.reduce(np.concatenate(every), initial=-np.inf))
+        every = [self.deviations(attribute) for attribute in attributes]
+        distance = np.abs(np.concatenate(every))
+        return np.fmax.reduce(distance, initial=-np.inf)
 
 
-class _Projection:
+def _residuals(
+    columns: np.ndarray, stratum: np.ndarray, basis: np.ndarray
+) -> np.ndarray:
     """Remove from columns what strata and a basis predict, by least squares."""
-
-    def __init__(self, stratum: np.ndarray, basis: np.ndarray) -> None:
-        self.indicator = _indicator(stratum)
-        number = np.maximum(self.indicator.sum(0), 1)
-        self.mean = scipy.sparse.diags_array(1 / number)
-        # Singular vectors stay right where columns depend on each other, as they do if
-        # a fifth of the boxes have the smallest size. A QR decomposition without
-        # pivoting loses directions.
-        centred = self._centred(basis)
-        directions, scale, _ = np.linalg.svd(centred, full_matrices=False)
-        smallest = 1e-9 * max(scale.max(initial=0), 1)
-        self.basis = directions[:, scale > smallest]
-
-    def residual(self, columns: np.ndarray) -> np.ndarray:
-        centred = self._centred(columns)
-        return centred - self.basis @ (self.basis.T @ centred)
-
-    def _centred(self, columns: np.ndarray) -> np.ndarray:
-        total = self.indicator.T @ columns
-        return columns - self.indicator @ (self.mean @ total)
+    together = pd.DataFrame(np.column_stack([basis, columns]))
+    mean = together.groupby(stratum).transform("mean")
+    centred = (together - mean).to_numpy()
+    n_predictors = basis.shape[1]
+    predictors = centred[:, :n_predictors]
+    rest = centred[:, n_predictors:]
+    coefficients, *_ = np.linalg.lstsq(predictors, rest)
+    return rest - predictors @ coefficients
 
 
-def _indicator(code: np.ndarray) -> scipy.sparse.csr_array:
-    """Return a column for each code with a 1 in its rows."""
+def sums(code: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Add up the rows of each code, from code 0 to the largest."""
     n = len(code)
-    n_codes = int(code.max(initial=0)) + 1
-    entries = (np.ones(n), (np.arange(n), code))
-    return scipy.sparse.csr_array(entries, shape=(n, n_codes))
-
-
-def _strata(category: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Divide boxes into strata of about ten of one class and of neighbouring sizes."""
-    stratum = np.empty(len(size), int)
-    begin = 0
-    for one in np.unique(category):
-        rows = np.flatnonzero(category == one)
-        stratum[rows] = begin + size_fixed.strata(size[rows])
-        begin = stratum[rows].max() + 1
-    return stratum
+    place = (code, np.arange(n))
+    indicator = scipy.sparse.csr_array((np.ones(n), place))
+    return indicator @ columns
 
 
 def by_group(
-    model: RecallBySize, attributes: Sequence[Attribute], threshold: float
+    recall: RecallBySize, attributes: Sequence[Attribute], null_p: Callable
 ) -> pd.DataFrame:
     """Compare recall of each group with recall of all others, pooled over classes.
 
     Parameters
     ----------
-    model : RecallBySize
+    recall : RecallBySize
         Which holds class and size fixed.
     attributes
         Whose groups are compared.
-    threshold : float
-        The deviation from which a difference is significant.
+    null_p : callable
+        The adjusted p value of differences in standard errors.
 
     Returns
     -------
@@ -251,75 +229,47 @@ def by_group(
         points. ``recall`` belongs to the group, and ``others`` to all other boxes.
         ``gap`` is the first minus the second, so it is negative where the group is
         worse, and ``gap_p`` its p value. ``difference`` is the gap with class and size
-        held fixed, of the same sign, with its 95% interval (``low``, ``high``) and the
-        number of standard errors (``deviations``). ``fixed`` says what the model holds
-        fixed, and ``verdict`` is explained in `judge`. The adjusted p value of the
-        difference has to be added as ``p`` before `sentence` and `printed` are called.
+        held fixed, of the same sign, with its 95% interval (``low``, ``high``) and
+        adjusted p value (``p``).
+
+        The ``verdict`` is *significant* if the p value is at most 0.05, and the
+        difference at least one point. Otherwise, a gap that is significant itself
+        (Bonferroni, and at least one point) may be due to class or size.
     """
-    plain = RecallBySize(model.boxes, "nothing", model.clusters)
+    plain = RecallBySize(recall.boxes, recall.clusters, hold_fixed=False)
     tables = []
     for attribute in attributes:
-        difference, error = model.differences(attribute)
-        gap, gap_error = plain.differences(attribute)
-        member = codes_of(attribute, model.boxes)[:, None] == np.arange(len(gap))
-        number = member.sum(0)
-        found = model.found @ member
-        others = number.sum() - number
-        table = pd.DataFrame({"attribute": attribute.name, "group": attribute.values})
-        table["boxes"] = number
-        table["recall"] = 100 * found / np.maximum(number, 1)
-        table["others"] = 100 * (found.sum() - found) / np.maximum(others, 1)
-        table["gap"] = 100 * gap
-        z = np.abs(gap / gap_error)
-        table["gap_p"] = 2 * scipy.stats.norm.sf(z)
+        table = pd.DataFrame({"group": attribute.values})
+        parts = members(attribute, recall.boxes)
+        number = parts.sum(0)
+        with np.errstate(invalid="ignore"):
+            shares = 100 * recall.found @ parts / number
+        n_boxes = number[: len(table)]
+        table["boxes"] = n_boxes.astype(int)
+        table["recall"], table["others"] = np.hsplit(shares, 2)
+        table["gap"] = table["recall"] - table["others"]
+        plain_deviations = np.abs(plain.deviations(attribute))
+        table["gap_p"] = 2 * scipy.stats.norm.sf(plain_deviations)
+        difference, error = recall.differences(attribute)
         table["difference"] = 100 * difference
-        table["low"] = 100 * np.maximum(difference - Z * error, -1)
-        table["high"] = 100 * np.minimum(difference + Z * error, 1)
-        table["deviations"] = difference / error
+        low = difference - Z * error
+        high = difference + Z * error
+        table["low"] = 100 * np.maximum(low, -1)
+        table["high"] = 100 * np.minimum(high, 1)
+        table["p"] = null_p(np.abs(difference / error))
+        table.insert(0, "attribute", attribute.name)
         tables.append(table)
     table = pd.concat(tables, ignore_index=True)
-    verdict = judge(table, threshold)
-    return table.assign(verdict=verdict, fixed=model.hold_fixed)
+    return table.assign(verdict=judge(table))
 
 
-def judge(table: pd.DataFrame, threshold: float) -> np.ndarray:
-    """Say what each row of `by_group` shows.
-
-    A group is worse (or better) if its difference with class and size held fixed
-    exceeds the threshold and is at least one point. Otherwise, a gap in plain recall
-    may be significant (Bonferroni, and at least one point). Class and size explain it
-    if less than half of it remains and this is not significant or below one point, or
-    if what remains has the other sign.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        With ``gap`` and ``difference`` (points, negative where the group is worse),
-        ``gap_p`` and ``deviations``.
-    threshold : float
-        The deviation from which a difference is significant.
-
-    Returns
-    -------
-    array of str
-        `FOUND`, `EXPLAINED`, `UNCLEAR`, `SMALL`, `NO_GAP` or `TOO_FEW`.
-    """
-    gap = table["gap"]
-    difference = table["difference"]
-    exceeds = table["deviations"].abs() > threshold
-    is_small = difference.abs() < SMALLEST_EFFECT
-    is_gap = (table["gap_p"] * len(table) <= LEVEL) & (gap.abs() >= SMALLEST_EFFECT)
-    near_zero = (table["deviations"].abs() < Z) | (exceeds & is_small)
-    explained = near_zero & (difference.abs() < gap.abs() / 2)
-    explained |= difference * gap < 0
-    verdicts = {
-        FOUND: exceeds & ~is_small,
-        TOO_FEW: gap.isna(),
-        EXPLAINED: is_gap & explained,
-        SMALL: exceeds,
-        UNCLEAR: is_gap,
-    }
-    return np.select([*verdicts.values()], [*verdicts], NO_GAP)
+def judge(table: pd.DataFrame) -> np.ndarray:
+    """Return the verdict on each row of `by_group`."""
+    is_large = table["difference"].abs() >= SMALLEST
+    is_significant = (table["p"] <= LEVEL) & is_large
+    is_gap = table["gap_p"] * len(table) <= LEVEL
+    is_gap &= table["gap"].abs() >= SMALLEST
+    return verdicts(is_significant, is_gap)
 
 
 def within_size(boxes: pd.DataFrame, attributes: Sequence[Attribute]) -> pd.DataFrame:
@@ -328,125 +278,29 @@ def within_size(boxes: pd.DataFrame, attributes: Sequence[Attribute]) -> pd.Data
     Returns
     -------
     pandas.DataFrame
-        A row for each attribute, group and fifth of the boxes by size, with ``bin``
-        (the number of the fifth, from 0), ``side`` (the range of the root of the area,
-        pixels), ``boxes`` and ``recall`` in percent, NaN without boxes. The table is
-        empty without boxes.
+        A row for each attribute, group and fifth of the boxes by size, with ``side``
+        (the range of the root of the area, pixels), ``boxes`` and ``recall`` in
+        percent, NaN without boxes.
     """
-    columns = ["attribute", "group", "bin", "side", "boxes", "recall"]
-    if boxes.empty or not attributes:
-        return pd.DataFrame(columns=columns)
     # rounded, because equal boxes in different places differ in their last digits
-    side = np.sqrt(boxes["area"].to_numpy(float)).round(6)
-    edges = np.quantile(side, np.linspace(0, 1, SIZE_BINS + 1))
-    bins = np.searchsorted(edges[1:-1], side, side="right")
-    names = [f"{_pixels(low)} to {_pixels(high)}" for low, high in pairwise(edges)]
-    tables = []
+    side = np.sqrt(boxes["area"]).round(6)
+    shares = np.linspace(0, 1, SIZE_BINS + 1)
+    edges = np.quantile(side, shares)
+    edges[-1] += 0.01  # the largest boxes belong to the last bin
+    edges = np.unique(edges)
+    fifth = pd.cut(side, edges, right=False)
+    sides = fifth.cat.rename_categories(
+        lambda bin: f"{bin.left:.1f} to {bin.right:.1f}"
+    )
+    tables = {}
     for attribute in attributes:
         codes = codes_of(attribute, boxes)
         groups = pd.Categorical.from_codes(codes, attribute.values)
-        by = [pd.Series(groups, name="group"), pd.Series(bins, name="bin")]
-        cells = boxes["found"].groupby(by, observed=False)
-        table = cells.agg(boxes="size", recall="mean").reset_index()
-        table["recall"] *= 100
-        table["side"] = np.array(names)[table["bin"]]
-        tables.append(table.assign(attribute=attribute.name)[columns])
-    return pd.concat(tables, ignore_index=True)
-
-
-def _pixels(side: float) -> str:
-    """Format a side in pixels, with three digits below 100, else in whole pixels."""
-    return f"{side:,.0f}" if side >= 100 else f"{side:.3g}"
-
-
-def size_table(within: pd.DataFrame) -> pd.DataFrame:
-    """Format the table of `within_size` with a row per group and a column per size."""
-    if within.empty:
-        return within
-    recall = within["recall"].map("{:.0f}%".format)
-    texts = recall + within["boxes"].map(" of {:,}".format)
-    texts = texts.where(within["boxes"] > 0, "–")
-    rows = within.assign(text=texts, side=within["side"] + " px")
-    wide = rows.pivot_table(
-        "text", ["attribute", "group"], ["bin", "side"], aggfunc="first", sort=False
-    )
-    return wide.droplevel("bin", axis=1).rename_axis(columns=None).reset_index()
-
-
-def sentence(row: Mapping) -> str:
-    """Say in words what a row of `by_group` shows."""
-    place = f"where {row['attribute']} is {row['group']}"
-    recall = f"{row['recall']:.0f}%"
-    others = f"{row['others']:.0f}%"
-    interval = f"95% CI {row['low']:+.1f} to {row['high']:+.1f}"
-    p = f"adjusted p = {row['p']:.3f}"
-    fixed = row["fixed"]
-    if row["verdict"] == FOUND:
-        start = "Better"
-        direction = "higher"
-        if row["difference"] < 0:
-            start = "Worse"
-            direction = "lower"
-        return (
-            f"{start} {place}: at the same {fixed} of the boxes, recall is "
-            f"{abs(row['difference']):.1f} points {direction} ({interval}, {p}). Of "
-            f"all boxes, {recall} are found there, against {others} elsewhere."
-        )
-    text = f"W{place[1:]}, {recall} of the boxes are found, against {others} elsewhere."
-    if np.isnan(row["difference"]):
-        return (
-            f"{text} The groups share too few boxes of the same {fixed} to say whether "
-            "the detector is worse there."
-        )
-    if row["verdict"] == EXPLAINED:
-        text += f" The {fixed} of the boxes can explain this gap."
-    if row["verdict"] == UNCLEAR:
-        text += f" The {fixed} of the boxes may explain a part of this gap."
-    return (
-        f"{text} At the same {fixed} of the boxes, the difference is "
-        f"{row['difference']:+.1f} points ({interval}, {p})."
-    )
-
-
-def foremost(table: pd.DataFrame) -> pd.DataFrame:
-    """Select the most important row of each attribute, the most important one first.
-
-    It is the most significant finding, of a worse group before a better one. Without a
-    finding, it is a gap that class and size may explain, or the widest gap.
-    """
-    is_found = table["verdict"] == FOUND
-    is_open = table["verdict"].isin(OPEN)
-    is_worse = table["difference"].where(is_found, table["gap"]) < 0
-    size = table["deviations"].where(is_found, table["gap"]).abs()
-    order = pd.concat([is_found, is_open, is_worse, size], axis=1, keys=range(4))
-    order = order.sort_values([0, 1, 2, 3], ascending=False, kind="stable")
-    return table.loc[order.index].drop_duplicates("attribute")
-
-
-def detectable_difference(table: pd.DataFrame, threshold: float) -> float:
-    """Return the difference (points) with a power of 80% in the least precise group."""
-    error = (table["difference"] / table["deviations"]).abs().max()
-    return float((threshold + scipy.stats.norm.ppf(0.8)) * error)
-
-
-def printed(table: pd.DataFrame) -> pd.DataFrame:
-    """Format the table of `by_group` for a report."""
-    fixed = table["fixed"].iloc[0]
-    texts = {}
-    for name in ("difference", "low", "high"):
-        texts[name] = table[name].map("{:+.1f}".format)
-    difference = (
-        texts["difference"] + " (" + texts["low"] + " to " + texts["high"] + ")"
-    )
-    is_known = table["difference"].notna()
-    columns = {
-        "attribute": table["attribute"],
-        "group": table["group"],
-        "boxes": table["boxes"],
-        "recall (%)": table["recall"].round(1),
-        "recall elsewhere (%)": table["others"].round(1),
-        f"difference at the same {fixed} (95% CI)": difference.where(is_known, "–"),
-        "adjusted p": table["p"].map("{:.3f}".format).where(is_known, "–"),
-        "verdict": table["verdict"],
-    }
-    return pd.DataFrame(columns)
+        keys = [groups, sides]
+        cells = boxes["found"].groupby(keys, observed=False)
+        table = cells.agg(boxes="size", recall="mean")
+        tables[attribute.name] = table
+    names = ["attribute", "group", "side"]
+    table = pd.concat(tables, names=names).reset_index()
+    table["recall"] *= 100
+    return table

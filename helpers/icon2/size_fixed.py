@@ -1,25 +1,26 @@
 """Gaps in average precision with the size of the boxes held fixed."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import scipy.stats
 
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.average_precision import Curves, Options
 from helpers.icon2.matching import ClassMatches
 
+HOW = Options(precision="per image", images="all")  # of an audit
 STRATUM = 10  # boxes of neighbouring sizes that are weighted together
 
 
 def gap(
     of_class: ClassMatches,
     attribute: Attribute,
-    lowest: str,
-    highest: str,
+    pair: Sequence[str],
     area: np.ndarray,
     weights: np.ndarray,
-    options: Options,
 ) -> np.ndarray:
     """Compute AP of one group minus another's, as if their boxes had the same sizes.
 
@@ -32,27 +33,25 @@ def gap(
     of_class : ClassMatches
         The matches of one class.
     attribute : Attribute
-        With the values `lowest` and `highest`.
+    pair : sequence of str
+        The group whose AP is subtracted, and the other group.
     area : array of shape (n boxes of all classes,)
         In square pixels.
     weights : array of shape (1 + resamples, n images)
         How often each image counts, the sample itself first.
-    options : Options
-        How average precision is computed.
 
     Returns
     -------
     array of shape (1 + resamples,)
         From -1 to 1; NaN where no stratum has boxes of both groups.
     """
-    is_low = attribute.codes == attribute.values.index(lowest)
-    is_high = attribute.codes == attribute.values.index(highest)
-    codes = np.select([is_low, is_high], [0, 1], -1)
-    pair = replace(attribute, values=(lowest, highest), codes=codes)
-    box_weights = _box_weights(of_class, pair, area[of_class.box_row])
+    lowest, highest = (attribute.codes == attribute.values.index(name) for name in pair)
+    codes = np.select([lowest, highest], [0, 1], -1)
+    groups = replace(attribute, values=tuple(pair), codes=codes)
+    box_weights = _box_weights(of_class, groups, area[of_class.box_row])
     if not box_weights.any():
         return np.full(len(weights), np.nan)
-    curves = Curves(of_class, [pair], options)
+    curves = Curves(of_class, [groups], HOW)
     gaps = []
     for image_weights in weights:
         boxes = curves.positives(image_weights)
@@ -83,36 +82,31 @@ def strata(size: np.ndarray) -> np.ndarray:
 
 
 def _box_weights(
-    of_class: ClassMatches, pair: Attribute, area: np.ndarray
+    of_class: ClassMatches, groups: Attribute, area: np.ndarray
 ) -> np.ndarray:
     """Return the other group's share of the boxes of a stratum, 0 for other boxes."""
-    codes = np.where(of_class.box_ignored, -1, of_class.codes(pair))
+    codes = np.where(of_class.box_ignored, -1, of_class.codes(groups))
     rows = np.flatnonzero(codes >= 0)
     stratum = strata(area[rows])
     is_high = codes[rows] == 1
-    high = np.bincount(stratum, is_high)
-    both = np.bincount(stratum)
-    other = np.where(is_high, (both - high)[stratum], high[stratum])
+    share = pd.Series(is_high, dtype=float).groupby(stratum).transform("mean")
     weight = np.zeros(len(codes))
-    weight[rows] = other / both[stratum]
+    weight[rows] = np.where(is_high, 1 - share, share)
     return weight
 
 
-def p_value(gaps: np.ndarray) -> float:
-    """Test whether a gap differs from 0, by the spread of its resamples.
+def p_values(values: np.ndarray) -> np.ndarray:
+    """Test whether differences are 0, by the spread of their resamples.
 
     Parameters
     ----------
-    gaps : array of shape (1 + resamples,)
-        The gap itself first. NaN marks a resample that has none.
+    values : array of shape (1 + resamples, n)
+        The differences themselves first. NaN marks a resample that has none.
 
     Returns
     -------
-    float
-        The two-sided p value; NaN with fewer than three resamples.
+    array of shape (n,)
+        Two-sided p values; NaN without resamples.
     """
-    known = gaps[1:][np.isfinite(gaps[1:])]
-    if not np.isfinite(gaps[0]) or len(known) < 3:
-        return np.nan
-    error = max(known.std(ddof=1), 1e-12)
-    return float(2 * scipy.stats.norm.sf(abs(gaps[0]) / error))
+    error = pd.DataFrame(values[1:]).std().clip(lower=1e-12)
+    return 2 * scipy.stats.norm.sf(np.abs(values[0]) / error)

@@ -6,11 +6,17 @@ import pytest
 from audited import audited, is_found
 from detection_sets import KINDS, detection_set
 
-from helpers.icon2 import detector_findings, match, pooled_recall, size_fixed
+from helpers.icon2 import (
+    detector_findings,
+    group_gaps,
+    match,
+    pooled_recall,
+    size_fixed,
+)
 from helpers.icon2.attributes import Attribute, from_column
 from helpers.icon2.average_precision import Curves
-from helpers.icon2.group_gaps import HOW
-from helpers.icon2.pooled_recall import RecallBySize, codes_of
+from helpers.icon2.pooled_recall import codes_of
+from helpers.icon2.size_fixed import HOW
 
 SETS_OF_A_KIND = 20
 FIRST_SEED = 70_000  # developed on seeds below 2,000 and from 80,000 to 93,000
@@ -31,6 +37,11 @@ def boxes_of(n=400, n_classes=3, seed=0, n_images=80):
     return boxes, Attribute("place", ("in", "out"), group, "image")
 
 
+def recall_by_size(boxes, hold_fixed=True):
+    clusters = np.arange(boxes["image"].max() + 1)
+    return pooled_recall.RecallBySize(boxes, clusters, hold_fixed)
+
+
 def of_boxes(codes):
     """An attribute of boxes with two values."""
     return Attribute("one", ("no", "yes"), np.asarray(codes), "box")
@@ -39,25 +50,15 @@ def of_boxes(codes):
 def test_with_nothing_held_fixed_the_difference_is_that_of_plain_recall():
     boxes, place = boxes_of()
     inside = codes_of(place, boxes) == 0
-    difference, _ = RecallBySize(boxes, "nothing").differences(place)
+    difference, _ = recall_by_size(boxes, hold_fixed=False).differences(place)
     expected = boxes.found[inside].mean() - boxes.found[~inside].mean()
     np.testing.assert_allclose(difference, [expected, -expected])
-
-
-def test_with_class_alone_held_fixed_sizes_may_differ():
-    boxes, _ = boxes_of()
-    is_large = (boxes.area > 1100).to_numpy(int)
-    difference, _ = RecallBySize(boxes, "class").differences(of_boxes(is_large))
-    strata = pd.get_dummies(boxes.category, dtype=float)
-    columns = strata.assign(is_large=is_large)
-    expected = np.linalg.lstsq(columns, boxes.found, rcond=None)[0]
-    assert difference[1] == pytest.approx(expected[-1])
 
 
 def test_difference_and_error_are_those_of_least_squares_with_a_column_per_stratum():
     boxes, place = boxes_of()
     codes = codes_of(place, boxes)
-    model = RecallBySize(boxes)
+    model = recall_by_size(boxes)
     names = np.unique(model.stratum)
     strata = np.equal.outer(model.stratum, names).astype(float)
     columns = np.column_stack([codes == 0, strata, model.basis]).astype(float)
@@ -77,7 +78,7 @@ def test_where_boxes_of_a_class_have_one_size_the_difference_is_mantel_haenszels
     boxes, place = boxes_of(n_classes=20)
     boxes = boxes.assign(area=900.0)
     codes = codes_of(place, boxes)
-    model = RecallBySize(boxes)
+    model = recall_by_size(boxes)
     above = 0.0
     below = 0.0
     for stratum in np.unique(model.stratum):
@@ -96,7 +97,9 @@ def test_boxes_of_equal_size_share_a_stratum_in_whatever_order_a_file_lists_them
     size = np.repeat([20.0, 30.0, 40.0], 40)
     order = np.random.default_rng(0).permutation(len(size))
     assert len(np.unique(size_fixed.strata(size))) == 3
-    assert (size_fixed.strata(size)[order] == size_fixed.strata(size[order])).all()
+    strata = size_fixed.strata(size)
+    in_other_order = size_fixed.strata(size[order])
+    assert (strata[order] == in_other_order).all()
 
 
 def test_a_worse_group_is_compared_where_boxes_have_one_size_and_images_are_sorted():
@@ -110,13 +113,13 @@ def test_a_worse_group_is_compared_where_boxes_have_one_size_and_images_are_sort
     found = rng.random(len(image)) < rate
     boxes = pd.DataFrame({"row": np.arange(len(image)), "image": image})
     boxes = boxes.assign(category=0, area=2400.0, found=found.astype(float))
-    difference, _ = RecallBySize(boxes).differences(night)
+    difference, _ = recall_by_size(boxes).differences(night)
     assert difference[1] == pytest.approx(found[image >= 40].mean() - 1)
 
 
 def test_a_group_of_few_boxes_or_few_images_is_not_compared():
     boxes, _ = boxes_of()
-    model = RecallBySize(boxes)
+    model = recall_by_size(boxes)
     few_boxes = np.where(np.arange(400) < 20, 0, 1)
     few_images = np.where(boxes.image < 8, 0, 1)
     for codes in (few_boxes, few_images):
@@ -128,7 +131,7 @@ def test_an_interval_has_a_width_where_all_boxes_or_none_are_found(inside, outsi
     boxes, place = boxes_of()
     codes = codes_of(place, boxes)
     found = np.where(codes == 0, float(inside), float(outside))
-    model = RecallBySize(boxes.assign(found=found))
+    model = recall_by_size(boxes.assign(found=found))
     difference, error = model.differences(place)
     assert difference[0] == pytest.approx(inside - outside)
     assert (error > 0.004).all()
@@ -137,7 +140,7 @@ def test_an_interval_has_a_width_where_all_boxes_or_none_are_found(inside, outsi
 def test_groups_that_share_no_class_are_not_compared():
     boxes, _ = boxes_of(n_classes=2)
     by_class = of_boxes(boxes.category)
-    assert np.isnan(RecallBySize(boxes).differences(by_class)).all()
+    assert np.isnan(recall_by_size(boxes).differences(by_class)).all()
 
 
 def test_recall_within_size_counts_the_boxes_of_each_group():
@@ -151,9 +154,6 @@ def test_recall_within_size_counts_the_boxes_of_each_group():
     row = table.query("group == 'in'").iloc[0]
     assert row["boxes"] == mine.sum()
     assert row["recall"] == pytest.approx(100 * boxes.found[mine].mean())
-    printed = pooled_recall.size_table(table)
-    assert printed.shape == (2, 7)
-    assert printed.iloc[0, 2] == f"{row['recall']:.0f}% of {row['boxes']}"
 
 
 def test_ap_with_size_held_fixed_is_plain_ap_where_both_groups_have_the_same_sizes():
@@ -169,76 +169,60 @@ def test_ap_with_size_held_fixed_is_plain_ap_where_both_groups_have_the_same_siz
     left = size_fixed.gap(
         of_class,
         place,
-        "indoor",
-        "outdoor",
+        place.values,
         area,
         weights,
-        HOW,
     )
     assert abs(left[0] - (plain[1] - plain[0])) < 0.08
 
 
 def test_recall_of_40_against_73_percent_over_76_classes_is_found():
-    frames = detection_set(1, loss=0.4, shift=0.25, per_image=7)
-    result = audited(frames)
-    row = result.pooled.set_index("group").loc["indoor"]
-    assert row["verdict"] == pooled_recall.FOUND
+    tables = audited(detection_set(1, loss=0.4, shift=0.25, per_image=7))
+    row = tables["pooled"].set_index("group").loc["indoor"]
+    assert row["verdict"] == detector_findings.FOUND
     assert row["recall"] == pytest.approx(40, abs=5)
     assert row["others"] == pytest.approx(73, abs=5)
-    headline = result.headline()
+    headline = detector_findings.headline(tables["findings"])
     assert headline.startswith("Worse where place is indoor: ")
     assert "at the same class and size of the boxes, " in headline
-    assert headline.endswith(" classes could be compared one by one.")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_gap_that_size_explains_is_reported_as_such(kind):
-    frames = detection_set(6, kind)
-    result = audited(frames)
-    assert result.pooled["gap"].min() < -15
-    assert not is_found(result)
-    headline = result.headline()
+    tables = audited(detection_set(6, kind))
+    assert tables["pooled"]["gap"].min() < -15
+    assert not is_found(tables)
+    headline = detector_findings.headline(tables["findings"])
     assert headline.startswith("No difference of a point or more between groups is")
     assert "The class and size of the boxes can explain this gap" in headline
 
 
 @pytest.mark.parametrize(
-    ("gap", "left", "p", "told"),
-    [
-        (12.0, 9.0, 0.001, detector_findings.YES),
-        (12.0, 2.0, 0.3, detector_findings.BY_SIZE),
-        (12.0, 8.0, 0.2, detector_findings.UNCLEAR),
-        (0.9, 0.9, 0.001, detector_findings.SMALL),
-    ],
-)
-def test_a_gap_that_passes_the_cut_is_judged_by_what_size_leaves(gap, left, p, told):
-    row = {
-        "deviations": 5.0,
-        "gap": gap,
-        "remaining": left,
-        "remaining_p": p,
-        "p": 0.01,
-    }
-    table = pd.DataFrame([row])
-    assert detector_findings.judged(table, 3.0) == [told]
-
-
-@pytest.mark.parametrize(
     ("row", "verdict"),
     [
-        ({"deviations": -5, "difference": -9}, pooled_recall.FOUND),
-        ({"deviations": -5, "difference": -0.8}, pooled_recall.EXPLAINED),
-        ({"deviations": -5, "difference": -0.8, "gap": -1.0}, pooled_recall.SMALL),
-        ({"deviations": -1, "difference": -3}, pooled_recall.EXPLAINED),
-        ({"deviations": 2.5, "difference": 3}, pooled_recall.EXPLAINED),
-        ({"deviations": -2.5, "difference": -9}, pooled_recall.UNCLEAR),
-        ({"deviations": np.nan, "difference": np.nan}, pooled_recall.UNCLEAR),
-        ({"deviations": -1, "difference": -3, "gap_p": 0.2}, pooled_recall.NO_GAP),
+        ({"p": 0.01, "difference": -9.0}, detector_findings.FOUND),
+        ({"p": 0.01, "difference": -0.8}, detector_findings.EXPLAINED),
+        ({"p": 0.30, "difference": -3.0}, detector_findings.EXPLAINED),
+        ({"p": np.nan, "difference": np.nan}, detector_findings.EXPLAINED),
+        ({"p": 0.30, "difference": -3.0, "gap_p": 0.2}, detector_findings.NO_GAP),
     ],
 )
 def test_a_pooled_gap_is_judged_by_what_class_and_size_leave(row, verdict):
-    row = {"gap": -30, "gap_p": 1e-6} | row
-    assert pooled_recall.judge(pd.DataFrame([row]), 3) == [verdict]
+    row = {"gap": -30.0, "gap_p": 1e-6} | row
+    assert pooled_recall.judge(pd.DataFrame([row])) == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("gap", "remaining", "p", "verdict"),
+    [
+        (12.0, 9.0, 0.001, detector_findings.FOUND),
+        (12.0, 2.0, 0.3, detector_findings.EXPLAINED),
+        (0.9, 0.9, 0.001, detector_findings.NO_GAP),
+    ],
+)
+def test_a_gap_in_ap_is_judged_by_what_size_leaves(gap, remaining, p, verdict):
+    row = {"gap": gap, "remaining": remaining, "remaining_p": p, "p": 0.01}
+    assert group_gaps.judge(pd.DataFrame([row])) == [verdict]
 
 
 @pytest.mark.parametrize("smallest", [0.2, 0.5])
@@ -246,8 +230,11 @@ def test_a_projection_is_least_squares_where_many_boxes_have_the_smallest_size(
     smallest,
 ):
     rng = np.random.default_rng(0)
-    size = np.where(rng.random(300) < smallest, 5.0, rng.normal(8, 1, 300).clip(5))
-    bends = np.maximum(size[:, None] - np.quantile(size, pooled_recall.KNOTS), 0)
+    is_smallest = rng.random(300) < smallest
+    size = rng.normal(8, 1, 300).clip(5)
+    size[is_smallest] = 5.0
+    knots = np.quantile(size, pooled_recall.KNOTS)
+    bends = np.maximum(size[:, None] - knots, 0)
     basis = np.column_stack([size, bends[:, :1], bends])  # one column is there twice
     stratum = rng.integers(6, size=300)
     columns = rng.normal(size=(300, 2))
@@ -256,7 +243,7 @@ def test_a_projection_is_least_squares_where_many_boxes_have_the_smallest_size(
     every = np.column_stack([strata, basis])
     fitted = np.linalg.lstsq(every, columns, rcond=None)
     expected = columns - every @ fitted[0]
-    ours = pooled_recall._Projection(stratum, basis).residual(columns)
+    ours = pooled_recall._residuals(columns, stratum, basis)
     np.testing.assert_allclose(ours, expected, atol=1e-8)
 
 
@@ -273,24 +260,16 @@ def pooled_row(**changes):
         "difference": -0.5,
         "low": -0.8,
         "high": -0.2,
-        "deviations": -4.0,
         "p": 0.01,
-        "verdict": pooled_recall.SMALL,
-        "fixed": "class and size",
+        "verdict": detector_findings.NO_GAP,
     }
     return row | changes
 
 
 def test_a_difference_of_the_other_sign_than_the_raw_gap_is_said_plainly():
-    verdict = pooled_recall.FOUND
-    row = pooled_row(
-        gap=5.0,
-        difference=-4.0,
-        low=-7.0,
-        high=-1.0,
-        verdict=verdict,
-    )
-    assert pooled_recall.sentence(row) == (
+    ends = {"difference": -4.0, "low": -7.0, "high": -1.0}
+    row = pooled_row(gap=5.0, verdict=detector_findings.FOUND, **ends)
+    assert detector_findings.recall_sentence(row) == (
         "Worse where weather is rain: at the same class and size of the boxes, recall "
         "is 4.0 points lower (95% CI -7.0 to -1.0, adjusted p = 0.010). Of all boxes, "
         "60% are found there, against 72% elsewhere."
@@ -299,12 +278,14 @@ def test_a_difference_of_the_other_sign_than_the_raw_gap_is_said_plainly():
 
 def test_the_foremost_row_is_worse_and_may_be_explained():
     rows = [
-        pooled_row(group="a", gap=-20.0, verdict=pooled_recall.NO_GAP),
-        pooled_row(group="b", gap=-5.0, verdict=pooled_recall.EXPLAINED),
-        pooled_row(group="c", gap=15.0, verdict=pooled_recall.UNCLEAR),
+        pooled_row(group="a", gap=-20.0),
+        pooled_row(group="b", gap=-5.0, verdict=detector_findings.EXPLAINED),
+        pooled_row(group="c", gap=15.0, verdict=detector_findings.EXPLAINED),
     ]
-    assert pooled_recall.foremost(pd.DataFrame(rows))["group"].tolist() == ["b"]
-    assert pooled_recall.foremost(pd.DataFrame(rows[:1]))["group"].tolist() == ["a"]
+    no_gaps = pd.DataFrame(columns=[*group_gaps.COLUMNS, "verdict"])
+    findings = detector_findings.findings(pd.DataFrame(rows), no_gaps)
+    [sentence] = findings["sentence"]
+    assert sentence.startswith("Where weather is b, ")
 
 
 @pytest.mark.slow
@@ -317,5 +298,6 @@ def test_three_kinds_of_unbiased_sets_get_few_false_findings():
             audited(detection_set(seed, kind, n_images=110), draws=59) for seed in seeds
         ]
         false[kind] = sum(map(is_found, results))
-        assert np.mean([result.pooled["gap"].min() for result in results]) < -20
+        widest = [tables["pooled"]["gap"].min() for tables in results]
+        assert np.mean(widest) < -20
     assert sum(false.values()) <= MOST_FALSE_FINDINGS, false
