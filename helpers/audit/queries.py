@@ -1,4 +1,4 @@
-"""Query a network: as they are and pasted into contexts, photographs pass through it.
+"""Pass photographs through a network, as they are and pasted into contexts.
 
 Before that, the outputs of the network and its accuracy are checked.
 """
@@ -222,8 +222,8 @@ def require_finite(totals: np.ndarray, names: Sequence[str]) -> None:
     wrong = np.array([*names])[~np.isfinite(totals)]
     if len(wrong):
         raise ValueError(
-            f"images: {len(wrong)} of {len(totals)} images got NaN or infinite numbers: "
-            f"{listed(wrong)}. Leave them out, or correct the network."
+            f"images: {len(wrong)} of {len(totals)} images got NaN or infinite "
+            f"numbers: {listed(wrong)}. Leave them out, or correct the network."
         )
 
 
