@@ -23,7 +23,7 @@ from helpers.icon2 import (
 )
 from helpers.icon2.analysis import image_weights
 from helpers.icon2.attributes import Frames
-from helpers.icon2.coco_summary import coco_summary
+from helpers.icon2.coco_summary import BOUNDS, coco_summary
 from helpers.icon2.compared import (
     classes_to_compare,
     comparable,
@@ -88,6 +88,11 @@ LIMITS = [
     "No number here says whether the labels are correct and equally complete for all "
     "groups, or whether a gap is unfair.",
 ]
+NO_ATTRIBUTE = (
+    "There is no attribute to compare, so the audit compares small, medium and large "
+    "boxes. To compare groups, name a CSV file with one column per attribute as "
+    "'attributes'."
+)
 NO_CLUSTER = (
     "Images count as independent. If some belong together, as frames of one drive do, "
     "name their column as 'cluster'. Otherwise intervals are too narrow."
@@ -253,7 +258,7 @@ def audit_detector(
     frames = user_data.read(labels, detections, attributes)
     bounds = [side**2 for side in sizes]
     tables = {"files": _checked_files(frames, bounds)}
-    compared, notes = comparison(frames, groups, classes, cluster, seed)
+    compared, notes = comparison(frames, groups, classes, cluster, seed, bounds)
     null = group_gaps.null_distribution(compared, draws)
     tables["power"] = injected_faults.detection_rates(
         compared, null, LOSSES, TRIALS, seed
@@ -307,14 +312,13 @@ def comparison(
     classes: Sequence[str] | None,
     cluster: str | None,
     seed: int,
+    bounds: Sequence[float] = BOUNDS,
 ) -> tuple[Comparison, list[str]]:
     """Return what is compared, and notes on what is not."""
     attributes, notes = comparable(frames, groups)
     if not attributes:
-        raise DetectionDataError(
-            "There is no attribute to compare. Name a CSV file with one column per "
-            f"attribute as 'attributes'. {'; '.join(notes)}"
-        )
+        attributes = user_data.explaining(frames, bounds)[:1]  # the size
+        notes.insert(0, NO_ATTRIBUTE)
     clusters = frames.clusters(cluster)
     if clusters is None:
         notes.append(NO_CLUSTER)

@@ -307,12 +307,14 @@ def test_one_function_audits_files_and_returns_tables_and_a_page(tmp_path, monke
     assert result.power_sentences[0].startswith("Without a fault, ")
 
 
-def test_without_attributes_the_audit_says_what_it_needs(tmp_path):
-    frames = world(60)
+def test_without_attributes_the_sizes_of_boxes_are_compared(tmp_path):
+    frames = world(250)
     frames = replace(frames, images=frames.images[["name"]])
     labels, results = written(tmp_path, frames)
-    with pytest.raises(DetectionDataError, match="no attribute to compare"):
-        audits.detector(labels, results)
+    result = audits.detector(labels, results, draws=59, resamples=10)
+    assert result.notes[0].startswith("There is no attribute to compare")
+    assert set(result.tables["pooled"]["attribute"]) == {"size"}
+    assert result.significant.empty
 
 
 def test_an_unknown_class_is_refused(tmp_path):
