@@ -29,7 +29,14 @@ def mosaics_and_maps(
         ax.axvline(width - 0.5, color="white", lw=1)
         for row, column in layout.nonzero().tolist():
             corner = (column * width + 1, row * height + 1)
-            frame = Rectangle(corner, width - 3, height - 3, fill=False, ec=FRAME, lw=3)
+            frame = Rectangle(
+                corner,
+                width - 3,
+                height - 3,
+                fill=False,
+                edgecolor=FRAME,
+                linewidth=3,
+            )
             ax.add_patch(frame)
     for ax, outline in zip(figure.axes, outlines, strict=False):
         if outline is not None:

@@ -19,8 +19,17 @@ def recall_by_size(within: Table) -> Figure:
     fig, ax = plt.subplots(figsize=(8.5, 3.4))
     title = within["attribute"].iloc[0]
     lines = within.rename(columns={"group": title})
-    look = {"hue": title, "style": title, "dashes": False, "markers": True}
-    sns.lineplot(lines, x="side", y="recall", palette="rocket", ax=ax, **look)
+    sns.lineplot(
+        lines,
+        x="side",
+        y="recall",
+        hue=title,
+        style=title,
+        palette="rocket",
+        dashes=False,
+        markers=True,
+        ax=ax,
+    )
     ax.set_xlabel("side of the box (pixels); each bin has a fifth of all boxes")
     ax.set(ylabel="recall at IoU 0.5 (%)", ylim=(0, 102))
     return fig

@@ -50,10 +50,11 @@ def weighted_sums(
         that are not rated are left out.
     """
     sums = pd.read_csv(PAPER / "focus_comparisons.csv", index_col="method")
-    sums = sums.query("table == @table").groupby("comparison", sort=False)["weight"]
+    of_table = sums[sums["table"] == table]
+    known = {*rated["method"], CHANCE}
     rows = []
-    for name, weights in sums:
-        if {*weights.index} <= {*rated["method"], CHANCE}:
+    for name, weights in of_table.groupby("comparison", sort=False)["weight"]:
+        if known.issuperset(weights.index):
             rows.append((name, *contrast(rated, weights, value=value)))
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -69,13 +70,16 @@ def comparisons(rated: pd.DataFrame) -> pd.DataFrame:
     rows = weighted_sums(rated, "comparisons").to_numpy().tolist()
     methods = set(rated["method"])
     for method in sorted(methods & {"GradCAM", "LRP"}):
-        networks = rated[rated["method"] == method].groupby(["architecture", "set"])
+        of_method = rated[rated["method"] == method]
+        networks = of_method.groupby(["architecture", "set"])
         means = [partial(mean, part) for _, part in networks]
-        rows.append((f"{method}, lowest", *smallest(means)))
+        lowest = smallest(means)
+        rows.append((f"{method}, lowest", *lowest))
     if {"LIME", "LRP"} <= methods:
         networks = ["method", "architecture", "set"]
         spread = rated.pivot_table("focus", "run", networks, "std")
-        gap = stats.mean(spread["LIME"] - spread["LRP"])
+        difference = spread["LIME"] - spread["LRP"]
+        gap = stats.mean(difference)
         rows.append(("spread of LIME minus LRP", *gap.interval()))
     for between, other in (("architecture", "set"), ("set", "architecture")):
         if rated[between].nunique() > 1 and len(methods) > 2:
@@ -114,7 +118,8 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
         methods = [method for method in ("GradCAM", "LRP", "LIME") if method in formula]
         known = table.reindex(columns=[*NETWORK, "accuracy", *methods])
         known = known.query(which).dropna()
-        network = known.groupby(NETWORK).ngroup()
+        of_network = known.groupby(NETWORK)
+        network = of_network.ngroup()
         if network.nunique() < 5:
             continue
         fit = ols(formula, known).fit(
@@ -122,8 +127,9 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
             cov_kwds={"groups": network},
             use_t=True,
         )
+        slope = fit.params.iloc[-1]
         ends = fit.conf_int().iloc[-1]
-        rows.append((name, fit.params.iloc[-1], *ends, len(known)))
+        rows.append((name, slope, *ends, len(known)))
     return pd.DataFrame(rows, columns=[*COLUMNS, "networks"])
 
 
@@ -134,8 +140,9 @@ def of_feature(
     about = dict(zip(PAIR, pair, strict=True))
     estimates = [Estimate("suite/focus/rise", feature.rise(rated), about)]
     if control is not None:
-        rises = [stats.mean(feature.rises(rows)) for rows in (rated, control)]
-        gap = stats.difference(*rises).interval()
+        of_model = stats.mean(feature.rises(rated))
+        of_control = stats.mean(feature.rises(control))
+        gap = stats.difference(of_model, of_control).interval()
         estimates.append(Estimate("suite/focus/beyond", gap, about))
     return estimates
 
@@ -169,14 +176,16 @@ def of_trials(trials: pd.DataFrame) -> list[Estimate]:
     estimates = []
     for claim in claims.itertuples():
         units = claim.units.split()
-        values = trials.query(claim.where).groupby(units)[claim.value].mean()
+        chosen = trials.query(claim.where)
+        values = chosen.groupby(units)[claim.value].mean()
         if claim.minus:
-            others = trials.query(claim.minus).groupby(units)[claim.value].mean()
-            values = values - others
+            others = trials.query(claim.minus)
+            values = values - others.groupby(units)[claim.value].mean()
         values = values.dropna()
         n = len(values)
+        share = values.mean()
         interval = stats.mean(values).interval()
         if claim.value == "detected":  # a share
-            interval = (values.mean(), *stats.wilson(values.sum(), n))
+            interval = (share, *stats.wilson(values.sum(), n))
         estimates.append(Estimate(claim.id, interval, {"n": n}))
     return estimates

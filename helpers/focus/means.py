@@ -63,6 +63,7 @@ def contrast(
     wide = rated.groupby([*MAP_OF, of])[value].mean().unstack()
     wide[CHANCE] = 0.5
     weights = pd.Series(weights)
-    rows = rated.drop_duplicates(MAP_OF).set_index(MAP_OF)
+    rows = rated.drop_duplicates(MAP_OF)
+    rows = rows.set_index(MAP_OF)
     rows["focus"] = wide[weights.index] @ weights
     return mean(rows.reset_index())

@@ -97,7 +97,8 @@ def placed(images: Sequence[int], cells: tuple[int, int]) -> dict:
 
 def layouts(rows: pd.DataFrame) -> torch.Tensor:
     """Return where the mosaics of a design show their target: bool tensor (N, 2, 2)."""
-    return torch.tensor(rows[TARGETS].to_numpy(bool)).view(-1, 2, 2)
+    is_target = rows[TARGETS].to_numpy(bool)
+    return torch.tensor(is_target).view(-1, 2, 2)
 
 
 def compose(rows: pd.DataFrame, images: torch.Tensor) -> torch.Tensor:

@@ -75,8 +75,8 @@ def _logits_of_categories(
     if len(categories) != network.n_logits:
         raise ValueError(
             f"{recipe.start or recipe.architecture} has {network.n_logits} classes, "
-            f"and {len(categories)} names of classes are known. Name them in the Python "
-            "file (classes), or train the last layer (fit: probe or fine-tuned)."
+            f"and {len(categories)} names of classes are known. Name them in the "
+            "Python file (classes), or train the last layer (fit: probe or fine-tuned)."
         )
     known_as = [f"{number}, {name}" for number, name in enumerate(categories)]
     logit = {}

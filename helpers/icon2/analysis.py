@@ -182,7 +182,8 @@ class Analysis:
     """Tabulate the estimates of each class; row 0 of an array is before its resamples.
 
     Tables name the ``class``, ``attribute``, ``value`` and ``group``; ``low`` and
-    ``high`` are the 95% interval. Those of AP have ``AP low high boxes``, and NaN where AP is not estimable.
+    ``high`` are the 95% interval. Those of AP have ``AP low high boxes``, and NaN where
+    AP is not estimable.
     """
 
     sensitive: Attribute

@@ -39,7 +39,8 @@ def world(n_images=300, seed=0, loss=0.0, harder=0.0, tilt=0.0):
     dark = rng.random(len(image)) < 0.3 + tilt * dim[image]
     low = np.column_stack([place * CELL, np.zeros(len(image))])
     low += rng.uniform(5, 50, (len(image), 2))
-    corners = np.hstack([low, low + SIDE])
+    high = low + SIDE
+    corners = np.hstack([low, high])
     boxes = pd.DataFrame(corners, columns=CORNERS)
     boxes = boxes.assign(image=image, category=kind, ignore=False)
     boxes["tone"] = np.where(dark, "dark", "bright")
@@ -48,7 +49,8 @@ def world(n_images=300, seed=0, loss=0.0, harder=0.0, tilt=0.0):
     rate = 0.8 - loss * is_dim_ring - harder * dark
     hit = rng.random(len(image)) < rate
     columns = ["image", "category", *CORNERS]
-    detections = boxes.loc[hit, columns].reset_index(drop=True)
+    detections = boxes.loc[hit, columns]
+    detections = detections.reset_index(drop=True)
     detections[CORNERS] += rng.normal(0, 3, (len(detections), 4))
     false = pd.DataFrame(
         {"image": rng.integers(n_images, size=n_images), "category": 0}
