@@ -102,8 +102,9 @@ LESSON_model := 11_audit_your_model
 TEXTS := DATA Y_PRED Y_TRUE SCORE GROUPS STRATA SECOND CLUSTER POSITIVE REFERENCE LABELS DETECTIONS ATTRIBUTES CLASSES \
   NETWORK IMAGES CONTEXTS WEIGHTS TRAINED BEFORE DEVICE
 NUMBERS := THRESHOLD LIMIT DRAWS RESAMPLES SEED
-# variables of the command line that no parameter has, such as a misspelled one
-unknown = $(filter-out $(TEXTS) $(NUMBERS) OUTPUT PYTHON TORCH,$(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name))))
+# variables of the command line that no parameter has, such as a misspelled one;
+# an audit is one job, so CORES is accepted and changes nothing
+unknown = $(filter-out $(TEXTS) $(NUMBERS) OUTPUT PYTHON TORCH CORES,$(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name))))
 given = $(foreach name,$(2),$(if $(filter command,$(origin $(name))),$(1) $(shell echo $(name) | tr A-Z a-z) $(call quoted,$($(name)))))
 audit-table audit-detector audit-model: OUTPUT ?= audit/$(@:audit-%=%)
 audit-table audit-detector audit-model: audit-%: $(READY)
@@ -156,10 +157,11 @@ grade: $(NBGRADER)/ready
 # the page of a stored lesson, printed without the bars of the site
 pdf: $(READY)
 	@test -n "$(LESSON)" || { echo "Name a lesson, for example make pdf LESSON=03."; exit 1; }
+	@command -v chromium >/dev/null || { echo "make pdf needs Chromium. Run apt-get install chromium."; exit 1; }
 	@python -m helpers.site >/dev/null && mkdir -p outputs/pdf
 	@for page in outputs/stored/pages/$(LESSON)_*.html; do chromium --headless --no-sandbox --no-pdf-header-footer \
 	  --print-to-pdf=outputs/pdf/$(LESSON).pdf "file://$(CURDIR)/$$page" 2>/dev/null || { \
-	  echo "Chromium could not print the page. Run apt-get install chromium."; exit 1; }; done
+	  echo "Chromium could not print the page $$page."; exit 1; }; done
 	@echo "The handout is outputs/pdf/$(LESSON).pdf"
 
 # cells whose slide type is "skip" are left out; the slides load reveal.js from the internet

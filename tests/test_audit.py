@@ -549,6 +549,10 @@ def test_the_command_of_an_audit_is_a_make_target():
             "-r output audit/mine",
         ),
         (
+            ["audit-model", "CORES=1"],
+            "-r output audit/model notebooks/11_audit_your_model.ipynb",
+        ),
+        (
             ["audit-table", "GROUP=sex"],
             "Unknown: GROUP. The variables are DATA",
         ),

@@ -134,9 +134,15 @@ def test_variables_of_the_guide_are_parameters_of_the_audits():
             assert {name.lower() for name in used} <= names, command
 
 
-def test_the_audit_in_readme_prints_what_readme_shows(capsys, monkeypatch):
-    monkeypatch.chdir(store.root())
+def test_the_audit_in_readme_prints_what_readme_shows(capsys, monkeypatch, tmp_path):
+    data = store.root() / "data"
+    link = tmp_path / "data"
+    link.symlink_to(data)
+    monkeypatch.chdir(tmp_path)
     text = README.read_text()
     [code] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     exec(code, {})
     assert capsys.readouterr().out in re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+    report = tmp_path / "report"
+    page = report / "page.html"
+    assert page.exists()
