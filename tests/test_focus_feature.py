@@ -103,7 +103,7 @@ def test_the_rise_of_a_network_that_uses_the_feature_is_known(world):
     versions = {
         feature.OVER: feature.paint_over(images.images, masks),
         "clean": clean,
-        feature.ELSEWHERE: feature.paint_over(images.images, moved),
+        "another part inpainted": feature.paint_over(images.images, moved),
     }
     rated = feature.intervention(model, images, rows, versions, own_channel)
     means = rated.groupby("state")["focus"].mean()
@@ -113,7 +113,7 @@ def test_the_rise_of_a_network_that_uses_the_feature_is_known(world):
     assert means["unchanged"] == pytest.approx(unchanged, rel=1e-5)
     assert means["clean"] == pytest.approx(1)
     assert means["inpainted"] == pytest.approx(1)
-    assert means["inpainted elsewhere"] == pytest.approx(unchanged, abs=0.002)
+    assert means["another part inpainted"] == pytest.approx(unchanged, abs=0.002)
     assert feature.rise(rated).estimate == pytest.approx(1 - unchanged)
     assert feature.rises(rated) == pytest.approx([1 - unchanged] * 2)
 

@@ -50,11 +50,10 @@ def weighted_sums(
         that are not rated are left out.
     """
     sums = pd.read_csv(PAPER / "focus_comparisons.csv", index_col="method")
-    of_table = sums[sums["table"] == table]
-    known = {*rated["method"], CHANCE}
+    sums = sums.query("table == @table").groupby("comparison", sort=False)["weight"]
     rows = []
-    for name, weights in of_table.groupby("comparison", sort=False)["weight"]:
-        if known.issuperset(weights.index):
+    for name, weights in sums:
+        if {*weights.index} <= {*rated["method"], CHANCE}:
             rows.append((name, *contrast(rated, weights, value=value)))
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -70,20 +69,25 @@ def comparisons(rated: pd.DataFrame) -> pd.DataFrame:
     rows = weighted_sums(rated, "comparisons").to_numpy().tolist()
     methods = set(rated["method"])
     for method in sorted(methods & {"GradCAM", "LRP"}):
-        of_method = rated[rated["method"] == method]
-        networks = of_method.groupby(["architecture", "set"])
+        networks = rated[rated["method"] == method].groupby(["architecture", "set"])
         means = [partial(mean, part) for _, part in networks]
-        lowest = smallest(means)
-        rows.append((f"{method}, lowest", *lowest))
+        rows.append((f"{method}, lowest", *smallest(means)))
     if {"LIME", "LRP"} <= methods:
-        networks = ["method", "architecture", "set"]
-        spread = rated.pivot_table("focus", "run", networks, "std")
-        difference = spread["LIME"] - spread["LRP"]
-        gap = stats.mean(difference)
+        spread = rated.pivot_table(
+            "focus",
+            "run",
+            ["method", "architecture", "set"],
+            "std",
+        )
+        gap = stats.mean(spread["LIME"] - spread["LRP"])
         rows.append(("spread of LIME minus LRP", *gap.interval()))
     for between, other in (("architecture", "set"), ("set", "architecture")):
         if rated[between].nunique() > 1 and len(methods) > 2:
-            by_method = rated.pivot_table("focus", ["run", other, "method"], between)
+            by_method = rated.pivot_table(
+                "focus",
+                ["run", other, "method"],
+                between,
+            )
             agreement = by_method.groupby(["run", other]).apply(_agreement)
             agreement = stats.mean(agreement.groupby("run").mean())
             rows.append((f"ranks by {between}", *agreement.interval()))
@@ -118,8 +122,7 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
         methods = [method for method in ("GradCAM", "LRP", "LIME") if method in formula]
         known = table.reindex(columns=[*NETWORK, "accuracy", *methods])
         known = known.query(which).dropna()
-        of_network = known.groupby(NETWORK)
-        network = of_network.ngroup()
+        network = known.groupby(NETWORK).ngroup()
         if network.nunique() < 5:
             continue
         fit = ols(formula, known).fit(
@@ -127,9 +130,8 @@ def slopes(table: pd.DataFrame) -> pd.DataFrame:
             cov_kwds={"groups": network},
             use_t=True,
         )
-        slope = fit.params.iloc[-1]
         ends = fit.conf_int().iloc[-1]
-        rows.append((name, slope, *ends, len(known)))
+        rows.append((name, fit.params.iloc[-1], *ends, len(known)))
     return pd.DataFrame(rows, columns=[*COLUMNS, "networks"])
 
 
@@ -176,16 +178,14 @@ def of_trials(trials: pd.DataFrame) -> list[Estimate]:
     estimates = []
     for claim in claims.itertuples():
         units = claim.units.split()
-        chosen = trials.query(claim.where)
-        values = chosen.groupby(units)[claim.value].mean()
+        values = trials.query(claim.where).groupby(units)[claim.value].mean()
         if claim.minus:
             others = trials.query(claim.minus)
             values = values - others.groupby(units)[claim.value].mean()
         values = values.dropna()
         n = len(values)
-        share = values.mean()
         interval = stats.mean(values).interval()
         if claim.value == "detected":  # a share
-            interval = (share, *stats.wilson(values.sum(), n))
+            interval = (values.mean(), *stats.wilson(values.sum(), n))
         estimates.append(Estimate(claim.id, interval, {"n": n}))
     return estimates

@@ -155,13 +155,14 @@ def in_disconnected(
                 with suppress(NotConserved):
                     rated = ask(method, **settings[setting])
                     suffix = "" if setting == INPUT else f", {setting}"
-                    rated = rated.assign(
-                        network=network,
-                        setting=setting,
-                        name=rated["method"] + suffix,
-                        correct=correct,
+                    parts.append(
+                        rated.assign(
+                            network=network,
+                            setting=setting,
+                            name=rated["method"] + suffix,
+                            correct=correct,
+                        )
                     )
-                    parts.append(rated)
     return pd.concat(parts, ignore_index=True)
 
 
@@ -196,5 +197,5 @@ def check_deletion(
                 parts.append(rows.assign(network=network, method=name))
     rows = pd.concat(parts, ignore_index=True)
     rows = faithfulness.add_score(rows, ["network", "baseline"])
-    columns = ["network", "method", "baseline"]
-    return rows.groupby(columns, sort=False, as_index=False)["deletion"].mean()
+    by_map = rows.groupby(["network", "method", "baseline"], sort=False)
+    return by_map["deletion"].mean().reset_index()

@@ -26,7 +26,7 @@ EFFECT = 0.1
 SPREAD = 1 / 24
 EDGE = 2  # pixels around a mask that are also inpainted, since edges are blurred
 DISC = 0.15  # radius of a candidate feature, as a share of the image's side
-BEFORE, OVER, ELSEWHERE = "unchanged", "inpainted", "inpainted elsewhere"
+BEFORE, OVER = "unchanged", "inpainted"
 
 
 def paint_over(
@@ -51,9 +51,7 @@ def paint_over(
     ValueError
         The masks cover nothing, or a whole image.
     """
-    width = 2 * EDGE + 1
-    nearest = max_pool2d(masks.float(), width, stride=1, padding=EDGE)
-    widened = nearest > 0
+    widened = max_pool2d(masks.float(), 2 * EDGE + 1, stride=1, padding=EDGE) > 0
     covered = widened.flatten(1)
     if not covered.any() or covered.all(1).any():
         raise ValueError(
@@ -83,10 +81,9 @@ def elsewhere(images: ImageSet, masks: torch.Tensor) -> torch.Tensor:
     places = range(0, side, side // 12)
     for number, mask in enumerate(masks):
         rest_of_object = images.masks[number] & ~mask
-        shifted = []
-        for step in product(places, repeat=2):
-            shifted.append(mask.roll(step, (0, 1)))
-        candidates = torch.stack(shifted)
+        candidates = torch.stack(
+            [mask.roll(step, (0, 1)) for step in product(places, repeat=2)]
+        )
         on_object = candidates & rest_of_object
         best = on_object.sum((1, 2)).argmax()
         moved[number] = candidates[best] & ~mask
@@ -120,8 +117,12 @@ def intervention(
     """
     parts = []
     for state, pixels in {BEFORE: images.images, **versions}.items():
-        version = replace(images, images=pixels)
-        rated = rate(model, version, rows, method)
+        rated = rate(
+            model,
+            replace(images, images=pixels),
+            rows,
+            method,
+        )
         parts.append(rated.assign(state=state))
     return pd.concat(parts, ignore_index=True)
 
@@ -173,8 +174,11 @@ def candidate(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
     row, column = peaks(maps)
     middle = row[:, None, None], column[:, None, None]
     masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
-    height, width = maps.shape[1:]
-    masks[is_outer] = disc((height, width), middle, DISC * width)
+    masks[is_outer] = disc(
+        maps.shape[1:],
+        middle,
+        DISC * maps.shape[2],
+    )
     return masks
 
 
@@ -192,8 +196,7 @@ def disc(size: tuple[int, int], middle: tuple, radius: float) -> torch.Tensor:
 def peaks(maps: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
     """Return rows and columns of the largest positive relevance of blurred maps."""
     blur = SPREAD * maps.shape[-1]
-    positive = maps.clamp(min=0)
-    smooth = gaussian_filter(positive.numpy(), (0, blur, blur))
+    smooth = gaussian_filter(maps.clamp(min=0).numpy(), (0, blur, blur))
     peak = smooth.reshape(len(maps), -1).argmax(1)
     return np.unravel_index(peak, maps.shape[1:])
 
@@ -229,10 +232,8 @@ def by_method(
         for part, _, _, _, maps in batches:
             # one map per image, in the order of `cut`
             is_outer = ~layouts(part).flatten(1).T.reshape(-1, 1, 1)
-            patches = compose(part, images.patches[:, None])
-            is_feature = cut(patches)[:, 0] & is_outer
-            relevance = cut(maps[:, None])[:, 0]
-            misplaced = relevance.clamp(min=0) * is_outer
+            is_feature = cut(compose(part, images.patches[:, None]))[:, 0] & is_outer
+            misplaced = cut(maps[:, None])[:, 0].clamp(min=0) * is_outer
             row, column = peaks(misplaced)
             of_images = {
                 "on_feature": (misplaced * is_feature).double().sum((1, 2)),
@@ -242,8 +243,7 @@ def by_method(
             }
             for measure, values in of_images.items():
                 # per outer image; two of the four images of a mosaic are outer
-                of_mosaics = values.view(CELLS, -1).sum(0)
-                part[measure] = of_mosaics / 2
+                part[measure] = values.view(CELLS, -1).sum(0) / 2
             parts.append(part.assign(method=name))
     placed = pd.concat(parts, ignore_index=True)
     placed["share"] = placed["on_feature"] / placed["relevance"]
