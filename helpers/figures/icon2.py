@@ -50,5 +50,9 @@ def gaps(table: Table) -> Figure:
     }
     table = table.assign(row=table["attribute"] + ": " + table["class"])
     fig = style.forest(table, "gap", "row", looks, "verdict", apart=0, at=0)
-    fig.axes[0].set_xlabel("gap in AP between the lowest and highest group (points)")
-    return style.headed(fig, "", looks)
+    [ax] = fig.axes
+    ax.set_xlabel("gap in AP between the lowest and highest group (points)")
+    for name, look in looks.items():
+        ax.plot([], [], marker="o", ls="", label=name, **look)
+    ax.legend(loc="lower right")
+    return fig
