@@ -41,9 +41,9 @@ The rate and its 95% interval are those of ``data/audit_trials.csv``.
 """
 
 NOT_LINEAR = (
-    "Your network is no such classifier: its logits are not a linear function of the "
-    "features before its last layer, for example because a ReLU follows, as in "
-    "SqueezeNet. So these rates do not apply to it, and a bias may be missed."
+    "The logits of your network are not a linear function of the features before its "
+    "last layer, for example because a ReLU follows, as in SqueezeNet. So the rates of "
+    "linear classifiers do not apply to your network, and a bias may be missed."
 )
 
 
