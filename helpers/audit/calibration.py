@@ -6,6 +6,7 @@ context. Biased classifiers, of a known bias strength, give the detection rates.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -69,7 +70,7 @@ class Calibration:
         """Return z of unbiased classifiers, (classifiers, 2, classes, K)."""
         return self.classifiers[0].scores
 
-    @property
+    @cached_property
     def threshold(self) -> float:
         """Return the z that a reported pair must exceed.
 

@@ -309,7 +309,7 @@ def audit(inputs: Inputs) -> ModelAudit:
         title = f"{rows['class'][i]}\n{rises[i]:+.1f}"
         examples.append((title, composites[i, k].permute(1, 2, 0).numpy()))
     notes = [reliance.what_was_trained(trained, inputs.before is not None)]
-    if is_linear is False:
+    if not is_linear:
         notes.append(reliance.NOT_LINEAR)
     return ModelAudit(
         name=name,

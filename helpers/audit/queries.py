@@ -68,8 +68,9 @@ class Queries(NamedTuple):
         The outputs of each class (see :func:`model.match_classes`).
     accuracy : str
         A sentence.
-    is_linear : bool or None
-        See :func:`is_linear`; None if the features are of the network before training.
+    is_linear : bool
+        See :func:`is_linear`. True, without a check, if the features are those of the
+        network before training.
     features, logits : ContextImages
     composites : torch.Tensor of uint8, shape (n, K, 3, H, H)
         The photographs in a query background of each context.
@@ -77,7 +78,7 @@ class Queries(NamedTuple):
 
     matched: pd.DataFrame
     accuracy: str
-    is_linear: bool | None
+    is_linear: bool
     features: ContextImages
     logits: ContextImages
     composites: torch.Tensor
@@ -258,7 +259,7 @@ def query(inputs: Inputs) -> Queries:
     outputs = matched["outputs"].tolist()
     plain_logits = class_logits(answers, outputs)
     accuracy = check_accuracy(network.model, images, labels, outputs, plain_logits)
-    linear = None
+    linear = True
     if inputs.before is None:
         linear = is_linear(network.model, plain, answers)
 

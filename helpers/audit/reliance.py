@@ -146,7 +146,7 @@ def headline(
     pairs: pd.DataFrame,
     power: pd.DataFrame,
     trained: str | None,
-    is_linear: bool | None = True,
+    is_linear: bool = True,
 ) -> str:
     """Name all significant pairs, or say what the audit would have detected.
 
@@ -160,7 +160,7 @@ def headline(
         The table of `detection_table`.
     trained : {"last layer", "all"} or None
         What was trained.
-    is_linear : bool or None
+    is_linear : bool, default=True
         Whether the logits of the network are a linear function of its features.
     """
     for verdict in (DETECTED, POSSIBLE):
@@ -178,7 +178,7 @@ def headline(
         f"{rates[0.5]:.0%} of the biases of strength 0.5 and {rates[1.0]:.0%} of those "
         "of strength 1."
     )
-    return f"{text} {NOT_LINEAR}" if is_linear is False else text
+    return text if is_linear else f"{text} {NOT_LINEAR}"
 
 
 def what_was_trained(trained: str | None, before: bool) -> str:

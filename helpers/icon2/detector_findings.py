@@ -77,7 +77,7 @@ def headline(findings: pd.DataFrame) -> str:
 
 def recall_sentence(row: Mapping) -> str:
     """Say in words what a row of `pooled_recall.by_group` shows."""
-    place = f"here {row['attribute']} is {row['group']}"
+    group = f"{row['attribute']} is {row['group']}"
     recall = f"{row['recall']:.0f}%"
     others = f"{row['others']:.0f}% elsewhere"
     interval = (
@@ -88,11 +88,11 @@ def recall_sentence(row: Mapping) -> str:
         start = "Worse" if is_worse else "Better"
         direction = "lower" if is_worse else "higher"
         return (
-            f"{start} w{place}: at the same class and size of the boxes, recall is "
-            f"{abs(row['difference']):.1f} points {direction} ({interval}). Of all "
+            f"{start} where {group}: at the same class and size of the boxes, recall "
+            f"is {abs(row['difference']):.1f} points {direction} ({interval}). Of all "
             f"boxes, {recall} are found there, against {others}."
         )
-    text = f"W{place}, {recall} of the boxes are found, against {others}."
+    text = f"Where {group}, {recall} of the boxes are found, against {others}."
     if np.isnan(row["difference"]):
         return (
             f"{text} The groups share too few boxes of the same class and size to say "

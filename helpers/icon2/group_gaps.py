@@ -67,7 +67,7 @@ def group_ap(
     classes: Mapping[str, ClassMatches],
     attributes: Sequence[Attribute],
     weights: np.ndarray | None = None,
-) -> pd.DataFrame:
+) -> dict:
     """Compute AP of each group in each class.
 
     Parameters
