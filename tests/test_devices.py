@@ -286,9 +286,9 @@ def test_every_method_explains_on_the_networks_device(method, name):
     here = example(name)
     pictures = noise(3)
     with pretended_device():
-        maps = explain.explain(moved(here), pictures, **ask).maps
+        maps = explain.explain(moved(here), pictures, **ask)
     assert type(maps) is torch.Tensor
-    torch.testing.assert_close(maps, explain.explain(here, pictures, **ask).maps)
+    torch.testing.assert_close(maps, explain.explain(here, pictures, **ask))
 
 
 def test_focus_and_its_controls_are_rated_on_the_networks_device(images):
@@ -429,7 +429,7 @@ def test_cuda_gives_the_logits_and_maps_of_the_cpu(cuda, name, method):
     for device in ("cpu", cuda):
         network = example(name).to(device)
         logits.append(models.logits(network, pictures))
-        maps.append(explain.explain(network, pictures, **ask).maps)
+        maps.append(explain.explain(network, pictures, **ask))
     near(*logits)
     near(*maps)
 

@@ -5,9 +5,7 @@ exported from lesson 06, and LRP is in `lrp`.
 """
 
 import inspect
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -16,13 +14,9 @@ from torch import nn
 
 from helpers.explain import cam, captum_methods, layers, lrp
 from helpers.explain.lrp import NotConserved
-from helpers.models.inference import (
-    in_eval_mode,
-    refuse_other_ranges,
-    with_halved_batches,
-)
+from helpers.models.inference import in_eval_mode, with_halved_batches
 
-__all__ = ["METHODS", "Maps", "NotConserved", "explain", "layers"]
+__all__ = ["METHODS", "NotConserved", "explain", "layers"]
 
 
 class Method(NamedTuple):
@@ -43,7 +37,7 @@ METHODS = {  # the six that the paper rates, in its order
 PRESETS = {  # settings that differ from the defaults; "paper" has those of the authors
     "sound": {},
     "paper": {
-        "smoothgrad": {"samples": 10, "sigma": 0.2, "reduce": "max absolute"},
+        "smoothgrad": {"samples": 10, "sigma": 0.2, "absolute": True},
         "lime": {"samples": 1000, "best": 5},
         "integrated-gradients": {"steps": 50},
     },
@@ -53,26 +47,6 @@ PRESETS = {  # settings that differ from the defaults; "paper" has those of the 
         "integrated-gradients": {"steps": 6},
     },
 }
-
-
-@dataclass(frozen=True)
-class Maps:
-    """Hold the relevance maps of one method.
-
-    Attributes
-    ----------
-    maps : torch.Tensor
-        Float32 (N, H, W) at the images' size, on the CPU. Each method has a unit of its
-        own, so that only shares can be compared between methods.
-    settings : dict
-        The settings that differ from the method's default values.
-    seconds : float
-        Wall time.
-    """
-
-    maps: torch.Tensor
-    settings: dict
-    seconds: float
 
 
 def settings_of(method: str | Callable) -> dict:
@@ -96,7 +70,7 @@ def explain(
     batch_size: int = 32,
     check_finite: bool = True,
     **settings,
-) -> Maps:
+) -> torch.Tensor:
     """Explain why a model gives images a class.
 
     Parameters
@@ -124,12 +98,17 @@ def explain(
 
     Returns
     -------
-    Maps
+    torch.Tensor
+        The relevance maps, float32 (N, H, W) at the images' size, on the CPU. Each
+        method has a unit of its own, so that only shares can be compared between
+        methods.
 
     Raises
     ------
     ValueError
         The model, the images, the targets, the method or its preset does not fit.
+    RuntimeError
+        There are more or fewer targets than images.
     TypeError
         The method has no such setting.
     FloatingPointError
@@ -147,10 +126,15 @@ def explain(
         _refuse_unknown(preset, "preset", PRESETS)
         run = METHODS[method].run
         settings = {**PRESETS[preset].get(method, {}), **settings}
-    refuse_other_ranges(images)
-    start = time.perf_counter()
+    targets = torch.as_tensor(targets).expand(len(images))
     with in_eval_mode([model]):
-        targets = _checked_targets(model, images, targets)
+        with torch.no_grad():
+            n_classes = model(_as_floats(images[:1], model)).shape[1]
+        if targets.min() < 0 or targets.max() >= n_classes:
+            raise ValueError(
+                "Targets must be numbers of the model's classes, 0 to "
+                f"{n_classes - 1}, instead of {targets}."
+            )
         compute = partial(_compute, run, model, images, targets, settings)
         maps = with_halved_batches(compute, batch_size)
     expected = (len(images), *images.shape[-2:])
@@ -165,31 +149,13 @@ def explain(
             f"{name} gave NaN or infinite relevance for {int(unfit.sum())} of "
             f"{len(maps)} images."
         )
-    return Maps(maps, settings, time.perf_counter() - start)
+    return maps
 
 
 def _refuse_unknown(name: str, kind: str, known: dict) -> None:
     """Refuse the name of a method or preset that is not known."""
     if name not in known:
         raise ValueError(f"{kind}={name!r} is not known. Use {', '.join(known)}.")
-
-
-def _checked_targets(
-    model: nn.Module, images: torch.Tensor, targets: torch.Tensor | int
-) -> torch.Tensor:
-    """Return the targets as int64 (N,), and refuse classes that the model lacks."""
-    if isinstance(targets, int):
-        targets = torch.full((len(images),), targets)
-    with torch.no_grad():
-        n_classes = model(_as_floats(images[:1], model)).shape[1]
-    is_one_each = targets.dtype == torch.int64 and targets.shape == (len(images),)
-    if not is_one_each or targets.min() < 0 or targets.max() >= n_classes:
-        raise ValueError(
-            f"Targets must be numbers of the model's classes, 0 to {n_classes - 1}. "
-            f"Give one int, or a tensor int64 of shape ({len(images)},), instead of "
-            f"{targets}."
-        )
-    return targets
 
 
 def _as_floats(images: torch.Tensor, model: nn.Module) -> torch.Tensor:
@@ -207,7 +173,7 @@ def _compute(
     batch_size: int,
 ) -> torch.Tensor:
     """Return the maps (N, H, W) of a method, on the CPU."""
-    if "batch_size" in inspect.signature(run).parameters:  # of samples of an image
+    if "batch_size" in settings_of(run):  # of samples of an image
         settings = {**settings, "batch_size": batch_size}
     batches = zip(images.split(batch_size), targets.split(batch_size), strict=True)
     parts = []

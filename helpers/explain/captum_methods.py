@@ -47,14 +47,15 @@ def smoothgrad(
     *,
     samples=25,
     sigma=0.15,
-    reduce="sum",
+    absolute=False,
     seed=0,
     batch_size=32,
 ) -> torch.Tensor:
     """Compute SmoothGrad (Smilkov et al. 2017), with the sign of the gradients.
 
     `sigma` is the standard deviation of the noise, as a share of the image's own range.
-    The noise is seeded for each image, so that no map depends on its batch.
+    If `absolute`, the map is the largest absolute value of the channels instead of
+    their sum. The noise is seeded for each image, so that no map depends on its batch.
     """
     tunnel = NoiseTunnel(Saliency(model))
     relevance = []
@@ -69,7 +70,10 @@ def smoothgrad(
                 abs=False,  # captum would average absolute values
             )
         relevance.append(gradient)
-    return layers.as_maps_of_images(torch.cat(relevance), images, reduce)
+    relevance = torch.cat(relevance)
+    if absolute:
+        relevance = relevance.abs().amax(1, keepdim=True)
+    return layers.as_maps_of_images(relevance, images)
 
 
 def integrated_gradients(

@@ -11,10 +11,6 @@ from torch.nn.functional import interpolate
 
 LAST_MAP = "last map"  # stands for the last convolutional feature map of any network
 INPUT = "input"  # stands for the image itself
-REDUCTIONS = {  # of channels; only the sum keeps evidence for the class apart
-    "sum": lambda relevance: relevance.sum(1, keepdim=True),
-    "max absolute": lambda relevance: relevance.abs().amax(1, keepdim=True),
-}
 # modules that only pool the map of the module before them, or mask it
 NO_MAP_OF_THEIR_OWN = (
     nn.AdaptiveAvgPool2d,
@@ -192,11 +188,9 @@ def as_map(output: torch.Tensor, layer: str) -> torch.Tensor:
     return output
 
 
-def as_maps_of_images(
-    relevance: torch.Tensor, images: torch.Tensor, reduce: str = "sum"
-) -> torch.Tensor:
-    """Reduce the channels of relevance (B, C, h, w), and enlarge it to (B, H, W)."""
-    maps = REDUCTIONS[reduce](relevance)
+def as_maps_of_images(relevance: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
+    """Sum relevance (B, C, h, w) over channels, and enlarge it to (B, H, W)."""
+    maps = relevance.sum(1, keepdim=True)
     size = images.shape[-2:]
     if maps.shape[-2:] != size:
         maps = interpolate(maps, size, mode="bilinear", align_corners=False)

@@ -17,7 +17,7 @@ from helpers.store import progress
 DEVICES = ("auto", "cpu", "cuda", "mps")
 BATCH_SIZE = 64  # images at a time
 CUDA_BATCH_SIZE = 256
-GPUS = {"cuda": "a CUDA GPU", "mps": "an Apple GPU"}
+GPUS = DEVICES[2:]
 MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # of mallopt, in glibc's malloc.h
 THREADS = "SUITE_THREADS"  # environment variable: cores of a notebook in a workflow
 
@@ -57,8 +57,6 @@ def logits(
     parts = []
     with in_eval_mode(networks):
         for batch in progress(images, desc="logits", delay=2):
-            if hasattr(networks[0], "mean"):  # it normalizes images in [0, 1]
-                refuse_other_ranges(batch)
             compute = partial(_stacked_logits, networks, batch.to(device))
             parts.append(with_halved_batches(compute, len(batch)))
     outputs = torch.cat(parts, dim=1)
@@ -135,30 +133,6 @@ def print_once(sentence: str) -> None:
     print(sentence)
 
 
-def refuse_other_ranges(images: torch.Tensor, spare: float = 0.5) -> None:
-    """Refuse float images that are not in [0, 1].
-
-    Parameters
-    ----------
-    images : torch.Tensor
-    spare : float, default=0.5
-        By how much values may leave [0, 1].
-
-    Raises
-    ------
-    ValueError
-        The images are in 0 to 255, or normalized.
-    """
-    if images.is_floating_point() and images.numel():
-        low, high = images.detach().aminmax()
-        if low < -spare or high > 1 + spare:
-            raise ValueError(
-                f"Float images must be in [0, 1]; these go from {low:.3g} to "
-                f"{high:.3g}. Divide images in 0 to 255 by 255, or give them as uint8. "
-                "Do not normalize them, because the model does."
-            )
-
-
 def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
     """Choose the device on which networks compute.
 
@@ -184,19 +158,15 @@ def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
         raise ValueError(
             f"device={name!r} is not known. Use one of {', '.join(DEVICES)}."
         )
-    available = {
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-        "cpu": True,
-    }
+    kind = "cpu"
+    if torch.accelerator.is_available():
+        kind = torch.accelerator.current_accelerator().type
     if name == "auto":
-        if synthetic:
-            return torch.device("cpu")
-        name = next(kind for kind, is_there in available.items() if is_there)
-    if not available[name]:
+        return torch.device("cpu" if synthetic else kind)
+    if name not in ("cpu", kind):
         raise ValueError(
-            f"device={name!r} asks for {GPUS[name]}, but torch finds none on this "
-            "machine. Use 'auto', which takes a GPU where there is one, or 'cpu'."
+            f"device={name!r} asks for a GPU that torch does not find on this machine. "
+            "Use 'auto', which takes a GPU where there is one, or 'cpu'."
         )
     return torch.device(name)
 

@@ -14,7 +14,7 @@ from torch import nn
 import helpers
 from helpers import store
 from helpers.models import preprocessing, python_file
-from helpers.models.inference import print_once, refuse_other_ranges, seeded
+from helpers.models.inference import print_once, seeded
 from helpers.suggest import listed
 from helpers.synthetic_data import reduced
 
@@ -103,15 +103,29 @@ class Classifier(nn.Module):
                 f"{tuple(images.shape)}, {images.dtype}."
             )
         images = images.to(self.mean.device)
-        if not self.training:  # noise, as SmoothGrad adds, may leave [0, 1] by far
-            refuse_other_ranges(images, spare=9)
         if is_uint8:
             images = images.float().div_(255).sub_(self.mean)  # in place: it is a copy
         else:
+            if not self.training:
+                _refuse_other_ranges(images)
             images = images - self.mean
         images = images.div_(self.std).to(next(self.network.parameters()).dtype)
         images = images.contiguous(memory_format=torch.channels_last)
         return _logits_in(self.network(images))
+
+
+def _refuse_other_ranges(images: torch.Tensor) -> None:
+    """Refuse float images that are not in [0, 1], but in 0 to 255 or normalized."""
+    # where gradients are computed, noise such as SmoothGrad's may leave [0, 1] by far
+    spare = 9 if torch.is_grad_enabled() else 0.5
+    if images.numel():
+        low, high = images.detach().aminmax()
+        if low < -spare or high > 1 + spare:
+            raise ValueError(
+                f"Float images must be in [0, 1]; these go from {low:.3g} to "
+                f"{high:.3g}. Divide images in 0 to 255 by 255, or give them as uint8. "
+                "Do not normalize them, because the model does."
+            )
 
 
 def _logits_in(output) -> torch.Tensor:
