@@ -7,21 +7,20 @@ from pathlib import Path
 import pooch
 from filelock import FileLock
 
+from helpers import store
 from helpers.data import folders
 
 URL = "https://storage.hpai.bsc.es/object-datasets/"
 ARCHIVES = {"C": "context.zip", "NC": "no_context.zip", "WB": "white_background.zip"}
 
 
-def fetch(name: str, downloads: Path) -> Path:
+def fetch(name: str) -> Path:
     """Return the folder of class folders of an archive, downloaded on first use.
 
     Parameters
     ----------
     name : str
         File name of the archive.
-    downloads : Path
-        Folder of the archive and of its unpacked files.
 
     Returns
     -------
@@ -32,6 +31,7 @@ def fetch(name: str, downloads: Path) -> Path:
     OSError
         If the archive cannot be downloaded, or cannot be unpacked.
     """
+    downloads = store.root() / "data/downloads"
     downloads.mkdir(parents=True, exist_ok=True)
     folder = downloads / Path(name).stem
     try:

@@ -14,10 +14,10 @@ STRICT = ConfigDict(strict=True, extra="forbid")
 Share = Annotated[float, Field(ge=0, le=1)]
 # a text, which the record of a run can hold
 Folder = Annotated[DirectoryPath, Field(strict=False), AfterValidator(str)]
-READ_WITH = {
-    "world": {"context_bias", "eyespot"},
-    "visual-contexts": {"contexts", "context_of"},
-    "folder": {"folder", "contexts", "context_of"},
+NOT_READ_WITH = {
+    "world": ["folder", "contexts", "context_of"],
+    "visual-contexts": ["folder", "context_bias", "eyespot"],
+    "folder": ["context_bias", "eyespot"],
 }
 
 
@@ -60,9 +60,8 @@ class Images:
 
     def __post_init__(self):
         """Refuse values that do not go together."""
-        for name in ("folder", "contexts", "context_of", "context_bias", "eyespot"):
-            is_given = getattr(self, name) is not None
-            if is_given and name not in READ_WITH[self.source]:
+        for name in NOT_READ_WITH[self.source]:
+            if getattr(self, name) is not None:
                 raise ValueError(f"`{name}` is not read with `source: {self.source}`.")
         if self.source == "folder" and self.folder is None:
             raise ValueError("`source: folder` needs a `folder`.")

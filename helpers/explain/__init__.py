@@ -4,7 +4,6 @@ captum computes GradCAM, SmoothGrad, Integrated Gradients and LIME. GradCAM++ is
 exported from lesson 06, and LRP is in `lrp`.
 """
 
-import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -52,12 +51,7 @@ PRESETS = {  # settings that differ from the defaults; "paper" has those of the 
 def settings_of(method: str | Callable) -> dict:
     """Return the settings of a method, which are its keyword-only arguments."""
     function = METHODS[method].run if isinstance(method, str) else method
-    settings = inspect.signature(function).parameters.values()
-    return {
-        setting.name: setting.default
-        for setting in settings
-        if setting.kind is setting.KEYWORD_ONLY
-    }
+    return getattr(function, "__kwdefaults__", None) or {}
 
 
 def explain(
@@ -122,19 +116,25 @@ def explain(
         )
     name, run = getattr(method, "__name__", str(method)), method
     if not callable(method):
-        _refuse_unknown(method, "method", METHODS)
-        _refuse_unknown(preset, "preset", PRESETS)
+        if method not in METHODS or preset not in PRESETS:
+            raise ValueError(
+                f"method={method!r} or preset={preset!r} is not known. Methods are "
+                f"{', '.join(METHODS)}. Presets are {', '.join(PRESETS)}."
+            )
         run = METHODS[method].run
         settings = {**PRESETS[preset].get(method, {}), **settings}
     targets = torch.as_tensor(targets).expand(len(images))
     with in_eval_mode([model]):
+        first_image = _as_floats(images[:1], model)
         with torch.no_grad():
-            n_classes = model(_as_floats(images[:1], model)).shape[1]
+            n_classes = model(first_image).shape[1]
         if targets.min() < 0 or targets.max() >= n_classes:
             raise ValueError(
                 "Targets must be numbers of the model's classes, 0 to "
                 f"{n_classes - 1}, instead of {targets}."
             )
+        if {**settings_of(run), **settings}.get("layer") == layers.LAST_MAP:
+            settings = {**settings, "layer": layers.last_map(model, first_image)}
         compute = partial(_compute, run, model, images, targets, settings)
         maps = with_halved_batches(compute, batch_size)
     expected = (len(images), *images.shape[-2:])
@@ -150,12 +150,6 @@ def explain(
             f"{len(maps)} images."
         )
     return maps
-
-
-def _refuse_unknown(name: str, kind: str, known: dict) -> None:
-    """Refuse the name of a method or preset that is not known."""
-    if name not in known:
-        raise ValueError(f"{kind}={name!r} is not known. Use {', '.join(known)}.")
 
 
 def _as_floats(images: torch.Tensor, model: nn.Module) -> torch.Tensor:

@@ -28,7 +28,6 @@ KERNEL_WIDTH = 0.25  # of LIME: samples that resemble the whole image count more
 
 def gradcam(model, images, targets, *, layer=layers.LAST_MAP) -> torch.Tensor:
     """Compute GradCAM (Selvaraju et al. 2017) at a layer."""
-    layer = layers.resolved(model, images, layer)
     output, _ = layers.output_at(model, images[:1], targets[:1], layer)
     if output.ndim == 3:  # captum takes tokens for channels
         activation, gradient = layers.gradient_at(model, images, targets, layer)
@@ -94,7 +93,6 @@ def integrated_gradients(
     if layer == layers.INPUT:
         integral = IntegratedGradients(model)
     else:
-        layer = layers.resolved(model, images, layer)
         model = _for_integrals_at(layer, model, images)
         integral = LayerIntegratedGradients(model, layers.named(model, layer))
     relevance = integral.attribute(

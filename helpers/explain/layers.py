@@ -9,7 +9,8 @@ import torch
 from torch import nn
 from torch.nn.functional import interpolate
 
-LAST_MAP = "last map"  # stands for the last convolutional feature map of any network
+# stands for the last convolutional feature map; `explain` replaces it by a layer's name
+LAST_MAP = "last map"
 INPUT = "input"  # stands for the image itself
 # modules that only pool the map of the module before them, or mask it
 NO_MAP_OF_THEIR_OWN = (
@@ -51,11 +52,6 @@ def runs_of(model: nn.Module, image: torch.Tensor) -> list[Run]:
 def named(model: nn.Module, name: str) -> nn.Module:
     """Return the layer with a name, such as ``features.10``."""
     return network_of(model).get_submodule(name)
-
-
-def resolved(model: nn.Module, images: torch.Tensor, layer: str) -> str:
-    """Return the name of a layer that may be given as "last map"."""
-    return last_map(model, images) if layer == LAST_MAP else layer
 
 
 def last_map(
@@ -140,7 +136,7 @@ def output_at(
 
 
 def gradient_at(
-    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str = LAST_MAP
+    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return a layer's output and the gradient of the targets' logits there.
 
@@ -153,15 +149,13 @@ def gradient_at(
     targets : torch.Tensor
         The classes, int64 (B,).
     layer : str
-        The name of a layer that gives a map or the tokens of a vision transformer, or
-        "last map".
+        The name of a layer that gives a map or the tokens of a vision transformer.
 
     Returns
     -------
     tuple of torch.Tensor
         Activation and gradient, both float (B, C, h, w).
     """
-    layer = resolved(model, images, layer)
     images = images.detach().requires_grad_()  # the model may be frozen
     output, logits = output_at(model, images, targets, layer)
     [gradient] = torch.autograd.grad(logits.sum(), output)
@@ -191,7 +185,5 @@ def as_map(output: torch.Tensor, layer: str) -> torch.Tensor:
 def as_maps_of_images(relevance: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
     """Sum relevance (B, C, h, w) over channels, and enlarge it to (B, H, W)."""
     maps = relevance.sum(1, keepdim=True)
-    size = images.shape[-2:]
-    if maps.shape[-2:] != size:
-        maps = interpolate(maps, size, mode="bilinear", align_corners=False)
+    maps = interpolate(maps, images.shape[-2:], mode="bilinear", align_corners=False)
     return maps[:, 0].detach()

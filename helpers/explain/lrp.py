@@ -63,7 +63,7 @@ def propagate(
     targets : torch.Tensor
         The classes whose logits are distributed, int64 (B,).
     layer : str
-        "input", "last map" or the name of a layer.
+        "input" or the name of a layer.
 
     Returns
     -------
@@ -80,7 +80,6 @@ def propagate(
     NotConserved
         The first layer is not a convolution.
     """
-    layer = layers.resolved(model, images, layer)
     ruled, first = _with_merged_batch_norm(model, images[:1])
     network = layers.network_of(ruled.requires_grad_(False))
     # multiplies all that biases and stabilisers absorb, so that its gradient is the sum

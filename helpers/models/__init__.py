@@ -10,7 +10,7 @@ import torch
 
 from helpers import store
 from helpers.data.collection import TrainingImages
-from helpers.models.inference import DEVICES, all_cores, device, logits, threads
+from helpers.models.inference import DEVICES, device, logits, threads
 from helpers.models.loop import fit
 from helpers.models.networks import Classifier, build, identity, once, wrap
 from helpers.models.training import augment, train
@@ -19,7 +19,6 @@ from helpers.store import progress
 __all__ = [
     "DEVICES",
     "Classifier",
-    "all_cores",
     "augment",
     "build",
     "device",
@@ -55,9 +54,8 @@ def trainings(
     seed : int
         Run t has the seed 1000 * `seed` + t.
     **settings
-        `epochs`, the `folder` of the files, and optionally the `device` on which the
-        networks are trained and stay, the `weights` to start from, and what else
-        :func:`train` takes.
+        `epochs`, and optionally the `device` on which the networks are trained and
+        stay, the `weights` to start from, and what else :func:`train` takes.
 
     Returns
     -------
@@ -84,7 +82,6 @@ def train_once(
     *,
     seed: int,
     epochs: int,
-    folder: Path,
     device: torch.device | str = "cpu",
     weights: str | Path | None = None,
     loop: Callable = fit,
@@ -99,8 +96,6 @@ def train_once(
     classes : sequence of str
     data : TrainingImages
     seed, epochs : int
-    folder : Path
-        The folder of the file.
     device : torch.device or str, default="cpu"
     weights : str, Path or None
         See :func:`build`.
@@ -144,7 +139,7 @@ def train_once(
     if model.code is not None:
         decides["code"] = model.code
     kind = torch.device(device).type
-    path, state, facts = once("model", folder, run, device=kind, **decides)
+    path, state, facts = once("model", run, device=kind, **decides)
     model.network.load_state_dict(state)
     model.history = facts["history"]
     return path, model.to(device)

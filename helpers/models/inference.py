@@ -1,9 +1,7 @@
 """Compute logits of images, and decide where and on how many threads torch computes."""
 
-import ctypes
 import functools
 import os
-import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -17,8 +15,6 @@ from helpers.store import progress
 DEVICES = ("auto", "cpu", "cuda", "mps")
 BATCH_SIZE = 64  # images at a time
 CUDA_BATCH_SIZE = 256
-GPUS = DEVICES[2:]
-MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # of mallopt, in glibc's malloc.h
 THREADS = "SUITE_THREADS"  # environment variable: cores of a notebook in a workflow
 
 
@@ -26,8 +22,6 @@ THREADS = "SUITE_THREADS"  # environment variable: cores of a notebook in a work
 def logits(
     model: nn.Module | Sequence[nn.Module],
     images: torch.Tensor | Iterable[torch.Tensor],
-    *,
-    finite: bool = True,
 ) -> torch.Tensor:
     """Compute the logits of images, in batches.
 
@@ -37,8 +31,6 @@ def logits(
         A network, or the T training runs of a model, which are on the same device.
     images : torch.Tensor or iterable of torch.Tensor
         Images of shape (N, 3, H, W), uint8 or float in [0, 1], or batches of them.
-    finite : bool, default=True
-        Whether NaN and infinite logits are refused.
 
     Returns
     -------
@@ -61,11 +53,12 @@ def logits(
             parts.append(with_halved_batches(compute, len(batch)))
     outputs = torch.cat(parts, dim=1)
     is_wrong = ~outputs.isfinite().all(dim=2).all(dim=0)
-    if finite and is_wrong.any():
+    if is_wrong.any():
         raise FloatingPointError(
             f"The model gave NaN or infinite logits for {int(is_wrong.sum())} of "
             f"{len(is_wrong)} images, first for image {int(is_wrong.nonzero()[0])}. "
-            "Look for NaN in the weights and in this image."
+            "Look for NaN in this image and in the weights. If the network is being "
+            "trained, try a tenth of the learning rate."
         )
     return outputs[0] if isinstance(model, nn.Module) else outputs
 
@@ -140,8 +133,8 @@ def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
     ----------
     name : {"auto", "cpu", "cuda", "mps"}
         A device, or "auto". It means the CPU for the synthetic dataset, so that a
-        machine with a GPU gives the stored numbers. For other images it is a CUDA GPU,
-        else an Apple GPU (MPS), else the CPU.
+        machine with a GPU gives the stored numbers. For other images it is the GPU that
+        torch finds (CUDA or Apple's MPS), else the CPU.
     synthetic : bool
         Whether the images belong to the synthetic dataset.
 
@@ -154,10 +147,6 @@ def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
     ValueError
         The name is unknown, or this machine has no such device.
     """
-    if name not in DEVICES:
-        raise ValueError(
-            f"device={name!r} is not known. Use one of {', '.join(DEVICES)}."
-        )
     kind = "cpu"
     if torch.accelerator.is_available():
         kind = torch.accelerator.current_accelerator().type
@@ -165,8 +154,8 @@ def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
         return torch.device("cpu" if synthetic else kind)
     if name not in ("cpu", kind):
         raise ValueError(
-            f"device={name!r} asks for a GPU that torch does not find on this machine. "
-            "Use 'auto', which takes a GPU where there is one, or 'cpu'."
+            f"device={name!r}: torch finds no such device on this machine. Use 'auto', "
+            "which takes a GPU where there is one, or 'cpu'."
         )
     return torch.device(name)
 
@@ -196,40 +185,13 @@ def threads(*, synthetic: bool = False) -> int:
 
 
 @contextmanager
-def all_cores() -> Iterator[None]:
-    """Let torch compute on all cores within a `with` block, and as before afterwards.
-
-    The kernels that the package pins make torch start with one thread.
-    """
-    keep_freed_memory()
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads())
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def keep_freed_memory() -> None:
-    """Let this process keep freed memory for the next large array, on Linux.
-
-    Otherwise it returns the memory of each large batch to the system, and asks for it
-    again, which took 15% of the time of a ResNet-18. The Makefile sets the same limits.
-    """
-    if platform.libc_ver()[0] == "glibc":
-        libc = ctypes.CDLL(None)
-        libc.mallopt(MMAP_THRESHOLD, 2**30)
-        libc.mallopt(TRIM_THRESHOLD, 2**31 - 1)
-
-
-@contextmanager
 def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
     """Seed torch within a `with` block, and leave its generators as they were before.
 
     The generator of a GPU that is given is seeded too. No other GPU is touched, because
     each that is touched takes memory, also for a process that computes on the CPU.
     """
-    is_gpu = device is not None and device.type in GPUS
+    is_gpu = device is not None and device.type not in ("cpu", "meta")
     kind = device.type if is_gpu else "cuda"
     with torch.random.fork_rng(devices=[device] if is_gpu else [], device_type=kind):
         torch.default_generator.manual_seed(seed)

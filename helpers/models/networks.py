@@ -55,8 +55,10 @@ class Classifier(nn.Module):
                 f"A {type(network).__name__} cannot be wrapped. Give an nn.Module that "
                 "is not wrapped yet."
             )
-        mean = torch.as_tensor(mean).float().flatten().expand(3).view(3, 1, 1)
-        std = torch.as_tensor(std).float().flatten().expand(3).view(3, 1, 1)
+        for name, values in {"mean": mean, "std": std}.items():
+            channels = torch.as_tensor(values).float().flatten().expand(3)
+            self.register_buffer(name, channels.view(3, 1, 1), persistent=False)
+        mean, std = self.mean, self.std
         if min(mean.min(), 1 - mean.max(), 1 - std.max()) < 0 or std.min() <= 0:
             raise ValueError(
                 f"mean={mean.flatten().tolist()} and std={std.flatten().tolist()} are "
@@ -69,9 +71,7 @@ class Classifier(nn.Module):
         self.history = None
         self.preprocessing = None
         self.code = None
-        device = next(network.parameters()).device
-        self.register_buffer("mean", mean.to(device), persistent=False)
-        self.register_buffer("std", std.to(device), persistent=False)
+        self.to(next(network.parameters()).device)
 
     @property
     def n_logits(self) -> int:
@@ -343,7 +343,6 @@ def load(network: nn.Module, path: Path) -> None:
 
 def once(
     kind: str,
-    folder: Path | str,
     train: Callable[[], tuple[nn.Module, dict]],
     *,
     device: str = "cpu",
@@ -354,8 +353,7 @@ def once(
     Parameters
     ----------
     kind : str
-        The kind of network, for the name of the file.
-    folder : Path or str
+        The kind of network, for the name of the file in `store.networks()`.
     train : callable
         Returns the trained network, and facts that go into JSON.
     device : str, default="cpu"
@@ -378,7 +376,7 @@ def once(
 
     path, arrays, facts = store.arrays(
         kind,
-        folder,
+        store.networks(),
         make,
         versions=versions,
         device=device,
@@ -419,22 +417,13 @@ def _from_file(architecture: str, path: Path) -> nn.Module:
 
 
 def _replace_head(network: nn.Module, n_classes: int) -> None:
-    """Replace the last layer by a random one, unless it has so many classes already."""
-    name = head_of(network)
-    head = network.get_submodule(name)
+    """Give the last layer random weights, unless it has so many classes already."""
+    head = network.get_submodule(head_of(network))
     if len(head.weight) == n_classes:
         return
-    settings = {"bias": head.bias is not None}
-    if isinstance(head, nn.Linear):
-        fresh = nn.Linear(head.in_features, n_classes, **settings)
-    else:
-        fresh = nn.Conv2d(
-            head.in_channels,
-            n_classes,
-            head.kernel_size,
-            head.stride,
-            head.padding,
-            head.dilation,
-            **settings,
-        )
-    network.set_submodule(name, fresh)
+    size = "out_features" if isinstance(head, nn.Linear) else "out_channels"
+    setattr(head, size, n_classes)
+    for name, parameter in list(head.named_parameters()):
+        shape = (n_classes, *parameter.shape[1:])
+        setattr(head, name, nn.Parameter(parameter.new_empty(shape)))
+    head.reset_parameters()

@@ -378,8 +378,8 @@ def test_two_targets_for_four_images_are_refused(small, images):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"method": "gradcamm"}, "method='gradcamm' is not known. Use gradcam"),
-        ({"preset": "best"}, "preset='best' is not known"),
+        ({"method": "gradcamm"}, "method='gradcamm' or preset='sound' is not known"),
+        ({"preset": "best"}, "preset='best' is not known. Methods are gradcam"),
         (
             {"method": "integrated-gradients", "layer": "relu"},
             "'relu' runs 2 times in a pass",
