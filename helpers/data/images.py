@@ -76,7 +76,7 @@ def read_specification(specification: Any) -> Images:
 
     Parameters
     ----------
-    specification : str, dict or Images
+    specification : str or dict
         The name of a source, the path of a YAML file, or the fields of :class:`Images`.
         Paths in a YAML file are relative to the file.
 
@@ -89,8 +89,6 @@ def read_specification(specification: Any) -> Images:
     ValueError
         The specification is none of these, or a field has a wrong value.
     """
-    if isinstance(specification, Images):
-        return specification
     base = Path()
     if isinstance(specification, str) and specification.endswith((".yml", ".yaml")):
         file = Path(specification).expanduser()
@@ -112,7 +110,4 @@ def read_specification(specification: Any) -> Images:
             values[name] = base / Path(values[name]).expanduser()
     if values.get("folder"):
         values.setdefault("source", "folder")
-    if values.get("source") == "visual-contexts":
-        values.setdefault("size", 224)
-        values.setdefault("context_of", dict(pictures.CONTEXT_OF))
     return Images(**values)

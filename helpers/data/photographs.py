@@ -67,7 +67,7 @@ def load(images: Images, seed: int) -> Collection:
         sets=sets,
         contexts=contexts,
         context_of=context_of,
-        size=images.size,
+        to_train=lambda name, number: sets[name].to_train(),  # all runs see the set
     )
     _refuse_small_classes(collection)
     return collection
@@ -138,18 +138,13 @@ def match_contexts(
         If a name is unknown, or two classes share a context.
     """
     context_of = context_of or {name: name for name in classes}
-    found = f"The classes are {listed(classes)}. The contexts are {listed(contexts)}."
-    unknown = [name for name in context_of if name not in classes]
-    unknown += [name for name in context_of.values() if name not in contexts]
-    if unknown:
+    given = set(context_of.values())
+    is_known = set(context_of) <= set(classes) and given <= set(contexts)
+    if not is_known or len(given) < len(context_of):
         raise ValueError(
-            f"There are unknown names in context_of ({listed(unknown)}). {found} Say "
-            "which class has which context, unless they have the same names."
-        )
-    if len(set(context_of.values())) < len(context_of):
-        raise ValueError(
-            "Two classes share a context in context_of, so it says nothing of either. "
-            f"Give every class a context of its own, or none. {found}"
+            f"context_of is {context_of}. The classes are {listed(classes)}. The "
+            f"contexts are {listed(contexts)}. Give each class a context of its own, "
+            "or none. If context_of is left out, contexts have the names of classes."
         )
     without = [name for name in classes if name not in context_of]
     if without:

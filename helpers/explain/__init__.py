@@ -13,7 +13,7 @@ from torch import nn
 
 from helpers.explain import cam, captum_methods, layers, lrp
 from helpers.explain.lrp import NotConserved
-from helpers.models.inference import in_eval_mode, with_halved_batches
+from helpers.models.inference import with_halved_batches
 
 __all__ = ["METHODS", "NotConserved", "explain", "layers"]
 
@@ -70,8 +70,8 @@ def explain(
     Parameters
     ----------
     model : nn.Module
-        A model of :func:`helpers.models.build` or `wrap`. Everything is computed on its
-        device.
+        A model of :func:`helpers.models.build` or `wrap`. It is put into eval mode, and
+        everything is computed on its device.
     images : torch.Tensor
         Images (N, 3, H, W), uint8 or float in [0, 1].
     targets : torch.Tensor or int
@@ -108,7 +108,7 @@ def explain(
     FloatingPointError
         Relevance is NaN or infinite.
     """
-    if not (hasattr(model, "mean") and hasattr(model, "std")):
+    if not hasattr(model, "mean"):
         raise ValueError(
             f"{type(model).__name__} does not state how its images are normalized. "
             "Explain models.wrap(network, weights) instead, where `weights` or a "
@@ -124,19 +124,19 @@ def explain(
         run = METHODS[method].run
         settings = {**PRESETS[preset].get(method, {}), **settings}
     targets = torch.as_tensor(targets).expand(len(images))
-    with in_eval_mode([model]):
-        first_image = _as_floats(images[:1], model)
-        with torch.no_grad():
-            n_classes = model(first_image).shape[1]
-        if targets.min() < 0 or targets.max() >= n_classes:
-            raise ValueError(
-                "Targets must be numbers of the model's classes, 0 to "
-                f"{n_classes - 1}, instead of {targets}."
-            )
-        if {**settings_of(run), **settings}.get("layer") == layers.LAST_MAP:
-            settings = {**settings, "layer": layers.last_map(model, first_image)}
-        compute = partial(_compute, run, model, images, targets, settings)
-        maps = with_halved_batches(compute, batch_size)
+    model.eval()
+    first_image = _as_floats(images[:1], model)
+    with torch.no_grad():
+        n_classes = model(first_image).shape[1]
+    if targets.min() < 0 or targets.max() >= n_classes:
+        raise ValueError(
+            "Targets must be numbers of the model's classes, 0 to "
+            f"{n_classes - 1}, instead of {targets}."
+        )
+    if {**settings_of(run), **settings}.get("layer") == layers.LAST_MAP:
+        settings = {**settings, "layer": layers.last_map(model, first_image)}
+    compute = partial(_compute, run, model, images, targets, settings)
+    maps = with_halved_batches(compute, batch_size)
     expected = (len(images), *images.shape[-2:])
     if tuple(maps.shape) != expected:
         raise ValueError(

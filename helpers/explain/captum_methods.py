@@ -89,7 +89,7 @@ def integrated_gradients(
     The path begins at an image of the mean colour, which is zero after the model's
     normalisation.
     """
-    mean_colour = torch.zeros_like(images) + torch.as_tensor(model.mean).to(images)
+    mean_colour = torch.as_tensor(model.mean).to(images).expand_as(images)
     if layer == layers.INPUT:
         integral = IntegratedGradients(model)
     else:

@@ -172,11 +172,9 @@ def _epsilon(forward, x) -> tuple[torch.Tensor, torch.Tensor]:
 def _alpha1_beta0(convolution, x) -> tuple[torch.Tensor, torch.Tensor]:
     """Divide relevance by sum_i (x_i w_ij)+ + b_j+."""
     weight, bias = convolution.weight, convolution.bias
-    is_negative = x < 0
-    positive = torch.where(is_negative, 0, x)
+    positive, negative = x.clamp(min=0), x.clamp(max=0)
     z_of_inputs = convolution._conv_forward(positive, weight.clamp(min=0), None)
-    if is_negative.any():
-        negative = torch.where(is_negative, x, 0)
+    if negative.any():
         z_of_inputs = z_of_inputs + convolution._conv_forward(
             negative, weight.clamp(max=0), None
         )

@@ -44,6 +44,7 @@ def trained(share_of_b: float, seed: int) -> nn.Module:
     _, weights, _ = networks.once(
         "detector",
         train,
+        device="cpu",
         images=images,
         boxes=boxes[["image", "category", *CORNERS]].to_numpy(float),
         classes=list(street.KINDS),

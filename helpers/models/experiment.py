@@ -17,7 +17,6 @@ from helpers.synthetic_data import pictures, reduced
 # the paper's prefixes (section 2.1.2), and one for models whose last layer is trained
 FAMILIES = {"scratch": "model", "fine-tuned": "pt", "probe": "probe"}
 SETS = ("NC", "C", "WB")  # in the order of Figure 2
-FIT = {prefix: fit for fit, prefix in FAMILIES.items()}  # by prefix
 WIDER_EPOCHS = 8
 PHOTOGRAPH_EPOCHS = 25
 
@@ -98,15 +97,15 @@ def model(
         The training runs.
 
     """
-    prefix, set_name = name.split("-")
-    family = FIT[prefix]
+    family, set_name = name.split("-")
     synthetic = collection.source == "world"
-    epochs = recipe.epochs
-    if epochs is None and synthetic and recipe.architecture in reduced.REDUCED:
+    epochs = PHOTOGRAPH_EPOCHS
+    if synthetic and recipe.architecture in reduced.REDUCED:
         epochs = reduced.REDUCED[recipe.architecture].epochs
-    weights = None if family == "scratch" else recipe.start
+    weights = None if family == FAMILIES["scratch"] else recipe.start
     if weights == WIDER:
-        weights, _ = pretrain(recipe.architecture, collection.size, seed)
+        size = collection.sets[set_name].images.shape[-1]
+        weights, _ = pretrain(recipe.architecture, size, seed)
     return models.trainings(
         recipe.trainings,
         recipe.architecture,
@@ -114,9 +113,9 @@ def model(
         partial(collection.to_train, set_name),
         weights=weights,
         seed=seed,
-        epochs=epochs or PHOTOGRAPH_EPOCHS,
+        epochs=recipe.epochs or epochs,
         device=models.device(recipe.device, synthetic=synthetic),
-        tune="last" if family == "probe" else "all",
+        tune="last" if family == FAMILIES["probe"] else "all",
         loop=loop,
     )
 

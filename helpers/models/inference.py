@@ -1,10 +1,9 @@
 """Compute logits of images, and decide where and on how many threads torch computes."""
 
-import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -29,6 +28,7 @@ def logits(
     ----------
     model : nn.Module or sequence of nn.Module
         A network, or the T training runs of a model, which are on the same device.
+        They are put into eval mode.
     images : torch.Tensor or iterable of torch.Tensor
         Images of shape (N, 3, H, W), uint8 or float in [0, 1], or batches of them.
 
@@ -43,14 +43,15 @@ def logits(
         Logits are not finite.
     """
     networks = [model] if isinstance(model, nn.Module) else list(model)
+    for network in networks:
+        network.eval()
     device = next(networks[0].parameters()).device
     if isinstance(images, torch.Tensor):
         images = images.split(CUDA_BATCH_SIZE if device.type == "cuda" else BATCH_SIZE)
     parts = []
-    with in_eval_mode(networks):
-        for batch in progress(images, desc="logits", delay=2):
-            compute = partial(_stacked_logits, networks, batch.to(device))
-            parts.append(with_halved_batches(compute, len(batch)))
+    for batch in progress(images, desc="logits", delay=2):
+        compute = partial(_stacked_logits, networks, batch.to(device))
+        parts.append(with_halved_batches(compute, len(batch)))
     outputs = torch.cat(parts, dim=1)
     is_wrong = ~outputs.isfinite().all(dim=2).all(dim=0)
     if is_wrong.any():
@@ -72,19 +73,6 @@ def _stacked_logits(
         outputs = [network(batch).float().cpu() for network in networks]
         parts.append(torch.stack(outputs))
     return torch.cat(parts, dim=1)
-
-
-@contextmanager
-def in_eval_mode(networks: Iterable[nn.Module]) -> Iterator[None]:
-    """Put networks in eval mode within a `with` block, and back afterwards."""
-    was_training = {network: network.training for network in networks}
-    for network in was_training:
-        network.eval()
-    try:
-        yield
-    finally:
-        for network, training in was_training.items():
-            network.train(training)
 
 
 def with_halved_batches(compute: Callable[[int], Any], batch_size: int) -> Any:
@@ -120,7 +108,7 @@ def with_halved_batches(compute: Callable[[int], Any], batch_size: int) -> Any:
         batch_size //= 2
 
 
-@functools.cache
+@cache
 def print_once(sentence: str) -> None:
     """Print a sentence, but not again in the same process."""
     print(sentence)
@@ -178,7 +166,7 @@ def threads(*, synthetic: bool = False) -> int:
     if synthetic:
         return 1
     if os.environ.get(THREADS):
-        return max(1, int(os.environ[THREADS]))
+        return int(os.environ[THREADS])
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,11 +1,9 @@
 """Build classifiers that normalize their images, and read and store their weights."""
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from textwrap import shorten
-from types import ModuleType
 
 import torch
 from safetensors.torch import load_file
@@ -209,7 +207,9 @@ def build(
         elif weights is None:
             network = _random(architecture, n_classes or 1000)
         elif weights == "imagenet":
-            network = _torchvision().get_model(architecture, weights="DEFAULT")
+            import torchvision  # takes seconds
+
+            network = torchvision.models.get_model(architecture, weights="DEFAULT")
         else:
             network = _from_file(architecture, Path(weights))
         if n_classes is not None:
@@ -261,8 +261,11 @@ def head_of(network: nn.Module) -> str:
     ValueError
         There is none.
     """
-    kinds = (nn.Linear, nn.Conv2d)
-    names = [name for name, part in network.named_modules() if isinstance(part, kinds)]
+    names = [
+        name
+        for name, part in network.named_modules()
+        if isinstance(part, nn.Linear | nn.Conv2d)
+    ]
     if not names:
         raise ValueError(
             f"{type(network).__name__} has no Linear or Conv2d layer that gives "
@@ -306,18 +309,16 @@ def read(path: Path) -> dict[str, torch.Tensor]:
     entries = content if isinstance(content, Mapping) else {}
     names = [name for name, value in entries.items() if _is_state_dict(value)]
     if len(names) != 1:
-        number = "several state dicts" if names else "no state dict"
         held = listed(map(repr, names or entries))
-        raise ValueError(f"{path} holds {number} ({held}). {SAVE}")
+        raise ValueError(f"{path} holds {len(names)} state dicts ({held}). {SAVE}")
     print_once(f"Read the state dict {names[0]!r} of {path}, and nothing else of it.")
     return content[names[0]]
 
 
 def _is_state_dict(value) -> bool:
     """Return whether a value is a mapping of names to tensors."""
-    if not isinstance(value, Mapping) or not value:
-        return False
-    return all(isinstance(tensor, torch.Tensor) for tensor in value.values())
+    tensors = value.values() if isinstance(value, Mapping) else []
+    return len(tensors) > 0 and all(isinstance(item, torch.Tensor) for item in tensors)
 
 
 def load(network: nn.Module, path: Path) -> None:
@@ -344,8 +345,6 @@ def load(network: nn.Module, path: Path) -> None:
 def once(
     kind: str,
     train: Callable[[], tuple[nn.Module, dict]],
-    *,
-    device: str = "cpu",
     **decides,
 ) -> tuple[Path, dict[str, torch.Tensor], dict]:
     """Train a network, or read the file of an earlier training.
@@ -356,10 +355,8 @@ def once(
         The kind of network, for the name of the file in `store.networks()`.
     train : callable
         Returns the trained network, and facts that go into JSON.
-    device : str, default="cpu"
-        The type of the device on which it is trained, which is part of the key.
     **decides
-        What else decides the weights.
+        What decides the weights, with the type of the device on which it is trained.
 
     Returns
     -------
@@ -379,7 +376,6 @@ def once(
         store.networks(),
         make,
         versions=versions,
-        device=device,
         pinned=helpers.pinned,  # other kernels end in other weights
         **decides,
     )
@@ -387,14 +383,11 @@ def once(
     return path, weights, facts
 
 
-def _torchvision() -> ModuleType:
-    """Import torchvision's models when they are needed, because it takes a second."""
-    return import_module("torchvision.models")
-
-
 def _imagenet(architecture: str):
     """Return torchvision's record of the ImageNet weights of an architecture."""
-    return _torchvision().get_model_weights(architecture).DEFAULT
+    import torchvision  # takes seconds
+
+    return torchvision.models.get_model_weights(architecture).DEFAULT
 
 
 def _random(architecture: str, n_classes: int) -> nn.Module:
@@ -403,7 +396,9 @@ def _random(architecture: str, n_classes: int) -> nn.Module:
         network = reduced.REDUCED[architecture].build(n_classes)
         network.reduced_rate = reduced.REDUCED[architecture].rate
         return network
-    return _torchvision().get_model(architecture, num_classes=n_classes)
+    import torchvision  # takes seconds
+
+    return torchvision.models.get_model(architecture, num_classes=n_classes)
 
 
 def _from_file(architecture: str, path: Path) -> nn.Module:

@@ -1,7 +1,6 @@
 """Load a network from a Python file of the user, which is named ``FILE.py:NAME``."""
 
 import importlib
-import os
 import runpy
 import sys
 from collections.abc import Iterator
@@ -134,5 +133,5 @@ def _imports_from(folder: Path) -> Iterator[dict[str, str]]:
         for name in set(sys.modules) - loaded_before:
             file = Path(getattr(sys.modules[name], "__file__", None) or "")
             if file.is_relative_to(folder) and "site-packages" not in file.parts:
-                digests[os.path.relpath(file, folder)] = store.file_digest(file)
+                digests[str(file.relative_to(folder))] = store.file_digest(file)
                 del sys.modules[name]

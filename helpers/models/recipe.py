@@ -66,7 +66,7 @@ def read_specification(specification: Any) -> Recipe:
 
     Parameters
     ----------
-    specification : str, dict or Recipe
+    specification : str or dict
         The name of an architecture, or the fields of :class:`Recipe` without
         `trainings` and `device`, which are parameters of their own.
 
@@ -79,8 +79,6 @@ def read_specification(specification: Any) -> Recipe:
     ValueError
         The specification is none of these, or a field has a wrong value.
     """
-    if isinstance(specification, Recipe):
-        return specification
     if isinstance(specification, str):
         specification = {"architecture": specification}
     if not isinstance(specification, dict):
@@ -110,11 +108,11 @@ def refuse_unknown_architecture(name: str) -> None:
     if is_python_file(name):
         existing_file(name)
     elif name not in reduced.REDUCED:
-        from torchvision import models as torchvision_models  # takes a second
+        import torchvision  # takes seconds
 
-        known = torchvision_models.list_models(module=torchvision_models)
+        torchvisions = torchvision.models.list_models(module=torchvision.models)
+        known = [*reduced.REDUCED, *torchvisions]
         if name not in known:
-            known = [*reduced.REDUCED, *known]
             raise ValueError(
                 f"There is no network {name!r}. {did_you_mean(name, known)} A network "
                 "of your own is named FILE.py:NAME."

@@ -126,6 +126,7 @@ def _validate(
 ) -> tuple[float, float]:
     """Return the loss and the accuracy of a network on validation images."""
     outputs = logits(network, inputs)
+    network.train()
     is_correct = outputs.argmax(dim=1) == labels
     return float(cross_entropy(outputs, labels)), float(is_correct.double().mean())
 
@@ -136,8 +137,8 @@ def _last_layer(model: Classifier) -> nn.Module:
     siblings = model.network.get_submodule(parent)
     layers = [model.network.get_submodule(model.head)]
     if isinstance(siblings, nn.Sequential):
-        names = [child for child, _ in siblings.named_children()]
-        layers += list(siblings.children())[names.index(name) + 1 :]
+        names = list(dict(siblings.named_children()))
+        layers += siblings[names.index(name) + 1 :]
     return nn.Sequential(*layers, nn.Flatten())
 
 

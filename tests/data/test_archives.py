@@ -1,7 +1,5 @@
 """The authors' archives, served by a local HTTP server."""
 
-import errno
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -68,19 +66,6 @@ def test_what_is_not_whole_is_refused_and_downloaded_again(served, server, fault
         archives.fetch("a.zip")
     (served / "a.zip").write_bytes(archive)
     assert is_whole(archives.fetch("a.zip"))
-
-
-def test_an_archive_is_kept_if_the_disk_is_full(served, server, monkeypatch):
-    def no_space(*arguments):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    (served / "a.zip").write_bytes(zipped(FILES))
-    with monkeypatch.context() as context:
-        context.setattr(zipfile.ZipFile, "_extract_member", no_space)
-        with pytest.raises(OSError, match="No space left"):
-            archives.fetch("a.zip")
-    assert is_whole(archives.fetch("a.zip"))
-    assert server.requests == ["/a.zip"], "it is not downloaded again"
 
 
 def test_the_authors_archives_are_read_as_class_folders(served):

@@ -55,11 +55,11 @@ class Evil:
 REFUSED = {
     "a checkpoint with two state dicts": (
         lambda s: {"state_dict": s, "state_dict_ema": s, "epoch": 3},
-        r"holds several state dicts \('state_dict', 'state_dict_ema'\)\. .* alone",
+        r"holds 2 state dicts \('state_dict', 'state_dict_ema'\)\. .* alone",
     ),
     "no weights": (
         lambda s: {"epoch": 3, "optimizer": {"lr": 0.1}},
-        r"holds no state dict \('epoch', 'optimizer'\)\. .* save them alone",
+        r"holds 0 state dicts \('epoch', 'optimizer'\)\. .* save them alone",
     ),
     "a network": (lambda s: nn.Linear(2, 2), "holds more than tensors"),
     "code": (lambda s: {"a": Evil()}, "holds more than tensors"),
