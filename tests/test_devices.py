@@ -131,7 +131,8 @@ def test_models_of_own_images_get_the_gpu(
     monkeypatch.setattr(
         models, "trainings", lambda *_, **settings: given.update(settings) or []
     )
-    experiment.model("model-C", Collection(source, CLASSES, {"C": images}), Recipe(), 0)
+    collection = Collection(source, CLASSES, {"C": images}, {}, {}, lambda *run: None)
+    experiment.model("model-C", collection, Recipe(), 0)
     assert given["device"].type == device
 
 

@@ -15,7 +15,7 @@ from helpers.models.recipe import Recipe
 from helpers.workflow import defaults
 
 IMAGES = {"C": image_set(), "WB": replace(image_set(), name="WB")}
-COLLECTION = Collection("folder", ("bench", "mug"), IMAGES)
+COLLECTION = Collection("folder", ("bench", "mug"), IMAGES, {}, {})
 
 
 def test_names_are_the_papers_for_the_sets_there_are():

@@ -235,7 +235,7 @@ def test_augmentation_mirrors_half_and_shows_70_to_100_percent():
     row = torch.linspace(0, 200, 96).to(torch.uint8)
     ramps = row.expand(600, 3, 96, 96).contiguous()
     generator = torch.Generator().manual_seed(0)
-    rows = models.augment(ramps, generator)[:, 0, 48]
+    rows = training.augment(ramps, generator)[:, 0, 48]
     first, last = rows[:, 0], rows[:, -1]
     share_mirrored = (first > last).double().mean()
     assert 0.45 < share_mirrored < 0.55

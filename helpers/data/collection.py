@@ -7,7 +7,7 @@ for `TrainingImages`, which say what decides them before they are drawn.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -123,8 +123,8 @@ class Collection:
     source: str
     classes: tuple[str, ...]
     sets: dict[str, ImageSet]
-    contexts: dict[str, torch.Tensor] = field(default_factory=dict)
-    context_of: dict[str, str] = field(default_factory=dict)
+    contexts: dict[str, torch.Tensor]
+    context_of: dict[str, str]
     to_train: Callable[[str, int], TrainingImages] | None = None
 
     def has_the_papers_classes(self) -> bool:

@@ -138,7 +138,7 @@ def explain(
     compute = partial(_compute, run, model, images, targets, settings)
     maps = with_halved_batches(compute, batch_size)
     expected = (len(images), *images.shape[-2:])
-    if tuple(maps.shape) != expected:
+    if maps.shape != expected:
         raise ValueError(
             f"{name} must return a tensor of shape {expected}, one map per image, not "
             f"{tuple(maps.shape)}."

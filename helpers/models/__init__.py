@@ -13,13 +13,12 @@ from helpers.data.collection import TrainingImages
 from helpers.models.inference import DEVICES, device, logits, threads
 from helpers.models.loop import fit
 from helpers.models.networks import Classifier, build, identity, once, wrap
-from helpers.models.training import augment, train
+from helpers.models.training import train
 from helpers.store import progress
 
 __all__ = [
     "DEVICES",
     "Classifier",
-    "augment",
     "build",
     "device",
     "logits",
@@ -135,11 +134,11 @@ def train_once(
         "settings": settings,
         "weights": identity(architecture, weights),
         "loop": store.function_digest(loop),
+        "device": torch.device(device).type,
     }
     if model.code is not None:
         decides["code"] = model.code
-    kind = torch.device(device).type
-    path, state, facts = once("model", run, device=kind, **decides)
+    path, state, facts = once("model", run, **decides)
     model.network.load_state_dict(state)
     model.history = facts["history"]
     return path, model.to(device)

@@ -148,23 +148,15 @@ def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
     return torch.device(name)
 
 
-def threads(*, synthetic: bool = False) -> int:
-    """Return on how many CPU threads torch computes.
-
-    Parameters
-    ----------
-    synthetic : bool
-        Whether the images belong to the synthetic dataset.
+def threads() -> int:
+    """Return on how many CPU threads torch computes for your own images and networks.
 
     Returns
     -------
     int
-        1 for the synthetic dataset, whose stored numbers assume it. For other images
-        the cores that a workflow gives to the notebook (the environment variable
+        The cores that a workflow gives to the notebook (the environment variable
         `SUITE_THREADS`), or all cores that this process may use.
     """
-    if synthetic:
-        return 1
     if os.environ.get(THREADS):
         return int(os.environ[THREADS])
     if hasattr(os, "sched_getaffinity"):  # not on macOS

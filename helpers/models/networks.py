@@ -418,7 +418,8 @@ def _replace_head(network: nn.Module, n_classes: int) -> None:
         return
     size = "out_features" if isinstance(head, nn.Linear) else "out_channels"
     setattr(head, size, n_classes)
-    for name, parameter in list(head.named_parameters()):
-        shape = (n_classes, *parameter.shape[1:])
-        setattr(head, name, nn.Parameter(parameter.new_empty(shape)))
+    _, *shape = head.weight.shape
+    head.weight = nn.Parameter(head.weight.new_empty(n_classes, *shape))
+    if head.bias is not None:
+        head.bias = nn.Parameter(head.bias.new_empty(n_classes))
     head.reset_parameters()

@@ -1,7 +1,6 @@
 """Load a network from a Python file of the user, which is named ``FILE.py:NAME``."""
 
 import importlib
-import runpy
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,10 +48,9 @@ def load(name: str) -> tuple[nn.Module, Preprocessing, dict[str, str]]:
         normalization.
     """
     path, attribute = existing_file(name)
-    with _imports_from(path.parent) as digests:
+    with _own_modules(path) as digests:
         try:
-            # during the run it is a module, because dataclasses look up their module
-            defined = runpy.run_path(str(path), run_name=f"user_file_{path.stem}")
+            defined = vars(importlib.import_module(path.stem))
         except (Exception, SystemExit) as error:
             raise ValueError(
                 f"{path} could not be imported ({type(error).__name__}: {error}). "
@@ -73,7 +71,6 @@ def load(name: str) -> tuple[nn.Module, Preprocessing, dict[str, str]]:
             "nn.Module. Name a network, or a function without arguments that returns "
             "one."
         )
-    digests[path.name] = store.file_digest(path)
     return network, _preprocessing(defined, network, path.name), digests
 
 
@@ -117,12 +114,15 @@ def _preprocessing(
 
 
 @contextmanager
-def _imports_from(folder: Path) -> Iterator[dict[str, str]]:
-    """Let modules of a folder be imported within a `with` block, and digest them.
+def _own_modules(path: Path) -> Iterator[dict[str, str]]:
+    """Let a file and modules of its folder be imported within a `with` block.
 
-    They are forgotten afterwards, so that the next file gets modules of its own.
+    They are digested, and forgotten afterwards, so that the next file gets modules of
+    its own. A loaded module that has the name of the file is put back.
     """
-    loaded_before = set(sys.modules)
+    loaded_before = dict(sys.modules)
+    sys.modules.pop(path.stem, None)
+    folder = path.parent
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     digests = {}
@@ -130,8 +130,11 @@ def _imports_from(folder: Path) -> Iterator[dict[str, str]]:
         yield digests
     finally:
         sys.path.remove(str(folder))
-        for name in set(sys.modules) - loaded_before:
-            file = Path(getattr(sys.modules[name], "__file__", None) or "")
+        for name, module in list(sys.modules.items()):
+            if loaded_before.get(name) is module:
+                continue
+            file = Path(getattr(module, "__file__", None) or "")
             if file.is_relative_to(folder) and "site-packages" not in file.parts:
                 digests[str(file.relative_to(folder))] = store.file_digest(file)
                 del sys.modules[name]
+        sys.modules.update(loaded_before)
