@@ -72,7 +72,8 @@ def refuse_copies(files: pd.DataFrame, images: torch.Tensor) -> None:
     images : torch.Tensor, shape (N, 3, H, W)
         The images of the files.
     """
-    digest = pd.Series([hashlib.sha256(image.numpy()).digest() for image in images])
+    digests = [hashlib.sha256(image.numpy()).digest() for image in images]
+    digest = pd.Series(digests)
     places = files["split"] + "/" + files["class"]
     is_refused = places.groupby(digest).transform("nunique") > 1
     names = files["file"].astype(str)[is_refused]

@@ -5,7 +5,6 @@ Each is a function of a model, float images (B, 3, H, W) in [0, 1] and targets, 
 how many images pass through the network at a time.
 """
 
-import copy
 import math
 
 import torch
@@ -18,7 +17,6 @@ from captum.attr import (
     NoiseTunnel,
     Saliency,
 )
-from torch import nn
 
 from helpers.explain import layers
 from helpers.models.inference import seeded
@@ -93,32 +91,20 @@ def integrated_gradients(
     if layer == layers.INPUT:
         integral = IntegratedGradients(model)
     else:
-        model = _for_integrals_at(layer, model, images)
+        # captum replaces the layer's output in every run of it
+        names = [run.name for run in layers.runs_of(model, images[:1])]
+        if names.count(layer) > 1:
+            raise ValueError(
+                f"Layer {layer!r} runs {names.count(layer)} times in a pass, so that "
+                "its output cannot be replaced once. Name a layer that runs once."
+            )
+        model = layers.without_inplace(model)
         integral = LayerIntegratedGradients(model, layers.named(model, layer))
     relevance = integral.attribute(
         images, mean_colour, targets, n_steps=steps, internal_batch_size=batch_size
     )
     relevance = layers.as_map(relevance, layer)
     return layers.as_maps_of_images(relevance, images)
-
-
-def _for_integrals_at(layer: str, model: nn.Module, images: torch.Tensor) -> nn.Module:
-    """Copy a model in which captum can replace a layer's output, or refuse it.
-
-    captum follows no operation that changes the output in place, and replaces it in
-    every run of the layer.
-    """
-    names = [run.name for run in layers.runs_of(model, images[:1])]
-    if names.count(layer) > 1:
-        raise ValueError(
-            f"Layer {layer!r} runs {names.count(layer)} times in a pass, so that its "
-            "output cannot be replaced once. Name a layer that runs once."
-        )
-    model = copy.deepcopy(model)
-    for module in model.modules():
-        if hasattr(module, "inplace"):
-            module.inplace = False
-    return model
 
 
 def lime(

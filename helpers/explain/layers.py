@@ -1,5 +1,6 @@
 """Find a layer of a network, its output, and the gradient of a logit there."""
 
+import copy
 import math
 from contextlib import ExitStack
 from functools import partial
@@ -47,6 +48,15 @@ def runs_of(model: nn.Module, image: torch.Tensor) -> list[Run]:
             hooks.enter_context(module.register_forward_hook(partial(note, name)))
         model(image)
     return runs
+
+
+def without_inplace(model: nn.Module) -> nn.Module:
+    """Copy a model, so that no module changes the output of the module before it."""
+    model = copy.deepcopy(model)
+    for module in model.modules():
+        if hasattr(module, "inplace"):
+            module.inplace = False
+    return model
 
 
 def named(model: nn.Module, name: str) -> nn.Module:

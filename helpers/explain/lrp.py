@@ -5,7 +5,6 @@ relevance divided by activation. The relevance that reaches the input, plus what
 and stabilisers absorb on the way, must add up to the logit.
 """
 
-import copy
 from functools import partial
 
 import torch
@@ -122,7 +121,7 @@ def _with_merged_batch_norm(
 
     Also returns the name of the first layer.
     """
-    model = copy.deepcopy(model).eval()
+    model = layers.without_inplace(model)
     network = layers.network_of(model)
     runs = [
         run for run in layers.runs_of(model, image) if isinstance(run.module, AFFINE)
@@ -171,8 +170,10 @@ def _epsilon(forward, x) -> tuple[torch.Tensor, torch.Tensor]:
 
 def _alpha1_beta0(convolution, x) -> tuple[torch.Tensor, torch.Tensor]:
     """Divide relevance by sum_i (x_i w_ij)+ + b_j+."""
-    weight, bias = convolution.weight, convolution.bias
-    positive, negative = x.clamp(min=0), x.clamp(max=0)
+    weight = convolution.weight
+    bias = convolution.bias
+    positive = x.clamp(min=0)
+    negative = x.clamp(max=0)
     z_of_inputs = convolution._conv_forward(positive, weight.clamp(min=0), None)
     if negative.any():
         z_of_inputs = z_of_inputs + convolution._conv_forward(
