@@ -66,6 +66,14 @@ def test_an_edit_of_the_module_next_to_a_file_is_seen_and_changes_the_digests(lo
     assert first.model.code != second.model.code
 
 
+def test_a_file_may_have_the_name_of_a_module_that_is_loaded(tmp_path):
+    loaded = sys.modules["json"]
+    (tmp_path / "json.py").write_text(ALONE)
+    network = model.load_network(f"{tmp_path / 'json.py'}:network")
+    assert answers(network) == [20, 0, 0]
+    assert sys.modules["json"] is loaded
+
+
 def test_the_folder_can_be_imported_from_while_the_file_is_loaded_only(load):
     path = list(sys.path)
     load(IMPORTING, layers=STRAIGHT)

@@ -53,9 +53,12 @@ class Classifier(nn.Module):
                 f"A {type(network).__name__} cannot be wrapped. Give an nn.Module that "
                 "is not wrapped yet."
             )
+        self.head = head_of(network)
+        device = next(network.parameters()).device
         for name, values in {"mean": mean, "std": std}.items():
-            channels = torch.as_tensor(values).float().flatten().expand(3)
-            self.register_buffer(name, channels.view(3, 1, 1), persistent=False)
+            channels = torch.as_tensor(values, dtype=torch.float, device=device)
+            channels = channels.flatten().expand(3).view(3, 1, 1)
+            self.register_buffer(name, channels, persistent=False)
         mean, std = self.mean, self.std
         if min(mean.min(), 1 - mean.max(), 1 - std.max()) < 0 or std.min() <= 0:
             raise ValueError(
@@ -65,11 +68,9 @@ class Classifier(nn.Module):
             )
         # 10 to 20% faster on a CPU
         self.network = network.to(memory_format=torch.channels_last)
-        self.head = head_of(network)
         self.history = None
         self.preprocessing = None
         self.code = None
-        self.to(next(network.parameters()).device)
 
     @property
     def n_logits(self) -> int:
