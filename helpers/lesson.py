@@ -209,7 +209,8 @@ def start(notebook: str, settings: Any) -> Run:
     Run
     """
     synthetic = _is_synthetic(settings)
-    seed_everything(settings.seed, models.threads(synthetic=synthetic))
+    # the stored numbers of the synthetic datasets assume one thread
+    seed_everything(settings.seed, 1 if synthetic else models.threads())
     style.set_style()
     pd.set_option("display.max_colwidth", None)  # claims are sentences
     changed = _changed_parameters(notebook, settings.given)

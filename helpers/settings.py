@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import yaml
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -116,11 +115,7 @@ Images = Annotated[
     image_settings.Images, BeforeValidator(image_settings.read_specification)
 ]
 # the name of an architecture, or a mapping
-Model = Annotated[
-    recipes.Recipe,
-    BeforeValidator(recipes.read_specification),
-    AfterValidator(recipes.refuse_unknown_architecture),
-]
+Model = Annotated[recipes.Recipe, BeforeValidator(recipes.read_specification)]
 
 
 class Settings(BaseModel):

@@ -13,7 +13,7 @@ from itertools import permutations
 import pandas as pd
 import torch
 
-from helpers import models, store
+from helpers import models
 from helpers.data import ImageSet, world
 from helpers.focus import feature, means, mosaics, rate
 from helpers.focus.networks import Model
@@ -40,7 +40,6 @@ def train_model(train: ImageSet, seed: int) -> Model:
         lambda run: train.to_train(),
         seed=seed,
         epochs=RECIPE.epochs,
-        folder=store.networks(),
     )
     logit_of = {name: k for k, name in enumerate(CLASSES)}
     return Model(RECIPE, "C", networks, logit_of)

@@ -644,7 +644,7 @@ def test_outputs_that_are_not_clear_are_asked_for(folder, given, message):
     ("name", "message"),
     [
         ("mine.py:netwrok", r"has no 'netwrok'. It has mean, network, nn"),
-        ("bare.py:net", "Write mean = "),
+        ("bare.py:net", "write mean = "),
         ("resnt18", "no network 'resnt18'. Did you mean 'resnet18'"),
         ("photos", "no network 'photos'. Known: .* is named FILE.py:NAME"),
     ],

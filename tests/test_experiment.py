@@ -15,7 +15,7 @@ from helpers.models.recipe import Recipe
 from helpers.workflow import defaults
 
 IMAGES = {"C": image_set(), "WB": replace(image_set(), name="WB")}
-COLLECTION = Collection("folder", ("bench", "mug"), IMAGES)
+COLLECTION = Collection("folder", ("bench", "mug"), IMAGES, {}, {})
 
 
 def test_names_are_the_papers_for_the_sets_there_are():
@@ -46,16 +46,18 @@ def photographed(tmp_path_factory):
 @pytest.mark.real
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "figures", "says"),
+    ("name", "with_contexts", "figures", "says"),
     [
-        ("01_datasets", 2, ""),
-        ("01_datasets", 1, "There are no context images"),
-        ("02_cross_evaluation", 2, ""),
-        ("03_contextualized_mosaics", 2, ""),
-        ("05_gradcam_comparison", 2, "object masks are known: False"),
+        ("01_datasets", True, 2, ""),
+        ("01_datasets", False, 1, ""),
+        ("02_cross_evaluation", True, 2, ""),
+        ("03_contextualized_mosaics", True, 2, ""),
+        ("05_gradcam_comparison", True, 2, "object masks are known: False"),
     ],
 )
-def test_notebooks_run_on_real_photographs(real, photographed, name, figures, says):
+def test_notebooks_run_on_real_photographs(
+    real, photographed, name, with_contexts, figures, says
+):
     weights = str(real / "weights" / "squeezenet1_0_imagenet.safetensors")
     values = {
         "output": "photos",
@@ -69,7 +71,7 @@ def test_notebooks_run_on_real_photographs(real, photographed, name, figures, sa
         "fits": ["probe"],
         "trainings": 2,
     }
-    if says.startswith("There are no context"):
+    if not with_contexts:
         values["images"] = {"folder": str(real / "photos4" / "objects"), "size": 64}
     path = store.root() / "notebooks" / f"{name}.ipynb"
     declared = defaults(path)

@@ -156,7 +156,7 @@ def test_rating_is_explaining_then_scoring(images, design):
     seen = focus.compose(design, images.images)
     targets = torch.tensor([CLASSES.index(name) for name in design["target"]])
     [network] = model.trainings
-    maps = explain.explain(network, seen, targets, "gradcam").maps
+    maps = explain.explain(network, seen, targets, "gradcam")
     layouts = focus.layouts(design)
     expected = equation.focus_of(maps, layouts)
     assert np.allclose(rated["focus"], expected, atol=1e-5, equal_nan=True)

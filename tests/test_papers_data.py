@@ -30,7 +30,12 @@ LESSONS = [
     "05_gradcam_comparison",
     "05b_dose_and_worlds",
 ]
-IMAGES = {"source": "visual-contexts", "size": SIDE, "per_class": 30}
+IMAGES = {
+    "source": "visual-contexts",
+    "size": SIDE,
+    "per_class": 30,
+    "context_of": pictures.CONTEXT_OF,
+}
 GIVEN = {"images": IMAGES, "fits": ["scratch"], "trainings": 3}
 GIVEN |= {"model": {"architecture": "alexnet-quarter", "epochs": 8}}
 pytestmark = pytest.mark.slow

@@ -126,7 +126,7 @@ def test_hard_edges_equal_a_paste_by_pil():
 
 def collection_with(sets):
     """Return a collection with some image sets and no contexts."""
-    return data.Collection("folder", CLASSES, sets)
+    return data.Collection("folder", CLASSES, sets, {}, {})
 
 
 def white_set(masks):

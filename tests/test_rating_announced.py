@@ -36,7 +36,7 @@ def rated(tmp_path, monkeypatch):
             pixels = rng.integers(0, 256, (40, 40, 3), dtype=np.uint8)
             Image.fromarray(pixels).save(folder / f"{i}.png")
     images = Images("folder", folder=str(photos), size=32)
-    collection = data.load(images, 0, with_contexts=False)
+    collection = data.load(images, 0)
     recipe = Recipe("squeezenet1_1", fit="as it is")
     network = Normalizing(
         nn.Conv2d(3, 4, 3),

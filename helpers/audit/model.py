@@ -78,7 +78,7 @@ def load_network(name: str, weights: str | None = None, device: str = "cpu") -> 
         model = models.build(name, weights=weights)
         read = model.preprocessing
     else:
-        recipe.refuse_unknown_name(name)
+        recipe.refuse_unknown_architecture(name)
         model = models.build(name, weights=weights or "imagenet")
         read = model.preprocessing
         if model.n_logits != len(read.classes):

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import seaborn as sns
+import torch
 from matplotlib.figure import Figure
 
 from helpers import models, stats
@@ -204,7 +205,6 @@ class ModelAudit:
         return form.write(folder, self.to_html(command), tables, findings, **about)
 
 
-@models.all_cores()
 def audit_model(
     network: str,
     images: str,
@@ -218,6 +218,8 @@ def audit_model(
     device: str = "auto",
 ) -> ModelAudit:
     """Audit a network on photographs and background images.
+
+    From then on, torch computes on all cores of a CPU.
 
     Parameters
     ----------
@@ -250,6 +252,7 @@ def audit_model(
         The network cannot be read, its accuracy is not above chance, or there are too
         few images.
     """
+    torch.set_num_threads(models.threads())
     loaded = model.load_network(network, weights, device)
     loaded_before = None
     if before:

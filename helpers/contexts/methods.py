@@ -13,12 +13,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import torch
+from torch import nn
 
 from helpers import explain, models, stats
 from helpers.contexts import cutting, mosaics, pasting, relevance
 from helpers.data import Collection, ImageSet
 from helpers.data.images import Images
-from helpers.explain import Maps, layers
+from helpers.explain import layers
 from helpers.stats.means import unit_grids
 from helpers.synthetic_data import pictures
 
@@ -55,7 +56,7 @@ def measured(
     neutral : str
         The neutral background, see :func:`mosaics.neutral`.
     layer : str, optional
-        The layer of GradCAM, see :func:`gradcam_maps`.
+        The layer of GradCAM, see :func:`layer_of_maps`.
     on_regions : callable
         The measures of a map, from lesson 05.
 
@@ -68,7 +69,7 @@ def measured(
     parts = [composed(networks, collection, seed=seed, neutral=neutral)]
     test = collection.sets["C"].split("test")
     if test.masks is not None:
-        maps = [of_run.maps for of_run in gradcam_maps(networks, test, layer)]
+        maps = gradcam_maps(networks, test, layer)
         located = locate_relevance(maps, test, on_regions)
         parts.append(background_relevance(located))
     return pd.concat(parts, ignore_index=True)
@@ -254,17 +255,23 @@ def _above_others(logits, k: int) -> np.ndarray:
     return of_class - others / (logits.shape[-1] - 1)
 
 
+def layer_of_maps(network: nn.Module, images: ImageSet, layer: str | None) -> str:
+    """Return the layer of GradCAM.
+
+    Without a `layer`, it is the one that gives the last feature map of at least
+    `LEAST_MAP` by `LEAST_MAP` pixels.
+    """
+    return layer or layers.last_map(network, images.images, LEAST_MAP)
+
+
 def gradcam_maps(
     networks: Sequence, images: ImageSet, layer: str | None = None
-) -> list[Maps]:
+) -> list[torch.Tensor]:
     """Compute GradCAM maps of images for their own class, for every training run.
 
-    Without a `layer`, maps come from the last feature map of at least `LEAST_MAP` by
-    `LEAST_MAP` pixels.
+    They are float32 (N, H, W). `layer_of_maps` says what `layer` means.
     """
-    if layer is None:
-        first_image = images.images[:1].float() / 255
-        layer = layers.last_map(networks[0], first_image, LEAST_MAP)
+    layer = layer_of_maps(networks[0], images, layer)
     return [
         explain.explain(network, images.images, images.labels, "gradcam", layer=layer)
         for network in networks

@@ -10,12 +10,7 @@ from helpers.data.images import Images
 __all__ = ["Collection", "ImageSet", "load"]
 
 
-def load(
-    images: Images,
-    seed: int = 0,
-    *,
-    with_contexts: bool = True,
-) -> Collection:
+def load(images: Images, seed: int = 0) -> Collection:
     """Load images in image sets and splits, with the contexts of their classes.
 
     A class of 150 images has 100 for training, 25 for validation and 25 for the test.
@@ -26,8 +21,6 @@ def load(
     images : Images
     seed : int
         Decides what is drawn, and the splits.
-    with_contexts : bool
-        Whether contexts are read.
 
     Returns
     -------
@@ -45,4 +38,4 @@ def load(
     """
     if images.source == "world":
         return world.load(images, seed)
-    return photographs.load(images, seed, with_contexts=with_contexts)
+    return photographs.load(images, seed)

@@ -1,27 +1,24 @@
 """Download and unpack the authors' archives of image sets, with pooch."""
 
-import zipfile
-import zlib
 from pathlib import Path
 
 import pooch
 from filelock import FileLock
 
+from helpers import store
 from helpers.data import folders
 
 URL = "https://storage.hpai.bsc.es/object-datasets/"
 ARCHIVES = {"C": "context.zip", "NC": "no_context.zip", "WB": "white_background.zip"}
 
 
-def fetch(name: str, downloads: Path) -> Path:
+def fetch(name: str) -> Path:
     """Return the folder of class folders of an archive, downloaded on first use.
 
     Parameters
     ----------
     name : str
         File name of the archive.
-    downloads : Path
-        Folder of the archive and of its unpacked files.
 
     Returns
     -------
@@ -32,6 +29,7 @@ def fetch(name: str, downloads: Path) -> Path:
     OSError
         If the archive cannot be downloaded, or cannot be unpacked.
     """
+    downloads = store.root() / "data/downloads"
     downloads.mkdir(parents=True, exist_ok=True)
     folder = downloads / Path(name).stem
     try:
@@ -44,9 +42,8 @@ def fetch(name: str, downloads: Path) -> Path:
                 processor=pooch.Unzip(extract_dir=folder.name),
                 progressbar=True,
             )
-    except (OSError, zipfile.BadZipFile, zlib.error) as error:
-        if not isinstance(error, OSError):
-            (downloads / name).unlink()  # it is damaged
+    except Exception as error:  # a damaged archive makes readers raise nearly anything
+        (downloads / name).unlink(missing_ok=True)
         raise OSError(
             f"{URL}{name} could not be downloaded and unpacked ({error}). Run again, "
             "or give a folder of your own images."

@@ -7,7 +7,8 @@ for `TrainingImages`, which say what decides them before they are drawn.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,7 @@ from helpers.synthetic_data import pictures
 SPLITS = ("train", "val", "test")
 
 
-@dataclass(frozen=True)
-class TrainingImages:
+class TrainingImages(NamedTuple):
     """Draw training and validation images when a training run needs them.
 
     Attributes
@@ -115,26 +115,17 @@ class Collection:
         Class to background images of its context. A class may have none.
     context_of : dict of str to str
         Class to the name of its context.
-    redraw : callable or None
+    to_train : callable or None
         Returns the images of a training run from the name of an image set and the
-        number of the run. None means that all runs see the images of the set.
-    size : int or None
-        Side of the images in pixels.
+        number of the run. Run 0 sees the images of the set.
     """
 
     source: str
     classes: tuple[str, ...]
     sets: dict[str, ImageSet]
-    contexts: dict[str, torch.Tensor] = field(default_factory=dict)
-    context_of: dict[str, str] = field(default_factory=dict)
-    redraw: Callable[[str, int], TrainingImages] | None = None
-    size: int | None = None
-
-    def to_train(self, name: str, number: int) -> TrainingImages:
-        """Return the images of a training run; run 0 sees the images of the set."""
-        if self.redraw is None:
-            return self.sets[name].to_train()
-        return self.redraw(name, number)
+    contexts: dict[str, torch.Tensor]
+    context_of: dict[str, str]
+    to_train: Callable[[str, int], TrainingImages] | None = None
 
     def has_the_papers_classes(self) -> bool:
         """Return whether these are the paper's four classes and contexts."""

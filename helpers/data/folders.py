@@ -11,8 +11,8 @@ SPLIT_NAMES = {"train", "training", "val", "valid", "validation", "test", "testi
 
 def subfolders(folder: Path) -> list[Path]:
     """List the folders in a folder by name, without hidden ones."""
-    inside = [path for path in folder.iterdir() if path.is_dir()]
-    return sorted(path for path in inside if not path.name.startswith((".", "__")))
+    inside = sorted(path for path in folder.iterdir() if path.is_dir())
+    return [path for path in inside if not path.name.startswith((".", "__"))]
 
 
 def image_sets(folder: Path) -> dict[str, Path]:
@@ -65,13 +65,13 @@ def list_images(folder: Path, seed: int, fewest: int = 2) -> pd.DataFrame:
             "images itself. Give the folder of one split (usually train), or merge "
             "the class folders of all."
         )
-    numbers = {name: number for number, name in enumerate(classes)}
+    labels = {name: name for name in classes}  # in place of numbers
     extensions = image_folder.IMG_EXTENSIONS
     rows = []
-    for file, number in image_folder.make_dataset(folder, numbers, extensions):
+    for file, label in image_folder.make_dataset(folder, labels, extensions):
         path = Path(file).relative_to(folder)
         name = f"{seed}/{path.with_suffix('').as_posix()}"
         digest = hashlib.sha256(name.encode()).hexdigest()
         if not path.name.startswith("."):
-            rows.append((Path(file), path.as_posix(), classes[number], digest))
+            rows.append((Path(file), path.as_posix(), label, digest))
     return pd.DataFrame(rows, columns=["file", "path", "class", "hash"])

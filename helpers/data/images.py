@@ -14,10 +14,10 @@ STRICT = ConfigDict(strict=True, extra="forbid")
 Share = Annotated[float, Field(ge=0, le=1)]
 # a text, which the record of a run can hold
 Folder = Annotated[DirectoryPath, Field(strict=False), AfterValidator(str)]
-READ_WITH = {
-    "world": {"context_bias", "eyespot"},
-    "visual-contexts": {"contexts", "context_of"},
-    "folder": {"folder", "contexts", "context_of"},
+NOT_READ_WITH = {
+    "world": ["folder", "contexts", "context_of"],
+    "visual-contexts": ["folder", "context_bias", "eyespot"],
+    "folder": ["context_bias", "eyespot"],
 }
 
 
@@ -60,9 +60,8 @@ class Images:
 
     def __post_init__(self):
         """Refuse values that do not go together."""
-        for name in ("folder", "contexts", "context_of", "context_bias", "eyespot"):
-            is_given = getattr(self, name) is not None
-            if is_given and name not in READ_WITH[self.source]:
+        for name in NOT_READ_WITH[self.source]:
+            if getattr(self, name) is not None:
                 raise ValueError(f"`{name}` is not read with `source: {self.source}`.")
         if self.source == "folder" and self.folder is None:
             raise ValueError("`source: folder` needs a `folder`.")
@@ -77,7 +76,7 @@ def read_specification(specification: Any) -> Images:
 
     Parameters
     ----------
-    specification : str, dict or Images
+    specification : str or dict
         The name of a source, the path of a YAML file, or the fields of :class:`Images`.
         Paths in a YAML file are relative to the file.
 
@@ -90,8 +89,6 @@ def read_specification(specification: Any) -> Images:
     ValueError
         The specification is none of these, or a field has a wrong value.
     """
-    if isinstance(specification, Images):
-        return specification
     base = Path()
     if isinstance(specification, str) and specification.endswith((".yml", ".yaml")):
         file = Path(specification).expanduser()
@@ -113,7 +110,4 @@ def read_specification(specification: Any) -> Images:
             values[name] = base / Path(values[name]).expanduser()
     if values.get("folder"):
         values.setdefault("source", "folder")
-    if values.get("source") == "visual-contexts":
-        values.setdefault("size", 224)
-        values.setdefault("context_of", dict(pictures.CONTEXT_OF))
     return Images(**values)

@@ -10,7 +10,6 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from helpers import store
 from helpers.data import archives, folders, splits
 from helpers.data.collection import Collection, ImageSet
 from helpers.data.decoding import read
@@ -20,7 +19,7 @@ from helpers.data.white import object_masks
 from helpers.suggest import listed
 
 
-def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
+def load(images: Images, seed: int) -> Collection:
     """Load the photographs of a folder, or the authors' image sets.
 
     Parameters
@@ -29,8 +28,6 @@ def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
     seed : int
         Decides the splits, and which files are read of a class that has more than
         `images.per_class`.
-    with_contexts : bool
-        Whether contexts are read.
 
     Returns
     -------
@@ -42,35 +39,26 @@ def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
         See :func:`helpers.data.load`.
     """
     folder_of = _find_folders(images)
-    if not with_contexts:
-        folder_of.pop(CONTEXTS, None)
     files = _list_files(folder_of, images.per_class, seed)
     is_context = files["set"] == CONTEXTS
-    split = splits.split_by_name(files[~is_context])
-    files["split"] = split.reindex(files.index, fill_value=CONTEXTS)
+    files["split"] = splits.split_by_name(files).where(~is_context, CONTEXTS)
     classes = tuple(sorted(files["class"][~is_context].unique()))
     context_of = {}
     if CONTEXTS in folder_of:
         names = files["class"][is_context].unique().tolist()
         context_of = match_contexts(images.context_of, classes, names)
-    elif with_contexts:
-        print(
-            "There are no context images. 01 and 02 run without them. 03 needs them. "
-            "Give a folder with one folder per context as `contexts`."
-        )
     pixels = read(files["file"], images.size)
     splits.refuse_copies(files, pixels)
     labels = pd.Index(classes).get_indexer(files["class"])
     table = files.assign(context="")
     loaded = ImageSet("all", pixels, torch.from_numpy(labels), classes, table)
     sets = {}
-    for name in folder_of:
+    for name in files["set"][~is_context].unique():
         sets[name] = replace(loaded.where(files["set"] == name), name=name)
-    backgrounds = sets.pop(CONTEXTS, None)
     contexts = {}
     for label, context in context_of.items():
-        is_shown = backgrounds.table["class"] == context
-        contexts[label] = backgrounds.where(is_shown).images
+        is_shown = is_context & (files["class"] == context)
+        contexts[label] = loaded.where(is_shown).images
     if "WB" in sets:
         sets["WB"] = replace(sets["WB"], masks=object_masks(sets["WB"].images))
     collection = Collection(
@@ -79,7 +67,7 @@ def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
         sets=sets,
         contexts=contexts,
         context_of=context_of,
-        size=images.size,
+        to_train=lambda name, number: sets[name].to_train(),  # all runs see the set
     )
     _refuse_small_classes(collection)
     return collection
@@ -88,9 +76,8 @@ def load(images: Images, seed: int, *, with_contexts: bool) -> Collection:
 def _find_folders(images: Images) -> dict[str, Path]:
     """Return the folder of each image set and, if there are any, of the contexts."""
     if images.source == "visual-contexts":
-        downloads = store.root() / "data/downloads"
         names = archives.ARCHIVES.items()
-        folder_of = {name: archives.fetch(file, downloads) for name, file in names}
+        folder_of = {name: archives.fetch(file) for name, file in names}
     else:
         folder_of = folders.image_sets(Path(images.folder))
     if images.contexts:
@@ -151,18 +138,13 @@ def match_contexts(
         If a name is unknown, or two classes share a context.
     """
     context_of = context_of or {name: name for name in classes}
-    found = f"The classes are {listed(classes)}. The contexts are {listed(contexts)}."
-    unknown = [name for name in context_of if name not in classes]
-    unknown += [name for name in context_of.values() if name not in contexts]
-    if unknown:
+    given = set(context_of.values())
+    is_known = set(context_of) <= set(classes) and given <= set(contexts)
+    if not is_known or len(given) < len(context_of):
         raise ValueError(
-            f"There are unknown names in context_of ({listed(unknown)}). {found} Say "
-            "which class has which context, unless they have the same names."
-        )
-    if len(set(context_of.values())) < len(context_of):
-        raise ValueError(
-            "Two classes share a context in context_of, so it says nothing of either. "
-            f"Give every class a context of its own, or none. {found}"
+            f"context_of is {context_of}. The classes are {listed(classes)}. The "
+            f"contexts are {listed(contexts)}. Give each class a context of its own, "
+            "or none. If context_of is left out, contexts have the names of classes."
         )
     without = [name for name in classes if name not in context_of]
     if without:

@@ -135,8 +135,5 @@ def eta_squared(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
     array of shape (S,)
         Between 0 and 1.
     """
-    centred = values - values.mean(axis=0)
-    class_sums = centred.T @ classes
-    class_sizes = classes.sum(axis=0)
-    between = (class_sums**2 / class_sizes).sum(axis=1)
-    return between / (centred**2).sum(axis=0)
+    class_means = classes.T @ values / classes.sum(axis=0)[:, None]
+    return (classes @ class_means).var(axis=0) / values.var(axis=0)

@@ -62,12 +62,6 @@ def split_by_name(files: pd.DataFrame) -> pd.Series:
     return files["hash"].map(split_of)
 
 
-def digests(images: torch.Tensor) -> pd.Series:
-    """Digest the pixels of each image; equal digests mean equal images."""
-    values = [hashlib.sha256(image.numpy()).digest() for image in images]
-    return pd.Series(values)
-
-
 def refuse_copies(files: pd.DataFrame, images: torch.Tensor) -> None:
     """Raise a ValueError if one image is in two splits or in two classes.
 
@@ -78,7 +72,8 @@ def refuse_copies(files: pd.DataFrame, images: torch.Tensor) -> None:
     images : torch.Tensor, shape (N, 3, H, W)
         The images of the files.
     """
-    digest = digests(images)
+    digests = [hashlib.sha256(image.numpy()).digest() for image in images]
+    digest = pd.Series(digests)
     places = files["split"] + "/" + files["class"]
     is_refused = places.groupby(digest).transform("nunique") > 1
     names = files["file"].astype(str)[is_refused]

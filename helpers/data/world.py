@@ -51,7 +51,7 @@ def load(images: Images, seed: int) -> Collection:
     if images.context_bias is not None:
         recipes["C"]["context_bias"] = images.context_bias
 
-    def redraw(name: str, number: int) -> TrainingImages:
+    def to_train(name: str, number: int) -> TrainingImages:
         recipe = dict(recipes[name])
         if number > 0:
             recipe["seed"] = FIRST_RUN_SEED + 1000 * seed + number
@@ -59,18 +59,17 @@ def load(images: Images, seed: int) -> Collection:
         return TrainingImages(recipe, lambda: image_set(**recipe).to_train().draw())
 
     scenes = pictures.contexts(CONTEXT_IMAGES, images.size, seed)
-    pixels = _as_tensor(scenes.images)
     contexts = {}
     for label, context in pictures.CONTEXT_OF.items():
-        contexts[label] = pixels[np.flatnonzero(scenes.table["context"] == context)]
+        is_shown = scenes.table["context"] == context
+        contexts[label] = _as_tensor(scenes.images[is_shown])
     return Collection(
         source="world",
         classes=pictures.CLASSES,
         sets={name: image_set(**recipe) for name, recipe in recipes.items()},
         contexts=contexts,
         context_of=pictures.CONTEXT_OF,
-        redraw=redraw,
-        size=images.size,
+        to_train=to_train,
     )
 
 

@@ -4,10 +4,7 @@ captum computes GradCAM, SmoothGrad, Integrated Gradients and LIME. GradCAM++ is
 exported from lesson 06, and LRP is in `lrp`.
 """
 
-import inspect
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -16,13 +13,9 @@ from torch import nn
 
 from helpers.explain import cam, captum_methods, layers, lrp
 from helpers.explain.lrp import NotConserved
-from helpers.models.inference import (
-    in_eval_mode,
-    refuse_other_ranges,
-    with_halved_batches,
-)
+from helpers.models.inference import with_halved_batches
 
-__all__ = ["METHODS", "Maps", "NotConserved", "explain", "layers"]
+__all__ = ["METHODS", "NotConserved", "explain", "layers"]
 
 
 class Method(NamedTuple):
@@ -43,7 +36,7 @@ METHODS = {  # the six that the paper rates, in its order
 PRESETS = {  # settings that differ from the defaults; "paper" has those of the authors
     "sound": {},
     "paper": {
-        "smoothgrad": {"samples": 10, "sigma": 0.2, "reduce": "max absolute"},
+        "smoothgrad": {"samples": 10, "sigma": 0.2, "absolute": True},
         "lime": {"samples": 1000, "best": 5},
         "integrated-gradients": {"steps": 50},
     },
@@ -55,35 +48,10 @@ PRESETS = {  # settings that differ from the defaults; "paper" has those of the 
 }
 
 
-@dataclass(frozen=True)
-class Maps:
-    """Hold the relevance maps of one method.
-
-    Attributes
-    ----------
-    maps : torch.Tensor
-        Float32 (N, H, W) at the images' size, on the CPU. Each method has a unit of its
-        own, so that only shares can be compared between methods.
-    settings : dict
-        The settings that differ from the method's default values.
-    seconds : float
-        Wall time.
-    """
-
-    maps: torch.Tensor
-    settings: dict
-    seconds: float
-
-
 def settings_of(method: str | Callable) -> dict:
     """Return the settings of a method, which are its keyword-only arguments."""
     function = METHODS[method].run if isinstance(method, str) else method
-    settings = inspect.signature(function).parameters.values()
-    return {
-        setting.name: setting.default
-        for setting in settings
-        if setting.kind is setting.KEYWORD_ONLY
-    }
+    return getattr(function, "__kwdefaults__", None) or {}
 
 
 def explain(
@@ -96,14 +64,14 @@ def explain(
     batch_size: int = 32,
     check_finite: bool = True,
     **settings,
-) -> Maps:
+) -> torch.Tensor:
     """Explain why a model gives images a class.
 
     Parameters
     ----------
     model : nn.Module
-        A model of :func:`helpers.models.build` or `wrap`. Everything is computed on its
-        device.
+        A model of :func:`helpers.models.build` or `wrap`. It is put into eval mode, and
+        everything is computed on its device.
     images : torch.Tensor
         Images (N, 3, H, W), uint8 or float in [0, 1].
     targets : torch.Tensor or int
@@ -124,18 +92,23 @@ def explain(
 
     Returns
     -------
-    Maps
+    torch.Tensor
+        The relevance maps, float32 (N, H, W) at the images' size, on the CPU. Each
+        method has a unit of its own, so that only shares can be compared between
+        methods.
 
     Raises
     ------
     ValueError
         The model, the images, the targets, the method or its preset does not fit.
+    RuntimeError
+        There are more or fewer targets than images.
     TypeError
         The method has no such setting.
     FloatingPointError
         Relevance is NaN or infinite.
     """
-    if not (hasattr(model, "mean") and hasattr(model, "std")):
+    if not hasattr(model, "mean"):
         raise ValueError(
             f"{type(model).__name__} does not state how its images are normalized. "
             "Explain models.wrap(network, weights) instead, where `weights` or a "
@@ -143,18 +116,29 @@ def explain(
         )
     name, run = getattr(method, "__name__", str(method)), method
     if not callable(method):
-        _refuse_unknown(method, "method", METHODS)
-        _refuse_unknown(preset, "preset", PRESETS)
+        if method not in METHODS or preset not in PRESETS:
+            raise ValueError(
+                f"method={method!r} or preset={preset!r} is not known. Methods are "
+                f"{', '.join(METHODS)}. Presets are {', '.join(PRESETS)}."
+            )
         run = METHODS[method].run
         settings = {**PRESETS[preset].get(method, {}), **settings}
-    refuse_other_ranges(images)
-    start = time.perf_counter()
-    with in_eval_mode([model]):
-        targets = _checked_targets(model, images, targets)
-        compute = partial(_compute, run, model, images, targets, settings)
-        maps = with_halved_batches(compute, batch_size)
+    targets = torch.as_tensor(targets).expand(len(images))
+    model.eval()
+    first_image = _as_floats(images[:1], model)
+    with torch.no_grad():
+        n_classes = model(first_image).shape[1]
+    if targets.min() < 0 or targets.max() >= n_classes:
+        raise ValueError(
+            "Targets must be numbers of the model's classes, 0 to "
+            f"{n_classes - 1}, instead of {targets}."
+        )
+    if {**settings_of(run), **settings}.get("layer") == layers.LAST_MAP:
+        settings = {**settings, "layer": layers.last_map(model, first_image)}
+    compute = partial(_compute, run, model, images, targets, settings)
+    maps = with_halved_batches(compute, batch_size)
     expected = (len(images), *images.shape[-2:])
-    if tuple(maps.shape) != expected:
+    if maps.shape != expected:
         raise ValueError(
             f"{name} must return a tensor of shape {expected}, one map per image, not "
             f"{tuple(maps.shape)}."
@@ -165,31 +149,7 @@ def explain(
             f"{name} gave NaN or infinite relevance for {int(unfit.sum())} of "
             f"{len(maps)} images."
         )
-    return Maps(maps, settings, time.perf_counter() - start)
-
-
-def _refuse_unknown(name: str, kind: str, known: dict) -> None:
-    """Refuse the name of a method or preset that is not known."""
-    if name not in known:
-        raise ValueError(f"{kind}={name!r} is not known. Use {', '.join(known)}.")
-
-
-def _checked_targets(
-    model: nn.Module, images: torch.Tensor, targets: torch.Tensor | int
-) -> torch.Tensor:
-    """Return the targets as int64 (N,), and refuse classes that the model lacks."""
-    if isinstance(targets, int):
-        targets = torch.full((len(images),), targets)
-    with torch.no_grad():
-        n_classes = model(_as_floats(images[:1], model)).shape[1]
-    is_one_each = targets.dtype == torch.int64 and targets.shape == (len(images),)
-    if not is_one_each or targets.min() < 0 or targets.max() >= n_classes:
-        raise ValueError(
-            f"Targets must be numbers of the model's classes, 0 to {n_classes - 1}. "
-            f"Give one int, or a tensor int64 of shape ({len(images)},), instead of "
-            f"{targets}."
-        )
-    return targets
+    return maps
 
 
 def _as_floats(images: torch.Tensor, model: nn.Module) -> torch.Tensor:
@@ -207,7 +167,7 @@ def _compute(
     batch_size: int,
 ) -> torch.Tensor:
     """Return the maps (N, H, W) of a method, on the CPU."""
-    if "batch_size" in inspect.signature(run).parameters:  # of samples of an image
+    if "batch_size" in settings_of(run):  # of samples of an image
         settings = {**settings, "batch_size": batch_size}
     batches = zip(images.split(batch_size), targets.split(batch_size), strict=True)
     parts = []

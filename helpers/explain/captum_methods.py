@@ -5,7 +5,6 @@ Each is a function of a model, float images (B, 3, H, W) in [0, 1] and targets, 
 how many images pass through the network at a time.
 """
 
-import copy
 import math
 
 import torch
@@ -18,7 +17,6 @@ from captum.attr import (
     NoiseTunnel,
     Saliency,
 )
-from torch import nn
 
 from helpers.explain import layers
 from helpers.models.inference import seeded
@@ -28,7 +26,6 @@ KERNEL_WIDTH = 0.25  # of LIME: samples that resemble the whole image count more
 
 def gradcam(model, images, targets, *, layer=layers.LAST_MAP) -> torch.Tensor:
     """Compute GradCAM (Selvaraju et al. 2017) at a layer."""
-    layer = layers.resolved(model, images, layer)
     output, _ = layers.output_at(model, images[:1], targets[:1], layer)
     if output.ndim == 3:  # captum takes tokens for channels
         activation, gradient = layers.gradient_at(model, images, targets, layer)
@@ -47,14 +44,15 @@ def smoothgrad(
     *,
     samples=25,
     sigma=0.15,
-    reduce="sum",
+    absolute=False,
     seed=0,
     batch_size=32,
 ) -> torch.Tensor:
     """Compute SmoothGrad (Smilkov et al. 2017), with the sign of the gradients.
 
     `sigma` is the standard deviation of the noise, as a share of the image's own range.
-    The noise is seeded for each image, so that no map depends on its batch.
+    If `absolute`, the map is the largest absolute value of the channels instead of
+    their sum. The noise is seeded for each image, so that no map depends on its batch.
     """
     tunnel = NoiseTunnel(Saliency(model))
     relevance = []
@@ -69,7 +67,10 @@ def smoothgrad(
                 abs=False,  # captum would average absolute values
             )
         relevance.append(gradient)
-    return layers.as_maps_of_images(torch.cat(relevance), images, reduce)
+    relevance = torch.cat(relevance)
+    if absolute:
+        relevance = relevance.abs().amax(1, keepdim=True)
+    return layers.as_maps_of_images(relevance, images)
 
 
 def integrated_gradients(
@@ -86,37 +87,24 @@ def integrated_gradients(
     The path begins at an image of the mean colour, which is zero after the model's
     normalisation.
     """
-    mean_colour = torch.zeros_like(images) + torch.as_tensor(model.mean).to(images)
+    mean_colour = torch.as_tensor(model.mean).to(images).expand_as(images)
     if layer == layers.INPUT:
         integral = IntegratedGradients(model)
     else:
-        layer = layers.resolved(model, images, layer)
-        model = _for_integrals_at(layer, model, images)
+        # captum replaces the layer's output in every run of it
+        names = [run.name for run in layers.runs_of(model, images[:1])]
+        if names.count(layer) > 1:
+            raise ValueError(
+                f"Layer {layer!r} runs {names.count(layer)} times in a pass, so that "
+                "its output cannot be replaced once. Name a layer that runs once."
+            )
+        model = layers.without_inplace(model)
         integral = LayerIntegratedGradients(model, layers.named(model, layer))
     relevance = integral.attribute(
         images, mean_colour, targets, n_steps=steps, internal_batch_size=batch_size
     )
     relevance = layers.as_map(relevance, layer)
     return layers.as_maps_of_images(relevance, images)
-
-
-def _for_integrals_at(layer: str, model: nn.Module, images: torch.Tensor) -> nn.Module:
-    """Copy a model in which captum can replace a layer's output, or refuse it.
-
-    captum follows no operation that changes the output in place, and replaces it in
-    every run of the layer.
-    """
-    names = [run.name for run in layers.runs_of(model, images[:1])]
-    if names.count(layer) > 1:
-        raise ValueError(
-            f"Layer {layer!r} runs {names.count(layer)} times in a pass, so that its "
-            "output cannot be replaced once. Name a layer that runs once."
-        )
-    model = copy.deepcopy(model)
-    for module in model.modules():
-        if hasattr(module, "inplace"):
-            module.inplace = False
-    return model
 
 
 def lime(

@@ -1,5 +1,6 @@
 """Find a layer of a network, its output, and the gradient of a logit there."""
 
+import copy
 import math
 from contextlib import ExitStack
 from functools import partial
@@ -9,12 +10,9 @@ import torch
 from torch import nn
 from torch.nn.functional import interpolate
 
-LAST_MAP = "last map"  # stands for the last convolutional feature map of any network
+# stands for the last convolutional feature map; `explain` replaces it by a layer's name
+LAST_MAP = "last map"
 INPUT = "input"  # stands for the image itself
-REDUCTIONS = {  # of channels; only the sum keeps evidence for the class apart
-    "sum": lambda relevance: relevance.sum(1, keepdim=True),
-    "max absolute": lambda relevance: relevance.abs().amax(1, keepdim=True),
-}
 # modules that only pool the map of the module before them, or mask it
 NO_MAP_OF_THEIR_OWN = (
     nn.AdaptiveAvgPool2d,
@@ -52,14 +50,18 @@ def runs_of(model: nn.Module, image: torch.Tensor) -> list[Run]:
     return runs
 
 
+def without_inplace(model: nn.Module) -> nn.Module:
+    """Copy a model, so that no module changes the output of the module before it."""
+    model = copy.deepcopy(model)
+    for module in model.modules():
+        if hasattr(module, "inplace"):
+            module.inplace = False
+    return model
+
+
 def named(model: nn.Module, name: str) -> nn.Module:
     """Return the layer with a name, such as ``features.10``."""
     return network_of(model).get_submodule(name)
-
-
-def resolved(model: nn.Module, images: torch.Tensor, layer: str) -> str:
-    """Return the name of a layer that may be given as "last map"."""
-    return last_map(model, images) if layer == LAST_MAP else layer
 
 
 def last_map(
@@ -144,7 +146,7 @@ def output_at(
 
 
 def gradient_at(
-    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str = LAST_MAP
+    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return a layer's output and the gradient of the targets' logits there.
 
@@ -157,15 +159,13 @@ def gradient_at(
     targets : torch.Tensor
         The classes, int64 (B,).
     layer : str
-        The name of a layer that gives a map or the tokens of a vision transformer, or
-        "last map".
+        The name of a layer that gives a map or the tokens of a vision transformer.
 
     Returns
     -------
     tuple of torch.Tensor
         Activation and gradient, both float (B, C, h, w).
     """
-    layer = resolved(model, images, layer)
     images = images.detach().requires_grad_()  # the model may be frozen
     output, logits = output_at(model, images, targets, layer)
     [gradient] = torch.autograd.grad(logits.sum(), output)
@@ -192,12 +192,8 @@ def as_map(output: torch.Tensor, layer: str) -> torch.Tensor:
     return output
 
 
-def as_maps_of_images(
-    relevance: torch.Tensor, images: torch.Tensor, reduce: str = "sum"
-) -> torch.Tensor:
-    """Reduce the channels of relevance (B, C, h, w), and enlarge it to (B, H, W)."""
-    maps = REDUCTIONS[reduce](relevance)
-    size = images.shape[-2:]
-    if maps.shape[-2:] != size:
-        maps = interpolate(maps, size, mode="bilinear", align_corners=False)
+def as_maps_of_images(relevance: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
+    """Sum relevance (B, C, h, w) over channels, and enlarge it to (B, H, W)."""
+    maps = relevance.sum(1, keepdim=True)
+    maps = interpolate(maps, images.shape[-2:], mode="bilinear", align_corners=False)
     return maps[:, 0].detach()

@@ -5,7 +5,6 @@ relevance divided by activation. The relevance that reaches the input, plus what
 and stabilisers absorb on the way, must add up to the logit.
 """
 
-import copy
 from functools import partial
 
 import torch
@@ -63,7 +62,7 @@ def propagate(
     targets : torch.Tensor
         The classes whose logits are distributed, int64 (B,).
     layer : str
-        "input", "last map" or the name of a layer.
+        "input" or the name of a layer.
 
     Returns
     -------
@@ -80,7 +79,6 @@ def propagate(
     NotConserved
         The first layer is not a convolution.
     """
-    layer = layers.resolved(model, images, layer)
     ruled, first = _with_merged_batch_norm(model, images[:1])
     network = layers.network_of(ruled.requires_grad_(False))
     # multiplies all that biases and stabilisers absorb, so that its gradient is the sum
@@ -123,7 +121,7 @@ def _with_merged_batch_norm(
 
     Also returns the name of the first layer.
     """
-    model = copy.deepcopy(model).eval()
+    model = layers.without_inplace(model)
     network = layers.network_of(model)
     runs = [
         run for run in layers.runs_of(model, image) if isinstance(run.module, AFFINE)
@@ -172,12 +170,12 @@ def _epsilon(forward, x) -> tuple[torch.Tensor, torch.Tensor]:
 
 def _alpha1_beta0(convolution, x) -> tuple[torch.Tensor, torch.Tensor]:
     """Divide relevance by sum_i (x_i w_ij)+ + b_j+."""
-    weight, bias = convolution.weight, convolution.bias
-    is_negative = x < 0
-    positive = torch.where(is_negative, 0, x)
+    weight = convolution.weight
+    bias = convolution.bias
+    positive = x.clamp(min=0)
+    negative = x.clamp(max=0)
     z_of_inputs = convolution._conv_forward(positive, weight.clamp(min=0), None)
-    if is_negative.any():
-        negative = torch.where(is_negative, x, 0)
+    if negative.any():
         z_of_inputs = z_of_inputs + convolution._conv_forward(
             negative, weight.clamp(max=0), None
         )

@@ -168,9 +168,9 @@ def candidate(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
     pixels = images.images[is_outer]
     arguments = model.trainings[0], pixels, model.logit[target]
     try:
-        maps = explain.explain(*arguments, "lrp").maps
+        maps = explain.explain(*arguments, "lrp")
     except explain.NotConserved:
-        maps = explain.explain(*arguments, "gradcam").maps
+        maps = explain.explain(*arguments, "gradcam")
     row, column = peaks(maps)
     middle = row[:, None, None], column[:, None, None]
     masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)

@@ -10,7 +10,6 @@ import pandas as pd
 import torch
 from torch import nn
 
-from helpers import store
 from helpers.icon2.attributes import Frames
 from helpers.icon2.detector import detect
 from helpers.icon2.file_checks import CORNERS
@@ -44,8 +43,8 @@ def trained(share_of_b: float, seed: int) -> nn.Module:
 
     _, weights, _ = networks.once(
         "detector",
-        store.networks(),
         train,
+        device="cpu",
         images=images,
         boxes=boxes[["image", "category", *CORNERS]].to_numpy(float),
         classes=list(street.KINDS),

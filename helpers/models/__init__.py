@@ -10,17 +10,15 @@ import torch
 
 from helpers import store
 from helpers.data.collection import TrainingImages
-from helpers.models.inference import DEVICES, all_cores, device, logits, threads
+from helpers.models.inference import DEVICES, device, logits, threads
 from helpers.models.loop import fit
 from helpers.models.networks import Classifier, build, identity, once, wrap
-from helpers.models.training import augment, train
+from helpers.models.training import train
 from helpers.store import progress
 
 __all__ = [
     "DEVICES",
     "Classifier",
-    "all_cores",
-    "augment",
     "build",
     "device",
     "logits",
@@ -55,9 +53,8 @@ def trainings(
     seed : int
         Run t has the seed 1000 * `seed` + t.
     **settings
-        `epochs`, the `folder` of the files, and optionally the `device` on which the
-        networks are trained and stay, the `weights` to start from, and what else
-        :func:`train` takes.
+        `epochs`, and optionally the `device` on which the networks are trained and
+        stay, the `weights` to start from, and what else :func:`train` takes.
 
     Returns
     -------
@@ -84,7 +81,6 @@ def train_once(
     *,
     seed: int,
     epochs: int,
-    folder: Path,
     device: torch.device | str = "cpu",
     weights: str | Path | None = None,
     loop: Callable = fit,
@@ -99,8 +95,6 @@ def train_once(
     classes : sequence of str
     data : TrainingImages
     seed, epochs : int
-    folder : Path
-        The folder of the file.
     device : torch.device or str, default="cpu"
     weights : str, Path or None
         See :func:`build`.
@@ -140,11 +134,11 @@ def train_once(
         "settings": settings,
         "weights": identity(architecture, weights),
         "loop": store.function_digest(loop),
+        "device": torch.device(device).type,
     }
     if model.code is not None:
         decides["code"] = model.code
-    kind = torch.device(device).type
-    path, state, facts = once("model", folder, run, device=kind, **decides)
+    path, state, facts = once("model", run, **decides)
     model.network.load_state_dict(state)
     model.history = facts["history"]
     return path, model.to(device)

@@ -6,9 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from helpers import data, models, store
+from helpers import data, models
 from helpers.data import Collection, world
 from helpers.data.images import Images
 from helpers.models.loop import fit
@@ -19,10 +17,6 @@ from helpers.synthetic_data import pictures, reduced
 # the paper's prefixes (section 2.1.2), and one for models whose last layer is trained
 FAMILIES = {"scratch": "model", "fine-tuned": "pt", "probe": "probe"}
 SETS = ("NC", "C", "WB")  # in the order of Figure 2
-# how each model is fitted, and to which image set
-MODELS = {
-    f"{prefix}-{name}": (fit, name) for fit, prefix in FAMILIES.items() for name in SETS
-}
 WIDER_EPOCHS = 8
 PHOTOGRAPH_EPOCHS = 25
 
@@ -103,15 +97,15 @@ def model(
         The training runs.
 
     """
-    family, set_name = MODELS[name]
+    family, set_name = name.split("-")
     synthetic = collection.source == "world"
-    epochs = recipe.epochs
-    if epochs is None and synthetic and recipe.architecture in reduced.REDUCED:
+    epochs = PHOTOGRAPH_EPOCHS
+    if synthetic and recipe.architecture in reduced.REDUCED:
         epochs = reduced.REDUCED[recipe.architecture].epochs
-    weights = None if family == "scratch" else recipe.start
+    weights = None if family == FAMILIES["scratch"] else recipe.start
     if weights == WIDER:
-        device = models.device(recipe.device, synthetic=True)
-        weights, _ = pretrain(recipe.architecture, collection.size, seed, device)
+        size = collection.sets[set_name].images.shape[-1]
+        weights, _ = pretrain(recipe.architecture, size, seed)
     return models.trainings(
         recipe.trainings,
         recipe.architecture,
@@ -119,26 +113,24 @@ def model(
         partial(collection.to_train, set_name),
         weights=weights,
         seed=seed,
-        epochs=epochs or PHOTOGRAPH_EPOCHS,
-        folder=store.networks(),
+        epochs=recipe.epochs or epochs,
         device=models.device(recipe.device, synthetic=synthetic),
-        tune="last" if family == "probe" else "all",
+        tune="last" if family == FAMILIES["probe"] else "all",
         loop=loop,
     )
 
 
-def pretrain(
-    architecture: str, size: int, seed: int, device: torch.device | str = "cpu"
-) -> tuple[Path, Classifier]:
-    """Train a network on synthetic images of other kinds, or read it from its file."""
+def pretrain(architecture: str, size: int, seed: int) -> tuple[Path, Classifier]:
+    """Train a network on synthetic images of other kinds, or read it from its file.
+
+    It is trained on the CPU, as all networks of synthetic images are by default.
+    """
     return models.train_once(
         architecture,
         tuple(range(len(pictures.WIDER_KINDS))),
         world.wider(size, seed),
         seed=seed,
         epochs=WIDER_EPOCHS,
-        folder=store.networks(),
-        device=device,
     )
 
 

@@ -1,12 +1,9 @@
 """Compute logits of images, and decide where and on how many threads torch computes."""
 
-import ctypes
-import functools
 import os
-import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -17,8 +14,6 @@ from helpers.store import progress
 DEVICES = ("auto", "cpu", "cuda", "mps")
 BATCH_SIZE = 64  # images at a time
 CUDA_BATCH_SIZE = 256
-GPUS = {"cuda": "a CUDA GPU", "mps": "an Apple GPU"}
-MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # of mallopt, in glibc's malloc.h
 THREADS = "SUITE_THREADS"  # environment variable: cores of a notebook in a workflow
 
 
@@ -26,8 +21,6 @@ THREADS = "SUITE_THREADS"  # environment variable: cores of a notebook in a work
 def logits(
     model: nn.Module | Sequence[nn.Module],
     images: torch.Tensor | Iterable[torch.Tensor],
-    *,
-    finite: bool = True,
 ) -> torch.Tensor:
     """Compute the logits of images, in batches.
 
@@ -35,10 +28,9 @@ def logits(
     ----------
     model : nn.Module or sequence of nn.Module
         A network, or the T training runs of a model, which are on the same device.
+        They are put into eval mode.
     images : torch.Tensor or iterable of torch.Tensor
         Images of shape (N, 3, H, W), uint8 or float in [0, 1], or batches of them.
-    finite : bool, default=True
-        Whether NaN and infinite logits are refused.
 
     Returns
     -------
@@ -51,23 +43,23 @@ def logits(
         Logits are not finite.
     """
     networks = [model] if isinstance(model, nn.Module) else list(model)
+    for network in networks:
+        network.eval()
     device = next(networks[0].parameters()).device
     if isinstance(images, torch.Tensor):
         images = images.split(CUDA_BATCH_SIZE if device.type == "cuda" else BATCH_SIZE)
     parts = []
-    with in_eval_mode(networks):
-        for batch in progress(images, desc="logits", delay=2):
-            if hasattr(networks[0], "mean"):  # it normalizes images in [0, 1]
-                refuse_other_ranges(batch)
-            compute = partial(_stacked_logits, networks, batch.to(device))
-            parts.append(with_halved_batches(compute, len(batch)))
+    for batch in progress(images, desc="logits", delay=2):
+        compute = partial(_stacked_logits, networks, batch.to(device))
+        parts.append(with_halved_batches(compute, len(batch)))
     outputs = torch.cat(parts, dim=1)
     is_wrong = ~outputs.isfinite().all(dim=2).all(dim=0)
-    if finite and is_wrong.any():
+    if is_wrong.any():
         raise FloatingPointError(
             f"The model gave NaN or infinite logits for {int(is_wrong.sum())} of "
             f"{len(is_wrong)} images, first for image {int(is_wrong.nonzero()[0])}. "
-            "Look for NaN in the weights and in this image."
+            "Look for NaN in this image and in the weights. If the network is being "
+            "trained, try a tenth of the learning rate."
         )
     return outputs[0] if isinstance(model, nn.Module) else outputs
 
@@ -81,19 +73,6 @@ def _stacked_logits(
         outputs = [network(batch).float().cpu() for network in networks]
         parts.append(torch.stack(outputs))
     return torch.cat(parts, dim=1)
-
-
-@contextmanager
-def in_eval_mode(networks: Iterable[nn.Module]) -> Iterator[None]:
-    """Put networks in eval mode within a `with` block, and back afterwards."""
-    was_training = {network: network.training for network in networks}
-    for network in was_training:
-        network.eval()
-    try:
-        yield
-    finally:
-        for network, training in was_training.items():
-            network.train(training)
 
 
 def with_halved_batches(compute: Callable[[int], Any], batch_size: int) -> Any:
@@ -129,34 +108,10 @@ def with_halved_batches(compute: Callable[[int], Any], batch_size: int) -> Any:
         batch_size //= 2
 
 
-@functools.cache
+@cache
 def print_once(sentence: str) -> None:
     """Print a sentence, but not again in the same process."""
     print(sentence)
-
-
-def refuse_other_ranges(images: torch.Tensor, spare: float = 0.5) -> None:
-    """Refuse float images that are not in [0, 1].
-
-    Parameters
-    ----------
-    images : torch.Tensor
-    spare : float, default=0.5
-        By how much values may leave [0, 1].
-
-    Raises
-    ------
-    ValueError
-        The images are in 0 to 255, or normalized.
-    """
-    if images.is_floating_point() and images.numel():
-        low, high = images.detach().aminmax()
-        if low < -spare or high > 1 + spare:
-            raise ValueError(
-                f"Float images must be in [0, 1]; these go from {low:.3g} to "
-                f"{high:.3g}. Divide images in 0 to 255 by 255, or give them as uint8. "
-                "Do not normalize them, because the model does."
-            )
 
 
 def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
@@ -166,8 +121,8 @@ def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
     ----------
     name : {"auto", "cpu", "cuda", "mps"}
         A device, or "auto". It means the CPU for the synthetic dataset, so that a
-        machine with a GPU gives the stored numbers. For other images it is a CUDA GPU,
-        else an Apple GPU (MPS), else the CPU.
+        machine with a GPU gives the stored numbers. For other images it is the GPU that
+        torch finds (CUDA or Apple's MPS), else the CPU.
     synthetic : bool
         Whether the images belong to the synthetic dataset.
 
@@ -180,76 +135,33 @@ def device(name: str = "auto", *, synthetic: bool = False) -> torch.device:
     ValueError
         The name is unknown, or this machine has no such device.
     """
-    if name not in DEVICES:
-        raise ValueError(
-            f"device={name!r} is not known. Use one of {', '.join(DEVICES)}."
-        )
-    available = {
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-        "cpu": True,
-    }
+    kind = "cpu"
+    if torch.accelerator.is_available():
+        kind = torch.accelerator.current_accelerator().type
     if name == "auto":
-        if synthetic:
-            return torch.device("cpu")
-        name = next(kind for kind, is_there in available.items() if is_there)
-    if not available[name]:
+        return torch.device("cpu" if synthetic else kind)
+    if name not in ("cpu", kind):
         raise ValueError(
-            f"device={name!r} asks for {GPUS[name]}, but torch finds none on this "
-            "machine. Use 'auto', which takes a GPU where there is one, or 'cpu'."
+            f"device={name!r}: torch finds no such device on this machine. Use 'auto', "
+            "which takes a GPU where there is one, or 'cpu'."
         )
     return torch.device(name)
 
 
-def threads(*, synthetic: bool = False) -> int:
-    """Return on how many CPU threads torch computes.
-
-    Parameters
-    ----------
-    synthetic : bool
-        Whether the images belong to the synthetic dataset.
+def threads() -> int:
+    """Return on how many CPU threads torch computes for your own images and networks.
 
     Returns
     -------
     int
-        1 for the synthetic dataset, whose stored numbers assume it. For other images
-        the cores that a workflow gives to the notebook (the environment variable
+        The cores that a workflow gives to the notebook (the environment variable
         `SUITE_THREADS`), or all cores that this process may use.
     """
-    if synthetic:
-        return 1
     if os.environ.get(THREADS):
-        return max(1, int(os.environ[THREADS]))
+        return int(os.environ[THREADS])
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-@contextmanager
-def all_cores() -> Iterator[None]:
-    """Let torch compute on all cores within a `with` block, and as before afterwards.
-
-    The kernels that the package pins make torch start with one thread.
-    """
-    keep_freed_memory()
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads())
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def keep_freed_memory() -> None:
-    """Let this process keep freed memory for the next large array, on Linux.
-
-    Otherwise it returns the memory of each large batch to the system, and asks for it
-    again, which took 15% of the time of a ResNet-18. The Makefile sets the same limits.
-    """
-    if platform.libc_ver()[0] == "glibc":
-        libc = ctypes.CDLL(None)
-        libc.mallopt(MMAP_THRESHOLD, 2**30)
-        libc.mallopt(TRIM_THRESHOLD, 2**31 - 1)
 
 
 @contextmanager
@@ -259,7 +171,7 @@ def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
     The generator of a GPU that is given is seeded too. No other GPU is touched, because
     each that is touched takes memory, also for a process that computes on the CPU.
     """
-    is_gpu = device is not None and device.type in GPUS
+    is_gpu = device is not None and device.type not in ("cpu", "meta")
     kind = device.type if is_gpu else "cuda"
     with torch.random.fork_rng(devices=[device] if is_gpu else [], device_type=kind):
         torch.default_generator.manual_seed(seed)

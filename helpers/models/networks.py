@@ -1,11 +1,9 @@
 """Build classifiers that normalize their images, and read and store their weights."""
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from textwrap import shorten
-from types import ModuleType
 
 import torch
 from safetensors.torch import load_file
@@ -14,7 +12,7 @@ from torch import nn
 import helpers
 from helpers import store
 from helpers.models import preprocessing, python_file
-from helpers.models.inference import print_once, refuse_other_ranges, seeded
+from helpers.models.inference import print_once, seeded
 from helpers.suggest import listed
 from helpers.synthetic_data import reduced
 
@@ -55,8 +53,13 @@ class Classifier(nn.Module):
                 f"A {type(network).__name__} cannot be wrapped. Give an nn.Module that "
                 "is not wrapped yet."
             )
-        mean = torch.as_tensor(mean).float().flatten().expand(3).view(3, 1, 1)
-        std = torch.as_tensor(std).float().flatten().expand(3).view(3, 1, 1)
+        self.head = head_of(network)
+        device = next(network.parameters()).device
+        for name, values in {"mean": mean, "std": std}.items():
+            channels = torch.as_tensor(values, dtype=torch.float, device=device)
+            channels = channels.flatten().expand(3).view(3, 1, 1)
+            self.register_buffer(name, channels, persistent=False)
+        mean, std = self.mean, self.std
         if min(mean.min(), 1 - mean.max(), 1 - std.max()) < 0 or std.min() <= 0:
             raise ValueError(
                 f"mean={mean.flatten().tolist()} and std={std.flatten().tolist()} are "
@@ -65,13 +68,9 @@ class Classifier(nn.Module):
             )
         # 10 to 20% faster on a CPU
         self.network = network.to(memory_format=torch.channels_last)
-        self.head = head_of(network)
         self.history = None
         self.preprocessing = None
         self.code = None
-        device = next(network.parameters()).device
-        self.register_buffer("mean", mean.to(device), persistent=False)
-        self.register_buffer("std", std.to(device), persistent=False)
 
     @property
     def n_logits(self) -> int:
@@ -103,15 +102,29 @@ class Classifier(nn.Module):
                 f"{tuple(images.shape)}, {images.dtype}."
             )
         images = images.to(self.mean.device)
-        if not self.training:  # noise, as SmoothGrad adds, may leave [0, 1] by far
-            refuse_other_ranges(images, spare=9)
         if is_uint8:
             images = images.float().div_(255).sub_(self.mean)  # in place: it is a copy
         else:
+            if not self.training:
+                _refuse_other_ranges(images)
             images = images - self.mean
         images = images.div_(self.std).to(next(self.network.parameters()).dtype)
         images = images.contiguous(memory_format=torch.channels_last)
         return _logits_in(self.network(images))
+
+
+def _refuse_other_ranges(images: torch.Tensor) -> None:
+    """Refuse float images that are not in [0, 1], but in 0 to 255 or normalized."""
+    # where gradients are computed, noise such as SmoothGrad's may leave [0, 1] by far
+    spare = 9 if torch.is_grad_enabled() else 0.5
+    if images.numel():
+        low, high = images.detach().aminmax()
+        if low < -spare or high > 1 + spare:
+            raise ValueError(
+                f"Float images must be in [0, 1]; these go from {low:.3g} to "
+                f"{high:.3g}. Divide images in 0 to 255 by 255, or give them as uint8. "
+                "Do not normalize them, because the model does."
+            )
 
 
 def _logits_in(output) -> torch.Tensor:
@@ -195,7 +208,9 @@ def build(
         elif weights is None:
             network = _random(architecture, n_classes or 1000)
         elif weights == "imagenet":
-            network = _torchvision().get_model(architecture, weights="DEFAULT")
+            import torchvision  # takes seconds
+
+            network = torchvision.models.get_model(architecture, weights="DEFAULT")
         else:
             network = _from_file(architecture, Path(weights))
         if n_classes is not None:
@@ -247,8 +262,11 @@ def head_of(network: nn.Module) -> str:
     ValueError
         There is none.
     """
-    kinds = (nn.Linear, nn.Conv2d)
-    names = [name for name, part in network.named_modules() if isinstance(part, kinds)]
+    names = [
+        name
+        for name, part in network.named_modules()
+        if isinstance(part, nn.Linear | nn.Conv2d)
+    ]
     if not names:
         raise ValueError(
             f"{type(network).__name__} has no Linear or Conv2d layer that gives "
@@ -292,18 +310,16 @@ def read(path: Path) -> dict[str, torch.Tensor]:
     entries = content if isinstance(content, Mapping) else {}
     names = [name for name, value in entries.items() if _is_state_dict(value)]
     if len(names) != 1:
-        number = "several state dicts" if names else "no state dict"
         held = listed(map(repr, names or entries))
-        raise ValueError(f"{path} holds {number} ({held}). {SAVE}")
+        raise ValueError(f"{path} holds {len(names)} state dicts ({held}). {SAVE}")
     print_once(f"Read the state dict {names[0]!r} of {path}, and nothing else of it.")
     return content[names[0]]
 
 
 def _is_state_dict(value) -> bool:
     """Return whether a value is a mapping of names to tensors."""
-    if not isinstance(value, Mapping) or not value:
-        return False
-    return all(isinstance(tensor, torch.Tensor) for tensor in value.values())
+    tensors = value.values() if isinstance(value, Mapping) else []
+    return len(tensors) > 0 and all(isinstance(item, torch.Tensor) for item in tensors)
 
 
 def load(network: nn.Module, path: Path) -> None:
@@ -329,10 +345,7 @@ def load(network: nn.Module, path: Path) -> None:
 
 def once(
     kind: str,
-    folder: Path | str,
     train: Callable[[], tuple[nn.Module, dict]],
-    *,
-    device: str = "cpu",
     **decides,
 ) -> tuple[Path, dict[str, torch.Tensor], dict]:
     """Train a network, or read the file of an earlier training.
@@ -340,14 +353,11 @@ def once(
     Parameters
     ----------
     kind : str
-        The kind of network, for the name of the file.
-    folder : Path or str
+        The kind of network, for the name of the file in `store.networks()`.
     train : callable
         Returns the trained network, and facts that go into JSON.
-    device : str, default="cpu"
-        The type of the device on which it is trained, which is part of the key.
     **decides
-        What else decides the weights.
+        What decides the weights, with the type of the device on which it is trained.
 
     Returns
     -------
@@ -364,10 +374,9 @@ def once(
 
     path, arrays, facts = store.arrays(
         kind,
-        folder,
+        store.networks(),
         make,
         versions=versions,
-        device=device,
         pinned=helpers.pinned,  # other kernels end in other weights
         **decides,
     )
@@ -375,14 +384,11 @@ def once(
     return path, weights, facts
 
 
-def _torchvision() -> ModuleType:
-    """Import torchvision's models when they are needed, because it takes a second."""
-    return import_module("torchvision.models")
-
-
 def _imagenet(architecture: str):
     """Return torchvision's record of the ImageNet weights of an architecture."""
-    return _torchvision().get_model_weights(architecture).DEFAULT
+    import torchvision  # takes seconds
+
+    return torchvision.models.get_model_weights(architecture).DEFAULT
 
 
 def _random(architecture: str, n_classes: int) -> nn.Module:
@@ -391,7 +397,9 @@ def _random(architecture: str, n_classes: int) -> nn.Module:
         network = reduced.REDUCED[architecture].build(n_classes)
         network.reduced_rate = reduced.REDUCED[architecture].rate
         return network
-    return _torchvision().get_model(architecture, num_classes=n_classes)
+    import torchvision  # takes seconds
+
+    return torchvision.models.get_model(architecture, num_classes=n_classes)
 
 
 def _from_file(architecture: str, path: Path) -> nn.Module:
@@ -405,22 +413,14 @@ def _from_file(architecture: str, path: Path) -> nn.Module:
 
 
 def _replace_head(network: nn.Module, n_classes: int) -> None:
-    """Replace the last layer by a random one, unless it has so many classes already."""
-    name = head_of(network)
-    head = network.get_submodule(name)
+    """Give the last layer random weights, unless it has so many classes already."""
+    head = network.get_submodule(head_of(network))
     if len(head.weight) == n_classes:
         return
-    settings = {"bias": head.bias is not None}
-    if isinstance(head, nn.Linear):
-        fresh = nn.Linear(head.in_features, n_classes, **settings)
-    else:
-        fresh = nn.Conv2d(
-            head.in_channels,
-            n_classes,
-            head.kernel_size,
-            head.stride,
-            head.padding,
-            head.dilation,
-            **settings,
-        )
-    network.set_submodule(name, fresh)
+    size = "out_features" if isinstance(head, nn.Linear) else "out_channels"
+    setattr(head, size, n_classes)
+    _, *shape = head.weight.shape
+    head.weight = nn.Parameter(head.weight.new_empty(n_classes, *shape))
+    if head.bias is not None:
+        head.bias = nn.Parameter(head.bias.new_empty(n_classes))
+    head.reset_parameters()

@@ -70,7 +70,8 @@ def stated(network: nn.Module, configuration=None) -> Preprocessing:
     raise ValueError(
         f"Nothing states how images are normalized for {type(network).__name__}. Give "
         "its weights (torchvision), image processor (Hugging Face) or configuration "
-        "(timm), or mean and std of images in 0 to 1."
+        "(timm), or mean and std of images in 0 to 1. In a Python file, write mean = "
+        "(...) and std = (...)."
     )
 
 

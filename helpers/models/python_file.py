@@ -1,12 +1,11 @@
 """Load a network from a Python file of the user, which is named ``FILE.py:NAME``."""
 
-import importlib.util
-import os
+import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 from torch import nn
 
@@ -49,15 +48,21 @@ def load(name: str) -> tuple[nn.Module, Preprocessing, dict[str, str]]:
         normalization.
     """
     path, attribute = existing_file(name)
-    with _imports_from(path.parent) as digests:
-        module = _import(path)
-        if not hasattr(module, attribute):
-            public = sorted(name for name in vars(module) if name[0] != "_")
+    with _own_modules(path) as digests:
+        try:
+            defined = vars(importlib.import_module(path.stem))
+        except (Exception, SystemExit) as error:
+            raise ValueError(
+                f"{path} could not be imported ({type(error).__name__}: {error}). "
+                "Correct the file, and run it by itself."
+            ) from error
+        if attribute not in defined:
+            public = sorted(name for name in defined if name[0] != "_")
             raise ValueError(
                 f"{path} has no {attribute!r}. It has {listed(public)}. Name one of "
                 "these."
             )
-        network = getattr(module, attribute)
+        network = defined[attribute]
         if callable(network) and not isinstance(network, nn.Module):
             network = network()
     if not isinstance(network, nn.Module):
@@ -66,8 +71,7 @@ def load(name: str) -> tuple[nn.Module, Preprocessing, dict[str, str]]:
             "nn.Module. Name a network, or a function without arguments that returns "
             "one."
         )
-    digests[path.name] = store.file_digest(path)
-    return network, _preprocessing(module, network, path), digests
+    return network, _preprocessing(defined, network, path.name), digests
 
 
 def existing_file(name: str) -> tuple[Path, str]:
@@ -97,45 +101,28 @@ def existing_file(name: str) -> tuple[Path, str]:
     return path, attribute
 
 
-def _preprocessing(module: ModuleType, network: nn.Module, path: Path) -> Preprocessing:
+def _preprocessing(
+    defined: dict[str, Any], network: nn.Module, source: str
+) -> Preprocessing:
     """Return the preprocessing that the file or the network states."""
-    if hasattr(module, "mean") and hasattr(module, "std"):
-        size = getattr(module, "size", DEFAULT_SIZE)
-        read = Preprocessing(path.name, size, size, module.mean, module.std)
+    if "mean" in defined and "std" in defined:
+        size = defined.get("size", DEFAULT_SIZE)
+        read = Preprocessing(source, size, size, defined["mean"], defined["std"])
     else:
-        try:
-            read = stated(network, getattr(module, "preprocessing", None))
-        except ValueError as error:
-            raise ValueError(
-                f"{path} does not say how images are normalized. Write mean = (...) "
-                f"and std = (...) into it, for images in 0 to 1. {error}"
-            ) from None
-    classes = getattr(module, "classes", read.classes)
-    return read._replace(classes=classes)
-
-
-def _import(path: Path) -> ModuleType:
-    """Import a file under a name of its own."""
-    spec = importlib.util.spec_from_file_location(f"user_file_{path.stem}", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look up their module there
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise ValueError(
-            f"{path} could not be imported ({type(error).__name__}: {error}). Correct "
-            "the file, and run it by itself."
-        ) from error
-    return module
+        read = stated(network, defined.get("preprocessing"))
+    return read._replace(classes=defined.get("classes", read.classes))
 
 
 @contextmanager
-def _imports_from(folder: Path) -> Iterator[dict[str, str]]:
-    """Let modules of a folder be imported within a `with` block, and digest them.
+def _own_modules(path: Path) -> Iterator[dict[str, str]]:
+    """Let a file and modules of its folder be imported within a `with` block.
 
-    They are forgotten afterwards, so that the next file gets modules of its own.
+    They are digested, and forgotten afterwards, so that the next file gets modules of
+    its own. A loaded module that has the name of the file is put back.
     """
-    loaded_before = set(sys.modules)
+    loaded_before = dict(sys.modules)
+    sys.modules.pop(path.stem, None)
+    folder = path.parent
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     digests = {}
@@ -143,8 +130,11 @@ def _imports_from(folder: Path) -> Iterator[dict[str, str]]:
         yield digests
     finally:
         sys.path.remove(str(folder))
-        for name in set(sys.modules) - loaded_before:
-            file = Path(getattr(sys.modules[name], "__file__", None) or "")
+        for name, module in list(sys.modules.items()):
+            if loaded_before.get(name) is module:
+                continue
+            file = Path(getattr(module, "__file__", None) or "")
             if file.is_relative_to(folder) and "site-packages" not in file.parts:
-                digests[os.path.relpath(file, folder)] = store.file_digest(file)
+                digests[str(file.relative_to(folder))] = store.file_digest(file)
                 del sys.modules[name]
+        sys.modules.update(loaded_before)

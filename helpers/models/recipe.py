@@ -1,9 +1,8 @@
 """Describe the architecture, the training and the weights of a model."""
 
-from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
 from helpers.data.images import STRICT
@@ -14,7 +13,6 @@ from helpers.synthetic_data import reduced
 
 WIDER = "wider world"
 Fit = Literal["scratch", "fine-tuned", "probe", "as it is"]
-Times = Annotated[int, Field(ge=1, le=1000)]
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -41,8 +39,8 @@ class Recipe:
     architecture: str = "alexnet-quarter"
     fit: Fit = "scratch"
     weights: str | None = None
-    epochs: Times | None = None
-    trainings: Times = 6
+    epochs: PositiveInt | None = None
+    trainings: PositiveInt = 6
     device: Literal[*DEVICES] = "auto"
 
     def __post_init__(self):
@@ -68,7 +66,7 @@ def read_specification(specification: Any) -> Recipe:
 
     Parameters
     ----------
-    specification : str, dict or Recipe
+    specification : str or dict
         The name of an architecture, or the fields of :class:`Recipe` without
         `trainings` and `device`, which are parameters of their own.
 
@@ -81,8 +79,6 @@ def read_specification(specification: Any) -> Recipe:
     ValueError
         The specification is none of these, or a field has a wrong value.
     """
-    if isinstance(specification, Recipe):
-        return specification
     if isinstance(specification, str):
         specification = {"architecture": specification}
     if not isinstance(specification, dict):
@@ -90,58 +86,34 @@ def read_specification(specification: Any) -> Recipe:
     refuse_unknown_keys(Recipe, specification, "trainings", "device")
     if "architecture" not in specification:
         raise ValueError("The model has no key `architecture`. Add it.")
+    refuse_unknown_architecture(specification["architecture"])
     values = dict(specification)
     if values.get("weights"):
         values.setdefault("fit", "fine-tuned")
     return Recipe(**values)
 
 
-def refuse_unknown_architecture(recipe: Recipe) -> Recipe:
+def refuse_unknown_architecture(name: str) -> None:
     """Refuse an architecture that neither this package nor torchvision nor a file has.
 
     Parameters
     ----------
-    recipe : Recipe
-
-    Returns
-    -------
-    Recipe
-        The same recipe.
+    name : str
 
     Raises
     ------
     ValueError
         If the architecture is not known, or the file is missing.
     """
-    name = recipe.architecture
-    if name in reduced.REDUCED:
-        return recipe
     if is_python_file(name):
         existing_file(name)
-    else:
-        refuse_unknown_name(name, reduced.REDUCED)
-    return recipe
+    elif name not in reduced.REDUCED:
+        import torchvision  # takes seconds
 
-
-def refuse_unknown_name(name: str, others: Iterable[str] = ()) -> None:
-    """Refuse a name that neither torchvision nor `others` have.
-
-    Parameters
-    ----------
-    name : str
-    others : iterable of str
-        Further names of networks.
-
-    Raises
-    ------
-    ValueError
-        If the network is not known.
-    """
-    from torchvision import models as torchvision_models  # takes a second
-
-    known = [*others, *torchvision_models.list_models(module=torchvision_models)]
-    if name not in known:
-        raise ValueError(
-            f"There is no network {name!r}. {did_you_mean(name, known)} A network of "
-            "your own is named FILE.py:NAME."
-        )
+        torchvisions = torchvision.models.list_models(module=torchvision.models)
+        known = [*reduced.REDUCED, *torchvisions]
+        if name not in known:
+            raise ValueError(
+                f"There is no network {name!r}. {did_you_mean(name, known)} A network "
+                "of your own is named FILE.py:NAME."
+            )

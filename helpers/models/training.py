@@ -1,7 +1,6 @@
 """Train a network on augmented images, and keep the best epoch by validation."""
 
 import copy
-import math
 from collections.abc import Callable
 
 import torch
@@ -72,7 +71,7 @@ def train(
     Raises
     ------
     FloatingPointError
-        A loss is not finite.
+        After an epoch, logits of validation images are NaN or infinite.
     ValueError
         The loop yields no epoch.
     """
@@ -109,7 +108,6 @@ def train(
                 "val_loss": val_loss,
                 "val_accuracy": val_accuracy,
             }
-            _refuse_breakdown(epoch)
             history.append(epoch)
             if best_epoch(history) is epoch:
                 best_weights = copy.deepcopy(trained.state_dict())
@@ -127,20 +125,10 @@ def _validate(
     network: nn.Module, inputs: torch.Tensor, labels: torch.Tensor
 ) -> tuple[float, float]:
     """Return the loss and the accuracy of a network on validation images."""
-    outputs = logits(network, inputs, finite=False)
+    outputs = logits(network, inputs)
+    network.train()
     is_correct = outputs.argmax(dim=1) == labels
     return float(cross_entropy(outputs, labels)), float(is_correct.double().mean())
-
-
-def _refuse_breakdown(epoch: dict) -> None:
-    """Refuse to go on after an epoch whose losses are not finite."""
-    if math.isfinite(epoch["loss"]) and math.isfinite(epoch["val_loss"]):
-        return
-    raise FloatingPointError(
-        f"Training broke down in epoch {epoch['epoch']}: the loss is {epoch['loss']} "
-        f"in training, {epoch['val_loss']} in validation. Try a tenth of the learning "
-        "rate. If that does not help, look for NaN in the starting weights."
-    )
 
 
 def _last_layer(model: Classifier) -> nn.Module:
@@ -149,8 +137,8 @@ def _last_layer(model: Classifier) -> nn.Module:
     siblings = model.network.get_submodule(parent)
     layers = [model.network.get_submodule(model.head)]
     if isinstance(siblings, nn.Sequential):
-        names = [child for child, _ in siblings.named_children()]
-        layers += list(siblings.children())[names.index(name) + 1 :]
+        names = list(dict(siblings.named_children()))
+        layers += siblings[names.index(name) + 1 :]
     return nn.Sequential(*layers, nn.Flatten())
 
 

@@ -29,6 +29,7 @@ from helpers.audit.table_counts import count_table
 from helpers.blocks import counts
 from helpers.blocks.framework import bias
 from helpers.icon2 import attributes
+from helpers.models.training import augment
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "icon2"))
 from detection_oracles import as_coco, scene
@@ -60,7 +61,7 @@ def training() -> Row:
         for _ in range(4):
             for batch in torch.randperm(400, generator=generator).split(32):
                 optimizer.zero_grad()
-                logits = model(models.augment(images[batch], generator))
+                logits = model(augment(images[batch], generator))
                 cross_entropy(logits, labels[batch]).backward()
                 optimizer.step()
             with torch.no_grad():

@@ -101,6 +101,25 @@ def test_relevance_that_is_lost_is_refused_image_by_image():
         explain.explain(model, images, 0, "lrp")
 
 
+@pytest.mark.parametrize("inplace", [False, True])
+def test_batch_normalization_after_a_rectifier_stays_after_it(inplace):
+    network = nn.Sequential(
+        nn.Conv2d(3, 4, 3),
+        nn.ReLU(inplace),
+        nn.BatchNorm2d(4),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(4, 2),
+    )
+    model = randomize_batch_norm(models.Classifier(network, mean=0, std=1))
+    images = torch.rand(2, 3, 8, 8)
+    targets = torch.tensor([0, 1])
+    _, logits, _ = lrp.propagate(model, images, targets)
+    with torch.no_grad():
+        expected = model(images).gather(1, targets[:, None])[:, 0]
+    torch.testing.assert_close(logits, expected)
+
+
 def test_lrp_at_the_last_map_holds_the_logit():
     model = randomize_batch_norm(models.build("resnet18", 4))
     images = torch.rand(2, 3, 64, 64)
