@@ -7,7 +7,7 @@ import pandas as pd
 from helpers.icon2.attributes import Frames
 from helpers.icon2.file_checks import DetectionDataError
 from helpers.icon2.matching import match
-from helpers.icon2.size_fixed import HOW
+from helpers.icon2.measures import FEWEST
 
 MANY = 0.3  # share of the boxes of a class that are detected as any class
 FEW = 0.2  # share of these that are detected as their own class
@@ -42,7 +42,7 @@ def check_classes(frames: Frames) -> list[str]:
     is_counted = ~frames.boxes["ignore"].astype(bool)
     boxes = frames.boxes["category"][is_counted].value_counts()
     detected = is_own.groupby(of_box).agg(["size", "mean"]).reindex(boxes.index)
-    is_often = (detected["size"] >= MANY * boxes) & (boxes >= HOW.min_boxes)
+    is_often = (detected["size"] >= MANY * boxes) & (boxes >= FEWEST)
     is_mistaken = is_often & (detected["mean"] < FEW)
     names = [frames.classes[number] for number in boxes.index[is_mistaken]]
     sentence = (
