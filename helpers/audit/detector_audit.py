@@ -22,7 +22,7 @@ from helpers.icon2 import (
     user_data,
 )
 from helpers.icon2.analysis import image_weights
-from helpers.icon2.attributes import Frames
+from helpers.icon2.attributes import DetectionDataError, Frames, explaining
 from helpers.icon2.coco_summary import BOUNDS, coco_summary
 from helpers.icon2.compared import (
     classes_to_compare,
@@ -30,7 +30,7 @@ from helpers.icon2.compared import (
     explained,
 )
 from helpers.icon2.detector_findings import ALL_POOLED, FOUND
-from helpers.icon2.file_checks import DetectionDataError
+from helpers.icon2.file_checks import check_classes
 from helpers.icon2.group_gaps import (
     Comparison,
     Null,
@@ -38,7 +38,6 @@ from helpers.icon2.group_gaps import (
     permuted_attributes,
 )
 from helpers.icon2.matching import match
-from helpers.icon2.mistaken_classes import check_classes
 
 LOSSES = (0.02, 0.05, 0.1, 0.2, 0.3)  # injected faults: lost shares of detected boxes
 TRIALS = 20  # permutations per injected fault
@@ -317,7 +316,7 @@ def comparison(
     """Return what is compared, and notes on what is not."""
     attributes, notes = comparable(frames, groups)
     if not attributes:
-        attributes = user_data.explaining(frames, bounds)[:1]  # the size
+        attributes = explaining(frames, bounds)[:1]  # the size
         notes.insert(0, NO_ATTRIBUTE)
     clusters = frames.clusters(cluster)
     if clusters is None:
@@ -350,7 +349,7 @@ def differences(
     pooled = pooled_recall.by_group(recall, attributes, null_p)
 
     known, _ = comparable(frames, None)
-    candidates = known + user_data.explaining(frames, bounds)
+    candidates = known + explaining(frames, bounds)
     explanations = [pd.DataFrame()]
     for row in gaps[gaps["verdict"] == FOUND].head(EXPLAINED_GAPS).to_dict("records"):
         [attribute] = [one for one in attributes if one.name == row["attribute"]]

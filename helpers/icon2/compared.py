@@ -8,11 +8,10 @@ import pandas as pd
 
 from helpers.icon2 import verdicts
 from helpers.icon2.analysis import POINTS, analyse
-from helpers.icon2.attributes import Attribute, Frames, from_column
-from helpers.icon2.file_checks import DetectionDataError
+from helpers.icon2.attributes import Attribute, DetectionDataError, Frames, from_column
+from helpers.icon2.formats import OWN
 from helpers.icon2.group_gaps import interval
 from helpers.icon2.matching import ClassMatches, Matches
-from helpers.icon2.reading import OWN
 from helpers.icon2.size_fixed import HOW
 
 MOST = 8  # classes that are compared by default

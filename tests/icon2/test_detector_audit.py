@@ -16,8 +16,7 @@ from helpers.icon2 import Frames, compared, deployed, injected_faults, match
 from helpers.icon2 import group_gaps as audit
 from helpers.icon2.analysis import image_weights
 from helpers.icon2.analysis import interval as usual
-from helpers.icon2.attributes import Attribute
-from helpers.icon2.file_checks import CORNERS, DetectionDataError
+from helpers.icon2.attributes import CORNERS, Attribute, DetectionDataError
 from helpers.icon2.pooled_recall import labelled_boxes
 from helpers.run_lesson import exercises_may_fail
 
