@@ -75,9 +75,8 @@ class Frames:
     ) -> list[Attribute]:
         """Return the paper's five attributes except the sensitive one.
 
-        Then come `further` columns, and crowds, aspect and contrast of section 3.3. Of
-        the attributes that are not in `further`, those are returned that the frames
-        have.
+        Then come `further` columns, and crowds, aspect and contrast of section 3.3.
+        Attributes that the frames do not have are left out, but not those in `further`.
         """
         further = further or ()
         attributes = []
@@ -195,8 +194,8 @@ def coded(name: str, column: pd.Series, level: str) -> Attribute:
     if not 2 <= len(values) <= MOST:
         raise DetectionDataError(
             f"{name}: the column holds {len(values):,} values, and 2 to {MOST} can be "
-            "compared. Numbers are cut into thirds if no value is text (leave unknown "
-            "numbers empty)."
+            "compared. Name another column, or give unknown numbers no value: numbers "
+            "are cut into thirds if no value is text."
         )
     return Attribute(name, tuple(map(str, values)), codes, level)
 

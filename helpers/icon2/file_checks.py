@@ -112,7 +112,7 @@ def check_classes(frames: Frames) -> list[str]:
         "their boxes that are detected are detected as another class. Do both files "
         "have the same numbers or names of classes?"
     )
-    n_boxes = (~frames.boxes["ignore"].astype(bool)).sum()
+    n_boxes = (~frames.boxes["ignore"]).sum()
     if len(hits) >= MANY * n_boxes and is_own.mean() < FEW:
         raise DetectionDataError(f"{sentence} No groups are compared.")
     return [sentence] if names else []
