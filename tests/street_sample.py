@@ -14,7 +14,7 @@ import pandas as pd
 from PIL import Image
 
 from helpers.icon2 import intervention, match
-from helpers.icon2.file_checks import CORNERS
+from helpers.icon2.attributes import CORNERS
 from sweeps.appearances import ap_by_appearance
 from synthetic import street
 

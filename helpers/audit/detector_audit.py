@@ -14,10 +14,15 @@ from helpers.audit import form
 from helpers.figures import icon2 as figures
 from helpers.icon2 import detector_findings, group_comparison, user_data
 from helpers.icon2.analysis import image_weights
-from helpers.icon2.attributes import Attribute, Frames
+from helpers.icon2.attributes import (
+    Attribute,
+    DetectionDataError,
+    Frames,
+    explaining,
+)
 from helpers.icon2.coco_summary import coco_summary
 from helpers.icon2.comparable import classes_to_compare, comparable
-from helpers.icon2.file_checks import DetectionDataError
+from helpers.icon2.file_checks import check_classes
 from helpers.icon2.group_ap import ap_by_group, explained
 from helpers.icon2.group_comparison import FOUND, Comparison, permuted_attributes
 from helpers.icon2.matching import Matches, match
@@ -26,7 +31,6 @@ from helpers.icon2.measures import (
     measures,
     recall_by_size,
 )
-from helpers.icon2.mistaken_classes import check_classes
 
 LOSSES = (0.02, 0.05, 0.1, 0.2, 0.3)  # injected faults: lost shares of detected boxes
 TRIALS = 20  # permutations per injected fault
@@ -222,7 +226,7 @@ def audit_detector(
     bounds = [side**2 for side in sizes]
     tables = {"files": _checked_files(frames, bounds, threshold)}
     compared_attributes, notes = comparable(frames, groups)
-    of_boxes = user_data.explaining(frames, bounds)
+    of_boxes = explaining(frames, bounds)
     if not compared_attributes:
         compared_attributes = of_boxes[:1]  # the size
         notes.insert(0, NO_ATTRIBUTE)

@@ -6,9 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from helpers.icon2.attributes import Attribute, Frames
+from helpers.icon2.attributes import Attribute, DetectionDataError, Frames
 from helpers.icon2.average_precision import Curves, Options
-from helpers.icon2.file_checks import DetectionDataError
 from helpers.icon2.matching import match
 
 BOUNDS = (32**2, 96**2)  # square pixels: COCO's small, medium and large

@@ -4,11 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from helpers.icon2.attributes import Attribute, Frames, from_column
-from helpers.icon2.file_checks import DetectionDataError
+from helpers.icon2.attributes import (
+    Attribute,
+    DetectionDataError,
+    Frames,
+    from_column,
+)
+from helpers.icon2.formats import OWN
 from helpers.icon2.matching import Matches
 from helpers.icon2.measures import FEWEST
-from helpers.icon2.reading import OWN
 
 MOST = 8  # classes that are compared by default
 VIDEO = "video"  # it says which images belong together

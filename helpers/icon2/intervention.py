@@ -11,9 +11,8 @@ import torch
 from torch import nn
 
 from helpers import store
-from helpers.icon2.attributes import Frames
+from helpers.icon2.attributes import CORNERS, Frames
 from helpers.icon2.detector import detect
-from helpers.icon2.file_checks import CORNERS
 from helpers.icon2.formulas import divided as divided
 from helpers.models import networks
 from helpers.synthetic_data import street, street_detector

@@ -13,11 +13,10 @@ from PIL import Image
 
 from helpers import store
 from helpers.icon2 import detector, user_data
-from helpers.icon2.attributes import Frames
-from helpers.icon2.bdd100k import CLASSES
-from helpers.icon2.file_checks import DetectionDataError
+from helpers.icon2.attributes import DetectionDataError, Frames
+from helpers.icon2.file_checks import refusing
+from helpers.icon2.formats import CLASSES
 from helpers.icon2.matching import Matches
-from helpers.icon2.reading import refusing
 from helpers.icon2.recorded_streets import Streets
 
 PUBLISHED = {  # where BDD100K's folder, as it is published, has what is read here

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from helpers.icon2.attributes import Attribute, Frames
-from helpers.icon2.file_checks import CORNERS
+from helpers.icon2.attributes import CORNERS, Attribute, Frames
 
 IOU_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10))
 # of an image and class, as COCO; all, where an image has more boxes

@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from helpers import store
-from helpers.icon2.attributes import Attribute, Frames
+from helpers.icon2.attributes import CORNERS, Attribute, Frames
 from helpers.icon2.average_precision import WHOLE, Curves
-from helpers.icon2.file_checks import CORNERS
 
 
 def scene(

@@ -15,8 +15,12 @@ from helpers.audit import detector_audit
 from helpers.icon2 import Frames, group_ap, match
 from helpers.icon2 import group_comparison as audit
 from helpers.icon2.analysis import interval as usual
-from helpers.icon2.attributes import Attribute, from_column
-from helpers.icon2.file_checks import CORNERS, DetectionDataError
+from helpers.icon2.attributes import (
+    CORNERS,
+    Attribute,
+    DetectionDataError,
+    from_column,
+)
 from helpers.icon2.measures import (
     ALL_CLASSES,
     AVERAGE_RECALL,

@@ -15,7 +15,7 @@ from executed import executed
 from helpers import icon2, store
 from helpers.claims import CONTRADICTS, NOT_TESTABLE, REPLICATED, judge
 from helpers.icon2 import attributes, claims, control_errors, match, verdicts
-from helpers.icon2.file_checks import CORNERS
+from helpers.icon2.attributes import CORNERS
 from helpers.icon2.lesson_frames import find_files, picture, read
 from synthetic import street
 

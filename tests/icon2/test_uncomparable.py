@@ -13,8 +13,8 @@ from test_detector_audit import world, written
 from helpers import audits
 from helpers.audit import detector_audit
 from helpers.icon2 import compared, group_gaps
+from helpers.icon2.attributes import DetectionDataError
 from helpers.icon2.coco_summary import coco_summary
-from helpers.icon2.file_checks import DetectionDataError
 
 
 @pytest.mark.parametrize(("undefined", "is_kept"), [(1, True), (10, False)])
