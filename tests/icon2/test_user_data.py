@@ -11,9 +11,10 @@ import pytest
 from detection_oracles import as_coco, average_precision, evaluated, scene
 from test_checked_files import read
 
-from helpers.icon2 import compared, match, user_data
+from helpers.icon2 import match, user_data
 from helpers.icon2.attributes import DetectionDataError
 from helpers.icon2.coco_summary import coco_summary
+from helpers.icon2.comparable import comparable
 
 CLASSES = ("kite", "lamp", "pear")
 
@@ -174,7 +175,7 @@ def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(
     for n, box in enumerate(labels["annotations"]):
         box["attributes"] = {"tone": "IV" if n % 3 else "II"}
     frames = read(tmp_path, labels, results)
-    columns, cannot = compared.comparable(frames, None)
+    columns, cannot = comparable(frames, None)
     assert {one.name: one.level for one in columns} == {
         "light": "image",
         "lux": "image",
@@ -185,7 +186,7 @@ def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(
     assert "one: the column holds 1 values" in one
     assert "camera: the column holds 60 values" in many
     with pytest.raises(DetectionDataError, match="no attribute 'tint'"):
-        compared.comparable(frames, ["tint"])
+        comparable(frames, ["tint"])
 
 
 def test_files_that_are_cut_or_exchanged_are_refused(tmp_path):
