@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from helpers.icon2 import attributes, formulas, intervention, verdicts
+from helpers.icon2 import attributes, formulas, streets, verdicts
 from helpers.icon2.analysis import POINTS, Part, analyse
 from helpers.icon2.average_precision import PAPER, PER_IMAGE
 from helpers.icon2.matching import match
@@ -27,7 +27,7 @@ HARMLESS = (0.25, 0.5, 0.75, 1.0, 1.5)  # strengths of "scene", which is not har
 READINGS = {"Eq. 3": PAPER, "N and F per image": PER_IMAGE}
 WITHOUT_READERS = ["class", verdicts.ANY_RULE]
 
-trained_detector = cache(intervention.trained)
+trained_detector = cache(streets.train_detector)
 
 
 def list_cases() -> Iterator[tuple[int, str, str, float, bool]]:
@@ -47,12 +47,13 @@ def measure_scenario(
 ) -> pd.DataFrame:
     """Return the verdicts of all rules, one row per attribute and reading of Eq. 3.
 
-    The column `proxy_within` is sigma of ProxyAP with effects within the groups.
+    The column `proxy_within` is sigma of ProxyAP with effects within the groups. The
+    rule within groups flags the attribute for which it is largest, if it exceeds 1.
     """
     detector = trained_detector(SHARE_OF_B, seed % 2)
     scenes = street_causes.scenes(FRAMES, seed, cause, strength)
-    share_of_b = intervention.SHARES_OF_B if is_worse else SAME_FOR_ALL
-    frames = intervention.observed(detector, *scenes, share_of_b)
+    share_of_b = streets.SHARES_OF_B if is_worse else SAME_FOR_ALL
+    frames = streets.observe(detector, *scenes, share_of_b)
     matches = match(frames)
     tables = []
     for reading, options in READINGS.items():
@@ -68,8 +69,12 @@ def measure_scenario(
         table = verdicts.table(analysis).drop(columns=WITHOUT_READERS)
         for name, part in analysis.estimates[CATEGORY].parts.items():
             expected = formulas.proxy(effects_within_groups(part), part.cell_boxes[0])
-            within = POINTS * formulas.sigma(expected)
-            table.loc[table["attribute"] == name, "proxy_within"] = within
+            is_of_part = table["attribute"] == name
+            table.loc[is_of_part, "proxy_within"] = POINTS * formulas.sigma(expected)
+        within = table["proxy_within"]
+        is_flagged = (within == within.max()) & (within > 1)
+        verdict = np.where(is_flagged, formulas.FLAGGED, formulas.NOT_FLAGGED)
+        table[verdicts.WITHIN_RULE] = verdict
         table["reading"] = reading
         tables.append(table)
     table = pd.concat(tables, ignore_index=True)
