@@ -6,16 +6,17 @@ from dataclasses import replace
 
 import drawn as made_up
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 from detection_oracles import average_precision, plain_ap, recorded_settings, scene
 
+from helpers import stats
 from helpers.icon2 import (
     Frames,
     Options,
     analyse,
     attributes,
-    checks,
     formulas,
     match,
     sigma_null,
@@ -317,25 +318,45 @@ def test_the_tables_of_an_analysis_hold_together(world):
     np.testing.assert_allclose(ranking.proxy_sigma, sigma[ranking.attribute])
 
 
-def test_rates_count_the_verdicts_over_recorded_settings():
-    table = checks.with_within(recorded_settings(["size"]))
-    rates = checks.error_rates(table).set_index(["rule", "scenario", "outcome"])
+def test_outcomes_are_those_of_the_recorded_verdicts():
+    table = recorded_settings(["size"])
     assert len(table) == 2 * 9 * 5
-    assert (rates["n"] == 2).all()
-    most = table.groupby(["scenario", "confounder"])["strength"].transform("max")
-    table = table[table["strength"] == most]
-    count = rates["count"]
-    assert ((rates.low <= rates.share) & (rates.share <= rates.high)).all()
+    outcomes = verdicts.by_setting(table)
+    keys = ["scenario", "strength", "seed"]
+    assert len(outcomes) == len(verdicts.COMPARED_RULES) * 2 * 9
+    by_setting = outcomes.set_index(["rule", *keys])
     for rule in verdicts.COMPARED_RULES:
-        for scenario, part in table.groupby("scenario"):
-            yes = part[part[rule].isin(verdicts.YES)]
-            wrong = yes[~yes.truth.isin(verdicts.YES)].seed.nunique()
-            assert count[rule, scenario, "false positive"] == wrong
-            if scenario in (verdicts.HARDER, verdicts.BOTH):
-                hits = yes[yes.attribute == "size"].seed.nunique()
-                assert count[rule, scenario, "true positive"] == hits
-                assert count[rule, scenario, "false negative"] == 2 - hits
-    detected = checks.detection_by(table).set_index("question")["count"]
-    own = table.query("scenario == @verdicts.HARDER and attribute == 'size'")
-    assert detected[verdicts.FIRST] == (own["rank"] == 1).sum()
-    assert detected[verdicts.FALLS] == (own.delta > 0).sum()
+        for key, part in table.groupby(keys):
+            outcome = by_setting.loc[(rule, *key)]
+            is_flagged = part[rule].isin(verdicts.YES)
+            flagged = part[is_flagged]
+            is_cause = flagged["attribute"] == flagged["confounder"]
+            assert outcome["false positive"] == (~is_cause).any()
+            if key[0] in verdicts.NO_CAUSE:
+                assert outcome[["true positive", "false negative"]].isna().all()
+                continue
+            assert outcome["true positive"] == is_cause.any()
+            assert outcome["false negative"] == 1 - is_cause.any()
+            if rule == verdicts.SUITE_RULE:
+                right = flagged[rule] == flagged["truth"]
+                assert outcome["exact"] == (is_cause & right).any()
+            else:
+                assert np.isnan(outcome["exact"])
+
+
+def test_the_rule_within_groups_flags_the_largest_sigma_within_above_one():
+    table = recorded_settings(["size", "time", "weather", "occlusion"])
+    for _, part in table.groupby(["seed", "scenario", "confounder", "strength"]):
+        largest = part["proxy_within"] == part["proxy_within"].max()
+        expected = largest & (part["proxy_within"] > 1)
+        flagged = part[verdicts.WITHIN_RULE] == verdicts.FLAGGED
+        assert (flagged == expected).all()
+
+
+def test_counts_have_wilson_intervals():
+    table = pd.DataFrame({"rule": ["a", "a", "a", "b"], "flagged": [1, 0, np.nan, 1]})
+    counts = verdicts.counted(table, "flagged", ["rule"]).set_index("rule")
+    assert counts["count"].tolist() == [1, 1]
+    assert counts["n"].tolist() == [2, 1]
+    low, high = stats.wilson([1, 1], [2, 1])
+    np.testing.assert_allclose(counts[["low", "high"]].T, [low, high])

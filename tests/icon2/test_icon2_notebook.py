@@ -12,9 +12,9 @@ import pytest
 import yaml
 from executed import executed
 
-from helpers import icon2, store
+from helpers import icon2, store, workflow
 from helpers.claims import CONTRADICTS, NOT_TESTABLE, REPLICATED, judge
-from helpers.icon2 import attributes, claims, control_errors, match, verdicts
+from helpers.icon2 import attributes, claims, control_errors, formulas, match
 from helpers.icon2.file_checks import CORNERS
 from helpers.icon2.lesson_frames import find_files, picture, read
 from synthetic import street
@@ -84,16 +84,35 @@ def small():
     return matches, group, explanatory, analysis
 
 
+def source_of_cell_with(text):
+    """The source of the cell of lesson 08 that contains a text."""
+    sources = []
+    for cell in workflow.read_cells(store.root() / "notebooks/08_icon2.ipynb"):
+        sources.append("".join(cell["source"]))
+    [source] = [source for source in sources if text in source]
+    return source
+
+
+def with_ranks(analysis):
+    """The table of lesson 08 with what ranks first, and what control leaves."""
+    ranking = analysis.ranking()
+    ranks = ranking[["class", "attribute", "rank", "proxy_sigma", "first"]]
+    return ranks.merge(analysis.control())
+
+
 def test_claims_are_judged_on_user_supplied_frames_and_not_where_they_are_injected(
     small,
 ):
     matches, group, _, analysis = small
     null = icon2.sigma_null(matches, group, permutations=200)
-    estimates = (
-        claims.of_analysis(analysis, null, synthetic) for synthetic in (True, False)
-    )
-    judged = (judge("08_icon2", one, data=["labels"]) for one in estimates)
-    injected, own = (one.set_index("id")["verdict"] for one in judged)
+    sigmas = analysis.sigmas().merge(null.drop(columns="sigma"))
+    control = with_ranks(analysis)
+    judged = []
+    for synthetic in (True, False):
+        estimates = claims.of_frames(analysis, sigmas, synthetic)
+        one = judge("08_icon2", estimates, {"table-2": control}, data=["labels"])
+        judged.append(one.set_index("id"))
+    injected, own = (one["verdict"] for one in judged)
     assert own["icon2/gap/car"] == own["icon2/control/car"] == REPLICATED
     assert own["icon2/control/pedestrian"] == NOT_TESTABLE, (
         "size ranks first, not occlusion"
@@ -105,26 +124,30 @@ def test_claims_are_judged_on_user_supplied_frames_and_not_where_they_are_inject
         "an injected gap is not judged"
     )
     rows = analysis.control().query("attribute == 'size'").set_index("class")
-    found = {e.claim: e.interval for e in claims.of_analysis(analysis, null, True)}
-    assert found["icon2/control/car"] == tuple(
-        rows.loc["car", ["delta", "low", "high"]]
-    )
+    found = judged[0].loc["icon2/control/car", ["estimate", "ci_low", "ci_high"]]
+    assert found.tolist() == rows.loc["car", ["delta", "low", "high"]].tolist()
     assert injected["icon2/control/car"] == REPLICATED, "control can fail"
 
 
 def test_the_papers_tables_are_compared_in_their_own_quantities(small):
     """All of Tables 1 to 3: 9 rows of 8, 15 of 4, 25 values."""
-    analysis = small[-1]
-    paper = claims.printed("groups").set_index("class").drop(columns="source")
-    one = claims.table_1(analysis.groups(), analysis.sigmas(), paper)
-    assert one["paper"].shape == (9, 5) and one["paper"].map(str).map(len).gt(0).all(
-        axis=None
-    )
+    _, group, _, analysis = small
+    names = {
+        "groups": analysis.groups(),
+        "sigmas": analysis.sigmas(),
+        "group": group,
+        "paper": claims.printed("groups").set_index("class"),
+        "claims": claims,
+        "pd": pd,
+    }
+    exec(source_of_cell_with("table_1 ="), names)
+    one = names["table_1"]
+    assert one["paper"].shape == (9, 5)
+    assert one["paper"].map(str).map(len).gt(0).all(axis=None)
     assert one.loc["car", ("paper", "low")] == "48.7 ±0.1"
     assert one.loc["bicycle", ("paper", "σ")] == 5.05
-    ranking = analysis.ranking()
-    control = ranking[["class", "attribute"]].merge(analysis.control())
-    two = claims.tables_2_and_3(ranking, control, True)
+    control = with_ranks(analysis)
+    two = claims.tables_2_and_3(control, True)
     theirs = two["paper"]
     assert theirs["σ(ProxyAP)"].notna().sum() == 40 and theirs["Δ"].notna().sum() == 15
     row = theirs.loc[("car", "size")]
@@ -138,7 +161,7 @@ def test_the_papers_tables_are_compared_in_their_own_quantities(small):
     ours = two["here"].loc[("car", "size")]
     known = analysis.control().set_index(["class", "attribute"]).loc[("car", "size")]
     assert ours["σ"] - ours["μ(σ)"] == pytest.approx(known["delta"]) == ours["Δ"]
-    assert claims.tables_2_and_3(ranking, control, False)["paper"].isna().all(axis=None)
+    assert claims.tables_2_and_3(control, False)["paper"].isna().all(axis=None)
 
 
 def test_errors_are_computed_by_difficulty_with_resampled_runs():
@@ -164,11 +187,18 @@ def test_errors_are_computed_by_difficulty_with_resampled_runs():
     insignificant = record.iloc[:1].assign(gap_low=-1.0, delta=9.0)
 
     def flags_a_share(rank, proxy_sigma, delta):
-        return verdicts.FLAGGED if proxy_sigma else verdicts.NOT_FLAGGED
+        return formulas.FLAGGED if proxy_sigma else formulas.NOT_FLAGGED
 
-    both = pd.concat([record, insignificant])
-    compared = control_errors.compare_with_truth(both, flags_a_share)
-    errors = control_errors.by_difficulty(compared, draws=500)
+    names = {
+        "record": pd.concat([record, insignificant]),
+        "paper_says": flags_a_share,
+        "FLAGGED": formulas.FLAGGED,
+        "run": SimpleNamespace(table=lambda table, name: table),
+        "control_errors": control_errors,
+        "np": np,
+    }
+    exec(source_of_cell_with("by_difficulty(compared)"), names)
+    errors = names["errors"]
     np.testing.assert_allclose(errors["error_before"], [0.6, 0.6])
     np.testing.assert_allclose(
         errors["error_reduction"],
