@@ -1,5 +1,7 @@
 """Test the spread of average precision over groups against random groups."""
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -41,14 +43,14 @@ def sigma_null(
         permutations (AP points), ``p`` is the share of permutations with a sigma at
         least as large, and ``p_holm`` its adjustment for the number of rows.
     """
-    codes = _permuted_codes(matches, sensitive, clusters, permutations, seed)
+    orders = _random_groups(matches, sensitive, clusters, seed)
+    groups = [sensitive, *itertools.islice(orders, permutations)]
     each_once = np.ones((1, matches.n_images))
     group_ap = {}
     for name in matches.classes:
         of_class = matches.of(name)
         rows = []
-        for row in codes:
-            attribute = replace(sensitive, codes=row)
+        for attribute in groups:
             ap, _ = evaluate(of_class, [attribute], each_once, options, formulas)
             rows.append(ap)
         group_ap[name] = np.concatenate(rows)
@@ -72,10 +74,10 @@ def sigma_null(
     return table.assign(p_holm=stats.adjust(table["p"]))
 
 
-def _permuted_codes(
-    matches: Matches, attribute: Attribute, clusters, permutations: int, seed: int
-) -> np.ndarray:
-    """Return the codes of an attribute, and then random permutations of them."""
+def _random_groups(
+    matches: Matches, attribute: Attribute, clusters, seed: int
+) -> Iterator[Attribute]:
+    """Yield the attribute with randomly permuted values, without end."""
     unit = np.arange(matches.n_images) if clusters is None else np.asarray(clusters)
     strata = np.zeros(len(attribute.codes), int)
     if attribute.level == "box":
@@ -88,7 +90,7 @@ def _permuted_codes(
         strata=strata[known],
         clusters=unit[known],
     )
-    codes = np.tile(attribute.codes, (1 + permutations, 1))
-    for row in codes[1:]:
-        row[known] = next(orders)
-    return codes
+    for order in orders:
+        codes = attribute.codes.copy()
+        codes[known] = order
+        yield replace(attribute, codes=codes)

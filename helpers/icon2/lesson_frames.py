@@ -57,7 +57,7 @@ def load(settings: SimpleNamespace) -> tuple[Frames, Callable, Streets | None]:
         )
         return streets.load(), streets.picture, streets
     folder = files.pop("images", None)
-    if "predictions" not in files:
+    if folder is not None and "predictions" not in files:
         images = sorted(Path(folder).glob("*.*"))
         stored = store.outputs() / "predictions"
         files["predictions"] = detector.predict(
@@ -70,7 +70,7 @@ def load(settings: SimpleNamespace) -> tuple[Frames, Callable, Streets | None]:
 
 def read(
     labels: str | Path,
-    predictions: str | Path,
+    predictions: str | Path | None = None,
     *,
     attributes: str | Path | None = None,
     gps: str | Path | None = None,
