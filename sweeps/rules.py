@@ -15,6 +15,14 @@ import pandas as pd
 from helpers.icon2 import attributes, formulas, streets, verdicts
 from helpers.icon2.analysis import POINTS, Part, analyse
 from helpers.icon2.average_precision import PAPER, PER_IMAGE
+from helpers.icon2.formulas import (
+    EXPLAINS,
+    FLAGGED,
+    IN_PART,
+    NO_GAP,
+    NOT,
+    NOT_FLAGGED,
+)
 from helpers.icon2.matching import match
 from sweeps.resume import collect
 from synthetic import street_causes
@@ -25,7 +33,6 @@ SHARE_OF_B = 0.12  # share of appearance B in the images that the detector is tr
 SAME_FOR_ALL = 0.5  # share of B in the test images where the detector is not worse
 HARMLESS = (0.25, 0.5, 0.75, 1.0, 1.5)  # strengths of "scene", which is not harder
 READINGS = {"Eq. 3": PAPER, "N and F per image": PER_IMAGE}
-WITHOUT_READERS = ["class", verdicts.ANY_RULE]
 
 trained_detector = cache(streets.train_detector)
 
@@ -66,25 +73,24 @@ def measure_scenario(
             resamples=RESAMPLES,
             seed=seed,
         )
-        table = verdicts.table(analysis).drop(columns=WITHOUT_READERS)
+        table = verdicts.table(analysis).drop(columns=["class", verdicts.ANY_RULE])
+        spread = {}
         for name, part in analysis.estimates[CATEGORY].parts.items():
             expected = formulas.proxy(effects_within_groups(part), part.cell_boxes[0])
-            is_of_part = table["attribute"] == name
-            table.loc[is_of_part, "proxy_within"] = POINTS * formulas.sigma(expected)
-        within = table["proxy_within"]
+            spread[name] = POINTS * formulas.sigma(expected)
+        within = table["attribute"].map(spread)
         is_flagged = (within == within.max()) & (within > 1)
-        verdict = np.where(is_flagged, formulas.FLAGGED, formulas.NOT_FLAGGED)
-        table[verdicts.WITHIN_RULE] = verdict
+        table["proxy_within"] = within
+        table[verdicts.WITHIN_RULE] = np.where(is_flagged, FLAGGED, NOT_FLAGGED)
         table["reading"] = reading
         tables.append(table)
     table = pd.concat(tables, ignore_index=True)
-    is_harder = scenario in (verdicts.HARDER, verdicts.BOTH)
     table["seed"] = seed
     table["scenario"] = scenario
-    table["confounder"] = cause if is_harder else "none"
+    table["confounder"] = "none" if scenario in verdicts.NO_CAUSE else cause
     table["strength"] = strength
-    of_cause = formulas.IN_PART if scenario == verdicts.BOTH else formulas.EXPLAINS
-    of_others = formulas.NO_GAP if scenario == verdicts.NEITHER else formulas.NOT
+    of_cause = IN_PART if scenario == verdicts.BOTH else EXPLAINS
+    of_others = NO_GAP if scenario == verdicts.NEITHER else NOT
     is_cause = table["attribute"] == table["confounder"]
     table["truth"] = np.where(is_cause, of_cause, of_others)
     return table.round(4)

@@ -5,7 +5,6 @@ Pedestrians are smaller if income is low, and the detector is worse. Run
 """
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -39,10 +38,5 @@ def measure() -> pd.DataFrame:
     )
 
 
-def main() -> None:
-    """Write the table."""
-    store.write_text(Path(sys.argv[1]), measure().to_csv(index=False))
-
-
 if __name__ == "__main__":
-    main()
+    store.write_text(sys.argv[1], measure().to_csv(index=False))

@@ -72,8 +72,9 @@ def apply_icon2(frames: Frames) -> pd.DataFrame:
     finer = analyse(matches, income, combined, options=options, resamples=RESAMPLES)
     first = paper.ranking().drop_duplicates("class")
     control = paper.control()[["class", "attribute", "sigma", "delta"]]
-    rows = first[["class", "attribute", "proxy_sigma"]].merge(control)
-    rows = rows.to_dict("records")
+    rows = (
+        first[["class", "attribute", "proxy_sigma"]].merge(control).to_dict("records")
+    )
     for row in rows:
         estimate = paper.estimates[row["class"]]
         first_part = estimate.parts[row["attribute"]]
@@ -111,8 +112,7 @@ def main() -> None:
     """Measure all combinations of difficulty, share and run, and write their table."""
     cases = []
     for run in RUNS:
-        for difficulty, share_of_b in product(DIFFICULTIES, TRAINED_SHARES_OF_B):
-            cases.append((difficulty, share_of_b, run))
+        cases += product(DIFFICULTIES, TRAINED_SHARES_OF_B, [run])
     collect(Path(sys.argv[1]), measure_world, cases)
 
 

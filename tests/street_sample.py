@@ -60,9 +60,10 @@ def main(folder: Path) -> None:
     rows = []
     for kind, ap in ap_by_appearance(own, other).items():
         parts = formulas.divided(100 * ap)
-        rows.append(
-            {"class": kind} | {name: round(part[0], 1) for name, part in parts.items()}
-        )
+        row = {"class": kind}
+        for name, part in parts.items():
+            row[name] = round(part[0], 1)
+        rows.append(row)
     pd.DataFrame(rows).to_csv(folder / "street_truth.csv", index=False)
     matches, missed = match(own), []
     for kind in street.TWO_APPEARANCES:

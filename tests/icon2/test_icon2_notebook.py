@@ -24,37 +24,25 @@ def written(folder, number):
     """Write street scenes as BDD100K's files, with detections near their boxes."""
     scenes, things = street.scenes(number, 2)
     images, boxes = street.render(scenes, street.dressed(scenes, things, 0.5))
-    results, rng = boxes[["image", "category", *CORNERS]], np.random.default_rng(0)
+    rng = np.random.default_rng(0)
+    results = boxes[["image", "category", *CORNERS]]
     results = results.astype({name: float for name in CORNERS})
     results[["x2", "y2"]] += rng.uniform(0, 3, (len(results), 2))
     results["score"] = rng.random(len(results))
     files = city.write(folder, scenes, images, boxes, results)
-    pictures, both = (
-        files.pop("images"),
-        (files.pop("labels"), files.pop("predictions")),
-    )
-    return (
-        icon2.Frames(scenes, boxes, results, street.KINDS),
-        both,
-        files,
-        (pictures, images),
-    )
+    return icon2.Frames(scenes, boxes, results, street.KINDS), files, images
 
 
-@pytest.fixture(scope="module")
-def on_disk(tmp_path_factory):
-    return written(tmp_path_factory.mktemp("bdd"), 60)
-
-
-def test_ones_own_files_give_what_the_street_gives(on_disk):
-    world, both, place, (pictures, images) = on_disk
-    data = read(*both, **place)
+def test_ones_own_files_give_what_the_street_gives(tmp_path):
+    world, files, images = written(tmp_path, 60)
+    pictures = files.pop("images")
+    data = read(**files)
     codes = world.images["income"].cat.codes.to_numpy()
     income = data.attribute("income")
     known = income.codes >= 0
     assert income.values == ("low", "middle", "high") and 0 < known.sum() < 60
     assert np.corrcoef(income.codes[known], codes[known])[0, 1] > 0.9
-    paper = read(*both, **place, edges="paper").attribute("income")
+    paper = read(**files, edges="paper").attribute("income")
     np.testing.assert_array_equal(paper.codes[known], codes[known])
     appearances = data.boxes["appearance"].map(street.APPEARANCES.index)
     np.testing.assert_array_equal(
@@ -84,13 +72,13 @@ def small():
     return matches, group, explanatory, analysis
 
 
-def source_of_cell_with(text):
-    """The source of the cell of lesson 08 that contains a text."""
-    sources = []
-    for cell in workflow.read_cells(store.root() / "notebooks/08_icon2.ipynb"):
-        sources.append("".join(cell["source"]))
-    [source] = [source for source in sources if text in source]
-    return source
+def of_cell(variable, **names):
+    """What the cell of lesson 08 that assigns a variable assigns to it."""
+    cells = workflow.read_cells(store.root() / "notebooks/08_icon2.ipynb")
+    sources = ["".join(cell["source"]) for cell in cells]
+    [source] = [source for source in sources if f"\n{variable} = " in source]
+    exec(source, names)
+    return names[variable]
 
 
 def with_ranks(analysis):
@@ -132,16 +120,15 @@ def test_claims_are_judged_on_user_supplied_frames_and_not_where_they_are_inject
 def test_the_papers_tables_are_compared_in_their_own_quantities(small):
     """All of Tables 1 to 3: 9 rows of 8, 15 of 4, 25 values."""
     _, group, _, analysis = small
-    names = {
-        "groups": analysis.groups(),
-        "sigmas": analysis.sigmas(),
-        "group": group,
-        "paper": claims.printed("groups").set_index("class"),
-        "claims": claims,
-        "pd": pd,
-    }
-    exec(source_of_cell_with("table_1 ="), names)
-    one = names["table_1"]
+    one = of_cell(
+        "table_1",
+        groups=analysis.groups(),
+        sigmas=analysis.sigmas(),
+        group=group,
+        paper=claims.printed("groups").set_index("class"),
+        claims=claims,
+        pd=pd,
+    )
     assert one["paper"].shape == (9, 5)
     assert one["paper"].map(str).map(len).gt(0).all(axis=None)
     assert one.loc["car", ("paper", "low")] == "48.7 ±0.1"
@@ -171,8 +158,6 @@ def test_errors_are_computed_by_difficulty_with_resampled_runs():
         columns=["difficulty", "share_of_b", "run"],
     )
     same_in_all_rows = {
-        "class": "car",
-        "attribute": "size",
         "gap": 10.0,
         "gap_low": 5.0,
         "gap_high": 15.0,
@@ -189,22 +174,17 @@ def test_errors_are_computed_by_difficulty_with_resampled_runs():
     def flags_a_share(rank, proxy_sigma, delta):
         return formulas.FLAGGED if proxy_sigma else formulas.NOT_FLAGGED
 
-    names = {
-        "record": pd.concat([record, insignificant]),
-        "paper_says": flags_a_share,
-        "FLAGGED": formulas.FLAGGED,
-        "run": SimpleNamespace(table=lambda table, name: table),
-        "control_errors": control_errors,
-        "np": np,
-    }
-    exec(source_of_cell_with("by_difficulty(compared)"), names)
-    errors = names["errors"]
-    np.testing.assert_allclose(errors["error_before"], [0.6, 0.6])
-    np.testing.assert_allclose(
-        errors["error_reduction"],
-        [0.6, 0.0],
-        atol=1e-12,
+    errors = of_cell(
+        "errors",
+        record=pd.concat([record, insignificant]),
+        paper_says=flags_a_share,
+        FLAGGED=formulas.FLAGGED,
+        run=SimpleNamespace(table=lambda table, name: table),
+        control_errors=control_errors,
+        np=np,
     )
+    np.testing.assert_allclose(errors["error_before"], [0.6, 0.6])
+    np.testing.assert_allclose(errors["error_reduction"], [0.6, 0.0], atol=1e-12)
     np.testing.assert_allclose(
         errors["error_reduction_low"], errors["error_reduction_high"], atol=1e-12
     )
