@@ -15,14 +15,7 @@ import pandas as pd
 from helpers.icon2 import attributes, formulas, streets, verdicts
 from helpers.icon2.analysis import POINTS, Part, analyse
 from helpers.icon2.average_precision import PAPER, PER_IMAGE
-from helpers.icon2.formulas import (
-    EXPLAINS,
-    FLAGGED,
-    IN_PART,
-    NO_GAP,
-    NOT,
-    NOT_FLAGGED,
-)
+from helpers.icon2.formulas import EXPLAINS, FLAGGED, IN_PART, NO_GAP, NOT, NOT_FLAGGED
 from helpers.icon2.matching import match
 from sweeps.resume import collect
 from synthetic import street_causes
