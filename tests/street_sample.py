@@ -65,9 +65,11 @@ def main(folder: Path) -> None:
             row[name] = round(part[0], 1)
         rows.append(row)
     pd.DataFrame(rows).to_csv(folder / "street_truth.csv", index=False)
-    matches, missed = match(own), []
+    matches = match(own)
+    missed = []
     for kind in street.TWO_APPEARANCES:
-        of, hits = matches.of(kind), matches.rows(kind)
+        of = matches.of(kind)
+        hits = matches.rows(kind)
         lost = of.box_image[~np.isin(of.box_row, hits["box"][hits["hit"]])]
         count = pd.Series(lost).value_counts().reindex(range(FRAMES), fill_value=0)
         bright = (frames["income"] == "low") & (frames["timeofday"] == "daytime")
