@@ -1,6 +1,7 @@
 """Read BDD100K's labels and detections as lesson 08 does."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -177,3 +178,10 @@ def test_missing_files_are_named(tmp_path):
         user_data.read(tmp_path / "no.json", labels)
     with pytest.raises(ValueError, match="no file of detections"):
         user_data.read(labels, None)
+
+
+def test_labels_alone_are_not_enough(tmp_path):
+    labels = written(tmp_path / "labels.json", streets()[0])
+    settings = SimpleNamespace(labels=labels, frames=None, edges="equal")
+    with pytest.raises(DetectionDataError, match="There is no file of detections"):
+        lesson_frames.load(settings)
