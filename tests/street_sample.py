@@ -9,7 +9,6 @@ import helpers  # noqa: F401  before numpy: it pins the kernels
 import sys
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from PIL import Image
 
@@ -67,9 +66,9 @@ def main(folder: Path) -> None:
     pd.DataFrame(rows).to_csv(folder / "street_truth.csv", index=False)
     matches, missed = match(own), []
     for kind in street.TWO_APPEARANCES:
-        of, hits = matches.of(kind), matches.rows(kind)
-        lost = of.box_image[~np.isin(of.box_row, hits["box"][hits["hit"]])]
-        count = pd.Series(lost).value_counts().reindex(range(FRAMES), fill_value=0)
+        boxes, hits = matches.of(kind).boxes, matches.rows(kind)
+        lost = boxes["image"][~boxes.index.isin(hits["box"][hits["hit"]])]
+        count = lost.value_counts().reindex(range(FRAMES), fill_value=0)
         bright = (frames["income"] == "low") & (frames["timeofday"] == "daytime")
         missed += count[bright].nlargest(SHOWN).index.tolist()
     chosen = sorted({*missed})

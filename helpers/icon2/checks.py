@@ -8,9 +8,9 @@ import pandas as pd
 
 from helpers import stats
 from helpers.icon2 import verdicts
-from helpers.icon2.analysis import ALL, POINTS, analyse
+from helpers.icon2.analysis import ALL, PLAIN, POINTS, Formulas, analyse
 from helpers.icon2.attributes import Attribute, Frames, from_column
-from helpers.icon2.average_precision import PAPER, PLAIN, Formulas, Options, evaluate
+from helpers.icon2.average_precision import PAPER, Options, evaluate
 from helpers.icon2.claims import GROUPS, RARE, printed
 from helpers.icon2.formulas import sigma
 from helpers.icon2.matching import Matches, match
@@ -160,7 +160,9 @@ def sigma_null(
         of_class = matches.of(name)
         rows = []
         for one in every:
-            ap, _ = evaluate(of_class, [one], each_once, options, formulas)
+            ap, _ = evaluate(
+                of_class, [one], each_once, options, formula=formulas.average_precision
+            )
             rows.append(ap)
         group_ap[name] = np.concatenate(rows)
     estimable = [ap for ap in group_ap.values() if not np.isnan(ap[0]).any()]

@@ -11,7 +11,7 @@ from helpers.icon2.analysis import POINTS, analyse
 from helpers.icon2.attributes import Attribute, Frames, from_column
 from helpers.icon2.file_checks import DetectionDataError
 from helpers.icon2.group_gaps import interval
-from helpers.icon2.matching import ClassMatches, Matches
+from helpers.icon2.matching import Matches
 from helpers.icon2.reading import OWN
 from helpers.icon2.size_fixed import HOW
 
@@ -136,7 +136,7 @@ def explained(
     return table
 
 
-def _with_enough_boxes(attribute: Attribute, of_class: ClassMatches) -> Attribute:
+def _with_enough_boxes(attribute: Attribute, of_class: Matches) -> Attribute:
     """Keep the values of an attribute that have enough boxes in a class."""
     kept = np.flatnonzero(of_class.count(attribute) >= HOW.min_boxes)
     new_code = np.full(len(attribute.values) + 1, -1)  # the last is for code -1

@@ -8,6 +8,8 @@ __all__ = ['FLAGGED', 'NOT_FLAGGED', 'NO_GAP', 'EXPLAINS', 'IN_PART', 'NOT', 'IN
 # %% ../../notebooks/08_icon2.ipynb #08-16
 import numpy as np
 
+RECALLS = np.linspace(0, 1, 101)
+
 
 def average_precision(hit: np.ndarray, boxes: float, N: float, weight=1) -> float:
     """Compute the AP (0 to 100) of detections in the order of falling scores.
@@ -30,8 +32,7 @@ def average_precision(hit: np.ndarray, boxes: float, N: float, weight=1) -> floa
     from_the_end = precision[::-1]
     highest = np.maximum.accumulate(from_the_end)[::-1]  # here or at a higher recall
     highest = np.append(highest, 0)  # at recalls that are never reached
-    recalls = np.linspace(0, 1, 101)
-    place = np.searchsorted(recall, recalls - 1e-12)
+    place = np.searchsorted(recall, RECALLS)
     return 100 * highest[place].mean()
 
 # %% ../../notebooks/08_icon2.ipynb #08-21

@@ -16,7 +16,7 @@ from helpers.icon2.analysis import POINTS
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.average_precision import evaluate
 from helpers.icon2.detector_findings import LEVEL, SMALLEST, verdicts
-from helpers.icon2.matching import ClassMatches, Matches
+from helpers.icon2.matching import Matches
 from helpers.icon2.pooled_recall import RecallBySize
 from helpers.icon2.size_fixed import HOW
 from helpers.store import progress
@@ -47,7 +47,7 @@ class Comparison:
     Attributes
     ----------
     matches : Matches
-    classes : mapping of str to ClassMatches
+    classes : mapping of str to Matches
         The classes that are compared one by one.
     attributes : sequence of Attribute
     recall : RecallBySize
@@ -57,14 +57,14 @@ class Comparison:
     """
 
     matches: Matches
-    classes: Mapping[str, ClassMatches]
+    classes: Mapping[str, Matches]
     attributes: Sequence[Attribute]
     recall: RecallBySize
     permutations: Iterator[list[Attribute]]
 
 
 def group_ap(
-    classes: Mapping[str, ClassMatches],
+    classes: Mapping[str, Matches],
     attributes: Sequence[Attribute],
     weights: np.ndarray | None = None,
 ) -> dict:
@@ -72,7 +72,7 @@ def group_ap(
 
     Parameters
     ----------
-    classes : mapping of str to ClassMatches
+    classes : mapping of str to Matches
     attributes : sequence of Attribute
     weights : array of shape (1 + resamples, images), optional
         How often each image counts, the sample itself first; by default once.

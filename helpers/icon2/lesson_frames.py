@@ -196,7 +196,7 @@ def example(
     ``box`` (the row of the box that they took).
     """
     rows = matches.rows(name)
-    boxes = frames.boxes.loc[matches.of(name).box_row]
+    boxes = frames.boxes.loc[matches.of(name).boxes.index]
     boxes = boxes[~boxes["ignore"]]
     boxes = boxes.assign(found=boxes.index.isin(rows.query("hit")["box"]))
     boxes["area"] = boxes.eval("(x2 - x1) * (y2 - y1)")

@@ -8,15 +8,15 @@ import pandas as pd
 import scipy.stats
 
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.average_precision import Curves, Options
-from helpers.icon2.matching import ClassMatches
+from helpers.icon2.average_precision import Options, evaluate
+from helpers.icon2.matching import Matches
 
 HOW = Options(precision="per image", images="all")  # of an audit
 STRATUM = 10  # boxes of neighbouring sizes that are weighted together
 
 
 def gap(
-    of_class: ClassMatches,
+    of_class: Matches,
     attribute: Attribute,
     pair: Sequence[str],
     area: np.ndarray,
@@ -30,7 +30,7 @@ def gap(
 
     Parameters
     ----------
-    of_class : ClassMatches
+    of_class : Matches
         The matches of one class.
     attribute : Attribute
     pair : sequence of str
@@ -48,16 +48,11 @@ def gap(
     lowest, highest = (attribute.codes == attribute.values.index(name) for name in pair)
     codes = np.select([lowest, highest], [0, 1], -1)
     groups = replace(attribute, values=tuple(pair), codes=codes)
-    box_weights = _box_weights(of_class, groups, area[of_class.box_row])
+    box_weights = _box_weights(of_class, groups, area[of_class.boxes.index])
     if not box_weights.any():
         return np.full(len(weights), np.nan)
-    curves = Curves(of_class, [groups], HOW)
-    gaps = []
-    for image_weights in weights:
-        boxes = curves.positives(image_weights)
-        ap = curves.mean(image_weights, boxes, box_weights=box_weights)
-        gaps.append(ap[1] - ap[0])
-    return np.array(gaps)
+    ap, _ = evaluate(of_class, [groups], weights, HOW, box_weights=box_weights)
+    return ap[:, 1] - ap[:, 0]
 
 
 def strata(size: np.ndarray) -> np.ndarray:
@@ -81,11 +76,9 @@ def strata(size: np.ndarray) -> np.ndarray:
     return smaller * number // max(len(size), 1)
 
 
-def _box_weights(
-    of_class: ClassMatches, groups: Attribute, area: np.ndarray
-) -> np.ndarray:
+def _box_weights(of_class: Matches, groups: Attribute, area: np.ndarray) -> np.ndarray:
     """Return the other group's share of the boxes of a stratum, 0 for other boxes."""
-    codes = np.where(of_class.box_ignored, -1, of_class.codes(groups))
+    codes = np.where(of_class.boxes["ignore"], -1, of_class.codes(groups))
     rows = np.flatnonzero(codes >= 0)
     stratum = strata(area[rows])
     is_high = codes[rows] == 1

@@ -14,7 +14,7 @@ from helpers.icon2 import (
     size_fixed,
 )
 from helpers.icon2.attributes import Attribute, from_column
-from helpers.icon2.average_precision import Curves
+from helpers.icon2.average_precision import evaluate
 from helpers.icon2.pooled_recall import codes_of
 from helpers.icon2.size_fixed import HOW
 
@@ -162,8 +162,7 @@ def test_ap_with_size_held_fixed_is_plain_ap_where_both_groups_have_the_same_siz
     place = from_column(frames, "place")
     of_class = match(frames).of("k0")
     weights = np.ones((1, len(frames.images)))
-    every = Curves(of_class, [place], HOW)
-    plain = every.mean(weights[0], every.positives(weights[0]))
+    [plain], _ = evaluate(of_class, [place], weights, HOW)
     assert place.values == ("indoor", "outdoor")
     area = np.argsort(np.argsort(boxes["image"])).astype(float)  # no confounder
     left = size_fixed.gap(
