@@ -2,6 +2,7 @@
 
 import ast
 from functools import partial
+from types import SimpleNamespace
 
 import drawn
 import nbformat
@@ -98,7 +99,7 @@ def test_an_analysis_of_icon2_follows_each_edited_formula(street, name, table):
         value = getattr(formulas, name)(first, *more, **named)
         return value**2 / 100 if name == "average_precision" else value**2
 
-    own = icon2.Formulas(**{name: other})
+    own = SimpleNamespace(**{**vars(formulas), name: other})
     edited = icon2.analyse(matches, group, attributes, formulas=own, **how)
     assert not getattr(package, table)().equals(getattr(edited, table)())
 

@@ -1,13 +1,12 @@
 """Distinguish worse detectors from harder scenes (ICON2)."""
 
-from helpers.icon2.analysis import Formulas, Options, analyse
+from helpers.icon2.analysis import Options, analyse
 from helpers.icon2.attributes import Frames
 from helpers.icon2.checks import sigma_null
 from helpers.icon2.formulas import controlled, proxy
 from helpers.icon2.matching import match
 
 __all__ = [
-    "Formulas",
     "Frames",
     "Options",
     "analyse",

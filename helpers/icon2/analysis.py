@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 
 from helpers import stats
-from helpers.icon2 import formulas as of_package
+from helpers.icon2 import formulas
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.average_precision import PAPER, WHOLE, Options, evaluate
 from helpers.icon2.matching import Matches
@@ -21,21 +22,6 @@ from helpers.icon2.matching import Matches
 POINTS = 100.0
 ALL = "all classes"
 TAILS = (0.025, 0.975)  # of the 95% intervals
-
-
-@dataclass(frozen=True)
-class Formulas:
-    """Name the formulas of ICON2 that an analysis uses; lesson 08 passes its own."""
-
-    average_precision: Callable = of_package.average_precision
-    sigma: Callable = of_package.sigma
-    shares: Callable = of_package.shares
-    proxy: Callable = of_package.proxy
-    controlled: Callable = of_package.controlled
-    standard_weights: Callable = of_package.standard_weights
-
-
-PLAIN = Formulas()  # the package's
 
 
 def image_weights(
@@ -114,7 +100,7 @@ def analyse(
     resamples: int = 0,
     seed: int = 0,
     clusters: np.ndarray | None = None,
-    formulas: Formulas = PLAIN,
+    formulas: SimpleNamespace = formulas,
 ) -> Analysis:
     """Run ICON2 (section 3) for some classes.
 
@@ -134,19 +120,18 @@ def analyse(
         Of the resamples.
     clusters : array of shape (n images,), optional
         Images with the same entry are resampled together.
-    formulas : Formulas
-        A lesson passes its own.
+    formulas : namespace
+        The module of the package; lesson 08 passes its own functions.
 
     Returns
     -------
     Analysis
     """
     weights = image_weights(matches.n_images, resamples, seed, clusters)
-    formula = formulas.average_precision
     estimates = {}
     for name in classes or matches.classes:
         of_class = matches.of(name)
-        compute = partial(evaluate, of_class, formula=formula)
+        compute = partial(evaluate, of_class, formula=formulas.average_precision)
         overall, _ = compute([], weights[:1], WHOLE)
         ap, boxes = compute([sensitive], weights, options)
         parts = {}
@@ -164,29 +149,24 @@ def _part(
     explaining: Attribute,
     weights: np.ndarray,
     options: Options,
-    formulas: Formulas,
+    formulas: SimpleNamespace,
 ) -> Part:
     """Compute AP by an explanatory attribute alone, by group, and standardised."""
-    compute = partial(
-        evaluate, of_class, options=options, formula=formulas.average_precision
-    )
-    both = [explaining, sensitive]
-    shape = len(weights), len(explaining.values), len(sensitive.values)
-    ap, boxes = compute([explaining], weights)
-    cell_ap, cell_boxes = compute(both, weights)
-    cell_ap = cell_ap.reshape(shape)
-    cell_boxes = cell_boxes.reshape(shape)
+    how = {"options": options, "formula": formulas.average_precision}
+    ap, boxes = evaluate(of_class, [explaining], weights, **how)
+    cell_ap, cell_boxes = evaluate(of_class, [explaining, sensitive], weights, **how)
     has_all_groups = ~np.isnan(cell_ap[0]).any(axis=1)
     known = cell_boxes * has_all_groups[:, None]
     ratio = np.array([formulas.standard_weights(row) for row in known])
     ratio = np.pad(ratio, [(0, 0), (0, 1), (0, 1)])  # the last are for code -1
+    how["boxes"] = known.sum(axis=1)
     if explaining.level == sensitive.level == "image":
         # false positives are weighted, too
-        how = {"weights": weights * ratio[:, explaining.codes, sensitive.codes]}
+        weights = weights * ratio[:, explaining.codes, sensitive.codes]
     else:
-        codes = [of_class.codes(attribute) for attribute in both]
-        how = {"weights": weights, "box_weights": ratio[:, *codes]}
-    standardised, _ = compute([sensitive], boxes=known.sum(axis=1), **how)
+        codes = of_class.codes(explaining), of_class.codes(sensitive)
+        how["box_weights"] = ratio[:, *codes]
+    standardised, _ = evaluate(of_class, [sensitive], weights, **how)
     return Part(explaining.values, ap, boxes, cell_ap, cell_boxes, standardised)
 
 
@@ -202,7 +182,7 @@ class Analysis:
     sensitive: Attribute
     estimates: dict[str, Estimate]
     options: Options = PAPER
-    formulas: Formulas = PLAIN
+    formulas: SimpleNamespace = formulas
 
     def groups(self) -> pd.DataFrame:
         """Return AP of every class and group (Table 1), first the classes' mean."""

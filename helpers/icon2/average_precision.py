@@ -80,7 +80,7 @@ def evaluate(
 
     Returns
     -------
-    ap, boxes : arrays of shape (R, C)
+    ap, boxes : arrays of shape (R, values of the first attribute, ...)
         AP is the mean over IoU thresholds from 0 to 1, and NaN in cells with too few
         boxes. Boxes are weighted by images.
     """
@@ -111,13 +111,13 @@ def evaluate(
             ranked.append((source, source >= of_class.n_images))
         for row in np.flatnonzero(positives[:, cell]):
             total = positives[row, cell], number[row, cell]
-            points = []
-            for source, hit in ranked:
-                weight = source_weights[row, source]
-                drawn = weight > 0
-                points.append(formula(hit[drawn], *total, weight[drawn]))
+            points = [
+                formula(hit, *total, source_weights[row, source])
+                for source, hit in ranked
+            ]
             ap[row, cell] = np.mean(points) / 100
-    return ap, boxes
+    shape = len(weights), *[len(attribute.values) for attribute in attributes]
+    return ap.reshape(shape), boxes.reshape(shape)
 
 
 def _cells(

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 
 from helpers import stats
-from helpers.icon2 import verdicts
-from helpers.icon2.analysis import ALL, PLAIN, POINTS, Formulas, analyse
+from helpers.icon2 import formulas, verdicts
+from helpers.icon2.analysis import ALL, POINTS, analyse
 from helpers.icon2.attributes import Attribute, Frames, from_column
 from helpers.icon2.average_precision import PAPER, Options, evaluate
 from helpers.icon2.claims import GROUPS, RARE, printed
-from helpers.icon2.formulas import sigma
 from helpers.icon2.matching import Matches, match
 from helpers.icon2.verdicts import (
     COMPARED_RULES,
@@ -135,7 +135,7 @@ def sigma_null(
     permutations: int = 200,
     seed: int = 0,
     clusters=None,
-    formulas: Formulas = PLAIN,
+    formulas: SimpleNamespace = formulas,
 ) -> pd.DataFrame:
     """Test sigma of each class, and of their mean, by permuting groups between images.
 
@@ -143,7 +143,7 @@ def sigma_null(
     ----------
     clusters : array of shape (n images,), optional
         Images of one cluster are permuted together.
-    formulas : Formulas
+    formulas : namespace
         Lesson 08 passes its own.
 
     Returns
@@ -307,7 +307,7 @@ def printed_again() -> pd.DataFrame:
     groups = printed("groups").set_index("class")
     control = printed("control").set_index("class")
     first = control[control["rank"] == 1]
-    sample = sigma(groups[GROUPS].to_numpy())
+    sample = formulas.sigma(groups[GROUPS].to_numpy())
     by_eq_5 = np.sqrt(2 / 3) * sample  # it divides by n
     error = (sample - groups["sigma"]).abs()
     error_of_eq_5 = (by_eq_5 - groups["sigma"]).abs()

@@ -8,18 +8,13 @@ import numpy as np
 import pandas as pd
 
 from helpers.icon2.attributes import Attribute, Frames
-from helpers.icon2.average_precision import Options, evaluate
+from helpers.icon2.average_precision import WHOLE, evaluate
 from helpers.icon2.file_checks import DetectionDataError
 from helpers.icon2.matching import IOU_THRESHOLDS, match
 
 BOUNDS = (32**2, 96**2)  # square pixels: COCO's small, medium and large
 LARGEST = 1e10
-LIKE_COCO = Options(
-    precision="raw",
-    images="all",
-    false_positives="coco",
-    min_boxes=1,
-)
+LIKE_COCO = replace(WHOLE, false_positives="coco")
 SIZES = ("small", "medium", "large")
 
 
@@ -74,14 +69,10 @@ def _mean_ap(
     is_outside = ~boxes["area"].between(low, high)
     boxes = boxes.assign(crowd=boxes["ignore"], ignore=boxes["ignore"] | is_outside)
     matches = match(replace(frames, boxes=boxes), thresholds)
+    every_box = np.zeros(len(boxes), int)
     is_inside = frames.detections["extent"].between(low, high)
-    inside = Attribute(
-        name="inside",
-        values=("yes",),
-        codes=np.zeros(len(boxes), int),
-        level="box",
-        of_detection=np.where(is_inside, 0, -1),
-    )
+    of_detection = np.where(is_inside, 0, -1)
+    inside = Attribute("inside", ("yes",), every_box, "box", of_detection)
     each_once = np.ones((1, matches.n_images))
     ap = []
     for name in matches.classes:

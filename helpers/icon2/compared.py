@@ -9,6 +9,7 @@ import pandas as pd
 from helpers.icon2 import verdicts
 from helpers.icon2.analysis import POINTS, analyse
 from helpers.icon2.attributes import Attribute, Frames, from_column
+from helpers.icon2.average_precision import evaluate
 from helpers.icon2.file_checks import DetectionDataError
 from helpers.icon2.group_gaps import interval
 from helpers.icon2.matching import Matches
@@ -138,7 +139,9 @@ def explained(
 
 def _with_enough_boxes(attribute: Attribute, of_class: Matches) -> Attribute:
     """Keep the values of an attribute that have enough boxes in a class."""
-    kept = np.flatnonzero(of_class.count(attribute) >= HOW.min_boxes)
+    each_once = np.ones((1, of_class.n_images))
+    _, boxes = evaluate(of_class, [attribute], each_once, HOW)
+    kept = np.flatnonzero(boxes[0] >= HOW.min_boxes)
     new_code = np.full(len(attribute.values) + 1, -1)  # the last is for code -1
     new_code[kept] = np.arange(len(kept))
     values = tuple(attribute.values[number] for number in kept)

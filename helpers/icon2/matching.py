@@ -18,6 +18,7 @@ from helpers.icon2.file_checks import CORNERS
 IOU_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10))
 # of an image and class, as COCO; all, where an image has more boxes
 MAX_DETECTIONS = 100
+TINY = 1e-300  # boxes without an area overlap with none
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Matches:
         With ``image``, ``category`` and ``ignore``. The index is the row of the labels.
     detections : pandas.DataFrame
         With ``image``, ``category``, ``score`` and the ``row`` in those that were
-        given, by class and falling score, ties by image.
+        given, by class and falling score, ties by image. ``box`` is the row of the box
+        that each took at the first threshold, -1 for none.
     taken : array of shape (thresholds, n detections)
         The place in `boxes` of the box that each detection took, -1 for none.
     """
@@ -52,7 +54,7 @@ class Matches:
                 "'figure_classes' in lesson 08)."
             )
         category = self.classes.index(name)
-        is_own = (self.boxes["category"] == category).to_numpy()
+        is_own = self.boxes["category"].to_numpy() == category
         place = np.append(np.cumsum(is_own) - 1, -1)  # the last is for no box
         ends = [category, category + 1]
         start, stop = self.detections["category"].searchsorted(ends)
@@ -64,29 +66,19 @@ class Matches:
         )
 
     def rows(self, name: str) -> pd.DataFrame:
-        """Return the detections of one class by falling score.
+        """Return the detections of one class, and whether each is a ``hit``.
 
-        ``box`` is the row of the box that each took at the first threshold, -1 for
-        none, ``hit`` whether it took one, and ``row`` the row of the detections that
-        were given. One that took a region to ignore is left out.
+        One that took a region to ignore at the first threshold is left out.
         """
-        of_class = self.of(name)
-        taken = of_class.taken[0]
-        box = np.append(of_class.boxes.index, -1)[taken]
-        is_ignored = np.append(of_class.boxes["ignore"], False)[taken]
-        rows = of_class.detections.drop(columns="category")
-        rows = rows.assign(box=box, hit=box >= 0)
+        rows = self.of(name).detections
+        rows = rows.assign(hit=rows["box"] >= 0)
+        is_ignored = np.append(self.boxes["ignore"], False)[rows["box"]]
         return rows[~is_ignored].reset_index(drop=True)
 
     def codes(self, attribute: Attribute) -> np.ndarray:
         """Return the code of an attribute of each box."""
         image = self.boxes["image"].to_numpy()
         return attribute.of_boxes(image, self.boxes.index.to_numpy())
-
-    def count(self, attribute: Attribute) -> np.ndarray:
-        """Count the boxes that have to be detected, by the value of an attribute."""
-        codes = self.codes(attribute)[~self.boxes["ignore"]]
-        return np.bincount(codes[codes >= 0], minlength=len(attribute.values))
 
 
 def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Matches:
@@ -108,17 +100,17 @@ def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Match
     detections = _strongest(_with_extent(frames.detections), fullest(boxes))
     pairs = _overlapping_pairs(detections, boxes, thresholds.min())
     is_crowd = boxes["crowd"].tolist()
-    taken = []
-    for threshold in thresholds:
-        near = pairs[pairs["overlap"] >= threshold]
-        taken.append(_take(near, len(detections), is_crowd))
-    smaller = {"image": np.int32, "category": np.int16}
+    taken = np.full((len(thresholds), len(detections)), -1)
+    for row, threshold in zip(taken, thresholds, strict=True):
+        box_of = _take(pairs[pairs["overlap"] >= threshold], is_crowd)
+        row[list(box_of)] = list(box_of.values())
+    detections["box"] = taken[0]
     return Matches(
         classes=frames.classes,
         n_images=len(frames.images),
-        boxes=boxes[["image", "category", "ignore"]].astype(smaller),
-        detections=detections[["image", "category", "score", "row"]].astype(smaller),
-        taken=np.array(taken, np.int32),
+        boxes=boxes[["image", "category", "ignore"]],
+        detections=detections[["image", "category", "score", "row", "box"]],
+        taken=taken,
     )
 
 
@@ -130,8 +122,7 @@ def _with_extent(table: pd.DataFrame) -> pd.DataFrame:
 
 def fullest(boxes: pd.DataFrame) -> int:
     """Count the boxes of one class in the image that has most of them."""
-    counts = boxes.groupby(["image", "category"]).size()
-    return int(counts.max()) if len(counts) else 0
+    return boxes.groupby(["image", "category"]).size().max()
 
 
 def _strongest(detections: pd.DataFrame, most_boxes: int) -> pd.DataFrame:
@@ -155,18 +146,20 @@ def _overlapping_pairs(
     Each detection's pairs are in the order of its choice. The overlap is the IoU, and
     with a crowd, the share of the detection that it covers.
     """
-    columns = ["image", "category", *CORNERS, "extent"]
-    ours = detections[columns].reset_index(names="detection")
-    theirs = boxes[[*columns, "ignore", "crowd"]].reset_index(names="box")
-    pairs = ours.merge(theirs, on=columns[:2], suffixes=("", "_of_box"))
-    shared = 1.0
-    for low, high in (("x1", "x2"), ("y1", "y2")):
-        begin = np.maximum(pairs[low], pairs[f"{low}_of_box"])
-        end = np.minimum(pairs[high], pairs[f"{high}_of_box"])
-        shared = shared * np.maximum(end - begin, 0)
-    union = pairs["extent"] + pairs["extent_of_box"] - shared
-    pairs["overlap"] = shared / union.mask(pairs["crowd"], pairs["extent"])
-    pairs = pairs[pairs["overlap"] >= least]  # not NaN, which is without any area
+    measures = [*CORNERS, "extent"]
+    keys = ["image", "category"]
+    ours = detections[keys + measures].reset_index(names="detection")
+    theirs = boxes[[*keys, *measures, "ignore", "crowd"]].reset_index(names="box")
+    pairs = ours.merge(theirs, on=keys, suffixes=("", "_of_box"))
+    ours = pairs[measures].to_numpy().T
+    theirs = pairs[[f"{name}_of_box" for name in measures]].to_numpy().T
+    begin = np.maximum(ours[:2], theirs[:2])
+    end = np.minimum(ours[2:4], theirs[2:4])
+    width, height = np.maximum(end - begin, 0)
+    shared = width * height
+    union = np.where(pairs["crowd"], ours[4], ours[4] + theirs[4] - shared)
+    pairs["overlap"] = shared / np.maximum(union, TINY)
+    pairs = pairs[pairs["overlap"] >= least]
     # of equal overlaps, COCO takes the box that comes last
     return pairs.sort_values(
         ["detection", "ignore", "overlap", "box"],
@@ -174,14 +167,13 @@ def _overlapping_pairs(
     )
 
 
-def _take(pairs: pd.DataFrame, number: int, is_crowd: list[bool]) -> list[int]:
-    """Return the box that each of a number of detections takes, -1 for none."""
-    taken = [-1] * number
+def _take(pairs: pd.DataFrame, is_crowd: list[bool]) -> dict[int, int]:
+    """Return the box that each detection takes, if it takes one."""
+    box_of = {}
     is_free = [True] * len(is_crowd)
     detections = pairs["detection"].tolist()
-    boxes = pairs["box"].tolist()
-    for detection, box in zip(detections, boxes, strict=True):
-        if taken[detection] < 0 and is_free[box]:
-            taken[detection] = box
+    for detection, box in zip(detections, pairs["box"].tolist(), strict=True):
+        if detection not in box_of and is_free[box]:
+            box_of[detection] = box
             is_free[box] = is_crowd[box]
-    return taken
+    return box_of
