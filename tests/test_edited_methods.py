@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
-from helpers import focus, icon2, models, overview, stats, store
+from helpers import focus, icon2, models, overview, stats
 from helpers.contexts import cutting, pasting
 from helpers.data import world
 from helpers.explain import cam
@@ -136,11 +136,6 @@ def test_composites_follow_an_edited_paste():
     edited = pasting.composites(design, cutouts, grounds, paste=paste_nothing)
     assert (package != 100).any()
     assert (edited == 100).all()
-
-
-def test_a_function_with_the_packages_code_is_the_packages():
-    assert store.same_function(cam.gradcam_plus_plus, cam.gradcam_plus_plus)
-    assert not store.same_function(gradcam_plus_plus, cam.gradcam_plus_plus)
 
 
 @pytest.mark.parametrize("path", overview.lessons(), ids=lambda path: path.stem)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -128,12 +127,12 @@ def analyse(
     Analysis
     """
     weights = image_weights(matches.n_images, resamples, seed, clusters)
+    formula = formulas.average_precision
     estimates = {}
     for name in classes or matches.classes:
         of_class = matches.of(name)
-        compute = partial(evaluate, of_class, formula=formulas.average_precision)
-        overall, _ = compute([], weights[:1], WHOLE)
-        ap, boxes = compute([sensitive], weights, options)
+        overall, _ = evaluate(of_class, [], weights[:1], WHOLE, formula)
+        ap, boxes = evaluate(of_class, [sensitive], weights, options, formula)
         parts = {}
         for attribute in explanatory:
             parts[attribute.name] = _part(
@@ -152,21 +151,25 @@ def _part(
     formulas: SimpleNamespace,
 ) -> Part:
     """Compute AP by an explanatory attribute alone, by group, and standardised."""
-    how = {"options": options, "formula": formulas.average_precision}
-    ap, boxes = evaluate(of_class, [explaining], weights, **how)
-    cell_ap, cell_boxes = evaluate(of_class, [explaining, sensitive], weights, **how)
+    how = options, formulas.average_precision
+    both = [explaining, sensitive]
+    ap, boxes = evaluate(of_class, [explaining], weights, *how)
+    cell_ap, cell_boxes = evaluate(of_class, both, weights, *how)
     has_all_groups = ~np.isnan(cell_ap[0]).any(axis=1)
     known = cell_boxes * has_all_groups[:, None]
     ratio = np.array([formulas.standard_weights(row) for row in known])
     ratio = np.pad(ratio, [(0, 0), (0, 1), (0, 1)])  # the last are for code -1
-    how["boxes"] = known.sum(axis=1)
+    in_groups = known.sum(axis=1)
     if explaining.level == sensitive.level == "image":
         # false positives are weighted, too
         weights = weights * ratio[:, explaining.codes, sensitive.codes]
+        box_weights = None
     else:
-        codes = of_class.codes(explaining), of_class.codes(sensitive)
-        how["box_weights"] = ratio[:, *codes]
-    standardised, _ = evaluate(of_class, [sensitive], weights, **how)
+        codes = [of_class.codes(attribute) for attribute in both]
+        box_weights = ratio[:, *codes]
+    standardised, _ = evaluate(
+        of_class, [sensitive], weights, *how, box_weights, in_groups
+    )
     return Part(explaining.values, ap, boxes, cell_ap, cell_boxes, standardised)
 
 
@@ -290,10 +293,10 @@ class Analysis:
         if len(kept) < 2:
             return self.estimates
         mean = Estimate(
-            overall=np.mean([e.overall for e in kept]),
-            group_ap=np.mean([e.group_ap for e in kept], axis=0),
-            group_boxes=np.sum([e.group_boxes for e in kept], axis=0),
-            parts={},
+            np.mean([e.overall for e in kept]),
+            np.mean([e.group_ap for e in kept], axis=0),
+            np.sum([e.group_boxes for e in kept], axis=0),
+            {},
         )
         return {ALL: mean} | self.estimates
 

@@ -52,11 +52,10 @@ def evaluate(
     of_class: Matches,
     attributes: Sequence[Attribute],
     weights: np.ndarray,
-    options: Options = PAPER,
-    *,
+    options: Options,
+    formula: Callable = formulas.average_precision,
     box_weights: np.ndarray | None = None,
     boxes: np.ndarray | None = None,
-    formula: Callable = formulas.average_precision,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute AP and numbers of boxes of all cells of a class.
 
@@ -71,12 +70,12 @@ def evaluate(
     weights : array of shape (R, n images)
         How often each image counts.
     options : Options
+    formula : callable
+        Computes AP; lesson 08 passes its own.
     box_weights : array of shape (R, n boxes) or (n boxes,), optional
         How often a box counts, with the detection that took it, in each such image.
     boxes : array of shape (R, C), optional
         Numbers of boxes from which N of Eq. 3 follows. By default, they are counted.
-    formula : callable
-        Computes AP; lesson 08 passes its own.
 
     Returns
     -------
@@ -92,8 +91,13 @@ def evaluate(
         boxes = of_image @ in_boxes.T.astype(float)
     number = positives
     if options.precision != "raw":
-        n_images = weights @ in_images.T.astype(float)
-        number = _mean_number(boxes, n_images, attributes, options)
+        images = weights @ in_images.T.astype(float)
+        if options.precision == "normalised":
+            images = np.ones(boxes.shape)
+        n_compared = len(attributes[-1].values)
+        if options.number == "all cells":
+            n_compared = len(in_boxes)
+        number = images * _mean_number(boxes / np.maximum(images, TINY), n_compared)
     if box_weights is not None or (weights % 1).any():
         positives = positives * (1 - ROUNDING)
     # a false positive has the weight of its image, and a hit that of its box
@@ -152,19 +156,8 @@ def _crossed(cells: np.ndarray, values: np.ndarray) -> np.ndarray:
     return (cells[:, None] & values).reshape(-1, cells.shape[1])
 
 
-def _mean_number(
-    boxes: np.ndarray,
-    images: np.ndarray,
-    attributes: Sequence[Attribute],
-    options: Options,
-) -> np.ndarray:
-    """Return N of Eq. 3 of each cell (R, C), the mean over the cells compared."""
-    if options.precision == "normalised":
-        images = np.ones(boxes.shape)
-    n_compared = len(attributes[-1].values)
-    if options.number == "all cells":
-        n_compared = boxes.shape[1]
-    density = boxes / np.maximum(images, TINY)
-    known = np.ma.masked_equal(density.reshape(len(boxes), -1, n_compared), 0)
-    mean = known.mean(axis=2).filled(0)
-    return np.repeat(mean, n_compared, axis=1) * images
+def _mean_number(boxes: np.ndarray, n_compared: int) -> np.ndarray:
+    """Return the mean number of boxes (R, C) over the cells compared that have any."""
+    compared = boxes.reshape(len(boxes), -1, n_compared)
+    mean = np.ma.masked_equal(compared, 0).mean(axis=2).filled(0)
+    return np.repeat(mean, n_compared, axis=1)

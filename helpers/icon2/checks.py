@@ -161,7 +161,7 @@ def sigma_null(
         rows = []
         for one in every:
             ap, _ = evaluate(
-                of_class, [one], each_once, options, formula=formulas.average_precision
+                of_class, [one], each_once, options, formulas.average_precision
             )
             rows.append(ap)
         group_ap[name] = np.concatenate(rows)
