@@ -43,7 +43,6 @@ PAPER = Options()
 PER_IMAGE = Options(precision="per image")
 # one cell of all boxes and images
 WHOLE = Options(precision="raw", images="all", min_boxes=1)
-WHOLE = Options(precision="raw", images="all", min_boxes=1)  # as COCO
 TINY = 1e-300  # keeps 0 / 0 at 0
 ROUNDING = 1e-12  # of sums of weights that are not whole numbers
 
@@ -91,9 +90,9 @@ def evaluate(
         boxes = of_image @ in_boxes.T.astype(float)
     number = positives
     if options.precision != "raw":
-        images = weights @ in_images.T.astype(float)
-        if options.precision == "normalised":
-            images = np.ones(boxes.shape)
+        images = np.ones(boxes.shape)
+        if options.precision == "per image":
+            images = weights @ in_images.T.astype(float)
         n_compared = len(attributes[-1].values)
         if options.number == "all cells":
             n_compared = len(in_boxes)
@@ -105,13 +104,17 @@ def evaluate(
     in_sources = np.hstack([in_images, in_boxes])
     image = of_class.detections["image"].to_numpy()
     is_hit = of_class.taken >= 0
-    sources = np.where(is_hit, of_class.n_images + of_class.taken, image)
+    sources = np.where(
+        is_hit,
+        of_class.n_images + of_class.taken,
+        image,
+    )
     ap = np.full(boxes.shape, np.nan)
     for cell in np.flatnonzero(in_boxes.sum(axis=1) >= options.min_boxes):
         counts = in_sources[cell][sources] & (is_hit | in_detections[cell])
-        ranked = []
-        for source, counted in zip(sources, counts, strict=True):
-            source = source[np.flatnonzero(counted)]
+        ranked = []  # the detections of the cell at each threshold
+        for every_source, counted in zip(sources, counts, strict=True):
+            source = every_source[np.flatnonzero(counted)]
             ranked.append((source, source >= of_class.n_images))
         for row in np.flatnonzero(positives[:, cell]):
             total = positives[row, cell], number[row, cell]

@@ -150,7 +150,11 @@ def _overlapping_pairs(
     keys = ["image", "category"]
     ours = detections[keys + measures].reset_index(names="detection")
     theirs = boxes[[*keys, *measures, "ignore", "crowd"]].reset_index(names="box")
-    pairs = ours.merge(theirs, on=keys, suffixes=("", "_of_box"))
+    pairs = ours.merge(
+        theirs,
+        on=keys,
+        suffixes=("", "_of_box"),
+    )
     ours = pairs[measures].to_numpy().T
     theirs = pairs[[f"{name}_of_box" for name in measures]].to_numpy().T
     begin = np.maximum(ours[:2], theirs[:2])
