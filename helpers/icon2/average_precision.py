@@ -156,7 +156,7 @@ def _cells(
 
 def _crossed(cells: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Divide each cell (C, n) by the values (E, n) of another attribute (C x E, n)."""
-    return (cells[:, None] & values).reshape(-1, cells.shape[1])
+    return np.concatenate(cells[:, None] & values)
 
 
 def _mean_number(boxes: np.ndarray, n_compared: int) -> np.ndarray:
