@@ -146,22 +146,23 @@ def _overlapping_pairs(
     Each detection's pairs are in the order of its choice. The overlap is the IoU, and
     with a crowd, the share of the detection that it covers.
     """
-    measures = [*CORNERS, "extent"]
     keys = ["image", "category"]
-    ours = detections[keys + measures].reset_index(names="detection")
-    theirs = boxes[[*keys, *measures, "ignore", "crowd"]].reset_index(names="box")
-    pairs = ours.merge(
-        theirs,
-        on=keys,
-        suffixes=("", "_of_box"),
-    )
-    ours = pairs[measures].to_numpy().T
-    theirs = pairs[[f"{name}_of_box" for name in measures]].to_numpy().T
+    measures = [*CORNERS, "extent"]
+    numbered = boxes[[*keys, "ignore", "crowd"]].reset_index(names="box")
+    pairs = detections[keys].reset_index(names="detection").merge(numbered, on=keys)
+    ours = detections[measures].to_numpy().T
+    ours = np.take(ours, pairs["detection"], axis=1)
+    theirs = boxes[measures].to_numpy().T
+    theirs = np.take(theirs, pairs["box"], axis=1)
     begin = np.maximum(ours[:2], theirs[:2])
     end = np.minimum(ours[2:4], theirs[2:4])
     width, height = np.maximum(end - begin, 0)
     shared = width * height
-    union = np.where(pairs["crowd"], ours[4], ours[4] + theirs[4] - shared)
+    union = np.where(
+        pairs["crowd"],
+        ours[4],
+        ours[4] + theirs[4] - shared,
+    )
     pairs["overlap"] = shared / np.maximum(union, TINY)
     pairs = pairs[pairs["overlap"] >= least]
     # of equal overlaps, COCO takes the box that comes last
