@@ -66,7 +66,8 @@ def main(folder: Path) -> None:
     pd.DataFrame(rows).to_csv(folder / "street_truth.csv", index=False)
     matches, missed = match(own), []
     for kind in street.TWO_APPEARANCES:
-        boxes, hits = matches.of(kind).boxes, matches.rows(kind)
+        boxes = matches.of(kind).boxes
+        hits = matches.rows(kind)
         lost = boxes["image"][~boxes.index.isin(hits["box"][hits["hit"]])]
         count = lost.value_counts().reindex(range(FRAMES), fill_value=0)
         bright = (frames["income"] == "low") & (frames["timeofday"] == "daytime")

@@ -47,11 +47,21 @@ def gap(
     """
     lowest, highest = (attribute.codes == attribute.values.index(name) for name in pair)
     codes = np.select([lowest, highest], [0, 1], -1)
-    groups = replace(attribute, values=tuple(pair), codes=codes)
+    groups = replace(
+        attribute,
+        values=tuple(pair),
+        codes=codes,
+    )
     box_weights = _box_weights(of_class, groups, area[of_class.boxes.index])
     if not box_weights.any():
         return np.full(len(weights), np.nan)
-    ap, _ = evaluate(of_class, [groups], weights, HOW, box_weights=box_weights)
+    ap, _ = evaluate(
+        of_class,
+        [groups],
+        weights,
+        HOW,
+        box_weights=box_weights,
+    )
     return ap[:, 1] - ap[:, 0]
 
 
