@@ -301,7 +301,7 @@ class Analysis:
         return {ALL: mean} | self.estimates
 
     def _by_value(self, name: str, select: Callable) -> pd.DataFrame:
-        """Tabulate values, and numbers of boxes, that a function selects of each part."""
+        """Tabulate the values (and numbers of boxes) that are selected of each part."""
         tables = []
         for class_name, e in self.estimates.items():
             for attribute, part in e.parts.items():
