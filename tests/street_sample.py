@@ -9,7 +9,6 @@ import helpers  # noqa: F401  before numpy: it pins the kernels
 import sys
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from PIL import Image
 
@@ -68,10 +67,10 @@ def main(folder: Path) -> None:
     matches = match(own)
     missed = []
     for kind in street.TWO_APPEARANCES:
-        of = matches.of(kind)
+        boxes = matches.of(kind).boxes
         hits = matches.rows(kind)
-        lost = of.box_image[~np.isin(of.box_row, hits["box"][hits["hit"]])]
-        count = pd.Series(lost).value_counts().reindex(range(FRAMES), fill_value=0)
+        lost = boxes["image"][~boxes.index.isin(hits["box"][hits["hit"]])]
+        count = lost.value_counts().reindex(range(FRAMES), fill_value=0)
         bright = (frames["income"] == "low") & (frames["timeofday"] == "daytime")
         missed += count[bright].nlargest(SHOWN).index.tolist()
     chosen = sorted({*missed})

@@ -3,14 +3,16 @@
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 
 from helpers import stats
+from helpers.icon2 import formulas
 from helpers.icon2.analysis import ALL, POINTS
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.average_precision import PAPER, PLAIN, Formulas, Options, evaluate
+from helpers.icon2.average_precision import PAPER, Options, evaluate
 from helpers.icon2.matching import Matches
 
 
@@ -22,7 +24,7 @@ def sigma_null(
     permutations: int = 200,
     seed: int = 0,
     clusters=None,
-    formulas: Formulas = PLAIN,
+    formulas: SimpleNamespace = formulas,
 ) -> pd.DataFrame:
     """Test sigma of each class, and of their mean, by permuting groups between images.
 
@@ -33,7 +35,7 @@ def sigma_null(
     ----------
     clusters : array of shape (n images,), optional
         Images of one cluster are permuted together.
-    formulas : Formulas
+    formulas : namespace
         Lesson 08 passes its own.
 
     Returns
@@ -51,7 +53,8 @@ def sigma_null(
         of_class = matches.of(name)
         rows = []
         for attribute in groups:
-            ap, _ = evaluate(of_class, [attribute], each_once, options, formulas)
+            formula = formulas.average_precision
+            ap, _ = evaluate(of_class, [attribute], each_once, options, formula)
             rows.append(ap)
         group_ap[name] = np.concatenate(rows)
     estimable = [ap for ap in group_ap.values() if not np.isnan(ap[0]).any()]

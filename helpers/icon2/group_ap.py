@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from helpers.icon2 import verdicts
-from helpers.icon2.analysis import LEVEL, POINTS, analyse
+from helpers.icon2.analysis import POINTS, analyse
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.average_precision import Options, evaluate
-from helpers.icon2.matching import ClassMatches, Matches
+from helpers.icon2.matching import Matches
 
 HOW = Options(precision="per image", images="all")
 
@@ -35,7 +35,7 @@ def interval(values: np.ndarray) -> np.ndarray:
     array of shape (2, ...)
         In points.
     """
-    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    tails = [0.025, 0.975]
     # n resamples divide a line into n + 1 parts
     percentile = np.quantile(values[1:], tails, axis=0, method="weibull")
     basic = 2 * values[0] - percentile[::-1]
@@ -129,9 +129,11 @@ def explained(
     return rules.merge(fall, on="candidate")
 
 
-def _with_enough_boxes(attribute: Attribute, of_class: ClassMatches) -> Attribute:
+def _with_enough_boxes(attribute: Attribute, of_class: Matches) -> Attribute:
     """Keep the values of an attribute that have enough boxes in a class."""
-    kept = np.flatnonzero(of_class.count(attribute) >= HOW.min_boxes)
+    each_once = np.ones((1, of_class.n_images))
+    _, boxes = evaluate(of_class, [attribute], each_once, HOW)
+    kept = np.flatnonzero(boxes[0] >= HOW.min_boxes)
     new_code = np.full(len(attribute.values) + 1, -1)  # the last is for code -1
     new_code[kept] = np.arange(len(kept))
     values = tuple(attribute.values[number] for number in kept)
