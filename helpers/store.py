@@ -112,16 +112,6 @@ def function_digest(function: Callable) -> str:
     return hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()
 
 
-def same_function(first: Callable, second: Callable) -> bool:
-    """Return whether two functions have the same code; False without source."""
-    if first is second:
-        return True
-    try:
-        return function_digest(first) == function_digest(second)
-    except (TypeError, OSError):
-        return False
-
-
 def file_digest(path: Path | str) -> str:
     """Return the SHA-256 of a file's bytes, as 64 hexadecimal digits."""
     with Path(path).open("rb") as file:

@@ -6,8 +6,7 @@ pictures below ``data/streets``.
 
 from PIL import Image
 
-from helpers.icon2.intervention import SHARES_OF_B
-from helpers.icon2.recorded_streets import PICTURES, TABLES, Streets
+from helpers.icon2.streets import PICTURES, SHARES_OF_B, TABLES, Streets
 from synthetic import street
 
 LESSON_08 = Streets(900)

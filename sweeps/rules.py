@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from helpers.icon2 import attributes, formulas, intervention, verdicts
+from helpers.icon2 import attributes, formulas, streets, verdicts
 from helpers.icon2.analysis import POINTS, Part, analyse
 from helpers.icon2.average_precision import PAPER, PER_IMAGE
+from helpers.icon2.formulas import EXPLAINS, FLAGGED, IN_PART, NO_GAP, NOT, NOT_FLAGGED
 from helpers.icon2.matching import match
 from sweeps.resume import collect
 from synthetic import street_causes
@@ -25,9 +26,8 @@ SHARE_OF_B = 0.12  # share of appearance B in the images that the detector is tr
 SAME_FOR_ALL = 0.5  # share of B in the test images where the detector is not worse
 HARMLESS = (0.25, 0.5, 0.75, 1.0, 1.5)  # strengths of "scene", which is not harder
 READINGS = {"Eq. 3": PAPER, "N and F per image": PER_IMAGE}
-WITHOUT_READERS = ["class", verdicts.ANY_RULE]
 
-trained_detector = cache(intervention.trained)
+trained_detector = cache(streets.train_detector)
 
 
 def list_cases() -> Iterator[tuple[int, str, str, float, bool]]:
@@ -47,12 +47,13 @@ def measure_scenario(
 ) -> pd.DataFrame:
     """Return the verdicts of all rules, one row per attribute and reading of Eq. 3.
 
-    The column `proxy_within` is sigma of ProxyAP with effects within the groups.
+    The column `proxy_within` is sigma of ProxyAP with effects within the groups. The
+    rule within groups flags the attribute for which it is largest, if it exceeds 1.
     """
     detector = trained_detector(SHARE_OF_B, seed % 2)
     scenes = street_causes.scenes(FRAMES, seed, cause, strength)
-    share_of_b = intervention.SHARES_OF_B if is_worse else SAME_FOR_ALL
-    frames = intervention.observed(detector, *scenes, share_of_b)
+    share_of_b = streets.SHARES_OF_B if is_worse else SAME_FOR_ALL
+    frames = streets.observe(detector, *scenes, share_of_b)
     matches = match(frames)
     tables = []
     for reading, options in READINGS.items():
@@ -65,21 +66,24 @@ def measure_scenario(
             resamples=RESAMPLES,
             seed=seed,
         )
-        table = verdicts.table(analysis).drop(columns=WITHOUT_READERS)
+        table = verdicts.table(analysis).drop(columns=["class", verdicts.ANY_RULE])
+        spread = {}
         for name, part in analysis.estimates[CATEGORY].parts.items():
             expected = formulas.proxy(effects_within_groups(part), part.cell_boxes[0])
-            within = POINTS * formulas.sigma(expected)
-            table.loc[table["attribute"] == name, "proxy_within"] = within
+            spread[name] = POINTS * formulas.sigma(expected)
+        within = table["attribute"].map(spread)
+        is_flagged = (within == within.max()) & (within > 1)
+        table["proxy_within"] = within
+        table[verdicts.WITHIN_RULE] = np.where(is_flagged, FLAGGED, NOT_FLAGGED)
         table["reading"] = reading
         tables.append(table)
     table = pd.concat(tables, ignore_index=True)
-    is_harder = scenario in (verdicts.HARDER, verdicts.BOTH)
     table["seed"] = seed
     table["scenario"] = scenario
-    table["confounder"] = cause if is_harder else "none"
+    table["confounder"] = "none" if scenario in verdicts.NO_CAUSE else cause
     table["strength"] = strength
-    of_cause = formulas.IN_PART if scenario == verdicts.BOTH else formulas.EXPLAINS
-    of_others = formulas.NO_GAP if scenario == verdicts.NEITHER else formulas.NOT
+    of_cause = IN_PART if scenario == verdicts.BOTH else EXPLAINS
+    of_others = NO_GAP if scenario == verdicts.NEITHER else NOT
     is_cause = table["attribute"] == table["confounder"]
     table["truth"] = np.where(is_cause, of_cause, of_others)
     return table.round(4)

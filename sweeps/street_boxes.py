@@ -5,24 +5,23 @@ Pedestrians are smaller if income is low, and the detector is worse. Run
 """
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from helpers import store
-from helpers.icon2 import intervention
 from helpers.icon2.matching import match
+from helpers.icon2.streets import SHARES_OF_B, observe, train_detector
 from sweeps.rules import CATEGORY, FRAMES, SHARE_OF_B
 from synthetic import street, street_causes
 
 
 def measure() -> pd.DataFrame:
     """Return one row per labelled pedestrian, with its detection at an IoU of 0.5."""
-    detector = intervention.trained(SHARE_OF_B, 0)
+    detector = train_detector(SHARE_OF_B, 0)
     strength = street_causes.STRENGTHS["size"]
     frames, things = street_causes.scenes(FRAMES, 0, "size", strength)
-    observed = intervention.observed(detector, frames, things, intervention.SHARES_OF_B)
+    observed = observe(detector, frames, things, SHARES_OF_B)
     boxes = observed.boxes
     boxes = boxes[boxes["category"] == street.KINDS.index(CATEGORY)]
     area = boxes.eval("(x2 - x1) * (y2 - y1)")
@@ -39,10 +38,5 @@ def measure() -> pd.DataFrame:
     )
 
 
-def main() -> None:
-    """Write the table."""
-    store.write_text(Path(sys.argv[1]), measure().to_csv(index=False))
-
-
 if __name__ == "__main__":
-    main()
+    store.write_text(sys.argv[1], measure().to_csv(index=False))

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from helpers.icon2 import attributes, formulas, intervention
-from helpers.icon2.analysis import analyse, with_interval
+from helpers.icon2 import attributes, formulas
+from helpers.icon2.analysis import POINTS, analyse, with_interval
 from helpers.icon2.attributes import Frames
 from helpers.icon2.average_precision import Options
-from helpers.icon2.intervention import CONTROL, SHARES_OF_B
 from helpers.icon2.matching import match
+from helpers.icon2.streets import SHARES_OF_B, observe, train_detector
 from sweeps.appearances import ap_by_appearance
 from sweeps.resume import collect
 from synthetic import street
@@ -72,36 +72,39 @@ def apply_icon2(frames: Frames) -> pd.DataFrame:
     finer = analyse(matches, income, combined, options=options, resamples=RESAMPLES)
     first = paper.ranking().drop_duplicates("class")
     control = paper.control()[["class", "attribute", "sigma", "delta"]]
-    rows = first[["class", "attribute", "proxy_sigma"]].merge(control)
-    rows = rows.to_dict("records")
+    rows = (
+        first[["class", "attribute", "proxy_sigma"]].merge(control).to_dict("records")
+    )
     for row in rows:
         estimate = paper.estimates[row["class"]]
         first_part = estimate.parts[row["attribute"]]
         gap = estimate.group_ap[:, 2] - estimate.group_ap[:, 0]
         sigma = formulas.sigma(estimate.group_ap)
         explained = gap * (1 - formulas.controlled(first_part.cell_ap) / sigma)
-        row.update(with_interval(CONTROL, explained, f"{CONTROL}_"))
+        explained *= POINTS
+        row.update(with_interval("paper's control", explained, "paper's control_"))
         standardised = {"the first-ranked": first_part}
         standardised.update(finer.estimates[row["class"]].parts)
         for name, part in standardised.items():
             analysis = f"standardised: {name}"
             remaining = part.standardised[:, 2] - part.standardised[:, 0]
-            row.update(with_interval(analysis, gap - remaining, f"{analysis}_"))
+            fall = POINTS * (gap - remaining)
+            row.update(with_interval(analysis, fall, f"{analysis}_"))
     return pd.DataFrame(rows)
 
 
 def measure_world(difficulty: float, share_of_b: float, run: int) -> pd.DataFrame:
     """Return the gap, its true parts and ICON2's results, one row per class."""
-    detector = intervention.trained(share_of_b, run)
+    detector = train_detector(share_of_b, run)
     scenes = street.scenes(FRAMES, 5000 + run, difficulty)
-    own = intervention.observed(detector, *scenes, SHARES_OF_B)
-    other = intervention.observed(detector, *scenes, SHARES_OF_B[::-1])
+    own = observe(detector, *scenes, SHARES_OF_B)
+    other = observe(detector, *scenes, SHARES_OF_B[::-1])
     rows = []
     for category, ap in ap_by_appearance(own, other).items():
         row = {"difficulty": difficulty, "share_of_b": share_of_b, "run": run}
         row["class"] = category
         for part, values in formulas.divided(ap).items():
-            row.update(with_interval(part, values, f"{part}_"))
+            row.update(with_interval(part, POINTS * values, f"{part}_"))
         rows.append(row)
     analyses = apply_icon2(with_combinations(own))
     return pd.DataFrame(rows).merge(analyses, on="class").round(3)
@@ -111,8 +114,7 @@ def main() -> None:
     """Measure all combinations of difficulty, share and run, and write their table."""
     cases = []
     for run in RUNS:
-        for difficulty, share_of_b in product(DIFFICULTIES, TRAINED_SHARES_OF_B):
-            cases.append((difficulty, share_of_b, run))
+        cases += product(DIFFICULTIES, TRAINED_SHARES_OF_B, [run])
     collect(Path(sys.argv[1]), measure_world, cases)
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from helpers.icon2.bdd100k import CLASSES
-from helpers.icon2.file_checks import CORNERS
+from helpers.icon2.attributes import CORNERS
+from helpers.icon2.formats import CLASSES
 from synthetic.street import GROUPS
 
 # Share of the boxes of each class, close to BDD100K's validation set, and width over height.

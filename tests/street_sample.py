@@ -9,12 +9,12 @@ import helpers  # noqa: F401  before numpy: it pins the kernels
 import sys
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from PIL import Image
 
-from helpers.icon2 import intervention, match
-from helpers.icon2.file_checks import CORNERS
+from helpers.icon2 import formulas, match
+from helpers.icon2.attributes import CORNERS
+from helpers.icon2.streets import SHARES_OF_B, observe, train_detector
 from sweeps.appearances import ap_by_appearance
 from synthetic import street
 
@@ -40,11 +40,9 @@ def table(boxes: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
 
 def main(folder: Path) -> None:
     frames, things = street.scenes(FRAMES, SEED, DIFFICULTY)
-    detector = intervention.trained(SHARE_OF_B, 0)
-    shares = intervention.SHARES_OF_B, intervention.SHARES_OF_B[::-1]
-    own, other = (
-        intervention.observed(detector, frames, things, share) for share in shares
-    )
+    detector = train_detector(SHARE_OF_B, 0)
+    own = observe(detector, frames, things, SHARES_OF_B)
+    other = observe(detector, frames, things, SHARES_OF_B[::-1])
     names = frames["name"].str.removesuffix(".png") + ".jpg"
     labels = table(own.boxes, names).assign(occluded=own.boxes["occluded"])
     empty = pd.DataFrame({"image": sorted({*names} - {*labels["image"]})})
@@ -60,20 +58,23 @@ def main(folder: Path) -> None:
     about.to_csv(folder / "street_images.csv", index=False)
     rows = []
     for kind, ap in ap_by_appearance(own, other).items():
-        parts = intervention.divided(100 * ap)
-        rows.append(
-            {"class": kind} | {name: round(part[0], 1) for name, part in parts.items()}
-        )
+        parts = formulas.divided(100 * ap)
+        row = {"class": kind}
+        for name, part in parts.items():
+            row[name] = round(part[0], 1)
+        rows.append(row)
     pd.DataFrame(rows).to_csv(folder / "street_truth.csv", index=False)
-    matches, missed = match(own), []
+    matches = match(own)
+    missed = []
     for kind in street.TWO_APPEARANCES:
-        of, hits = matches.of(kind), matches.rows(kind)
-        lost = of.box_image[~np.isin(of.box_row, hits["box"][hits["hit"]])]
-        count = pd.Series(lost).value_counts().reindex(range(FRAMES), fill_value=0)
+        boxes = matches.of(kind).boxes
+        hits = matches.rows(kind)
+        lost = boxes["image"][~boxes.index.isin(hits["box"][hits["hit"]])]
+        count = lost.value_counts().reindex(range(FRAMES), fill_value=0)
         bright = (frames["income"] == "low") & (frames["timeofday"] == "daytime")
         missed += count[bright].nlargest(SHOWN).index.tolist()
     chosen = sorted({*missed})
-    own_things = street.dressed(frames, things, intervention.SHARES_OF_B)
+    own_things = street.dressed(frames, things, SHARES_OF_B)
     images, _ = street.render(frames, own_things)
     (folder / "street").mkdir(exist_ok=True)
     for n in chosen:

@@ -17,7 +17,7 @@ from helpers.data import mosaic
 from helpers.data.images import Images
 from helpers.focus import networks
 from helpers.icon2 import verdicts
-from helpers.icon2.recorded_streets import TABLES
+from helpers.icon2.streets import TABLES
 from helpers.models.recipe import Recipe
 from sweeps import (
     bdd_frames,
@@ -93,7 +93,7 @@ def test_street_boxes(own_store):
 def test_recorded_streets(own_store):
     """Labels and detections of lesson 08b."""
     made = LESSON_08B.make()
-    recorded = LESSON_08B.observe()
+    recorded = LESSON_08B.load()
     for name in TABLES:
         table = getattr(made, name)
         kept = getattr(recorded, name)

@@ -1,8 +1,7 @@
 """Audit a detector by group, and measure which faults the audit could detect."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -13,39 +12,33 @@ from matplotlib.figure import Figure
 from helpers import store
 from helpers.audit import form
 from helpers.figures import icon2 as figures
-from helpers.icon2 import (
-    deployed,
-    detector_findings,
-    group_gaps,
-    injected_faults,
-    pooled_recall,
-    user_data,
-)
+from helpers.icon2 import detector_findings, group_comparison, user_data
 from helpers.icon2.analysis import image_weights
-from helpers.icon2.attributes import Frames
-from helpers.icon2.coco_summary import BOUNDS, coco_summary
-from helpers.icon2.compared import (
-    classes_to_compare,
-    comparable,
-    explained,
+from helpers.icon2.attributes import (
+    Attribute,
+    DetectionDataError,
+    Frames,
+    explaining,
 )
-from helpers.icon2.detector_findings import ALL_POOLED, FOUND
-from helpers.icon2.file_checks import DetectionDataError
-from helpers.icon2.group_gaps import (
-    Comparison,
-    Null,
-    group_ap,
-    permuted_attributes,
+from helpers.icon2.coco_summary import coco_summary
+from helpers.icon2.comparable import classes_to_compare, comparable
+from helpers.icon2.file_checks import check_classes
+from helpers.icon2.group_ap import ap_by_group, explained
+from helpers.icon2.group_comparison import FOUND, Comparison, permuted_attributes
+from helpers.icon2.matching import Matches, match
+from helpers.icon2.measures import (
+    ALL_CLASSES,
+    measures,
+    recall_by_size,
 )
-from helpers.icon2.matching import match
-from helpers.icon2.mistaken_classes import check_classes
 
 LOSSES = (0.02, 0.05, 0.1, 0.2, 0.3)  # injected faults: lost shares of detected boxes
 TRIALS = 20  # permutations per injected fault
-EXPLAINED_GAPS = 3  # gaps of single classes that are explained
-RATE_RESAMPLES = 999  # for the errors at the threshold, which are fast
+MOST_EXPLAINED = 3  # differences in single classes that are explained
 LEAST_AP = 0.01  # at IoU 0.5, below which the files probably do not belong together
 SIDES = (32, 96)  # pixels: COCO's small, medium and large
+MOST_DRAWN = 20  # findings in the figure
+LEAST_RESAMPLES = 60
 MOST_SHOWN = 60  # rows of a table in the report
 SAMPLE = "data/audit"
 SAMPLE_SIDES = (9, 16)
@@ -54,37 +47,35 @@ HEADINGS = {
     "files": "What was read, and what looks wrong",
     "power": "What this audit could have detected",
     "findings": "Findings",
-    "pooled": "Recall, all classes pooled",
     "by_size": "Recall by box size",
-    "errors": "Misses and false positives at the threshold",
+    "differences": "All differences between groups",
     "second": "The second detector minus the first",
-    "gaps": "Gaps in average precision (AP)",
-    "explanations": "What could explain the significant gaps",
+    "explanations": "What could explain a gap in average precision (AP)",
     "by_group": "AP of each group",
     "truth": "The truth of this sample",
 }
 MEANINGS = {
-    "power": "The share of permutations in which a fault was detected, by the share of "
-    "the detected boxes that one group lost. First all classes pooled (recall), then "
-    "single classes (AP).",
-    "pooled": "The difference (points, with its 95% CI) is the gap in recall between "
-    "a group and all others at the same class and size of the boxes.",
-    "gaps": "Low and high are the 95% CI of the gap. Remaining is what is left of it "
-    "with box size held fixed.",
-    "explanations": "The fall is how many points of a gap go if all groups have the "
-    "same mix of a candidate's values.",
+    "power": "The groups are permuted at random, and then the smallest group loses a "
+    "share of its detected boxes. The table has the share of permutations in which this "
+    "was detected. The first row, without a loss, is the rate of false positives.",
+    "differences": "Recall (percent) and false positives at the threshold. Average "
+    "recall is the mean over the IoU thresholds from 0.5 to 0.95. The difference (with "
+    "its 95% CI) is the gap between a group and all others at the same class and size "
+    "of the boxes. P is adjusted for all rows.",
+    "explanations": "The fall is how many points of the gap in AP go if all groups "
+    "have the same mix of a candidate's values.",
 }
 CAPTIONS = {
-    "by_size": "Recall by the side of the boxes.",
-    "gaps": "Gaps in AP with 95% CIs; grey: not significant.",
+    "findings": "Differences with 95% CIs; grey: not significant.",
+    "by_size": "Recall at IoU 0.5 by the side of the boxes.",
 }
 LIMITS = [
-    "Class and size of the boxes are held fixed in the first table, nothing else. An "
-    "attribute that is not in the data may be the cause.",
-    "Injected faults are lost boxes. The audit may miss false detections and misplaced "
+    "Class and size of the boxes are held fixed for recall, nothing else, and nothing "
+    "for false positives. An attribute that is not in the data may be the "
+    "cause.",
+    "Injected faults are lost boxes. The audit may miss false positives and misplaced "
     "boxes that it was not tested with.",
-    "AP of few boxes is somewhat too high. The permutations contain this error, the "
-    "intervals do not.",
+    "AP of few boxes is somewhat too high, and its intervals do not contain this error.",
     "No number here says whether the labels are correct and equally complete for all "
     "groups, or whether a gap is unfair.",
 ]
@@ -123,29 +114,8 @@ class DetectorAudit:
     @property
     def significant(self) -> pd.DataFrame:
         """Return the significant findings."""
-        return self.tables["findings"].query("verdict == @FOUND")
-
-    @property
-    def power_sentences(self) -> list[str]:
-        """Say what the audit could have detected with all classes pooled."""
-        power = self.tables["power"]
-        detected = (power["rate"] * power["n"]).map("{:.0f}".format)
-        loss = power["loss"].map("{:.0%}".format)
-        power = power.assign(detected=detected, loss=loss)
-        sentences = [
-            f"Without a fault, {detected[0]} of {power['n'][0]} permutations had a "
-            "false positive."
-        ]
-        pooled = power[power["class"] == ALL_POOLED]
-        for (name, group), part in pooled.groupby(["attribute", "group"], sort=False):
-            losses = ", ".join(part["loss"])
-            counts = ", ".join(part["detected"])
-            sentences.append(
-                f"{name}, all classes pooled: if the group {group} lost {losses} of "
-                f"its detected boxes, this was detected in {counts} of {TRIALS} "
-                "permutations."
-            )
-        return sentences
+        findings = self.tables["findings"]
+        return findings[findings["verdict"] == FOUND]
 
     def shown(self, name: str) -> pd.DataFrame:
         """Return a table as the report shows it."""
@@ -153,44 +123,41 @@ class DetectorAudit:
         if name == "findings":
             return table[["sentence", "verdict", "p"]]
         if name == "by_size":
-            side = table["side"].astype(str) + " px"
             keys = ["attribute", "group"]
-            wide = table.pivot_table("recall", keys, side, sort=False)
-            return wide.reset_index().rename_axis(columns=None)
+            wide = table.pivot_table("recall", keys, "side", observed=False)
+            return wide.rename(columns="{} px".format).reset_index()
         if name == "power":
             loss = table["loss"].map("{:.0%} lost".format)
-            keys = ["class", "attribute", "group"]
+            keys = ["measure", "class", "attribute", "group"]
             wide = table.pivot_table("rate", keys, loss, sort=False)
             return wide.reset_index().rename_axis(columns=None)
         if name == "explanations":  # the paper's rules need the lesson
             return table.filter(regex="attribute|class|candidate|gap|fall|remain|suite")
         return table.head(MOST_SHOWN)
 
-    def plot_recall(self) -> Figure:
+    def plot_by_size(self) -> Figure:
         """Draw recall by box size for the attribute of the first finding."""
         by_size = self.tables["by_size"]
         first = self.tables["findings"]["by"][0]
         return figures.recall_by_size(by_size[by_size["attribute"] == first])
 
-    def plot_gaps(self) -> Figure:
-        """Draw the gaps in AP with what is significant."""
-        return figures.gaps(self.tables["gaps"].head(15))
+    def plot_findings(self) -> Figure:
+        """Draw the difference of each finding with its interval."""
+        return figures.findings(self.tables["findings"].head(MOST_DRAWN))
 
     def to_html(self, command: str = "") -> str:
         """Return the report as one HTML page, with the command that makes it again."""
-        first = {"power": self.power_sentences}
-        drawn = {"by_size": self.plot_recall, "gaps": self.plot_gaps}
+        drawn = {"findings": self.plot_findings, "by_size": self.plot_by_size}
         parts = []
         for name, heading in HEADINGS.items():
             if self.tables.get(name, pd.DataFrame()).empty:
                 continue
+            part = [MEANINGS.get(name), self.shown(name)]
             if name in drawn:
                 figure = drawn[name]()
                 plt.close(figure)
-                first[name] = (figure, CAPTIONS[name])
-            parts.append(
-                (heading, first.get(name), MEANINGS.get(name), self.shown(name))
-            )
+                part.insert(0, (figure, CAPTIONS[name]))
+            parts.append((heading, *part))
         parts += [("Limits", self.notes), ("The command", command)]
         return form.page(f"Audit of {self.name}", self.headline, parts)
 
@@ -257,39 +224,64 @@ def audit_detector(
     """
     frames = user_data.read(labels, detections, attributes)
     bounds = [side**2 for side in sizes]
-    tables = {"files": _checked_files(frames, bounds)}
-    compared, notes = comparison(frames, groups, classes, cluster, seed, bounds)
-    null = group_gaps.null_distribution(compared, draws)
-    tables["power"] = injected_faults.detection_rates(
-        compared, null, LOSSES, TRIALS, seed
-    )
-    clusters = compared.recall.clusters
-    weights = image_weights(len(clusters), max(resamples, 60), seed, clusters)
-    tables |= differences(frames, compared, null, bounds, weights, seed)
+    tables = {"files": _checked_files(frames, bounds, threshold)}
+    compared_attributes, notes = comparable(frames, groups)
+    of_boxes = explaining(frames, bounds)
+    if not compared_attributes:
+        compared_attributes = of_boxes[:1]  # the size
+        notes.insert(0, NO_ATTRIBUTE)
+    clusters = frames.clusters(cluster)
+    if clusters is None:
+        notes.append(NO_CLUSTER)
+        clusters = np.arange(len(frames.images))
 
-    weights = image_weights(len(clusters), RATE_RESAMPLES, seed, clusters)
-    errors = deployed.errors_at(frames, compared.matches, threshold)
-    tables["errors"] = deployed.by_group(errors, compared, weights, draws)
+    matches = match(frames)
+    names = classes_to_compare(matches, classes)
+    comparison = Comparison(
+        measures=measures(frames, matches, threshold, names, clusters),
+        attributes=compared_attributes,
+        permutations=permuted_attributes(
+            compared_attributes, matches.boxes, clusters, seed
+        ),
+    )
+    null = group_comparison.null_distribution(comparison, draws)
+    tables["power"] = group_comparison.detection_rates(
+        comparison, null, LOSSES, TRIALS, seed
+    )
+    differences = group_comparison.compare(comparison, null)
+    tables["findings"] = detector_findings.findings(differences)
+    tables["by_size"] = recall_by_size(
+        comparison.measures[0].units, compared_attributes
+    )
+    tables["differences"] = differences
     if second is not None:
         other = user_data.read(labels, second, attributes)
-        other_errors = deployed.errors_at(other, match(other), threshold)
-        tables["second"] = deployed.compare(
-            errors, other_errors, compared.attributes, weights
-        )
+        of_other = measures(other, match(other), threshold, names, clusters)
+        of_second = replace(comparison, measures=of_other)
+        tables["second"] = group_comparison.compare_detectors(comparison, of_second)
+
+    resamples = max(resamples, LEAST_RESAMPLES)
+    weights = image_weights(len(clusters), resamples, seed, clusters)
+    tables["by_group"] = ap_by_group(matches, names, compared_attributes, weights)
+    how = {"seed": seed, "clusters": clusters, "resamples": resamples}
+    every, _ = comparable(frames, None)
+    tables["explanations"] = _explanations(matches, differences, every + of_boxes, how)
     headline = detector_findings.headline(tables["findings"])
-    n_compared = tables["gaps"]["class"].nunique()
-    headline += f" {n_compared} of {len(frames.classes)} classes could be compared"
-    headline += " one by one."
+    headline += f" {len(names)} of {len(frames.classes)} classes were compared one by"
+    headline += " one."
     return DetectorAudit(Path(labels).name, headline, tables, notes + LIMITS)
 
 
-def _checked_files(frames: Frames, bounds: Sequence[float]) -> pd.DataFrame:
+def _checked_files(
+    frames: Frames, bounds: Sequence[float], threshold: float
+) -> pd.DataFrame:
     """List what looks wrong, with what to do, and then what was read.
 
     Raises
     ------
     DetectionDataError
-        If the labels and the detections seem not to belong together.
+        If the labels and the detections seem not to belong together, or if no detection
+        has a score of at least the threshold.
     """
     warnings = [*frames.warnings, *check_classes(frames)]
     average_precision = coco_summary(frames, bounds)
@@ -299,6 +291,12 @@ def _checked_files(frames: Frames, bounds: Sequence[float]) -> pd.DataFrame:
             f"{average_precision['IoU 0.5']:.1%}. Check that image ids, class names "
             "and coordinates mean the same in both files. No groups are compared."
         )
+    highest = frames.detections["score"].max()
+    if highest < threshold:
+        raise DetectionDataError(
+            f"No detection has a score of at least {threshold:g}; the highest is "
+            f"{highest:.3g}. Set 'threshold' to the score at which you use the detector."
+        )
     rows = [("check first", text) for text in warnings]
     rows += [("read", text) for text in frames.report]
     listed = [f"{name} {100 * ap:.1f}" for name, ap in average_precision.items()]
@@ -306,72 +304,23 @@ def _checked_files(frames: Frames, bounds: Sequence[float]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["status", "text"])
 
 
-def comparison(
-    frames: Frames,
-    groups: Sequence[str] | None,
-    classes: Sequence[str] | None,
-    cluster: str | None,
-    seed: int,
-    bounds: Sequence[float] = BOUNDS,
-) -> tuple[Comparison, list[str]]:
-    """Return what is compared, and notes on what is not."""
-    attributes, notes = comparable(frames, groups)
-    if not attributes:
-        attributes = user_data.explaining(frames, bounds)[:1]  # the size
-        notes.insert(0, NO_ATTRIBUTE)
-    clusters = frames.clusters(cluster)
-    if clusters is None:
-        notes.append(NO_CLUSTER)
-        clusters = np.arange(len(frames.images))
-    matches = match(frames)
-    names = classes_to_compare(matches, classes)
-    by_name = {name: matches.of(name) for name in names}
-    boxes = pooled_recall.labelled_boxes(frames, matches)
-    recall = pooled_recall.RecallBySize(boxes, clusters)
-    permutations = permuted_attributes(attributes, matches.boxes, clusters, seed)
-    return Comparison(matches, by_name, attributes, recall, permutations), notes
-
-
-def differences(
-    frames: Frames,
-    compared: Comparison,
-    null: Null,
-    bounds: Sequence[float],
-    weights: np.ndarray,
-    seed: int,
-) -> dict[str, pd.DataFrame]:
-    """Tabulate the differences between groups, and what may explain the gaps in AP."""
-    attributes = compared.attributes
-    recall = compared.recall
-    ap = group_ap(compared.classes, attributes, weights)
-    area = frames.boxes["area"].to_numpy(float)
-    gaps = group_gaps.gap_table(compared, null, ap, area, weights)
-    null_p = partial(null.p, family=group_gaps.RECALL)
-    pooled = pooled_recall.by_group(recall, attributes, null_p)
-
-    known, _ = comparable(frames, None)
-    candidates = known + user_data.explaining(frames, bounds)
-    explanations = [pd.DataFrame()]
-    for row in gaps[gaps["verdict"] == FOUND].head(EXPLAINED_GAPS).to_dict("records"):
-        [attribute] = [one for one in attributes if one.name == row["attribute"]]
-        table = explained(
-            compared.matches,
-            attribute,
-            row["class"],
-            candidates,
-            seed=seed,
-            clusters=recall.clusters,
-            resamples=len(weights) - 1,
-        )
-        explanations.append(table)
-    return {
-        "findings": detector_findings.findings(pooled, gaps),
-        "pooled": pooled,
-        "by_size": pooled_recall.within_size(recall.boxes, attributes),
-        "gaps": gaps,
-        "explanations": pd.concat(explanations, ignore_index=True),
-        "by_group": group_gaps.ap_table(compared, ap),
-    }
+def _explanations(
+    matches: Matches,
+    differences: pd.DataFrame,
+    candidates: Sequence[Attribute],
+    how: Mapping,
+) -> pd.DataFrame:
+    """Say what could explain the gap in AP of classes with a significant difference."""
+    is_found = differences["verdict"] == FOUND
+    is_found &= differences["class"] != ALL_CLASSES
+    found = differences[is_found].sort_values("p", kind="stable")
+    pairs = found[["attribute", "class"]].drop_duplicates().head(MOST_EXPLAINED)
+    by_name = {one.name: one for one in candidates}
+    tables = [pd.DataFrame()]
+    for name, class_name in pairs.itertuples(index=False):
+        table = explained(matches, by_name[name], class_name, candidates, **how)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
 
 
 def audit_sample(**settings) -> DetectorAudit:

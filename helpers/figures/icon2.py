@@ -8,17 +8,17 @@ from helpers.figures import style
 from helpers.figures.style import BLUE, FAINT, RED, Table
 
 
-def recall_by_size(within: Table) -> Figure:
-    """Draw the recall of each group by the size of the boxes, all classes pooled.
+def recall_by_size(table: Table) -> Figure:
+    """Draw the recall of each group by the size of the boxes, of all classes.
 
     Parameters
     ----------
-    within : pandas.DataFrame
-        From `pooled_recall.within_size`, for one attribute.
+    table : pandas.DataFrame
+        From `measures.recall_by_size`, for one attribute.
     """
     fig, ax = plt.subplots(figsize=(8.5, 3.4))
-    title = within["attribute"].iloc[0]
-    lines = within.rename(columns={"group": title})
+    title = table["attribute"].iloc[0]
+    lines = table.rename(columns={"group": title}).astype({"side": str})
     sns.lineplot(
         lines,
         x="side",
@@ -35,24 +35,25 @@ def recall_by_size(within: Table) -> Figure:
     return fig
 
 
-def gaps(table: Table) -> Figure:
-    """Draw gaps in AP with their intervals; the significant ones are red.
+def findings(table: Table) -> Figure:
+    """Draw the difference of each finding with its interval, coloured by its verdict.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        From `group_gaps.gap_table`, in the order to draw.
+        From `detector_findings.findings`, in the order to draw.
     """
     looks = {
         "significant": {"color": RED},
         "may be due to class or size": {"color": BLUE},
         "not significant": {"color": FAINT},
     }
-    table = table.assign(row=table["attribute"] + ": " + table["class"])
-    fig = style.forest(table, "gap", "row", looks, "verdict", apart=0, at=0)
+    row = table["measure"] + ": " + table["by"] + " is " + table["group"]
+    table = table.assign(row=row)
+    fig = style.forest(table, "value", "row", looks, "verdict", apart=0, at=0)
     [ax] = fig.axes
-    ax.set_xlabel("gap in AP between the lowest and highest group (points)")
+    ax.set_xlabel("difference from the other groups (points; false positives per 100)")
     for name, look in looks.items():
         ax.plot([], [], marker="o", ls="", label=name, **look)
-    ax.legend(loc="lower right")
+    ax.legend(loc="best")
     return fig

@@ -2,13 +2,11 @@
 
 from helpers.icon2.analysis import Options, analyse
 from helpers.icon2.attributes import Frames
-from helpers.icon2.average_precision import Formulas
-from helpers.icon2.checks import sigma_null
+from helpers.icon2.chance import sigma_null
 from helpers.icon2.formulas import controlled, proxy
 from helpers.icon2.matching import match
 
 __all__ = [
-    "Formulas",
     "Frames",
     "Options",
     "analyse",

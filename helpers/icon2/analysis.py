@@ -5,47 +5,47 @@ Average precision is in points (0 to 100) in every table, from 0 to 1 in arrays.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 
 from helpers import stats
+from helpers.icon2 import formulas
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.average_precision import (
-    PAPER,
-    PLAIN,
-    WHOLE,
-    Curves,
-    Formulas,
-    Options,
-    evaluate,
-)
-from helpers.icon2.matching import ClassMatches, Matches
+from helpers.icon2.average_precision import PAPER, WHOLE, Options, evaluate
+from helpers.icon2.matching import Matches
 
 POINTS = 100.0
 ALL = "all classes"
-LEVEL = 0.95  # of the intervals
+TAILS = (0.025, 0.975)  # of the 95% intervals
 
 
 def image_weights(
     n_images: int, resamples: int, seed: int = 0, clusters=None
 ) -> np.ndarray:
     """Return how often each image counts (1 + resamples, n images), first all once."""
-    cluster = np.arange(n_images)
-    if clusters is not None:
-        _, cluster = np.unique(clusters, return_inverse=True)
-    number = int(cluster.max()) + 1
-    drawn = stats.cluster_bootstrap(number, resamples, np.random.default_rng(seed))
-    return np.vstack([np.ones(number), drawn])[:, cluster]
+    if clusters is None:
+        clusters = np.arange(n_images)
+    names, cluster = np.unique(clusters, return_inverse=True)
+    rng = np.random.default_rng(seed)
+    drawn = stats.cluster_bootstrap(len(names), resamples, rng)
+    return np.vstack([np.ones(len(names)), drawn])[:, cluster]
 
 
 def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the 95% percentiles of the resamples; NaN where one is missing."""
     if len(values) < 3:
         return np.full((2, *values.shape[1:]), np.nan)
-    return np.quantile(values[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    return np.quantile(values[1:], TAILS, axis=0)
+
+
+def with_interval(name: str, values: np.ndarray, prefix: str = "") -> dict:
+    """Return the estimate, row 0, and its 95% interval over the other rows."""
+    low, high = interval(values)
+    return {name: values[0], f"{prefix}low": low, f"{prefix}high": high}
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def analyse(
     resamples: int = 0,
     seed: int = 0,
     clusters: np.ndarray | None = None,
-    formulas: Formulas = PLAIN,
+    formulas: SimpleNamespace = formulas,
 ) -> Analysis:
     """Run ICON2 (section 3) for some classes.
 
@@ -119,61 +119,57 @@ def analyse(
         Of the resamples.
     clusters : array of shape (n images,), optional
         Images with the same entry are resampled together.
-    formulas : Formulas
-        A lesson passes its own.
+    formulas : namespace
+        The module of the package; lesson 08 passes its own functions.
 
     Returns
     -------
     Analysis
     """
     weights = image_weights(matches.n_images, resamples, seed, clusters)
+    formula = formulas.average_precision
     estimates = {}
     for name in classes or matches.classes:
         of_class = matches.of(name)
-        whole = Curves(of_class, (), WHOLE, formulas.edited)
-        overall = whole.average_precision(weights[0]).mean()
-        ap, boxes = evaluate(of_class, [sensitive], weights, options, formulas)
+        overall, _ = evaluate(of_class, [], weights[:1], WHOLE, formula)
+        ap, boxes = evaluate(of_class, [sensitive], weights, options, formula)
         parts = {}
         for attribute in explanatory:
             parts[attribute.name] = _part(
                 of_class, sensitive, attribute, weights, options, formulas
             )
-        estimates[name] = Estimate(float(overall), ap, boxes, parts)
+        estimates[name] = Estimate(overall.item(), ap, boxes, parts)
     return Analysis(sensitive, estimates, options, formulas)
 
 
 def _part(
-    of_class: ClassMatches,
+    of_class: Matches,
     sensitive: Attribute,
     explaining: Attribute,
     weights: np.ndarray,
     options: Options,
-    formulas: Formulas,
+    formulas: SimpleNamespace,
 ) -> Part:
     """Compute AP by an explanatory attribute alone, by group, and standardised."""
-    ap, boxes = evaluate(of_class, [explaining], weights, options, formulas)
+    how = options, formulas.average_precision
     both = [explaining, sensitive]
-    shape = len(weights), len(explaining.values), len(sensitive.values)
-    cell_ap, cell_boxes = evaluate(of_class, both, weights, options, formulas)
-    cell_ap = cell_ap.reshape(shape)
-    cell_boxes = cell_boxes.reshape(shape)
+    ap, boxes = evaluate(of_class, [explaining], weights, *how)
+    cell_ap, cell_boxes = evaluate(of_class, both, weights, *how)
     has_all_groups = ~np.isnan(cell_ap[0]).any(axis=1)
-    standardised = np.full((len(weights), len(sensitive.values)), np.nan)
-    if has_all_groups.any():
-        curves = Curves(of_class, [sensitive], options, formulas.edited)
-        # false positives are weighted, too, where images have both attributes
-        of_images = explaining.level == sensitive.level == "image"
-        codes = [a.codes if of_images else of_class.codes(a) for a in both]
-        known = cell_boxes * has_all_groups[:, None]
-        for row, (weight, known_boxes) in enumerate(zip(weights, known, strict=True)):
-            ratio = formulas.standard_weights(known_boxes)
-            ratio = np.pad(ratio, [(0, 1), (0, 1)])  # the last are for code -1
-            ratio = ratio[*codes]
-            in_groups = known_boxes.sum(axis=0)
-            if of_images:
-                standardised[row] = curves.mean(weight * ratio, in_groups)
-            else:
-                standardised[row] = curves.mean(weight, in_groups, ratio)
+    known = cell_boxes * has_all_groups[:, None]
+    ratio = np.array([formulas.standard_weights(row) for row in known])
+    ratio = np.pad(ratio, [(0, 0), (0, 1), (0, 1)])  # the last are for code -1
+    in_groups = known.sum(axis=1)
+    if explaining.level == sensitive.level == "image":
+        # false positives are weighted, too
+        weights = weights * ratio[:, explaining.codes, sensitive.codes]
+        box_weights = None
+    else:
+        codes = [of_class.codes(attribute) for attribute in both]
+        box_weights = ratio[:, *codes]
+    standardised, _ = evaluate(
+        of_class, [sensitive], weights, *how, box_weights, in_groups
+    )
     return Part(explaining.values, ap, boxes, cell_ap, cell_boxes, standardised)
 
 
@@ -189,7 +185,7 @@ class Analysis:
     sensitive: Attribute
     estimates: dict[str, Estimate]
     options: Options = PAPER
-    formulas: Formulas = PLAIN
+    formulas: SimpleNamespace = formulas
 
     def groups(self) -> pd.DataFrame:
         """Return AP of every class and group (Table 1), first the classes' mean."""
@@ -207,32 +203,24 @@ class Analysis:
         """Return sigma of AP over the groups, as ``class sigma low high``."""
         rows = []
         for name, e in self.with_mean().items():
-            sigma = self.formulas.sigma(e.group_ap)
+            sigma = POINTS * self.formulas.sigma(e.group_ap)
             rows.append({"class": name} | with_interval("sigma", sigma))
         return pd.DataFrame(rows)
 
     def values(self) -> pd.DataFrame:
         """Return AP of every explanatory value (Figures 2 and 3, above)."""
-        tables = []
-        for axes, part in self._parts("value"):
-            tables.append(_table(axes, "AP", POINTS * part.ap, part.boxes))
-        return pd.concat(tables, ignore_index=True)
+        return self._by_value("AP", lambda part: (POINTS * part.ap, part.boxes))
 
     def shares(self) -> pd.DataFrame:
         """Return P(e|a) by boxes, ``share`` from 0 to 1 (Figures 2 and 3, below)."""
-        tables = []
-        for axes, part in self._parts("value", "group"):
-            shares = self.formulas.shares(part.cell_boxes)
-            tables.append(_table(axes, "share", shares))
-        return pd.concat(tables, ignore_index=True)
+        shares = self.formulas.shares
+        return self._by_value("share", lambda part: [shares(part.cell_boxes)])
 
     def cells(self) -> pd.DataFrame:
         """Return AP of every group within every explanatory value (Figures 4 and 5)."""
-        tables = []
-        for axes, part in self._parts("value", "group"):
-            ap = POINTS * part.cell_ap
-            tables.append(_table(axes, "AP", ap, part.cell_boxes))
-        return pd.concat(tables, ignore_index=True)
+        return self._by_value(
+            "AP", lambda part: (POINTS * part.cell_ap, part.cell_boxes)
+        )
 
     def ranking(self) -> pd.DataFrame:
         """Rank explanatory attributes by sigma of ProxyAP, highest first (Algorithm 1).
@@ -242,22 +230,19 @@ class Analysis:
         """
         tables = []
         for name, e in self.estimates.items():
-            spread = {}
+            drawn = pd.DataFrame()
             for attribute, part in e.parts.items():
                 proxy_ap = self.formulas.proxy(part.ap, part.cell_boxes)
-                spread[attribute] = POINTS * self.formulas.sigma(proxy_ap)
-            drawn = pd.DataFrame(spread)
-            axes = {"class": [name], "attribute": list(spread)}
-            table = _table(axes, "proxy_sigma", drawn.to_numpy())
-            sigma = table["proxy_sigma"]
-            rank = sigma.rank(ascending=False, method="first").astype("Int64")
-            table.insert(1, "rank", rank)
-            firsts = drawn[1:].fillna(-1).idxmax(axis=1)
-            often = pd.Series([(firsts == attribute).mean() for attribute in spread])
-            table["first"] = often.where(sigma.notna())
-            tables.append(
-                table.sort_values("proxy_sigma", ascending=False, kind="stable")
-            )
+                drawn[attribute] = POINTS * self.formulas.sigma(proxy_ap)
+            ranks = drawn.rank(axis=1, ascending=False, method="first")
+            columns = {
+                "class": name,
+                "rank": ranks.iloc[0].astype("Int64"),
+                "attribute": drawn.columns,
+                **with_interval("proxy_sigma", drawn.to_numpy()),
+                "first": (ranks[1:] == 1).mean().where(ranks.iloc[0] > 0),
+            }
+            tables.append(pd.DataFrame(columns).sort_values("rank"))
         return pd.concat(tables, ignore_index=True)
 
     def control(self) -> pd.DataFrame:
@@ -270,24 +255,28 @@ class Analysis:
         boxes).
         """
         rows = []
-        for axes, part in self._parts():
-            [name], [attribute] = axes.values()
-            before = self.formulas.sigma(self.estimates[name].group_ap)
-            within = self.formulas.controlled(part.cell_ap, self.options.averaged)
-            after = self.formulas.sigma(part.standardised)
-            usable = ~np.isnan(part.cell_ap[0]).any(axis=1)
-            boxes = part.cell_boxes[0]
-            row = {"class": name, "attribute": attribute}
-            row["sigma"] = POINTS * before[0]
-            row["controlled"] = POINTS * within[0]
-            row |= with_interval("delta", before - within)
-            row["standardised"] = POINTS * after[0]
-            row |= with_interval(
-                "standardised_delta", before - after, "standardised_delta_"
-            )
-            row["strata"] = f"{usable.sum()} of {len(usable)}"
-            row["covered"] = boxes[usable].sum() / max(boxes.sum(), 1)
-            rows.append(row)
+        for name, e in self.estimates.items():
+            before = POINTS * self.formulas.sigma(e.group_ap)
+            for attribute, part in e.parts.items():
+                within = self.formulas.controlled(part.cell_ap, self.options.averaged)
+                within = POINTS * within
+                after = POINTS * self.formulas.sigma(part.standardised)
+                usable = ~np.isnan(part.cell_ap[0]).any(axis=1)
+                boxes = part.cell_boxes[0]
+                row = {
+                    "class": name,
+                    "attribute": attribute,
+                    "sigma": before[0],
+                    "controlled": within[0],
+                    **with_interval("delta", before - within),
+                    "standardised": after[0],
+                    **with_interval(
+                        "standardised_delta", before - after, "standardised_delta_"
+                    ),
+                    "strata": f"{usable.sum()} of {len(usable)}",
+                    "covered": boxes[usable].sum() / max(boxes.sum(), 1),
+                }
+                rows.append(row)
         return pd.DataFrame(rows)
 
     def estimable(self) -> list[str]:
@@ -303,36 +292,35 @@ class Analysis:
         kept = [self.estimates[name] for name in self.estimable()]
         if len(kept) < 2:
             return self.estimates
-        overall = np.mean([e.overall for e in kept])
-        ap = np.mean([e.group_ap for e in kept], axis=0)
-        boxes = np.sum([e.group_boxes for e in kept], axis=0)
-        return {ALL: Estimate(overall, ap, boxes, {})} | self.estimates
+        mean = Estimate(
+            np.mean([e.overall for e in kept]),
+            np.mean([e.group_ap for e in kept], axis=0),
+            np.sum([e.group_boxes for e in kept], axis=0),
+            {},
+        )
+        return {ALL: mean} | self.estimates
 
-    def _parts(self, *axes: str) -> Iterator[tuple[dict, Part]]:
-        """Yield what each attribute contributes, with the axes of its table."""
-        for name, e in self.estimates.items():
+    def _by_value(self, name: str, select: Callable) -> pd.DataFrame:
+        """Tabulate the values (and numbers of boxes) that are selected of each part."""
+        tables = []
+        for class_name, e in self.estimates.items():
             for attribute, part in e.parts.items():
-                known = {"value": part.values, "group": self.sensitive.values}
-                both = {"class": [name], "attribute": [attribute]}
-                yield both | {axis: known[axis] for axis in axes}, part
-
-
-def with_interval(name: str, values: np.ndarray, prefix: str = "") -> dict[str, float]:
-    """Return the estimate, row 0, and its 95% interval over the other rows (points)."""
-    low, high = interval(POINTS * values)
-    return {name: POINTS * values[0], f"{prefix}low": low, f"{prefix}high": high}
+                values, *boxes = select(part)
+                axes = {"class": [class_name], "attribute": [attribute]}
+                axes["value"] = part.values
+                if values.ndim == 3:
+                    axes["group"] = self.sensitive.values
+                tables.append(_table(axes, name, values, *boxes))
+        return pd.concat(tables, ignore_index=True)
 
 
 def _table(
     axes: dict, name: str, values: np.ndarray, boxes: np.ndarray | None = None
 ) -> pd.DataFrame:
     """Tabulate values (1 + R, ...) by all combinations of the axes, with intervals."""
-    low, high = interval(values)
-    index = pd.MultiIndex.from_product(axes.values(), names=axes.keys())
-    table = index.to_frame(index=False)
-    table[name] = values[0].ravel()
-    table["low"] = low.ravel()
-    table["high"] = high.ravel()
+    index = pd.MultiIndex.from_product(axes.values(), names=axes)
+    columns = with_interval(name, values.reshape(len(values), -1))
+    table = index.to_frame(index=False).assign(**columns)
     if boxes is not None:
         table["boxes"] = boxes[0].ravel().astype(int)
     return table

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from helpers.icon2.bdd100k import SIZE
-from helpers.icon2.file_checks import DetectionDataError
-
+CORNERS = ["x1", "y1", "x2", "y2"]
+BDD100K_SIZE = {"width": 1280, "height": 720}  # of a frame that does not say its own
 OF_PAPER = {  # the paper's five, and the column that each is made from
     "size": "x1",
     "occlusion": "occluded",
@@ -27,10 +27,13 @@ SIZES = ("small", "medium", "large")
 BOUNDS = (32**2, 96**2)
 # further ones of section 3.3; the last is a column
 OTHERS = ("crowds", "aspect", "contrast")
+OCCLUSION = {"False": "visible", "True": "occluded"}
 DISTINCT = 6  # numbers with more distinct values are cut into thirds
 MOST = 50  # values of an attribute
-OCCLUSION = {"0": "visible", "0.0": "visible", "false": "visible"}
-OCCLUSION |= {"1": "occluded", "1.0": "occluded", "true": "occluded"}
+
+
+class DetectionDataError(ValueError):
+    """A file or an attribute cannot be used; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -52,21 +55,14 @@ class Frames:
 
     def attribute(self, name: str) -> Attribute:
         """Return a sensitive attribute by the name of its column."""
-        attribute = from_column(self, name)
-        if len(attribute.values) < 2:
-            raise DetectionDataError(
-                f"The sensitive attribute {name!r} has one value only, "
-                f"{attribute.values[0]!r}, so there are no groups to compare. Set "
-                "'sensitive' to another column."
-            )
-        return attribute
+        return from_column(self, name)
 
     def clusters(self, name: str | None) -> np.ndarray | None:
         """Return the column that says which images belong together, or None."""
         if name is None:
             return None
-        column = self.images.get(name)
-        if column is None or column.isna().any() or column.nunique() < 2:
+        column = self.images.get(name, pd.Series())
+        if column.isna().any() or column.nunique() < 2:
             raise DetectionDataError(
                 f"The images have no column {name!r} with a value for each of them and "
                 "at least two different values. Name such a column as 'cluster', for "
@@ -79,19 +75,18 @@ class Frames:
     ) -> list[Attribute]:
         """Return the paper's five attributes except the sensitive one.
 
-        Then come `further` columns and, where the frames allow it, crowds, aspect and
-        contrast of section 3.3.
+        Then come `further` columns, and crowds, aspect and contrast of section 3.3.
+        Attributes that the frames do not have are left out, but not those in `further`.
         """
-        known = [*self.images, *self.boxes]
-        five = [name for name, column in OF_PAPER.items() if column in known]
+        further = further or ()
         attributes = []
-        for name in dict.fromkeys([*five, *(further or ()), *OTHERS]):
+        for name in dict.fromkeys([*OF_PAPER, *further, *OTHERS]):
             if sensitive in (name, OF_PAPER.get(name)):
                 continue
             try:
                 attributes.append(made(self, name))
             except DetectionDataError:  # no column, or too few different numbers
-                if name not in OTHERS:
+                if name in further:
                     raise
         return attributes
 
@@ -135,9 +130,34 @@ def made(frames: Frames, name: str) -> Attribute:
         return Attribute(name, SIZES, codes, "box", of_detection)
     attribute = from_column(frames, OF_PAPER.get(name, name))
     if name == "occlusion":
-        words = [OCCLUSION.get(value.lower(), value) for value in attribute.values]
-        attribute = replace(attribute, values=tuple(words))
+        values = [OCCLUSION.get(value, value) for value in attribute.values]
+        attribute = replace(attribute, values=tuple(values))
     return replace(attribute, name=name)
+
+
+def _area(table: pd.DataFrame, images: pd.DataFrame) -> pd.Series:
+    """Return the areas of boxes in a frame as wide as those of BDD100K."""
+    area = table.eval("(x2 - x1) * (y2 - y1)")
+    if "width" in images:
+        scale = BDD100K_SIZE["width"] / images["width"].to_numpy()[table["image"]]
+        area = area * np.nan_to_num(scale, nan=1) ** 2
+    return area
+
+
+def explaining(frames: Frames, bounds: Sequence[float]) -> list[Attribute]:
+    """Return the attributes of every box that may explain a gap.
+
+    These are its size (by `bounds` of its area, square pixels), its shape, and the
+    number of boxes in its image.
+    """
+    codes = np.digitize(frames.boxes["area"], bounds)
+    of_detection = np.digitize(frames.detections["extent"], bounds)
+    attributes = [Attribute("size", SIZES, codes, "box", of_detection)]
+    names = {"aspect": "shape (width/height)", "crowds": "boxes in the image"}
+    for name, text in names.items():
+        with suppress(DetectionDataError):  # too few different numbers for thirds
+            attributes.append(replace(made(frames, name), name=text))
+    return attributes
 
 
 def from_column(frames: Frames, column: str) -> Attribute:
@@ -170,33 +190,14 @@ def coded(name: str, column: pd.Series, level: str) -> Attribute:
     column = column.where(column != "undefined")
     if column.dtype == object:
         column = column.map(str, na_action="ignore")
-    column = column.astype("category").cat.remove_unused_categories()
-    values = tuple(map(str, column.cat.categories))
-    if not 0 < len(values) <= MOST:
+    codes, values = pd.factorize(column, sort=True)
+    if not 2 <= len(values) <= MOST:
         raise DetectionDataError(
-            f"{name}: the column holds {len(values):,} values, and 1 to {MOST} can be "
-            "compared. Numbers are cut into thirds if no value is text (leave unknown "
-            "numbers empty)."
+            f"{name}: the column holds {len(values):,} values, and 2 to {MOST} can be "
+            "compared. Name another column, or give unknown numbers no value: numbers "
+            "are cut into thirds if no value is text."
         )
-    return Attribute(name, values, column.cat.codes.to_numpy(np.int64), level)
-
-
-def _area(table: pd.DataFrame, images: pd.DataFrame) -> pd.Series:
-    """Return the areas of boxes in a frame as wide as those of BDD100K."""
-    area = table.eval("(x2 - x1) * (y2 - y1)")
-    if "width" not in images:
-        return area
-    width = images["width"].fillna(SIZE["width"]).to_numpy()[table["image"]]
-    return area * (SIZE["width"] / width) ** 2
-
-
-def crossed(codes: Sequence[np.ndarray], sizes: Sequence[int]) -> np.ndarray:
-    """Combine the codes of attributes with so many values, the last fastest.
-
-    The code is -1 where the code of any attribute is -1.
-    """
-    place = np.ravel_multi_index(tuple(codes), sizes, mode="clip")
-    return np.where((np.array(codes) >= 0).all(0), place, -1)
+    return Attribute(name, tuple(map(str, values)), codes, level)
 
 
 def attribute_table(attributes: Sequence[Attribute]) -> pd.DataFrame:

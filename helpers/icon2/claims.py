@@ -1,4 +1,4 @@
-"""Read the paper's printed numbers, and estimate the claims of notebooks 08 and 08b.
+"""Read the paper's printed numbers, and estimate the claims of lessons 08 and 08b.
 
 The paper's detector and income table are not available. Its printed numbers are
 recomputed as far as possible, and its method is tested on synthetic street scenes with
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from helpers import store
-from helpers.icon2.analysis import POINTS, Analysis, interval
+from helpers.icon2.analysis import Analysis, with_interval
 from helpers.stats import Estimate
 
 INJECTED = "the synthetic street scenes have this as an injected bias"
@@ -20,6 +20,14 @@ TILTED = {
 }
 RARE = ["bus", "motorcycle", "bicycle"]  # whose APs Table 3 calls not reliable
 FEW = [*RARE, "traffic sign", "traffic light"]  # of which Figure 6 has very few
+NAMES = {
+    "rank": "rank",
+    "proxy_sigma": "σ(ProxyAP)",
+    "first": "first",
+    "sigma": "σ",
+    "controlled": "μ(σ)",
+    "delta": "Δ",
+}
 
 
 def printed(name: str) -> pd.DataFrame:
@@ -27,96 +35,59 @@ def printed(name: str) -> pd.DataFrame:
     return pd.read_csv(store.root() / "data" / "paper" / f"icon2_{name}.csv")
 
 
-def table_1(
-    groups: pd.DataFrame, sigmas: pd.DataFrame, paper: pd.DataFrame
-) -> pd.DataFrame:
-    """Compare Table 1 with the paper's: AP of each group, half its interval, and sigma.
-
-    All of the paper's rows are there, also those without a row of ours.
-    """
-    half_width = (groups["high"] - groups["low"]) / 2
-    text = groups["AP"].map("{:.1f}".format) + half_width.map(" ±{:.1f}".format)
-    ours = groups.assign(text=text)
-    ours = ours.pivot(
-        index="class",
-        columns="value",
-        values="text",
-    )
-    ours = ours[groups["value"].unique()]
-    ours.insert(0, "AP", groups.groupby("class")["overall"].first().round(1))
-    ours["σ"] = sigmas.set_index("class")["sigma"].round(2)
-    tables = {"here": ours}
-    if len(paper):
-        theirs = paper[["overall", *GROUPS]].rename(columns={"overall": "AP"})
-        theirs = theirs.astype(str)
-        for group in GROUPS:
-            theirs[group] += " ±" + paper[f"{group}_half_width"].astype(str)
-        theirs["AP"] = paper["overall"]
-        theirs["σ"] = paper["sigma"]
-        tables["paper"] = theirs
-    names = list(dict.fromkeys([*paper.index, *sigmas["class"]]))
-    both = pd.concat(tables, axis=1)
-    return both.loc[names].astype(object).fillna("")
-
-
-def tables_2_and_3(
-    ranking: pd.DataFrame, control: pd.DataFrame, known: bool
-) -> pd.DataFrame:
+def tables_2_and_3(control: pd.DataFrame, known: bool) -> pd.DataFrame:
     """Compare Tables 2 and 3 with the paper's, one row per class and attribute.
 
-    Columns are the rank, sigma, σ of ProxyAP, the mean σ within values and Δ. The
-    paper's columns are filled where they are `known` to be about the same attribute.
+    Parameters
+    ----------
+    control : pandas.DataFrame
+        From `Analysis.control`, with the columns of `Analysis.ranking`.
+    known : bool
+        Whether the paper's columns are about the same sensitive attribute. Otherwise
+        they are empty.
     """
-    on = ["class", "attribute"]
-    names = {
-        "rank": "rank",
-        "proxy_sigma": "σ(ProxyAP)",
-        "first": "first",
-        "sigma": "σ",
-        "controlled": "μ(σ)",
-        "delta": "Δ",
-    }
-    here = ranking.merge(control[[*on, "sigma", "controlled", "delta"]])
     paper = pd.concat([printed("control"), printed("ranking")])
-    sigmas = printed("groups").set_index("class")["sigma"]
-    paper["sigma"] = paper["class"].map(sigmas)
-    classes = list(dict.fromkeys([*paper["class"], *here["class"]]))
+    sigmas = printed("groups")[["class", "sigma"]]
+    paper = paper.merge(sigmas)
     if not known:
         paper = paper.iloc[:0]
     both = {}
-    for name, table in {"here": here, "paper": paper}.items():
-        columns = [column for column in names if column in table]
-        table = table.set_index(on)[columns]
-        both[name] = table.rename(columns=names)
-    both = pd.concat(both, axis=1).dropna(how="all")
-    place = both.index.get_level_values("class").map(classes.index)
-    return both.iloc[np.argsort(place, kind="stable")]
+    for name, table in {"here": control, "paper": paper}.items():
+        table = table.set_index(["class", "attribute"])
+        table = table.rename(columns=NAMES)
+        both[name] = table.filter(NAMES.values())
+    return pd.concat(both, axis=1)
 
 
-def of_analysis(
-    analysis: Analysis, null: pd.DataFrame, synthetic: bool
+def of_frames(
+    analysis: Analysis, sigmas: pd.DataFrame, synthetic: bool
 ) -> list[Estimate]:
-    """Estimate the claims of Table 1, Figures 2 to 6 and Table 2, in their direction.
+    """Estimate the claims of Table 1 and Figures 2, 3 and 6, in their direction.
 
-    In `synthetic` street scenes, gaps and their causes are injected and not judged.
-    Control is judged, since it can fail there.
+    Parameters
+    ----------
+    analysis : Analysis
+    sigmas : pandas.DataFrame
+        From `Analysis.sigmas`, with ``p_holm`` of `sigma_null`.
+    synthetic : bool
+        Whether the frames are synthetic street scenes. There, gaps and their causes
+        are injected and not judged.
     """
     estimates = _incomes(analysis)
-    sigmas = analysis.sigmas().merge(null[["class", "p_holm"]], on="class")
-    for row in sigmas.to_dict("records"):
-        if row["class"] in ("car", "pedestrian"):
-            claim = f"icon2/gap/{row['class']}"
-            ends = (row["sigma"], row["low"], row["high"])
-            gap = Estimate(claim, ends, p=row["p_holm"])
-            estimates.append(gap)
+    with_claim = sigmas["class"].isin(["car", "pedestrian"])
+    for row in sigmas[with_claim].to_dict("records"):
+        claim = f"icon2/gap/{row['class']}"
+        sigma = (row["sigma"], row["low"], row["high"])
+        gap = Estimate(claim, sigma, p=row["p_holm"])
+        estimates.append(gap)
     few = analysis.cells().query("`class` in @FEW")
     if len(few):
         percent = round(100 * few["AP"].isna().mean())
         support = Estimate("icon2/support", (percent, percent, percent))
         estimates.append(support)
     if synthetic:
-        estimates = [Estimate(one.claim, note=INJECTED) for one in estimates]
-    return estimates + _control(analysis)
+        return [Estimate(one.claim, note=INJECTED) for one in estimates]
+    return estimates
 
 
 def _incomes(analysis: Analysis) -> list[Estimate]:
@@ -139,21 +110,38 @@ def _incomes(analysis: Analysis) -> list[Estimate]:
             differences[claim] = share[:, low] - share[:, high]
     estimates = []
     for claim, difference in differences.items():
-        points = POINTS * difference
-        ends = (points[0], *interval(points))
-        estimates.append(Estimate(claim, ends))
+        points = with_interval("difference", difference)
+        estimates.append(Estimate(claim, tuple(points.values())))
     return estimates
 
 
-def _control(analysis: Analysis) -> list[Estimate]:
-    """Estimate whether control lowers sigma where Table 2's attribute ranks first."""
-    on = ["class", "attribute"]
-    ours = analysis.ranking().query("rank == 1")[on]
-    theirs = printed("control").query("rank == 1")[on]
-    both = analysis.control().merge(ours).merge(theirs)
-    estimates = []
-    for row in both.to_dict("records"):
-        claim = f"icon2/control/{row['class']}"
-        fall = (row["delta"], row["low"], row["high"])
-        estimates.append(Estimate(claim, fall))
-    return estimates
+def printed_again() -> pd.DataFrame:
+    """Recompute what the paper's Tables 1 to 3 and its section 4.2 say.
+
+    ``consistent`` counts the numbers that follow, of the ``n`` numbers that each claim
+    of ``data/paper/claims.csv`` is about.
+    """
+    groups = printed("groups").set_index("class")
+    ap = groups[GROUPS]
+    sigma = groups["sigma"]
+    error = (ap.std(axis=1, ddof=1) - sigma).abs()
+    error_of_eq_5 = (ap.std(axis=1, ddof=0) - sigma).abs()
+    change = ap.drop("all classes").diff(axis=1).dropna(axis=1)
+    highest = sigma.drop(["all classes", *RARE]).nlargest(3).index
+    control = printed("control").set_index("class")
+    largest_delta = control.groupby("class")["delta"].max()
+    first = control[control["rank"] == 1]
+    reduction = 100 * first["delta"] / sigma[first.index]
+    is_consistent = {
+        "σ by Eq. 5": error_of_eq_5 < error,
+        "Table 3": printed("ranking")["proxy_sigma"] < first["proxy_sigma"].min(),
+        "the first has the largest Δ": first["delta"] == largest_delta,
+        "AP falls with income": (change < 0).all(axis=1),
+        "the highest σ": highest.isin(first.index),
+        "the text's reductions": reduction.round(-1) == [50, 10, 50],
+    }
+    rows = []
+    for statement, one in is_consistent.items():
+        number = one.sum()
+        rows.append((statement, number, number, number, len(one)))
+    return pd.DataFrame(rows, columns=["statement", "consistent", "low", "high", "n"])

@@ -5,15 +5,15 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 
-from helpers.icon2.attributes import Attribute, Frames
-from helpers.icon2.average_precision import Curves, Options
-from helpers.icon2.file_checks import DetectionDataError
-from helpers.icon2.matching import match
+from helpers.icon2.attributes import Attribute, DetectionDataError, Frames
+from helpers.icon2.average_precision import WHOLE, evaluate
+from helpers.icon2.matching import IOU_THRESHOLDS, match
 
 BOUNDS = (32**2, 96**2)  # square pixels: COCO's small, medium and large
 LARGEST = 1e10
-LIKE_COCO = Options(precision="raw", images="all", false_positives="coco")
+LIKE_COCO = replace(WHOLE, false_positives="coco")
 SIZES = ("small", "medium", "large")
 
 
@@ -46,47 +46,35 @@ def coco_summary(
             f"The sizes of boxes have {len(bounds)} bounds. Two are expected, the "
             "smaller first: where medium and large boxes begin."
         )
-    ap = _by_class_and_threshold(frames, 0, LARGEST)
     summary = {
-        "all": _mean(ap),
-        "IoU 0.5": _mean(ap[:, 0]),
-        "IoU 0.75": _mean(ap[:, 5]),
+        "all": _mean_ap(frames, 0, LARGEST),
+        "IoU 0.5": _mean_ap(frames, 0, LARGEST, (0.5,)),
+        "IoU 0.75": _mean_ap(frames, 0, LARGEST, (0.75,)),
     }
     ends = pairwise([0, *bounds, LARGEST])
     for name, (low, high) in zip(SIZES, ends, strict=True):
-        ap = _by_class_and_threshold(frames, low, high)
-        summary[name] = _mean(ap)
+        summary[name] = _mean_ap(frames, low, high)
     return summary
 
 
-def _by_class_and_threshold(
+def _mean_ap(
     frames: Frames,
     low: float,
     high: float,
-) -> np.ndarray:
-    """Return AP (classes, thresholds) of boxes with an area in a range."""
-    area = frames.boxes["area"]
-    crowd = frames.boxes["ignore"]
-    outside = (area < low) | (area > high)
-    boxes = frames.boxes.assign(crowd=crowd, ignore=crowd | outside)
-    extent = frames.detections["extent"].to_numpy()
-    outside = (extent < low) | (extent > high)
-    inside = Attribute(
-        name="inside",
-        values=("yes",),
-        codes=np.zeros(len(boxes), int),
-        level="box",
-        of_detection=np.where(outside, -1, 0),
-    )
-    matches = match(replace(frames, boxes=boxes))
-    weights = np.ones(matches.n_images)
+    thresholds: Sequence[float] = IOU_THRESHOLDS,
+) -> float:
+    """Return the mean AP over classes of boxes with an area in a range."""
+    boxes = frames.boxes
+    is_outside = ~boxes["area"].between(low, high)
+    boxes = boxes.assign(crowd=boxes["ignore"], ignore=boxes["ignore"] | is_outside)
+    matches = match(replace(frames, boxes=boxes), thresholds)
+    every_box = np.zeros(len(boxes), int)
+    is_inside = frames.detections["extent"].between(low, high)
+    of_detection = np.where(is_inside, 0, -1)
+    inside = Attribute("inside", ("yes",), every_box, "box", of_detection)
+    each_once = np.ones((1, matches.n_images))
     ap = []
     for name in matches.classes:
-        curves = Curves(matches.of(name), [inside], LIKE_COCO)
-        ap.append(curves.average_precision(weights)[0])
-    ap = np.array(ap)
-    return ap[~np.isnan(ap).all(1)]
-
-
-def _mean(ap: np.ndarray) -> float:
-    return float(ap.mean()) if ap.size else np.nan
+        of_class, _ = evaluate(matches.of(name), [inside], each_once, LIKE_COCO)
+        ap.append(of_class.item())
+    return pd.Series(ap, dtype=float).mean()

@@ -12,7 +12,7 @@ from torchvision.models.detection import fasterrcnn_resnet50_fpn
 from torchvision.transforms.v2.functional import pil_to_tensor
 
 from helpers import store
-from helpers.icon2.file_checks import CORNERS
+from helpers.icon2.attributes import CORNERS
 from helpers.models import inference, networks
 from helpers.store import progress
 

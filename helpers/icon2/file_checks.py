@@ -1,118 +1,118 @@
-"""Check labels and detections, and refuse files or warn at the top of a report.
+"""Check labels and detections, and refuse files or say what looks wrong."""
 
-Each check is a function of its own. Those that only warn add a sentence to `Checks`.
-"""
-
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-CORNERS = ["x1", "y1", "x2", "y2"]
-FORM = "a COCO bbox is x, y, width, height; a CSV has the corners x1, y1, x2, y2"
+from helpers.icon2.attributes import CORNERS, DetectionDataError, Frames
+from helpers.icon2.matching import match
+from helpers.icon2.measures import FEWEST as FEWEST_BOXES
+
+# a condition, what it says about boxes, and the share of boxes that is tolerated
+IMPOSSIBLE = [
+    ("missing", "have no labelled image, no class, or no number", 0),
+    ("x2 < x1 or y2 < y1", "have a negative width or height", 0),
+    ("score > 1.001", "have a score above 1 (divide percents by 100)", 0),
+    ("x2 <= 2 and y2 <= 2", "are shares of the image (multiply by its size)", 0.9),
+    ("x2 > 1.02 * width or y2 > 1.02 * height", "end outside of their image", 0.2),
+]
+MANY = 0.3  # share of the boxes that are detected as any class
+FEW = 0.2  # share of these that are detected as their own class
 
 
-class DetectionDataError(ValueError):
-    """A file or an attribute cannot be used; the message says why and what to do."""
+@contextmanager
+def refusing(path: str | Path, expected: str) -> Iterator[None]:
+    """Say in a sentence why a file cannot be used, and what is expected."""
+    try:
+        yield
+    except DetectionDataError as error:
+        problem = f": {error}"
+    except (LookupError, TypeError, ValueError, AttributeError, OSError) as error:
+        reason = " ".join(str(error).split())[:200]
+        problem = f" cannot be read ({type(error).__name__}: {reason})."
+    else:
+        return
+    raise DetectionDataError(f"{Path(path).name}{problem} Expected is {expected}.")
 
 
-@dataclass
-class Checks:
-    """Collect `warnings`, and a `report` that counts what was left out."""
+def refuse_impossible(
+    boxes: pd.DataFrame, images: pd.DataFrame, values: list[str]
+) -> None:
+    """Refuse boxes without image, class or numbers, or outside of their image.
 
-    report: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    The `boxes` have the number of their image, -1 for none. The `values` are the
+    columns that need numbers.
+    """
+    about = images.reindex(columns=["name", "width", "height"])
+    table = boxes[["image", "category", *CORNERS, "score"]].join(about, on="image")
+    table["missing"] = table[["name", "category", *values]].isna().any(axis=1)
+    for condition, reason, tolerated in IMPOSSIBLE:
+        rows = table.eval(condition)
+        if rows.mean() > tolerated:
+            name = table["name"][rows].fillna("none").iloc[0]
+            raise DetectionDataError(
+                f"{rows.sum():,} of {len(table):,} boxes {reason}. The first is in "
+                f"image {name}, with {', '.join(values)} = "
+                f"{table.loc[rows, values].iloc[0].tolist()}."
+            )
 
-    def count(self, number: int, text: str) -> None:
-        """Add a number and a text to the report unless the number is 0."""
-        if number:
-            self.report.append(f"{number:,} {text}")
+
+def plausible_area(boxes: pd.DataFrame) -> tuple[pd.Series, list[str]]:
+    """Return the areas of the file, or width times height if they are implausible.
+
+    In the second case, the list has a warning.
+    """
+    area = boxes["area"].fillna(boxes["extent"])
+    ratio = (area / boxes["extent"])[~boxes["ignore"]].median()
+    if not (ratio < 0.05 or ratio > 1.05):  # as objects in boxes have
+        return area, []
+    warning = (
+        f"'area' of the labels does not fit their boxes: its median is {ratio:.3g} "
+        "times width times height. Width times height was used instead. Write the area "
+        "of the object or of its box into 'area'."
+    )
+    return boxes["extent"], [warning]
 
 
-def positions(
-    path: Path, keys: pd.Series, *names: pd.Series, noun: str = "image"
-) -> np.ndarray:
-    """Find labelled images or boxes by their id or name.
+def check_classes(frames: Frames) -> list[str]:
+    """Find classes whose boxes are detected as another class.
 
-    Parameters
-    ----------
-    path : Path
-        The file with the keys, for messages.
-    keys : pandas.Series
-        What names an image or a box in each row of the file.
-    *names : pandas.Series
-        The ids of all labelled ones, and perhaps their names. Those that several have
-        count for none.
-    noun : str
-        What they are, for messages.
+    A class is listed if 30 of its boxes are detected (IoU 0.5) as any class, but fewer
+    than a fifth of these as the class itself.
 
     Returns
     -------
-    ndarray of int
-        The place of each key, -1 where it is not labelled.
+    list of str
+        A sentence if there are such classes.
 
     Raises
     ------
     DetectionDataError
-        If no key is labelled.
+        If this is so of all boxes together, and 30% of them are detected.
     """
-    place = {}
-    for column in reversed(names):
-        unique = column.drop_duplicates(keep=False)
-        place.update(zip(unique, unique.index, strict=True))
-    number = keys.astype(str).map(place)
-    if number.isna().all():
-        raise DetectionDataError(
-            f"{path.name}: none of its rows is about a labelled {noun}. They name "
-            f"{keys.head(2).tolist()}, and the labels {names[-1].head(2).tolist()}. "
-            "Ids or names must agree, and only one may have each."
-        )
-    return number.fillna(-1).to_numpy(int)
-
-
-def refuse_impossible(
-    path: Path, boxes: pd.DataFrame, images: pd.DataFrame, noun: str
-) -> None:
-    """Refuse boxes without image, class or numbers, or outside of their image.
-
-    The `boxes` have the number of their image, -1 for none, and detections a score.
-    """
-    values = boxes.columns.intersection([*CORNERS, "score"])
-    numbers = boxes[values].to_numpy(float)
-    low, high = np.split(boxes[CORNERS].to_numpy(float), 2, axis=1)
-    image = boxes["image"].to_numpy()
-    sizes = images.reindex(columns=["width", "height"]).to_numpy(float)[image]
-    nameless = (image < 0) | boxes["category"].isna()
-    scores = boxes.get("score", pd.Series(0, boxes.index))
-    wrong = [  # a reason, which boxes, and the share of them that is tolerated
-        ("have no labelled image, or no class", nameless, 0),
-        ("have no number where one has to be", ~np.isfinite(numbers).all(1), 0),
-        (f"have a negative width or height ({FORM})", (high < low).any(1), 0),
-        ("have a score above 1 (divide percents by 100)", scores > 1.001, 0),
-        ("are shares of the image (multiply by its size)", (high <= 2).all(1), 0.9),
-        (f"end outside of their image ({FORM})", (high > 1.02 * sizes).any(1), 0.2),
-    ]
-    for reason, rows, tolerated in wrong:
-        if rows.mean() > tolerated:
-            first = int(np.argmax(rows))
-            name = images["name"].get(image[first], "none")
-            raise DetectionDataError(
-                f"{path.name}: {rows.sum():,} of {len(boxes):,} {noun} {reason}. The "
-                f"first is in image {name}, with {', '.join(values)} = "
-                f"{numbers[first].tolist()}."
-            )
-
-
-def plausible_area(path: Path, boxes: pd.DataFrame, checks: Checks) -> pd.Series:
-    """Return the areas of the file, or width times height if they are implausible."""
-    whole = boxes[~boxes["ignore"]]
-    ratio = (whole["area"] / whole["extent"]).median()
-    if 0.05 <= ratio <= 1.05 or np.isnan(ratio):  # as objects in boxes have
-        return boxes["area"]
-    checks.warnings.append(
-        f"'area' in {path.name} does not fit its boxes: its median is {ratio:.3g} "
-        "times width times height. Width times height was used instead. Write the area "
-        "of the object or of its box into 'area'."
+    pooled = replace(
+        frames,
+        boxes=frames.boxes.assign(category=0),
+        detections=frames.detections.assign(category=0),
+        classes=("any",),
     )
-    return boxes["extent"]
+    hits = match(pooled, [0.5]).rows("any").query("hit")
+    category = frames.boxes["category"]
+    of_box = category.to_numpy()[hits["box"]]
+    of_detection = frames.detections["category"].to_numpy()[hits["row"]]
+    is_own = pd.Series(of_box == of_detection)
+    detected = is_own.groupby(of_box).agg(["size", "mean"])
+    is_mistaken = (detected["size"] >= FEWEST_BOXES) & (detected["mean"] < FEW)
+    names = [frames.classes[number] for number in detected.index[is_mistaken]]
+    sentence = (
+        f"Classes look shifted or exchanged ({', '.join(names) or 'all'}): most of "
+        "their boxes that are detected are detected as another class. Do both files "
+        "have the same numbers or names of classes?"
+    )
+    n_boxes = (~frames.boxes["ignore"]).sum()
+    if len(hits) >= MANY * n_boxes and is_own.mean() < FEW:
+        raise DetectionDataError(f"{sentence} No groups are compared.")
+    return [sentence] if names else []

@@ -13,12 +13,10 @@ from PIL import Image
 
 from helpers import store
 from helpers.icon2 import detector, user_data
-from helpers.icon2.attributes import Frames
-from helpers.icon2.bdd100k import CLASSES
-from helpers.icon2.file_checks import DetectionDataError
-from helpers.icon2.matching import Matches
-from helpers.icon2.reading import refusing
-from helpers.icon2.recorded_streets import Streets
+from helpers.icon2.attributes import DetectionDataError, Frames
+from helpers.icon2.file_checks import refusing
+from helpers.icon2.formats import CLASSES
+from helpers.icon2.streets import Streets
 
 PUBLISHED = {  # where BDD100K's folder, as it is published, has what is read here
     "labels": "labels/det_20/det_val.json",
@@ -56,9 +54,9 @@ def load(settings: SimpleNamespace) -> tuple[Frames, Callable, Streets | None]:
         streets = Streets(
             settings.planted_frames, settings.seed, settings.harder, settings.rare
         )
-        return streets.observe(), streets.picture, streets
+        return streets.load(), streets.picture, streets
     folder = files.pop("images", None)
-    if "predictions" not in files:
+    if folder is not None and "predictions" not in files:
         images = sorted(Path(folder).glob("*.*"))
         stored = store.outputs() / "predictions"
         files["predictions"] = detector.predict(
@@ -71,7 +69,7 @@ def load(settings: SimpleNamespace) -> tuple[Frames, Callable, Streets | None]:
 
 def read(
     labels: str | Path,
-    predictions: str | Path,
+    predictions: str | Path | None = None,
     *,
     attributes: str | Path | None = None,
     gps: str | Path | None = None,
@@ -186,29 +184,27 @@ def find_files(settings: SimpleNamespace) -> dict[str, Path]:
     return named
 
 
-def example(
-    frames: Frames, matches: Matches, name: str
-) -> tuple[int, pd.DataFrame, pd.DataFrame]:
-    """Return the number, boxes and detections of a frame that shows what matching does.
+def example(images: pd.DataFrame, boxes: pd.DataFrame, rows: pd.DataFrame) -> int:
+    """Return the number of a frame that shows what matching does.
 
-    It has a hit, a miss and one or two false positives of the class by day, or most of
-    that, and large boxes. The boxes have a column ``found``, the detections ``hit`` and
-    ``box`` (the row of the box that they took).
+    It has a hit, a miss and one or two false positives of a class by day, or most of
+    that, and large boxes.
+
+    Parameters
+    ----------
+    images : pandas.DataFrame
+    boxes : pandas.DataFrame
+        The labelled boxes of the class, with a column ``found``.
+    rows : pandas.DataFrame
+        From `Matches.rows`.
     """
-    rows = matches.rows(name)
-    boxes = frames.boxes.loc[matches.of(name).box_row]
-    boxes = boxes[~boxes["ignore"]]
-    boxes = boxes.assign(found=boxes.index.isin(rows.query("hit")["box"]))
-    boxes["area"] = boxes.eval("(x2 - x1) * (y2 - y1)")
-    seen = boxes.groupby("image")[["found", "area"]].mean()
+    area = boxes.eval("(x2 - x1) * (y2 - y1)")
+    seen = boxes.assign(area=area).groupby("image")[["found", "area"]].mean()
     seen["false"] = rows.query("not hit")["image"].value_counts()
-    seen["timeofday"] = frames.images.get("timeofday", "")
+    seen["timeofday"] = images.get("timeofday", "")
     criteria = ("0 < found < 1", "0 < false < 3", "timeofday != 'night'")
     suits = sum(seen.eval(criterion) for criterion in criteria)
-    number = int(seen["area"][suits == suits.max()].idxmax())
-    here = rows[rows["image"] == number].set_index("row")
-    detections = frames.detections.loc[here.index].assign(hit=here.hit, box=here.box)
-    return number, boxes[boxes["image"] == number], detections
+    return int(seen["area"][suits == suits.max()].idxmax())
 
 
 def picture(frames: Frames, folder: str | Path | None, number: int) -> np.ndarray:

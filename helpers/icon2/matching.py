@@ -7,34 +7,44 @@ Python objects, which takes longer than to match them here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from helpers.icon2.attributes import Attribute, Frames
-from helpers.icon2.file_checks import CORNERS
+from helpers.icon2.attributes import CORNERS, Attribute, Frames
 
 IOU_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10))
 # of an image and class, as COCO; all, where an image has more boxes
 MAX_DETECTIONS = 100
+TINY = 1e-300  # boxes without an area overlap with none
 
 
 @dataclass(frozen=True)
 class Matches:
     """Record which detection took which box.
 
-    Detections are by class and falling score, ties by image.
+    Attributes
+    ----------
+    classes : tuple of str
+    n_images : int
+    boxes : pandas.DataFrame
+        With ``image``, ``category`` and ``ignore``. The index is the row of the labels.
+    detections : pandas.DataFrame
+        With ``image``, ``category``, ``score`` and the ``row`` in those that were
+        given, by class and falling score, ties by image. ``box`` is the row of the box
+        that each took at the first threshold, -1 for none.
+    taken : array of shape (thresholds, n detections)
+        The place in `boxes` of the box that each detection took, -1 for none.
     """
 
-    thresholds: np.ndarray
     classes: tuple[str, ...]
     n_images: int
-    boxes: pd.DataFrame  # image category ignore
-    detections: pd.DataFrame  # image category score row (in those that were given)
-    taken: np.ndarray  # (T, n detections): row of the box that each took, -1 for none
+    boxes: pd.DataFrame
+    detections: pd.DataFrame
+    taken: np.ndarray
 
-    def of(self, name: str) -> ClassMatches:
+    def of(self, name: str) -> Matches:
         """Return the matches of one class."""
         if name not in self.classes:
             known = ", ".join(self.classes)
@@ -42,57 +52,32 @@ class Matches:
                 f"There is no class {name!r}. The classes are: {known} (see "
                 "'figure_classes' in lesson 08)."
             )
-        return ClassMatches(self, self.classes.index(name))
+        category = self.classes.index(name)
+        is_own = self.boxes["category"].to_numpy() == category
+        place = np.append(np.cumsum(is_own) - 1, -1)  # the last is for no box
+        ends = [category, category + 1]
+        start, stop = self.detections["category"].searchsorted(ends)
+        return replace(
+            self,
+            boxes=self.boxes[is_own],
+            detections=self.detections[start:stop],
+            taken=place[self.taken[:, start:stop]],
+        )
 
     def rows(self, name: str) -> pd.DataFrame:
-        """Return the detections of one class by falling score.
+        """Return the detections of one class, and whether each is a ``hit``.
 
-        ``box`` is the row of the box that each took at the first threshold, -1 for
-        none, ``hit`` whether it took one, and ``row`` the row of the detections that
-        were given. One that took a region to ignore is left out.
+        One that took a region to ignore at the first threshold is left out.
         """
-        category = self.of(name).category
-        kept = (self.detections["category"] == category).to_numpy()
-        box = self.taken[0][kept]
-        rows = self.detections[kept].drop(columns="category")
-        rows["box"] = box
-        rows["hit"] = box >= 0
-        ignored = self.boxes["ignore"].to_numpy()[box] & rows["hit"]
-        return rows[~ignored].reset_index(drop=True)
-
-
-class ClassMatches:
-    """Hold the matches of one class as arrays.
-
-    Detections are by falling score. ``taken`` (T, n detections) is the place of the box
-    that each took among the boxes of the class, -1 for none.
-    """
-
-    def __init__(self, matches: Matches, category: int) -> None:
-        boxes = matches.boxes[matches.boxes["category"] == category]
-        ends = [category, category + 1]
-        start, stop = matches.detections["category"].searchsorted(ends)
-        detections = matches.detections[start:stop]
-        self.category = category
-        self.n_images = matches.n_images
-        self.box_row = boxes.index.to_numpy()
-        self.box_image = boxes["image"].to_numpy()
-        self.box_ignored = boxes["ignore"].to_numpy()
-        self.detection_row = detections["row"].to_numpy()
-        self.detection_image = detections["image"].to_numpy()
-        place = np.full(len(matches.boxes) + 1, -1)  # the last is for no box
-        place[self.box_row] = np.arange(len(boxes))
-        self.taken = place[matches.taken[:, start:stop]]
+        rows = self.of(name).detections
+        rows = rows.assign(hit=rows["box"] >= 0)
+        is_ignored = np.append(self.boxes["ignore"], False)[rows["box"]]
+        return rows[~is_ignored].reset_index(drop=True)
 
     def codes(self, attribute: Attribute) -> np.ndarray:
-        """Return an attribute's code of each box of the class."""
-        return attribute.of_boxes(self.box_image, self.box_row)
-
-    def count(self, attribute: Attribute) -> np.ndarray:
-        """Count the boxes that have to be detected, by the value of an attribute."""
-        codes = self.codes(attribute)
-        counted = (codes >= 0) & ~self.box_ignored
-        return np.bincount(codes[counted], minlength=len(attribute.values))
+        """Return the code of an attribute of each box."""
+        image = self.boxes["image"].to_numpy()
+        return attribute.of_boxes(image, self.boxes.index.to_numpy())
 
 
 def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Matches:
@@ -108,34 +93,35 @@ def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Match
     thresholds = np.asarray(thresholds, float)
     if not ((thresholds > 0) & (thresholds <= 1)).all():
         raise ValueError(f"thresholds must be in (0, 1], not {thresholds.tolist()}")
-    boxes = frames.boxes.reset_index(drop=True)
-    detections = _strongest(frames.detections, fullest(boxes))
-    is_crowd = boxes.get("crowd", boxes["ignore"])
-    is_crowd = is_crowd.to_numpy(bool)
-    least = np.minimum(thresholds, 1 - 1e-10)
-    pairs = _overlapping_pairs(detections, boxes, is_crowd, least.min())
-    taken = []
-    number = len(detections)
-    for threshold in least:
-        near = pairs[pairs["overlap"] >= threshold]
-        taken.append(_take(near, number, is_crowd))
-    smaller = {"image": np.int32, "category": np.int16}
+    thresholds = np.minimum(thresholds, 1 - 1e-10)
+    boxes = _with_extent(frames.boxes.reset_index(drop=True))
+    boxes["crowd"] = boxes.get("crowd", boxes["ignore"]).astype(bool)
+    detections = _strongest(_with_extent(frames.detections), fullest(boxes))
+    pairs = _overlapping_pairs(detections, boxes, thresholds.min())
+    is_crowd = boxes["crowd"].tolist()
+    taken = np.full((len(thresholds), len(detections)), -1)
+    for row, threshold in zip(taken, thresholds, strict=True):
+        box_of = _take(pairs[pairs["overlap"] >= threshold], is_crowd)
+        row[list(box_of)] = list(box_of.values())
+    detections["box"] = taken[0]
     return Matches(
-        thresholds=thresholds,
         classes=frames.classes,
         n_images=len(frames.images),
-        boxes=boxes[["image", "category", "ignore"]].astype(smaller),
-        detections=detections[["image", "category", "score", "row"]].astype(smaller),
-        taken=np.array(taken, np.int32),
+        boxes=boxes[["image", "category", "ignore"]],
+        detections=detections[["image", "category", "score", "row", "box"]],
+        taken=taken,
     )
+
+
+def _with_extent(table: pd.DataFrame) -> pd.DataFrame:
+    """Add the areas of boxes in square pixels, as in the file if it has them."""
+    extent = (table["x2"] - table["x1"]) * (table["y2"] - table["y1"])
+    return table.assign(extent=table.get("extent", extent))
 
 
 def fullest(boxes: pd.DataFrame) -> int:
     """Count the boxes of one class in the image that has most of them."""
-    if boxes.empty:
-        return 0
-    counts = boxes.groupby(["image", "category"]).size()
-    return int(counts.max())
+    return boxes.groupby(["image", "category"]).size().max()
 
 
 def _strongest(detections: pd.DataFrame, most_boxes: int) -> pd.DataFrame:
@@ -152,64 +138,46 @@ def _strongest(detections: pd.DataFrame, most_boxes: int) -> pd.DataFrame:
 
 
 def _overlapping_pairs(
-    detections: pd.DataFrame, boxes: pd.DataFrame, is_crowd: np.ndarray, least: float
+    detections: pd.DataFrame, boxes: pd.DataFrame, least: float
 ) -> pd.DataFrame:
     """Pair detections with the boxes of their image and class that they overlap enough.
 
-    Each detection's pairs are in the order of its choice.
+    Each detection's pairs are in the order of its choice. The overlap is the IoU, and
+    with a crowd, the share of the detection that it covers.
     """
-    on = ["image", "category"]
-    pairs = detections[on].assign(detection=np.arange(len(detections)))
-    numbered = boxes[on].assign(box=np.arange(len(boxes)))
-    pairs = pairs.merge(numbered, on=on)
-    detection = pairs["detection"].to_numpy()
-    box = pairs["box"].to_numpy()
-    overlap = _overlap(
-        np.take(_sides_and_area(detections), detection, axis=1),
-        np.take(_sides_and_area(boxes), box, axis=1),
-        is_crowd[box],
-    )
-    pairs["overlap"] = overlap
-    pairs = pairs[overlap >= least]
-    ignored = boxes["ignore"].to_numpy(bool)
-    pairs["ignored"] = ignored[pairs["box"]]
-    # of equal overlaps, COCO takes the box that comes last
-    return pairs.sort_values(
-        ["detection", "ignored", "overlap", "box"],
-        ascending=[True, True, False, False],
-    )
-
-
-def _sides_and_area(table: pd.DataFrame) -> np.ndarray:
-    """Return the corners and areas of boxes (5, n), areas as in the file."""
-    corners = table[CORNERS].to_numpy(float).T
-    if "extent" in table:
-        area = table["extent"].to_numpy(float)
-    else:
-        area = (corners[2] - corners[0]) * (corners[3] - corners[1])
-    return np.vstack([corners, area])
-
-
-def _overlap(ours: np.ndarray, theirs: np.ndarray, is_crowd: np.ndarray) -> np.ndarray:
-    """Compute the IoU of boxes; with a crowd, the share of our box that it covers."""
+    keys = ["image", "category"]
+    measures = [*CORNERS, "extent"]
+    numbered = boxes[[*keys, "ignore", "crowd"]].reset_index(names="box")
+    pairs = detections[keys].reset_index(names="detection").merge(numbered, on=keys)
+    ours = detections[measures].to_numpy().T
+    ours = np.take(ours, pairs["detection"], axis=1)
+    theirs = boxes[measures].to_numpy().T
+    theirs = np.take(theirs, pairs["box"], axis=1)
     begin = np.maximum(ours[:2], theirs[:2])
     end = np.minimum(ours[2:4], theirs[2:4])
     width, height = np.maximum(end - begin, 0)
     shared = width * height
-    union = np.where(is_crowd, ours[4], ours[4] + theirs[4] - shared)
-    # boxes without an area overlap with none
-    return np.divide(shared, union, out=np.zeros(len(union)), where=union > 0)
+    union = np.where(
+        pairs["crowd"],
+        ours[4],
+        ours[4] + theirs[4] - shared,
+    )
+    pairs["overlap"] = shared / np.maximum(union, TINY)
+    pairs = pairs[pairs["overlap"] >= least]
+    # of equal overlaps, COCO takes the box that comes last
+    return pairs.sort_values(
+        ["detection", "ignore", "overlap", "box"],
+        ascending=[True, True, False, False],
+    )
 
 
-def _take(pairs: pd.DataFrame, number: int, is_crowd: np.ndarray) -> list[int]:
-    """Return the box that each of a number of detections takes, -1 for none."""
-    taken = [-1] * number
+def _take(pairs: pd.DataFrame, is_crowd: list[bool]) -> dict[int, int]:
+    """Return the box that each detection takes, if it takes one."""
+    box_of = {}
     is_free = [True] * len(is_crowd)
-    crowds = is_crowd.tolist()
     detections = pairs["detection"].tolist()
-    boxes = pairs["box"].tolist()
-    for detection, box in zip(detections, boxes, strict=True):
-        if taken[detection] < 0 and is_free[box]:
-            taken[detection] = box
-            is_free[box] = crowds[box]
-    return taken
+    for detection, box in zip(detections, pairs["box"].tolist(), strict=True):
+        if detection not in box_of and is_free[box]:
+            box_of[detection] = box
+            is_free[box] = is_crowd[box]
+    return box_of

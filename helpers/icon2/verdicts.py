@@ -1,13 +1,15 @@
 """Rules that decide whether a confounder explains the gap between groups.
 
-Their error rates are measured on synthetic street scenes with a known answer.
+Their error rates are measured on synthetic street scenes with a known answer, which
+``data/rules.csv`` holds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
 
+from helpers import stats
 from helpers.icon2.analysis import Analysis
 from helpers.icon2.formulas import (
     EXPLAINS,
@@ -28,9 +30,8 @@ HARDER, WORSE, BOTH, NEITHER = "scenes harder", "detector worse", "both", "neith
 # the scenes of the groups differ, but none is harder
 BESIDE = "detector worse, other scenes"
 NO_CAUSE = (NEITHER, WORSE, BESIDE)  # no attribute is to blame for a gap
-FIRST, FALLS = "ranks first", "σ falls within its values"
-FLAGS = "the paper's rule flags it"
 LEVELS = {"size": "boxes", "occlusion": "boxes", "time": "frames", "weather": "frames"}
+OUTCOMES = ["false positive", "true positive", "false negative", "exact"]
 
 
 def table(
@@ -69,3 +70,39 @@ def table(
     table[SUITE_RULE] = of_suite
     table.loc[table["delta"].isna(), [PAPER_RULE, ANY_RULE]] = UNKNOWN
     return table
+
+
+def by_setting(records: pd.DataFrame) -> pd.DataFrame:
+    """Say what each rule flags in each setting of ``data/rules.csv``, by one reading.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per rule and setting with the `OUTCOMES` as 0 or 1. A *true positive*
+        flags the injected confounder, a *false negative* does not, and a *false
+        positive* flags another attribute. *Exact* is for our rule, which alone
+        distinguishes "the gap" from "a part". NaN where nothing is injected, or where
+        a rule does not distinguish.
+    """
+    setting = ["scenario", "confounder", "strength", "seed"]
+    long = records.melt([*setting, "truth"], COMPARED_RULES, "rule", "verdict")
+    is_flagged = long["verdict"].isin(YES)
+    is_cause = long["truth"].isin(YES)
+    long["false positive"] = is_flagged & ~is_cause
+    long["true positive"] = is_flagged & is_cause
+    long["false negative"] = False
+    long["exact"] = is_cause & (long["verdict"] == long["truth"])
+    happened = long.groupby(["rule", *setting], sort=False)[OUTCOMES].any()
+    happened = happened.astype(float).reset_index()
+    happened["false negative"] = 1 - happened["true positive"]
+    has_no_cause = happened["scenario"].isin(NO_CAUSE)
+    happened.loc[has_no_cause, OUTCOMES[1:]] = np.nan
+    happened.loc[happened["rule"] != SUITE_RULE, "exact"] = np.nan
+    return happened
+
+
+def counted(table: pd.DataFrame, column: str, by: Sequence[str]) -> pd.DataFrame:
+    """Count how often a column is true, with its share and 95% (Wilson) interval."""
+    counts = stats.rates(table, column, by)
+    counts.insert(len(by), "count", (counts["rate"] * counts["n"]).round().astype(int))
+    return counts.rename(columns={"rate": "share", "ci_low": "low", "ci_high": "high"})

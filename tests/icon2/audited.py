@@ -1,41 +1,32 @@
 """Compare groups as an audit does, on frames instead of files."""
 
-import pandas as pd
+import numpy as np
 
-from helpers.audit import detector_audit
-from helpers.icon2 import detector_findings, group_gaps
-from helpers.icon2.analysis import image_weights
-from helpers.icon2.coco_summary import BOUNDS
+from helpers.icon2 import match
+from helpers.icon2.attributes import from_column
+from helpers.icon2.comparable import classes_to_compare
+from helpers.icon2.group_comparison import (
+    Comparison,
+    compare,
+    null_distribution,
+    permuted_attributes,
+)
+from helpers.icon2.measures import measures
 
 
-def comparison(frames, *columns, seed=0):
-    compared, _ = detector_audit.comparison(
-        frames,
-        columns,
-        classes=None,
-        cluster=None,
-        seed=seed,
+def comparison(frames, *columns, seed=0, threshold=0.0):
+    matches = match(frames)
+    clusters = np.arange(len(frames.images))
+    classes = classes_to_compare(matches, None)
+    attributes = [from_column(frames, name) for name in columns]
+    return Comparison(
+        measures(frames, matches, threshold, classes, clusters),
+        attributes,
+        permuted_attributes(attributes, matches.boxes, clusters, seed),
     )
-    return compared
 
 
-def audited(frames, column="place", draws=79):
-    """Return the tables of an audit of one column, without its power and errors."""
+def differences(frames, column="place", draws=79):
+    """Return the table of differences between the groups of one column."""
     compared = comparison(frames, column)
-    null = group_gaps.null_distribution(compared, draws)
-    weights = image_weights(len(frames.images), 60)
-    return detector_audit.differences(
-        frames,
-        compared,
-        null,
-        BOUNDS,
-        weights,
-        seed=0,
-    )
-
-
-def is_found(tables):
-    """Return whether any table says that a group is worse or better."""
-    every = pd.concat([tables["findings"], tables["pooled"], tables["gaps"]])
-    is_found = every["verdict"] == detector_findings.FOUND
-    return bool(is_found.any())
+    return compare(compared, null_distribution(compared, draws))

@@ -2,15 +2,15 @@
 
 import contextlib
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from helpers import store
-from helpers.icon2.attributes import Attribute, Frames
-from helpers.icon2.average_precision import WHOLE, Curves
-from helpers.icon2.file_checks import CORNERS
+from helpers.icon2.attributes import CORNERS, Attribute, Frames
+from helpers.icon2.average_precision import WHOLE, evaluate
 
 
 def scene(
@@ -65,8 +65,13 @@ def average_precision(matches, weights=None, images=None):
     if images is not None:
         codes = np.where(images, 0, -1)
     kept = Attribute("kept", ("yes",), codes, "image")
-    each = [Curves(matches.of(name), [kept], WHOLE) for name in matches.classes]
-    return np.array([one.average_precision(weights)[0] for one in each])
+    ap = []
+    for name in matches.classes:
+        for taken in matches.taken:
+            of_threshold = replace(matches, taken=taken[None])
+            one, _ = evaluate(of_threshold.of(name), [kept], weights[None], WHOLE)
+            ap.append(one)
+    return np.reshape(ap, (len(matches.classes), -1))
 
 
 def as_coco(world):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.icon2 import Frames
-from helpers.icon2.file_checks import CORNERS
+from helpers.icon2.attributes import CORNERS
 
 WIDTH = 640
 HEIGHT = 480

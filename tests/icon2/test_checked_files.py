@@ -10,9 +10,9 @@ from PIL import Image
 
 from helpers.audit.detector_audit import LEAST_AP
 from helpers.icon2 import user_data
+from helpers.icon2.attributes import DetectionDataError
 from helpers.icon2.coco_summary import coco_summary
-from helpers.icon2.file_checks import DetectionDataError
-from helpers.icon2.mistaken_classes import check_classes
+from helpers.icon2.file_checks import check_classes
 
 SIDES = (20, 60, 140)  # small, medium and large boxes
 
@@ -116,7 +116,7 @@ def test_areas_that_do_not_fit_the_boxes_are_replaced(tmp_path, area):
     frames = read(tmp_path, labels, results)
     assert [ap(frames, of) for of in ("small", "medium", "large")] == [1, 1, 1]
     [warning] = frames.warnings
-    assert "'area' in labels.json does not fit" in warning
+    assert "'area' of the labels does not fit" in warning
     assert "Width times height was used" in warning
 
 
@@ -143,7 +143,7 @@ def test_every_object_of_a_crowded_image_can_be_found(tmp_path):
 def test_federated_labels_are_refused(tmp_path):
     labels, results = perfect()
     labels["images"][0]["neg_category_ids"] = [2]
-    with pytest.raises(DetectionDataError, match="its labels are federated"):
+    with pytest.raises(DetectionDataError, match="labels are federated"):
         read(tmp_path, labels, results)
 
 
@@ -177,7 +177,7 @@ def test_images_of_one_file_name_are_paired_by_id(tmp_path):
         image["file_name"] = f"frame{number % 6}.png"
     assert ap(read(tmp_path, labels, results)) == 1
     about = "image,site\nframe0.png,A\nframe1.png,B\n"
-    with pytest.raises(DetectionDataError, match="only one may have each"):
+    with pytest.raises(DetectionDataError, match="which only one image may have"):
         read(tmp_path, labels, results, about)
 
 
@@ -194,6 +194,18 @@ def test_classes_that_are_shifted_by_one_are_noticed_with_few_boxes_each(tmp_pat
     # no class has 30 boxes
     with pytest.raises(DetectionDataError, match=r"shifted or exchanged \(all\)"):
         check_classes(frames)
+
+
+def test_two_classes_that_are_exchanged_are_listed(tmp_path):
+    labels, results = perfect(60)
+    labels["categories"] = [{"id": kind, "name": f"k{kind}"} for kind in range(5)]
+    for number, (box, result) in enumerate(
+        zip(labels["annotations"], results, strict=True)
+    ):
+        box["category_id"] = number % 5
+        result["category_id"] = {0: 1, 1: 0}.get(number % 5, number % 5)
+    [warning] = check_classes(read(tmp_path, labels, results))
+    assert warning.startswith("Classes look shifted or exchanged (k0, k1)")
 
 
 def test_results_may_name_images_by_file_name(tmp_path):
@@ -269,7 +281,7 @@ def test_yolos_detections_of_cocos_labels_are_read(tmp_path):
 
 def test_yolos_files_need_images_sizes_and_scores(tmp_path):
     labels, detections = as_yolo(tmp_path / "set", *perfect())
-    with pytest.raises(DetectionDataError, match=r"had 6 columns.*save_conf=True"):
+    with pytest.raises(DetectionDataError, match=r"no number.*nan\].*save_conf=True"):
         user_data.read(labels, labels)
     without_sizes = tmp_path / "labels.csv"
     without_sizes.write_text("image,class,x1,y1,x2,y2\n000000.jpg,cat,10,20,40,60\n")

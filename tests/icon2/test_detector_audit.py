@@ -7,18 +7,27 @@ import numpy as np
 import pandas as pd
 import papermill
 import pytest
-from audited import audited, comparison
+from audited import comparison, differences
 from detection_oracles import as_coco, average_precision, overlap, scene
 
 from helpers import audits, store
 from helpers.audit import detector_audit
-from helpers.icon2 import Frames, compared, deployed, injected_faults, match
-from helpers.icon2 import group_gaps as audit
-from helpers.icon2.analysis import image_weights
+from helpers.icon2 import Frames, group_ap, match
+from helpers.icon2 import group_comparison as audit
 from helpers.icon2.analysis import interval as usual
-from helpers.icon2.attributes import Attribute
-from helpers.icon2.file_checks import CORNERS, DetectionDataError
-from helpers.icon2.pooled_recall import labelled_boxes
+from helpers.icon2.attributes import (
+    CORNERS,
+    Attribute,
+    DetectionDataError,
+    from_column,
+)
+from helpers.icon2.measures import (
+    ALL_CLASSES,
+    AVERAGE_RECALL,
+    FALSE_POSITIVES,
+    RECALL,
+    labelled_boxes,
+)
 from helpers.run_lesson import exercises_may_fail
 
 KINDS = ("ring", "kite")
@@ -76,13 +85,10 @@ def world(n_images=300, seed=0, loss=0.0, harder=0.0, tilt=0.0):
 def test_one_group_of_all_images_has_the_ap_of_pycocotools():
     """Compare with `average_precision` of the oracles, which equals pycocotools."""
     matches = match(scene(3, 60))
-    codes = np.zeros(60, int)
-    every = Attribute("every", ("yes",), codes, "image")
-    expected = average_precision(matches).mean(1)
-    classes = {name: matches.of(name) for name in matches.classes}
-    ap = audit.group_ap(classes, [every])
-    ap = np.concatenate([*ap.values()])
-    np.testing.assert_allclose(ap[:, 0], expected, atol=1e-12)
+    every = Attribute("every", ("yes",), np.zeros(60, int), "image")
+    table = group_ap.ap_by_group(matches, matches.classes, [every], np.ones((3, 60)))
+    expected = 100 * average_precision(matches).mean(1)
+    np.testing.assert_allclose(table["AP"], expected, atol=1e-10)
 
 
 def test_the_ap_of_a_group_does_not_depend_on_how_many_images_it_has():
@@ -101,55 +107,58 @@ def test_the_ap_of_a_group_does_not_depend_on_how_many_images_it_has():
     more = Frames(images, *tables, KINDS)
     each = []
     for one in (frames, more):
-        groups = comparison(one, "light")
-        ap = audit.group_ap(groups.classes, groups.attributes)
-        each.append([*ap.values()])
+        light = from_column(one, "light")
+        weights = np.ones((3, len(one.images)))
+        table = group_ap.ap_by_group(match(one), KINDS, [light], weights)
+        each.append(table["AP"])
     # N is a mean of two numbers of boxes an image
-    np.testing.assert_allclose(*each, atol=0.01)
+    np.testing.assert_allclose(*each, atol=1)
 
 
 def test_an_injected_loss_is_detected_with_its_group_and_class():
-    tables = audited(world(400, loss=0.25), "light", draws=60)
-    gaps = tables["gaps"]
-    assert gaps["class"].tolist() == ["ring", "kite"]
-    assert gaps["verdict"].tolist() == ["significant", "not significant"]
-    assert gaps["lowest"][0] == "dim"
+    table = differences(world(400, loss=0.25), "light", draws=60)
+    of_dim = table[(table["group"] == "dim") & (table["measure"] == AVERAGE_RECALL)]
+    verdicts = of_dim.set_index("class")["verdict"]
+    assert verdicts["ring"] == "significant"
+    assert verdicts["kite"] == "not significant"
+    assert (of_dim.set_index("class").loc["ring", "difference"]) < -10
 
 
-def test_what_is_taken_out_is_as_if_the_detector_had_not_found_it():
+def test_a_loss_is_as_if_the_detector_had_not_found_the_boxes():
+    """Detections of lost boxes are removed, and everything is measured again."""
     frames = world(60)
-    groups = comparison(frames, "tone")
-    matches = groups.matches
-    rng = np.random.default_rng(1)
-    lost = rng.random(len(frames.boxes)) < 0.3
-    left = injected_faults.without(matches, lost)
-    lost_rows = np.flatnonzero(lost)
-    gone = np.isin(matches.taken, lost_rows).any(0)
+    matches = match(frames)
+    lost = np.flatnonzero(np.random.default_rng(1).random(len(frames.boxes)) < 0.3)
+    gone = np.isin(matches.taken, lost).any(0)
     rows = matches.detections["row"][gone].unique()
     detections = frames.detections.drop(rows).reset_index(drop=True)
     fewer = comparison(replace(frames, detections=detections), "tone")
-    classes = {name: left.of(name) for name in KINDS}
-    ours = audit.group_ap(classes, groups.attributes)
-    theirs = audit.group_ap(fewer.classes, groups.attributes)
-    for key in ours:
-        np.testing.assert_array_equal(ours[key], theirs[key])
+    for ours, theirs in zip(
+        comparison(frames, "tone").measures, fewer.measures, strict=True
+    ):
+        ours = ours.after_loss(pd.Series(lost))
+        np.testing.assert_array_equal(ours.units["value"], theirs.units["value"])
     assert len(detections) < len(frames.detections)
 
 
 def test_a_box_is_found_if_a_detection_of_its_class_overlaps_it():
     """Boxes are in cells of their own."""
     frames = world(50, loss=0.5)
-    boxes = labelled_boxes(frames, match(frames))
+    boxes = labelled_boxes(frames, match(frames), 0.2)
+    detections = frames.detections[frames.detections["score"] >= 0.2]
     expected = []
-    for box in boxes.to_dict("records"):
-        own = frames.detections.query(
+    for box in frames.boxes.to_dict("records"):
+        own = detections.query(
             f"category == {box['category']} and image == {box['image']}"
         )
         corners = [box[name] for name in CORNERS]
         others = own[CORNERS].to_numpy()
         near = [overlap(other, corners, False) for other in others]
-        expected.append(max(near, default=0) >= 0.5)
-    assert boxes["found"].tolist() == expected
+        expected.append(max(near, default=0))
+    expected = np.array(expected)
+    assert boxes[RECALL].tolist() == (expected >= 0.5).tolist()
+    at_each = [expected >= threshold for threshold in np.arange(50, 100, 5) / 100]
+    np.testing.assert_allclose(boxes[AVERAGE_RECALL], np.mean(at_each, axis=0))
 
 
 def test_without_a_fault_the_family_wise_error_rate_is_about_one_in_twenty():
@@ -157,44 +166,23 @@ def test_without_a_fault_the_family_wise_error_rate_is_about_one_in_twenty():
     for seed in range(4):
         groups = comparison(world(150, seed), "light", "site", seed=seed)
         null = audit.null_distribution(groups, 60)
-        table = injected_faults.detection_rates(groups, null, [0.5], 15, seed)
+        table = audit.detection_rates(groups, null, [0.5], 15, seed)
         false_positives.append(table["rate"][0])
-        targets = ["all classes pooled", *KINDS]
+        targets = [ALL_CLASSES, *KINDS, ALL_CLASSES]
         assert table["class"].tolist() == ["any", *targets, *targets]
         assert (table["rate"][1:] > 0.8).all(), "half of the boxes of a group are lost"
     assert np.mean(false_positives) < 0.15
 
 
-def test_each_permutation_is_compared_with_the_others():
-    """Its deviations are by the mean and deviation of all other permutations."""
-    groups = comparison(world(80), "light", "site")
-    null = audit.null_distribution(groups, 30)
-    again = comparison(world(80), "light", "site")
-    gaps = []
-    for _ in range(30):
-        ap = audit.group_ap(again.classes, next(again.permutations))
-        gaps.append(audit.gaps_of(ap))
-    most = []
-    for n in range(30):
-        others = np.delete(gaps, n, axis=0)
-        above = gaps[n] - others.mean(0)
-        deviations = above / others.std(0, ddof=1)
-        most.append(deviations.max())
-    of_gaps, of_recall = null.largest.T
-    np.testing.assert_allclose(of_gaps, most, rtol=1e-9)
-    p_gaps = null.p(of_gaps, audit.GAPS)
-    p_recall = null.p(of_recall, audit.RECALL)
-    significant = np.minimum(p_gaps, p_recall) <= 0.05
-    assert significant.sum() <= 1, "one of 30 is at most one in twenty"
-
-
-def test_p_values_are_by_the_best_rank_in_any_family():
-    largest = np.column_stack([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 8.0, 7.0]])
-    null = audit.Null([], np.zeros(1), np.ones(1), largest)
-    values = np.array([9.0, 3.5, np.nan])
-    of_gaps = null.p(values, audit.GAPS)
-    np.testing.assert_array_equal(of_gaps, [0.2, 0.6, np.nan])
-    assert null.p(np.array(6.5), audit.RECALL) == 0.6
+def test_p_values_are_by_the_largest_difference_of_any_row():
+    null = np.array([[1.0, 5.0], [2.0, np.nan], [8.0, 3.0], [4.0, 7.0]])
+    difference = np.array([9.0, 6.0, np.nan, 0.9])
+    p, is_significant = audit.significance(difference, np.ones(4), null)
+    np.testing.assert_allclose(p, [0.2, 0.6, np.nan, 1.0])
+    assert not is_significant.any()
+    many = np.zeros((99, 2))
+    p, is_significant = audit.significance(difference, np.ones(4), many)
+    assert is_significant.tolist() == [True, True, False, False]
 
 
 def test_a_scene_that_makes_the_gap_is_named_and_leaves_nothing():
@@ -202,16 +190,15 @@ def test_a_scene_that_makes_the_gap_is_named_and_leaves_nothing():
     nothing.
     """
     frames = world(1200, harder=0.5, tilt=0.6)
-    groups = comparison(frames, "light", "tone", "site")
-    light, *others = groups.attributes
-    table = compared.explained(groups.matches, light, "ring", others, resamples=40)
+    light, *others = (from_column(frames, name) for name in ("light", "tone", "site"))
+    table = group_ap.explained(match(frames), light, "ring", others, resamples=40)
     by = table.set_index("candidate")
-    gap = by.loc["tone", "gap"]
-    assert gap > 8
+    sigma = by.loc["tone", "sigma"]
+    assert sigma > 6
     assert by.loc["tone", "suite's rule"] in ("explains the gap", "explains a part")
-    assert gap - by.loc["tone", "fall_high"] < 0.25 * gap
-    assert by.loc["tone", "remaining"] < 0.4 * gap
-    assert by.loc["site", "remaining"] == pytest.approx(gap, abs=1)
+    assert sigma - by.loc["tone", "fall_high"] < 0.25 * sigma
+    assert by.loc["tone", "remaining"] < 0.4 * sigma
+    assert by.loc["site", "remaining"] == pytest.approx(sigma, abs=1)
     assert by.loc["site", "suite's rule"] == "does not explain it"
 
 
@@ -222,7 +209,7 @@ def test_nineteen_of_twenty_intervals_hold_the_truth(bias):
     values = rng.normal(bias, 1, 4000)
     resamples = values + rng.normal(bias, 1, (60, 4000))
     every = np.vstack([values, resamples])
-    low, high = audit.interval(every / 100)
+    low, high = group_ap.interval(every / 100)
     covers = (low <= 0) & (high >= 0)
     assert 0.95 < covers.mean() < 0.985
     low, high = usual(every)
@@ -230,63 +217,50 @@ def test_nineteen_of_twenty_intervals_hold_the_truth(bias):
     assert covers.mean() < 0.93, "of 60 resamples, quantiles are too narrow"
 
 
-def test_errors_at_a_threshold_are_those_of_a_matching_without_the_other_scores():
+def test_measures_at_a_threshold_are_those_without_the_other_scores():
     frames = scene(5, 40)
-    errors = deployed.errors_at(frames, match(frames), 0.6)
     is_kept = frames.detections["score"] >= 0.6
     kept = frames.detections[is_kept].reset_index(drop=True)
+    frames = replace(
+        frames,
+        images=frames.images.assign(half=np.arange(40) % 2),
+        boxes=frames.boxes.assign(area=100.0),
+    )
     fewer = replace(frames, detections=kept)
-    again = deployed.errors_at(fewer, match(fewer), 0.0)
-    for name in (deployed.MISSED, deployed.FALSE):
-        number = errors[name]["number"]
-        np.testing.assert_array_equal(number, again[name]["number"])
-        assert number.sum() > 0
+    with_all = comparison(frames, "half", threshold=0.6).measures
+    for ours, theirs in zip(with_all, comparison(fewer, "half").measures, strict=True):
+        np.testing.assert_array_equal(ours.units["value"], theirs.units["value"])
+        assert ours.units["value"].sum() > 0
 
 
-@pytest.fixture
-def errors():
-    """Errors of a detector that misses more in dim light, and what is compared."""
+def test_false_positives_are_counted_by_image():
     frames = world(200, loss=0.5)
-    groups = comparison(frames, "light")
-    return deployed.errors_at(frames, groups.matches, 0.0), groups
+    rows = comparison(frames, "light").rows()
+    rows = rows[rows["measure"] == FALSE_POSITIVES].set_index("group")
+    matches = match(frames)
+    image = matches.detections["image"][matches.taken[0] < 0]
+    is_dim = frames.images["light"] == "dim"
+    expected = 100 * is_dim.to_numpy()[image].sum() / is_dim.sum()
+    assert rows.loc["dim", "value"] == pytest.approx(expected)
+    assert rows.loc["day", "others"] == pytest.approx(expected)
 
 
-def test_errors_at_the_threshold_are_counted_by_group(errors):
-    errors, groups = errors
-    table = deployed.by_group(errors, groups, image_weights(200, 200), 99)
-    rows = table.set_index(["error", "group"])
-    [light] = groups.attributes
-    is_dim = light.codes == light.values.index("dim")
-    missed = errors[deployed.MISSED]
-    in_dim = is_dim[missed["image"]]
-    share = missed["number"].groupby(in_dim).mean()
-    row = rows.loc[deployed.MISSED, "dim"]
-    assert row["rate"] == pytest.approx(100 * share[True])
-    assert row["others"] == pytest.approx(100 * share[False])
-    assert row["low"] < row["rate"] < row["high"]
-    assert row["p_adjusted"] <= 0.03
-    false = errors[deployed.FALSE]["number"]
-    row = rows.loc[deployed.FALSE, "day"]
-    assert row["rate"] == pytest.approx(100 * false[~is_dim].mean())
-
-
-def test_a_second_detector_that_misses_more_in_one_group_is_significant_there_alone(
-    errors,
-):
-    errors, groups = errors
-    [light] = groups.attributes
-    missed = errors[deployed.MISSED]
-    in_dim = light.codes[missed["image"]] == light.values.index("dim")
-    lost = in_dim & (np.arange(len(missed)) % 3 == 0)
-    number = missed["number"].where(~lost, 1.0)
-    worse = errors | {deployed.MISSED: missed.assign(number=number)}
-    weights = image_weights(200, 200)
-    table = deployed.compare(errors, worse, [light], weights)
-    rows = table.set_index(["error", "group"])
-    in_dim_light = rows.loc[deployed.MISSED, "dim"]
-    assert in_dim_light["p_adjusted"] < 0.01
-    assert in_dim_light["low"] > 0
-    assert rows.loc[deployed.MISSED, "day"]["difference"] == 0
+def test_a_second_detector_that_misses_more_in_one_group_is_significant_there_alone():
+    frames = world(200)
+    first = comparison(frames, "light")
+    [light] = first.attributes
+    boxes = first.measures[0].units
+    in_dim = light.codes[boxes["image"]] == light.values.index("dim")
+    lost = boxes["row"][in_dim & (np.arange(len(boxes)) % 3 == 0)]
+    worse = [measure.after_loss(lost) for measure in first.measures]
+    table = audit.compare_detectors(first, replace(first, measures=worse))
+    table = table[table["measure"] == RECALL].set_index("group")
+    assert table.loc["dim", "p"] < 0.01
+    assert table.loc["dim", "high"] < 0
+    assert table.loc["day", "difference"] == 0
+    before = first.measures[-2].units["value"][in_dim].mean()
+    after = worse[-2].units["value"][in_dim].mean()
+    assert table.loc["dim", "difference"] == pytest.approx(100 * (after - before))
 
 
 def test_one_function_audits_files_and_returns_tables_and_a_page(tmp_path, monkeypatch):
@@ -301,12 +275,11 @@ def test_one_function_audits_files_and_returns_tables_and_a_page(tmp_path, monke
         resamples=10,
     )
     assert result.headline.startswith("Worse where light is dim: ")
-    assert result.significant["finding"][0] == "light/all classes pooled"
+    assert result.significant["finding"][0] == "light/average recall, all classes"
     assert (result.tables["second"]["difference"] == 0).all()
     page = result.to_html()
     assert page.count("<svg") == 2
     assert "Worse where light is dim" in page
-    assert result.power_sentences[0].startswith("Without a fault, ")
 
 
 def test_without_attributes_the_sizes_of_boxes_are_compared(tmp_path):
@@ -315,7 +288,7 @@ def test_without_attributes_the_sizes_of_boxes_are_compared(tmp_path):
     labels, results = written(tmp_path, frames)
     result = audits.detector(labels, results, draws=59, resamples=10)
     assert result.notes[0].startswith("There is no attribute to compare")
-    assert set(result.tables["pooled"]["attribute"]) == {"size"}
+    assert set(result.tables["differences"]["attribute"]) == {"size"}
     assert result.significant.empty
 
 
@@ -350,19 +323,17 @@ def test_the_lesson_leaves_a_folder_whose_report_names_the_fault(tmp_path, monke
     folder = tmp_path / "out" / "audit"
     record = json.loads((folder / "findings.json").read_text())
     findings = record["findings"]
-    first, _, third = findings[:3]
-    assert first["finding"] == "light/all classes pooled"
-    assert first["high"] < 0
-    assert third["finding"] == "light/ring"
-    assert third["low"] > 0
-    for finding in (first, third):
+    by_name = {one["finding"]: one for one in findings}
+    for measure in ("all classes", "ring"):
+        finding = by_name[f"light/average recall, {measure}"]
+        assert finding["high"] < 0
         assert finding["verdict"] == "significant"
         assert finding["p"] == pytest.approx(0.001)
     others = [one for one in findings if one["by"] == "site"]
     assert {one["verdict"] for one in others} == {"not significant"}
     page = (folder / "page.html").read_text()
     assert "<h1>Worse where light is dim: " in page
-    assert "2 of 2 classes could be compared one by one.</h1>" in page
+    assert "2 of 2 classes were compared one by one.</h1>" in page
     headings = [
         "<h1>",
         "What was read, and what looks wrong</h2>",
@@ -372,7 +343,7 @@ def test_the_lesson_leaves_a_folder_whose_report_names_the_fault(tmp_path, monke
     places = [page.index(part) for part in headings]
     assert places == sorted(places)
     assert {path.stem for path in folder.glob("*.csv")} == {
-        *("files", "findings", "power", "pooled", "by_size", "errors", "gaps"),
+        *("files", "findings", "power", "differences", "by_size"),
         *("by_group", "explanations"),
     }
     assert record["command"].startswith("make audit-detector LABELS=")

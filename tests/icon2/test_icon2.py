@@ -15,7 +15,6 @@ from helpers.icon2 import (
     Options,
     analyse,
     attributes,
-    checks,
     formulas,
     match,
     sigma_null,
@@ -317,25 +316,29 @@ def test_the_tables_of_an_analysis_hold_together(world):
     np.testing.assert_allclose(ranking.proxy_sigma, sigma[ranking.attribute])
 
 
-def test_rates_count_the_verdicts_over_recorded_settings():
-    table = checks.with_within(recorded_settings(["size"]))
-    rates = checks.error_rates(table).set_index(["rule", "scenario", "outcome"])
-    assert len(table) == 2 * 9 * 5
-    assert (rates["n"] == 2).all()
-    most = table.groupby(["scenario", "confounder"])["strength"].transform("max")
-    table = table[table["strength"] == most]
-    count = rates["count"]
-    assert ((rates.low <= rates.share) & (rates.share <= rates.high)).all()
-    for rule in verdicts.COMPARED_RULES:
-        for scenario, part in table.groupby("scenario"):
-            yes = part[part[rule].isin(verdicts.YES)]
-            wrong = yes[~yes.truth.isin(verdicts.YES)].seed.nunique()
-            assert count[rule, scenario, "false positive"] == wrong
-            if scenario in (verdicts.HARDER, verdicts.BOTH):
-                hits = yes[yes.attribute == "size"].seed.nunique()
-                assert count[rule, scenario, "true positive"] == hits
-                assert count[rule, scenario, "false negative"] == 2 - hits
-    detected = checks.detection_by(table).set_index("question")["count"]
-    own = table.query("scenario == @verdicts.HARDER and attribute == 'size'")
-    assert detected[verdicts.FIRST] == (own["rank"] == 1).sum()
-    assert detected[verdicts.FALLS] == (own.delta > 0).sum()
+def test_outcomes_are_those_of_the_recorded_verdicts():
+    table = recorded_settings(["size"])
+    outcomes = verdicts.by_setting(table)
+    assert len(outcomes) == 3 * 2 * 9, "rules, seeds and scenarios"
+    keys = ["scenario", "strength", "seed"]
+    for row in outcomes.to_dict("records"):
+        part = table[(table[keys] == [row[key] for key in keys]).all(axis=1)]
+        flagged = part[part[row["rule"]].isin(verdicts.YES)]
+        is_cause = flagged["attribute"] == flagged["confounder"]
+        is_right = is_cause & (flagged[row["rule"]] == flagged["truth"])
+        expected = [(~is_cause).any(), is_cause.any(), not is_cause.any(), np.nan]
+        if row["scenario"] in verdicts.NO_CAUSE:
+            expected[1:] = 3 * [np.nan]
+        elif row["rule"] == verdicts.SUITE_RULE:
+            expected[3] = is_right.any()
+        np.testing.assert_equal([row[one] for one in verdicts.OUTCOMES], expected)
+
+
+def test_the_rule_within_groups_flags_the_largest_sigma_within_above_one():
+    for _, part in recorded_settings(["size"]).groupby(
+        ["scenario", "strength", "seed"]
+    ):
+        within = part["proxy_within"]
+        expected = (within == within.max()) & (within > 1)
+        flagged = part[verdicts.WITHIN_RULE] == verdicts.FLAGGED
+        assert (flagged == expected).all()

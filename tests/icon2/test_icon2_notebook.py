@@ -12,10 +12,10 @@ import pytest
 import yaml
 from executed import executed
 
-from helpers import icon2, store
+from helpers import icon2, store, workflow
 from helpers.claims import CONTRADICTS, NOT_TESTABLE, REPLICATED, judge
-from helpers.icon2 import attributes, claims, control_errors, match, verdicts
-from helpers.icon2.file_checks import CORNERS
+from helpers.icon2 import attributes, claims, control_errors, formulas, match
+from helpers.icon2.attributes import CORNERS
 from helpers.icon2.lesson_frames import find_files, picture, read
 from synthetic import street
 
@@ -24,37 +24,25 @@ def written(folder, number):
     """Write street scenes as BDD100K's files, with detections near their boxes."""
     scenes, things = street.scenes(number, 2)
     images, boxes = street.render(scenes, street.dressed(scenes, things, 0.5))
-    results, rng = boxes[["image", "category", *CORNERS]], np.random.default_rng(0)
+    rng = np.random.default_rng(0)
+    results = boxes[["image", "category", *CORNERS]]
     results = results.astype({name: float for name in CORNERS})
     results[["x2", "y2"]] += rng.uniform(0, 3, (len(results), 2))
     results["score"] = rng.random(len(results))
     files = city.write(folder, scenes, images, boxes, results)
-    pictures, both = (
-        files.pop("images"),
-        (files.pop("labels"), files.pop("predictions")),
-    )
-    return (
-        icon2.Frames(scenes, boxes, results, street.KINDS),
-        both,
-        files,
-        (pictures, images),
-    )
+    return icon2.Frames(scenes, boxes, results, street.KINDS), files, images
 
 
-@pytest.fixture(scope="module")
-def on_disk(tmp_path_factory):
-    return written(tmp_path_factory.mktemp("bdd"), 60)
-
-
-def test_ones_own_files_give_what_the_street_gives(on_disk):
-    world, both, place, (pictures, images) = on_disk
-    data = read(*both, **place)
+def test_ones_own_files_give_what_the_street_gives(tmp_path):
+    world, files, images = written(tmp_path, 60)
+    pictures = files.pop("images")
+    data = read(**files)
     codes = world.images["income"].cat.codes.to_numpy()
     income = data.attribute("income")
     known = income.codes >= 0
     assert income.values == ("low", "middle", "high") and 0 < known.sum() < 60
     assert np.corrcoef(income.codes[known], codes[known])[0, 1] > 0.9
-    paper = read(*both, **place, edges="paper").attribute("income")
+    paper = read(**files, edges="paper").attribute("income")
     np.testing.assert_array_equal(paper.codes[known], codes[known])
     appearances = data.boxes["appearance"].map(street.APPEARANCES.index)
     np.testing.assert_array_equal(
@@ -84,16 +72,35 @@ def small():
     return matches, group, explanatory, analysis
 
 
+def of_cell(variable, **names):
+    """What the cell of lesson 08 that assigns a variable assigns to it."""
+    cells = workflow.read_cells(store.root() / "notebooks/08_icon2.ipynb")
+    sources = ["".join(cell["source"]) for cell in cells]
+    [source] = [source for source in sources if f"\n{variable} = " in source]
+    exec(source, names)
+    return names[variable]
+
+
+def with_ranks(analysis):
+    """The table of lesson 08 with what ranks first, and what control leaves."""
+    ranking = analysis.ranking()
+    ranks = ranking[["class", "attribute", "rank", "proxy_sigma", "first"]]
+    return ranks.merge(analysis.control())
+
+
 def test_claims_are_judged_on_user_supplied_frames_and_not_where_they_are_injected(
     small,
 ):
     matches, group, _, analysis = small
     null = icon2.sigma_null(matches, group, permutations=200)
-    estimates = (
-        claims.of_analysis(analysis, null, synthetic) for synthetic in (True, False)
-    )
-    judged = (judge("08_icon2", one, data=["labels"]) for one in estimates)
-    injected, own = (one.set_index("id")["verdict"] for one in judged)
+    sigmas = analysis.sigmas().merge(null.drop(columns="sigma"))
+    control = with_ranks(analysis)
+    judged = []
+    for synthetic in (True, False):
+        estimates = claims.of_frames(analysis, sigmas, synthetic)
+        one = judge("08_icon2", estimates, {"table-2": control}, data=["labels"])
+        judged.append(one.set_index("id"))
+    injected, own = (one["verdict"] for one in judged)
     assert own["icon2/gap/car"] == own["icon2/control/car"] == REPLICATED
     assert own["icon2/control/pedestrian"] == NOT_TESTABLE, (
         "size ranks first, not occlusion"
@@ -105,26 +112,29 @@ def test_claims_are_judged_on_user_supplied_frames_and_not_where_they_are_inject
         "an injected gap is not judged"
     )
     rows = analysis.control().query("attribute == 'size'").set_index("class")
-    found = {e.claim: e.interval for e in claims.of_analysis(analysis, null, True)}
-    assert found["icon2/control/car"] == tuple(
-        rows.loc["car", ["delta", "low", "high"]]
-    )
+    found = judged[0].loc["icon2/control/car", ["estimate", "ci_low", "ci_high"]]
+    assert found.tolist() == rows.loc["car", ["delta", "low", "high"]].tolist()
     assert injected["icon2/control/car"] == REPLICATED, "control can fail"
 
 
 def test_the_papers_tables_are_compared_in_their_own_quantities(small):
     """All of Tables 1 to 3: 9 rows of 8, 15 of 4, 25 values."""
-    analysis = small[-1]
-    paper = claims.printed("groups").set_index("class").drop(columns="source")
-    one = claims.table_1(analysis.groups(), analysis.sigmas(), paper)
-    assert one["paper"].shape == (9, 5) and one["paper"].map(str).map(len).gt(0).all(
-        axis=None
+    _, group, _, analysis = small
+    one = of_cell(
+        "table_1",
+        groups=analysis.groups(),
+        sigmas=analysis.sigmas(),
+        group=group,
+        paper=claims.printed("groups").set_index("class"),
+        claims=claims,
+        pd=pd,
     )
+    assert one["paper"].shape == (9, 5)
+    assert one["paper"].map(str).map(len).gt(0).all(axis=None)
     assert one.loc["car", ("paper", "low")] == "48.7 ±0.1"
     assert one.loc["bicycle", ("paper", "σ")] == 5.05
-    ranking = analysis.ranking()
-    control = ranking[["class", "attribute"]].merge(analysis.control())
-    two = claims.tables_2_and_3(ranking, control, True)
+    control = with_ranks(analysis)
+    two = claims.tables_2_and_3(control, True)
     theirs = two["paper"]
     assert theirs["σ(ProxyAP)"].notna().sum() == 40 and theirs["Δ"].notna().sum() == 15
     row = theirs.loc[("car", "size")]
@@ -138,7 +148,7 @@ def test_the_papers_tables_are_compared_in_their_own_quantities(small):
     ours = two["here"].loc[("car", "size")]
     known = analysis.control().set_index(["class", "attribute"]).loc[("car", "size")]
     assert ours["σ"] - ours["μ(σ)"] == pytest.approx(known["delta"]) == ours["Δ"]
-    assert claims.tables_2_and_3(ranking, control, False)["paper"].isna().all(axis=None)
+    assert claims.tables_2_and_3(control, False)["paper"].isna().all(axis=None)
 
 
 def test_errors_are_computed_by_difficulty_with_resampled_runs():
@@ -148,8 +158,6 @@ def test_errors_are_computed_by_difficulty_with_resampled_runs():
         columns=["difficulty", "share_of_b", "run"],
     )
     same_in_all_rows = {
-        "class": "car",
-        "attribute": "size",
         "gap": 10.0,
         "gap_low": 5.0,
         "gap_high": 15.0,
@@ -164,17 +172,19 @@ def test_errors_are_computed_by_difficulty_with_resampled_runs():
     insignificant = record.iloc[:1].assign(gap_low=-1.0, delta=9.0)
 
     def flags_a_share(rank, proxy_sigma, delta):
-        return verdicts.FLAGGED if proxy_sigma else verdicts.NOT_FLAGGED
+        return formulas.FLAGGED if proxy_sigma else formulas.NOT_FLAGGED
 
-    both = pd.concat([record, insignificant])
-    compared = control_errors.compare_with_truth(both, flags_a_share)
-    errors = control_errors.by_difficulty(compared, draws=500)
-    np.testing.assert_allclose(errors["error_before"], [0.6, 0.6])
-    np.testing.assert_allclose(
-        errors["error_reduction"],
-        [0.6, 0.0],
-        atol=1e-12,
+    errors = of_cell(
+        "errors",
+        record=pd.concat([record, insignificant]),
+        paper_says=flags_a_share,
+        FLAGGED=formulas.FLAGGED,
+        run=SimpleNamespace(table=lambda table, name: table),
+        control_errors=control_errors,
+        np=np,
     )
+    np.testing.assert_allclose(errors["error_before"], [0.6, 0.6])
+    np.testing.assert_allclose(errors["error_reduction"], [0.6, 0.0], atol=1e-12)
     np.testing.assert_allclose(
         errors["error_reduction_low"], errors["error_reduction_high"], atol=1e-12
     )

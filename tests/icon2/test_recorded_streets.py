@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from helpers import store
-from helpers.icon2 import recorded_streets
-from helpers.icon2.recorded_streets import Streets
+from helpers.icon2 import streets as street_scenes
+from helpers.icon2.streets import Streets, recorded_pictures
 from sweeps.recorded_streets import LESSON_08, LESSON_08B, PICTURED
 from synthetic import street
 
@@ -17,7 +17,7 @@ OWN = (0.9, 0.5, 0.1)  # shares of appearance B by income group
 def test_recorded_labels_are_those_of_the_rendered_scenes(streets):
     frames, things = street.scenes(streets.frames, 5000, 0.5)
     things = street.dressed(frames, things, OWN)
-    recorded = streets.observe()
+    recorded = streets.load()
     few = 5
     first_things = things[things["frame"] < few]
     images, boxes = street.render(frames.iloc[:few], first_things)
@@ -36,7 +36,7 @@ def test_twelve_pictures_are_those_of_the_scenes():
         for number in PICTURED
         for appearances in dressed
     ]
-    np.testing.assert_array_equal(LESSON_08.pictures(), rendered)
+    np.testing.assert_array_equal(recorded_pictures(), rendered)
     income = frames["income"].iloc[list(PICTURED)].tolist()
     assert income == 3 * ["low", "high"]
     own = LESSON_08.picture(PICTURED[1])
@@ -59,9 +59,9 @@ def test_other_streets_are_made_with_a_sentence(monkeypatch, capsys):
         seen.append((len(frames), frames["name"][0], shares_of_b))
         return "frames"
 
-    monkeypatch.setattr(recorded_streets.intervention, "trained", train)
-    monkeypatch.setattr(recorded_streets.intervention, "observed", observe)
-    assert Streets(30, seed=1, share_of_b=0.1).observe() == "frames"
+    monkeypatch.setattr(street_scenes, "train_detector", train)
+    monkeypatch.setattr(street_scenes, "observe", observe)
+    assert Streets(30, seed=1, share_of_b=0.1).load() == "frames"
     share_of_b, scenes = seen
     assert share_of_b == 0.1
     assert scenes == (30, "street-5001-00000.png", OWN)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.icon2 import intervention
+from helpers.icon2 import formulas
 from helpers.icon2.analysis import Part
 from helpers.icon2.attributes import Frames
 from sweeps import rules, streets
@@ -100,7 +100,7 @@ def test_a_gap_is_divided_as_it_was_put_together():
         points += appearance * common
         points += both * easy * common
         ap.append(points)
-    parts = intervention.divided(np.array([ap]))
+    parts = formulas.divided(np.array([ap]))
     assert parts["gap"] == 15
     assert parts["scenes"] == 9
     assert parts["appearance"] == 6
@@ -109,7 +109,7 @@ def test_a_gap_is_divided_as_it_was_put_together():
 def test_the_gap_of_a_perfect_detector_has_no_parts(perfect):
     ap = ap_by_appearance(perfect, perfect, resamples=3)["car"]
     np.testing.assert_allclose(ap[0], 1)
-    assert all(np.ptp(part) < 1e-9 for part in intervention.divided(ap).values())
+    assert all(np.ptp(part) < 1e-9 for part in formulas.divided(ap).values())
 
 
 def test_combinations_are_made_box_by_box_and_fifths_are_of_each_class(perfect):

@@ -5,27 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pytest
-from audited import comparison
 from test_detector_audit import world, written
 
 from helpers import audits
 from helpers.audit import detector_audit
-from helpers.icon2 import compared, group_gaps
+from helpers.icon2 import group_ap, match
+from helpers.icon2.attributes import DetectionDataError, from_column
 from helpers.icon2.coco_summary import coco_summary
-from helpers.icon2.file_checks import DetectionDataError
 
 
-@pytest.mark.parametrize(("undefined", "is_kept"), [(1, True), (10, False)])
-def test_a_gap_that_few_permutations_lack_is_compared(undefined, is_kept, monkeypatch):
-    replaced = iter([np.array([0.1, np.nan])] * undefined)
-    gaps_of = group_gaps.gaps_of
-    monkeypatch.setattr(group_gaps, "gaps_of", lambda ap: next(replaced, gaps_of(ap)))
-    null = group_gaps.null_distribution(comparison(world(80), "light"), 50)
-    assert np.isfinite(null.mean).tolist() == [True, is_kept]
-    assert np.isfinite(null.deviation).tolist() == [True, is_kept]
-    assert np.isfinite(null.largest).all()
+def test_a_threshold_above_all_scores_is_refused(tmp_path):
+    labels, results = written(tmp_path, world(30))
+    with pytest.raises(DetectionDataError, match="No detection has a score of at"):
+        audits.detector(labels, results, groups=["light"], threshold=1.0)
 
 
 def test_ignored_boxes_do_not_count_as_enough():
@@ -33,10 +26,10 @@ def test_ignored_boxes_do_not_count_as_enough():
     is_ring = frames.boxes["category"] == 0
     light_of_box = frames.images["light"].to_numpy()[frames.boxes["image"]]
     boxes = frames.boxes.assign(ignore=is_ring & (light_of_box == "dim"))
-    groups = comparison(replace(frames, boxes=boxes), "light")
-    [light] = groups.attributes
-    ring = compared._with_enough_boxes(light, groups.matches.of("ring"))
-    kite = compared._with_enough_boxes(light, groups.matches.of("kite"))
+    matches = match(replace(frames, boxes=boxes))
+    light = from_column(frames, "light")
+    ring = group_ap._with_enough_boxes(light, matches.of("ring"))
+    kite = group_ap._with_enough_boxes(light, matches.of("kite"))
     assert ring.values == ("day",)
     assert kite.values == ("day", "dim")
 

@@ -11,9 +11,10 @@ import pytest
 from detection_oracles import as_coco, average_precision, evaluated, scene
 from test_checked_files import read
 
-from helpers.icon2 import compared, match, user_data
+from helpers.icon2 import match, user_data
+from helpers.icon2.attributes import DetectionDataError
 from helpers.icon2.coco_summary import coco_summary
-from helpers.icon2.file_checks import DetectionDataError
+from helpers.icon2.comparable import comparable
 
 CLASSES = ("kite", "lamp", "pear")
 
@@ -124,13 +125,13 @@ def test_a_csv_is_read_and_what_is_left_out_is_counted(tmp_path):
     assert frames.boxes["shade"].tolist() == ["dark", "light", "dark", "light"]
     assert frames.report == (
         "3 images, 3 boxes, 2 detections of 2 classes",
+        "1 rows of boxes.csv left out: their box is not labelled",
+        "2 rows are missing in boxes.csv: their box is labelled",
         "1 boxes are crowds, or regions to ignore (pycocotools does not read "
         "'ignore'): a detection there is neither right nor wrong",
         "1 detections left out: their image has no labels",
         "1 labelled images have no detection",
         "1 detections left out: no box of their class is labelled (cow 1)",
-        "1 rows of boxes.csv left out: their box is not labelled",
-        "2 rows are missing in boxes.csv: their box is labelled",
     )
     about = written(tmp_path, "image,light\na.jpg,day\nz.jpg,night\n", "about.csv")
     frames = user_data.read(labels, found, about)
@@ -153,6 +154,14 @@ def test_ids_may_be_text_and_other_ids_are_listed_next_to_those_of_the_labels(tm
         read(tmp_path, labels, other)
 
 
+def test_results_of_other_images_are_refused_with_names_of_both(tmp_path):
+    labels, results = coco(1, 8)
+    results = [one | {"image_id": 1000 + one["image_id"]} for one in results]
+    message = r"found.json: none of its rows .* They name \['1\d+', .*\.jpg'\]"
+    with pytest.raises(DetectionDataError, match=message):
+        read(tmp_path, labels, results)
+
+
 def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(
     tmp_path,
 ):
@@ -166,7 +175,7 @@ def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(
     for n, box in enumerate(labels["annotations"]):
         box["attributes"] = {"tone": "IV" if n % 3 else "II"}
     frames = read(tmp_path, labels, results)
-    columns, cannot = compared.comparable(frames, None)
+    columns, cannot = comparable(frames, None)
     assert {one.name: one.level for one in columns} == {
         "light": "image",
         "lux": "image",
@@ -174,19 +183,19 @@ def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(
     }
     assert len({one.name: one for one in columns}["lux"].values) == 3
     one, many = sorted(cannot, reverse=True)
-    assert "one: fewer than two" in one
+    assert "one: the column holds 1 values" in one
     assert "camera: the column holds 60 values" in many
     with pytest.raises(DetectionDataError, match="no attribute 'tint'"):
-        compared.comparable(frames, ["tint"])
+        comparable(frames, ["tint"])
 
 
 def test_files_that_are_cut_or_exchanged_are_refused(tmp_path):
     labels, results = coco(0, 8)
     for contents, message in [
-        ((results, results), "labels.json cannot be read .*'images'.*Expected is COCO"),
-        (({"rows": []}, results), "labels.json cannot be read .*'annotations'"),
-        ((labels, labels), "found.json cannot be read .*'score'"),
-        ((labels, []), "found.json has no box"),
+        ((results, results), "labels.json: there are no images .*Expected is COCO"),
+        (({"rows": []}, results), "labels.json cannot be read .*'images'"),
+        ((labels, labels), "found.json: .* no number.*score = .*nan"),
+        ((labels, []), "found.json: there are no images or no boxes"),
     ]:
         with pytest.raises(DetectionDataError, match=message):
             read(tmp_path, *contents)
@@ -200,9 +209,17 @@ def test_files_that_are_cut_or_exchanged_are_refused(tmp_path):
     ("part", "fields", "message"),
     [
         ("annotations", {"bbox": [5, 5, -3, 4]}, "labels.json: 1 of .* negative width"),
-        ("annotations", {"bbox": [5, float("nan"), 4, 4]}, "1 of .* have no number"),
+        (
+            "annotations",
+            {"bbox": [5, float("nan"), 4, 4]},
+            "labels.json: 1 of .* no number",
+        ),
         ("annotations", {"bbox": [5, 5, 4]}, "labels.json cannot be read .*shape"),
-        ("annotations", {"image_id": 999}, "1 of .* have no labelled image"),
+        (
+            "annotations",
+            {"image_id": 999},
+            "labels.json: 1 of .* have no labelled image",
+        ),
         ("results", {"score": 87}, "found.json: 1 of .*divide percents.* 87.0"),
         ("results", {"score": "high"}, "found.json cannot be read .* 'high'"),
     ],
@@ -221,7 +238,7 @@ def test_entries_that_cannot_be_used_are_refused(tmp_path, part, fields, message
     ("box", "message"),
     [
         ([0.1, 0.1, 0.2, 0.2], "are shares of the image"),
-        ([300, 300, 600, 600], "end outside of their image .*x, y, width, height"),
+        ([300, 300, 600, 600], "end outside of their image.*x, y, width, height"),
     ],
 )
 def test_boxes_in_another_form_are_refused(tmp_path, box, message):

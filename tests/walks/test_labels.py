@@ -1,11 +1,12 @@
 """Read BDD100K's labels and detections as lesson 08 does."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from helpers.icon2 import lesson_frames, user_data
-from helpers.icon2.file_checks import CORNERS, DetectionDataError
+from helpers.icon2.attributes import CORNERS, DetectionDataError
 
 
 def streets():
@@ -45,8 +46,8 @@ def read(folder, labels, results, **more):
     ("key", "value", "message"),
     [
         ("box2d", {"x1": "left"}, "labels.json cannot be read .* 'left'"),
-        ("box2d", {"x1": 0}, "labels.json cannot be read .*'y1'"),
-        ("category", "Car", "There are 0 boxes .* 24 boxes left out, .*Car 24"),
+        ("box2d", {"x1": 0}, "labels.json: 24 of 24 boxes .* no number"),
+        ("category", "Car", "12 images, 0 boxes, .* 24 boxes left out, .*Car 24"),
         ("attributes", {"crowd": "maybe"}, "labels.json cannot be read .*maybe"),
     ],
 )
@@ -87,14 +88,14 @@ def test_classes_are_renamed_or_ignored_as_bdd100k_does(tmp_path):
     assert data.classes == ("dog", "motorcycle")
     assert data.boxes["category"].tolist() == [1, 0]
     assert data.boxes[CORNERS].to_numpy()[0].tolist() == [400, 20, 430, 60]
-    assert data.report[1].endswith("(pedestrian 2)")
+    assert data.report[2].endswith("(pedestrian 2)")
 
 
 @pytest.mark.parametrize(
     ("column", "message"),
     [
         ("speed", "speed: too many images have the same number for thirds"),
-        ("width", "'width' has one value only, '1280'"),
+        ("width", "width: the column holds 1 values"),
         ("camera", "no column 'camera'.*The columns are: .*name"),
         ("lens", "lens: the column holds 0 values"),
     ],
@@ -177,3 +178,10 @@ def test_missing_files_are_named(tmp_path):
         user_data.read(tmp_path / "no.json", labels)
     with pytest.raises(ValueError, match="no file of detections"):
         user_data.read(labels, None)
+
+
+def test_labels_alone_are_not_enough(tmp_path):
+    labels = written(tmp_path / "labels.json", streets()[0])
+    settings = SimpleNamespace(labels=labels, frames=None, edges="equal")
+    with pytest.raises(DetectionDataError, match="There is no file of detections"):
+        lesson_frames.load(settings)

@@ -1,0 +1,153 @@
+"""Street scenes as the small detector sees them, recorded or made when they are needed.
+
+``data/streets`` holds labels and detections for the defaults of the lessons, and twelve
+pictures. For other values, scenes are rendered, and a detector is trained and used. The
+same layouts can be observed with the appearances of their own income group and of the
+opposite group, which divides the gap of the detector into parts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from PIL import Image
+from torch import nn
+
+from helpers import store
+from helpers.icon2.attributes import CORNERS, Frames
+from helpers.icon2.detector import detect
+from helpers.models import networks
+from helpers.synthetic_data import street, street_detector
+
+FOLDER = store.root() / "data" / "streets"
+PICTURES = FOLDER / "pictures"
+TABLES = ("images", "boxes", "detections")
+# of appearance B in the test frames of each income group
+SHARES_OF_B = (0.9, 0.5, 0.1)
+TRAINED_ON = 600  # frames
+
+
+def train_detector(share_of_b: float, seed: int) -> nn.Module:
+    """Return the stored detector, trained on equal scenes for all income groups.
+
+    Parameters
+    ----------
+    share_of_b : float
+        The share of appearance B in the training images.
+    seed : int
+    """
+    frames, things = street.scenes(TRAINED_ON, 1000 + seed)
+    images, boxes = street.render(frames, street.dressed(frames, things, share_of_b))
+    images = torch.from_numpy(images)
+    network = street_detector.build(len(street.KINDS), tuple(images.shape[-2:]), seed)
+
+    def train() -> tuple[nn.Module, dict]:
+        street_detector.train(network, images, boxes, seed=seed)
+        return network, {}
+
+    _, weights, _ = networks.once(
+        "detector",
+        train,
+        device="cpu",
+        images=images,
+        boxes=boxes[["image", "category", *CORNERS]].to_numpy(float),
+        classes=list(street.KINDS),
+        seed=seed,
+    )
+    network.load_state_dict(weights)
+    return network.eval()
+
+
+def observe(
+    detector: nn.Module,
+    frames: pd.DataFrame,
+    things: pd.DataFrame,
+    shares_of_b: float | Sequence[float],
+) -> Frames:
+    """Render street scenes, and detect their things.
+
+    Parameters
+    ----------
+    detector : nn.Module
+    frames, things : pandas.DataFrame
+        The layouts of `street.scenes`.
+    shares_of_b : float or three floats
+        The share of appearance B, for all frames or for each income group.
+
+    Returns
+    -------
+    Frames
+    """
+    images, boxes = street.render(frames, street.dressed(frames, things, shares_of_b))
+    found = detect(detector, torch.from_numpy(images))
+    found["category"] = found["label"] - 1  # 0 is the background
+    found = found[["image", "category", *CORNERS, "score"]]
+    frames = frames.assign(contrast=[round(float(image.std()), 1) for image in images])
+    return Frames(frames, boxes, found, street.KINDS)
+
+
+@dataclass(frozen=True)
+class Streets:
+    """Synthetic street scenes, and the detector that looks at them.
+
+    Attributes
+    ----------
+    frames : int
+        The number of frames.
+    seed : int
+        The seed of their layouts is 5000 more.
+    difficulty : float
+        See `synthetic.street.scenes`.
+    share_of_b : float
+        The share of appearance B in the images on which the detector is trained.
+    """
+
+    frames: int
+    seed: int = 0
+    difficulty: float = 0.5
+    share_of_b: float = 0.5
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of the recorded files, which need not exist."""
+        name = f"{self.frames}-frames-seed-{self.seed}"
+        name += f"-difficulty-{self.difficulty:g}-share-{self.share_of_b:g}"
+        return FOLDER / name
+
+    def layouts(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Draw the scenes as tables of frames and things."""
+        return street.scenes(self.frames, 5000 + self.seed, self.difficulty)
+
+    def load(self) -> Frames:
+        """Read the recorded frames, or render frames and detect things in them."""
+        if self.folder.is_dir():
+            tables = [pd.read_parquet(self.folder / f"{t}.parquet") for t in TABLES]
+            return Frames(*tables, street.KINDS)
+        print(
+            "These streets are not recorded. They are rendered, and a detector is "
+            "trained and used, which takes about three minutes on one core."
+        )
+        return self.make()
+
+    def make(self) -> Frames:
+        """Render frames, train the detector, and detect things."""
+        return observe(train_detector(self.share_of_b, 0), *self.layouts(), SHARES_OF_B)
+
+    def picture(self, number: int) -> np.ndarray:
+        """Render one frame, uint8 (160, 320, 3)."""
+        frames, things = self.layouts()
+        things = street.dressed(frames, things, SHARES_OF_B)
+        return street.picture(frames, things, number)
+
+
+def recorded_pictures() -> np.ndarray:
+    """Return pictures of layouts of low and high income in turn, uint8 (12, H, W, 3).
+
+    Each layout has the appearances of its own income group, and then those of the
+    opposite group.
+    """
+    files = sorted(PICTURES.glob("*.png"))
+    return np.stack([np.asarray(Image.open(file)) for file in files])
