@@ -28,6 +28,40 @@ KINDS = {
 }
 
 
+def causal_diagram(sensitive: str) -> Figure:
+    """Draw the two reasons why a group can have a lower average precision."""
+    group_place, confounder_place, ap_place = (1.5, 0.6), (5.0, 2.4), (8.5, 0.6)
+    texts = {
+        group_place: f"sensitive attribute\n({sensitive})",
+        confounder_place: "confounder\n(size, occlusion, time, ...)",
+        ap_place: "average precision\nof the group",
+    }
+    arrows = [
+        (group_place, confounder_place, "the groups' scenes differ", BLUE),
+        (confounder_place, ap_place, "and some are harder", BLUE),
+        (group_place, ap_place, "the detector is worse for it", RED),
+    ]
+    centred = {"ha": "center", "va": "center"}
+    border = {"boxstyle": "round,pad=0.5", "fc": "white", "ec": INK}
+    fig, ax = plt.subplots(figsize=(8.5, 3.4))
+    ax.set(xlim=(0, 10), ylim=(0, 3))
+    ax.set_axis_off()
+    for start, end, text, color in arrows:
+        arrow = {
+            "arrowstyle": "-|>",
+            "lw": 2,
+            "color": color,
+            "shrinkA": 50,  # points between an arrow and a text
+            "shrinkB": 50,
+        }
+        ax.annotate("", end, start, arrowprops=arrow)
+        x, y = np.mean([start, end], axis=0)
+        ax.text(x, y, text, color=color, backgroundcolor="white", **centred)
+    for (x, y), text in texts.items():
+        ax.text(x, y, text, bbox=border, **centred)
+    return fig
+
+
 def frame(
     picture: np.ndarray,
     boxes: Table,
