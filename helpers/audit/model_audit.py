@@ -14,10 +14,11 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from helpers import models, stats
-from helpers.audit import form, model, reliance, remedy
+from helpers.audit import form, reliance, remedy
 from helpers.audit.calibration import Calibration, calibrate
 from helpers.audit.classifiers import center_logits
 from helpers.audit.context_scores import minus_others
+from helpers.audit.model import describe_preprocessing, load_network
 from helpers.audit.queries import Inputs, query
 from helpers.audit.user_images import read_folders
 
@@ -86,7 +87,7 @@ class ModelAudit:
         What training the last layer again would change, one row per reported pair (see
         :func:`remedy.retrain_last_layer`).
     classes : pandas.DataFrame
-        The outputs and the accuracy of each class.
+        The output and the accuracy of each class.
     predictions : pandas.DataFrame
         The prediction for each photograph.
     calibration : Calibration
@@ -250,20 +251,20 @@ def audit_model(
         The network cannot be read, its accuracy is not above chance, or there are too
         few images.
     """
-    loaded = model.load_network(network, weights, device)
+    loaded = load_network(network, weights, device)
     loaded_before = None
     if before:
         trained = trained or "all"
-        loaded_before = model.load_network(network, before, device)
-    photographs, rows = read_folders(
-        "images", images, loaded.input, seed, fewest=8, most=100
-    )
+        loaded_before = load_network(network, before, device)
+    stated = loaded.preprocessing
+    photographs, rows = read_folders("images", images, stated, seed, fewest=8, most=100)
     backgrounds, places = read_folders(
-        "contexts", contexts, loaded.input, seed, fewest=5, most=50
+        "contexts", contexts, stated, seed, fewest=5, most=50
     )
     of_context = places.groupby("class").groups
     inputs = Inputs(
         network=loaded,
+        name=f"{network} ({Path(weights).name})" if weights else network,
         images=photographs,
         rows=rows,
         contexts={name: backgrounds[numbers] for name, numbers in of_context.items()},
@@ -283,7 +284,7 @@ def audit(inputs: Inputs) -> ModelAudit:
     inputs : Inputs
     """
     matched, accuracy, is_linear, features, logits, composites = query(inputs)
-    name, trained, rows = inputs.network.name, inputs.trained, inputs.rows
+    name, trained, rows = inputs.name, inputs.trained, inputs.rows
     classes, contexts = list(matched["class"]), list(inputs.contexts)
     calibrated = calibrate(features, inputs.seed)
     pairs = reliance.judge(calibrated, logits, classes, contexts, trained)
@@ -302,19 +303,18 @@ def audit(inputs: Inputs) -> ModelAudit:
     pair = pd.concat([reported, pairs]).iloc[0]
     c, k = classes.index(pair["class"]), contexts.index(pair["context"])
     rises = minus_others(center_logits(logits.query), 1)[:, k, c]
-    order = np.argsort(-rises, kind="stable")
-    order = order[features.labels[order] != c]
-    examples = []
-    for i in [*order[:3], *order[-3:]]:
-        title = f"{rows['class'][i]}\n{rises[i]:+.1f}"
-        examples.append((title, composites[i, k].permute(1, 2, 0).numpy()))
+    of_others = pd.Series(rises)[features.labels != c].sort_values(ascending=False)
+    shown = of_others.iloc[[0, 1, 2, -3, -2, -1]]
+    titles = rows["class"][shown.index] + shown.map("\n{:+.1f}".format)
+    pictures = composites[shown.index, k].permute(0, 2, 3, 1).numpy()
+
     notes = [reliance.what_was_trained(trained, inputs.before is not None)]
     if not is_linear:
         notes.append(reliance.NOT_LINEAR)
     return ModelAudit(
         name=name,
         headline=reliance.headline(name, pairs, power, trained, is_linear),
-        notes=[*notes, inputs.network.preprocessing, accuracy],
+        notes=[*notes, describe_preprocessing(inputs.network), accuracy],
         pairs=pairs.reset_index(drop=True),
         power=power,
         remedy=retrained.reset_index(drop=True),
@@ -322,5 +322,5 @@ def audit(inputs: Inputs) -> ModelAudit:
         predictions=images,
         calibration=calibrated,
         example_pair=pair,
-        examples=examples,
+        examples=list(zip(titles, pictures, strict=True)),
     )

@@ -54,18 +54,16 @@ def verdicts(calibration: Calibration, z: np.ndarray, change: np.ndarray) -> np.
     ----------
     calibration : Calibration
         What unbiased and biased classifiers score.
-    z : ndarray, shape (2, classes, K)
-        By pasting and by the context alone.
-    change : ndarray, shape (classes, K)
-        Changes of predictions.
+    z, change : ndarray, shape (..., classes, K)
+        Scores and changes of predictions, of one network or of several.
 
     Returns
     -------
-    ndarray of str, shape (classes, K)
+    ndarray of str, shape (..., classes, K)
     """
     is_significant = significant_pairs(p_values(calibration, z))
     return np.select(
-        [z.max(0) <= calibration.threshold, change < LEAST_CHANGE, is_significant],
+        [z <= calibration.threshold, change < LEAST_CHANGE, is_significant],
         [NOT_SIGNIFICANT, SCORE_ONLY, DETECTED],
         POSSIBLE,
     )
@@ -107,8 +105,8 @@ def judge(
     n = len(logits.query)
     columns = {
         "verdict": verdicts(calibration, z, change),
-        "z": z.max(0),
-        "p": np.minimum(1, len(z) * p_values(calibration, z).min(0)),
+        "z": z,
+        "p": p_values(calibration, z),
         "predicted_here": here,
         "predicted_elsewhere": (here - n * change).round(3),
         "change": change,
@@ -218,10 +216,7 @@ def detection_table(calibration: Calibration) -> pd.DataFrame:
     """
     rows = []
     for strength, (scores, changes, contexts) in calibration.classifiers.items():
-        judged = []
-        for z, change in zip(scores, changes, strict=True):
-            judged.append(verdicts(calibration, z, change))
-        verdict = np.stack(judged)
+        verdict = verdicts(calibration, scores, changes)
         if strength:
             verdict = np.take_along_axis(verdict, contexts[..., None], axis=2)
         n = len(verdict)
