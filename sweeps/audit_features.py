@@ -102,7 +102,7 @@ def pretrained_network(images: str, weights: str) -> models.Classifier:
     """Return the network on whose features classifiers are trained."""
     if images == "synthetic images":
         return sample.pretrained_network()
-    return model.load_network("squeezenet1_0", weights).model
+    return model.load_network("squeezenet1_0", weights)
 
 
 def fine_tune(

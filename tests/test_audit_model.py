@@ -408,7 +408,10 @@ def test_a_pair_is_reported_with_the_photographs_whose_prediction_changes():
     counts = first[["predicted_here", "predicted_elsewhere", "photographs"]]
     assert counts.tolist() == [10, 0, 100]
     sentence = reliance.headline("mine", first.to_frame().T, None, None)
-    assert "10 more of 100 photographs are predicted as cat in attic" in sentence
+    assert (
+        "10 of 100 photographs are predicted as cat in attic, and 0.0 on average in the "
+        "other contexts"
+    ) in sentence
 
 
 @pytest.mark.parametrize(

@@ -196,11 +196,7 @@ class ModelAudit:
             "images": self.predictions,
             "classes": self.classes,
         }
-        names = {"context": "name", "class": "by", "change": "value"}
-        findings = self.reported.rename(columns=names)
-        findings["finding"] = "context/" + findings["by"] + "/" + findings["name"]
-        findings["measure"] = "change of predictions"
-        findings["sentence"] = reliance.sentences(self.reported)
+        findings = self.reported.assign(sentence=reliance.sentences(self.reported))
         about = {"network": self.name, "notes": self.notes, "command": command, **about}
         return form.write(folder, self.to_html(command), tables, findings, **about)
 

@@ -28,6 +28,11 @@ POSSIBLE = "possible reliance"
 DETECTED = "reliance detected"
 REPORTED = f"{POSSIBLE} or detected"
 
+SENTENCE = (
+    "{context} for {class} ({predicted_here} of {photographs} photographs are predicted "
+    "as {class} in {context}, and {predicted_elsewhere:.1f} on average in the other "
+    "contexts)"
+)
 RULE = (
     "A finding needs two things: a score above the threshold, and predictions that "
     "change. The share of photographs predicted as the class must be at least "
@@ -125,18 +130,8 @@ def is_reported(pairs: pd.DataFrame) -> pd.Series:
 
 
 def sentences(pairs: pd.DataFrame) -> list[str]:
-    """Say how many more photographs get the class of each pair in its context."""
-    texts = []
-    for pair in pairs.to_dict("records"):
-        class_name, context = pair["class"], pair["context"]
-        more = round(pair["change"] * pair["photographs"])
-        verb = "is" if more == 1 else "are"
-        texts.append(
-            f"{context} for {class_name} ({more} more of {pair['photographs']} "
-            f"photographs {verb} predicted as {class_name} in {context} than in the "
-            "other contexts)"
-        )
-    return texts
+    """Say how many photographs get the class of each pair, in its context and not."""
+    return [SENTENCE.format_map(pair) for pair in pairs.to_dict("records")]
 
 
 def headline(

@@ -42,7 +42,7 @@ def findings(pooled: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        First the rows of all classes pooled, with the columns of `form.COLUMNS`.
+        First the rows of all classes pooled.
     """
     rank = pooled["verdict"].map(SCALE.index)
     ordered = pooled.assign(rank=rank).sort_values(["rank", "gap"])
