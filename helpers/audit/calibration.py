@@ -64,11 +64,6 @@ class Calibration:
         """Express scores (..., classes, K) in deviations above unbiased ones."""
         return (scores - self.mean) / self.deviation
 
-    @property
-    def unbiased(self) -> np.ndarray:
-        """Return z of unbiased classifiers, (classifiers, classes, K)."""
-        return self.classifiers[0].scores
-
     @cached_property
     def threshold(self) -> float:
         """Return the z that a reported pair must exceed.
@@ -77,7 +72,7 @@ class Calibration:
         """
         scores, changes, _ = self.classifiers[0]
         z = np.where(changes >= LEAST_CHANGE, scores, 0)
-        return max(float(np.quantile(z, 1 - LEVEL)), SMALLEST_THRESHOLD)
+        return max(np.quantile(z, 1 - LEVEL), SMALLEST_THRESHOLD)
 
 
 def split_in_halves(
@@ -88,7 +83,7 @@ def split_in_halves(
         photographs,
         test_size=0.5,
         stratify=labels[photographs],
-        random_state=int(rng.integers(2**32)),
+        random_state=rng.integers(2**32),
     )
 
 
@@ -117,11 +112,10 @@ def score_classifiers(
     """
     labels = images.labels
     classes = labels.max() + 1
-    n_contexts = images.train.shape[1]
     scores, changes, contexts = [], [], []
     for i in range(number):
         seen, _ = split_in_halves(labels, trained_on, rng)
-        context_of_class = (np.arange(classes) + i) % n_contexts
+        context_of_class = (np.arange(classes) + i) % images.train.shape[1]
         recipe = RECIPES[rng.integers(len(RECIPES))]
         features = images.draw_training(seen, context_of_class, strength, rng)
         classifier = train_classifier(features, labels[seen], classes, recipe)
@@ -181,7 +175,7 @@ def calibrate(
 
 def p_values(calibration: Calibration, z: np.ndarray) -> np.ndarray:
     """Compute p values, the share of all unbiased pairs that reach each z."""
-    null = np.sort(calibration.unbiased, axis=None)
+    null = np.sort(calibration.classifiers[0].scores, axis=None)
     reached = len(null) - np.searchsorted(null, z)
     return (1 + reached) / (1 + len(null))
 

@@ -114,10 +114,8 @@ def prediction_change(logits: np.ndarray) -> np.ndarray:
 
 def predicted_counts(logits: np.ndarray) -> np.ndarray:
     """Count how many photographs are predicted as each class in each context."""
-    predictions = logits.argmax(-1)
-    classes = np.arange(logits.shape[-1])
-    is_predicted = predictions == classes[:, None, None]
-    return is_predicted.sum(1)
+    each_class = np.eye(logits.shape[-1], dtype=int)
+    return each_class[logits.argmax(-1)].sum(0).T
 
 
 @dataclass(frozen=True)
@@ -165,7 +163,8 @@ class ContextImages:
         classifier : callable
             Maps features (..., D), or images, to logits (..., classes).
         """
-        plain, query = classifier(self.plain), classifier(self.query)
+        plain = classifier(self.plain)
+        query = classifier(self.query)
         return replace(self, plain=plain, query=query)
 
     def score(self, photographs: np.ndarray | slice = slice(None)) -> np.ndarray:

@@ -121,15 +121,16 @@ def write(
     for name, table in tables.items():
         store.write_text(folder / f"{name}.csv", table.to_csv(index=False))
     versions = {name: version(name) for name in LIBRARIES}
-    rows = pd.DataFrame(findings)
-    with_null = rows.to_json(orient="records", double_precision=15)  # for NaN
+    findings = pd.DataFrame(findings)
+    with_null = findings.to_json(orient="records", double_precision=15)  # for NaN
     record = {
         **about,
         "versions": {"python": platform.python_version(), **versions},
         "findings": json.loads(with_null),
     }
-    text = json.dumps(record, indent=1, default=str)
-    store.write_text(folder / "findings.json", text)
+    store.write_text(
+        folder / "findings.json", json.dumps(record, indent=1, default=str)
+    )
     store.write_text(folder / "page.html", page)
     return folder
 

@@ -11,11 +11,6 @@ from helpers import models
 from helpers.models import python_file, recipe
 from helpers.suggest import plain
 
-ONE_LOGIT = (
-    "The audit compares the logits of classes. Return two logits instead: "
-    "torch.cat([torch.zeros_like(z), z], dim=1), where z (N, 1) is what it returns now."
-)
-
 
 def load_network(
     name: str, weights: str | None = None, device: str = "cpu"
@@ -102,8 +97,10 @@ def match_classes(
     """
     if n_outputs < 2:
         raise ValueError(
-            "network: It returns one number per image, the logit of a sigmoid. "
-            f"{ONE_LOGIT}"
+            "network: It returns one number per image, the logit of a sigmoid. The "
+            "audit compares the logits of classes. Return two logits instead: "
+            "torch.cat([torch.zeros_like(z), z], dim=1), where z (N, 1) is what it "
+            "returns now."
         )
     if file:
         how = "your table"

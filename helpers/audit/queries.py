@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy.optimize import linear_sum_assignment
-from torch.nn.functional import adaptive_avg_pool2d
+from torch.nn.functional import linear
 
 from helpers import stats, store
 from helpers.audit.classifiers import center_logits
@@ -113,10 +113,10 @@ def features_and_answers(
     features, answers = [], []
 
     def keep(_, inputs: tuple) -> None:
-        pooled = inputs[0]
-        if pooled.ndim == 4:
-            pooled = adaptive_avg_pool2d(pooled, 1)
-        features.append(pooled.flatten(1).cpu())
+        seen = inputs[0]
+        if seen.ndim == 4:
+            seen = seen.mean((2, 3))
+        features.append(seen.cpu())
 
     last_layer = model.network.get_submodule(model.head)
     with last_layer.register_forward_pre_hook(keep):
@@ -147,12 +147,12 @@ def is_linear(model: Classifier, features: np.ndarray, answers: np.ndarray) -> b
         What `features_and_answers` returns.
     """
     layer = model.network.get_submodule(model.head)
-    weight = layer.weight.detach().float().cpu().numpy().reshape(len(layer.weight), -1)
+    weight = layer.weight.flatten(1)
     if features.shape[1] != weight.shape[1]:  # a convolution of several positions
         return False
-    bias = 0 if layer.bias is None else layer.bias.detach().float().cpu().numpy()
+    expected = linear(torch.from_numpy(features).to(weight), weight, layer.bias)
     logits = center_logits(class_logits(answers, range(len(weight))))
-    difference = logits - center_logits(features @ weight.T + bias)
+    difference = logits - center_logits(expected.detach().cpu().numpy())
     return bool(np.abs(difference).max() < 0.01 * logits.std())
 
 
@@ -213,23 +213,6 @@ def check_accuracy(
     return sentence
 
 
-def require_finite(totals: np.ndarray, names: Sequence[str]) -> None:
-    """Refuse images for which a network gives NaN or infinite numbers.
-
-    Parameters
-    ----------
-    totals : ndarray, shape (N,)
-        Sums over the features or logits of N images. They are finite if all parts are.
-    names : sequence of str
-    """
-    wrong = np.array([*names])[~np.isfinite(totals)]
-    if len(wrong):
-        raise ValueError(
-            f"images: {len(wrong)} of {len(totals)} images got NaN or infinite "
-            f"numbers: {listed(wrong)}. Leave them out, or correct the network."
-        )
-
-
 def compute(inputs: Inputs, images: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
     """Compute features and answers of images.
 
@@ -257,8 +240,10 @@ def query(inputs: Inputs) -> Queries:
     images, network = inputs.images, inputs.network
     labels, classes = inputs.rows["class"].factorize(sort=True)
     plain, answers = compute(inputs, images)
-    names = network.preprocessing.classes
-    matched = match_classes(classes, names, answers.shape[1], inputs.classes)
+    n_outputs = answers.shape[1]
+    matched = match_classes(
+        classes, network.preprocessing.classes, n_outputs, inputs.classes
+    )
     outputs = matched["output"]
     plain_logits = class_logits(answers, outputs)
     accuracy = check_accuracy(network, images, labels, outputs, plain_logits)
@@ -269,7 +254,12 @@ def query(inputs: Inputs) -> Queries:
     pasted, answers = compute(inputs, to_query)
     logits = class_logits(answers, outputs)
     totals = plain.sum(1) + (train + pasted).sum((1, 2)) + logits.sum((1, 2))
-    require_finite(totals, inputs.rows["path"])
+    wrong = inputs.rows["path"][~np.isfinite(totals)]
+    if len(wrong):
+        raise ValueError(
+            f"images: {len(wrong)} of {len(totals)} images got NaN or infinite "
+            f"numbers: {listed(wrong)}. Leave them out, or correct the network."
+        )
     return Queries(
         matched=matched,
         accuracy=accuracy,

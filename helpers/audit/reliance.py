@@ -139,7 +139,7 @@ def headline(
     pairs: pd.DataFrame,
     power: pd.DataFrame,
     trained: str | None,
-    is_linear: bool = True,
+    is_linear: bool,
 ) -> str:
     """Name all significant pairs, or say what the audit would have detected.
 
@@ -153,7 +153,7 @@ def headline(
         The table of `detection_table`.
     trained : {"last layer", "all"} or None
         What was trained.
-    is_linear : bool, default=True
+    is_linear : bool
         Whether the logits of the network are a linear function of its features.
     """
     for verdict in (DETECTED, POSSIBLE):
@@ -219,8 +219,7 @@ def detection_table(calibration: Calibration) -> pd.DataFrame:
             rate = np.isin(verdict, counted).mean()
             rows.append([name, strength, rate, *stats.wilson(rate * n, n)])
     columns = ["verdict", "bias_strength", "detection_rate", "low", "high"]
-    table = pd.DataFrame(rows, columns=columns)
-    return table.sort_values(["verdict", "bias_strength"], ignore_index=True)
+    return pd.DataFrame(rows, columns=columns)
 
 
 def reported_rates(power: pd.DataFrame) -> pd.Series:
