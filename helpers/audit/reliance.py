@@ -39,7 +39,7 @@ RULE = (
     f"{100 * LEAST_CHANGE:g} percentage points higher in the context than in the "
     "other contexts on average. Pairs with a high score alone are not reported."
 )
-WHOLE_NETWORK_LEVEL = (0.12, 0.07, 0.2)
+WHOLE_NETWORK_LEVEL = (0.148, 0.057, 0.333)
 """False-positive rate of reported pairs of networks of which all layers were trained.
 
 The rate and its 95% interval are those of ``data/audit_trials.csv``.
