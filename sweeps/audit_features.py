@@ -1,4 +1,4 @@
-"""Make images alone and in contexts, and their features, for trials of the model audit.
+"""Make images, also in contexts, and their features, for trials of the model audit.
 
 The images are photographs in folders, or synthetic images of the lessons.
 """
@@ -23,50 +23,38 @@ AUDITED = 37  # of them are the audit's; users train on the others
 LABELS = np.arange(len(CLASSES)).repeat(PER_CLASS)
 BY_CLASS = np.arange(len(LABELS)).reshape(len(CLASSES), PER_CLASS)
 PARTS = 4  # of the backgrounds of a context
-ALONE = 6  # backgrounds of each part that are also queried without a photograph
 EPOCHS = 6  # of fine-tuning
 
 
 @dataclass(frozen=True)
 class Versions:
-    """Hold images or their features, plain (n, ...), pasted and alone.
-
-    Pasted images have the shape (n, contexts, parts, ...). Backgrounds without an image
-    have the shape (contexts, parts, 6, ...).
-    """
+    """Hold images or their features, plain (n, ...) and pasted (n, K, parts, ...)."""
 
     plain: torch.Tensor | np.ndarray
     pasted: torch.Tensor | np.ndarray
-    alone: torch.Tensor | np.ndarray
 
 
 @dataclass(frozen=True)
 class Partition:
-    """Hold the photographs and the parts of the backgrounds that the audit uses."""
+    """Hold the photographs of the audit and of users, and the parts of backgrounds."""
 
     photographs: dict[str, np.ndarray]
-    parts: np.ndarray  # two for training, and two for queries
-    to_query: np.ndarray  # the part for each photograph
-    to_train: np.ndarray
+    to_train: np.ndarray  # the part for each photograph
+    to_query: np.ndarray
 
-    def for_audit(self, versions: Versions) -> ContextImages:
-        """Choose what the audit sees of some images or features."""
-        audited = self.photographs["the audit's"]
-        train = versions.pasted[audited, :, self.to_train[audited]]
-        query = versions.pasted[audited, :, self.to_query[audited]]
-        alone = versions.alone[:, self.parts[2:]]
-        alone = alone.reshape(len(alone), -1, *alone.shape[3:]).swapaxes(0, 1)
-        plain = versions.plain[audited]
-        return ContextImages(LABELS[audited], plain, train[:, :, None], query, alone)
-
-    def for_training(self, versions: Versions) -> ContextImages:
-        """Choose what users' networks are trained on."""
-        train = versions.pasted[:, :, self.parts[:2]]
-        return ContextImages(LABELS, versions.plain, train, None, None)
+    def choose(self, versions: Versions, owner: str) -> ContextImages:
+        """Choose the images or features of the photographs of the audit or of users."""
+        rows = self.photographs[owner]
+        train = versions.pasted[rows, :, self.to_train[rows]]
+        query = versions.pasted[rows, :, self.to_query[rows]]
+        return ContextImages(LABELS[rows], versions.plain[rows], train, query)
 
 
 def partition(rng: np.random.Generator) -> Partition:
-    """Draw a partition of the photographs and of the backgrounds."""
+    """Draw a partition of the photographs and of the backgrounds.
+
+    Two of the four parts of the backgrounds are for training, and two for queries.
+    """
     orders = np.stack([rng.permutation(rows) for rows in BY_CLASS])
     photographs = {
         "the audit's": orders[:, :AUDITED].ravel(),
@@ -75,7 +63,7 @@ def partition(rng: np.random.Generator) -> Partition:
     parts = rng.permutation(PARTS)
     to_query = parts[2 + rng.integers(2, size=len(LABELS))]
     to_train = parts[rng.integers(2, size=len(LABELS))]
-    return Partition(photographs, parts, to_query, to_train)
+    return Partition(photographs, to_train, to_query)
 
 
 def photographs(folder: str, caption: bool = False) -> Versions:
@@ -105,18 +93,16 @@ def synthetic_images(seed: int) -> Versions:
 
 def compute_features(network: models.Classifier, images: Versions) -> Versions:
     """Compute the features of all versions of images."""
-    arrays = []
-    for version in (images.plain, images.pasted, images.alone):
-        values, _ = queries.features_and_answers(network, version)
-        arrays.append(values)
-    return Versions(*arrays)
+    plain, _ = queries.features_and_answers(network, images.plain)
+    pasted, _ = queries.features_and_answers(network, images.pasted)
+    return Versions(plain, pasted)
 
 
 def pretrained_network(images: str, weights: str) -> models.Classifier:
     """Return the network on whose features classifiers are trained."""
     if images == "synthetic images":
         return sample.pretrained_network()
-    return model.load_network("squeezenet1_0", weights).model
+    return model.load_network("squeezenet1_0", weights)
 
 
 def fine_tune(
@@ -152,14 +138,11 @@ def _in_versions(images: torch.Tensor, contexts: list, seed: int) -> Versions:
     """Paste n images into backgrounds of each part of each context."""
     rng = np.random.default_rng(seed)
     pasted = []
-    alone = []
     for backgrounds in contexts:
         numbers = np.arange(len(backgrounds))
         for part in np.array_split(numbers, PARTS):
             order = rng.permutation(len(images))
             choice = part[order % len(part)]
             pasted.append(paste(images, backgrounds[choice]))
-            alone.append(backgrounds[part[:ALONE]])
-    parts = (len(contexts), PARTS)
-    pasted = torch.stack(pasted, dim=1).unflatten(1, parts)
-    return Versions(images, pasted, torch.stack(alone).unflatten(0, parts))
+    pasted = torch.stack(pasted, dim=1).unflatten(1, (len(contexts), PARTS))
+    return Versions(images, pasted)

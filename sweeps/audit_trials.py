@@ -1,6 +1,6 @@
 """Measure how often the audit of a model detects injected biases, and errs.
 
-Users' networks are trained on other photographs than the audit's. Seeds below 8000
+Users' networks are trained on other photographs than the audit's. Seeds below 9000
 were used while the audit was developed. Run ``python -m sweeps.audit_trials
 data/audit_trials.csv FOLDER WEIGHTS``, where the folder has objects/ and contexts/.
 """
@@ -16,10 +16,9 @@ import pandas as pd
 from helpers.audit import calibration, classifiers, reliance
 from helpers.audit.context_scores import ContextImages
 from sweeps import audit_features
-from sweeps.audit_features import LABELS
 from sweeps.resume import collect
 
-SEEDS = range(8000, 8030)
+SEEDS = range(9000, 9030)
 FINE_TUNED = SEEDS[:8]  # partitions for which whole networks are trained
 CAPTION = "photographs with a caption"
 # what a user trains on, the bias strength, and whose photographs the user has
@@ -60,30 +59,31 @@ def measure(images: str, seed: int, folder: str, weights: str) -> pd.DataFrame:
         versions, inputs = of_photographs(folder, weights, images == CAPTION)
     rng = np.random.default_rng(seed)
     drawn = audit_features.partition(rng)
-    in_audit = drawn.for_audit(inputs)
-    in_training = drawn.for_training(inputs)
+    in_audit = drawn.choose(inputs, "the audit's")
     calibrated = calibration.calibrate(in_audit, seed)
     trials = []
     for trained_on, strength, owner in CELLS:
-        seen = drawn.photographs[owner]
+        own = drawn.choose(inputs, owner)
+        every = np.arange(len(own.labels))
         for recipe in classifiers.RECIPES:
             context = draw_contexts(strength, images, rng)
-            x = inputs.plain[seen]
+            x = own.plain
             if trained_on == "composites":
-                x = in_training.draw_training(seen, context, strength, rng)
-            classifier = classifiers.train_classifier(x, LABELS[seen], 4, recipe, rng)
+                x = own.draw_training(every, context, strength, rng)
+            classifier = classifiers.train_classifier(x, own.labels, 4, recipe)
             trial = judge(calibrated, in_audit, classifier, context)
             about = ["last", trained_on, strength, owner, recipe]
             trials.append([*about, *trial])
     if images == "photographs" and seed in FINE_TUNED:
         rng = np.random.default_rng([seed, 1])
-        seen = drawn.photographs["others"]
+        own = drawn.choose(versions, "others")
+        every = np.arange(len(own.labels))
+        audited = drawn.choose(versions, "the audit's")
         for strength in (0, 0.5, 1):
             context = draw_contexts(strength, images, rng)
-            composites = drawn.for_training(versions)
-            x = composites.draw_training(seen, context, strength, rng)
-            network = audit_features.fine_tune(x, LABELS[seen], weights, seed)
-            trial = judge(calibrated, drawn.for_audit(versions), network, context)
+            x = own.draw_training(every, context, strength, rng)
+            network = audit_features.fine_tune(x, own.labels, weights, seed)
+            trial = judge(calibrated, audited, network, context)
             trials.append(["all", "composites", strength, "others", "AdamW", *trial])
     columns = ["layers", "trained_on", "bias_strength", "photographs", "recipe"]
     table = pd.DataFrame(trials, columns=columns + RATES)

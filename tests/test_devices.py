@@ -17,7 +17,7 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from helpers import audits, explain, focus, lesson, models, store, workflow
-from helpers.audit import model, queries
+from helpers.audit import model_audit, queries
 from helpers.data import Collection, ImageSet
 from helpers.focus import controls, equation
 from helpers.focus.networks import Model
@@ -164,7 +164,9 @@ def test_an_audit_from_python_takes_all_cores(monkeypatch):
     torch.set_num_threads(1)
     seen = []
     monkeypatch.setattr(
-        model, "load_network", lambda *_: seen.append(torch.get_num_threads()) or 1 / 0
+        model_audit,
+        "load_network",
+        lambda *_: seen.append(torch.get_num_threads()) or 1 / 0,
     )
     with pytest.raises(ZeroDivisionError):
         audits.model("resnet18", "photos/", "backgrounds/")
@@ -302,9 +304,7 @@ def test_an_audit_reads_a_network_on_its_device():
     def read(network) -> tuple:
         read_features, answers = queries.features_and_answers(network, pictures)
         right = np.eye(4)[y]  # so that the accuracy is high, and no error is raised
-        sentence = queries.check_accuracy(
-            network, pictures, y, [[0], [1], [2], [3]], right
-        )
+        sentence = queries.check_accuracy(network, pictures, y, range(4), right)
         return read_features, answers, sentence
 
     expected_features, expected_answers, expected_sentence = read(here)

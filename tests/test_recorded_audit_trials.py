@@ -55,10 +55,10 @@ def write_trial(seed, folder):
     rng = np.random.default_rng(seed)
     drawn = audit_features.partition(rng)
     _, inputs = audit_trials.of_synthetic_images(seed, "")
-    seen = drawn.photographs["others"]
+    own = drawn.choose(inputs, "others")
     context = rng.permutation(4)
-    x = drawn.for_training(inputs).draw_training(seen, context, 1, rng)
-    classifier = classifiers.train_classifier(x, LABELS[seen], 4, 0.05, rng)
+    x = own.draw_training(np.arange(len(own.labels)), context, 1, rng)
+    classifier = classifiers.train_classifier(x, own.labels, 4, 0.05)
     model = audit_features.pretrained_network("synthetic images", "")
     sample.set_last_layer(model, classifier)
     state = {name: w.contiguous() for name, w in model.network.state_dict().items()}

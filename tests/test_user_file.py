@@ -42,7 +42,7 @@ def answers(network):
     """Return the answer to one pure red image."""
     red = torch.zeros(1, 3, 8, 8, dtype=torch.uint8)
     red[:, 0] = 255
-    return network.model(red)[0].detach().round().tolist()
+    return network(red)[0].detach().round().tolist()
 
 
 def test_a_dataclass_under_postponed_annotations_works(load):
@@ -174,8 +174,8 @@ def test_hugging_faces_processor_states_the_normalization(load):
         1,
     )
     network = load(text)
-    assert network.input.size == 48
-    assert network.model.std.flatten().tolist() == [0.25, 0.25, 0.25]
+    assert network.preprocessing.size == 48
+    assert network.std.flatten().tolist() == [0.25, 0.25, 0.25]
 
 
 def test_one_number_normalizes_all_channels(load):

@@ -10,14 +10,15 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import false_discovery_control, zmap
+from sklearn.model_selection import train_test_split
 
-from helpers import stats
 from helpers.audit.classifiers import RECIPES, train_classifier
 from helpers.audit.context_scores import ContextImages, prediction_change
 
 BIAS_STRENGTHS = (0.25, 0.5, 1.0)
 """Shares of a class's training images that are put into its context."""
-LEAST_CHANGE = 0.005
+LEAST_CHANGE = 0.0025
 """The least share of photographs whose prediction must change for a finding."""
 LEVEL = 0.05
 SMALLEST_THRESHOLD = 1.64
@@ -29,8 +30,7 @@ class Scored(NamedTuple):
 
     Attributes
     ----------
-    scores : ndarray, shape (classifiers, 2, classes, K)
-        By pasting and by the context alone.
+    scores : ndarray, shape (classifiers, classes, K)
     changes : ndarray, shape (classifiers, classes, K)
         Changes of predictions, on photographs that a classifier has not seen, since
         predictions of the others rarely change.
@@ -49,9 +49,8 @@ class Calibration:
 
     Attributes
     ----------
-    mean, deviation : ndarray, shape (2, classes, K)
-        Mean and standard deviation of the scores of unbiased classifiers, by pasting
-        and by the context alone.
+    mean, deviation : ndarray, shape (classes, K)
+        Mean and standard deviation of the scores of unbiased classifiers.
     classifiers : dict of float to Scored
         z of biased classifiers by their bias strength, and at 0 that of unbiased
         classifiers that were trained on other photographs.
@@ -62,13 +61,8 @@ class Calibration:
     classifiers: dict[float, Scored]
 
     def z(self, scores: np.ndarray) -> np.ndarray:
-        """Express scores (..., 2, classes, K) in deviations above unbiased ones."""
+        """Express scores (..., classes, K) in deviations above unbiased ones."""
         return (scores - self.mean) / self.deviation
-
-    @property
-    def unbiased(self) -> np.ndarray:
-        """Return z of unbiased classifiers, (classifiers, 2, classes, K)."""
-        return self.classifiers[0].scores
 
     @cached_property
     def threshold(self) -> float:
@@ -77,40 +71,20 @@ class Calibration:
         5% of the pairs of unbiased classifiers exceed it and change predictions.
         """
         scores, changes, _ = self.classifiers[0]
-        z = np.where(changes >= LEAST_CHANGE, scores.max(1), 0)
-        return max(float(np.quantile(z, 1 - LEVEL)), SMALLEST_THRESHOLD)
+        z = np.where(changes >= LEAST_CHANGE, scores, 0)
+        return max(np.quantile(z, 1 - LEVEL), SMALLEST_THRESHOLD)
 
 
 def split_in_halves(
     labels: np.ndarray, photographs: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+) -> list[np.ndarray]:
     """Split photographs at random into two halves, each with half of every class."""
-    first, second = [], []
-    for c in np.unique(labels):
-        order = rng.permutation(photographs[labels[photographs] == c])
-        first.append(order[::2])
-        second.append(order[1::2])
-    return np.concatenate(first), np.concatenate(second)
-
-
-def pooled_deviation(scores: np.ndarray, prior: int = 5) -> np.ndarray:
-    """Estimate the standard deviation of each pair over classifiers.
-
-    The variance of a pair is shrunk towards the mean over pairs, as if `prior` further
-    classifiers had this mean variance.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (classifiers, 2, classes, K)
-
-    Returns
-    -------
-    ndarray, shape (2, classes, K)
-    """
-    variance = scores.var(0, ddof=1)
-    mean_variance = variance.mean((-2, -1), keepdims=True)
-    weight = len(scores) - 1
-    return np.sqrt((weight * variance + prior * mean_variance) / (weight + prior))
+    return train_test_split(
+        photographs,
+        test_size=0.5,
+        stratify=labels[photographs],
+        random_state=rng.integers(2**32),
+    )
 
 
 def score_classifiers(
@@ -138,14 +112,13 @@ def score_classifiers(
     """
     labels = images.labels
     classes = labels.max() + 1
-    n_contexts = images.train.shape[1]
     scores, changes, contexts = [], [], []
     for i in range(number):
         seen, _ = split_in_halves(labels, trained_on, rng)
-        context_of_class = (np.arange(classes) + i) % n_contexts
+        context_of_class = (np.arange(classes) + i) % images.train.shape[1]
         recipe = RECIPES[rng.integers(len(RECIPES))]
         features = images.draw_training(seen, context_of_class, strength, rng)
-        classifier = train_classifier(features, labels[seen], classes, recipe, rng)
+        classifier = train_classifier(features, labels[seen], classes, recipe)
         logits = images.classified_by(classifier)
         unseen = np.setdiff1d(queried, seen)
         scores.append(logits.score(queried))
@@ -183,39 +156,39 @@ def calibrate(
     rng = np.random.default_rng(seed)
     every = np.arange(len(images.labels))
     null = score_classifiers(images, every, every, 0, unbiased, rng).scores
-    mean, deviation = null.mean(0), pooled_deviation(null)
+    calibrated = Calibration(null.mean(0), null.std(0, ddof=1), {})
     z, changes = [], []
     for _ in range(halvings):
         half, other = split_in_halves(images.labels, every, rng)
         null = score_classifiers(images, half, half, 0, unbiased, rng).scores
         scored = score_classifiers(images, other, half, 0, unseen, rng)
-        z.append((scored.scores - null.mean(0)) / pooled_deviation(null))
+        z.append(zmap(scored.scores, null, ddof=1))
         changes.append(scored.changes)
-    classifiers = {0.0: Scored(np.concatenate(z), np.concatenate(changes), None)}
+    unbiased_pairs = Scored(np.concatenate(z), np.concatenate(changes), None)
+    calibrated.classifiers[0.0] = unbiased_pairs
     for strength in BIAS_STRENGTHS:
         scored = score_classifiers(images, every, every, strength, biased, rng)
-        z = (scored.scores - mean) / deviation
-        classifiers[strength] = scored._replace(scores=z)
-    return Calibration(mean, deviation, classifiers)
+        z = calibrated.z(scored.scores)
+        calibrated.classifiers[strength] = scored._replace(scores=z)
+    return calibrated
 
 
 def p_values(calibration: Calibration, z: np.ndarray) -> np.ndarray:
-    """Compute p values, (2, classes, K): the share of unbiased pairs that reach z."""
-    # all unbiased pairs form one null distribution for pasting, and one for contexts
-    # alone
-    null = calibration.unbiased.swapaxes(0, 1).reshape(len(z), 1, 1, -1)
-    reached = (null >= z[..., None]).sum(-1)
-    return (1 + reached) / (1 + null.shape[-1])
+    """Compute p values, the share of all unbiased pairs that reach each z."""
+    null = np.sort(calibration.classifiers[0].scores, axis=None)
+    reached = len(null) - np.searchsorted(null, z)
+    return (1 + reached) / (1 + len(null))
 
 
-def significant_pairs(p: np.ndarray, level: float = LEVEL) -> np.ndarray:
-    """Find the significant pairs, by pasting or by the context alone, (classes, K).
+def significant_pairs(p: np.ndarray) -> np.ndarray:
+    """Find the significant pairs among p values, (..., classes, K).
 
-    The expected share of false positives among them is at most `level`.
+    The expected share of false positives among those of a network is at most `LEVEL`.
 
     References
     ----------
     Benjamini and Hochberg (1995), Controlling the false discovery rate.
     """
-    adjusted = stats.adjust(p.ravel(), "fdr_bh").reshape(p.shape)
-    return (adjusted <= level).any(0)
+    of_network = p.reshape(*p.shape[:-2], -1)
+    adjusted = false_discovery_control(of_network, axis=-1)
+    return adjusted.reshape(p.shape) <= LEVEL

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from scipy.optimize import minimize
-from scipy.special import log_softmax
+from sklearn.linear_model import LogisticRegression
+from torch import nn
 from torch.nn.functional import cross_entropy
 
 RECIPES = (0.0005, 0.05, 10.0, "Adam")
@@ -33,11 +33,7 @@ class LinearClassifier(NamedTuple):
 
 
 def train_classifier(
-    features: np.ndarray,
-    labels: np.ndarray,
-    classes: int,
-    recipe: float | str,
-    rng: np.random.Generator,
+    features: np.ndarray, labels: np.ndarray, classes: int, recipe: float | str
 ) -> LinearClassifier:
     """Train a multinomial logistic regression on standardized features.
 
@@ -45,39 +41,42 @@ def train_classifier(
     ----------
     features : ndarray of float, shape (n, D)
     labels : ndarray of int, shape (n,)
+        Every class occurs.
     classes : int
         The number of classes.
     recipe : float or "Adam"
         One of `RECIPES`. Adam is given all features divided by the same number.
-    rng : numpy.random.Generator
-        Draws the initial weights of Adam.
 
     Returns
     -------
     LinearClassifier
     """
+    features = features.astype(float)  # scikit-learn keeps single precision
     center = features.mean(0)
     scale = features.std(0)
     if recipe == "Adam":
         scale[:] = features.std()
     scale[scale <= 1e-6 * scale.max()] = np.inf  # a constant feature says nothing
-    inputs = np.c_[(features - center) / scale, np.ones(len(features))]
+    inputs = (features - center) / scale
     if recipe == "Adam":
-        solution = minimize_with_adam(inputs, labels, classes, rng)
+        weights, bias = train_with_adam(inputs, labels, classes)
     else:
-        solution = minimize_regularized(inputs, labels, classes, recipe)
-    weights = solution[:-1] / scale[:, None]
-    return LinearClassifier(weights, solution[-1] - center @ weights)
+        model = LogisticRegression(C=recipe, tol=1e-6, max_iter=1000)
+        model.fit(inputs, labels)
+        weights, bias = model.coef_.T, model.intercept_
+        if classes == 2:  # scikit-learn has one logit, that of the second class
+            weights, bias = weights * [0, 1], bias * [0, 1]
+    weights = weights / scale[:, None]
+    return LinearClassifier(weights, bias - center @ weights)
 
 
-def minimize_with_adam(
+def train_with_adam(
     inputs: np.ndarray,
     labels: np.ndarray,
     classes: int,
-    rng: np.random.Generator,
     steps: int = 100,
     rate: float = 0.01,
-) -> np.ndarray:
+) -> tuple[np.ndarray, np.ndarray]:
     """Reduce the cross-entropy of a linear classifier by some steps of Adam.
 
     Parameters
@@ -85,62 +84,25 @@ def minimize_with_adam(
     inputs : ndarray of float, shape (n, D)
     labels : ndarray of int, shape (n,)
     classes : int
-    rng : numpy.random.Generator
-        Draws the initial weights.
     steps : int, default 100
     rate : float, default 0.01
         Learning rate.
 
     Returns
     -------
-    ndarray, shape (D, classes)
+    weights, bias : ndarray, shape (D, classes) and (classes,)
+        All start at 0.
     """
-    start = rng.normal(0, 0.01, (inputs.shape[1], classes))
-    weights = torch.from_numpy(start).requires_grad_()
+    layer = nn.Linear(inputs.shape[1], classes, dtype=torch.float64)
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    optimizer = torch.optim.Adam(layer.parameters(), lr=rate)
     inputs, labels = torch.from_numpy(inputs), torch.from_numpy(labels)
-    optimizer = torch.optim.Adam([weights], lr=rate)
     for _ in range(steps):
         optimizer.zero_grad()
-        cross_entropy(inputs @ weights, labels).backward()
+        cross_entropy(layer(inputs), labels).backward()
         optimizer.step()
-    return weights.detach().numpy()
-
-
-def minimize_regularized(
-    inputs: np.ndarray, labels: np.ndarray, classes: int, strength: float
-) -> np.ndarray:
-    """Minimize the cross-entropy of a linear classifier plus a penalty of its weights.
-
-    Parameters
-    ----------
-    inputs : ndarray of float, shape (n, D)
-        The weights of the last column, a constant, are not regularized.
-    labels : ndarray of int, shape (n,)
-    classes : int
-    strength : float
-        The inverse strength of regularization (scikit-learn's C).
-
-    Returns
-    -------
-    ndarray, shape (D, classes)
-    """
-    targets = np.eye(classes)[labels]
-    penalty = np.full((inputs.shape[1], 1), 1 / strength)
-    penalty[-1] = 0
-
-    def loss_and_gradient(flat):
-        weights = flat.reshape(-1, classes)
-        log_shares = log_softmax(inputs @ weights, 1)
-        loss = (penalty * weights**2).sum() / 2 - (targets * log_shares).sum()
-        gradient = inputs.T @ (np.exp(log_shares) - targets) + penalty * weights
-        return loss, gradient.ravel()
-
-    start = np.zeros(inputs.shape[1] * classes)
-    options = {"maxiter": 100, "ftol": 1e-6}
-    fitted = minimize(
-        loss_and_gradient, start, jac=True, method="L-BFGS-B", options=options
-    )
-    return fitted.x.reshape(-1, classes)
+    return layer.weight.detach().numpy().T, layer.bias.detach().numpy()
 
 
 def center_logits(logits: np.ndarray) -> np.ndarray:

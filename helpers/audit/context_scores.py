@@ -18,15 +18,15 @@ SHARE = 0.65
 """The side of a pasted photograph, as a share of the side of the image."""
 
 
-def class_logits(answers: np.ndarray, outputs: Sequence[list[int]]) -> np.ndarray:
+def class_logits(answers: np.ndarray, outputs: Sequence[int]) -> np.ndarray:
     """Compute the logits of classes from the answers of a network.
 
     Parameters
     ----------
     answers : ndarray of float, shape (..., outputs)
         Logits, or probabilities, whose logarithm is taken.
-    outputs : sequence of lists of int
-        The outputs that represent each class. The exponentials of several are added.
+    outputs : sequence of int
+        The output of each class.
 
     Returns
     -------
@@ -35,12 +35,7 @@ def class_logits(answers: np.ndarray, outputs: Sequence[list[int]]) -> np.ndarra
     adds_up_to_one = np.allclose(answers.sum(-1), 1, atol=1e-3)
     if answers.min() >= 0 and adds_up_to_one:  # probabilities
         answers = np.log(answers.clip(1e-12))
-    logits = []
-    with np.errstate(invalid="ignore"):  # `queries.require_finite` refuses NaN later
-        for numbers in outputs:
-            of_class = answers[..., numbers]
-            logits.append(np.logaddexp.reduce(of_class, axis=-1))
-    return np.stack(logits, -1)
+    return answers[..., outputs]
 
 
 def paste(photographs: torch.Tensor, backgrounds: torch.Tensor) -> torch.Tensor:
@@ -68,7 +63,7 @@ def paste(photographs: torch.Tensor, backgrounds: torch.Tensor) -> torch.Tensor:
 
 def paste_into_contexts(
     photographs: torch.Tensor, contexts: Mapping[str, torch.Tensor], seed: int
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Paste each photograph into a training and a query background of each context.
 
     The backgrounds of a context are divided: 60% are for training classifiers, the
@@ -78,11 +73,9 @@ def paste_into_contexts(
     -------
     train, query : torch.Tensor of uint8, shape (n, K, 3, H, H)
         The n photographs, pasted into K contexts.
-    alone : torch.Tensor of uint8, shape (m, K, 3, H, H)
-        The backgrounds for queries without photographs, as many for each context.
     """
     rng = np.random.default_rng(seed)
-    train, query, alone = [], [], []
+    train, query = [], []
     for backgrounds in contexts.values():
         order = rng.permutation(len(backgrounds))
         to_train, to_query = np.split(order, [round(0.6 * len(order))])
@@ -90,10 +83,7 @@ def paste_into_contexts(
             choice = rng.permutation(len(photographs)) % len(numbers)
             chosen = backgrounds[numbers[choice]]
             composites.append(paste(photographs, chosen))
-        alone.append(backgrounds[to_query])
-    fewest = min(len(backgrounds) for backgrounds in alone)
-    alone = [backgrounds[:fewest] for backgrounds in alone]
-    return torch.stack(train, 1), torch.stack(query, 1), torch.stack(alone, 1)
+    return torch.stack(train, 1), torch.stack(query, 1)
 
 
 def minus_others(values: np.ndarray, axis: int) -> np.ndarray:
@@ -101,28 +91,6 @@ def minus_others(values: np.ndarray, axis: int) -> np.ndarray:
     count = values.shape[axis]
     mean = values.mean(axis, keepdims=True)
     return (values - mean) * count / (count - 1)
-
-
-def mean_of_other_classes(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Average over the photographs of all other classes, each class counting equally.
-
-    Parameters
-    ----------
-    values : ndarray of float, shape (n, K, classes)
-    labels : ndarray of int, shape (n,)
-
-    Returns
-    -------
-    ndarray of float, shape (classes, K)
-    """
-    classes = values.shape[-1]
-    by_class = []
-    for c in range(classes):
-        of_class = values[labels == c]
-        by_class.append(of_class.mean(0))
-    own = np.diagonal(by_class, axis1=0, axis2=2)
-    of_others = np.sum(by_class, axis=0) - own
-    return of_others.T / (classes - 1)
 
 
 def prediction_change(logits: np.ndarray) -> np.ndarray:
@@ -146,10 +114,8 @@ def prediction_change(logits: np.ndarray) -> np.ndarray:
 
 def predicted_counts(logits: np.ndarray) -> np.ndarray:
     """Count how many photographs are predicted as each class in each context."""
-    predictions = logits.argmax(-1)
-    classes = np.arange(logits.shape[-1])
-    is_predicted = predictions == classes[:, None, None]
-    return is_predicted.sum(1)
+    each_class = np.eye(logits.shape[-1], dtype=int)
+    return each_class[logits.argmax(-1)].sum(0).T
 
 
 @dataclass(frozen=True)
@@ -161,19 +127,14 @@ class ContextImages:
     labels : ndarray of int, shape (n,)
     plain : ndarray of float, shape (n, D)
         Photographs as they are.
-    train : ndarray of float, shape (n, K, r, D)
-        Photographs pasted into r training backgrounds of each of K contexts.
-    query : ndarray of float, shape (n, K, D)
-        Photographs pasted into a query background of each context.
-    alone : ndarray of float, shape (m, K, D)
-        Query backgrounds without a photograph.
+    train, query : ndarray of float, shape (n, K, D)
+        Photographs pasted into a training and a query background of each of K contexts.
     """
 
     labels: np.ndarray
     plain: np.ndarray
     train: np.ndarray
     query: np.ndarray
-    alone: np.ndarray
 
     def draw_training(
         self,
@@ -192,8 +153,7 @@ class ContextImages:
         own = context_of_class[self.labels[photographs]]
         is_biased = (own >= 0) & (rng.random(n) < bias_strength)
         context[is_biased] = own[is_biased]
-        background = rng.integers(self.train.shape[2], size=n)
-        return self.train[photographs, context, background]
+        return self.train[photographs, context]
 
     def classified_by(self, classifier: Callable) -> "ContextImages":
         """Compute the logits of all but the training images.
@@ -203,12 +163,9 @@ class ContextImages:
         classifier : callable
             Maps features (..., D), or images, to logits (..., classes).
         """
-        return replace(
-            self,
-            plain=classifier(self.plain),
-            query=classifier(self.query),
-            alone=classifier(self.alone),
-        )
+        plain = classifier(self.plain)
+        query = classifier(self.query)
+        return replace(self, plain=plain, query=query)
 
     def score(self, photographs: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Score each class and context, if this object holds logits.
@@ -220,13 +177,13 @@ class ContextImages:
 
         Returns
         -------
-        ndarray of float, shape (2, classes, K)
-            By pasting and by the context alone, in standard deviations of the logit.
+        ndarray of float, shape (classes, K)
+            In standard deviations of all logits.
         """
         logits = center_logits(self.query[photographs])
-        logits_alone = center_logits(self.alone).mean(0)
-        spread = logits.std((0, 1))[:, None]
         rises = minus_others(logits, 1)
-        by_pasting = mean_of_other_classes(rises, self.labels[photographs])
-        by_context = minus_others(logits_alone, 0).T
-        return np.stack([by_pasting, by_context]) / spread
+        scores = []
+        for c in range(logits.shape[-1]):
+            is_other = self.labels[photographs] != c
+            scores.append(rises[is_other, :, c].mean(0))
+        return np.stack(scores) / logits.std()

@@ -15,21 +15,7 @@ from matplotlib.figure import Figure
 
 from helpers import store
 
-SCHEMA = 2
-"""The version of the form of findings.json."""
 LIBRARIES = ("duckdb", "numpy", "pandas", "scipy")
-COLUMNS = (
-    "finding",
-    "name",
-    "measure",
-    "by",
-    "value",
-    "low",
-    "high",
-    "p",
-    "verdict",
-    "sentence",
-)
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -125,7 +111,7 @@ def write(
         What `page` returns.
     tables : mapping of str to pandas.DataFrame
     findings : pandas.DataFrame or list of dict
-        With the columns, or the keys, of `COLUMNS`.
+        One row per finding.
     **about
         Further fields of findings.json.
     """
@@ -135,16 +121,16 @@ def write(
     for name, table in tables.items():
         store.write_text(folder / f"{name}.csv", table.to_csv(index=False))
     versions = {name: version(name) for name in LIBRARIES}
-    rows = pd.DataFrame(findings, columns=COLUMNS)
-    with_null = rows.to_json(orient="records", double_precision=15)  # for NaN
+    findings = pd.DataFrame(findings)
+    with_null = findings.to_json(orient="records", double_precision=15)  # for NaN
     record = {
-        "schema": SCHEMA,
         **about,
         "versions": {"python": platform.python_version(), **versions},
         "findings": json.loads(with_null),
     }
-    text = json.dumps(record, indent=1, default=str)
-    store.write_text(folder / "findings.json", text)
+    store.write_text(
+        folder / "findings.json", json.dumps(record, indent=1, default=str)
+    )
     store.write_text(folder / "page.html", page)
     return folder
 

@@ -4,53 +4,18 @@ The network comes from torchvision or from the user's Python file.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
 
 from helpers import models
-from helpers.models import preprocessing, python_file, recipe
+from helpers.models import python_file, recipe
 from helpers.suggest import plain
 
-ONE_LOGIT = (
-    "The audit compares the logits of classes. Return two logits instead: "
-    "torch.cat([torch.zeros_like(z), z], dim=1), where z (N, 1) is what it returns now."
-)
 
-
-@dataclass(frozen=True)
-class Network:
-    """A user's network.
-
-    Attributes
-    ----------
-    model : helpers.models.Classifier
-        The network with its normalization.
-    input : helpers.models.preprocessing.Preprocessing
-        How images are prepared for the network, and the source of this information.
-    name : str
-    """
-
-    model: models.Classifier
-    input: preprocessing.Preprocessing
-    name: str
-
-    @property
-    def preprocessing(self) -> str:
-        """Say how images are prepared, and what states it."""
-        mean = ", ".join(f"{value:.3g}" for value in self.model.mean.flatten())
-        std = ", ".join(f"{value:.3g}" for value in self.model.std.flatten())
-        shape = "squashed" if self.input.squash else "cropped"
-        return (
-            f"Images are resized to {self.input.resize} pixels, {shape} to a square "
-            f"of {self.input.size} pixels, and normalized with the mean {mean} and the "
-            f"standard deviation {std} (source: {self.input.source})."
-        )
-
-
-def load_network(name: str, weights: str | None = None, device: str = "cpu") -> Network:
-    """Load a network.
+def load_network(
+    name: str, weights: str | None = None, device: str = "cpu"
+) -> models.Classifier:
+    """Load a network, with its `preprocessing`.
 
     The only code that is run is the user's own Python file.
 
@@ -67,7 +32,7 @@ def load_network(name: str, weights: str | None = None, device: str = "cpu") -> 
 
     Returns
     -------
-    Network
+    helpers.models.Classifier
 
     Raises
     ------
@@ -76,23 +41,32 @@ def load_network(name: str, weights: str | None = None, device: str = "cpu") -> 
     """
     if python_file.is_python_file(name):
         model = models.build(name, weights=weights)
-        read = model.preprocessing
     else:
         recipe.refuse_unknown_architecture(name)
         model = models.build(name, weights=weights or "imagenet")
-        read = model.preprocessing
-        if model.n_logits != len(read.classes):
+        stated = model.preprocessing
+        if model.n_logits != len(stated.classes):
             assumed = "torchvision's ImageNet weights (assumed)"
-            read = read._replace(classes=None, source=assumed)
-    if weights:
-        name = f"{name} ({Path(weights).name})"
-    model.eval().to(models.device(device))
-    return Network(model, read, name)
+            model.preprocessing = stated._replace(classes=None, source=assumed)
+    return model.eval().to(models.device(device))
+
+
+def describe_preprocessing(model: models.Classifier) -> str:
+    """Say how images are prepared for a network, and what states it."""
+    stated = model.preprocessing
+    mean = ", ".join(f"{value:.3g}" for value in model.mean.flatten())
+    std = ", ".join(f"{value:.3g}" for value in model.std.flatten())
+    shape = "squashed" if stated.squash else "cropped"
+    return (
+        f"Images are resized to {stated.resize} pixels, {shape} to a square of "
+        f"{stated.size} pixels, and normalized with the mean {mean} and the standard "
+        f"deviation {std} (source: {stated.source})."
+    )
 
 
 def match_classes(
     classes: Sequence[str],
-    network: Network,
+    names: Sequence[str] | None,
     n_outputs: int,
     file: str | None = None,
 ) -> pd.DataFrame:
@@ -102,30 +76,32 @@ def match_classes(
     ----------
     classes : sequence of str
         The names of all classes, sorted.
-    network : Network
+    names : sequence of str or None
+        The names of the outputs, if the network has names. A name may hold several,
+        separated by commas.
     n_outputs : int
         How many outputs the network has.
     file : str, optional
-        The user's CSV file with the columns ``class`` and ``output``. A class with
-        several outputs has several rows.
+        The user's CSV file with the columns ``class`` and ``output``.
 
     Returns
     -------
     pandas.DataFrame
-        The columns ``class``, ``outputs`` (lists of int) and ``matched by``.
+        The columns ``class``, ``output`` (int) and ``matched by``, one row per class.
 
     Raises
     ------
     ValueError
-        If the network has one output, or if a class has no output, or an output of
-        another class, or several without the user's file.
+        If the network has one output, or if a class has no output, several outputs, or
+        an output of another class.
     """
     if n_outputs < 2:
         raise ValueError(
-            f"network: {network.name} returns one number per image, the logit of a "
-            f"sigmoid. {ONE_LOGIT}"
+            "network: It returns one number per image, the logit of a sigmoid. The "
+            "audit compares the logits of classes. Return two logits instead: "
+            "torch.cat([torch.zeros_like(z), z], dim=1), where z (N, 1) is what it "
+            "returns now."
         )
-    names = network.input.classes
     if file:
         how = "your table"
         table = pd.read_csv(file, dtype={"class": str}, keep_default_na=False)
@@ -139,22 +115,20 @@ def match_classes(
     known_names = table["class"].map(plain)
     outputs = []
     for name in classes:
-        numbers = table["output"][known_names == plain(name)]
-        outputs.append(numbers.unique().tolist())
-    matched = pd.DataFrame({"class": classes, "outputs": outputs, "matched by": how})
-    every_output = matched["outputs"].explode()  # one row per class and output
-    is_clear = every_output.isin(range(n_outputs)) & ~every_output.duplicated()
-    if how == "their names":
-        is_clear &= ~every_output.index.duplicated()
-    if how == "the order of the folders":
+        is_named = known_names == plain(name)
+        outputs.append(table["output"][is_named].tolist())
+    matched = pd.DataFrame({"class": classes, "output": outputs, "matched by": how})
+    numbers = matched["output"].explode()  # one row per class and output
+    is_clear = numbers.isin(range(n_outputs)).all() and numbers.is_unique
+    is_clear &= len(numbers) == len(classes)
+    if not (file or names):
         is_clear &= n_outputs == len(classes)
-    if not is_clear.all():
+    if not is_clear:
         raise ValueError(
             f"classes: The network has the outputs 0 to {n_outputs - 1}. It is not "
             f"clear which of them stand for the classes. By {how}:\n"
-            f"{matched.to_string(columns=['class', 'outputs'], index=False)}\n"
-            "Each class needs an output of its own. Give a CSV file with the columns "
-            "class and output (a number from 0). A class with several outputs has "
-            "several rows."
+            f"{matched.to_string(columns=['class', 'output'], index=False)}\n"
+            "Each class needs one output of its own. Give a CSV file with the columns "
+            "class and output (a number from 0)."
         )
-    return matched
+    return matched.assign(output=numbers.astype(int))

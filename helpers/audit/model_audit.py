@@ -8,6 +8,7 @@ Biased classifiers show what the audit could have detected.
 from dataclasses import dataclass
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
@@ -15,12 +16,14 @@ import torch
 from matplotlib.figure import Figure
 
 from helpers import models, stats
-from helpers.audit import form, model, reliance, remedy
+from helpers.audit import form, reliance, remedy
 from helpers.audit.calibration import Calibration, calibrate
 from helpers.audit.classifiers import center_logits
 from helpers.audit.context_scores import minus_others
+from helpers.audit.model import describe_preprocessing, load_network
 from helpers.audit.queries import Inputs, query
 from helpers.audit.user_images import read_folders
+from helpers.figures import style
 
 MATRIX_CAPTION = (
     "z of each class in each context: standard deviations above unbiased classifiers. "
@@ -87,16 +90,15 @@ class ModelAudit:
         What training the last layer again would change, one row per reported pair (see
         :func:`remedy.retrain_last_layer`).
     classes : pandas.DataFrame
-        The outputs and the accuracy of each class.
+        The output and the accuracy of each class.
     predictions : pandas.DataFrame
         The prediction for each photograph.
     calibration : Calibration
     example_pair : pandas.Series
         The pair with the highest z, a reported one if there is any.
-    examples : list of (str, ndarray of uint8, shape (H, H, 3))
-        Photographs of other classes in the context of `example_pair`, with their titles
-        (class and score): the three with the highest score and the three with the
-        lowest.
+    examples : list of str and torch.Tensor of uint8, shape (6, 3, H, H)
+        Titles (class and score) and photographs of other classes in the context of
+        `example_pair`: the three with the highest score and the three with the lowest.
     """
 
     name: str
@@ -109,7 +111,7 @@ class ModelAudit:
     predictions: pd.DataFrame
     calibration: Calibration
     example_pair: pd.Series
-    examples: list[tuple]
+    examples: tuple[list[str], torch.Tensor]
 
     @property
     def reported(self) -> pd.DataFrame:
@@ -144,12 +146,9 @@ class ModelAudit:
 
     def plot_examples(self) -> Figure:
         """Draw photographs of other classes with the highest and the lowest score."""
-        figure = Figure(figsize=(8, 1.9))
-        axes = figure.subplots(1, len(self.examples))
-        for ax, (title, image) in zip(axes, self.examples, strict=True):
-            ax.imshow(image)
-            ax.set_title(title, fontsize=8)
-            ax.set_axis_off()
+        titles, images = self.examples
+        figure = style.framed(images, titles, cols=len(titles))
+        plt.close(figure)
         return figure
 
     def to_html(self, command: str = "") -> str:
@@ -196,13 +195,17 @@ class ModelAudit:
             "images": self.predictions,
             "classes": self.classes,
         }
-        names = {"context": "name", "class": "by", "change": "value"}
-        findings = self.reported.rename(columns=names)
-        findings["finding"] = "context/" + findings["by"] + "/" + findings["name"]
-        findings["measure"] = "change of predictions"
-        findings["sentence"] = reliance.sentences(self.reported)
-        about = {"network": self.name, "notes": self.notes, "command": command, **about}
-        return form.write(folder, self.to_html(command), tables, findings, **about)
+        findings = self.reported.assign(sentence=reliance.sentences(self.reported))
+        return form.write(
+            folder,
+            self.to_html(command),
+            tables,
+            findings,
+            network=self.name,
+            notes=self.notes,
+            command=command,
+            **about,
+        )
 
 
 def audit_model(
@@ -253,23 +256,25 @@ def audit_model(
         few images.
     """
     torch.set_num_threads(models.threads())
-    loaded = model.load_network(network, weights, device)
+    loaded = load_network(network, weights, device)
     loaded_before = None
     if before:
         trained = trained or "all"
-        loaded_before = model.load_network(network, before, device)
-    photographs, rows = read_folders(
-        "images", images, loaded.input, seed, fewest=8, most=100
-    )
+        loaded_before = load_network(network, before, device)
+    stated = loaded.preprocessing
+    photographs, rows = read_folders("images", images, stated, seed, fewest=8, most=100)
     backgrounds, places = read_folders(
-        "contexts", contexts, loaded.input, seed, fewest=5, most=50
+        "contexts", contexts, stated, seed, fewest=5, most=50
     )
-    of_context = places.groupby("class").groups
     inputs = Inputs(
         network=loaded,
+        name=f"{network} ({Path(weights).name})" if weights else network,
         images=photographs,
         rows=rows,
-        contexts={name: backgrounds[numbers] for name, numbers in of_context.items()},
+        contexts={
+            context: backgrounds[numbers]
+            for context, numbers in places.groupby("class").groups.items()
+        },
         before=loaded_before,
         classes=classes,
         trained=trained,
@@ -286,7 +291,7 @@ def audit(inputs: Inputs) -> ModelAudit:
     inputs : Inputs
     """
     matched, accuracy, is_linear, features, logits, composites = query(inputs)
-    name, trained, rows = inputs.network.name, inputs.trained, inputs.rows
+    name, trained, rows = inputs.name, inputs.trained, inputs.rows
     classes, contexts = list(matched["class"]), list(inputs.contexts)
     calibrated = calibrate(features, inputs.seed)
     pairs = reliance.judge(calibrated, logits, classes, contexts, trained)
@@ -299,31 +304,30 @@ def audit(inputs: Inputs) -> ModelAudit:
     images = pd.DataFrame({"image": rows["path"], "y_true": rows["class"]})
     images["y_pred"] = np.array(classes)[logits.plain.argmax(1)]
     images["correct"] = images["y_true"] == images["y_pred"]
-    by_class = stats.rates(images, "correct", ["y_true"])
-    names = {"y_true": "class", "rate": "accuracy", "n": "images"}
+    by_class = stats.rates(images, "correct", ["y_true"]).rename(
+        columns={"y_true": "class", "rate": "accuracy", "n": "images"}
+    )
 
     pair = pd.concat([reported, pairs]).iloc[0]
-    c, k = classes.index(pair["class"]), contexts.index(pair["context"])
+    c, k = divmod(pair.name, len(contexts))  # the place in arrays (classes, K)
     rises = minus_others(center_logits(logits.query), 1)[:, k, c]
-    order = np.argsort(-rises, kind="stable")
-    order = order[features.labels[order] != c]
-    examples = []
-    for i in [*order[:3], *order[-3:]]:
-        title = f"{rows['class'][i]}\n{rises[i]:+.1f}"
-        examples.append((title, composites[i, k].permute(1, 2, 0).numpy()))
+    of_others = pd.Series(rises)[features.labels != c].sort_values(ascending=False)
+    shown = of_others.iloc[[0, 1, 2, -3, -2, -1]]
+    titles = rows["class"][shown.index] + shown.map("\n{:+.1f}".format)
+
     notes = [reliance.what_was_trained(trained, inputs.before is not None)]
     if not is_linear:
         notes.append(reliance.NOT_LINEAR)
     return ModelAudit(
         name=name,
         headline=reliance.headline(name, pairs, power, trained, is_linear),
-        notes=[*notes, inputs.network.preprocessing, accuracy],
+        notes=[*notes, describe_preprocessing(inputs.network), accuracy],
         pairs=pairs.reset_index(drop=True),
         power=power,
         remedy=retrained.reset_index(drop=True),
-        classes=matched.merge(by_class.rename(columns=names)),
+        classes=matched.merge(by_class),
         predictions=images,
         calibration=calibrated,
         example_pair=pair,
-        examples=examples,
+        examples=(list(titles), composites[shown.index, k]),
     )

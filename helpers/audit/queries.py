@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy.optimize import linear_sum_assignment
-from torch.nn.functional import adaptive_avg_pool2d
+from torch.nn.functional import linear
 
 from helpers import stats, store
 from helpers.audit.classifiers import center_logits
@@ -20,7 +20,7 @@ from helpers.audit.context_scores import (
     class_logits,
     paste_into_contexts,
 )
-from helpers.audit.model import Network, match_classes
+from helpers.audit.model import match_classes
 from helpers.models import Classifier
 from helpers.suggest import listed
 
@@ -33,14 +33,16 @@ class Inputs:
 
     Attributes
     ----------
-    network : Network
+    network : helpers.models.Classifier
+    name : str
+        What the network is called.
     images : torch.Tensor of uint8, shape (N, 3, H, H)
         Photographs.
     rows : pandas.DataFrame
         One row per photograph, with the columns ``path`` and ``class``.
     contexts : dict of str to torch.Tensor of uint8, shape (m, 3, H, H)
         Background images.
-    before : Network or None
+    before : helpers.models.Classifier or None
         The network with the weights before training, if it is known.
     classes : str or None
         The user's CSV file, which says which outputs represent which class.
@@ -49,11 +51,12 @@ class Inputs:
     seed : int
     """
 
-    network: Network
+    network: Classifier
+    name: str
     images: torch.Tensor
     rows: pd.DataFrame
     contexts: dict[str, torch.Tensor]
-    before: Network | None = None
+    before: Classifier | None = None
     classes: str | None = None
     trained: str | None = None
     seed: int = 0
@@ -65,7 +68,7 @@ class Queries(NamedTuple):
     Attributes
     ----------
     matched : pandas.DataFrame
-        The outputs of each class (see :func:`model.match_classes`).
+        The output of each class (see :func:`model.match_classes`).
     accuracy : str
         A sentence.
     is_linear : bool
@@ -110,10 +113,10 @@ def features_and_answers(
     features, answers = [], []
 
     def keep(_, inputs: tuple) -> None:
-        pooled = inputs[0]
-        if pooled.ndim == 4:
-            pooled = adaptive_avg_pool2d(pooled, 1)
-        features.append(pooled.flatten(1).cpu())
+        seen = inputs[0]
+        if seen.ndim == 4:
+            seen = seen.mean((2, 3))
+        features.append(seen.cpu())
 
     last_layer = model.network.get_submodule(model.head)
     with last_layer.register_forward_pre_hook(keep):
@@ -144,13 +147,12 @@ def is_linear(model: Classifier, features: np.ndarray, answers: np.ndarray) -> b
         What `features_and_answers` returns.
     """
     layer = model.network.get_submodule(model.head)
-    weight = layer.weight.detach().float().cpu().numpy().reshape(len(layer.weight), -1)
+    weight = layer.weight.flatten(1)
     if features.shape[1] != weight.shape[1]:  # a convolution of several positions
         return False
-    bias = 0 if layer.bias is None else layer.bias.detach().float().cpu().numpy()
-    each_output = [[number] for number in range(len(weight))]
-    logits = center_logits(class_logits(answers, each_output))
-    difference = logits - center_logits(features @ weight.T + bias)
+    expected = linear(torch.from_numpy(features).to(weight), weight, layer.bias)
+    logits = center_logits(class_logits(answers, range(len(weight))))
+    difference = logits - center_logits(expected.detach().cpu().numpy())
     return bool(np.abs(difference).max() < 0.01 * logits.std())
 
 
@@ -158,7 +160,7 @@ def check_accuracy(
     model: Classifier,
     images: torch.Tensor,
     labels: np.ndarray,
-    outputs: Sequence[list[int]],
+    outputs: Sequence[int],
     logits: np.ndarray,
 ) -> str:
     """Return the accuracy in a sentence, or refuse a network that is near chance.
@@ -168,8 +170,8 @@ def check_accuracy(
     model : helpers.models.Classifier
     images : torch.Tensor of uint8, shape (N, 3, H, W)
     labels : ndarray of int, shape (N,)
-    outputs : sequence of lists of int
-        The outputs that represent each class.
+    outputs : sequence of int
+        The output of each class.
     logits : ndarray, shape (N, classes)
 
     Raises
@@ -211,31 +213,14 @@ def check_accuracy(
     return sentence
 
 
-def require_finite(totals: np.ndarray, names: Sequence[str]) -> None:
-    """Refuse images for which a network gives NaN or infinite numbers.
-
-    Parameters
-    ----------
-    totals : ndarray, shape (N,)
-        Sums over the features or logits of N images. They are finite if all parts are.
-    names : sequence of str
-    """
-    wrong = np.array([*names])[~np.isfinite(totals)]
-    if len(wrong):
-        raise ValueError(
-            f"images: {len(wrong)} of {len(totals)} images got NaN or infinite "
-            f"numbers: {listed(wrong)}. Leave them out, or correct the network."
-        )
-
-
 def compute(inputs: Inputs, images: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
     """Compute features and answers of images.
 
     The network gives the answers. The network before its training gives the features.
     """
-    features, answers = features_and_answers(inputs.network.model, images)
+    features, answers = features_and_answers(inputs.network, images)
     if inputs.before:
-        features, _ = features_and_answers(inputs.before.model, images)
+        features, _ = features_and_answers(inputs.before, images)
     return features, answers
 
 
@@ -255,30 +240,31 @@ def query(inputs: Inputs) -> Queries:
     images, network = inputs.images, inputs.network
     labels, classes = inputs.rows["class"].factorize(sort=True)
     plain, answers = compute(inputs, images)
-    matched = match_classes(classes, network, answers.shape[1], inputs.classes)
-    outputs = matched["outputs"].tolist()
-    plain_logits = class_logits(answers, outputs)
-    accuracy = check_accuracy(network.model, images, labels, outputs, plain_logits)
-    linear = True
-    if inputs.before is None:
-        linear = is_linear(network.model, plain, answers)
-
-    to_train, to_query, alone = paste_into_contexts(
-        images, inputs.contexts, inputs.seed
+    n_outputs = answers.shape[1]
+    matched = match_classes(
+        classes, network.preprocessing.classes, n_outputs, inputs.classes
     )
+    outputs = matched["output"]
+    plain_logits = class_logits(answers, outputs)
+    accuracy = check_accuracy(network, images, labels, outputs, plain_logits)
+    linear = inputs.before is not None or is_linear(network, plain, answers)
+
+    to_train, to_query = paste_into_contexts(images, inputs.contexts, inputs.seed)
     train, _ = compute(inputs, to_train)
     pasted, answers = compute(inputs, to_query)
     logits = class_logits(answers, outputs)
-    backgrounds, answers = compute(inputs, alone)
-    logits_alone = class_logits(answers, outputs)
-    totals = plain.sum(1) + train.sum((1, 2)) + pasted.sum((1, 2))
-    require_finite(totals + logits.sum((1, 2)), inputs.rows["path"])
-    require_finite(logits_alone.sum((0, 2)), inputs.contexts)
+    totals = plain.sum(1) + (train + pasted).sum((1, 2)) + logits.sum((1, 2))
+    wrong = inputs.rows["path"][~np.isfinite(totals)]
+    if len(wrong):
+        raise ValueError(
+            f"images: {len(wrong)} of {len(totals)} images got NaN or infinite "
+            f"numbers: {listed(wrong)}. Leave them out, or correct the network."
+        )
     return Queries(
         matched=matched,
         accuracy=accuracy,
         is_linear=linear,
-        features=ContextImages(labels, plain, train[:, :, None], pasted, backgrounds),
-        logits=ContextImages(labels, plain_logits, None, logits, logits_alone),
+        features=ContextImages(labels, plain, train, pasted),
+        logits=ContextImages(labels, plain_logits, None, logits),
         composites=to_query,
     )

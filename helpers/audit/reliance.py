@@ -28,13 +28,18 @@ POSSIBLE = "possible reliance"
 DETECTED = "reliance detected"
 REPORTED = f"{POSSIBLE} or detected"
 
+SENTENCE = (
+    "{context} for {class} ({predicted_here} of {photographs} photographs are predicted "
+    "as {class} in {context}, and {predicted_elsewhere:.1f} on average in the other "
+    "contexts)"
+)
 RULE = (
     "A finding needs two things: a score above the threshold, and predictions that "
     "change. The share of photographs predicted as the class must be at least "
     f"{100 * LEAST_CHANGE:g} percentage points higher in the context than in the "
     "other contexts on average. Pairs with a high score alone are not reported."
 )
-WHOLE_NETWORK_LEVEL = (0.12, 0.07, 0.2)
+WHOLE_NETWORK_LEVEL = (0.148, 0.057, 0.333)
 """False-positive rate of reported pairs of networks of which all layers were trained.
 
 The rate and its 95% interval are those of ``data/audit_trials.csv``.
@@ -54,18 +59,16 @@ def verdicts(calibration: Calibration, z: np.ndarray, change: np.ndarray) -> np.
     ----------
     calibration : Calibration
         What unbiased and biased classifiers score.
-    z : ndarray, shape (2, classes, K)
-        By pasting and by the context alone.
-    change : ndarray, shape (classes, K)
-        Changes of predictions.
+    z, change : ndarray, shape (..., classes, K)
+        Scores and changes of predictions, of one network or of several.
 
     Returns
     -------
-    ndarray of str, shape (classes, K)
+    ndarray of str, shape (..., classes, K)
     """
     is_significant = significant_pairs(p_values(calibration, z))
     return np.select(
-        [z.max(0) <= calibration.threshold, change < LEAST_CHANGE, is_significant],
+        [z <= calibration.threshold, change < LEAST_CHANGE, is_significant],
         [NOT_SIGNIFICANT, SCORE_ONLY, DETECTED],
         POSSIBLE,
     )
@@ -107,8 +110,8 @@ def judge(
     n = len(logits.query)
     columns = {
         "verdict": verdicts(calibration, z, change),
-        "z": z.max(0),
-        "p": np.minimum(1, len(z) * p_values(calibration, z).min(0)),
+        "z": z,
+        "p": p_values(calibration, z),
         "predicted_here": here,
         "predicted_elsewhere": (here - n * change).round(3),
         "change": change,
@@ -127,18 +130,8 @@ def is_reported(pairs: pd.DataFrame) -> pd.Series:
 
 
 def sentences(pairs: pd.DataFrame) -> list[str]:
-    """Say how many more photographs get the class of each pair in its context."""
-    texts = []
-    for pair in pairs.to_dict("records"):
-        class_name, context = pair["class"], pair["context"]
-        more = round(pair["change"] * pair["photographs"])
-        verb = "is" if more == 1 else "are"
-        texts.append(
-            f"{context} for {class_name} ({more} more of {pair['photographs']} "
-            f"photographs {verb} predicted as {class_name} in {context} than in the "
-            "other contexts)"
-        )
-    return texts
+    """Say how many photographs get the class of each pair, in its context and not."""
+    return [SENTENCE.format_map(pair) for pair in pairs.to_dict("records")]
 
 
 def headline(
@@ -146,7 +139,7 @@ def headline(
     pairs: pd.DataFrame,
     power: pd.DataFrame,
     trained: str | None,
-    is_linear: bool = True,
+    is_linear: bool,
 ) -> str:
     """Name all significant pairs, or say what the audit would have detected.
 
@@ -160,7 +153,7 @@ def headline(
         The table of `detection_table`.
     trained : {"last layer", "all"} or None
         What was trained.
-    is_linear : bool, default=True
+    is_linear : bool
         Whether the logits of the network are a linear function of its features.
     """
     for verdict in (DETECTED, POSSIBLE):
@@ -218,10 +211,7 @@ def detection_table(calibration: Calibration) -> pd.DataFrame:
     """
     rows = []
     for strength, (scores, changes, contexts) in calibration.classifiers.items():
-        judged = []
-        for z, change in zip(scores, changes, strict=True):
-            judged.append(verdicts(calibration, z, change))
-        verdict = np.stack(judged)
+        verdict = verdicts(calibration, scores, changes)
         if strength:
             verdict = np.take_along_axis(verdict, contexts[..., None], axis=2)
         n = len(verdict)
@@ -229,8 +219,7 @@ def detection_table(calibration: Calibration) -> pd.DataFrame:
             rate = np.isin(verdict, counted).mean()
             rows.append([name, strength, rate, *stats.wilson(rate * n, n)])
     columns = ["verdict", "bias_strength", "detection_rate", "low", "high"]
-    table = pd.DataFrame(rows, columns=columns)
-    return table.sort_values(["verdict", "bias_strength"], ignore_index=True)
+    return pd.DataFrame(rows, columns=columns)
 
 
 def reported_rates(power: pd.DataFrame) -> pd.Series:

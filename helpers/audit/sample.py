@@ -8,7 +8,6 @@ from torch import nn
 from helpers import models
 from helpers.audit.classifiers import LinearClassifier, train_classifier
 from helpers.audit.context_scores import paste
-from helpers.audit.model import Network
 from helpers.audit.queries import Inputs, features_and_answers
 from helpers.data import world
 from helpers.models import experiment, networks, preprocessing
@@ -50,12 +49,14 @@ def audited_network(seed: int = 0) -> tuple[Inputs, pd.DataFrame]:
     number = rng.integers(25, size=len(labels))
     composites = paste(images, backgrounds[context, number])
     features, _ = features_and_answers(model, composites)
-    set_last_layer(model, train_classifier(features, labels, 4, 0.05, rng))
+    set_last_layer(model, train_classifier(features, labels, 4, 0.05))
     images, labels = synthetic_photographs(seed, 60)
     rows = pd.DataFrame({"class": np.array(pictures.CLASSES)[labels]})
     rows["path"] = rows["class"] + "-" + rows.index.astype(str)
+    model.preprocessing = STATED
     inputs = Inputs(
-        Network(model, STATED, "The sample"),
+        model,
+        "The sample",
         images,
         rows,
         synthetic_contexts(seed),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 import torch
+from torchvision.transforms.functional import center_crop
 
 from helpers.data import decoding, folders, splits
 from helpers.models.preprocessing import Preprocessing
@@ -58,6 +59,4 @@ def read_folders(
         )
     resized = max(prepared.size, prepared.resize)
     images = decoding.read(rows["file"], resized, prepared.squash)
-    start = (resized - prepared.size) // 2
-    inside = slice(start, start + prepared.size)
-    return images[..., inside, inside].contiguous(), rows
+    return center_crop(images, prepared.size), rows
