@@ -409,8 +409,8 @@ def test_a_pair_is_reported_with_the_photographs_whose_prediction_changes():
     assert counts.tolist() == [10, 0, 100]
     sentence = reliance.headline("mine", first.to_frame().T, None, None, True)
     assert (
-        "10 of 100 photographs are predicted as cat in attic, and 0.0 on average in the "
-        "other contexts"
+        "10 of 100 photographs are predicted as cat in attic, and 0.0 on average in "
+        "the other contexts"
     ) in sentence
 
 

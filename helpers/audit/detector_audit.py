@@ -56,8 +56,8 @@ HEADINGS = {
 }
 MEANINGS = {
     "power": "The groups are permuted at random, and then the smallest group loses a "
-    "share of its detected boxes. The table has the share of permutations in which this "
-    "was detected. The first row, without a loss, is the rate of false positives.",
+    "share of its detected boxes. The table has the share of permutations in which "
+    "this was detected. The first row, without a loss, is the rate of false positives.",
     "differences": "Recall (percent) and false positives at the threshold. Average "
     "recall is the mean over the IoU thresholds from 0.5 to 0.95. The difference (with "
     "its 95% CI) is the gap between a group and all others at the same class and size "
@@ -75,7 +75,8 @@ LIMITS = [
     "cause.",
     "Injected faults are lost boxes. The audit may miss false positives and misplaced "
     "boxes that it was not tested with.",
-    "AP of few boxes is somewhat too high, and its intervals do not contain this error.",
+    "AP of few boxes is somewhat too high, and its interval does not contain this "
+    "error.",
     "No number here says whether the labels are correct and equally complete for all "
     "groups, or whether a gap is unfair.",
 ]
@@ -295,7 +296,8 @@ def _checked_files(
     if highest < threshold:
         raise DetectionDataError(
             f"No detection has a score of at least {threshold:g}; the highest is "
-            f"{highest:.3g}. Set 'threshold' to the score at which you use the detector."
+            f"{highest:.3g}. Set 'threshold' to the score at which the detector is "
+            "used."
         )
     rows = [("check first", text) for text in warnings]
     rows += [("read", text) for text in frames.report]

@@ -29,8 +29,8 @@ DETECTED = "reliance detected"
 REPORTED = f"{POSSIBLE} or detected"
 
 SENTENCE = (
-    "{context} for {class} ({predicted_here} of {photographs} photographs are predicted "
-    "as {class} in {context}, and {predicted_elsewhere:.1f} on average in the other "
+    "{context} for {class} ({predicted_here} of {photographs} photographs are "
+    "predicted as {class} in {context}, and {predicted_elsewhere:.1f} on average in the other "
     "contexts)"
 )
 RULE = (

@@ -12,21 +12,16 @@ from helpers.icon2.measures import ALL_CLASSES, FALSE_POSITIVES
 def findings(table: pd.DataFrame) -> pd.DataFrame:
     """Say in a sentence what was found for each attribute and measure.
 
-        Parameters
-        ----------
-        table : pandas.DataFrame
-            From `group_comparison.compare`. The most important group of each attribute and
-            measure gets a row: one with a significant difference, or else the worst.
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `group_comparison.compare`. The most important group of each attribute and
+        measure gets a row: one with a significant difference, or else the worst.
 
-        Returns
-        -------
-        pandas.DataFrame
-    <<<<<<< HEAD
-            With the ``group`` and the columns of `form.COLUMNS`. The measures are in the
-            order of the table.
-    =======
-            First the rows of all classes pooled.
-    >>>>>>> t-m52
+    Returns
+    -------
+    pandas.DataFrame
+        The measures are in the order of the table.
     """
     rank = table["verdict"].map(VERDICTS.index)
     order = table.groupby(["measure", "class"], sort=False).ngroup()

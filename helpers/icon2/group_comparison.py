@@ -199,8 +199,8 @@ def compare(comparison: Comparison, null: np.ndarray) -> pd.DataFrame:
         others), the ``difference`` that is left of it at the same class and size, its
         95% interval, and its adjusted ``p``.
 
-        The ``verdict`` is *significant* as `significance` says. Otherwise, a gap that is
-        significant itself (Bonferroni, and at least 1) may be due to class or size.
+        The ``verdict`` is *significant* as `significance` says. Otherwise, a gap that
+        is significant itself (Bonferroni, and at least 1) may be due to class or size.
     """
     table = comparison.rows()
     table["gap"] = table["value"] - table["others"]

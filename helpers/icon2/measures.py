@@ -110,7 +110,8 @@ class Measure:
         parts = parts[known]
         units = self.units[known]
         member, other = np.hsplit(parts, 2)
-        columns = np.column_stack([member, units["value"]])
+        value = units["value"].to_numpy()
+        columns = np.column_stack([member, value])
         left = columns - columns.mean(axis=0)
         if adjusted:
             strata = units["stratum"].to_numpy()
@@ -210,9 +211,10 @@ def labelled_boxes(frames: Frames, matches: Matches, threshold: float) -> pd.Dat
     -------
     pandas.DataFrame
         The ``image``, ``category`` and ``area`` of each box that has to be detected,
-        and its ``row`` in ``frames.boxes``. `RECALL` is 1 if a detection of the box's class, with a score of at least
-        `threshold`, took the box at the first IoU threshold, and 0 otherwise.
-        `AVERAGE_RECALL` is the mean over all IoU thresholds.
+        and its ``row`` in ``frames.boxes``. `RECALL` is 1 if a detection of the box's
+        class, with a score of at least `threshold`, took the box at the first IoU
+        threshold, and 0 otherwise. `AVERAGE_RECALL` is the mean over all IoU
+        thresholds.
     """
     is_strong = matches.detections["score"].to_numpy() >= threshold
     boxes = frames.boxes[["image", "category", "area"]].reset_index(names="row")

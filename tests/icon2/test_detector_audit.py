@@ -86,8 +86,10 @@ def test_one_group_of_all_images_has_the_ap_of_pycocotools():
     """Compare with `average_precision` of the oracles, which equals pycocotools."""
     matches = match(scene(3, 60))
     every = Attribute("every", ("yes",), np.zeros(60, int), "image")
-    table = group_ap.ap_by_group(matches, matches.classes, [every], np.ones((3, 60)))
-    expected = 100 * average_precision(matches).mean(1)
+    weights = np.ones((3, 60))
+    table = group_ap.ap_by_group(matches, matches.classes, [every], weights)
+    at_each_threshold = average_precision(matches)
+    expected = 100 * at_each_threshold.mean(1)
     np.testing.assert_allclose(table["AP"], expected, atol=1e-10)
 
 
@@ -117,25 +119,27 @@ def test_the_ap_of_a_group_does_not_depend_on_how_many_images_it_has():
 
 def test_an_injected_loss_is_detected_with_its_group_and_class():
     table = differences(world(400, loss=0.25), "light", draws=60)
-    of_dim = table[(table["group"] == "dim") & (table["measure"] == AVERAGE_RECALL)]
-    verdicts = of_dim.set_index("class")["verdict"]
-    assert verdicts["ring"] == "significant"
-    assert verdicts["kite"] == "not significant"
-    assert (of_dim.set_index("class").loc["ring", "difference"]) < -10
+    is_average = table["measure"] == AVERAGE_RECALL
+    of_dim = table[is_average & (table["group"] == "dim")]
+    of_dim = of_dim.set_index("class")
+    assert of_dim.loc["ring", "verdict"] == "significant"
+    assert of_dim.loc["kite", "verdict"] == "not significant"
+    assert of_dim.loc["ring", "difference"] < -10
 
 
 def test_a_loss_is_as_if_the_detector_had_not_found_the_boxes():
     """Detections of lost boxes are removed, and everything is measured again."""
     frames = world(60)
     matches = match(frames)
-    lost = np.flatnonzero(np.random.default_rng(1).random(len(frames.boxes)) < 0.3)
+    rng = np.random.default_rng(1)
+    is_lost = rng.random(len(frames.boxes)) < 0.3
+    lost = np.flatnonzero(is_lost)
     gone = np.isin(matches.taken, lost).any(0)
     rows = matches.detections["row"][gone].unique()
     detections = frames.detections.drop(rows).reset_index(drop=True)
     fewer = comparison(replace(frames, detections=detections), "tone")
-    for ours, theirs in zip(
-        comparison(frames, "tone").measures, fewer.measures, strict=True
-    ):
+    before = comparison(frames, "tone")
+    for ours, theirs in zip(before.measures, fewer.measures, strict=True):
         ours = ours.after_loss(pd.Series(lost))
         np.testing.assert_array_equal(ours.units["value"], theirs.units["value"])
     assert len(detections) < len(frames.detections)
@@ -157,8 +161,10 @@ def test_a_box_is_found_if_a_detection_of_its_class_overlaps_it():
         expected.append(max(near, default=0))
     expected = np.array(expected)
     assert boxes[RECALL].tolist() == (expected >= 0.5).tolist()
-    at_each = [expected >= threshold for threshold in np.arange(50, 100, 5) / 100]
-    np.testing.assert_allclose(boxes[AVERAGE_RECALL], np.mean(at_each, axis=0))
+    thresholds = np.arange(50, 100, 5) / 100
+    at_each = [expected >= threshold for threshold in thresholds]
+    mean = np.mean(at_each, axis=0)
+    np.testing.assert_allclose(boxes[AVERAGE_RECALL], mean)
 
 
 def test_without_a_fault_the_family_wise_error_rate_is_about_one_in_twenty():
@@ -228,7 +234,8 @@ def test_measures_at_a_threshold_are_those_without_the_other_scores():
     )
     fewer = replace(frames, detections=kept)
     with_all = comparison(frames, "half", threshold=0.6).measures
-    for ours, theirs in zip(with_all, comparison(fewer, "half").measures, strict=True):
+    without = comparison(fewer, "half").measures
+    for ours, theirs in zip(with_all, without, strict=True):
         np.testing.assert_array_equal(ours.units["value"], theirs.units["value"])
         assert ours.units["value"].sum() > 0
 
@@ -250,17 +257,21 @@ def test_a_second_detector_that_misses_more_in_one_group_is_significant_there_al
     first = comparison(frames, "light")
     [light] = first.attributes
     boxes = first.measures[0].units
-    in_dim = light.codes[boxes["image"]] == light.values.index("dim")
-    lost = boxes["row"][in_dim & (np.arange(len(boxes)) % 3 == 0)]
+    codes = light.codes[boxes["image"]]
+    in_dim = codes == light.values.index("dim")
+    is_third = np.arange(len(boxes)) % 3 == 0
+    lost = boxes["row"][in_dim & is_third]
     worse = [measure.after_loss(lost) for measure in first.measures]
-    table = audit.compare_detectors(first, replace(first, measures=worse))
+    second = replace(first, measures=worse)
+    table = audit.compare_detectors(first, second)
     table = table[table["measure"] == RECALL].set_index("group")
     assert table.loc["dim", "p"] < 0.01
     assert table.loc["dim", "high"] < 0
     assert table.loc["day", "difference"] == 0
-    before = first.measures[-2].units["value"][in_dim].mean()
-    after = worse[-2].units["value"][in_dim].mean()
-    assert table.loc["dim", "difference"] == pytest.approx(100 * (after - before))
+    before = first.measures[-2].units["value"]
+    after = worse[-2].units["value"]
+    change = (after - before)[in_dim].mean()
+    assert table.loc["dim", "difference"] == pytest.approx(100 * change)
 
 
 def test_one_function_audits_files_and_returns_tables_and_a_page(tmp_path, monkeypatch):

@@ -111,7 +111,9 @@ def test_claims_are_judged_on_user_supplied_frames_and_not_where_they_are_inject
     assert (injected[cannot_fail] == NOT_TESTABLE).all(), (
         "an injected gap is not judged"
     )
-    rows = analysis.control().query("attribute == 'size'").set_index("class")
+    control = analysis.control()
+    rows = control[control["attribute"] == "size"]
+    rows = rows.set_index("class")
     found = judged[0].loc["icon2/control/car", ["estimate", "ci_low", "ci_high"]]
     assert found.tolist() == rows.loc["car", ["delta", "low", "high"]].tolist()
     assert injected["icon2/control/car"] == REPLICATED, "control can fail"

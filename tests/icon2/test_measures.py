@@ -124,7 +124,8 @@ def test_a_worse_group_is_compared_where_boxes_have_one_size_and_images_are_sort
     rate = np.where(image < 40, 1.0, 0.7)
     found = rng.random(len(image)) < rate
     boxes = pd.DataFrame({"row": np.arange(len(image)), "image": image})
-    boxes = boxes.assign(category=0, area=2400.0, cluster=image, value=found * 1.0)
+    boxes["cluster"] = image
+    boxes = boxes.assign(category=0, area=2400.0, value=found * 1.0)
     difference, _ = measured(boxes).differences(night)
     assert difference[1] == pytest.approx(found[image >= 40].mean() - 1)
 
