@@ -150,6 +150,6 @@ def command(values: Mapping[str, Any], audit: str) -> str:
             value = [f"{key}={text}" for key, texts in value.items() for text in texts]
         if isinstance(value, list):
             value = ",".join(map(str, value))
-        if value is not None and name != "output":
+        if name != "output":
             words.append(f"{name.upper()}={value}")
     return shlex.join(words)

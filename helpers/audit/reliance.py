@@ -30,8 +30,8 @@ REPORTED = f"{POSSIBLE} or detected"
 
 SENTENCE = (
     "{context} for {class} ({predicted_here} of {photographs} photographs are "
-    "predicted as {class} in {context}, and {predicted_elsewhere:.1f} on average in the other "
-    "contexts)"
+    "predicted as {class} in {context}, and {predicted_elsewhere:.1f} on average in "
+    "the other contexts)"
 )
 RULE = (
     "A finding needs two things: a score above the threshold, and predictions that "

@@ -122,7 +122,8 @@ class Measure:
         # of membership, times the number of units
         variance = (contrast**2).sum(axis=0)
         share = member.mean(axis=0)
-        raw_variance = share * other.sum(axis=0)
+        n_others = other.sum(axis=0)
+        raw_variance = share * n_others
         covariance = (contrast * value).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             share_left = variance / raw_variance
