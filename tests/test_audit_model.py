@@ -407,7 +407,7 @@ def test_a_pair_is_reported_with_the_photographs_whose_prediction_changes():
     assert first[["class", "context"]].tolist() == ["cat", "attic"]
     counts = first[["predicted_here", "predicted_elsewhere", "photographs"]]
     assert counts.tolist() == [10, 0, 100]
-    sentence = reliance.headline("mine", first.to_frame().T, None, None, True)
+    sentence = reliance.headline("mine", first.to_frame().T, None, True)
     assert (
         "10 of 100 photographs are predicted as cat in attic, and 0.0 on average in "
         "the other contexts"
@@ -449,10 +449,10 @@ def test_the_rates_are_not_promised_if_the_last_layer_is_not_linear():
     power = pd.DataFrame({"verdict": [reliance.REPORTED] * 2})
     power = power.assign(bias_strength=[0.5, 1], detection_rate=[0.4, 0.9])
     none = judged(0 * ATTIC, CHANGES)
-    linear = reliance.headline("mine", none, power, "last layer", True)
+    linear = reliance.headline("mine", none, power, True)
     assert "reports 40% of the biases of strength 0.5" in linear
     assert reliance.NOT_LINEAR not in linear
-    other = reliance.headline("mine", none, power, "last layer", False)
+    other = reliance.headline("mine", none, power, False)
     assert other.endswith(reliance.NOT_LINEAR)
 
 
@@ -460,9 +460,14 @@ def test_a_pair_is_at_most_possible_if_all_layers_were_trained():
     pairs = judged(ATTIC, CHANGES, trained="all")
     assert pairs["verdict"][0] == reliance.POSSIBLE
     rate, low, high = reliance.WHOLE_NETWORK_LEVEL
-    sentence = reliance.headline("mine", pairs, None, "all", True)
-    assert f"{rate:.0%} of pairs without a bias are reported" in sentence
+    sentence = reliance.headline("mine", pairs, None, True)
+    assert f"{rate:.0%} if all layers were trained" in sentence
     assert f"95% CI {low:.0%} to {high:.0%}" in reliance.what_was_trained("all", True)
+
+
+def test_another_word_for_what_was_trained_is_refused():
+    with pytest.raises(ValueError, match="trained is 'last', and not 'last layer'"):
+        reliance.what_was_trained("last", before=False)
 
 
 def test_the_level_for_whole_networks_is_that_of_the_recorded_trials():
@@ -470,6 +475,12 @@ def test_the_level_for_whole_networks_is_that_of_the_recorded_trials():
     whole = trials.query("layers == 'all' and bias_strength == 0")
     share = stats.share(whole["fpr_reported"])
     np.testing.assert_allclose(reliance.WHOLE_NETWORK_LEVEL, share, atol=0.005)
+    linear = trials.query(
+        "images == 'photographs' and layers == 'last' and trained_on == 'composites'"
+        " and bias_strength == 0 and photographs == 'others'"
+    )
+    level = linear["fpr_reported"].mean()
+    assert level == pytest.approx(reliance.LAST_LAYER_LEVEL, abs=0.006)
 
 
 # What a network answers

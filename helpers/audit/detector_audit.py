@@ -39,6 +39,7 @@ LEAST_AP = 0.01  # at IoU 0.5, below which the files probably do not belong toge
 SIDES = (32, 96)  # pixels: COCO's small, medium and large
 MOST_DRAWN = 20  # findings in the figure
 LEAST_RESAMPLES = 60
+LEAST_DRAWS = 19
 MOST_SHOWN = 60  # rows of a table in the report
 SAMPLE = "data/audit"
 SAMPLE_SIDES = (9, 16)
@@ -57,24 +58,37 @@ HEADINGS = {
 MEANINGS = {
     "power": "The groups are permuted at random, and then the smallest group loses a "
     "share of its detected boxes. The table has the share of permutations in which "
-    "this was detected. The first row, without a loss, is the rate of false positives.",
+    "this was detected. The first row, without a loss, is the rate of false positives, "
+    "which the test sets to 5% at most.",
     "differences": "Recall (percent) and false positives at the threshold. Average "
     "recall is the mean over the IoU thresholds from 0.5 to 0.95. The difference (with "
     "its 95% CI) is the gap between a group and all others at the same class and size "
     "of the boxes. P is adjusted for all rows.",
-    "explanations": "The fall is how many points of the gap in AP go if all groups "
-    "have the same mix of a candidate's values.",
+    "explanations": "Sigma is the standard deviation of AP over the groups (points). "
+    "The fall is how much smaller it is if all groups have the same mix of a "
+    "candidate's values.",
 }
 CAPTIONS = {
     "findings": "Differences with 95% CIs; grey: not significant.",
     "by_size": "Recall at IoU 0.5 by the side of the boxes.",
 }
+SHOWN_OF_EXPLANATIONS = (
+    "attribute",
+    "class",
+    "candidate",
+    "sigma",
+    "remaining",
+    "fall",
+    "fall_low",
+    "fall_high",
+    "suite's rule",
+)
 LIMITS = [
     "Class and size of the boxes are held fixed for recall, nothing else, and nothing "
     "for false positives. An attribute that is not in the data may be the "
     "cause.",
-    "Injected faults are lost boxes. The audit may miss false positives and misplaced "
-    "boxes that it was not tested with.",
+    "Injected faults are lost boxes. We did not measure how often the audit detects "
+    "additional false positives or misplaced boxes.",
     "AP of few boxes is somewhat too high, and its interval does not contain this "
     "error.",
     "No number here says whether the labels are correct and equally complete for all "
@@ -133,7 +147,7 @@ class DetectorAudit:
             wide = table.pivot_table("rate", keys, loss, sort=False)
             return wide.reset_index().rename_axis(columns=None)
         if name == "explanations":  # the paper's rules need the lesson
-            return table.filter(regex="attribute|class|candidate|gap|fall|remain|suite")
+            return table.filter(items=SHOWN_OF_EXPLANATIONS)
         return table.head(MOST_SHOWN)
 
     def plot_by_size(self) -> Figure:
@@ -211,7 +225,8 @@ def audit_detector(
     second : path, optional
         Detections of a second detector in the same images.
     draws, resamples : int
-        Numbers of permutations and of bootstrap resamples of images, at least 60.
+        Numbers of permutations (at least 19), and of bootstrap resamples of images for
+        the intervals of AP (at least 60).
     seed : int
 
     Returns
@@ -223,6 +238,11 @@ def audit_detector(
     DetectionDataError
         If a file or an attribute cannot be used.
     """
+    if draws < LEAST_DRAWS:
+        raise DetectionDataError(
+            f"draws is {draws}, and no difference can be significant with fewer than "
+            f"{LEAST_DRAWS} permutations."
+        )
     frames = user_data.read(labels, detections, attributes)
     bounds = [side**2 for side in sizes]
     tables = {"files": _checked_files(frames, bounds, threshold)}

@@ -58,14 +58,14 @@ TERMS = [
     "them.",
     "Bias strength: the share of a class's training images that were pasted into one "
     "context. The others are in any context.",
-    "z: how far your network's score lies above those of unbiased classifiers, in "
-    "their standard deviations. Each context is queried in two ways: with photographs "
-    "pasted into it, and alone. The larger z counts.",
+    "z: how many standard deviations your network's score lies above the mean score of "
+    "unbiased classifiers. The score uses photographs that are pasted into the "
+    "contexts.",
     f"{reliance.DETECTED}: significant after correction for the number of pairs. "
-    f"{reliance.POSSIBLE}: above the threshold for one pair, as one in twenty pairs of "
-    f"unbiased classifiers is. {reliance.SCORE_ONLY}: above the threshold, but "
-    "predictions do not change.",
-    "Contexts and classifiers are drawn at random. A finding that vanishes with "
+    f"{reliance.POSSIBLE}: above the threshold for one pair, and predictions change. "
+    "This holds for one in twenty pairs of unbiased linear classifiers. "
+    f"{reliance.SCORE_ONLY}: above the threshold, but predictions do not change.",
+    "Backgrounds and classifiers are drawn at random. A finding that vanishes with "
     "another seed lies near the threshold.",
 ]
 
@@ -320,7 +320,7 @@ def audit(inputs: Inputs) -> ModelAudit:
         notes.append(reliance.NOT_LINEAR)
     return ModelAudit(
         name=name,
-        headline=reliance.headline(name, pairs, power, trained, is_linear),
+        headline=reliance.headline(name, pairs, power, is_linear),
         notes=[*notes, describe_preprocessing(inputs.network), accuracy],
         pairs=pairs.reset_index(drop=True),
         power=power,

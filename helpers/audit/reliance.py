@@ -11,7 +11,6 @@ import pandas as pd
 from helpers import stats
 from helpers.audit.calibration import (
     LEAST_CHANGE,
-    LEVEL,
     Calibration,
     p_values,
     significant_pairs,
@@ -39,6 +38,11 @@ RULE = (
     f"{100 * LEAST_CHANGE:g} percentage points higher in the context than in the "
     "other contexts on average. Pairs with a high score alone are not reported."
 )
+LAST_LAYER_LEVEL = 0.04
+"""False-positive rate of reported pairs if only the last layer was trained.
+
+It is that of linear classifiers of composites in ``data/audit_trials.csv``.
+"""
 WHOLE_NETWORK_LEVEL = (0.148, 0.057, 0.333)
 """False-positive rate of reported pairs of networks of which all layers were trained.
 
@@ -68,7 +72,7 @@ def verdicts(calibration: Calibration, z: np.ndarray, change: np.ndarray) -> np.
     """
     is_significant = significant_pairs(p_values(calibration, z))
     return np.select(
-        [z <= calibration.threshold, change < LEAST_CHANGE, is_significant],
+        [~(z > calibration.threshold), change < LEAST_CHANGE, is_significant],
         [NOT_SIGNIFICANT, SCORE_ONLY, DETECTED],
         POSSIBLE,
     )
@@ -138,7 +142,6 @@ def headline(
     name: str,
     pairs: pd.DataFrame,
     power: pd.DataFrame,
-    trained: str | None,
     is_linear: bool,
 ) -> str:
     """Name all significant pairs, or say what the audit would have detected.
@@ -151,8 +154,6 @@ def headline(
         The table of `judge`.
     power : pandas.DataFrame
         The table of `detection_table`.
-    trained : {"last layer", "all"} or None
-        What was trained.
     is_linear : bool
         Whether the logits of the network are a linear function of its features.
     """
@@ -161,8 +162,11 @@ def headline(
         if len(found):
             text = f"{name}: {verdict} on {' and '.join(sentences(found))}."
             if verdict == POSSIBLE:
-                level = WHOLE_NETWORK_LEVEL[0] if trained == "all" else LEVEL
-                text += f" By chance, {level:.0%} of pairs without a bias are reported."
+                text += (
+                    f" In recorded trials, {LAST_LAYER_LEVEL:.0%} of the pairs were "
+                    "reported by chance if only the last layer was trained, and "
+                    f"{WHOLE_NETWORK_LEVEL[0]:.0%} if all layers were trained."
+                )
             return text
     rates = reported_rates(power)
     text = (
@@ -183,17 +187,19 @@ def what_was_trained(trained: str | None, before: bool) -> str:
         )
     if trained == "last layer":
         return "Only the last layer was trained."
+    if trained != "all":
+        raise ValueError(f"trained is {trained!r}, and not 'last layer' or 'all'.")
     rate, low, high = WHOLE_NETWORK_LEVEL
     text = (
         "All layers were trained. The audit compares the network with linear "
-        f"classifiers, so its level is not {LEVEL:.0%}. In recorded trials, it "
-        f"reported {rate:.0%} of the pairs of unbiased networks (95% CI {low:.0%} to "
-        f"{high:.0%}). So a pair is called {POSSIBLE} at most."
+        "classifiers, which differ from it more than from each other. In recorded "
+        f"trials, it reported {rate:.0%} of the pairs of unbiased networks (95% CI "
+        f"{low:.0%} to {high:.0%}). So a pair is called {POSSIBLE} at most."
     )
     if not before:
         text += (
-            " These trials used the weights before training (before). Without them, "
-            "the rate is not known."
+            " In these trials, the audit had the weights before training. You did not "
+            "provide them (before), so the rate for your network is not known."
         )
     return text
 

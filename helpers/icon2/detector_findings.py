@@ -27,13 +27,14 @@ def findings(table: pd.DataFrame) -> pd.DataFrame:
     order = table.groupby(["measure", "class"], sort=False).ngroup()
     is_false = table["measure"] == FALSE_POSITIVES
     surplus = table["gap"].where(~is_false, -table["gap"])
-    table = table.assign(rank=rank, order=order, surplus=surplus)
-    table = table.sort_values(["order", "rank", "surplus"])
+    unknown = table["difference"].isna()
+    table = table.assign(rank=rank, order=order, unknown=unknown, surplus=surplus)
+    table = table.sort_values(["order", "rank", "unknown", "surplus"])
     first = table.drop_duplicates(["attribute", "order"])
     measure = first["measure"] + ", " + first["class"]
     columns = {
         "finding": first["attribute"] + "/" + measure,
-        "name": "difference at the same class and size (points)",
+        "name": "difference from all other groups",
         "measure": measure,
         "by": first["attribute"],
         "group": first["group"],
@@ -71,16 +72,19 @@ def sentence(row: Mapping) -> str:
     if row["class"] != ALL_CLASSES:
         measure += f" of class {row['class']}"
     unit = "" if is_false else "%"
+    verb = "are" if is_false else "is"
     text = (
-        f"{start} {group}: {measure}: {row['value']:.0f}{unit}, against "
+        f"{start} {group}: {measure} {verb} {row['value']:.0f}{unit}, against "
         f"{row['others']:.0f}{unit} elsewhere."
     )
     if np.isnan(row["difference"]):
         return f"{text} The groups share too few similar boxes or images to compare."
     if row["verdict"] == EXPLAINED:
-        text += " The class and size of the boxes can explain this gap."
-    held_fixed = "" if is_false else " at the same class and size of the boxes"
+        text += " The class and size of the boxes may explain this gap."
+    difference = "At the same class and size of the boxes, the difference"
+    if is_false:
+        difference = "The difference"
     return (
-        f"{text} The difference{held_fixed} is {row['difference']:+.1f} (95% CI "
-        f"{row['low']:+.1f} to {row['high']:+.1f}, adjusted p = {row['p']:.3f})."
+        f"{text} {difference} is {row['difference']:+.1f} (95% CI {row['low']:+.1f} to "
+        f"{row['high']:+.1f}, adjusted p = {row['p']:.3f})."
     )

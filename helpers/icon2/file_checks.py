@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+import yaml
 
 from helpers.icon2.attributes import CORNERS, DetectionDataError, Frames
 from helpers.icon2.matching import match
@@ -23,6 +24,18 @@ MANY = 0.3  # share of the boxes that are detected as any class
 FEW = 0.2  # share of these that are detected as their own class
 
 
+UNREADABLE = (
+    AttributeError,
+    EOFError,
+    LookupError,
+    NameError,  # of a missing column in `DataFrame.eval`
+    OSError,
+    TypeError,
+    ValueError,
+    yaml.YAMLError,
+)
+
+
 @contextmanager
 def refusing(path: str | Path, expected: str) -> Iterator[None]:
     """Say in a sentence why a file cannot be used, and what is expected."""
@@ -30,7 +43,7 @@ def refusing(path: str | Path, expected: str) -> Iterator[None]:
         yield
     except DetectionDataError as error:
         problem = f": {error}"
-    except (LookupError, TypeError, ValueError, AttributeError, OSError) as error:
+    except UNREADABLE as error:
         reason = " ".join(str(error).split())[:200]
         problem = f" cannot be read ({type(error).__name__}: {reason})."
     else:

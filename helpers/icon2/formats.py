@@ -25,6 +25,7 @@ FORMATS = (
 # Columns of images and boxes that are no attributes; the last are fields of COCO.
 OWN = {
     "name",
+    "crowd",
     "width",
     "height",
     "id",
@@ -166,7 +167,7 @@ def read_coco(content: dict) -> Tables:
 
 def _coco_boxes(entries: list[dict]) -> pd.DataFrame:
     """Return those of COCO's annotations or results that have a box."""
-    boxes = pd.DataFrame([_attributes(one) | one for one in entries])
+    boxes = pd.DataFrame([_attributes(one) | one for one in entries if one.get("bbox")])
     if boxes.empty:
         return boxes
     boxes = boxes.rename(columns={"id": "box"})
@@ -207,6 +208,8 @@ def read_bdd100k(frames: list[dict]) -> Tables:
                 boxes.append(_attributes(label) | label["box2d"] | box)
     images = pd.DataFrame(images).sort_values("id", ignore_index=True)
     boxes = pd.DataFrame(boxes).rename(columns={"crowd": "iscrowd"})
+    if boxes.empty:
+        return images, boxes, {}
     category = boxes["category"].replace(RENAMED)
     boxes["ignore"] = category.isin(IGNORED) & boxes["score"].isna()
     boxes["category"] = category.mask(boxes["ignore"], category.replace(IGNORED))
@@ -243,9 +246,10 @@ def read_yolo(folder: Path) -> Tables:
                 rows.append([file.stem, category, *map(float, numbers)])
     boxes = pd.DataFrame(rows)
     boxes.columns = YOLO_COLUMNS[: boxes.shape[1]]
-    parts = ["images" if part == "labels" else part for part in folder.parts]
+    # the last folder of this name, as Ultralytics does
+    pictures = "/images".join(str(folder).rsplit("/labels", 1))
     images = []
-    for file in sorted(Path(*parts).glob("*")):
+    for file in sorted(Path(pictures).glob("*")):
         if is_image_file(file.name):
             with Image.open(file) as image:
                 images.append([file.stem, file.name, *image.size])
@@ -256,4 +260,5 @@ def read_yolo(folder: Path) -> Tables:
         if file.is_file():
             names = pd.Series(yaml.safe_load(file.read_text())["names"])
             classes = {str(number): str(name) for number, name in names.items()}
+            break
     return images, boxes, classes

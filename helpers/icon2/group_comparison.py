@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.stats
 
 from helpers import stats
-from helpers.icon2.attributes import Attribute
+from helpers.icon2.attributes import Attribute, DetectionDataError
 from helpers.icon2.measures import (
     ALL_CLASSES,
     AVERAGE_RECALL,
@@ -200,7 +200,8 @@ def compare(comparison: Comparison, null: np.ndarray) -> pd.DataFrame:
         95% interval, and its adjusted ``p``.
 
         The ``verdict`` is *significant* as `significance` says. Otherwise, a gap that
-        is significant itself (Bonferroni, and at least 1) may be due to class or size.
+        is significant itself (Bonferroni, and at least 1) may be due to class or size,
+        if less than half of it is left or this is not known.
     """
     table = comparison.rows()
     table["gap"] = table["value"] - table["others"]
@@ -212,6 +213,8 @@ def compare(comparison: Comparison, null: np.ndarray) -> pd.DataFrame:
     gap, error = comparison.differences(adjusted=False)
     gap_p = 2 * len(table) * scipy.stats.norm.sf(np.abs(gap / error))
     is_gap = (gap_p <= LEVEL) & (np.abs(gap) >= SMALLEST)
+    is_gap &= table["measure"] != FALSE_POSITIVES  # nothing is held fixed for them
+    is_gap &= ~(np.abs(difference) > np.abs(gap) / 2)  # or it is not known
     table["verdict"] = np.select([is_significant, is_gap], [FOUND, EXPLAINED], NO_GAP)
     return table
 
@@ -236,10 +239,12 @@ def compare_detectors(first: Comparison, second: Comparison) -> pd.DataFrame:
         for before, after in zip(first.measures, second.measures, strict=True):
             change = (after.units["value"] - before.units["value"]).to_numpy()
             parts, _ = np.hsplit(before.members(attribute), 2)
-            number = np.maximum(parts.sum(axis=0), 1)
+            number = parts.sum(axis=0)
+            number[number < FEWEST] = np.nan
             mean = change @ parts / number
             rest = parts * (change[:, None] - mean)
-            error = np.linalg.norm(sums(before.units["cluster"], rest), axis=0) / number
+            error = np.linalg.norm(sums(before.units["cluster"], rest), axis=0)
+            error = np.maximum(error, 0.5) / number  # at least half a unit
             changes.append((mean, error))
     difference, error = 100 * np.hstack(changes)
     table = first.rows().rename(columns={"value": "first"}).drop(columns="others")
@@ -247,7 +252,7 @@ def compare_detectors(first: Comparison, second: Comparison) -> pd.DataFrame:
     table["difference"] = difference
     table["low"] = difference - Z * error
     table["high"] = difference + Z * error
-    p = 2 * scipy.stats.norm.sf(np.abs(difference) / np.maximum(error, 1e-12))
+    p = 2 * scipy.stats.norm.sf(np.abs(difference / error))
     return table.assign(p=stats.adjust(p))
 
 
@@ -316,4 +321,9 @@ def _smallest_group(rows: pd.DataFrame) -> str:
     """Return the group with the fewest boxes, of those with enough to be compared."""
     is_counted = (rows["class"] == ALL_CLASSES) & (rows["measure"] == AVERAGE_RECALL)
     enough = rows[is_counted & (rows["number"] >= FEWEST)]
+    if enough.empty:
+        raise DetectionDataError(
+            f"No group of {rows['attribute'].iloc[0]!r} has {FEWEST} boxes. Use more "
+            "images."
+        )
     return enough.loc[enough["number"].idxmin(), "group"]

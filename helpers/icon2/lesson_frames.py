@@ -169,6 +169,8 @@ def find_files(settings: SimpleNamespace) -> dict[str, Path]:
     given = {name: getattr(settings, name, None) for name in PUBLISHED}
     named = {name: path for name, path in given.items() if path is not None}
     if settings.frames is None:
+        if named and "labels" not in named:
+            raise DetectionDataError("There are no labels. Give a file as 'labels'.")
         return named
     folder = Path(settings.frames)
     for name, place in PUBLISHED.items():

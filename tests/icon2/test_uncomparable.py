@@ -21,6 +21,17 @@ def test_a_threshold_above_all_scores_is_refused(tmp_path):
         audits.detector(labels, results, groups=["light"], threshold=1.0)
 
 
+def test_too_few_boxes_or_permutations_are_refused(tmp_path):
+    frames = world(25)
+    boxes = frames.boxes.groupby("image").head(1).reset_index(drop=True)
+    few = replace(frames, images=frames.images[["name"]], boxes=boxes)
+    labels, results = written(tmp_path, few)
+    with pytest.raises(DetectionDataError, match="No group of 'size' has 30 boxes"):
+        audits.detector(labels, results, draws=19)
+    with pytest.raises(DetectionDataError, match="fewer than 19 permutations"):
+        audits.detector(labels, results, draws=0)
+
+
 def test_ignored_boxes_do_not_count_as_enough():
     frames = world(60)
     is_ring = frames.boxes["category"] == 0
