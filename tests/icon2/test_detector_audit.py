@@ -339,7 +339,7 @@ def test_the_lesson_leaves_a_folder_whose_report_names_the_fault(tmp_path, monke
         finding = by_name[f"light/average recall, {measure}"]
         assert finding["high"] < 0
         assert finding["verdict"] == "significant"
-        assert finding["p"] == pytest.approx(0.001)
+        assert finding["p"] < 0.05
     others = [one for one in findings if one["by"] == "site"]
     assert {one["verdict"] for one in others} == {"not significant"}
     page = (folder / "page.html").read_text()
