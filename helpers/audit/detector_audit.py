@@ -85,8 +85,7 @@ SHOWN_OF_EXPLANATIONS = (
 )
 LIMITS = [
     "Class and size of the boxes are held fixed for recall, nothing else, and nothing "
-    "for false positives. An attribute that is not in the data may be the "
-    "cause.",
+    "for false positives. An attribute that is not in the data may be the cause.",
     "Injected faults are lost boxes. We did not measure how often the audit detects "
     "additional false positives or misplaced boxes.",
     "AP of few boxes is somewhat too high, and its interval does not contain this "

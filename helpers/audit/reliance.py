@@ -41,7 +41,7 @@ RULE = (
 LAST_LAYER_LEVEL = 0.04
 """False-positive rate of reported pairs if only the last layer was trained.
 
-It is that of linear classifiers of composites in ``data/audit_trials.csv``.
+It was measured for linear classifiers of composites, in ``data/audit_trials.csv``.
 """
 WHOLE_NETWORK_LEVEL = (0.148, 0.057, 0.333)
 """False-positive rate of reported pairs of networks of which all layers were trained.

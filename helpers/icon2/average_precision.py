@@ -43,7 +43,6 @@ PAPER = Options()
 PER_IMAGE = Options(precision="per image")
 # one cell of all boxes and images
 WHOLE = Options(precision="raw", images="all", min_boxes=1)
-TINY = 1e-300  # keeps 0 / 0 at 0
 ROUNDING = 1e-12  # of sums of weights that are not whole numbers
 
 
@@ -96,7 +95,9 @@ def evaluate(
         n_compared = len(attributes[-1].values)
         if options.number == "all cells":
             n_compared = len(in_boxes)
-        number = images * _mean_number(boxes / np.maximum(images, TINY), n_compared)
+        number = images * _mean_number(
+            boxes / np.maximum(images, formulas.TINY), n_compared
+        )
     if box_weights is not None or (weights % 1).any():
         positives = positives * (1 - ROUNDING)
     # a false positive has the weight of its image, and a hit that of its box

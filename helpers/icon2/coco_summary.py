@@ -7,14 +7,18 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from helpers.icon2.attributes import Attribute, DetectionDataError, Frames
+from helpers.icon2.attributes import (
+    BOUNDS,
+    SIZES,
+    Attribute,
+    DetectionDataError,
+    Frames,
+)
 from helpers.icon2.average_precision import WHOLE, evaluate
 from helpers.icon2.matching import IOU_THRESHOLDS, match
 
-BOUNDS = (32**2, 96**2)  # square pixels: COCO's small, medium and large
 LARGEST = 1e10
 LIKE_COCO = replace(WHOLE, false_positives="coco")
-SIZES = ("small", "medium", "large")
 
 
 def coco_summary(

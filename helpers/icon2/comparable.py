@@ -14,7 +14,7 @@ from helpers.icon2.formats import OWN
 from helpers.icon2.matching import Matches
 from helpers.icon2.measures import FEWEST
 
-MOST = 8  # classes that are compared by default
+MOST_CLASSES = 8  # classes that are compared by default
 VIDEO = "video"  # it says which images belong together
 
 
@@ -83,4 +83,4 @@ def classes_to_compare(matches: Matches, wanted: Sequence[str] | None) -> list[s
     category = matches.boxes["category"][~matches.boxes["ignore"]]
     number = category.value_counts().reindex(range(len(matches.classes)), fill_value=0)
     enough = np.array(matches.classes)[number >= 2 * FEWEST]
-    return list(wanted or enough[:MOST].tolist() or matches.classes[:1])
+    return list(wanted or enough[:MOST_CLASSES].tolist() or matches.classes[:1])

@@ -13,13 +13,13 @@ import pandas as pd
 from helpers.icon2 import verdicts
 from helpers.icon2.analysis import POINTS, analyse
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.average_precision import Options, evaluate
+from helpers.icon2.average_precision import PER_IMAGE, evaluate
 from helpers.icon2.matching import Matches
 
-HOW = Options(precision="per image", images="all")
+OF_GROUPS = replace(PER_IMAGE, images="all")
 
 
-def interval(values: np.ndarray) -> np.ndarray:
+def outer_interval(values: np.ndarray) -> np.ndarray:
     """Compute the 95% interval of a value from its resamples.
 
     A resample has copies of its images, so its AP is too high. The ends are therefore
@@ -69,8 +69,8 @@ def ap_by_group(
     tables = []
     for attribute in attributes:
         for name in classes:
-            ap, boxes = evaluate(matches.of(name), [attribute], weights, HOW)
-            low, high = interval(ap)
+            ap, boxes = evaluate(matches.of(name), [attribute], weights, OF_GROUPS)
+            low, high = outer_interval(ap)
             columns = {
                 "attribute": attribute.name,
                 "class": name,
@@ -114,7 +114,9 @@ def explained(
     """
     attribute = _with_enough_boxes(attribute, matches.of(name))
     others = [one for one in candidates if one.name != attribute.name]
-    analysis = analyse(matches, attribute, others, classes=[name], options=HOW, **how)
+    analysis = analyse(
+        matches, attribute, others, classes=[name], options=OF_GROUPS, **how
+    )
     names = {
         "attribute": "candidate",
         "sigma": "sigma",
@@ -132,8 +134,8 @@ def explained(
 def _with_enough_boxes(attribute: Attribute, of_class: Matches) -> Attribute:
     """Keep the values of an attribute that have enough boxes in a class."""
     each_once = np.ones((1, of_class.n_images))
-    _, boxes = evaluate(of_class, [attribute], each_once, HOW)
-    kept = np.flatnonzero(boxes[0] >= HOW.min_boxes)
+    _, boxes = evaluate(of_class, [attribute], each_once, OF_GROUPS)
+    kept = np.flatnonzero(boxes[0] >= OF_GROUPS.min_boxes)
     new_code = np.full(len(attribute.values) + 1, -1)  # the last is for code -1
     new_code[kept] = np.arange(len(kept))
     values = tuple(attribute.values[number] for number in kept)

@@ -73,10 +73,11 @@ class Comparison:
             Mean of the group minus mean of all others (times 100), and the standard
             error. Rows are those of `rows`.
         """
-        attributes, measures = attributes or self.attributes, measures or self.measures
+        pairs = itertools.product(
+            attributes or self.attributes, measures or self.measures
+        )
         each = [
-            measure.differences(attribute, adjusted)
-            for attribute, measure in itertools.product(attributes, measures)
+            measure.differences(attribute, adjusted) for attribute, measure in pairs
         ]
         difference, error = 100 * np.hstack(each)
         return difference, error
@@ -300,8 +301,9 @@ def detection_rates(
     rows = comparison.rows()
     boxes = comparison.measures[0].units
     for number, attribute in enumerate(comparison.attributes):
-        group = _smallest_group(rows[rows["attribute"] == attribute.name])
-        is_shown = (rows["attribute"] == attribute.name) & (rows["group"] == group)
+        of_attribute = rows["attribute"] == attribute.name
+        group = _smallest_group(rows[of_attribute])
+        is_shown = of_attribute & (rows["group"] == group)
         is_shown &= rows["measure"] != FALSE_POSITIVES
         for loss in progress(np.repeat(losses, trials), desc="faults", delay=2):
             permuted = next(comparison.permutations)

@@ -215,7 +215,7 @@ def test_nineteen_of_twenty_intervals_hold_the_truth(bias):
     values = rng.normal(bias, 1, 4000)
     resamples = values + rng.normal(bias, 1, (60, 4000))
     every = np.vstack([values, resamples])
-    low, high = group_ap.interval(every / 100)
+    low, high = group_ap.outer_interval(every / 100)
     covers = (low <= 0) & (high >= 0)
     assert 0.95 < covers.mean() < 0.985
     low, high = usual(every)
