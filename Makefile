@@ -99,19 +99,23 @@ test: $(READY)
 LESSON_table := 13_audit_your_table
 LESSON_detector := 12_audit_your_detector
 LESSON_model := 11_audit_your_model
-TEXTS := DATA Y_PRED Y_TRUE SCORE GROUPS STRATA SECOND CLUSTER POSITIVE REFERENCE LABELS DETECTIONS ATTRIBUTES CLASSES \
-  NETWORK IMAGES CONTEXTS WEIGHTS TRAINED BEFORE DEVICE
-NUMBERS := THRESHOLD LIMIT DRAWS RESAMPLES SEED
-# variables of the command line that no parameter has, such as a misspelled one;
+TEXTS_table := DATA Y_PRED Y_TRUE SCORE GROUPS STRATA POSITIVE REFERENCE SECOND
+TEXTS_detector := LABELS DETECTIONS ATTRIBUTES GROUPS CLASSES SIZES CLUSTER SECOND
+TEXTS_model := NETWORK IMAGES CONTEXTS WEIGHTS CLASSES TRAINED BEFORE DEVICE
+NUMBERS_table := THRESHOLD LIMIT DRAWS SEED
+NUMBERS_detector := THRESHOLD DRAWS RESAMPLES SEED
+NUMBERS_model := SEED
+# variables of the command line that the audit does not have, such as a misspelled one;
 # an audit is one job, so CORES is accepted and changes nothing
-unknown = $(filter-out $(TEXTS) $(NUMBERS) OUTPUT PYTHON TORCH CORES,$(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name))))
+known = $(TEXTS_$*) $(NUMBERS_$*) OUTPUT
+unknown = $(filter-out $(known) PYTHON TORCH CORES,$(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name))))
 given = $(foreach name,$(2),$(if $(filter command,$(origin $(name))),$(1) $(shell echo $(name) | tr A-Z a-z) $(call quoted,$($(name)))))
 audit-table audit-detector audit-model: OUTPUT ?= audit/$(@:audit-%=%)
 audit-table audit-detector audit-model: audit-%: $(READY)
-	@$(if $(strip $(unknown)),echo "Unknown: $(strip $(unknown)). The variables are $(TEXTS) $(NUMBERS) OUTPUT."; exit 1)
+	@$(if $(strip $(unknown)),echo "Unknown: $(strip $(unknown)). The variables are $(known)."; exit 1)
 	@mkdir -p outputs/$(OUTPUT) && rm -f outputs/$(OUTPUT)/page.html
 	@python -m helpers.run_lesson -r output $(OUTPUT) \
-	  $(call given,-r,$(TEXTS)) $(call given,-p,$(NUMBERS)) notebooks/$(LESSON_$*).ipynb outputs/$(OUTPUT)/notebook.ipynb \
+	  $(call given,-r,$(TEXTS_$*)) $(call given,-p,$(NUMBERS_$*)) notebooks/$(LESSON_$*).ipynb outputs/$(OUTPUT)/notebook.ipynb \
   && echo "The report is outputs/$(OUTPUT)/page.html"
 
 # JupyterLab opens copies, so that your changes leave the stored notebooks unchanged

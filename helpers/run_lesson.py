@@ -47,10 +47,16 @@ def _tags(cell: nbformat.NotebookNode) -> list[str]:
 def main() -> None:
     """Call papermill with the arguments of this command."""
     from papermill.cli import papermill
+    from papermill.exceptions import PapermillExecutionError
 
     arguments = sys.argv[1:]
-    with exercises_may_fail(arguments[-1]):
-        papermill(arguments, standalone_mode=False)
+    executed_notebook = arguments[-1]
+    try:
+        with exercises_may_fail(executed_notebook):
+            papermill(arguments, standalone_mode=False)
+    except PapermillExecutionError as error:
+        print(f"{error.ename}: {error.evalue}", file=sys.stderr)
+        sys.exit(f"The cell that stopped is in {executed_notebook}.")
 
 
 if __name__ == "__main__":

@@ -557,7 +557,7 @@ def test_the_command_of_an_audit_is_a_make_target():
         ),
         (
             ["audit-table", "GROUP=sex"],
-            "Unknown: GROUP. The variables are DATA",
+            "Unknown: GROUP. The variables are DATA Y_PRED",
         ),
     ],
 )

@@ -5,7 +5,6 @@ import ast
 import nbformat
 import numpy as np
 import pandas as pd
-import papermill
 import pytest
 import torch
 
@@ -109,7 +108,7 @@ def test_exercises_are_solution_and_check_which_are_folded_and_may_fail(path):
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path, monkeypatch):
     """Return a function that runs an exercise and then an ordinary cell."""
 
     def execute(exercise, ordinary):
@@ -118,8 +117,10 @@ def run(tmp_path):
         kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
         notebook = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
         executed = tmp_path / "out.ipynb"
-        with run_lesson.exercises_may_fail(executed):
-            papermill.execute_notebook(notebook, executed, progress_bar=False)
+        nbformat.write(notebook, tmp_path / "in.ipynb")
+        arguments = [str(tmp_path / "in.ipynb"), str(executed)]
+        monkeypatch.setattr("sys.argv", ["run_lesson", "--no-progress-bar", *arguments])
+        run_lesson.main()
         return nbformat.read(executed, as_version=4).cells
 
     return execute
@@ -133,6 +134,8 @@ def test_a_run_goes_on_after_an_exercise(run):
 
 
 @pytest.mark.slow
-def test_a_run_stops_at_an_ordinary_error(run):
-    with pytest.raises(papermill.PapermillExecutionError, match="ZeroDivisionError"):
+def test_a_run_stops_at_an_ordinary_error_and_prints_it_without_traceback(run, capsys):
+    with pytest.raises(SystemExit, match=r"out\.ipynb"):
         run("assert False, 'the hint'", "1 / 0")
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "ZeroDivisionError: division by zero"
