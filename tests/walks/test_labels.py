@@ -158,9 +158,26 @@ def test_a_frame_has_the_income_of_the_area_at_ten_seconds(tmp_path):
     for track in place["gps"].iterdir():
         late = json.loads(track.read_text()) | {"startTime": -60_000}
         written(track, late)
-    message = "0 videos have a position at 10"
+    message = "0 labelled videos have a position at 10"
     with pytest.raises(DetectionDataError, match=message):
         read(tmp_path, *streets(), **place)
+
+
+def test_tracks_of_other_videos_are_named(tmp_path):
+    pytest.importorskip("geopandas")
+    place = city(tmp_path)
+    for track in place["gps"].iterdir():
+        track.rename(track.with_name(f"other-{track.name}"))
+    message = r"0 labelled videos have a position .* names \(such as v0\.json\)"
+    with pytest.raises(DetectionDataError, match=message):
+        read(tmp_path, *streets(), **place)
+
+
+@pytest.mark.parametrize("name", ["gps", "areas"])
+def test_an_income_by_place_needs_tracks_and_areas(tmp_path, name):
+    place = city(tmp_path)
+    with pytest.raises(DetectionDataError, match="needs both 'gps' and 'areas'"):
+        read(tmp_path, *streets(), **{name: place[name]})
 
 
 def test_income_may_be_a_column_of_the_attributes(tmp_path):
@@ -182,6 +199,12 @@ def test_missing_files_are_named(tmp_path):
 
 def test_labels_alone_are_not_enough(tmp_path):
     labels = written(tmp_path / "labels.json", streets()[0])
-    settings = SimpleNamespace(labels=labels, frames=None, edges="equal")
+    settings = SimpleNamespace(labels=labels, frames=None, gps=None, edges="equal")
     with pytest.raises(DetectionDataError, match="There is no file of detections"):
+        lesson_frames.load(settings)
+
+
+def test_a_folder_without_labels_is_refused(tmp_path):
+    settings = SimpleNamespace(frames=str(tmp_path), gps=None, edges="equal")
+    with pytest.raises(DetectionDataError, match="There is no file of labels"):
         lesson_frames.load(settings)
