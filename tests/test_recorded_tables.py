@@ -16,7 +16,6 @@ from helpers import data, focus, store
 from helpers.data import mosaic
 from helpers.data.images import Images
 from helpers.focus import networks
-from helpers.icon2 import streets as icon2_streets
 from helpers.icon2 import verdicts
 from helpers.icon2.streets import TABLES
 from helpers.models.recipe import Recipe
@@ -91,10 +90,10 @@ def test_street_boxes(own_store):
 
 
 @pytest.mark.timeout(2700)  # a detector is trained
-def test_recorded_streets(own_store, tmp_path, monkeypatch):
+def test_recorded_streets(own_store, monkeypatch):
     """Labels and detections of lesson 08b."""
     recorded = LESSON_08B.load()
-    monkeypatch.setattr(icon2_streets, "FOLDER", tmp_path)
+    monkeypatch.setattr("helpers.icon2.streets.FOLDER", own_store)
     made = LESSON_08B.load()
     for name in TABLES:
         table = getattr(made, name)

@@ -7,7 +7,6 @@ import seaborn as sns
 import seaborn.objects as so
 import torch
 from matplotlib.figure import Figure
-from matplotlib.font_manager import findfont
 
 from helpers.figures import style
 from helpers.figures.style import BLUE, FAINT, INK, RED, Table
@@ -25,17 +24,19 @@ def causal_diagram(sensitive: str) -> Figure:
     """Draw the two reasons why a group can have a lower average precision."""
     fig, ax = plt.subplots(figsize=(8.5, 2))
     ax.set_axis_off()
-    blue = {
-        "arrowstyle": "-|>",
-        "color": BLUE,
-        "lw": 2,
-    }
-    red = blue | {"arrowstyle": "<|-", "color": RED}  # from the end to the text
-    for text, place, end, arrow in (
-        (f"sensitive attribute\n({sensitive})", (0.15, 0.1), (0.38, 0.9), blue),
-        ("confounder\n(size, occlusion, ...)", (0.5, 0.9), (0.82, 0.3), blue),
-        ("average precision\nof the group", (0.85, 0.1), (0.24, 0.1), red),
+    for text, place, end, shape, color in (
+        (
+            f"sensitive attribute\n({sensitive})",
+            (0.15, 0.1),
+            (0.38, 0.9),
+            "-|>",
+            BLUE,
+        ),
+        ("confounder\n(size, occlusion, ...)", (0.5, 0.9), (0.82, 0.3), "-|>", BLUE),
+        # this arrow ends at its text
+        ("average precision\nof the group", (0.85, 0.1), (0.24, 0.1), "<|-", RED),
     ):
+        arrow = {"arrowstyle": shape, "color": color, "lw": 2}
         ax.annotate(text, end, place, arrowprops=arrow, ha="center", va="center")
     return fig
 
@@ -54,28 +55,30 @@ def frame(picture: np.ndarray, boxes: Table, detections: Table) -> Figure:
     from torchvision.utils import draw_bounding_boxes  # takes seconds
 
     detected, missed, hit, false_positive = KINDS.values()
+    boxes = boxes.assign(colour=np.where(boxes["found"], detected, missed))
     detections = detections.sort_values("hit")  # hits are drawn last
-    scale = max(1, 1280 // picture.shape[1])  # so that lines and scores are sharp
-    enlarged = picture.repeat(scale, axis=0).repeat(scale, axis=1)
-    corners = ["x1", "y1", "x2", "y2"]
-    labelled = draw_bounding_boxes(
-        torch.from_numpy(enlarged).permute(2, 0, 1),
-        scale * torch.tensor(boxes[corners].to_numpy()),
-        colors=list(np.where(boxes["found"], detected, missed)),
-        width=6,
-    )
-    drawn = draw_bounding_boxes(
-        labelled,
-        scale * torch.tensor(detections[corners].to_numpy()),
-        labels=list(detections["score"].map("{:.2f}".format)),
-        colors=list(np.where(detections["hit"], hit, false_positive)),
-        width=3,
-        font=findfont("DejaVu Sans"),
-        font_size=18,
-        fill_labels=True,
-    )
+    detections["colour"] = np.where(detections["hit"], hit, false_positive)
+    scale = max(1, 960 // picture.shape[1])  # so that lines are sharp
+    enlarged = picture.repeat(scale, 0).repeat(scale, 1)
+    drawn = torch.from_numpy(enlarged).permute(2, 0, 1)
+    for table, width in ((boxes, 4), (detections, 2)):
+        drawn = draw_bounding_boxes(
+            drawn,
+            scale * torch.tensor(table[["x1", "y1", "x2", "y2"]].to_numpy()),
+            colors=list(table["colour"]),
+            width=width,
+        )
     fig, ax = plt.subplots(figsize=(9, 5.2))
-    ax.imshow(drawn.permute(1, 2, 0))
+    ax.imshow(drawn.permute(1, 2, 0), interpolation="nearest")
+    for row in detections.itertuples():
+        ax.text(
+            scale * row.x1,
+            scale * row.y1,
+            f"{row.score:.2f}",
+            fontsize=8,
+            color="white",
+            bbox={"color": row.colour, "pad": 1},
+        )
     ax.set_axis_off()
     looks = {
         kind: {"color": color, "marker": "s", "mec": INK}
@@ -124,5 +127,4 @@ def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figu
     plot.on(fig).plot()
     significant = (sigmas["p_holm"] <= 0.05).sum()
     title = f"AP differs significantly by {by} in {significant} of {len(sigmas)} rows"
-    note = "Grey bars: chance (95% of the permutations). Crosses: the paper's values."
-    return style.headed(fig, title, note=note)
+    return style.headed(fig, title)

@@ -165,8 +165,8 @@ def incomes(videos: pd.Series, gps: Path, areas: Path) -> pd.Series:
         raise DetectionDataError(
             "No frame lies in an area with an 'income' (dollars a year): "
             f"{len(fixes):,} labelled videos have a position at {LABELLED_AT:.0f} "
-            f"seconds. Check the files in 'gps', their names (such as {videos[0]}.json) "
-            "and units (degrees, milliseconds), and the areas."
+            "seconds. Check the files in 'gps', their names (such as "
+            f"{videos[0]}.json) and units (degrees, milliseconds), and the areas."
         )
     return videos.map(joined.set_index("video")["income"])
 
@@ -183,7 +183,7 @@ def example(boxes: pd.DataFrame) -> int:
     """
     candidates = boxes if boxes["found"].all() else boxes[~boxes["found"]]
     area = candidates.eval("(x2 - x1) * (y2 - y1)")
-    return int(candidates["image"][area.idxmax()])
+    return candidates["image"][area.idxmax()]
 
 
 def picture(frames: Frames, folder: Path, number: int) -> np.ndarray:

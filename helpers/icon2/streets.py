@@ -47,9 +47,7 @@ def train_detector(share_of_b: float, seed: int) -> nn.Module:
         street_detector.train(network, images, boxes, seed=seed)
         return network, {}
 
-    _, weights, _ = networks.once(
-        "detector", train, device="cpu", images=images, seed=seed
-    )
+    _, weights, _ = networks.once("detector", train, images=images, seed=seed)
     network.load_state_dict(weights)
     return network.eval()
 

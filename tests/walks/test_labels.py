@@ -155,20 +155,19 @@ def test_a_frame_has_the_income_of_the_area_at_ten_seconds(tmp_path):
     assert data.images["income"].isna().sum() == 1
     data = read(tmp_path, *streets(), **place, edges="paper")
     assert data.attribute("income").values == ("low", "middle")
-    for track in place["gps"].iterdir():
-        late = json.loads(track.read_text()) | {"startTime": -60_000}
-        written(track, late)
-    message = "0 labelled videos have a position at 10"
-    with pytest.raises(DetectionDataError, match=message):
-        read(tmp_path, *streets(), **place)
 
 
-def test_tracks_of_other_videos_are_named(tmp_path):
+@pytest.mark.parametrize(("name", "start"), [("v0", -60_000), ("other", 0)])
+def test_tracks_without_a_position_of_a_labelled_frame_are_refused(
+    tmp_path, name, start
+):
     pytest.importorskip("geopandas")
     place = city(tmp_path)
-    for track in place["gps"].iterdir():
-        track.rename(track.with_name(f"other-{track.name}"))
-    message = r"0 labelled videos have a position .* names \(such as v0\.json\)"
+    track = json.loads((place["gps"] / "v0.json").read_text())
+    place["gps"] = tmp_path / "tracks"
+    place["gps"].mkdir()
+    written(place["gps"] / f"{name}.json", track | {"startTime": start})
+    message = r"0 labelled videos have a position .* \(such as v0.json\)"
     with pytest.raises(DetectionDataError, match=message):
         read(tmp_path, *streets(), **place)
 
