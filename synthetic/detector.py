@@ -1,4 +1,4 @@
-"""Build and train a small Faster R-CNN for the synthetic street scenes.
+"""Build, train and use a small Faster R-CNN for the synthetic street scenes.
 
 Training takes a minute on a CPU.
 """
@@ -165,6 +165,33 @@ def train(
             history.append(total / steps)
     network.eval()
     return history
+
+
+@torch.no_grad()
+def detect(network: nn.Module, images: torch.Tensor) -> pd.DataFrame:
+    """Detect objects in images, one image at a time.
+
+    Parameters
+    ----------
+    network : FasterRCNN
+    images : torch.Tensor of uint8, shape (N, 3, H, W)
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per box: ``image`` (row of `images`), ``category`` (from 0), ``x1``,
+        ``y1``, ``x2`` and ``y2`` (pixels), and ``score``.
+    """
+    device = next(network.parameters()).device
+    parts = []
+    for row, image in enumerate(tqdm(images, "detecting", delay=2, **PROGRESS_BAR)):
+        [found] = network([image.to(device).float() / 255])
+        found = {name: tensor.cpu().numpy() for name, tensor in found.items()}
+        part = pd.DataFrame(found["boxes"], columns=CORNERS)
+        part.insert(0, "image", row)
+        part.insert(1, "category", found["labels"] - 1)  # 0 is the background
+        parts.append(part.assign(score=found["scores"]))
+    return pd.concat(parts, ignore_index=True)
 
 
 @contextmanager

@@ -117,7 +117,7 @@ def dressed(
 
 
 def appearances() -> dict[str, np.ndarray]:
-    """Return a picture, uint8 (64, 64, 3), of each appearance of cars and pedestrians, by name."""
+    """Return a picture, uint8 (3, 64, 64), of each appearance of cars and pedestrians, by name."""
     grounds = {}
     for kind, look in itertools.product(TWO_APPEARANCES, range(2)):
         sprite, ground = (
@@ -127,7 +127,9 @@ def appearances() -> dict[str, np.ndarray]:
         ground.paste(
             sprite, ((SPRITE - sprite.width) // 2, SPRITE - sprite.height), sprite
         )
-        grounds[f"{kind}, appearance {APPEARANCES[look]}"] = np.asarray(ground)
+        grounds[f"{kind}, appearance {APPEARANCES[look]}"] = np.asarray(
+            ground
+        ).transpose(2, 0, 1)
     return grounds
 
 

@@ -21,7 +21,6 @@ from helpers.audit import model_audit, queries
 from helpers.data import Collection, ImageSet
 from helpers.focus import controls, equation
 from helpers.focus.networks import Model
-from helpers.icon2 import detector
 from helpers.models import experiment, inference
 from helpers.models.recipe import Recipe
 from helpers.settings import Images, check
@@ -97,8 +96,7 @@ def test_auto_is_the_accelerator_for_other_images(is_available, expected, monkey
 
 
 COMPUTES = re.compile(
-    r"experiment\.(model|with_control)\(|networks\.model\("
-    r"|import .*lesson_frames|audits\.model"
+    r"experiment\.(model|with_control)\(|networks\.model\(|audits\.model"
 )
 
 
@@ -108,7 +106,7 @@ def test_every_lesson_that_computes_with_your_networks_has_the_parameter_device(
         if COMPUTES.search(path.read_text()):
             computing.add(path.stem)
             assert workflow.defaults(path)["device"] == "auto", path.name
-    assert len(computing) >= 9
+    assert len(computing) >= 8
 
 
 def test_a_device_that_is_named_is_taken_for_all_images(with_cuda):
@@ -327,13 +325,13 @@ def test_a_detector_is_trained_and_finds_boxes_on_its_device(unfused):
     pictures, boxes = noise(4, 160), pd.DataFrame(boxes)
     here = street_detector.build(1, (160, 160))
     losses = street_detector.train(here, pictures, boxes, seed=0, epochs=1)
-    found = detector.detect(here, pictures)
+    found = street_detector.detect(here, pictures)
     with pretended_device():
         there = moved(street_detector.build(1, (160, 160)))
         assert street_detector.train(
             there, pictures, boxes, seed=0, epochs=1
         ) == pytest.approx(losses)
-        again = detector.detect(there, pictures)
+        again = street_detector.detect(there, pictures)
     pd.testing.assert_frame_equal(again, found)
 
 

@@ -90,10 +90,11 @@ def test_street_boxes(own_store):
 
 
 @pytest.mark.timeout(2700)  # a detector is trained
-def test_recorded_streets(own_store):
+def test_recorded_streets(own_store, monkeypatch):
     """Labels and detections of lesson 08b."""
-    made = LESSON_08B.make()
     recorded = LESSON_08B.load()
+    monkeypatch.setattr("helpers.icon2.streets.FOLDER", own_store)
+    made = LESSON_08B.load()
     for name in TABLES:
         table = getattr(made, name)
         kept = getattr(recorded, name)

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from helpers import store
-from helpers.icon2 import detector, user_data
-from helpers.icon2.attributes import DetectionDataError, Frames
+from helpers.icon2 import user_data
+from helpers.icon2.attributes import BDD100K_SIZE, DetectionDataError, Frames
 from helpers.icon2.file_checks import refusing
 from helpers.icon2.formats import CLASSES
 from helpers.icon2.streets import Streets
@@ -36,6 +35,9 @@ GAP = 5.0  # seconds from the nearest fix, above which the position is not known
 def load(settings: SimpleNamespace) -> tuple[Frames, Callable, Streets | None]:
     """Load labelled frames with detections.
 
+    Your files are those that are named, and those that the folder `frames` has where
+    BDD100K's folder has them. Without its folder of images, `frames` has the images.
+
     Parameters
     ----------
     settings : SimpleNamespace
@@ -49,26 +51,25 @@ def load(settings: SimpleNamespace) -> tuple[Frames, Callable, Streets | None]:
     streets : Streets or None
         None for your own frames.
     """
-    files = find_files(settings)
-    if not files:
+    files = {name: getattr(settings, name, None) for name in PUBLISHED}
+    folder = settings.frames
+    if folder is None and not any(files.values()):
         streets = Streets(
             settings.planted_frames, settings.seed, settings.harder, settings.rare
         )
         return streets.load(), streets.picture, streets
-    folder = files.pop("images", None)
-    if folder is not None and "predictions" not in files:
-        images = sorted(Path(folder).glob("*.*"))
-        stored = store.outputs() / "predictions"
-        files["predictions"] = detector.predict(
-            settings.weights, images, stored, settings.device
-        )
-        print("Classes that the detector knows:", *detector.COCO.values())
+    for name, place in PUBLISHED.items():
+        if folder is not None and Path(folder, place).exists():
+            files[name] = files[name] or Path(folder, place)
+    if files["areas"] is None:
+        files["gps"] = settings.gps  # BDD100K's own tracks are of no use without areas
+    pictures = Path(files.pop("images") or folder or "")
     data = read(**files, edges=settings.edges)
-    return data, partial(picture, data, folder), None
+    return data, partial(picture, data, pictures), None
 
 
 def read(
-    labels: str | Path,
+    labels: str | Path | None = None,
     predictions: str | Path | None = None,
     *,
     attributes: str | Path | None = None,
@@ -99,16 +100,25 @@ def read(
     DetectionDataError
         If a file cannot be used.
     """
+    if labels is None:
+        raise DetectionDataError(
+            "There is no file of labels. Give one as 'labels', or a folder of BDD100K "
+            "as 'frames'."
+        )
+    if (gps is None) != (areas is None):
+        raise DetectionDataError(
+            "An income by place needs both 'gps' and 'areas', and only one of them is "
+            "given. Give the other one, or incomes in 'attributes'."
+        )
     frames = user_data.read(labels, predictions, attributes, classes=CLASSES)
     images = frames.images
-    if areas is not None and gps is not None:
+    if gps is not None:
         videos = images.get("video", images["name"].str.split(".").str[0])
         images = images.assign(income=incomes(videos, Path(gps), Path(areas)))
     if edges == "paper" and "income" in images:
         groups = pd.cut(images["income"], PAPER_EDGES, labels=GROUPS, right=False)
         images = images.assign(income=groups)
-    report = (*frames.report, *frames.warnings)
-    return replace(frames, images=images, report=report)
+    return replace(frames, images=images, report=frames.report + frames.warnings)
 
 
 def incomes(videos: pd.Series, gps: Path, areas: Path) -> pd.Series:
@@ -145,7 +155,8 @@ def incomes(videos: pd.Series, gps: Path, areas: Path) -> pd.Series:
         fixes = pd.concat(tracks, ignore_index=True)
         seconds = (fixes["timestamp"] - fixes["startTime"]) / 1000
         fixes["away"] = (seconds - LABELLED_AT).abs()
-    fixes = fixes[fixes["away"] <= GAP].sort_values("away").drop_duplicates("video")
+    fixes = fixes[(fixes["away"] <= GAP) & fixes["video"].isin(videos)]
+    fixes = fixes.sort_values("away").drop_duplicates("video")
     points = geopandas.points_from_xy(fixes["longitude"], fixes["latitude"])
     points = geopandas.GeoDataFrame(fixes, geometry=points, crs="EPSG:4326")
     outlines = geopandas.read_file(areas).to_crs("EPSG:4326")
@@ -153,65 +164,33 @@ def incomes(videos: pd.Series, gps: Path, areas: Path) -> pd.Series:
     if joined.empty or "income" not in joined:
         raise DetectionDataError(
             "No frame lies in an area with an 'income' (dollars a year): "
-            f"{len(fixes):,} videos have a position at {LABELLED_AT:.0f} seconds. "
-            "Check the files in 'gps', their units (degrees, milliseconds), and the "
-            "areas."
+            f"{len(fixes):,} labelled videos have a position at {LABELLED_AT:.0f} "
+            "seconds. Check the files in 'gps', their names (such as "
+            f"{videos[0]}.json) and units (degrees, milliseconds), and the areas."
         )
     return videos.map(joined.set_index("video")["income"])
 
 
-def find_files(settings: SimpleNamespace) -> dict[str, Path]:
-    """Return the user's files by their content; none for synthetic street scenes.
+def example(boxes: pd.DataFrame) -> int:
+    """Return the number of the frame with the largest box that was missed.
 
-    These are the files that are given, and those that the folder `frames` has where
-    BDD100K has them. Otherwise that folder holds the ``images``.
-    """
-    given = {name: getattr(settings, name, None) for name in PUBLISHED}
-    named = {name: path for name, path in given.items() if path is not None}
-    if settings.frames is None:
-        if named and "labels" not in named:
-            raise DetectionDataError("There are no labels. Give a file as 'labels'.")
-        return named
-    folder = Path(settings.frames)
-    for name, place in PUBLISHED.items():
-        if (folder / place).exists():
-            named.setdefault(name, folder / place)
-    if "labels" not in named:
-        raise DetectionDataError(
-            f"The folder {folder.resolve().name!r} of 'frames' has no "
-            f"{PUBLISHED['labels']}. Give BDD100K's folder as it is published, or "
-            "'labels'."
-        )
-    named.setdefault("images", folder)
-    return named
-
-
-def example(images: pd.DataFrame, boxes: pd.DataFrame, rows: pd.DataFrame) -> int:
-    """Return the number of a frame that shows what matching does.
-
-    It has a hit, a miss and one or two false positives of a class by day, or most of
-    that, and large boxes.
+    If no box was missed, it is the frame with the largest box.
 
     Parameters
     ----------
-    images : pandas.DataFrame
     boxes : pandas.DataFrame
-        The labelled boxes of the class, with a column ``found``.
-    rows : pandas.DataFrame
-        From `Matches.rows`.
+        The labelled boxes of a class, with a column ``found``.
     """
-    area = boxes.eval("(x2 - x1) * (y2 - y1)")
-    seen = boxes.assign(area=area).groupby("image")[["found", "area"]].mean()
-    seen["false"] = rows.query("not hit")["image"].value_counts()
-    seen["timeofday"] = images.get("timeofday", "")
-    criteria = ("0 < found < 1", "0 < false < 3", "timeofday != 'night'")
-    suits = sum(seen.eval(criterion) for criterion in criteria)
-    return int(seen["area"][suits == suits.max()].idxmax())
+    candidates = boxes if boxes["found"].all() else boxes[~boxes["found"]]
+    area = candidates.eval("(x2 - x1) * (y2 - y1)")
+    return candidates["image"][area.idxmax()]
 
 
-def picture(frames: Frames, folder: str | Path | None, number: int) -> np.ndarray:
-    """Return the picture of a frame, uint8 (H, W, 3), or grey of the usual size."""
-    file = Path(folder or "") / frames.images["name"][number]
+def picture(frames: Frames, folder: Path, number: int) -> np.ndarray:
+    """Return the picture of a frame, uint8 (H, W, 3), or a grey one without a file."""
+    image = frames.images.loc[number]
+    file = folder / image["name"]
     if file.is_file():
         return np.asarray(Image.open(file).convert("RGB"))
-    return np.full((720, 1280, 3), 238, np.uint8)
+    size = image.reindex(["height", "width"]).fillna(pd.Series(BDD100K_SIZE))
+    return np.full((*size.astype(int), 3), 238, np.uint8)

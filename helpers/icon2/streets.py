@@ -1,9 +1,9 @@
 """Street scenes as the small detector sees them, recorded or made when they are needed.
 
-``data/streets`` holds labels and detections for the defaults of the lessons, and twelve
-pictures. For other values, scenes are rendered, and a detector is trained and used. The
-same layouts can be observed with the appearances of their own income group and of the
-opposite group, which divides the gap of the detector into parts.
+``data/streets`` holds labels and detections for the defaults of the lessons. For other
+values, scenes are rendered, and a detector is trained and used. The same layouts can be
+observed with the appearances of their own income group and of the opposite group, which
+divides the gap of the detector into parts.
 """
 
 from collections.abc import Sequence
@@ -13,17 +13,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from PIL import Image
 from torch import nn
 
 from helpers import store
-from helpers.icon2.attributes import CORNERS, Frames
-from helpers.icon2.detector import detect
+from helpers.icon2.attributes import Frames
 from helpers.models import networks
 from helpers.synthetic_data import street, street_detector
 
 FOLDER = store.root() / "data" / "streets"
-PICTURES = FOLDER / "pictures"
 TABLES = ("images", "boxes", "detections")
 # of appearance B in the test frames of each income group
 SHARES_OF_B = (0.9, 0.5, 0.1)
@@ -42,21 +39,15 @@ def train_detector(share_of_b: float, seed: int) -> nn.Module:
     frames, things = street.scenes(TRAINED_ON, 1000 + seed)
     images, boxes = street.render(frames, street.dressed(frames, things, share_of_b))
     images = torch.from_numpy(images)
-    network = street_detector.build(len(street.KINDS), tuple(images.shape[-2:]), seed)
+    network = street_detector.build(
+        len(street.KINDS), (street.HEIGHT, street.WIDTH), seed
+    )
 
     def train() -> tuple[nn.Module, dict]:
         street_detector.train(network, images, boxes, seed=seed)
         return network, {}
 
-    _, weights, _ = networks.once(
-        "detector",
-        train,
-        device="cpu",
-        images=images,
-        boxes=boxes[["image", "category", *CORNERS]].to_numpy(float),
-        classes=list(street.KINDS),
-        seed=seed,
-    )
+    _, weights, _ = networks.once("detector", train, images=images, seed=seed)
     network.load_state_dict(weights)
     return network.eval()
 
@@ -82,9 +73,7 @@ def observe(
     Frames
     """
     images, boxes = street.render(frames, street.dressed(frames, things, shares_of_b))
-    found = detect(detector, torch.from_numpy(images))
-    found["category"] = found["label"] - 1  # 0 is the background
-    found = found[["image", "category", *CORNERS, "score"]]
+    found = street_detector.detect(detector, torch.from_numpy(images))
     frames = frames.assign(contrast=[round(float(image.std()), 1) for image in images])
     return Frames(frames, boxes, found, street.KINDS)
 
@@ -130,24 +119,13 @@ class Streets:
             "These streets are not recorded. They are rendered, and a detector is "
             "trained and used, which takes about three minutes on one core."
         )
-        return self.make()
+        detector = train_detector(self.share_of_b, 0)
+        return observe(detector, *self.layouts(), SHARES_OF_B)
 
-    def make(self) -> Frames:
-        """Render frames, train the detector, and detect things."""
-        return observe(train_detector(self.share_of_b, 0), *self.layouts(), SHARES_OF_B)
-
-    def picture(self, number: int) -> np.ndarray:
+    def picture(
+        self, number: int, shares_of_b: Sequence[float] = SHARES_OF_B
+    ) -> np.ndarray:
         """Render one frame, uint8 (160, 320, 3)."""
         frames, things = self.layouts()
-        things = street.dressed(frames, things, SHARES_OF_B)
+        things = street.dressed(frames, things, shares_of_b)
         return street.picture(frames, things, number)
-
-
-def recorded_pictures() -> np.ndarray:
-    """Return pictures of layouts of low and high income in turn, uint8 (12, H, W, 3).
-
-    Each layout has the appearances of its own income group, and then those of the
-    opposite group.
-    """
-    files = sorted(PICTURES.glob("*.png"))
-    return np.stack([np.asarray(Image.open(file)) for file in files])

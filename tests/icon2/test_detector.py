@@ -1,11 +1,17 @@
-"""The small detector, torchvision's, and predictions as files."""
+"""The small detector of the streets, and the guide's example with torchvision's."""
+
+import re
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torchvision.models import detection
+from torchvision.transforms.v2.functional import pil_to_tensor, to_pil_image
 
-from helpers.icon2 import Frames, detector, match
+from helpers import store
+from helpers.icon2 import Frames, match
+from helpers.icon2.attributes import CORNERS
 from helpers.icon2.user_data import read
 from helpers.synthetic_data import street_detector
 from synthetic import street
@@ -29,57 +35,10 @@ def test_the_loss_falls_and_four_frames_are_learned(four):
     network = street_detector.build(4, (160, 320))
     losses = street_detector.train(network, images, boxes, seed=0, epochs=70)
     assert losses[-1] < 0.4 * losses[0]
-    hits = detector.detect(network, images).query("score > 0.3")
-    hits = hits.assign(category=hits["label"] - 1)
+    hits = street_detector.detect(network, images).query("score > 0.3")
     matches = match(Frames(frames, boxes, hits, street.KINDS), (0.5,))
     found = np.unique(matches.taken)
     assert (found >= 0).sum() >= 0.8 * len(boxes)
-
-
-@pytest.fixture
-def files(four, tmp_path):
-    """The four frames as image files."""
-    frames, images, _ = four
-    files = [tmp_path / name for name in frames["name"]]
-    for file, image in zip(files, images, strict=True):
-        pixels = image.permute(1, 2, 0).numpy()
-        Image.fromarray(pixels).save(file)
-    return files
-
-
-@pytest.fixture
-def weights(tmp_path, monkeypatch):
-    """Weights of a small detector that sees COCO's cars and stop signs everywhere."""
-
-    def build(**_):
-        return street_detector.build(90, (160, 320))
-
-    monkeypatch.setattr(detector, "fasterrcnn_resnet50_fpn", build)
-    network = build()
-    predictor = network.roi_heads.box_predictor
-    bias = predictor.cls_score.bias.data
-    bias[3] = 9.0  # COCO's car
-    bias[13] = 9.0  # its stop sign, which is no class here
-    torch.save(network.state_dict(), tmp_path / "weights.pth")
-    return tmp_path / "weights.pth"
-
-
-def test_stored_detections_are_those_of_the_network(four, files, weights, tmp_path):
-    frames, images, boxes = four
-    labels = boxes[detector.CORNERS].assign(**{"class": "car"})
-    labels["image"] = boxes["image"].map(frames["name"])
-    labels.to_csv(tmp_path / "labels.csv", index=False)
-    path = detector.predict(weights, files, tmp_path)
-    detections = read(tmp_path / "labels.csv", path).detections
-    network = detector.fasterrcnn_resnet50_fpn()
-    state = torch.load(weights)
-    network.load_state_dict(state)
-    network.eval()
-    found = detector.detect(network, images)
-    assert set(found["label"]) == {3, 13}
-    columns = ["image", *detector.CORNERS, "score"]
-    cars = found.loc[found["label"] == 3, columns]
-    np.testing.assert_allclose(detections[columns], cars, rtol=1e-5)
 
 
 def test_a_seed_gives_the_same_detector(four):
@@ -93,14 +52,37 @@ def test_a_seed_gives_the_same_detector(four):
         assert torch.equal(value, states[1][name]), name
 
 
-def test_missing_weights_are_named(tmp_path):
-    with pytest.raises(ValueError, match="parameter 'weights' is missing"):
-        detector.predict(None, [], tmp_path)
+def test_the_example_of_the_guide_writes_detections_that_are_read(
+    four, tmp_path, monkeypatch
+):
+    """A small detector that sees COCO's persons and cars replaces the one of COCO."""
+    _, images, boxes = four
+    network = street_detector.build(90, (160, 320)).eval()
+    bias = network.roi_heads.box_predictor.cls_score.bias.data
+    bias[[1, 3]] = 9.0  # COCO's person and car
+    network.roi_heads.detections_per_img = 200
+    monkeypatch.setattr(detection, "fasterrcnn_resnet50_fpn", lambda weights: network)
+    (tmp_path / "images").mkdir()
+    for number, image in enumerate(images):
+        to_pil_image(image).save(f"{tmp_path}/images/{number}.jpg")
+    labels = boxes[CORNERS]
+    labels = labels.assign(
+        image=boxes["image"].map("{}.jpg".format),
+        **{"class": np.where(boxes["category"] == 0, "car", "pedestrian")},
+    )
+    labels.to_csv(tmp_path / "labels.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    text = (store.root() / "guide/your_detector.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(examples[1], {})
 
+    data = read("labels.csv", "found.csv", classes=("car", "pedestrian"))
 
-def test_a_broken_image_is_named(four, files, weights, tmp_path):
-    content = files[2].read_bytes()
-    files[2].write_bytes(content[:300])
-    message = f"image {files[2].name} cannot be read"
-    with pytest.raises(ValueError, match=message):
-        detector.predict(weights, files, tmp_path)
+    pictures = [Image.open(f"images/{number}.jpg") for number in range(4)]
+    pictures = torch.stack([pil_to_tensor(picture) for picture in pictures])
+    found = street_detector.detect(network, pictures)
+    assert set(found["category"]) == {0, 2}
+    columns = ["image", *CORNERS, "score"]
+    np.testing.assert_allclose(data.detections[columns], found[columns], rtol=1e-5)
+    is_car = data.detections["category"] == 0
+    np.testing.assert_array_equal(is_car, found["category"] == 2)

@@ -16,7 +16,7 @@ from helpers import icon2, store, workflow
 from helpers.claims import CONTRADICTS, NOT_TESTABLE, REPLICATED, judge
 from helpers.icon2 import attributes, claims, control_errors, formulas, match
 from helpers.icon2.attributes import CORNERS
-from helpers.icon2.lesson_frames import find_files, picture, read
+from helpers.icon2.lesson_frames import load, picture, read
 from synthetic import street
 
 
@@ -51,6 +51,9 @@ def test_ones_own_files_give_what_the_street_gives(tmp_path):
     drawn, taken = (np.sort(match(one).taken >= 0) for one in (world, data))
     np.testing.assert_array_equal(drawn, taken)
     assert (picture(data, pictures, 0) == images[0].transpose(1, 2, 0)).all()
+    assert picture(data, tmp_path, 0).shape == (160, 320, 3), (
+        "grey, of the frame's size"
+    )
     five = ["size", "occlusion", "time", "scene", "weather"]
     named = [a.name for a in data.explanatory("income")]
     assert named[:5] == five and set(named[5:]) <= {"crowds", "aspect"}, (
@@ -199,9 +202,8 @@ def test_the_papers_preset_runs_whole_on_a_small_copy(tmp_path):
         "output": "paper",
     }
     executed(store.root() / "notebooks/08_icon2.ipynb", preset, tmp_path / "outputs")
-    files = find_files(SimpleNamespace(frames=preset["frames"]))
-    del files["images"]
-    data = read(**files, edges="paper")
+    settings = SimpleNamespace(frames=preset["frames"], gps=None, edges="paper")
+    data, _, _ = load(settings)
     groups = icon2.analyse(match(data), data.attribute("income"), []).groups()
     ran = tmp_path / "outputs/paper"
     table = pd.read_csv(ran / "tables/08_icon2/table-1-groups.csv")

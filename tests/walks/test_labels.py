@@ -155,12 +155,28 @@ def test_a_frame_has_the_income_of_the_area_at_ten_seconds(tmp_path):
     assert data.images["income"].isna().sum() == 1
     data = read(tmp_path, *streets(), **place, edges="paper")
     assert data.attribute("income").values == ("low", "middle")
-    for track in place["gps"].iterdir():
-        late = json.loads(track.read_text()) | {"startTime": -60_000}
-        written(track, late)
-    message = "0 videos have a position at 10"
+
+
+@pytest.mark.parametrize(("name", "start"), [("v0", -60_000), ("other", 0)])
+def test_tracks_without_a_position_of_a_labelled_frame_are_refused(
+    tmp_path, name, start
+):
+    pytest.importorskip("geopandas")
+    place = city(tmp_path)
+    track = json.loads((place["gps"] / "v0.json").read_text())
+    place["gps"] = tmp_path / "tracks"
+    place["gps"].mkdir()
+    written(place["gps"] / f"{name}.json", track | {"startTime": start})
+    message = r"0 labelled videos have a position .* \(such as v0.json\)"
     with pytest.raises(DetectionDataError, match=message):
         read(tmp_path, *streets(), **place)
+
+
+@pytest.mark.parametrize("name", ["gps", "areas"])
+def test_an_income_by_place_needs_tracks_and_areas(tmp_path, name):
+    place = city(tmp_path)
+    with pytest.raises(DetectionDataError, match="needs both 'gps' and 'areas'"):
+        read(tmp_path, *streets(), **{name: place[name]})
 
 
 def test_income_may_be_a_column_of_the_attributes(tmp_path):
@@ -182,6 +198,12 @@ def test_missing_files_are_named(tmp_path):
 
 def test_labels_alone_are_not_enough(tmp_path):
     labels = written(tmp_path / "labels.json", streets()[0])
-    settings = SimpleNamespace(labels=labels, frames=None, edges="equal")
+    settings = SimpleNamespace(labels=labels, frames=None, gps=None, edges="equal")
     with pytest.raises(DetectionDataError, match="There is no file of detections"):
+        lesson_frames.load(settings)
+
+
+def test_a_folder_without_labels_is_refused(tmp_path):
+    settings = SimpleNamespace(frames=str(tmp_path), gps=None, edges="equal")
+    with pytest.raises(DetectionDataError, match="There is no file of labels"):
         lesson_frames.load(settings)
