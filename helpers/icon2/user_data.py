@@ -148,7 +148,9 @@ def _read_boxes(
         boxes["ignore"] = flags.any(axis=1)
         boxes["category"] = boxes["category"].replace(ids)
         has_box = boxes[CORNERS].notna().any(axis=1)
-        counts[f"entries of {path.name} have no box"] = (~has_box).sum()
+        # a row of a CSV without a class stands for an image without boxes
+        without_box = boxes["category"][~has_box]
+        counts[f"entries of {path.name} have no box"] = without_box.count()
         boxes = boxes[has_box]
         _refuse_impossible(boxes, images, numbers)
     if labelled is None:

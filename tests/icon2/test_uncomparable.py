@@ -26,7 +26,7 @@ def test_too_few_boxes_or_permutations_are_refused(tmp_path):
     boxes = frames.boxes.groupby("image").head(1).reset_index(drop=True)
     few = replace(frames, images=frames.images[["name"]], boxes=boxes)
     labels, results = written(tmp_path, few)
-    with pytest.raises(DetectionDataError, match="No group of 'size' has 30 boxes"):
+    with pytest.raises(DetectionDataError, match="No group of 'box size' has 30 boxes"):
         audits.detector(labels, results, draws=19)
     with pytest.raises(DetectionDataError, match="fewer than 19 permutations"):
         audits.detector(labels, results, draws=0)

@@ -125,7 +125,6 @@ def test_a_csv_is_read_and_what_is_left_out_is_counted(tmp_path):
     assert frames.boxes["shade"].tolist() == ["dark", "light", "dark", "light"]
     assert frames.report == (
         "3 images, 3 boxes, 2 detections of 2 classes",
-        "1 entries of labels.csv.gz have no box",
         "1 boxes are crowds, or regions to ignore (pycocotools does not read "
         "'ignore'): a detection there is neither right nor wrong",
         "1 entries of about.csv left out: their image has no labels",
