@@ -44,11 +44,11 @@ class DetectionDataError(ValueError):
 class Frames:
     """Frames, their boxes and detections as tables.
 
-    The `report` says what was read, what was left out, and what looks wrong. Tables have
-    the columns ``image category x1 y1 x2 y2`` (numbers, pixels); boxes also ``ignore``,
-    detections ``score``. All other columns of images and boxes are attributes, NaN where
-    absent. Medium and large boxes have at least the area of a square with these `sides`
-    (pixels).
+    The `report` says what was read, what was left out, and what looks wrong. Tables
+    have the columns ``image category x1 y1 x2 y2`` (numbers, pixels); boxes also
+    ``ignore``, detections ``score``. All other columns of images and boxes are
+    attributes, NaN where absent. Medium and large boxes have at least the area of a
+    square with these `sides` (pixels).
     """
 
     images: pd.DataFrame
@@ -97,13 +97,11 @@ class Attribute:
 
     name: str
     values: tuple[str, ...]
-    codes: (
-        np.ndarray
-    )  # of each image or box: place in `values`, -1 where the attribute is absent
+    # of each image or box: place in `values`, -1 where the attribute is absent
+    codes: np.ndarray
     level: str  # image or box
-    of_detection: np.ndarray | None = (
-        None  # for COCO's rule: the size of each detection
-    )
+    # for COCO's rule: the size of each detection
+    of_detection: np.ndarray | None = None
 
     def of_boxes(self, image: np.ndarray, row: np.ndarray) -> np.ndarray:
         """Return the code of each box, given the number of its image and its row."""

@@ -78,6 +78,6 @@ def classes_to_compare(frames: Frames, wanted: Sequence[str] | None) -> list[str
             f"{listed(frames.classes)}."
         )
     category = frames.boxes["category"][~frames.boxes["ignore"]]
-    number = np.bincount(category, minlength=len(frames.classes))
-    enough = np.array(frames.classes)[number >= 2 * FEWEST]
-    return list(wanted or enough[:MOST_CLASSES].tolist() or frames.classes[:1])
+    n_enough = (category.value_counts() >= 2 * FEWEST).sum()
+    number = max(1, min(n_enough, MOST_CLASSES))
+    return list(wanted or frames.classes[:number])  # most boxes first

@@ -206,6 +206,5 @@ def _with_attributes(
         names = images["name"].drop_duplicates(keep=False)
         table = _labelled(read_table(path), names, path, counts).set_index("image")
         table = table.drop(columns=OWN, errors="ignore")
-        images = images.drop(columns=table.columns, errors="ignore")
         counts[f"images have no row in {path.name}"] = len(images) - len(table)
-        return images.join(table, validate="1:1")
+        return images.assign(**table.reindex(images.index))
