@@ -11,7 +11,6 @@ from helpers.icon2.average_precision import WHOLE, evaluate
 from helpers.icon2.matching import IOU_THRESHOLDS, match
 from helpers.suggest import listed
 
-LARGEST = 1e10
 LIKE_COCO = replace(WHOLE, false_positives="coco")
 LEAST_AP = 0.01  # at IoU 0.5, below which files or classes seem not to belong together
 
@@ -55,7 +54,7 @@ def class_ap(
     frames: Frames,
     thresholds: Sequence[float] = IOU_THRESHOLDS,
     low: float = 0,
-    high: float = LARGEST,
+    high: float = np.inf,
 ) -> pd.Series:
     """Return AP (0 to 1) of the boxes of each class with an area in a range."""
     boxes = frames.boxes

@@ -5,9 +5,9 @@ detections, and the names of the classes by their id in the file.
 """
 
 import json
+from math import nan
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import yaml
 from PIL import Image
@@ -137,7 +137,7 @@ def _coco_boxes(entries: list[dict]) -> pd.DataFrame:
     """Return the boxes of COCO's annotations or results, NaN where one has none."""
     boxes = []
     for entry in entries:
-        x, y, width, height = entry.get("bbox") or [np.nan] * 4
+        x, y, width, height = entry.get("bbox") or [nan] * 4
         box = {
             "image": entry["image_id"],
             "category": str(entry["category_id"]),
@@ -205,7 +205,7 @@ def read_yolo(folder: Path, labelled: Tables | None) -> Tables:
         for line in filter(str.strip, file.read_text().splitlines()):
             category, *numbers = line.split()
             x, y, width, height, *score = map(float, numbers)
-            [score] = score or [np.nan]
+            [score] = score or [nan]
             rows.append([file.stem, category, x, y, width, height, score])
     boxes = pd.DataFrame(rows, columns=YOLO_COLUMNS)
     stems = images["name"].map(lambda name: Path(name).stem)
