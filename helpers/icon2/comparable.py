@@ -12,7 +12,6 @@ from helpers.icon2.attributes import (
 )
 from helpers.icon2.formats import OWN
 from helpers.icon2.measures import FEWEST
-from helpers.suggest import listed
 
 MOST_CLASSES = 8  # classes that are compared by default
 
@@ -75,7 +74,7 @@ def classes_to_compare(frames: Frames, wanted: Sequence[str] | None) -> list[str
     if unknown:
         raise DetectionDataError(
             f"There is no labelled class {min(unknown)!r}. The classes are: "
-            f"{listed(frames.classes)}."
+            f"{', '.join(frames.classes)}."
         )
     category = frames.boxes["category"][~frames.boxes["ignore"]]
     n_enough = (category.value_counts() >= 2 * FEWEST).sum()
