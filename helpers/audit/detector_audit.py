@@ -15,14 +15,14 @@ from helpers.figures import icon2 as figures
 from helpers.icon2 import detector_findings, group_comparison, user_data
 from helpers.icon2.analysis import image_weights
 from helpers.icon2.attributes import (
+    SIDES,
     Attribute,
     DetectionDataError,
     Frames,
     explaining,
 )
-from helpers.icon2.coco_summary import coco_summary
 from helpers.icon2.comparable import classes_to_compare, comparable
-from helpers.icon2.file_checks import check_classes
+from helpers.icon2.file_checks import LEAST_AP, check_classes, coco_summary
 from helpers.icon2.group_ap import ap_by_group, explained
 from helpers.icon2.group_comparison import FOUND, Comparison, permuted_attributes
 from helpers.icon2.matching import Matches, match
@@ -35,8 +35,6 @@ from helpers.icon2.measures import (
 LOSSES = (0.02, 0.05, 0.1, 0.2, 0.3)  # injected faults: lost shares of detected boxes
 TRIALS = 20  # permutations per injected fault
 MOST_EXPLAINED = 3  # differences in single classes that are explained
-LEAST_AP = 0.01  # at IoU 0.5, below which the files probably do not belong together
-SIDES = (32, 96)  # pixels: COCO's small, medium and large
 MOST_DRAWN = 20  # findings in the figure
 LEAST_RESAMPLES = 60
 LEAST_DRAWS = 19
@@ -209,8 +207,7 @@ def audit_detector(
         COCO's list of results, BDD100K's, a CSV with the column ``score`` as well, or
         the folder of YOLO's text files with scores. Provide all scores.
     attributes : path, optional
-        A CSV with a column ``image`` (file names) or ``box`` (ids of annotations), and
-        one column per attribute.
+        A CSV with a column ``image`` (file names), and one column per attribute.
     groups : sequence of str, optional
         Attributes whose groups are compared, by default all.
     classes : sequence of str, optional
@@ -243,10 +240,10 @@ def audit_detector(
             f"{LEAST_DRAWS} permutations."
         )
     frames = user_data.read(labels, detections, attributes)
-    bounds = [side**2 for side in sizes]
-    tables = {"files": _checked_files(frames, bounds, threshold)}
-    compared_attributes, notes = comparable(frames, groups)
-    of_boxes = explaining(frames, bounds)
+    frames = replace(frames, sides=sizes)
+    tables = {"files": _checked_files(frames, threshold)}
+    compared_attributes, notes = comparable(frames, groups, cluster)
+    of_boxes = explaining(frames)
     if not compared_attributes:
         compared_attributes = of_boxes[:1]  # the size
         notes.insert(0, NO_ATTRIBUTE)
@@ -256,7 +253,7 @@ def audit_detector(
         clusters = np.arange(len(frames.images))
 
     matches = match(frames)
-    names = classes_to_compare(matches, classes)
+    names = classes_to_compare(frames, classes)
     comparison = Comparison(
         measures=measures(frames, matches, threshold, names, clusters),
         attributes=compared_attributes,
@@ -284,7 +281,7 @@ def audit_detector(
     weights = image_weights(len(clusters), resamples, seed, clusters)
     tables["by_group"] = ap_by_group(matches, names, compared_attributes, weights)
     how = {"seed": seed, "clusters": clusters, "resamples": resamples}
-    every, _ = comparable(frames, None)
+    every, _ = comparable(frames, None, cluster)
     tables["explanations"] = _explanations(matches, differences, every + of_boxes, how)
     headline = detector_findings.headline(tables["findings"])
     headline += f" {len(names)} of {len(frames.classes)} classes were compared one by"
@@ -292,9 +289,7 @@ def audit_detector(
     return DetectorAudit(Path(labels).name, headline, tables, notes + LIMITS)
 
 
-def _checked_files(
-    frames: Frames, bounds: Sequence[float], threshold: float
-) -> pd.DataFrame:
+def _checked_files(frames: Frames, threshold: float) -> pd.DataFrame:
     """List what looks wrong, with what to do, and then what was read.
 
     Raises
@@ -303,13 +298,14 @@ def _checked_files(
         If the labels and the detections seem not to belong together, or if no detection
         has a score of at least the threshold.
     """
-    warnings = [*frames.warnings, *check_classes(frames)]
-    average_precision = coco_summary(frames, bounds)
+    average_precision = coco_summary(frames)
+    warnings = check_classes(frames)
     if average_precision["IoU 0.5"] < LEAST_AP:
         raise DetectionDataError(
             "The detector finds almost nothing: AP at IoU 0.5 is "
             f"{average_precision['IoU 0.5']:.1%}. Check that image ids, class names "
-            "and coordinates mean the same in both files. No groups are compared."
+            "and coordinates mean the same in both files. No groups are compared. "
+            + " ".join(warnings)
         )
     highest = frames.detections["score"].max()
     if highest < threshold:

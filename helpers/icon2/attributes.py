@@ -11,7 +11,6 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 CORNERS = ["x1", "y1", "x2", "y2"]
-BDD100K_SIZE = {"width": 1280, "height": 720}  # of a frame that does not say its own
 OF_PAPER = {  # the paper's five, and the column that each is made from
     "size": "x1",
     "occlusion": "occluded",
@@ -20,16 +19,21 @@ OF_PAPER = {  # the paper's five, and the column that each is made from
     "weather": "weather",
 }
 SIZES = ("small", "medium", "large")
-# Where medium and large boxes begin in square pixels, as in COCO; the paper does not
+# Sides of the smallest medium and large boxes in pixels, as in COCO; the paper does not
 # print its own. A box of exactly 32 x 32 pixels is medium here, where COCO's evaluator
-# counts it as small and as medium. They are for frames as wide as BDD100K's, and scaled
-# for others.
-BOUNDS = (32**2, 96**2)
+# counts it as small and as medium.
+SIDES = (32, 96)
 # further ones of section 3.3; the last is a column
 OTHERS = ("crowds", "aspect", "contrast")
 OCCLUSION = {"False": "visible", "True": "occluded"}
 DISTINCT = 6  # numbers with more distinct values are cut into thirds
 MOST = 50  # values of an attribute
+# what every box has that may explain a gap, and its name in an audit
+EXPLAINING = {
+    "size": "box size",
+    "aspect": "shape (width/height)",
+    "crowds": "boxes in the image",
+}
 
 
 class DetectionDataError(ValueError):
@@ -40,10 +44,11 @@ class DetectionDataError(ValueError):
 class Frames:
     """Frames, their boxes and detections as tables.
 
-    The `report` says what was read or left out, and `warnings` have to be checked
-    first. Tables have the columns ``image category x1 y1 x2 y2`` (numbers, pixels);
-    boxes also ``ignore``, detections ``score``. All other columns of images and boxes
-    are attributes, NaN where absent.
+    The `report` says what was read, what was left out, and what looks wrong. Tables
+    have the columns ``image category x1 y1 x2 y2`` (numbers, pixels); boxes also
+    ``ignore``, detections ``score``. All other columns of images and boxes are
+    attributes, NaN where absent. Medium and large boxes have at least the area of a
+    square with these `sides` (pixels).
     """
 
     images: pd.DataFrame
@@ -51,7 +56,7 @@ class Frames:
     detections: pd.DataFrame
     classes: tuple[str, ...]
     report: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    sides: Sequence[float] = SIDES
 
     def attribute(self, name: str) -> Attribute:
         """Return a sensitive attribute by the name of its column."""
@@ -75,20 +80,15 @@ class Frames:
     ) -> list[Attribute]:
         """Return the paper's five attributes except the sensitive one.
 
-        Then come `further` columns, and crowds, aspect and contrast of section 3.3.
+        Then come crowds, aspect and contrast of section 3.3, and `further` columns.
         Attributes that the frames do not have are left out, but not those in `further`.
         """
-        further = further or ()
         attributes = []
-        for name in dict.fromkeys([*OF_PAPER, *further, *OTHERS]):
-            if sensitive in (name, OF_PAPER.get(name)):
-                continue
-            try:
-                attributes.append(made(self, name))
-            except DetectionDataError:  # no column, or too few different numbers
-                if name in further:
-                    raise
-        return attributes
+        for name in [*OF_PAPER, *OTHERS]:
+            if sensitive not in (name, OF_PAPER.get(name)):
+                with suppress(DetectionDataError):  # no column, or too few numbers
+                    attributes.append(made(self, name))
+        return attributes + [made(self, name) for name in further or ()]
 
 
 @dataclass(frozen=True)
@@ -97,13 +97,11 @@ class Attribute:
 
     name: str
     values: tuple[str, ...]
-    codes: (
-        np.ndarray
-    )  # of each image or box: place in `values`, -1 where the attribute is absent
+    # of each image or box: place in `values`, -1 where the attribute is absent
+    codes: np.ndarray
     level: str  # image or box
-    of_detection: np.ndarray | None = (
-        None  # for COCO's rule: the size of each detection
-    )
+    # for COCO's rule: the size of each detection
+    of_detection: np.ndarray | None = None
 
     def of_boxes(self, image: np.ndarray, row: np.ndarray) -> np.ndarray:
         """Return the code of each box, given the number of its image and its row."""
@@ -125,8 +123,9 @@ def made(frames: Frames, name: str) -> Attribute:
         place = ratio.groupby(boxes["category"]).rank(pct=True)
         return coded(name, place, "box")
     if name == "size":
-        codes = np.digitize(_area(boxes, images), BOUNDS)
-        of_detection = np.digitize(_area(frames.detections, images), BOUNDS)
+        bounds = np.square(frames.sides)
+        codes = np.digitize(boxes.get("area", extent(boxes)), bounds)
+        of_detection = np.digitize(extent(frames.detections), bounds)
         return Attribute(name, SIZES, codes, "box", of_detection)
     attribute = from_column(frames, OF_PAPER.get(name, name))
     if name == "occlusion":
@@ -135,29 +134,19 @@ def made(frames: Frames, name: str) -> Attribute:
     return replace(attribute, name=name)
 
 
-def _area(table: pd.DataFrame, images: pd.DataFrame) -> pd.Series:
-    """Return the areas of boxes in a frame as wide as those of BDD100K."""
-    area = table.eval("(x2 - x1) * (y2 - y1)")
-    if "width" in images:
-        scale = BDD100K_SIZE["width"] / images["width"].to_numpy()[table["image"]]
-        area = area * np.nan_to_num(scale, nan=1) ** 2
-    return area
+def extent(boxes: pd.DataFrame) -> pd.Series:
+    """Return width times height, as in the file if it has them."""
+    return boxes.get("extent", boxes.eval("(x2 - x1) * (y2 - y1)"))
 
 
-def explaining(frames: Frames, bounds: Sequence[float]) -> list[Attribute]:
-    """Return the attributes of every box that may explain a gap.
-
-    These are its size (by `bounds` of its area, square pixels), its shape, and the
-    number of boxes in its image.
-    """
-    codes = np.digitize(frames.boxes["area"], bounds)
-    of_detection = np.digitize(frames.detections["extent"], bounds)
-    attributes = [Attribute("size", SIZES, codes, "box", of_detection)]
-    names = {"aspect": "shape (width/height)", "crowds": "boxes in the image"}
-    for name, text in names.items():
-        with suppress(DetectionDataError):  # too few different numbers for thirds
-            attributes.append(replace(made(frames, name), name=text))
-    return attributes
+def explaining(frames: Frames) -> list[Attribute]:
+    """Return the attributes of every box that may explain a gap."""
+    known = {attribute.name: attribute for attribute in frames.explanatory("")}
+    return [
+        replace(known[name], name=text)
+        for name, text in EXPLAINING.items()
+        if name in known
+    ]
 
 
 def from_column(frames: Frames, column: str) -> Attribute:

@@ -11,15 +11,13 @@ from helpers.icon2.attributes import (
     from_column,
 )
 from helpers.icon2.formats import OWN
-from helpers.icon2.matching import Matches
 from helpers.icon2.measures import FEWEST
 
 MOST_CLASSES = 8  # classes that are compared by default
-VIDEO = "video"  # it says which images belong together
 
 
 def comparable(
-    frames: Frames, wanted: Sequence[str] | None
+    frames: Frames, wanted: Sequence[str] | None, cluster: str | None = None
 ) -> tuple[list[Attribute], list[str]]:
     """Select the attributes that have two values with enough boxes.
 
@@ -28,6 +26,8 @@ def comparable(
     frames : Frames
     wanted : sequence of str, optional
         Names of columns, by default all columns of images and boxes.
+    cluster : str, optional
+        The column that says which images belong together, which is no attribute.
 
     Returns
     -------
@@ -38,35 +38,31 @@ def comparable(
     Raises
     ------
     DetectionDataError
-        If a wanted column is missing.
+        If a wanted column cannot be compared.
     """
-    own = {*OWN, VIDEO}
+    own = {*OWN, cluster}
     columns = [name for name in [*frames.images, *frames.boxes] if name not in own]
-    unknown = set(wanted or ()) - set(columns)
-    if unknown:
-        raise DetectionDataError(
-            f"There is no attribute {min(unknown)!r}. The attributes are: "
-            f"{', '.join(columns) or 'none'}."
-        )
-    boxes = frames.boxes[~frames.boxes["ignore"].astype(bool)]
+    boxes = frames.boxes[~frames.boxes["ignore"]]
     attributes = []
     left_out = []
     for name in dict.fromkeys(wanted or columns):
         try:
             attribute = from_column(frames, name)
-        except DetectionDataError as error:
-            left_out.append(str(error))
-            continue
-        codes = attribute.of_boxes(boxes["image"].to_numpy(), boxes.index.to_numpy())
-        number = np.bincount(codes[codes >= 0])
-        if (number >= FEWEST).sum() > 1:
+            codes = attribute.of_boxes(boxes["image"], boxes.index)
+            number = np.bincount(codes[codes >= 0])
+            if (number >= FEWEST).sum() < 2:
+                raise DetectionDataError(
+                    f"{name}: fewer than two of its values have {FEWEST} boxes."
+                )
             attributes.append(attribute)
-        else:
-            left_out.append(f"{name}: fewer than two of its values have {FEWEST} boxes")
+        except DetectionDataError as error:
+            if wanted:
+                raise
+            left_out.append(str(error))
     return attributes, left_out
 
 
-def classes_to_compare(matches: Matches, wanted: Sequence[str] | None) -> list[str]:
+def classes_to_compare(frames: Frames, wanted: Sequence[str] | None) -> list[str]:
     """Return the wanted classes, or the eight with most boxes of those with enough.
 
     Raises
@@ -74,13 +70,13 @@ def classes_to_compare(matches: Matches, wanted: Sequence[str] | None) -> list[s
     DetectionDataError
         If a wanted class has no label.
     """
-    unknown = set(wanted or ()) - set(matches.classes)
+    unknown = set(wanted or ()) - set(frames.classes)
     if unknown:
         raise DetectionDataError(
             f"There is no labelled class {min(unknown)!r}. The classes are: "
-            f"{', '.join(matches.classes[:20])}."
+            f"{', '.join(frames.classes)}."
         )
-    category = matches.boxes["category"][~matches.boxes["ignore"]]
-    number = category.value_counts().reindex(range(len(matches.classes)), fill_value=0)
-    enough = np.array(matches.classes)[number >= 2 * FEWEST]
-    return list(wanted or enough[:MOST_CLASSES].tolist() or matches.classes[:1])
+    category = frames.boxes["category"][~frames.boxes["ignore"]]
+    n_enough = (category.value_counts() >= 2 * FEWEST).sum()
+    number = max(1, min(n_enough, MOST_CLASSES))
+    return list(wanted or frames.classes[:number])  # most boxes first

@@ -5,15 +5,15 @@ detections, and the names of the classes by their id in the file.
 """
 
 import json
+from math import nan
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import yaml
 from PIL import Image
 from torchvision.datasets.folder import is_image_file
 
-from helpers.icon2.attributes import BDD100K_SIZE, CORNERS, DetectionDataError
+from helpers.icon2.attributes import CORNERS, DetectionDataError
 
 FORMATS = (
     "COCO's JSON (a bbox is x, y, width, height), BDD100K's list of frames with "
@@ -22,6 +22,7 @@ FORMATS = (
     "save_conf=True; the 'width' and 'height' of each image are known from images/val "
     "next to labels/val, or from other labels)"
 )
+OF_DETECTIONS = ["image", "category", *CORNERS, "score", "extent"]
 # Columns of images and boxes that are no attributes; the last are fields of COCO.
 OWN = {
     "name",
@@ -35,7 +36,6 @@ OWN = {
     "score",
     "area",
     "extent",
-    "box",
     *CORNERS,
     "license",
     "coco_url",
@@ -51,6 +51,7 @@ OWN = {
     "num_keypoints",
     "attributes",
 }
+BDD100K_SIZE = {"width": 1280, "height": 720}  # of a frame that does not say its own
 # BDD100K's classes that the ICON2 paper evaluates, and older names of some.
 CLASSES = (
     "car",
@@ -63,17 +64,18 @@ CLASSES = (
     "bicycle",
 )
 RENAMED = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
-# Classes whose labels are regions to ignore of another class.
-IGNORED = {"other person": "pedestrian", "other vehicle": "car", "trailer": "truck"}
-YOLO_COLUMNS = ["image", "category", "x", "y", "w", "h", "score"]
+YOLO_COLUMNS = ["stem", "category", "x", "y", "w", "h", "score"]
 YOLO_CORNERS = """
     x1 = (x - w / 2) * width
     y1 = (y - h / 2) * height
     x2 = (x + w / 2) * width
     y2 = (y + h / 2) * height
+    extent = w * width * h * height
 """
+# Classes whose labels are regions to ignore of another class.
+IGNORED = {"other person": "pedestrian", "other vehicle": "car", "trailer": "truck"}
 
-Tables = tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]
+Tables = tuple[pd.DataFrame, pd.DataFrame, dict]
 
 
 def read_file(path: Path, labelled: Tables | None = None) -> Tables:
@@ -89,52 +91,20 @@ def read_file(path: Path, labelled: Tables | None = None) -> Tables:
     Returns
     -------
     images : pandas.DataFrame
-        With an ``id`` (text), a ``name`` and attributes.
+        With an ``id``, a ``name`` and attributes.
     boxes : pandas.DataFrame
-        With the number of the ``image`` (-1 for none), the name of the ``category``,
-        corners (pixels), ``extent`` (width times height), attributes, and NaN where the
-        file has no ``area``, ``score``, ``iscrowd`` or ``ignore``.
+        With the id or name of the ``image``, the id or name of the ``category``,
+        corners (pixels, missing where an entry has no box), attributes, and what the
+        file has of ``score``, ``area``, ``extent`` (width times height), ``iscrowd``
+        and ``ignore``.
     classes : dict of str to str
         The name of each class by its id.
-
-    Raises
-    ------
-    DetectionDataError
-        If the file cannot be read.
     """
     if path.is_dir():
-        tables = read_yolo(path)
-    elif ".csv" in path.suffixes:
-        tables = read_csv(path)
-    else:
-        tables = read_json(path)
-    boxes = tables[1].reset_index(drop=True)
-    images, _, classes = labelled or tables
-    if images.empty or boxes.empty:
-        raise DetectionDataError("there are no images or no boxes.")
-    names = images["name"].drop_duplicates(keep=False)
-    keys = pd.concat([images["id"], names]).drop_duplicates()
-    if path.is_dir():  # YOLO's files have the names of images, without the suffix
-        keys = names.map(lambda name: Path(name).stem).drop_duplicates(keep=False)
-    place = boxes["image"].map(pd.Series(keys.index, keys))
-    if place.isna().all():
-        raise DetectionDataError(
-            "none of its rows is about a labelled image. They name "
-            f"{boxes['image'][:2].tolist()}, and the labels {names[:2].tolist()}. Ids "
-            "or names must agree, and only one image may have each."
-        )
-    boxes["image"] = place.fillna(-1).astype(int)
-    if path.is_dir():
-        sizes = images.reindex(columns=["width", "height"])
-        boxes = boxes.join(sizes, on="image").eval(YOLO_CORNERS)
-        boxes = boxes.drop(columns=["x", "y", "w", "h"])
-    for name in [*CORNERS, "score", "area", "iscrowd", "ignore"]:
-        boxes[name] = pd.Series(boxes.get(name), boxes.index, float)
-    boxes["category"] = boxes["category"].map(
-        lambda name: classes.get(name, name), na_action="ignore"
-    )
-    boxes["extent"] = boxes.get("extent", boxes.eval("(x2 - x1) * (y2 - y1)"))
-    return images, boxes, classes
+        return read_yolo(path, labelled)
+    if ".csv" in path.name.lower():
+        return read_csv(path)
+    return read_json(path)
 
 
 def read_json(path: Path) -> Tables:
@@ -152,35 +122,33 @@ def read_json(path: Path) -> Tables:
 def read_coco(content: dict) -> Tables:
     """Read COCO's labels; further fields of images and boxes are attributes."""
     images = pd.DataFrame([_attributes(one) | one for one in content["images"]])
-    images = images.sort_values("id", ignore_index=True)
     if "neg_category_ids" in images:  # a field of LVIS
         raise DetectionDataError(
             "its labels are federated, as those of LVIS: an image has labels of some "
             "classes only, so a detection of another class is neither right nor wrong. "
             "Use images in which all of your classes are labelled."
         )
-    images["id"] = _texts(images["id"])
-    images["name"] = images.get("file_name", images["id"]).fillna(images["id"])
+    images["name"] = images["file_name"]
     classes = {str(one["id"]): str(one["name"]) for one in content["categories"]}
     return images, _coco_boxes(content["annotations"]), classes
 
 
 def _coco_boxes(entries: list[dict]) -> pd.DataFrame:
-    """Return those of COCO's annotations or results that have a box."""
-    boxes = pd.DataFrame([_attributes(one) | one for one in entries if one.get("bbox")])
-    if boxes.empty:
-        return boxes
-    boxes = boxes.rename(columns={"id": "box"})
-    boxes["image"] = _texts(boxes["image_id"])
-    boxes["category"] = _texts(boxes["category_id"])
-    x, y, width, height = np.array(boxes["bbox"].tolist(), float).T
-    extent = width * height  # not of the rounded corners, as COCO has it
-    return boxes.assign(x1=x, y1=y, x2=x + width, y2=y + height, extent=extent)
-
-
-def _texts(ids: pd.Series) -> pd.Series:
-    """Return ids as text, and whole numbers without a decimal point."""
-    return ids.astype("string").str.removesuffix(".0")
+    """Return the boxes of COCO's annotations or results, NaN where one has none."""
+    boxes = []
+    for entry in entries:
+        x, y, width, height = entry.get("bbox") or [nan] * 4
+        box = {
+            "image": entry["image_id"],
+            "category": str(entry["category_id"]),
+            "x1": x,
+            "y1": y,
+            "x2": x + width,
+            "y2": y + height,
+            "extent": width * height,  # not of the rounded corners, as COCO has it
+        }
+        boxes.append(_attributes(entry) | entry | box)
+    return pd.DataFrame(boxes)
 
 
 def _attributes(entry: dict) -> dict:
@@ -188,77 +156,79 @@ def _attributes(entry: dict) -> dict:
 
 
 def read_bdd100k(frames: list[dict]) -> Tables:
-    """Read BDD100K's labels or detections, without lanes and drivable areas."""
+    """Read BDD100K's labels or detections."""
     images = []
     boxes = []
     for frame in frames:
         name = frame["name"]
-        video = frame.get("videoName") or Path(name).stem
         size = frame.get("size") or BDD100K_SIZE
-        image = {"id": name, "name": name, "video": video}
-        images.append(_attributes(frame) | size | image)
+        images.append(_attributes(frame) | size | {"id": name, "name": name})
         for label in frame.get("labels") or []:
-            if label.get("box2d"):
-                box = {
-                    "image": name,
-                    "box": label.get("id"),
-                    "category": label["category"],
-                    "score": label.get("score"),
-                }
-                boxes.append(_attributes(label) | label["box2d"] | box)
-    images = pd.DataFrame(images).sort_values("id", ignore_index=True)
+            category = RENAMED.get(label["category"], label["category"])
+            box = {
+                "image": name,
+                "category": IGNORED.get(category, category),
+                "score": label.get("score"),
+                "ignore": category in IGNORED,
+            }
+            corners = label.get("box2d") or {}  # lanes have none
+            boxes.append(_attributes(label) | corners | box)
     boxes = pd.DataFrame(boxes).rename(columns={"crowd": "iscrowd"})
-    if boxes.empty:
-        return images, boxes, {}
-    category = boxes["category"].replace(RENAMED)
-    boxes["ignore"] = category.isin(IGNORED) & boxes["score"].isna()
-    boxes["category"] = category.mask(boxes["ignore"], category.replace(IGNORED))
-    return images, boxes, {}
+    return pd.DataFrame(images), boxes, {}
 
 
 def read_csv(path: Path) -> Tables:
     """Read a CSV of boxes; a row may be an image without a box."""
-    boxes = read_table(path).rename(columns={"class": "category"})
-    sizes = boxes.columns.intersection(["width", "height"])
-    images = boxes.groupby("image")[sizes].first().reset_index(names="id")
-    images["name"] = images["id"]
-    return images, boxes.dropna(subset=["category", *CORNERS], how="all"), {}
+    boxes = read_table(path)
+    boxes["category"] = boxes.pop("class")
+    names = boxes["image"].dropna().unique()
+    return pd.DataFrame({"id": names, "name": names}), boxes, {}
 
 
 def read_table(path: Path) -> pd.DataFrame:
     """Read a CSV in which only an empty field is missing, and ``NA`` is a value."""
-    texts = {"image": str, "class": str, "box": str}
+    texts = {"image": str, "class": str}
     return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=[""])
 
 
-def read_yolo(folder: Path) -> Tables:
-    """Read a folder of YOLO's text files, one per image; corners are shares of it.
+def read_yolo(folder: Path, labelled: Tables | None) -> Tables:
+    """Read a folder of YOLO's text files, one per image, named as the image.
 
     A line is ``class x y width height``, where x and y are the middle of the box, and
-    for detections also the score. The images of labels are in a folder ``images`` in
-    the place of ``labels``, and the names of the classes in ``data.yaml`` above.
+    for detections also the score. Numbers are shares of the image. The images of labels
+    are in a folder ``images`` in the place of ``labels``, and the names of the classes
+    in ``data.yaml`` above.
     """
+    images = labelled[0] if labelled else _pictures(folder)
     rows = []
     for file in sorted(folder.glob("*.txt")):
-        for line in file.read_text().splitlines():
-            if line.strip():
-                category, *numbers = line.split()
-                rows.append([file.stem, category, *map(float, numbers)])
-    boxes = pd.DataFrame(rows)
-    boxes.columns = YOLO_COLUMNS[: boxes.shape[1]]
-    # the last folder of this name, as Ultralytics does
-    pictures = "/images".join(str(folder).rsplit("/labels", 1))
-    images = []
-    for file in sorted(Path(pictures).glob("*")):
-        if is_image_file(file.name):
-            with Image.open(file) as image:
-                images.append([file.stem, file.name, *image.size])
-    images = pd.DataFrame(images, columns=["id", "name", "width", "height"])
+        for line in filter(str.strip, file.read_text().splitlines()):
+            category, *numbers = line.split()
+            x, y, width, height, *score = map(float, numbers)
+            [score] = score or [nan]
+            rows.append([file.stem, category, x, y, width, height, score])
+    boxes = pd.DataFrame(rows, columns=YOLO_COLUMNS)
+    stems = images["name"].map(lambda name: Path(name).stem)
+    known = images[["id", "width", "height"]].set_index(stems)
+    boxes = boxes.join(known, on="stem", validate="m:1").eval(YOLO_CORNERS)
+    boxes = boxes.rename(columns={"id": "image"}).reindex(columns=OF_DETECTIONS)
     classes = {}
     for parent in folder.resolve().parents[:2]:
         file = parent / "data.yaml"
         if file.is_file():
-            names = pd.Series(yaml.safe_load(file.read_text())["names"])
-            classes = {str(number): str(name) for number, name in names.items()}
+            names = yaml.safe_load(file.read_text())["names"]  # a list or by number
+            classes = pd.Series(names, dtype=str).rename(str).to_dict()
             break
     return images, boxes, classes
+
+
+def _pictures(labels: Path) -> pd.DataFrame:
+    """List the images of a folder of YOLO's labels, with their sizes."""
+    # in place of the last folder of this name, as Ultralytics does
+    folder = "/images".join(str(labels).rsplit("/labels", 1))
+    images = []
+    for file in Path(folder).glob("*"):
+        if is_image_file(file.name):
+            with Image.open(file) as image:
+                images.append([file.name, file.name, *image.size])
+    return pd.DataFrame(images, columns=["id", "name", "width", "height"])

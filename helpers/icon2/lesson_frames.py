@@ -12,10 +12,10 @@ import pandas as pd
 from PIL import Image
 
 from helpers.icon2 import user_data
-from helpers.icon2.attributes import BDD100K_SIZE, DetectionDataError, Frames
-from helpers.icon2.file_checks import refusing
-from helpers.icon2.formats import CLASSES
+from helpers.icon2.attributes import DetectionDataError, Frames
+from helpers.icon2.formats import BDD100K_SIZE, CLASSES
 from helpers.icon2.streets import Streets
+from helpers.icon2.user_data import refusing
 
 PUBLISHED = {  # where BDD100K's folder, as it is published, has what is read here
     "labels": "labels/det_20/det_val.json",
@@ -118,7 +118,7 @@ def read(
     if edges == "paper" and "income" in images:
         groups = pd.cut(images["income"], PAPER_EDGES, labels=GROUPS, right=False)
         images = images.assign(income=groups)
-    return replace(frames, images=images, report=frames.report + frames.warnings)
+    return replace(frames, images=images)
 
 
 def incomes(videos: pd.Series, gps: Path, areas: Path) -> pd.Series:

@@ -25,6 +25,7 @@ TABLES = ("images", "boxes", "detections")
 # of appearance B in the test frames of each income group
 SHARES_OF_B = (0.9, 0.5, 0.1)
 TRAINED_ON = 600  # frames
+SIDES = (8, 24)  # of medium and large boxes: a quarter of COCO's, as of the frames
 
 
 def train_detector(share_of_b: float, seed: int) -> nn.Module:
@@ -75,7 +76,7 @@ def observe(
     images, boxes = street.render(frames, street.dressed(frames, things, shares_of_b))
     found = street_detector.detect(detector, torch.from_numpy(images))
     frames = frames.assign(contrast=[round(float(image.std()), 1) for image in images])
-    return Frames(frames, boxes, found, street.KINDS)
+    return Frames(frames, boxes, found, street.KINDS, sides=SIDES)
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class Streets:
         """Read the recorded frames, or render frames and detect things in them."""
         if self.folder.is_dir():
             tables = [pd.read_parquet(self.folder / f"{t}.parquet") for t in TABLES]
-            return Frames(*tables, street.KINDS)
+            return Frames(*tables, street.KINDS, sides=SIDES)
         print(
             "These streets are not recorded. They are rendered, and a detector is "
             "trained and used, which takes about three minutes on one core."

@@ -1,25 +1,45 @@
 """Read labels and detections with any classes, and attributes from a CSV."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
 
-from helpers.icon2.attributes import CORNERS, DetectionDataError, Frames
-from helpers.icon2.file_checks import plausible_area, refuse_impossible, refusing
-from helpers.icon2.formats import FORMATS, OWN, read_file, read_table
-from helpers.icon2.matching import MAX_DETECTIONS, fullest
+from helpers.icon2.attributes import CORNERS, DetectionDataError, Frames, extent
+from helpers.icon2.formats import (
+    FORMATS,
+    OF_DETECTIONS,
+    OWN,
+    Tables,
+    read_file,
+    read_table,
+)
+from helpers.icon2.matching import MAX_DETECTIONS
 from helpers.suggest import listed
 
 IGNORED = (
     "boxes are crowds, or regions to ignore (pycocotools does not read 'ignore'): a "
     "detection there is neither right nor wrong"
 )
-
-ATTRIBUTES = (
-    "a CSV with one row per 'image' (its name, which only one image may have) or 'box' "
-    "(its id)"
+PLAUSIBLE = (0.01, 1.05)  # area of an object, as a share of its box
+WRONG_AREA = (
+    "boxes have an 'area' that does not fit them: width times height was used instead. "
+    "Write the area of the object or of its box into 'area'"
 )
+CROWDED = (
+    f"images have more than {MAX_DETECTIONS} boxes of one class: all detections count, "
+    "so AP may differ from pycocotools with its default"
+)
+ATTRIBUTES = "a CSV with one row per 'image' (its name, which only one image may have)"
+# a condition, what it says about boxes, and the share of boxes that is tolerated
+IMPOSSIBLE = [
+    ("missing", "have no class, or no number", 0),
+    ("x2 < x1 or y2 < y1", "have a negative width or height", 0),
+    ("score > 1.001", "have a score above 1 (divide percents by 100)", 0),
+    ("x2 <= 2 and y2 <= 2", "are shares of the image (multiply by its size)", 0.9),
+    ("x2 > 1.02 * width or y2 > 1.02 * height", "end outside of their image", 0.2),
+]
 
 
 def read(
@@ -36,7 +56,7 @@ def read(
         COCO's JSON, BDD100K's (Scalabel's) JSON, a CSV of boxes, or a folder of YOLO's
         text files; they may differ.
     attributes : path, optional
-        A CSV with a column ``image`` (names) or ``box`` (ids), and attributes.
+        A CSV with a column ``image`` (names), and attributes.
     classes : sequence of str, optional
         Which classes to keep. The default is all labelled classes, the class with the
         most boxes first.
@@ -44,8 +64,7 @@ def read(
     Returns
     -------
     Frames
-        With a report of the entries that were left out, and warnings that name what to
-        check first.
+        With a report of what was left out or looks wrong.
 
     Raises
     ------
@@ -58,35 +77,22 @@ def read(
             "'predictions')."
         )
     counts = {}  # how much is left out, by a text for the report
-    with refusing(labels, FORMATS):
-        labelled = read_file(Path(labels))
-        images, boxes, names = labelled
-        refuse_impossible(boxes, images, CORNERS)
-    boxes["ignore"] = boxes[["iscrowd", "ignore"]].any(axis=1)
-    boxes["area"], warnings = plausible_area(boxes)
-    boxes = boxes.drop(columns=["iscrowd", "crowd", "score"], errors="ignore")
-    if attributes is not None:
-        images, boxes = _with_attributes(attributes, images, boxes, counts)
-    sizes = boxes[~boxes["ignore"]].groupby("category").size()
-    sizes = sizes.sort_values(ascending=False, kind="stable")
-    kept = [name for name in classes or sizes.index if name in sizes]
+    images, boxes, ids, kept = _read_boxes(Path(labels), counts, classes)
     counts[IGNORED] = boxes["ignore"].sum()
-    boxes = _of_classes(boxes, kept, "boxes left out, not a class here", counts)
+    is_wrong = ~(boxes["area"] / boxes["extent"]).between(*PLAUSIBLE)
+    counts[WRONG_AREA] = is_wrong.sum()
+    boxes["area"] = boxes["area"].mask(is_wrong, boxes["extent"])
+    boxes["crowd"] = boxes["ignore"]
+    per_image = boxes.groupby(["image", "category"]).size()
+    counts[CROWDED] = (per_image > MAX_DETECTIONS).sum()
+    if attributes is not None:
+        images = _with_attributes(Path(attributes), images, counts)
 
-    columns = ["image", "category", *CORNERS, "score", "extent"]
-    with refusing(detections, FORMATS):
-        _, found, _ = read_file(Path(detections), labelled)
-        is_labelled = found["image"] >= 0
-        found = found.loc[is_labelled, columns]
-        refuse_impossible(found, images, [*CORNERS, "score"])
-    counts["detections left out: their image has no labels"] = (~is_labelled).sum()
+    labelled = images, boxes, ids
+    _, found, *_ = _read_boxes(Path(detections), counts, kept, labelled)
+    found = found[OF_DETECTIONS]
     n_without = len(images) - found["image"].nunique()
     counts["labelled images have no detection"] = n_without
-    text = "detections left out: no box of their class is labelled"
-    if names:
-        ids = [f"{key} {name}" for key, name in names.items()]
-        text += f"; ids of the labels are {listed(ids)}"
-    found = _of_classes(found, kept, text, counts)
 
     report = [
         f"{len(images):,} images, {(~boxes['ignore']).sum():,} boxes, "
@@ -95,50 +101,110 @@ def read(
     report += [f"{number:,} {text}" for text, number in counts.items() if number]
     if boxes.empty or found.empty:
         raise DetectionDataError(f"Nothing can be compared: {'; '.join(report)}.")
-    most = fullest(boxes)
-    if most > MAX_DETECTIONS:
-        warnings.append(
-            f"The fullest image has {most:,} boxes of one class. COCO's evaluator "
-            f"counts the {MAX_DETECTIONS} detections with the highest scores, so it "
-            "cannot find them all. Here all detections count, so AP may differ from "
-            "pycocotools with its default."
-        )
-    return Frames(images, boxes, found, tuple(kept), tuple(report), tuple(warnings))
+    return Frames(images, boxes, found, tuple(kept), tuple(report))
 
 
-def _of_classes(
-    table: pd.DataFrame, classes: list[str], text: str, counts: dict[str, int]
+@contextmanager
+def refusing(path: str | Path, expected: str) -> Iterator[None]:
+    """Say in a sentence why a file cannot be used, and what is expected."""
+    try:
+        yield
+        return
+    except KeyError as error:
+        problem = f"it has no column or field {error}"
+    except Exception as error:  # every reader has errors of its own
+        problem = " ".join(str(error).split()).rstrip(".")
+    raise DetectionDataError(
+        f"{Path(path).name} cannot be used: {problem}. Expected is {expected}."
+    )
+
+
+def _read_boxes(
+    path: Path,
+    counts: dict[str, int],
+    classes: Sequence[str] | None,
+    labelled: Tables | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame, dict, list[str]]:
+    """Read the images, the boxes of classes in them, ids of classes, and the classes.
+
+    With the tables of the labels, the boxes are detections in their images.
+    """
+    with refusing(path, FORMATS):
+        tables = read_file(path, labelled)
+        boxes = tables[1]
+        images, _, ids = labelled or tables
+        if images.empty or boxes.empty:
+            raise DetectionDataError("there are no images or no boxes.")
+        images = images.sort_values("id", ignore_index=True)
+        names = images["name"].drop_duplicates(keep=False)
+        keys = pd.concat([images["id"].astype(str), names]).drop_duplicates()
+        boxes = _labelled(boxes, keys, path, counts)
+        numbers = [*CORNERS, "score"] if labelled else CORNERS
+        for name in numbers:
+            boxes[name] = boxes[name].astype(float)
+        boxes["extent"] = extent(boxes)
+        boxes["area"] = boxes.get("area", boxes["extent"]).fillna(boxes["extent"])
+        flags = boxes.reindex(columns=["iscrowd", "ignore"]).astype(float)
+        boxes["ignore"] = flags.any(axis=1)
+        boxes["category"] = boxes["category"].replace(ids)
+        has_box = boxes[CORNERS].notna().any(axis=1)
+        # a row of a CSV without a class stands for an image without boxes
+        without_box = boxes["category"][~has_box]
+        counts[f"entries of {path.name} have no box"] = without_box.count()
+        boxes = boxes[has_box]
+        _refuse_impossible(boxes, images, numbers)
+    if labelled is None:
+        sizes = boxes["category"][~boxes["ignore"]].sort_values().value_counts()
+        classes = [name for name in classes or sizes.index if name in sizes]
+    number = pd.Index(classes).get_indexer(boxes["category"])
+    others = boxes["category"][number < 0]
+    text = f"entries of {path.name} left out: their class ({listed(others.unique())}) "
+    text += f"is none of {listed([*ids, *classes])}"
+    counts[text] = len(others)
+    boxes = boxes.assign(category=number)[number >= 0].reset_index(drop=True)
+    return images, boxes, ids, classes
+
+
+def _labelled(
+    table: pd.DataFrame, keys: pd.Series, path: Path, counts: dict[str, int]
 ) -> pd.DataFrame:
-    """Return the rows of some classes, with the class as a number, and count others."""
-    number = pd.Index(classes).get_indexer(table["category"])
-    others = table["category"][number < 0].value_counts()
-    names = listed(f"{name} {count:,}" for name, count in others.items())
-    counts[f"{text} ({names})"] = others.sum()
-    return table.assign(category=number)[number >= 0].reset_index(drop=True)
+    """Return the rows about labelled images, with the number of their ``image``."""
+    number = table["image"].astype(str).map(pd.Series(keys.index, keys))
+    is_known = number.notna()
+    if not is_known.any():
+        raise DetectionDataError(
+            "none of its entries is about a labelled image. They name "
+            f"{table['image'][:2].tolist()}, and the labels {keys[-2:].tolist()}. Ids "
+            "or names must agree, and only one image may have each."
+        )
+    text = f"entries of {path.name} left out: their image has no labels"
+    counts[text] = (~is_known).sum()
+    return table[is_known].assign(image=number[is_known].astype(int))
+
+
+def _refuse_impossible(
+    boxes: pd.DataFrame, images: pd.DataFrame, numbers: list[str]
+) -> None:
+    """Refuse boxes without class or numbers, or outside of their image."""
+    about = images.reindex(columns=["name", "width", "height"])
+    table = boxes.reindex(columns=OF_DETECTIONS).join(about, on="image")
+    table["missing"] = table[["category", *numbers]].isna().any(axis=1)
+    for condition, reason, tolerated in IMPOSSIBLE:
+        rows = table[table.eval(condition)]
+        if len(rows) > tolerated * len(table):
+            raise DetectionDataError(
+                f"{len(rows):,} of {len(table):,} boxes {reason}. The first is "
+                f"{rows.iloc[0].to_dict()}."
+            )
 
 
 def _with_attributes(
-    path: str | Path, images: pd.DataFrame, boxes: pd.DataFrame, counts: dict[str, int]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Join the columns of a CSV to images by their names, or to boxes by their ids."""
+    path: Path, images: pd.DataFrame, counts: dict[str, int]
+) -> pd.DataFrame:
+    """Join the columns of a CSV to images by their names."""
     with refusing(path, ATTRIBUTES):
-        table = read_table(path)
-        key, target, column = "image", images, "name"
-        if "box" in table:
-            key, target, column = "box", boxes, "box"
-            boxes["box"] = boxes["box"].astype(str)
-        table = table.set_index(key).drop(columns=OWN, errors="ignore")
-        is_known = table.index.isin(target[column])
-        if not is_known.any():
-            raise DetectionDataError(
-                f"none of its rows is about a labelled {key}. They name "
-                f"{table.index[:2].tolist()}, and the labels "
-                f"{target[column][:2].tolist()}."
-            )
-        target = target.drop(columns=table.columns, errors="ignore")
-        target = target.join(table, on=column, validate="1:1")
-    name = Path(path).name
-    counts[f"rows of {name} left out: their {key} is not labelled"] = (~is_known).sum()
-    n_bare = len(target) - is_known.sum()
-    counts[f"rows are missing in {name}: their {key} is labelled"] = n_bare
-    return (images, target) if key == "box" else (target, boxes)
+        names = images["name"].drop_duplicates(keep=False)
+        table = _labelled(read_table(path), names, path, counts).set_index("image")
+        table = table.drop(columns=OWN, errors="ignore")
+        counts[f"images have no row in {path.name}"] = len(images) - len(table)
+        return images.assign(**table.reindex(images.index))

@@ -17,7 +17,7 @@ from helpers.icon2.measures import measures
 def comparison(frames, *columns, seed=0, threshold=0.0):
     matches = match(frames)
     clusters = np.arange(len(frames.images))
-    classes = classes_to_compare(matches, None)
+    classes = classes_to_compare(frames, None)
     attributes = [from_column(frames, name) for name in columns]
     return Comparison(
         measures(frames, matches, threshold, classes, clusters),

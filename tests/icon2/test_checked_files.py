@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from helpers.audit.detector_audit import LEAST_AP
 from helpers.icon2 import user_data
 from helpers.icon2.attributes import DetectionDataError
-from helpers.icon2.coco_summary import coco_summary
-from helpers.icon2.file_checks import check_classes
+from helpers.icon2.file_checks import LEAST_AP, check_classes, coco_summary
 
 SIDES = (20, 60, 140)  # small, medium and large boxes
 
@@ -87,7 +85,9 @@ def test_an_unlabelled_id_is_not_taken_for_a_file_name(tmp_path):
         one["file_name"] = f"{100 + one['id']}.jpg"
     frames = read(tmp_path, labels, [*results, results[0] | {"image_id": 105}])
     assert ap(frames) == 1
-    assert "1 detections left out: their image has no labels" in frames.report
+    assert (
+        "1 entries of found.json left out: their image has no labels" in frames.report
+    )
 
 
 def test_boxes_to_ignore_need_not_be_found(tmp_path):
@@ -115,9 +115,8 @@ def test_areas_that_do_not_fit_the_boxes_are_replaced(tmp_path, area):
         one["area"] = area
     frames = read(tmp_path, labels, results)
     assert [ap(frames, of) for of in ("small", "medium", "large")] == [1, 1, 1]
-    [warning] = frames.warnings
-    assert "'area' of the labels does not fit" in warning
-    assert "Width times height was used" in warning
+    [text] = [text for text in frames.report if "'area'" in text]
+    assert text.startswith("36 boxes have an 'area' that does not fit them")
 
 
 def test_every_object_of_a_crowded_image_can_be_found(tmp_path):
@@ -136,8 +135,7 @@ def test_every_object_of_a_crowded_image_can_be_found(tmp_path):
     results = [one for one in results if one["image_id"] != 1 or one["score"] == 0.9]
     frames = read(tmp_path, labels, results)
     assert ap(frames) == 1
-    [warning] = frames.warnings
-    assert warning.startswith("The fullest image has 150 boxes of one class.")
+    assert frames.report[1].startswith("1 images have more than 100 boxes of one class")
 
 
 def test_federated_labels_are_refused(tmp_path):
@@ -181,7 +179,7 @@ def test_images_of_one_file_name_are_paired_by_id(tmp_path):
         read(tmp_path, labels, results, about)
 
 
-def test_classes_that_are_shifted_by_one_are_noticed_with_few_boxes_each(tmp_path):
+def test_classes_that_are_shifted_by_one_are_listed(tmp_path):
     labels, results = perfect(20)
     kinds = range(1, 16)
     labels["categories"] = [{"id": kind, "name": f"k{kind}"} for kind in kinds]
@@ -190,10 +188,10 @@ def test_classes_that_are_shifted_by_one_are_noticed_with_few_boxes_each(tmp_pat
     ):
         box["category_id"] = 1 + number % 15
         result["category_id"] = number % 15
-    frames = read(tmp_path, labels, results)
-    # no class has 30 boxes
-    with pytest.raises(DetectionDataError, match=r"shifted or exchanged \(all\)"):
-        check_classes(frames)
+    [warning] = check_classes(read(tmp_path, labels, results))
+    for kind in kinds:
+        assert f"k{kind}" in warning
+    assert "shifted or exchanged" in warning
 
 
 def test_two_classes_that_are_exchanged_are_listed(tmp_path):
@@ -205,7 +203,7 @@ def test_two_classes_that_are_exchanged_are_listed(tmp_path):
         box["category_id"] = number % 5
         result["category_id"] = {0: 1, 1: 0}.get(number % 5, number % 5)
     [warning] = check_classes(read(tmp_path, labels, results))
-    assert warning.startswith("Classes look shifted or exchanged (k0, k1)")
+    assert warning.startswith("Almost no box of these classes is detected: k0, k1.")
 
 
 def test_results_may_name_images_by_file_name(tmp_path):
@@ -281,7 +279,9 @@ def test_yolos_detections_of_cocos_labels_are_read(tmp_path):
 
 def test_yolos_files_need_images_sizes_and_scores(tmp_path):
     labels, detections = as_yolo(tmp_path / "set", *perfect())
-    with pytest.raises(DetectionDataError, match=r"no number.*nan\].*save_conf=True"):
+    with pytest.raises(
+        DetectionDataError, match=r"no number.*'score': nan.*save_conf=True"
+    ):
         user_data.read(labels, labels)
     without_sizes = tmp_path / "labels.csv"
     without_sizes.write_text("image,class,x1,y1,x2,y2\n000000.jpg,cat,10,20,40,60\n")

@@ -299,7 +299,7 @@ def test_without_attributes_the_sizes_of_boxes_are_compared(tmp_path):
     labels, results = written(tmp_path, frames)
     result = audits.detector(labels, results, draws=59, resamples=10)
     assert result.notes[0].startswith("There is no attribute to compare")
-    assert set(result.tables["differences"]["attribute"]) == {"size"}
+    assert set(result.tables["differences"]["attribute"]) == {"box size"}
     assert result.significant.empty
 
 

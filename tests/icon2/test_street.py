@@ -7,6 +7,7 @@ import pytest
 from helpers.icon2 import formulas
 from helpers.icon2.analysis import Part
 from helpers.icon2.attributes import Frames
+from helpers.icon2.streets import SIDES
 from sweeps import rules, streets
 from sweeps.appearances import CELLS, ap_by_appearance
 from synthetic import street, street_causes
@@ -79,12 +80,7 @@ def perfect(scene):
     """Return the frames with a detector that detects every box exactly."""
     boxes = street.render(*scene)[1]
     hits = boxes[["image", "category", "x1", "y1", "x2", "y2"]].assign(score=0.9)
-    return Frames(
-        scene[0],
-        boxes,
-        hits,
-        street.KINDS,
-    )
+    return Frames(scene[0], boxes, hits, street.KINDS, sides=SIDES)
 
 
 def test_a_gap_is_divided_as_it_was_put_together():

@@ -12,7 +12,7 @@ from helpers import audits
 from helpers.audit import detector_audit
 from helpers.icon2 import group_ap, match
 from helpers.icon2.attributes import DetectionDataError, from_column
-from helpers.icon2.coco_summary import coco_summary
+from helpers.icon2.file_checks import coco_summary
 
 
 def test_a_threshold_above_all_scores_is_refused(tmp_path):
@@ -26,7 +26,7 @@ def test_too_few_boxes_or_permutations_are_refused(tmp_path):
     boxes = frames.boxes.groupby("image").head(1).reset_index(drop=True)
     few = replace(frames, images=frames.images[["name"]], boxes=boxes)
     labels, results = written(tmp_path, few)
-    with pytest.raises(DetectionDataError, match="No group of 'size' has 30 boxes"):
+    with pytest.raises(DetectionDataError, match="No group of 'box size' has 30 boxes"):
         audits.detector(labels, results, draws=19)
     with pytest.raises(DetectionDataError, match="fewer than 19 permutations"):
         audits.detector(labels, results, draws=0)
@@ -79,7 +79,7 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path):
         audits.detector(labels, results, groups=["light"])
 
 
-@pytest.mark.parametrize("bounds", [[100], [100, 200, 300], [200, 100]])
-def test_sizes_need_two_bounds_the_smaller_first(bounds):
-    with pytest.raises(DetectionDataError, match="Two are expected"):
-        coco_summary(world(10), bounds)
+@pytest.mark.parametrize("sizes", [[32], [32, 64, 96], [96, 32]])
+def test_sizes_need_two_sides_the_smaller_first(sizes):
+    with pytest.raises(DetectionDataError, match=r"'sizes' is .* in pixels"):
+        coco_summary(replace(world(10), sides=sizes))

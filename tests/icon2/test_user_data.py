@@ -12,9 +12,9 @@ from detection_oracles import as_coco, average_precision, evaluated, scene
 from test_checked_files import read
 
 from helpers.icon2 import match, user_data
-from helpers.icon2.attributes import DetectionDataError
-from helpers.icon2.coco_summary import coco_summary
+from helpers.icon2.attributes import DetectionDataError, explaining
 from helpers.icon2.comparable import comparable
+from helpers.icon2.file_checks import coco_summary
 
 CLASSES = ("kite", "lamp", "pear")
 
@@ -98,12 +98,12 @@ def test_average_precision_of_cocos_files_is_that_of_pycocotools(
     np.testing.assert_allclose(ours, six, atol=1e-12)
 
 
-CSV = """image,class,x1,y1,x2,y2,box,ignore,shade
-b.jpg,cat,10,20,40,60,1,0,dark
-b.jpg,dog,50,20,90,60,2,,light
-a.jpg,cat,10,20,40,60,3,1,dark
-a.jpg,cat,60,20,90,60,4,,light
-empty.jpg,,,,,,,,
+CSV = """image,class,x1,y1,x2,y2,ignore,shade
+b.jpg,cat,10,20,40,60,0,dark
+b.jpg,dog,50,20,90,60,,light
+a.jpg,cat,10,20,40,60,1,dark
+a.jpg,cat,60,20,90,60,,light
+empty.jpg,,,,,,,
 """
 FOUND = """image,class,x1,y1,x2,y2,score
 a.jpg,cat,60,20,90,60,.5
@@ -114,42 +114,82 @@ c.jpg,cat,50,20,90,60,.9
 
 
 def test_a_csv_is_read_and_what_is_left_out_is_counted(tmp_path):
-    boxes = written(tmp_path, "box,tone,score\n1,I,3\n4,VI,3\n9,VI,3\n", "boxes.csv")
     labels = written(tmp_path, CSV, "labels.csv.gz")
-    found = written(tmp_path, FOUND, "found.csv")
-    frames = user_data.read(labels, found, boxes)
+    found = written(tmp_path, FOUND, "found.CSV")
+    about = "image,light,category\na.jpg,day,1\nz.jpg,night,1\n"
+    about = written(tmp_path, about, "about.csv")
+    frames = user_data.read(labels, found, about)
     assert frames.classes == ("cat", "dog")
     assert len(frames.images) == 3
     assert frames.boxes["ignore"].tolist() == [False, False, True, False]
-    assert frames.boxes["tone"].fillna("").tolist() == ["I", "", "", "VI"]
     assert frames.boxes["shade"].tolist() == ["dark", "light", "dark", "light"]
     assert frames.report == (
         "3 images, 3 boxes, 2 detections of 2 classes",
-        "1 rows of boxes.csv left out: their box is not labelled",
-        "2 rows are missing in boxes.csv: their box is labelled",
         "1 boxes are crowds, or regions to ignore (pycocotools does not read "
         "'ignore'): a detection there is neither right nor wrong",
-        "1 detections left out: their image has no labels",
+        "1 entries of about.csv left out: their image has no labels",
+        "2 images have no row in about.csv",
+        "1 entries of found.CSV left out: their image has no labels",
+        "1 entries of found.CSV left out: their class (cow) is none of cat, dog",
         "1 labelled images have no detection",
-        "1 detections left out: no box of their class is labelled (cow 1)",
     )
-    about = written(tmp_path, "image,light\na.jpg,day\nz.jpg,night\n", "about.csv")
-    frames = user_data.read(labels, found, about)
     assert frames.images["light"].fillna("").tolist() == ["day", "", ""]
+    assert "category" not in frames.images
+
+
+@pytest.mark.parametrize("column", ["image", "class", "x1", "score"])
+def test_a_csv_without_a_needed_column_names_it(tmp_path, column):
+    labels = written(tmp_path, CSV, "labels.csv")
+    found = written(tmp_path, FOUND.replace(column, "other", 1), "found.csv")
+    message = rf"found\.csv .* no column or field '{column}'. Expected is COCO"
+    with pytest.raises(DetectionDataError, match=message):
+        user_data.read(labels, found)
+
+
+def test_annotations_without_a_box_are_counted(tmp_path):
+    labels, results = coco(0, 8)
+    expected = read(tmp_path, labels, results)
+    bare = [one | {"id": 0, "bbox": None} for one in labels["annotations"][:3]]
+    labels["annotations"] += bare
+    frames = read(tmp_path, labels, results)
+    assert "3 entries of labels.json have no box" in frames.report
+    assert len(frames.boxes) == len(expected.boxes)
+
+
+def test_a_column_named_size_is_not_the_size_of_the_boxes(tmp_path):
+    labels, results = coco(3, n_images=60)
+    for n, image in enumerate(labels["images"]):
+        image["size"] = "XL" if n % 2 else "S"
+    frames = read(tmp_path, labels, results)
+    columns, _ = comparable(frames, None)
+    by_name = {one.name: one for one in columns + explaining(frames)}
+    assert by_name["size"].values == ("S", "XL")
+    assert by_name["box size"].values == ("small", "medium", "large")
+
+
+def test_the_cluster_is_not_compared(tmp_path):
+    labels, results = coco(3, n_images=60)
+    for n, image in enumerate(labels["images"]):
+        image |= {"drive": f"number {n % 4}", "light": "dim" if n % 3 else "day"}
+    frames = read(tmp_path, labels, results)
+    columns, left_out = comparable(frames, None, "drive")
+    assert [one.name for one in columns] == ["light"]
+    assert left_out == []
 
 
 def test_ids_may_be_text_and_other_ids_are_listed_next_to_those_of_the_labels(tmp_path):
     labels, results = coco(2)
     frames = read(tmp_path, labels, results)
     names = {one["id"]: one["file_name"] for one in labels["images"]}
-    for by in (str, names.get, float):
+    for by in (str, names.get):
         texts = [one | {"image_id": by(one["image_id"])} for one in results]
         again = read(tmp_path, labels, [*texts, texts[0] | {"image_id": "elsewhere"}])
-        assert "1 detections left out: their image has no labels" in again.report
+        text = "1 entries of found.json left out: their image has no labels"
+        assert text in again.report
         pd.testing.assert_frame_equal(again.detections, frames.detections)
     other = [one | {"category_id": 1000 + one["category_id"]} for one in results]
-    ids = ", ".join(f"{one['id']} {one['name']}" for one in labels["categories"])
-    message = rf"{len(results):,} detections left out: no box .*; ids .* are {ids} \("
+    ids = ", ".join(str(one["id"]) for one in labels["categories"])
+    message = rf"{len(results):,} entries of found.json .*class .* is none of {ids}, "
     with pytest.raises(DetectionDataError, match=message):
         read(tmp_path, labels, other)
 
@@ -157,7 +197,7 @@ def test_ids_may_be_text_and_other_ids_are_listed_next_to_those_of_the_labels(tm
 def test_results_of_other_images_are_refused_with_names_of_both(tmp_path):
     labels, results = coco(1, 8)
     results = [one | {"image_id": 1000 + one["image_id"]} for one in results]
-    message = r"found.json: none of its rows .* They name \['1\d+', .*\.jpg'\]"
+    message = r"found.json .* none of its entries .* They name \[1\d+, .*\.jpg'\]"
     with pytest.raises(DetectionDataError, match=message):
         read(tmp_path, labels, results)
 
@@ -185,43 +225,46 @@ def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(
     one, many = sorted(cannot, reverse=True)
     assert "one: the column holds 1 values" in one
     assert "camera: the column holds 60 values" in many
-    with pytest.raises(DetectionDataError, match="no attribute 'tint'"):
+    with pytest.raises(DetectionDataError, match="no column 'tint'"):
         comparable(frames, ["tint"])
 
 
 def test_files_that_are_cut_or_exchanged_are_refused(tmp_path):
     labels, results = coco(0, 8)
     for contents, message in [
-        ((results, results), "labels.json: there are no images .*Expected is COCO"),
-        (({"rows": []}, results), "labels.json cannot be read .*'images'"),
-        ((labels, labels), "found.json: .* no number.*score = .*nan"),
-        ((labels, []), "found.json: there are no images or no boxes"),
+        ((results, results), "labels.json .* there are no images .*Expected is COCO"),
+        (({"rows": []}, results), "labels.json .* no column or field 'images'"),
+        ((labels, labels), "found.json .* no column or field 'score'"),
+        ((labels, []), "found.json .* there are no images or no boxes"),
     ]:
         with pytest.raises(DetectionDataError, match=message):
             read(tmp_path, *contents)
     found = written(tmp_path, json.dumps(results)[:50], "found.json")
     (tmp_path / "labels.json").write_text(json.dumps(labels))
-    with pytest.raises(DetectionDataError, match=r"found\.json cannot be read"):
+    with pytest.raises(DetectionDataError, match=r"found\.json cannot be used"):
         user_data.read(tmp_path / "labels.json", found)
 
 
 @pytest.mark.parametrize(
     ("part", "fields", "message"),
     [
-        ("annotations", {"bbox": [5, 5, -3, 4]}, "labels.json: 1 of .* negative width"),
+        (
+            "annotations",
+            {"bbox": [5, 5, -3, 4]},
+            "labels.json .* 1 of .* negative width",
+        ),
         (
             "annotations",
             {"bbox": [5, float("nan"), 4, 4]},
-            "labels.json: 1 of .* no number",
+            "labels.json .* 1 of .* no number",
         ),
-        ("annotations", {"bbox": [5, 5, 4]}, "labels.json cannot be read .*shape"),
         (
             "annotations",
-            {"image_id": 999},
-            "labels.json: 1 of .* have no labelled image",
+            {"bbox": [5, 5, 4]},
+            r"labels.json .* not enough values .*got 3",
         ),
-        ("results", {"score": 87}, "found.json: 1 of .*divide percents.* 87.0"),
-        ("results", {"score": "high"}, "found.json cannot be read .* 'high'"),
+        ("results", {"score": 87}, "found.json .* 1 of .*divide percents.* 87.0"),
+        ("results", {"score": "high"}, "found.json cannot be used.* 'high'"),
     ],
 )
 def test_entries_that_cannot_be_used_are_refused(tmp_path, part, fields, message):
@@ -238,7 +281,10 @@ def test_entries_that_cannot_be_used_are_refused(tmp_path, part, fields, message
     ("box", "message"),
     [
         ([0.1, 0.1, 0.2, 0.2], "are shares of the image"),
-        ([300, 300, 600, 600], "end outside of their image.*x, y, width, height"),
+        (
+            [300, 300, 600, 600],
+            "end outside of their image.*'width': 640.*x, y, width, height",
+        ),
     ],
 )
 def test_boxes_in_another_form_are_refused(tmp_path, box, message):
