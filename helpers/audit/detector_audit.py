@@ -1,85 +1,59 @@
 """Audit a detector by group, and measure which faults the audit could detect."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from helpers import store
 from helpers.audit import form
-from helpers.figures import icon2 as figures
-from helpers.icon2 import detector_findings, group_comparison, user_data
-from helpers.icon2.analysis import image_weights
-from helpers.icon2.attributes import (
-    SIDES,
-    Attribute,
-    DetectionDataError,
-    Frames,
-    explaining,
-)
+from helpers.figures import style
+from helpers.icon2 import user_data
+from helpers.icon2.attributes import SIDES, DetectionDataError, Frames, explaining
 from helpers.icon2.comparable import classes_to_compare, comparable
 from helpers.icon2.file_checks import LEAST_AP, check_classes, coco_summary
 from helpers.icon2.group_ap import ap_by_group, explained
-from helpers.icon2.group_comparison import FOUND, Comparison, permuted_attributes
-from helpers.icon2.matching import Matches, match
-from helpers.icon2.measures import (
-    ALL_CLASSES,
-    measures,
-    recall_by_size,
+from helpers.icon2.group_comparison import (
+    EXPLAINED,
+    FOUND,
+    NO_GAP,
+    compare,
+    compare_detectors,
+    detection_rates,
+    null_distribution,
+    permuted_attributes,
+    select_findings,
+    write_headline,
 )
+from helpers.icon2.matching import match
+from helpers.icon2.measures import KEYS, recall_by_size, units_to_compare
 
-LOSSES = (0.02, 0.05, 0.1, 0.2, 0.3)  # injected faults: lost shares of detected boxes
-TRIALS = 20  # permutations per injected fault
-MOST_EXPLAINED = 3  # differences in single classes that are explained
 MOST_DRAWN = 20  # findings in the figure
 LEAST_RESAMPLES = 60
 LEAST_DRAWS = 19
-MOST_SHOWN = 60  # rows of a table in the report
-SAMPLE = "data/audit"
-SAMPLE_SIDES = (9, 16)
-# the parts of the report, in its order
-HEADINGS = {
-    "files": "What was read, and what looks wrong",
-    "power": "What this audit could have detected",
-    "findings": "Findings",
-    "by_size": "Recall by box size",
-    "differences": "All differences between groups",
-    "second": "The second detector minus the first",
-    "explanations": "What could explain a gap in average precision (AP)",
-    "by_group": "AP of each group",
-    "truth": "The truth of this sample",
-}
-MEANINGS = {
-    "power": "The groups are permuted at random, and then the smallest group loses a "
-    "share of its detected boxes. The table has the share of permutations in which "
-    "this was detected. The first row, without a loss, is the rate of false positives, "
-    "which the test sets to 5% at most.",
-    "differences": "Recall (percent) and false positives at the threshold. Average "
-    "recall is the mean over the IoU thresholds from 0.5 to 0.95. The difference (with "
-    "its 95% CI) is the gap between a group and all others at the same class and size "
-    "of the boxes. P is adjusted for all rows.",
-    "explanations": "Sigma is the standard deviation of AP over the groups (points). "
-    "The fall is how much smaller it is if all groups have the same mix of a "
-    "candidate's values.",
-}
-CAPTIONS = {
-    "findings": "Differences with 95% CIs; grey: not significant.",
-    "by_size": "Recall at IoU 0.5 by the side of the boxes.",
-}
-SHOWN_OF_EXPLANATIONS = (
-    "attribute",
-    "class",
-    "candidate",
-    "sigma",
-    "remaining",
-    "fall",
-    "fall_low",
-    "fall_high",
-    "suite's rule",
+POWER = (
+    "The groups are permuted at random, and then the smallest group loses a share of "
+    "its detected boxes. The columns have the share of permutations in which a loss "
+    "was detected. The first row, without a loss, is the rate of false positives, "
+    "which the test sets to 5% at most."
+)
+FINDINGS = (
+    "Differences with 95% CIs. Red: significant; black: may be due to class or size; "
+    "grey: not significant."
+)
+DIFFERENCES = (
+    "Recall (percent) and false positives at the threshold. Average recall is the mean "
+    "over the IoU thresholds from 0.5 to 0.95. The difference (with its 95% CI) is the "
+    "gap between a group and all others at the same class and size of the boxes. P is "
+    "adjusted for all rows."
+)
+EXPLANATIONS = (
+    "Sigma is the standard deviation of AP over the groups (points). The fall is how "
+    "much smaller it is if all groups have the same mix of a candidate's values. "
+    "Lesson 08 of the suite defines the other columns."
 )
 LIMITS = [
     "Class and size of the boxes are held fixed for recall, nothing else, and nothing "
@@ -113,7 +87,7 @@ class DetectorAudit:
     headline : str
         The most important finding in a sentence or two.
     tables : dict of str to pandas.DataFrame
-        Tidy tables; `HEADINGS` says what they hold.
+        Tidy tables; `to_html` says what they hold.
     notes : list of str
         What could not be compared, and limits.
     """
@@ -129,55 +103,50 @@ class DetectorAudit:
         findings = self.tables["findings"]
         return findings[findings["verdict"] == FOUND]
 
-    def shown(self, name: str) -> pd.DataFrame:
-        """Return a table as the report shows it."""
-        table = self.tables[name]
-        if name == "findings":
-            return table[["sentence", "verdict", "p"]]
-        if name == "by_size":
-            keys = ["attribute", "group"]
-            wide = table.pivot_table("recall", keys, "side", observed=False)
-            return wide.rename(columns="{} px".format).reset_index()
-        if name == "power":
-            loss = table["loss"].map("{:.0%} lost".format)
-            keys = ["measure", "class", "attribute", "group"]
-            wide = table.pivot_table("rate", keys, loss, sort=False)
-            return wide.reset_index().rename_axis(columns=None)
-        if name == "explanations":  # the paper's rules need the lesson
-            return table.filter(items=SHOWN_OF_EXPLANATIONS)
-        return table.head(MOST_SHOWN)
-
-    def plot_by_size(self) -> Figure:
-        """Draw recall by box size for the attribute of the first finding."""
-        by_size = self.tables["by_size"]
-        first = self.tables["findings"]["by"][0]
-        return figures.recall_by_size(by_size[by_size["attribute"] == first])
-
     def plot_findings(self) -> Figure:
-        """Draw the difference of each finding with its interval."""
-        return figures.findings(self.tables["findings"].head(MOST_DRAWN))
+        """Draw the difference of each finding, coloured by its verdict."""
+        table = self.tables["findings"].head(MOST_DRAWN).copy()
+        table["row"] = table[KEYS].agg(", ".join, axis=1)
+        figure = Figure(figsize=(9.5, 1 + 0.35 * len(table)))
+        ax = figure.subplots()
+        looks = style.series([FOUND, NO_GAP, EXPLAINED])
+        style.compared(ax, table, "difference", "row", looks, "verdict", apart=0)
+        ax.axvline(0, **style.ZERO)
+        ax.set_xlabel("difference from the other groups (points or false positives)")
+        return figure
 
     def to_html(self, command: str = "") -> str:
         """Return the report as one HTML page, with the command that makes it again."""
-        drawn = {"findings": self.plot_findings, "by_size": self.plot_by_size}
-        parts = []
-        for name, heading in HEADINGS.items():
-            if self.tables.get(name, pd.DataFrame()).empty:
-                continue
-            part = [MEANINGS.get(name), self.shown(name)]
-            if name in drawn:
-                figure = drawn[name]()
-                plt.close(figure)
-                part.insert(0, (figure, CAPTIONS[name]))
-            parts.append((heading, *part))
-        parts += [("Limits", self.notes), ("The command", command)]
+        tables = self.tables
+        power = tables["power"].pivot_table("rate", KEYS, "loss", sort=False)
+        findings = tables["findings"][["sentence", "verdict", "p"]]
+        groups = ["attribute", "group"]
+        by_size = tables["by_size"]
+        recall = by_size.pivot_table("recall", groups, "side", sort=False)
+        parts = [
+            ("What was read, and what looks wrong", tables["files"]),
+            ("What this audit could have detected", POWER, power.reset_index()),
+            ("Findings", (self.plot_findings(), FINDINGS), findings),
+            ("Recall at IoU 0.5 by box size (side)", recall.reset_index()),
+            ("The second detector minus the first", tables.get("second")),
+            ("What could explain a gap", EXPLANATIONS, tables["explanations"]),
+            ("Average precision (AP) of each group", tables["by_group"]),
+            ("All differences between groups", DIFFERENCES, tables["differences"]),
+            ("Limits", self.notes),
+            ("The command", command),
+        ]
         return form.page(f"Audit of {self.name}", self.headline, parts)
 
-    def save(self, folder: str | Path, command: str = "", **about) -> None:
+    def save(self, folder: str | Path, command: str = "") -> None:
         """Write page.html, one CSV per table, and findings.json."""
-        findings = self.tables["findings"].to_dict("records")
-        about = {"labels": self.name, "command": command, **about}
-        form.write(folder, self.to_html(command), self.tables, findings, **about)
+        form.write(
+            folder,
+            self.to_html(command),
+            self.tables,
+            self.tables["findings"],
+            labels=self.name,
+            command=command,
+        )
 
 
 def audit_detector(
@@ -213,7 +182,7 @@ def audit_detector(
     classes : sequence of str, optional
         Classes that are compared one by one, by default the eight with most boxes.
     sizes : sequence of float
-        Sides of medium and large boxes, in pixels.
+        Sides of medium and large boxes, in pixels, by default COCO's.
     cluster : str, optional
         Column of images that belong together, such as frames of one drive.
     threshold : float
@@ -234,18 +203,12 @@ def audit_detector(
     DetectionDataError
         If a file or an attribute cannot be used.
     """
-    if draws < LEAST_DRAWS:
-        raise DetectionDataError(
-            f"draws is {draws}, and no difference can be significant with fewer than "
-            f"{LEAST_DRAWS} permutations."
-        )
-    frames = user_data.read(labels, detections, attributes)
-    frames = replace(frames, sides=sizes)
+    frames = user_data.read(labels, detections, attributes, sides=sizes)
     tables = {"files": _checked_files(frames, threshold)}
-    compared_attributes, notes = comparable(frames, groups, cluster)
+    compared, notes = comparable(frames, groups, cluster)
     of_boxes = explaining(frames)
-    if not compared_attributes:
-        compared_attributes = of_boxes[:1]  # the size
+    if not compared:
+        compared = of_boxes[:1]  # the size
         notes.insert(0, NO_ATTRIBUTE)
     clusters = frames.clusters(cluster)
     if clusters is None:
@@ -254,38 +217,38 @@ def audit_detector(
 
     matches = match(frames)
     names = classes_to_compare(frames, classes)
-    comparison = Comparison(
-        measures=measures(frames, matches, threshold, names, clusters),
-        attributes=compared_attributes,
-        permutations=permuted_attributes(
-            compared_attributes, matches.boxes, clusters, seed
-        ),
-    )
-    null = group_comparison.null_distribution(comparison, draws)
-    tables["power"] = group_comparison.detection_rates(
-        comparison, null, LOSSES, TRIALS, seed
-    )
-    differences = group_comparison.compare(comparison, null)
-    tables["findings"] = detector_findings.findings(differences)
-    tables["by_size"] = recall_by_size(
-        comparison.measures[0].units, compared_attributes
-    )
+    units = units_to_compare(frames, matches, threshold, names, clusters)
+    permutations = permuted_attributes(compared, matches.boxes, clusters, seed)
+    null = null_distribution(units, permutations, max(draws, LEAST_DRAWS))
+    differences = compare(units, compared, null)
+    tables["power"] = detection_rates(units, differences, permutations, null, seed)
+    findings = select_findings(differences)
+    tables["findings"] = findings
+    tables["by_size"] = recall_by_size(units, compared)
     tables["differences"] = differences
     if second is not None:
-        other = user_data.read(labels, second, attributes)
-        of_other = measures(other, match(other), threshold, names, clusters)
-        of_second = replace(comparison, measures=of_other)
-        tables["second"] = group_comparison.compare_detectors(comparison, of_second)
+        other = user_data.read(labels, second, attributes, sides=sizes)
+        files = _checked_files(other, threshold)
+        files["status"] = "second detector, " + files["status"]
+        tables["files"] = pd.concat([tables["files"], files], ignore_index=True)
+        of_other = units_to_compare(other, match(other), threshold, names, clusters)
+        tables["second"] = compare_detectors(units, of_other, compared)
 
-    resamples = max(resamples, LEAST_RESAMPLES)
-    weights = image_weights(len(clusters), resamples, seed, clusters)
-    tables["by_group"] = ap_by_group(matches, names, compared_attributes, weights)
-    how = {"seed": seed, "clusters": clusters, "resamples": resamples}
+    how = {
+        "resamples": max(resamples, LEAST_RESAMPLES),
+        "seed": seed,
+        "clusters": clusters,
+    }
+    ap = ap_by_group(matches, compared, names, **how)
     every, _ = comparable(frames, None, cluster)
-    tables["explanations"] = _explanations(matches, differences, every + of_boxes, how)
-    headline = detector_findings.headline(tables["findings"])
-    headline += f" {len(names)} of {len(frames.classes)} classes were compared one by"
-    headline += " one."
+    tables["by_group"] = ap
+    found = findings[findings["verdict"] == FOUND]
+    gaps = found[["attribute", "class"]].merge(ap)  # of single classes
+    tables["explanations"] = explained(matches, gaps, every + of_boxes, **how)
+    notes.append(
+        f"{len(names)} of {len(frames.classes)} classes were compared one by one."
+    )
+    headline = write_headline(findings)
     return DetectorAudit(Path(labels).name, headline, tables, notes + LIMITS)
 
 
@@ -314,30 +277,14 @@ def _checked_files(frames: Frames, threshold: float) -> pd.DataFrame:
             f"{highest:.3g}. Set 'threshold' to the score at which the detector is "
             "used."
         )
-    rows = [("check first", text) for text in warnings]
-    rows += [("read", text) for text in frames.report]
     listed = [f"{name} {100 * ap:.1f}" for name, ap in average_precision.items()]
-    rows.append(("AP as COCO's evaluator prints it", ", ".join(listed)))
-    return pd.DataFrame(rows, columns=["status", "text"])
-
-
-def _explanations(
-    matches: Matches,
-    differences: pd.DataFrame,
-    candidates: Sequence[Attribute],
-    how: Mapping,
-) -> pd.DataFrame:
-    """Say what could explain the gap in AP of classes with a significant difference."""
-    is_found = differences["verdict"] == FOUND
-    is_found &= differences["class"] != ALL_CLASSES
-    found = differences[is_found].sort_values("p", kind="stable")
-    pairs = found[["attribute", "class"]].drop_duplicates().head(MOST_EXPLAINED)
-    by_name = {one.name: one for one in candidates}
-    tables = [pd.DataFrame()]
-    for name, class_name in pairs.itertuples(index=False):
-        table = explained(matches, by_name[name], class_name, candidates, **how)
-        tables.append(table)
-    return pd.concat(tables, ignore_index=True)
+    texts = {
+        "check first": warnings,
+        "read": frames.report,
+        "AP as COCO's evaluator prints it": [", ".join(listed)],
+    }
+    texts = pd.Series(texts, name="text").explode().dropna()
+    return texts.rename_axis("status").reset_index()
 
 
 def audit_sample(**settings) -> DetectorAudit:
@@ -351,16 +298,12 @@ def audit_sample(**settings) -> DetectorAudit:
     Returns
     -------
     DetectorAudit
-        With the table ``truth``: the gap of each class, high minus low income (AP
-        points), and its two parts.
     """
-    folder = store.root() / SAMPLE
-    settings = {"groups": ["district", "scene"], "sizes": SAMPLE_SIDES} | settings
-    audit = audit_detector(
+    folder = store.root() / "data/audit"
+    settings = {"groups": ["district", "scene"], "sizes": (9, 16)} | settings
+    return audit_detector(
         folder / "street_labels.csv.gz",
         folder / "street_predictions.csv.gz",
         folder / "street_images.csv",
         **settings,
     )
-    audit.tables["truth"] = pd.read_csv(folder / "street_truth.csv")
-    return audit

@@ -4,6 +4,7 @@ Precision depends on how many boxes an image has, so groups are compared at one 
 of boxes per image (the paper's Eq. 3, with false positives counted per image).
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,15 +12,16 @@ import numpy as np
 import pandas as pd
 
 from helpers.icon2 import verdicts
-from helpers.icon2.analysis import POINTS, analyse
+from helpers.icon2.analysis import POINTS, TAILS, analyse
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.average_precision import PER_IMAGE, evaluate
+from helpers.icon2.average_precision import PER_IMAGE
 from helpers.icon2.matching import Matches
 
 OF_GROUPS = replace(PER_IMAGE, images="all")
+MOST_EXPLAINED = 3  # pairs of an attribute and a class
 
 
-def outer_interval(values: np.ndarray) -> np.ndarray:
+def outer_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Compute the 95% interval of a value from its resamples.
 
     A resample has copies of its images, so its AP is too high. The ends are therefore
@@ -32,33 +34,29 @@ def outer_interval(values: np.ndarray) -> np.ndarray:
 
     Returns
     -------
-    array of shape (2, ...)
+    low, high : arrays of shape (...)
         In points.
     """
-    tails = [0.025, 0.975]
     # n resamples divide a line into n + 1 parts
-    percentile = np.quantile(values[1:], tails, axis=0, method="weibull")
+    percentile = np.quantile(values[1:], TAILS, axis=0, method="weibull")
     basic = 2 * values[0] - percentile[::-1]
-    lower = np.minimum(percentile[0], basic[0])
-    upper = np.maximum(percentile[1], basic[1])
-    return POINTS * np.stack([lower, upper])
+    low = np.minimum(percentile, basic)[0]
+    high = np.maximum(percentile, basic)[1]
+    return POINTS * low, POINTS * high
 
 
 def ap_by_group(
-    matches: Matches,
-    classes: Sequence[str],
-    attributes: Sequence[Attribute],
-    weights: np.ndarray,
+    matches: Matches, attributes: Sequence[Attribute], classes: Sequence[str], **how
 ) -> pd.DataFrame:
     """Tabulate AP (points) of each group of each class, with its 95% interval.
 
     Parameters
     ----------
     matches : Matches
-    classes : sequence of str
     attributes : sequence of Attribute
-    weights : array of shape (1 + resamples, n images)
-        How often each image counts, the sample itself first.
+    classes : sequence of str
+    **how
+        Arguments of `analyse`, with ``resamples``.
 
     Returns
     -------
@@ -66,77 +64,78 @@ def ap_by_group(
         One row per ``attribute``, ``class`` and ``group``, with ``boxes``, ``AP``,
         ``low`` and ``high``; NaN where a group has too few boxes.
     """
-    tables = []
+    tables = {}
     for attribute in attributes:
-        for name in classes:
-            ap, boxes = evaluate(matches.of(name), [attribute], weights, OF_GROUPS)
-            low, high = outer_interval(ap)
+        analysis = analyse(
+            matches, attribute, [], classes=classes, options=OF_GROUPS, **how
+        )
+        for name, estimate in analysis.estimates.items():
+            low, high = outer_interval(estimate.group_ap)
             columns = {
-                "attribute": attribute.name,
-                "class": name,
-                "group": attribute.values,
-                "boxes": boxes[0].astype(int),
-                "AP": POINTS * ap[0],
+                "boxes": estimate.group_boxes[0].astype(int),
+                "AP": POINTS * estimate.group_ap[0],
                 "low": low,
                 "high": high,
             }
-            tables.append(pd.DataFrame(columns))
-    return pd.concat(tables, ignore_index=True)
+            tables[attribute.name, name] = pd.DataFrame(columns, attribute.values)
+    return pd.concat(tables, names=["attribute", "class", "group"]).reset_index()
 
 
 def explained(
     matches: Matches,
-    attribute: Attribute,
-    name: str,
+    gaps: pd.DataFrame,
     candidates: Sequence[Attribute],
     **how,
 ) -> pd.DataFrame:
-    """Apply both rules of ICON2 to each candidate explanation.
+    """Apply both rules of ICON2 to each candidate explanation of gaps in AP.
 
     Parameters
     ----------
     matches : Matches
-    attribute : Attribute
-        Whose differences in a class are to be explained.
-    name : str
-        The class.
+    gaps : pandas.DataFrame
+        Rows of `ap_by_group`. The first three pairs of an attribute and a class are
+        explained, except where fewer than two groups have enough boxes.
     candidates : sequence of Attribute
-        Each is tried alone.
+        All attributes. Each is tried alone for each other attribute.
     **how
         Arguments of `analyse`.
 
     Returns
     -------
     pandas.DataFrame
-        One row per candidate with the verdict of each rule, ``sigma`` of AP over the
-        groups (points), what is ``remaining`` of it if all groups have the same mix of
-        the candidate's values, and the ``fall`` with its 95% interval.
+        One row per attribute, class and candidate with the verdict of each rule,
+        ``sigma`` of AP over the groups (points), what is ``remaining`` of it if all
+        groups have the same mix of the candidate's values, and the ``fall`` with its
+        95% interval.
     """
-    attribute = _with_enough_boxes(attribute, matches.of(name))
-    others = [one for one in candidates if one.name != attribute.name]
-    analysis = analyse(
-        matches, attribute, others, classes=[name], options=OF_GROUPS, **how
-    )
     names = {
         "attribute": "candidate",
-        "sigma": "sigma",
         "standardised": "remaining",
         "standardised_delta": "fall",
         "standardised_delta_low": "fall_low",
         "standardised_delta_high": "fall_high",
     }
-    fall = analysis.control()[[*names]].rename(columns=names)
-    rules = verdicts.table(analysis).rename(columns=names)
-    rules.insert(0, "attribute", attribute.name)
-    return rules.merge(fall, on="candidate")
-
-
-def _with_enough_boxes(attribute: Attribute, of_class: Matches) -> Attribute:
-    """Keep the values of an attribute that have enough boxes in a class."""
-    each_once = np.ones((1, of_class.n_images))
-    _, boxes = evaluate(of_class, [attribute], each_once, OF_GROUPS)
-    kept = np.flatnonzero(boxes[0] >= OF_GROUPS.min_boxes)
-    new_code = np.full(len(attribute.values) + 1, -1)  # the last is for code -1
-    new_code[kept] = np.arange(len(kept))
-    values = tuple(attribute.values[number] for number in kept)
-    return replace(attribute, values=values, codes=new_code[attribute.codes])
+    tables = [pd.DataFrame()]
+    known = gaps.dropna(subset="AP")
+    by_class = known.groupby(["attribute", "class"], sort=False)
+    for (name, class_name), rows in itertools.islice(by_class, MOST_EXPLAINED):
+        if len(rows) < 2:
+            continue
+        by_name = {candidate.name: candidate for candidate in candidates}
+        attribute = by_name.pop(name)
+        group = pd.Categorical.from_codes(attribute.codes, attribute.values)
+        codes = group.set_categories(rows["group"]).codes
+        attribute = replace(attribute, values=tuple(rows["group"]), codes=codes)
+        analysis = analyse(
+            matches,
+            attribute,
+            by_name.values(),
+            classes=[class_name],
+            options=OF_GROUPS,
+            **how,
+        )
+        fall = analysis.control()[["class", "sigma", *names]]
+        table = verdicts.table(analysis).merge(fall).rename(columns=names)
+        table.insert(0, "attribute", name)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)

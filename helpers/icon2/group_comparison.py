@@ -4,9 +4,8 @@ Random permutations of the groups show which differences arise by chance. Faults
 are injected on purpose show how large a fault has to be to be detected.
 """
 
-import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,101 +14,25 @@ import scipy.stats
 from helpers import stats
 from helpers.icon2.attributes import Attribute, DetectionDataError
 from helpers.icon2.measures import (
-    ALL_CLASSES,
-    AVERAGE_RECALL,
     FALSE_POSITIVES,
     FEWEST,
-    Measure,
-    sums,
+    KEYS,
+    LEVEL,
+    PREDICTORS,
+    RECALL,
+    by_group,
+    differences,
+    means,
 )
 from helpers.store import progress
 
-LEVEL = 0.05
 SMALLEST = 1.0  # point of recall, or false positive per 100 images, that matters
+LOSSES = (0.02, 0.05, 0.1, 0.2, 0.3)  # injected faults: lost shares of detected boxes
+TRIALS = 20  # permutations per injected fault
 FOUND = "significant"
 EXPLAINED = "may be due to class or size"
 NO_GAP = "not significant"
-VERDICTS = (FOUND, EXPLAINED, NO_GAP)
-Z = scipy.stats.norm.ppf(1 - LEVEL / 2)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Hold what is compared between groups.
-
-    Attributes
-    ----------
-    measures : sequence of Measure
-        From `measures.measures`.
-    attributes : sequence of Attribute
-        Whose groups are compared.
-    permutations : iterator of list of Attribute
-        From `permuted_attributes`.
-    """
-
-    measures: Sequence[Measure]
-    attributes: Sequence[Attribute]
-    permutations: Iterator[list[Attribute]]
-
-    def differences(
-        self,
-        attributes: Sequence[Attribute] | None = None,
-        measures: Sequence[Measure] | None = None,
-        adjusted: bool = True,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the difference of every attribute, measure and group.
-
-        Parameters
-        ----------
-        attributes, measures
-            Permuted attributes, or measures after a fault; by default those of the
-            data.
-        adjusted : bool
-            Whether class and size are held fixed.
-
-        Returns
-        -------
-        difference, error : arrays of shape (rows,)
-            Mean of the group minus mean of all others (times 100), and the standard
-            error. Rows are those of `rows`.
-        """
-        pairs = itertools.product(
-            attributes or self.attributes, measures or self.measures
-        )
-        each = [
-            measure.differences(attribute, adjusted) for attribute, measure in pairs
-        ]
-        difference, error = 100 * np.hstack(each)
-        return difference, error
-
-    def rows(self) -> pd.DataFrame:
-        """Compute each measure of each group and of all others.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row per ``attribute``, ``measure``, ``class`` and ``group``, with the
-            ``number`` of boxes or images of the group, its ``value`` (recall in
-            percent), and that of all ``others``.
-        """
-        tables = []
-        for attribute, measure in itertools.product(self.attributes, self.measures):
-            parts = measure.members(attribute)
-            number = parts.sum(axis=0)
-            with np.errstate(invalid="ignore"):
-                mean = 100 * (measure.units["value"].to_numpy() @ parts) / number
-            value, others = np.split(mean, 2)
-            columns = {
-                "attribute": attribute.name,
-                "measure": measure.name,
-                "class": measure.class_name,
-                "group": attribute.values,
-                "number": number[: len(value)].astype(int),
-                "value": value,
-                "others": others,
-            }
-            tables.append(pd.DataFrame(columns))
-        return pd.concat(tables, ignore_index=True)
+VERDICTS = [FOUND, EXPLAINED, NO_GAP]  # the most important first
 
 
 def permuted_attributes(
@@ -137,8 +60,8 @@ def permuted_attributes(
     rows = stats.permuted_labels(
         np.arange(len(boxes)),
         rng,
-        strata=boxes["category"].to_numpy(),
-        clusters=clusters[boxes["image"].to_numpy()],
+        strata=boxes["category"],
+        clusters=clusters[boxes["image"]],
     )
     while True:
         order = {"image": next(images), "box": next(rows)}
@@ -148,120 +71,195 @@ def permuted_attributes(
         ]
 
 
-def null_distribution(comparison: Comparison, draws: int) -> np.ndarray:
-    """Compute the differences between randomly permuted groups.
+def null_distribution(
+    units: pd.DataFrame, permutations: Iterator[list[Attribute]], draws: int
+) -> pd.Series:
+    """Compute the largest difference between randomly permuted groups.
+
+    Parameters
+    ----------
+    units : pandas.DataFrame
+        From `measures.units_to_compare`.
+    permutations : iterator of list of Attribute
+        From `permuted_attributes`.
+    draws : int
 
     Returns
     -------
-    array of shape (draws, rows)
+    pandas.Series of length draws
         In standard errors.
     """
-    null = []
+    largest = []
     for _ in progress(range(draws), desc="permutations", delay=2):
-        permuted = next(comparison.permutations)
-        difference, error = comparison.differences(permuted)
-        null.append(np.abs(difference / error))
-    return np.array(null)
+        table = by_group(units, next(permutations), differences)
+        largest.append(table["z"].abs().max())
+    return pd.Series(largest)
 
 
-def significance(
-    difference: np.ndarray, error: np.ndarray, null: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Test differences against the `null_distribution`.
+def p_values(z: pd.Series, null: pd.Series) -> pd.Series:
+    """Return the share of permutations with any difference as large as each z.
 
-    Returns
-    -------
-    p : array
-        The share of permutations, the observed order included, in which any difference
-        is at least as large, in standard errors. So it is adjusted for their number.
-    is_significant : bool array
-        Whether p is at most 0.05, and the difference at least 1.
+    The observed order counts as one of them. So p is adjusted for the number of
+    differences; it is NaN if z is.
+
+    Parameters
+    ----------
+    z : pandas.Series
+        Differences in standard errors.
+    null : pandas.Series
+        From `null_distribution`.
     """
-    deviation = np.abs(difference / error)
-    largest = np.fmax.reduce(null, axis=1, initial=-np.inf)
-    reached = (largest[:, None] >= deviation).sum(axis=0)
-    p = np.where(np.isnan(deviation), np.nan, (1 + reached) / (1 + len(null)))
-    return p, (p <= LEVEL) & (np.abs(difference) >= SMALLEST)
+    size = z.abs()
+    reached = size.map(lambda least: (null >= least).sum(), na_action="ignore")
+    return (1 + reached) / (1 + len(null))
 
 
-def compare(comparison: Comparison, null: np.ndarray) -> pd.DataFrame:
+def compare(
+    units: pd.DataFrame, attributes: Sequence[Attribute], null: pd.Series
+) -> pd.DataFrame:
     """Compare each measure of each group with that of all other groups.
 
     Parameters
     ----------
-    comparison : Comparison
-    null : array
+    units : pandas.DataFrame
+        From `measures.units_to_compare`.
+    attributes : sequence of Attribute
+    null : pandas.Series
         From `null_distribution`.
 
     Returns
     -------
     pandas.DataFrame
-        The rows of `Comparison.rows`, with the ``gap`` (value minus that of the
-        others), the ``difference`` that is left of it at the same class and size, its
-        95% interval, and its adjusted ``p``.
+        The rows of `measures.differences`, with the ``gap`` (value minus that of the
+        others) and the ``difference`` that is left of it at the same class and size,
+        its 95% interval, and its adjusted ``p``.
 
-        The ``verdict`` is *significant* as `significance` says. Otherwise, a gap that
-        is significant itself (Bonferroni, and at least 1) may be due to class or size,
-        if less than half of it is left or this is not known.
+        The ``verdict`` is *significant* if p is at most 0.05 and the difference at
+        least 1. Otherwise, a gap that is significant itself (Bonferroni, and at least
+        1) may be due to class or size, if less than half of it is left or this is not
+        known.
     """
-    table = comparison.rows()
+    table = by_group(units, attributes, differences)
     table["gap"] = table["value"] - table["others"]
-    difference, error = comparison.differences()
-    table["difference"] = difference
-    table["low"] = difference - Z * error
-    table["high"] = difference + Z * error
-    table["p"], is_significant = significance(difference, error, null)
-    gap, error = comparison.differences(adjusted=False)
-    gap_p = 2 * len(table) * scipy.stats.norm.sf(np.abs(gap / error))
-    is_gap = (gap_p <= LEVEL) & (np.abs(gap) >= SMALLEST)
-    is_gap &= table["measure"] != FALSE_POSITIVES  # nothing is held fixed for them
-    is_gap &= ~(np.abs(difference) > np.abs(gap) / 2)  # or it is not known
-    table["verdict"] = np.select([is_significant, is_gap], [FOUND, EXPLAINED], NO_GAP)
-    return table
+    table["p"] = p_values(table["z"], null)
+    size = table["estimate"].abs()
+    is_significant = (table["p"] <= LEVEL) & (size >= SMALLEST)
+    nothing_fixed = units.copy()
+    nothing_fixed[["stratum", *PREDICTORS]] = 0
+    raw = by_group(nothing_fixed, attributes, differences)
+    gap_p = len(table) * normal_p(raw)
+    gap = raw["estimate"].abs()
+    is_gap = (gap_p <= LEVEL) & (gap >= SMALLEST)
+    is_gap &= ~(size > gap / 2)  # or it is not known
+    verdict = np.select([is_significant, is_gap], [FOUND, EXPLAINED], NO_GAP)
+    table["verdict"] = pd.Categorical(verdict, VERDICTS)
+    return table.rename(columns={"estimate": "difference"})
 
 
-def compare_detectors(first: Comparison, second: Comparison) -> pd.DataFrame:
-    """Compare two detectors in each group, paired by box and image.
+def select_findings(table: pd.DataFrame) -> pd.DataFrame:
+    """Select the most important group of each attribute and measure.
 
     Parameters
     ----------
-    first, second : Comparison
-        Of the same boxes, images and groups.
+    table : pandas.DataFrame
+        From `compare`.
 
     Returns
     -------
     pandas.DataFrame
-        The rows of `Comparison.rows` with the values of the ``first`` and the
-        ``second`` detector, their ``difference`` (second minus first) with its 95%
-        interval, and ``p`` (Holm).
+        Of each attribute and measure, the row of a significant group, or else of the
+        worst, with a ``sentence``. The most important finding comes first.
     """
-    changes = []
-    for attribute in first.attributes:
-        for before, after in zip(first.measures, second.measures, strict=True):
-            change = (after.units["value"] - before.units["value"]).to_numpy()
-            parts, _ = np.hsplit(before.members(attribute), 2)
-            number = parts.sum(axis=0)
-            number[number < FEWEST] = np.nan
-            mean = change @ parts / number
-            rest = parts * (change[:, None] - mean)
-            error = np.linalg.norm(sums(before.units["cluster"], rest), axis=0)
-            error = np.maximum(error, 0.5) / number  # at least half a unit
-            changes.append((mean, error))
-    difference, error = 100 * np.hstack(changes)
-    table = first.rows().rename(columns={"value": "first"}).drop(columns="others")
-    table["second"] = second.rows()["value"]
-    table["difference"] = difference
-    table["low"] = difference - Z * error
-    table["high"] = difference + Z * error
-    p = 2 * scipy.stats.norm.sf(np.abs(difference / error))
-    return table.assign(p=stats.adjust(p))
+    is_false = table["measure"] == FALSE_POSITIVES
+    surplus = table["gap"].where(~is_false, -table["gap"])
+    columns = {
+        "order": table.groupby(["measure", "class"], sort=False).ngroup(),
+        "surplus": surplus.where(table["difference"].notna()),
+    }
+    ranked = table.assign(**columns).sort_values(["verdict", *columns])
+    first = ranked.drop_duplicates(["measure", "class", "attribute"])
+    sentences = [write_sentence(row) for row in first.to_dict("records")]
+    first = first.assign(sentence=sentences).drop(columns=[*columns])
+    return first.reset_index(drop=True)
+
+
+def write_headline(findings: pd.DataFrame) -> str:
+    """Return the sentence of the most important of the `select_findings`."""
+    first = findings.iloc[0]
+    if first["verdict"] == FOUND:
+        return first["sentence"]
+    return (
+        "No difference of a point or more between groups is significant at the same "
+        f"class and size. {first['sentence']}"
+    )
+
+
+def write_sentence(row: Mapping) -> str:
+    """Say in words what a row of `compare` shows."""
+    group = f"{row['attribute']} is {row['group']}"
+    measure = f"{row['measure']} ({row['class']})"
+    if np.isnan(row["difference"]):
+        return (
+            f"Where {group}: {measure} cannot be compared, because the groups share "
+            "too few similar boxes or images."
+        )
+    is_false = row["measure"] == FALSE_POSITIVES
+    start = "Where"
+    if row["verdict"] == FOUND:
+        is_worse = (row["difference"] > 0) == is_false
+        start = "Worse where" if is_worse else "Better where"
+    unit = "" if is_false else "%"
+    text = (
+        f"{start} {group}: {row['value']:.0f}{unit} {measure}, against "
+        f"{row['others']:.0f}{unit} elsewhere."
+    )
+    if row["verdict"] == EXPLAINED:
+        text += " The class and size of the boxes may explain this gap."
+    difference = "At the same class and size of the boxes, the difference"
+    if is_false:
+        difference = "The difference"
+    return (
+        f"{text} {difference} is {row['difference']:+.1f} (95% CI {row['low']:+.1f} to "
+        f"{row['high']:+.1f}, adjusted p = {row['p']:.3f})."
+    )
+
+
+def compare_detectors(
+    first: pd.DataFrame, second: pd.DataFrame, attributes: Sequence[Attribute]
+) -> pd.DataFrame:
+    """Compare two detectors in each group, paired by box and image.
+
+    Parameters
+    ----------
+    first, second : pandas.DataFrame
+        From `measures.units_to_compare`, of the same boxes and images.
+    attributes : sequence of Attribute
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per measure, class and group, with the values of the ``first`` and the
+        ``second`` detector, their ``difference`` (second minus first) with its 95%
+        interval, and ``p`` (Holm). NaN where a group is too small.
+    """
+    change = first.assign(value=second["value"] - first["value"])
+    table = by_group(change, attributes, means)
+    table["first"] = by_group(first, attributes, means)["estimate"]
+    table["second"] = by_group(second, attributes, means)["estimate"]
+    table["p"] = stats.adjust(normal_p(table))
+    return table.rename(columns={"estimate": "difference"})
+
+
+def normal_p(table: pd.DataFrame) -> np.ndarray:
+    """Return the p value of each estimate by the normal distribution."""
+    return 2 * scipy.stats.norm.sf(table["z"].abs())
 
 
 def detection_rates(
-    comparison: Comparison,
-    null: np.ndarray,
-    losses: Sequence[float],
-    trials: int,
+    units: pd.DataFrame,
+    compared: pd.DataFrame,
+    permutations: Iterator[list[Attribute]],
+    null: pd.Series,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Measure how often an injected fault of the smallest group is detected.
@@ -272,60 +270,55 @@ def detection_rates(
 
     Parameters
     ----------
-    comparison : Comparison
-    null : array
-        From `null_distribution`.
-    losses : sequence of float
-        Shares of detected boxes that are lost.
-    trials : int
-        How many permutations for each loss; twice as many without a fault.
+    units, permutations, null
+        As for `null_distribution`, and what it returns.
+    compared : pandas.DataFrame
+        From `compare`.
     seed : int
 
     Returns
     -------
     pandas.DataFrame
-        One row per ``attribute``, ``group``, ``measure``, ``class`` and ``loss``, with
+        One row per ``measure``, ``class``, ``attribute``, ``group`` and ``loss``, with
         the ``rate`` of ``n`` permutations in which the fault was detected, and its 95%
-        interval. The first row, without a loss, is the false positive rate of the whole
-        audit.
-    """
-    rng = np.random.default_rng(seed)
-    keys = ["attribute", "measure", "class", "group"]
-    results = []
-    for _ in range(2 * trials):
-        difference, error = comparison.differences(next(comparison.permutations))
-        _, is_significant = significance(difference, error, null)
-        no_fault = dict.fromkeys(keys, "any")
-        results.append(no_fault | {"loss": 0.0, "detected": is_significant.any()})
+        interval. The first row, without a loss, has the rate at which any p of the
+        audit is at most 0.05.
 
-    rows = comparison.rows()
-    boxes = comparison.measures[0].units
-    for number, attribute in enumerate(comparison.attributes):
-        of_attribute = rows["attribute"] == attribute.name
-        group = _smallest_group(rows[of_attribute])
-        is_shown = of_attribute & (rows["group"] == group)
-        is_shown &= rows["measure"] != FALSE_POSITIVES
-        for loss in progress(np.repeat(losses, trials), desc="faults", delay=2):
-            permuted = next(comparison.permutations)
-            codes = permuted[number].of_boxes(boxes["image"], boxes["row"])
+    Raises
+    ------
+    DetectionDataError
+        If no group has enough boxes.
+    """
+    is_counted = compared["number"] >= FEWEST
+    is_counted &= compared["measure"] == RECALL  # of all classes
+    number = compared["number"][is_counted]
+    if number.empty:
+        raise DetectionDataError(f"No group has {FEWEST} boxes. Use more images.")
+    smallest = number.groupby(compared["attribute"], sort=False).idxmin()
+
+    of_chance = null_distribution(units, permutations, 2 * TRIALS)
+    is_false = p_values(of_chance, null) <= LEVEL
+    no_fault = dict.fromkeys(KEYS, "any")
+    results = [pd.DataFrame(no_fault | {"loss": 0.0, "detected": is_false})]
+    rng = np.random.default_rng(seed)
+    recall = units[units["measure"] != FALSE_POSITIVES]
+    boxes = recall.drop_duplicates("row")
+    for number, group in enumerate(compared["group"][smallest]):
+        for loss in progress(np.repeat(LOSSES, TRIALS), desc="faults", delay=2):
+            attribute = next(permutations)[number]
+            codes = attribute.of_boxes(boxes["image"], boxes["row"])
             in_group = codes == attribute.values.index(group)
             lost = boxes["row"][in_group & (rng.random(len(boxes)) < loss)]
-            faulty = [measure.after_loss(lost) for measure in comparison.measures]
-            difference, error = comparison.differences(permuted, faulty)
-            _, is_significant = significance(difference, error, null)
-            detected = rows[keys].assign(loss=loss)
-            detected["detected"] = is_significant & (difference < 0)
-            results += detected[is_shown].to_dict("records")
-    return stats.rates(pd.DataFrame(results), "detected", by=[*keys, "loss"])
+            faulty = after_loss(recall, lost)
+            table = by_group(faulty, [attribute], differences)
+            is_lower = table["estimate"] <= -SMALLEST
+            is_detected = (p_values(table["z"], null) <= LEVEL) & is_lower
+            table = table.assign(loss=loss, detected=is_detected)
+            results.append(table[table["group"] == group])
+    return stats.rates(pd.concat(results), "detected", by=[*KEYS, "loss"])
 
 
-def _smallest_group(rows: pd.DataFrame) -> str:
-    """Return the group with the fewest boxes, of those with enough to be compared."""
-    is_counted = (rows["class"] == ALL_CLASSES) & (rows["measure"] == AVERAGE_RECALL)
-    enough = rows[is_counted & (rows["number"] >= FEWEST)]
-    if enough.empty:
-        raise DetectionDataError(
-            f"No group of {rows['attribute'].iloc[0]!r} has {FEWEST} boxes. Use more "
-            "images."
-        )
-    return enough.loc[enough["number"].idxmin(), "group"]
+def after_loss(units: pd.DataFrame, lost: pd.Series) -> pd.DataFrame:
+    """Return the units as if some rows of boxes had not been detected."""
+    is_lost = units["row"].isin(lost)
+    return units.assign(value=units["value"].mask(is_lost, 0))

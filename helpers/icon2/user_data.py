@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers.icon2.attributes import CORNERS, DetectionDataError, Frames, extent
+from helpers.icon2.attributes import (
+    CORNERS,
+    SIDES,
+    DetectionDataError,
+    Frames,
+    extent,
+)
 from helpers.icon2.formats import (
     FORMATS,
     OF_DETECTIONS,
@@ -47,6 +53,7 @@ def read(
     detections: str | Path,
     attributes: str | Path | None = None,
     classes: Sequence[str] | None = None,
+    sides: Sequence[float] = SIDES,
 ) -> Frames:
     """Read labels and detections, and check them.
 
@@ -60,6 +67,8 @@ def read(
     classes : sequence of str, optional
         Which classes to keep. The default is all labelled classes, the class with the
         most boxes first.
+    sides : sequence of float
+        See `Frames`.
 
     Returns
     -------
@@ -101,7 +110,7 @@ def read(
     report += [f"{number:,} {text}" for text, number in counts.items() if number]
     if boxes.empty or found.empty:
         raise DetectionDataError(f"Nothing can be compared: {'; '.join(report)}.")
-    return Frames(images, boxes, found, tuple(kept), tuple(report))
+    return Frames(images, boxes, found, tuple(kept), tuple(report), sides)
 
 
 @contextmanager

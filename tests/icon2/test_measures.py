@@ -6,14 +6,23 @@ import pytest
 from audited import differences
 from detection_sets import KINDS, detection_set
 
-from helpers.icon2 import detector_findings
+from helpers.icon2 import measures
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.group_comparison import EXPLAINED, FOUND
+from helpers.icon2.group_comparison import (
+    EXPLAINED,
+    FOUND,
+    NO_GAP,
+    VERDICTS,
+    select_findings,
+    write_headline,
+    write_sentence,
+)
 from helpers.icon2.measures import (
     ALL_CLASSES,
     AVERAGE_RECALL,
+    PREDICTORS,
     RECALL,
-    Measure,
+    by_group,
     class_and_size,
     recall_by_size,
     residuals,
@@ -33,17 +42,28 @@ def boxes_of(n=400, n_classes=3, seed=0, n_images=80):
     boxes = pd.DataFrame({"row": np.arange(n), "image": image, "cluster": image})
     boxes["category"] = rng.integers(n_classes, size=n)
     boxes["area"] = np.exp(rng.normal(7, 1, n))
-    boxes["value"] = (rng.random(n) < 0.6).astype(float)
+    boxes["value"] = 100.0 * (rng.random(n) < 0.6)
     group = rng.integers(2, size=n_images)
     return boxes, Attribute("place", ("in", "out"), group, "image")
 
 
-def measured(boxes):
-    """A measure with class and size held fixed, with two predictors."""
-    size = np.log(boxes["area"])
-    above = (size - size.median()).clip(lower=0)
-    units = boxes.assign(stratum=class_and_size(boxes), size=size, above=above)
-    return Measure(AVERAGE_RECALL, ALL_CLASSES, units, ["size", "above"])
+def units_of(boxes, fixed=True):
+    """Units of one measure, with class and size held fixed or nothing."""
+    units = boxes.assign(measure=RECALL, stratum=0)
+    units["class"] = ALL_CLASSES
+    units[PREDICTORS] = 0.0
+    if fixed:
+        size = np.log(boxes["area"])
+        units["stratum"] = class_and_size(boxes)
+        units[PREDICTORS[0]] = size
+        units[PREDICTORS[1]] = (size - size.median()).clip(lower=0)
+    return units
+
+
+def compared(units, attribute):
+    """Return the difference of each group, and its standard error."""
+    table = by_group(units, [attribute], measures.differences)
+    return table["estimate"], table["estimate"] / table["z"]
 
 
 def codes_of(attribute, boxes):
@@ -58,7 +78,7 @@ def of_boxes(codes):
 def test_with_nothing_held_fixed_the_difference_is_that_of_plain_recall():
     boxes, place = boxes_of()
     inside = codes_of(place, boxes) == 0
-    difference, _ = measured(boxes).differences(place, adjusted=False)
+    difference, _ = compared(units_of(boxes, fixed=False), place)
     expected = boxes.value[inside].mean() - boxes.value[~inside].mean()
     np.testing.assert_allclose(difference, [expected, -expected])
 
@@ -66,11 +86,11 @@ def test_with_nothing_held_fixed_the_difference_is_that_of_plain_recall():
 def test_difference_and_error_are_those_of_least_squares_with_a_column_per_stratum():
     boxes, place = boxes_of()
     codes = codes_of(place, boxes)
-    model = measured(boxes)
-    stratum = model.units.stratum.to_numpy()
+    units = units_of(boxes)
+    stratum = units["stratum"].to_numpy()
     names = np.unique(stratum)
     strata = np.equal.outer(stratum, names).astype(float)
-    predictors = model.units[model.predictors]
+    predictors = units[PREDICTORS]
     columns = np.column_stack([codes == 0, strata, predictors]).astype(float)
     coefficients = np.linalg.lstsq(columns, boxes.value, rcond=None)[0]
     rest = boxes.value - columns @ coefficients
@@ -79,7 +99,7 @@ def test_difference_and_error_are_those_of_least_squares_with_a_column_per_strat
     )
     bread = np.linalg.pinv(columns.T @ columns)
     variance = bread @ scores.T @ scores @ bread
-    difference, error = model.differences(place)
+    difference, error = compared(units, place)
     assert difference[0] == pytest.approx(coefficients[0])
     assert error[0] == pytest.approx(np.sqrt(variance[0, 0]))
 
@@ -88,10 +108,10 @@ def test_where_boxes_of_a_class_have_one_size_the_difference_is_mantel_haenszels
     boxes, place = boxes_of(n_classes=20)
     boxes = boxes.assign(area=900.0)
     codes = codes_of(place, boxes)
-    model = measured(boxes)
+    units = units_of(boxes)
     above = 0.0
     below = 0.0
-    of_stratum = model.units.stratum
+    of_stratum = units["stratum"]
     for stratum in np.unique(of_stratum):
         inside = boxes.value[(of_stratum == stratum) & (codes == 0)]
         outside = boxes.value[(of_stratum == stratum) & (codes == 1)]
@@ -100,7 +120,7 @@ def test_where_boxes_of_a_class_have_one_size_the_difference_is_mantel_haenszels
         if weight:
             above += weight * (inside.mean() - outside.mean())
             below += weight
-    difference, _ = model.differences(place)
+    difference, _ = compared(units, place)
     assert difference[0] == pytest.approx(above / below)
 
 
@@ -125,18 +145,19 @@ def test_a_worse_group_is_compared_where_boxes_have_one_size_and_images_are_sort
     found = rng.random(len(image)) < rate
     boxes = pd.DataFrame({"row": np.arange(len(image)), "image": image})
     boxes["cluster"] = image
-    boxes = boxes.assign(category=0, area=2400.0, value=found * 1.0)
-    difference, _ = measured(boxes).differences(night)
-    assert difference[1] == pytest.approx(found[image >= 40].mean() - 1)
+    boxes = boxes.assign(category=0, area=2400.0, value=100.0 * found)
+    difference, _ = compared(units_of(boxes), night)
+    assert difference[1] == pytest.approx(100 * (found[image >= 40].mean() - 1))
 
 
 def test_a_group_of_few_boxes_or_few_images_is_not_compared():
     boxes, _ = boxes_of()
-    model = measured(boxes)
+    units = units_of(boxes)
     few_boxes = np.where(np.arange(400) < 20, 0, 1)
     few_images = np.where(boxes.image < 8, 0, 1)
     for codes in (few_boxes, few_images):
-        assert np.isnan(model.differences(of_boxes(codes))).all()
+        difference, _ = compared(units, of_boxes(codes))
+        assert difference.isna().all()
 
 
 @pytest.mark.parametrize(("inside", "outside"), [(1, 1), (0, 0), (0, 1)])
@@ -144,21 +165,23 @@ def test_an_interval_has_a_width_where_all_boxes_or_none_are_found(inside, outsi
     boxes, place = boxes_of()
     codes = codes_of(place, boxes)
     found = np.where(codes == 0, float(inside), float(outside))
-    model = measured(boxes.assign(value=found))
-    difference, error = model.differences(place)
-    assert difference[0] == pytest.approx(inside - outside)
-    assert (error > 0.004).all()
+    table = by_group(
+        units_of(boxes.assign(value=100 * found)), [place], measures.differences
+    )
+    assert table["estimate"][0] == pytest.approx(100 * (inside - outside))
+    assert (table["high"] - table["low"] > 1.6).all()
 
 
 def test_groups_that_share_no_class_are_not_compared():
     boxes, _ = boxes_of(n_classes=2)
     by_class = of_boxes(boxes.category)
-    assert np.isnan(measured(boxes).differences(by_class)).all()
+    difference, _ = compared(units_of(boxes), by_class)
+    assert difference.isna().all()
 
 
 def test_recall_within_size_counts_the_boxes_of_each_group():
     boxes, place = boxes_of()
-    table = recall_by_size(boxes.assign(**{RECALL: boxes.value}), [place])
+    table = recall_by_size(units_of(boxes), [place])
     assert len(table) == 10
     assert table["boxes"].sum() == 400
     side = np.sqrt(boxes.area)
@@ -166,7 +189,7 @@ def test_recall_within_size_counts_the_boxes_of_each_group():
     mine = smallest & (codes_of(place, boxes) == 0)
     row = table.query("group == 'in'").iloc[0]
     assert row["boxes"] == mine.sum()
-    assert row["recall"] == pytest.approx(100 * boxes.value[mine].mean())
+    assert row["recall"] == pytest.approx(boxes.value[mine].mean())
 
 
 def pooled(table, measure=AVERAGE_RECALL):
@@ -176,23 +199,24 @@ def pooled(table, measure=AVERAGE_RECALL):
 
 
 def test_recall_of_40_against_73_percent_over_76_classes_is_found():
-    table = differences(detection_set(1, loss=0.4, shift=0.25, per_image=7))
+    table = differences(detection_set(1, loss=0.4, shift=0.25, per_image=7), "place")
     assert pooled(table).loc["indoor", "verdict"] == FOUND
     row = pooled(table, RECALL).loc["indoor"]
     assert row["verdict"] == FOUND
     assert row["value"] == pytest.approx(40, abs=5)
     assert row["others"] == pytest.approx(73, abs=5)
-    headline = detector_findings.headline(detector_findings.findings(table))
-    assert headline.startswith("Worse where place is indoor: average recall is ")
+    headline = write_headline(select_findings(table))
+    assert headline.startswith("Worse where place is indoor: ")
+    assert "average recall (all classes)" in headline
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_gap_that_size_explains_is_reported_as_such(kind):
-    table = differences(detection_set(6, kind))
+    table = differences(detection_set(6, kind), "place")
     assert pooled(table)["gap"].min() < -10
     assert pooled(table).loc["indoor", "verdict"] == EXPLAINED
     assert not (table["verdict"] == FOUND).any()
-    headline = detector_findings.headline(detector_findings.findings(table))
+    headline = write_headline(select_findings(table))
     assert headline.startswith("No difference of a point or more between groups is")
     assert "The class and size of the boxes may explain this gap" in headline
 
@@ -233,35 +257,43 @@ def row(**changes):
         "low": -0.8,
         "high": -0.2,
         "p": 0.01,
-        "verdict": "not significant",
+        "verdict": NO_GAP,
     }
     return standard | changes
 
 
+def select(rows):
+    table = pd.DataFrame(rows)
+    verdict = pd.Categorical(table["verdict"], VERDICTS)
+    return select_findings(table.assign(verdict=verdict))
+
+
 def test_a_difference_of_the_other_sign_than_the_raw_gap_is_said_plainly():
     ends = {"difference": -4.0, "low": -7.0, "high": -1.0}
-    assert detector_findings.sentence(row(gap=5.0, verdict=FOUND, **ends)) == (
-        "Worse where weather is rain: average recall is 60%, against 72% elsewhere. At "
-        "the same class and size of the boxes, the difference is -4.0 (95% CI -7.0 to "
-        "-1.0, adjusted p = 0.010)."
+    assert write_sentence(row(gap=5.0, verdict=FOUND, **ends)) == (
+        "Worse where weather is rain: 60% average recall (all classes), against 72% "
+        "elsewhere. At the same class and size of the boxes, the difference is -4.0 "
+        "(95% CI -7.0 to -1.0, adjusted p = 0.010)."
     )
 
 
 def test_more_false_positives_are_worse():
     changes = {"measure": "false positives per 100 images", "difference": 9.0}
-    sentence = detector_findings.sentence(row(verdict=FOUND, **changes))
-    assert sentence.startswith("Worse where weather is rain: false positives")
+    sentence = write_sentence(row(verdict=FOUND, **changes))
+    start = "Worse where weather is rain: 60 false positives per 100 images"
+    assert sentence.startswith(start)
+    assert ". The difference is +9.0 " in sentence
 
 
-def test_the_foremost_row_is_worse_and_may_be_explained():
+def test_the_foremost_row_of_each_measure_is_worse_and_may_be_explained():
     rows = [
         row(group="a", gap=-20.0),
         row(group="b", gap=-5.0, verdict=EXPLAINED),
         row(group="c", gap=15.0, verdict=EXPLAINED),
+        row(group="d", measure=RECALL, verdict=FOUND),
     ]
-    findings = detector_findings.findings(pd.DataFrame(rows))
-    [sentence] = findings["sentence"]
-    assert sentence.startswith("Where weather is b: ")
+    findings = select(rows)
+    assert findings["group"].tolist() == ["d", "b"]
 
 
 def test_a_group_that_is_too_small_to_compare_hides_no_other_group():
@@ -269,8 +301,10 @@ def test_a_group_that_is_too_small_to_compare_hides_no_other_group():
         row(group="fog", gap=-40.0, difference=np.nan),
         row(group="rain", gap=-4.0),
     ]
-    findings = detector_findings.findings(pd.DataFrame(rows))
+    findings = select(rows)
     assert findings["group"].tolist() == ["rain"]
+    [sentence] = select(rows[:1])["sentence"]
+    assert "fog: average recall (all classes) cannot be compared" in sentence
 
 
 @pytest.mark.slow
@@ -280,7 +314,7 @@ def test_three_kinds_of_unbiased_sets_get_few_false_findings():
     for number, kind in enumerate(KINDS):
         seeds = FIRST_SEED + 1000 * number + np.arange(SETS_OF_A_KIND)
         results = [
-            differences(detection_set(seed, kind, n_images=110), draws=59)
+            differences(detection_set(seed, kind, n_images=110), "place", draws=59)
             for seed in seeds
         ]
         false[kind] = sum((table["verdict"] == FOUND).any() for table in results)

@@ -9,9 +9,8 @@ import pytest
 from test_detector_audit import world, written
 
 from helpers import audits
-from helpers.audit import detector_audit
-from helpers.icon2 import group_ap, match
-from helpers.icon2.attributes import DetectionDataError, from_column
+from helpers.icon2 import group_comparison
+from helpers.icon2.attributes import DetectionDataError
 from helpers.icon2.file_checks import coco_summary
 
 
@@ -21,34 +20,19 @@ def test_a_threshold_above_all_scores_is_refused(tmp_path):
         audits.detector(labels, results, groups=["light"], threshold=1.0)
 
 
-def test_too_few_boxes_or_permutations_are_refused(tmp_path):
+def test_too_few_boxes_are_refused(tmp_path):
     frames = world(25)
     boxes = frames.boxes.groupby("image").head(1).reset_index(drop=True)
     few = replace(frames, images=frames.images[["name"]], boxes=boxes)
     labels, results = written(tmp_path, few)
-    with pytest.raises(DetectionDataError, match="No group of 'box size' has 30 boxes"):
+    with pytest.raises(DetectionDataError, match="No group has 30 boxes"):
         audits.detector(labels, results, draws=19)
-    with pytest.raises(DetectionDataError, match="fewer than 19 permutations"):
-        audits.detector(labels, results, draws=0)
-
-
-def test_ignored_boxes_do_not_count_as_enough():
-    frames = world(60)
-    is_ring = frames.boxes["category"] == 0
-    light_of_box = frames.images["light"].to_numpy()[frames.boxes["image"]]
-    boxes = frames.boxes.assign(ignore=is_ring & (light_of_box == "dim"))
-    matches = match(replace(frames, boxes=boxes))
-    light = from_column(frames, "light")
-    ring = group_ap._with_enough_boxes(light, matches.of("ring"))
-    kite = group_ap._with_enough_boxes(light, matches.of("kite"))
-    assert ring.values == ("day",)
-    assert kite.values == ("day", "dim")
 
 
 def test_a_report_closes_no_figure_of_the_caller_and_takes_a_folder_as_text(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(detector_audit, "TRIALS", 1)
+    monkeypatch.setattr(group_comparison, "TRIALS", 1)
     labels, results = written(tmp_path, world(60))
     result = audits.detector(
         labels,
