@@ -53,7 +53,6 @@ def evaluate(
     options: Options,
     formula: Callable = formulas.average_precision,
     box_weights: np.ndarray | None = None,
-    boxes: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute AP and numbers of boxes of all cells of a class.
 
@@ -70,98 +69,83 @@ def evaluate(
     options : Options
     formula : callable
         Computes AP; lesson 08 passes its own.
-    box_weights : array of shape (R, n boxes) or (n boxes,), optional
-        How often a box counts, with the detection that took it, in each such image.
-    boxes : array of shape (R, C), optional
-        Numbers of boxes from which N of Eq. 3 follows. By default, they are counted.
+    box_weights : array of shape (R, n boxes), optional
+        How often a box counts, with the detection that took it. By default, as often as
+        its image.
 
     Returns
     -------
     ap, boxes : arrays of shape (R, values of the first attribute, ...)
-        AP is the mean over IoU thresholds from 0 to 1, and NaN in cells with too few
-        boxes. Boxes are weighted by images.
+        AP (points) is the mean over IoU thresholds, and NaN in cells with too few
+        boxes. Boxes are weighted.
     """
     in_images, in_boxes, in_detections = _cells(of_class, attributes, options)
-    of_image = weights[:, of_class.boxes["image"]]
-    of_box = of_image if box_weights is None else of_image * box_weights
-    positives = of_box @ in_boxes.T.astype(float)
-    if boxes is None:
-        boxes = of_image @ in_boxes.T.astype(float)
-    number = positives
+    if box_weights is None:
+        box_weights = weights[:, of_class.boxes["image"]]
+    shape = len(weights), *[len(attribute.values) for attribute in attributes]
+    boxes = (box_weights @ in_boxes.T).reshape(shape)
+    images = np.ones(shape)
+    if options.precision == "per image":
+        images = np.maximum(weights @ in_images.T, formulas.TINY).reshape(shape)
+    number = boxes
     if options.precision != "raw":
-        images = np.ones(boxes.shape)
-        if options.precision == "per image":
-            images = weights @ in_images.T.astype(float)
-        n_compared = len(attributes[-1].values)
-        if options.number == "all cells":
-            n_compared = len(in_boxes)
-        number = images * _mean_number(
-            boxes / np.maximum(images, formulas.TINY), n_compared
-        )
-    if box_weights is not None or (weights % 1).any():
-        positives = positives * (1 - ROUNDING)
-    # a false positive has the weight of its image, and a hit that of its box
-    source_weights = np.hstack([weights, of_box])
+        # N is the mean over the compared cells that have boxes
+        axes = -1 if options.number == "compared" else tuple(range(1, len(shape)))
+        compared = np.ma.masked_equal(boxes / images, 0)
+        number = images * compared.mean(axis=axes, keepdims=True).filled(0)
+    positives = boxes
+    if (box_weights != box_weights.round()).any():
+        positives = boxes * (1 - ROUNDING)
+    # a hit has the weight of its box, and a false positive that of its image
+    source_weights = np.hstack([weights, box_weights])
     in_sources = np.hstack([in_images, in_boxes])
-    image = of_class.detections["image"].to_numpy()
     is_hit = of_class.taken >= 0
-    sources = np.where(
-        is_hit,
-        of_class.n_images + of_class.taken,
-        image,
-    )
-    ap = np.full(boxes.shape, np.nan)
-    for cell in np.flatnonzero(in_boxes.sum(axis=1) >= options.min_boxes):
-        counts = in_sources[cell][sources] & (is_hit | in_detections[cell])
+    image = of_class.detections["image"].to_numpy()
+    sources = np.where(is_hit, of_class.n_images + of_class.taken, image)
+    ap = np.full(shape, np.nan)
+    for i, cell in enumerate(np.ndindex(shape[1:])):
+        if in_boxes[i].sum() < options.min_boxes:
+            continue
+        is_counted = in_sources[i][sources] & (is_hit | in_detections[i])
         ranked = []  # the detections of the cell at each threshold
-        for every_source, counted in zip(sources, counts, strict=True):
-            source = every_source[np.flatnonzero(counted)]
-            ranked.append((source, source >= of_class.n_images))
-        for row in np.flatnonzero(positives[:, cell]):
-            total = positives[row, cell], number[row, cell]
+        for hit, source, counted in zip(is_hit, sources, is_counted, strict=True):
+            ranked.append((hit[counted], source[counted]))
+        for row in np.flatnonzero(positives[:, *cell]):
+            total = positives[row, *cell], number[row, *cell]
             points = [
                 formula(hit, *total, source_weights[row, source])
-                for source, hit in ranked
+                for hit, source in ranked
             ]
-            ap[row, cell] = np.mean(points) / 100
-    shape = len(weights), *[len(attribute.values) for attribute in attributes]
-    return ap.reshape(shape), boxes.reshape(shape)
+            ap[row, *cell] = np.mean(points)
+    return ap, boxes
 
 
 def _cells(
     of_class: Matches, attributes: Sequence[Attribute], options: Options
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> list[np.ndarray]:
     """Return which images, boxes and false positives count for each cell (C, n)."""
-    row = of_class.detections["row"].to_numpy()
     image = of_class.boxes["image"].to_numpy()
-    labelled = ~of_class.boxes["ignore"].to_numpy()
-    in_images = np.ones((1, of_class.n_images), bool)
-    in_boxes = labelled[None]
-    in_detections = np.ones((1, len(row)), bool)
-    for attribute in attributes:
-        value = np.arange(len(attribute.values))[:, None]
-        in_boxes = _crossed(in_boxes, of_class.codes(attribute) == value)
-        is_image = is_detection = value >= 0  # all of them
-        if attribute.level == "image":
-            is_image = attribute.codes == value
-        elif options.false_positives == "coco" and attribute.of_detection is not None:
-            is_detection = attribute.of_detection[row] == value
-        in_images = _crossed(in_images, is_image)
-        in_detections = _crossed(in_detections, is_detection)
-    if options.images != "all":
-        for cell, boxes in zip(in_images, in_boxes, strict=True):
-            shown = boxes if options.images == "with the value" else labelled
-            cell &= np.bincount(image[shown], minlength=len(cell)) > 0
-    return in_images, in_boxes, in_detections
-
-
-def _crossed(cells: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Divide each cell (C, n) by the values (E, n) of another attribute (C x E, n)."""
-    return np.concatenate(cells[:, None] & values)
-
-
-def _mean_number(boxes: np.ndarray, n_compared: int) -> np.ndarray:
-    """Return the mean number of boxes (R, C) over the cells compared that have any."""
-    compared = boxes.reshape(len(boxes), -1, n_compared)
-    mean = np.ma.masked_equal(compared, 0).mean(axis=2).filled(0)
-    return np.repeat(mean, n_compared, axis=1)
+    row = of_class.detections["row"].to_numpy()
+    codes = [
+        attribute.of_boxes(image, of_class.boxes.index) for attribute in attributes
+    ]
+    is_labelled = ~of_class.boxes["ignore"].to_numpy()
+    numbers = [len(attribute.values) for attribute in attributes]
+    cells = []
+    for cell in np.ndindex(*numbers):
+        in_images = np.ones(of_class.n_images, bool)
+        in_boxes = is_labelled
+        in_detections = np.ones(len(row), bool)
+        for attribute, code_of_box, code in zip(attributes, codes, cell, strict=True):
+            in_boxes = in_boxes & (code_of_box == code)
+            if attribute.level == "image":
+                in_images &= attribute.codes == code
+            elif (
+                options.false_positives == "coco" and attribute.of_detection is not None
+            ):
+                in_detections &= attribute.of_detection[row] == code
+        if options.images != "all":
+            shown = in_boxes if options.images == "with the value" else is_labelled
+            in_images &= np.bincount(image[shown], minlength=len(in_images)) > 0
+        cells.append((in_images, in_boxes, in_detections))
+    return [np.stack(parts) for parts in zip(*cells, strict=True)]

@@ -80,5 +80,5 @@ def _mean_ap(
     ap = []
     for name in matches.classes:
         of_class, _ = evaluate(matches.of(name), [inside], each_once, LIKE_COCO)
-        ap.append(of_class.item())
+        ap.append(of_class.item() / 100)
     return pd.Series(ap, dtype=float).mean()

@@ -112,7 +112,7 @@ def check_classes(frames: Frames) -> list[str]:
         detections=frames.detections.assign(category=0),
         classes=("any",),
     )
-    hits = match(pooled, [0.5]).rows("any").query("hit")
+    hits = match(pooled, [0.5]).detections.query("hit")
     category = frames.boxes["category"]
     of_box = category.to_numpy()[hits["box"]]
     of_detection = frames.detections["category"].to_numpy()[hits["row"]]

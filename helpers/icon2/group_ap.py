@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.icon2 import verdicts
-from helpers.icon2.analysis import POINTS, analyse
+from helpers.icon2.analysis import analyse
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.average_precision import PER_IMAGE, evaluate
 from helpers.icon2.matching import Matches
@@ -28,12 +28,11 @@ def outer_interval(values: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     values : array of shape (1 + resamples, ...)
-        The value itself first, from 0 to 1.
+        The value itself first.
 
     Returns
     -------
     array of shape (2, ...)
-        In points.
     """
     tails = [0.025, 0.975]
     # n resamples divide a line into n + 1 parts
@@ -41,7 +40,7 @@ def outer_interval(values: np.ndarray) -> np.ndarray:
     basic = 2 * values[0] - percentile[::-1]
     lower = np.minimum(percentile[0], basic[0])
     upper = np.maximum(percentile[1], basic[1])
-    return POINTS * np.stack([lower, upper])
+    return np.stack([lower, upper])
 
 
 def ap_by_group(
@@ -76,7 +75,7 @@ def ap_by_group(
                 "class": name,
                 "group": attribute.values,
                 "boxes": boxes[0].astype(int),
-                "AP": POINTS * ap[0],
+                "AP": ap[0],
                 "low": low,
                 "high": high,
             }

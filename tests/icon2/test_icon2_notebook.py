@@ -81,20 +81,13 @@ def of_cell(variable, **names):
     return names[variable]
 
 
-def with_ranks(analysis):
-    """The table of lesson 08 with what ranks first, and what control leaves."""
-    ranking = analysis.ranking()
-    ranks = ranking[["class", "attribute", "rank", "proxy_sigma", "first"]]
-    return ranks.merge(analysis.control())
-
-
 def test_claims_are_judged_on_user_supplied_frames_and_not_where_they_are_injected(
     small,
 ):
     matches, group, _, analysis = small
     null = icon2.sigma_null(matches, group, permutations=200)
     sigmas = analysis.sigmas().merge(null.drop(columns="sigma"))
-    control = with_ranks(analysis)
+    control = analysis.control()
     judged = []
     for synthetic in (True, False):
         estimates = claims.of_frames(analysis, sigmas, synthetic)
@@ -111,7 +104,6 @@ def test_claims_are_judged_on_user_supplied_frames_and_not_where_they_are_inject
     assert (injected[cannot_fail] == NOT_TESTABLE).all(), (
         "an injected gap is not judged"
     )
-    control = analysis.control()
     rows = control[control["attribute"] == "size"]
     rows = rows.set_index("class")
     found = judged[0].loc["icon2/control/car", ["estimate", "ci_low", "ci_high"]]
@@ -128,7 +120,7 @@ def test_the_papers_tables_are_compared_in_their_own_quantities(small):
     assert one.loc["car", "low"] == 48.7
     assert one.loc["car", "low_half_width"] == 0.1
     assert one.loc["bicycle", "sigma"] == 5.05
-    control = with_ranks(analysis)
+    control = analysis.control()
     two = claims.tables_2_and_3(control, True)
     theirs = two["paper"]
     assert theirs["σ(ProxyAP)"].notna().sum() == 40 and theirs["Δ"].notna().sum() == 15
@@ -186,6 +178,15 @@ def test_errors_are_computed_by_difficulty_with_resampled_runs():
     assert errors["flagged"].tolist() == [0.5, 0.5]
     assert (errors["flagged_low"] == 0).all()
     assert errors["runs"].tolist() == [4, 4]
+
+
+def test_errors_of_one_training_run_have_no_interval():
+    rows = {"difficulty": 0.5, "share_of_b": 0.5, "run": 0, "flagged": [0.0, 1.0]}
+    errors = ["error_before", "error_after", "error_reduction"]
+    compared = pd.DataFrame(rows).assign(**dict.fromkeys(errors, 0.5))
+    [row] = control_errors.by_difficulty(compared).to_dict("records")
+    assert row["flagged"] == 0.5
+    assert np.isnan([row["flagged_low"], row["flagged_high"]]).all()
 
 
 @pytest.mark.slow
