@@ -121,15 +121,10 @@ def analyse(
             parts[name, attribute.name] = _part(
                 of_class, sensitive, attribute, weights, options, formulas
             )
-    return Analysis(sensitive, with_mean(group_ap), group_boxes, parts, formulas)
-
-
-def with_mean(group_ap: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Add the mean AP of the classes that are estimable in every group, first."""
-    kept = [ap for ap in group_ap.values() if not np.isnan(ap[0]).any()]
-    if len(kept) < 2:
-        return group_ap
-    return {ALL: np.mean(kept, axis=0)} | group_ap
+    estimable = [ap for ap in group_ap.values() if not np.isnan(ap[0]).any()]
+    if len(estimable) > 1:
+        group_ap = {ALL: np.mean(estimable, axis=0)} | group_ap
+    return Analysis(sensitive, group_ap, group_boxes, parts, formulas)
 
 
 def _part(
@@ -299,17 +294,11 @@ def sigma_null(
     if clusters is None:
         clusters = np.arange(matches.n_images)
     permuted = permuted_attributes([sensitive], matches.boxes, clusters, seed)
-    groups = [[sensitive], *itertools.islice(permuted, permutations)]
-    each_once = np.ones((1, matches.n_images))
-    formula = formulas.average_precision
-    group_ap = {}
-    for name in matches.classes:
-        of_class = matches.of(name)
-        ap = [evaluate(of_class, one, each_once, options, formula)[0] for one in groups]
-        group_ap[name] = np.concatenate(ap)
-    sigmas = pd.DataFrame()
-    for name, ap in with_mean(group_ap).items():
-        sigmas[name] = formulas.sigma(ap)
+    sigmas = []
+    for [groups] in [[sensitive], *itertools.islice(permuted, permutations)]:
+        analysis = analyse(matches, groups, [], options=options, formulas=formulas)
+        sigmas.append(analysis.sigmas().set_index("class")["sigma"])
+    sigmas = pd.DataFrame(sigmas)
     observed = sigmas.iloc[0]
     null = sigmas.iloc[1:]
     p = stats.permutation_test(observed, null)["p"].to_numpy()

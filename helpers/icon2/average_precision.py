@@ -31,8 +31,8 @@ class Options:
     precision: Literal["normalised", "raw", "per image"] = "normalised"
     number: Literal["compared", "all cells"] = "compared"
     false_positives: Literal["hoiem", "coco"] = "hoiem"
-    # whose false positives count: of images with a box of the value, or the class
-    images: Literal["with the value", "with the class", "all"] = "with the value"
+    # whose false positives count: of images with a box of the value, or of all
+    images: Literal["with the value", "all"] = "with the value"
     # over a confounder's values: sigma (Table 2), or the variance (section 3.2.2)
     averaged: Literal["sigma", "variance"] = "sigma"
     # below which a cell is not estimable; the paper judges by eye
@@ -79,10 +79,11 @@ def evaluate(
         AP (points) is the mean over IoU thresholds, and NaN in cells with too few
         boxes. Boxes are weighted.
     """
-    in_images, in_boxes, in_detections = _cells(of_class, attributes, options)
+    shape = len(weights), *[len(attribute.values) for attribute in attributes]
+    cells = list(np.ndindex(shape[1:]))
+    in_images, in_boxes, in_detections = _members(of_class, attributes, cells, options)
     if box_weights is None:
         box_weights = weights[:, of_class.boxes["image"]]
-    shape = len(weights), *[len(attribute.values) for attribute in attributes]
     boxes = (box_weights @ in_boxes.T).reshape(shape)
     images = np.ones(shape)
     if options.precision == "per image":
@@ -103,13 +104,14 @@ def evaluate(
     image = of_class.detections["image"].to_numpy()
     sources = np.where(is_hit, of_class.n_images + of_class.taken, image)
     ap = np.full(shape, np.nan)
-    for i, cell in enumerate(np.ndindex(shape[1:])):
+    for i, cell in enumerate(cells):
         if in_boxes[i].sum() < options.min_boxes:
             continue
         is_counted = in_sources[i][sources] & (is_hit | in_detections[i])
-        ranked = []  # the detections of the cell at each threshold
-        for hit, source, counted in zip(is_hit, sources, is_counted, strict=True):
-            ranked.append((hit[counted], source[counted]))
+        ranked = [  # the detections of the cell at each threshold
+            (hit[counted], source[counted])
+            for hit, source, counted in zip(is_hit, sources, is_counted, strict=True)
+        ]
         for row in np.flatnonzero(positives[:, *cell]):
             total = positives[row, *cell], number[row, *cell]
             points = [
@@ -120,32 +122,27 @@ def evaluate(
     return ap, boxes
 
 
-def _cells(
-    of_class: Matches, attributes: Sequence[Attribute], options: Options
-) -> list[np.ndarray]:
+def _members(
+    of_class: Matches,
+    attributes: Sequence[Attribute],
+    cells: Sequence[tuple[int, ...]],
+    options: Options,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return which images, boxes and false positives count for each cell (C, n)."""
     image = of_class.boxes["image"].to_numpy()
-    row = of_class.detections["row"].to_numpy()
-    codes = [
-        attribute.of_boxes(image, of_class.boxes.index) for attribute in attributes
-    ]
     is_labelled = ~of_class.boxes["ignore"].to_numpy()
-    numbers = [len(attribute.values) for attribute in attributes]
-    cells = []
-    for cell in np.ndindex(*numbers):
-        in_images = np.ones(of_class.n_images, bool)
-        in_boxes = is_labelled
-        in_detections = np.ones(len(row), bool)
-        for attribute, code_of_box, code in zip(attributes, codes, cell, strict=True):
-            in_boxes = in_boxes & (code_of_box == code)
-            if attribute.level == "image":
-                in_images &= attribute.codes == code
-            elif (
-                options.false_positives == "coco" and attribute.of_detection is not None
-            ):
-                in_detections &= attribute.of_detection[row] == code
-        if options.images != "all":
-            shown = in_boxes if options.images == "with the value" else is_labelled
-            in_images &= np.bincount(image[shown], minlength=len(in_images)) > 0
-        cells.append((in_images, in_boxes, in_detections))
-    return [np.stack(parts) for parts in zip(*cells, strict=True)]
+    row = of_class.detections["row"].to_numpy()
+    in_images = np.ones((len(cells), of_class.n_images), bool)
+    in_boxes = np.tile(is_labelled, (len(cells), 1))
+    in_detections = np.ones((len(cells), len(row)), bool)
+    for attribute, codes in zip(attributes, np.transpose(cells), strict=True):
+        code = codes[:, None]  # of each cell
+        in_boxes &= attribute.of_boxes(image, of_class.boxes.index) == code
+        if attribute.level == "image":
+            in_images &= attribute.codes == code
+        elif options.false_positives == "coco" and attribute.of_detection is not None:
+            in_detections &= attribute.of_detection[row] == code
+    if options.images == "with the value":
+        for images, boxes in zip(in_images, in_boxes, strict=True):
+            images &= np.bincount(image[boxes], minlength=len(images)) > 0
+    return in_images, in_boxes, in_detections

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -48,21 +49,27 @@ class Matches:
     def of(self, name: str) -> Matches:
         """Return the matches of one class."""
         if name not in self.classes:
-            known = ", ".join(self.classes)
             raise ValueError(
-                f"There is no class {name!r}. The classes are: {known} (see "
-                "'figure_classes' in lesson 08)."
+                f"There is no class {name!r}. Name one of {', '.join(self.classes)}, "
+                "for example in 'figure_classes' of lesson 08."
             )
-        category = self.classes.index(name)
-        is_box = self.boxes["category"].to_numpy() == category
-        is_detection = self.detections["category"].to_numpy() == category
-        place = np.append(np.cumsum(is_box) - 1, -1)  # the last is for no box
-        return replace(
-            self,
-            boxes=self.boxes[is_box],
-            detections=self.detections[is_detection],
-            taken=place[self.taken[:, is_detection]],
-        )
+        return self._by_class[name]
+
+    @cached_property
+    def _by_class(self) -> dict[str, Matches]:
+        """Divide the matches by class."""
+        by_class = {}
+        for category, name in enumerate(self.classes):
+            is_box = self.boxes["category"].to_numpy() == category
+            is_detection = self.detections["category"].to_numpy() == category
+            place = np.append(np.cumsum(is_box) - 1, -1)  # the last is for no box
+            by_class[name] = replace(
+                self,
+                boxes=self.boxes[is_box],
+                detections=self.detections[is_detection],
+                taken=place[self.taken[:, is_detection]],
+            )
+        return by_class
 
 
 def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Matches:

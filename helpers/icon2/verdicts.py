@@ -29,7 +29,6 @@ HARDER, WORSE, BOTH, NEITHER = "scenes harder", "detector worse", "both", "neith
 # the scenes of the groups differ, but none is harder
 BESIDE = "detector worse, other scenes"
 NO_CAUSE = (NEITHER, WORSE, BESIDE)  # no attribute is to blame for a gap
-LEVELS = {"size": "boxes", "occlusion": "boxes", "time": "frames", "weather": "frames"}
 OUTCOMES = ["false positive", "true positive", "exact"]
 
 
