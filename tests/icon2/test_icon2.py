@@ -29,19 +29,36 @@ SMALL = {"min_boxes": 1}
 
 def streets(n_images, seed=0, confounding=0.0, classes=("car",), thresholds=(0.5,)):
     """Return made-up frames, their matches and income."""
-    world = Frames(*made_up.make(n_images, seed, confounding, classes))
+    world = Frames(
+        *made_up.make(
+            n_images,
+            seed,
+            confounding,
+            classes,
+        )
+    )
     return world, match(world, thresholds), from_column(world, "income")
 
 
 @pytest.fixture(scope="module")
 def little():
-    drawn = scene(1, 60, 1, boxes=5)
+    drawn = scene(
+        1,
+        60,
+        1,
+        boxes=5,
+    )
     return drawn, match(drawn, (0.4, 0.6))
 
 
 @pytest.fixture(scope="module")
 def world():
-    drawn, matches, income = streets(400, 3, 0.4, thresholds=(0.5, 0.75))
+    drawn, matches, income = streets(
+        400,
+        3,
+        0.4,
+        thresholds=(0.5, 0.75),
+    )
     return drawn, matches, income, [made(drawn, name) for name in attributes.OF_PAPER]
 
 
@@ -53,7 +70,13 @@ def test_formulas_by_hand():
     np.testing.assert_allclose(formulas.proxy(ap, boxes), [0.3, 0.5])
     assert np.isnan(formulas.proxy(np.array([0.2, np.nan]), boxes)).all()
     with_gap = formulas.proxy(
-        np.array([0.2, np.nan, 0.6]), np.insert(boxes, 1, 50.0, axis=0)
+        np.array([0.2, np.nan, 0.6]),
+        np.insert(
+            boxes,
+            1,
+            50.0,
+            axis=0,
+        ),
     )
     np.testing.assert_allclose(
         with_gap, [0.3, 0.5], err_msg="what is not estimable is left out"
@@ -71,7 +94,12 @@ def test_every_cell_equals_plain_loops(little, precision, images):
     options = Options(precision=precision, images=images, **SMALL)
     group = from_column(drawn, "group")
     colour = from_column(drawn, "colour")
-    analysis = analyse(matches, group, [colour], options=options)
+    analysis = analyse(
+        matches,
+        group,
+        [colour],
+        options=options,
+    )
     ap = analysis.cells().set_index(["value", "group"]).AP
     boxes = drawn.boxes[~drawn.boxes.ignore]
     listed = matches.detections
@@ -142,7 +170,12 @@ def test_the_null_is_uniform_where_videos_share_a_group_and_an_effect():
         rng = np.random.default_rng(seed)
         group = rng.permutation(np.arange(20) % 2)[video]
         matches = match(_hit_by_video(rng, video), (0.5,))
-        sensitive = attributes.Attribute("group", ("a", "b"), group, "image")
+        sensitive = attributes.Attribute(
+            "group",
+            ("a", "b"),
+            group,
+            "image",
+        )
         for name, clusters in (("frames", None), ("videos", video)):
             null = sigma_null(
                 matches, sensitive, permutations=60, seed=seed, clusters=clusters
@@ -156,7 +189,12 @@ def test_the_null_is_uniform_where_videos_share_a_group_and_an_effect():
 
 def _hit_by_video(rng, video):
     """Make five boxes per frame; the frames of a video share their detection rate."""
-    drawn = scene(int(rng.integers(10**6)), len(video), 1, boxes=5)
+    drawn = scene(
+        int(rng.integers(10**6)),
+        len(video),
+        1,
+        boxes=5,
+    )
     rate = rng.uniform(0.2, 0.9, video.max() + 1)[video]
     boxes = drawn.boxes[rng.random(len(drawn.boxes)) < rate[drawn.boxes.image]]
     hits = boxes[["image", "category", "x1", "y1", "x2", "y2"]].reset_index(drop=True)
@@ -165,7 +203,12 @@ def _hit_by_video(rng, video):
 
 def test_clusters_are_drawn_whole_and_heterogeneity_is_cochrans_q():
     clusters = np.array(["x", "x", "y", "z", "z"])
-    drawn = analyses.image_weights(5, 20, 0, clusters)
+    drawn = analyses.image_weights(
+        5,
+        20,
+        0,
+        clusters,
+    )
     assert (drawn[:, 0] == drawn[:, 1]).all()
     assert (drawn[0] == 1).all()
     rng = np.random.default_rng(0)
@@ -214,7 +257,12 @@ def test_our_rule_by_hand(before, error, after, error_after, verdict):
 def test_all_classes_is_the_mean_of_those_that_are_estimable():
     _, matches, income = streets(250, classes=("car", "traffic sign", "bus"))
     options = Options(min_boxes=200)
-    analysis = analyse(matches, income, [], options=options)
+    analysis = analyse(
+        matches,
+        income,
+        [],
+        options=options,
+    )
     wide = analysis.groups().pivot(index="class", columns="value", values="AP")
     np.testing.assert_allclose(
         wide.loc["all classes"], wide.loc[["car", "traffic sign"]].mean()
@@ -236,7 +284,13 @@ def test_the_tables_of_an_analysis_hold_together(world):
     np.testing.assert_allclose(shares, 1)
     control = analysis.control()
     assert control.attribute[0] == "size"
-    assert control["rank"].tolist() == [1, 2, 3, 4, 5]
+    assert control["rank"].tolist() == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
     values = analysis.values()
     both = cells.drop(columns="AP").merge(values[["attribute", "value", "AP"]])
     both["proxy"] = both.share * both.AP
