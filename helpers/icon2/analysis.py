@@ -1,6 +1,6 @@
-"""Rank confounders, control for them (section 3), and tabulate the results.
+"""Rank confounders, control for them (section 3), and test sigma by permutations.
 
-Average precision is in points (0 to 100) in every table, from 0 to 1 in arrays.
+Average precision is in points (0 to 100).
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from helpers.icon2.attributes import Attribute
 from helpers.icon2.average_precision import PAPER, Options, evaluate
 from helpers.icon2.group_comparison import permuted_attributes
 from helpers.icon2.matching import Matches
-
-ALL = "all classes"
+from helpers.icon2.measures import ALL_CLASSES
 
 
 def image_weights(
@@ -123,7 +122,7 @@ def analyse(
             )
     estimable = [ap for ap in group_ap.values() if not np.isnan(ap[0]).any()]
     if len(estimable) > 1:
-        group_ap = {ALL: np.mean(estimable, axis=0)} | group_ap
+        group_ap = {ALL_CLASSES: np.mean(estimable, axis=0)} | group_ap
     return Analysis(sensitive, group_ap, group_boxes, parts, formulas)
 
 
@@ -275,7 +274,7 @@ def sigma_null(
     """Test sigma of each class, and of their mean, by permuting groups between images.
 
     Groups of boxes are permuted between the boxes of a class, where the boxes of an
-    image stay together.
+    image stay together. Unknown groups are permuted as well.
 
     Parameters
     ----------

@@ -8,7 +8,8 @@ a known answer.
 import pandas as pd
 
 from helpers import store
-from helpers.icon2.analysis import ALL, Analysis, with_interval
+from helpers.icon2.analysis import Analysis, with_interval
+from helpers.icon2.measures import ALL_CLASSES
 from helpers.stats import Estimate
 
 INJECTED = "the synthetic street scenes have this as an injected bias"
@@ -96,8 +97,8 @@ def _incomes(analysis: Analysis) -> list[Estimate]:
     low = groups.index("low")
     high = groups.index("high")
     differences = {}
-    if ALL in analysis.group_ap:
-        ap = analysis.group_ap[ALL]
+    if ALL_CLASSES in analysis.group_ap:
+        ap = analysis.group_ap[ALL_CLASSES]
         differences["icon2/falls-with-income"] = ap[:, high] - ap[:, low]
     for claim, (attribute, value) in TILTED.items():
         part = analysis.parts.get(("car", attribute))
