@@ -27,7 +27,7 @@ def ap_by_appearance(
     Returns
     -------
     dict of str to ndarray of shape (1 + resamples, 4)
-        By class, the AP (0 to 1) of each of the `CELLS`.
+        By class, the AP (points) of each of the `CELLS`.
     """
     count = len(own.images)
     appearance = np.repeat(["own", "other"], count)
@@ -49,4 +49,4 @@ def ap_by_appearance(
         resamples=resamples,
         clusters=np.tile(np.arange(count), 2),
     )
-    return {name: estimate.group_ap for name, estimate in analysis.estimates.items()}
+    return {name: analysis.group_ap[name] for name in own.classes}

@@ -12,7 +12,6 @@ import pandas as pd
 import papermill
 
 from helpers import store
-from helpers.icon2 import verdicts
 
 BLOCK = 20  # successive frames of the one video, which are resampled together
 GROUPS = {False: "visible", True: "occluded"}
@@ -53,8 +52,7 @@ def measure(folder: Path) -> pd.DataFrame:
     ap["group"] = ap["group"].map(GROUPS)
     ap = ap[["class", "group", "value", "AP", "low", "high", "boxes"]]
     chance = table("table-1-sigmas")[["class", "sigma", "null_high", "p"]]
-    rules = table("verdicts").drop(columns=verdicts.ANY_RULE)
-    rules = rules.astype({"rank": "Int64"})
+    rules = table("verdicts").astype({"rank": "Int64"})
     parts = {"AP": ap, "chance": chance, "rules": rules}
     both = pd.concat(parts, names=["quantity"]).reset_index("quantity")
     return both[both["class"].isin(["car", "pedestrian"])].round(3)

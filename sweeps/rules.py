@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.icon2 import attributes, formulas, streets, verdicts
-from helpers.icon2.analysis import POINTS, Part, analyse
+from helpers.icon2.analysis import analyse
 from helpers.icon2.average_precision import PAPER, PER_IMAGE
 from helpers.icon2.formulas import EXPLAINS, FLAGGED, IN_PART, NO_GAP, NOT, NOT_FLAGGED
 from helpers.icon2.matching import match
@@ -66,11 +66,12 @@ def measure_scenario(
             resamples=RESAMPLES,
             seed=seed,
         )
-        table = verdicts.table(analysis).drop(columns=["class", verdicts.ANY_RULE])
+        table = verdicts.table(analysis).drop(columns="class")
         spread = {}
-        for name, part in analysis.estimates[CATEGORY].parts.items():
-            expected = formulas.proxy(effects_within_groups(part), part.cell_boxes[0])
-            spread[name] = POINTS * formulas.sigma(expected)
+        for name, cells in analysis.cells().groupby("attribute"):
+            boxes = cells.pivot(index="value", columns="group", values="boxes")
+            expected = formulas.proxy(effects_within_groups(cells), boxes.to_numpy())
+            spread[name] = formulas.sigma(expected)
         within = table["attribute"].map(spread)
         is_flagged = (within == within.max()) & (within > 1)
         table["proxy_within"] = within
@@ -89,18 +90,20 @@ def measure_scenario(
     return table.round(4)
 
 
-def effects_within_groups(part: Part) -> np.ndarray:
+def effects_within_groups(cells: pd.DataFrame) -> np.ndarray:
     """Fit the effect of each value on AP within the groups, up to a constant (E,).
 
-    It is a least squares fit of AP by value and group, weighted by the number of boxes.
+    It is a least squares fit of the AP of `cells` by value and group, weighted by the
+    number of boxes. Values are sorted.
     """
-    ap, boxes = part.cell_ap[0], part.cell_boxes[0]
-    known = ~np.isnan(ap)
-    value, group = np.nonzero(known)
-    dummies = np.hstack([np.eye(ap.shape[0])[value], np.eye(ap.shape[1])[group]])
-    weight = np.sqrt(boxes[known])
-    fitted = np.linalg.lstsq(dummies * weight[:, None], ap[known] * weight, rcond=None)
-    return np.where(known.any(1), fitted[0][: len(ap)], np.nan)
+    known = cells.dropna(subset="AP")
+    dummies = pd.get_dummies(known[["value", "group"]]).to_numpy(float)
+    weight = np.sqrt(known["boxes"].to_numpy())
+    ap = known["AP"].to_numpy()
+    fitted = np.linalg.lstsq(dummies * weight[:, None], ap * weight, rcond=None)[0]
+    values = np.unique(known["value"])
+    effects = pd.Series(fitted[: len(values)], values)
+    return effects.reindex(np.unique(cells["value"])).to_numpy()
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.icon2 import attributes, formulas
-from helpers.icon2.analysis import POINTS, analyse, with_interval
+from helpers.icon2.analysis import analyse, with_interval
 from helpers.icon2.attributes import Frames
 from helpers.icon2.average_precision import Options
 from helpers.icon2.matching import match
@@ -70,26 +70,22 @@ def apply_icon2(frames: Frames) -> pd.DataFrame:
     paper = analyse(matches, income, single, resamples=RESAMPLES)
     options = Options(min_boxes=MIN_BOXES)
     finer = analyse(matches, income, combined, options=options, resamples=RESAMPLES)
-    first = paper.ranking().drop_duplicates("class")
-    control = paper.control()[["class", "attribute", "sigma", "delta"]]
-    rows = (
-        first[["class", "attribute", "proxy_sigma"]].merge(control).to_dict("records")
-    )
+    first = paper.control().drop_duplicates("class")
+    columns = ["class", "attribute", "proxy_sigma", "sigma", "delta"]
+    rows = first[columns].to_dict("records")
     for row in rows:
-        estimate = paper.estimates[row["class"]]
-        first_part = estimate.parts[row["attribute"]]
-        gap = estimate.group_ap[:, 2] - estimate.group_ap[:, 0]
-        sigma = formulas.sigma(estimate.group_ap)
-        explained = gap * (1 - formulas.controlled(first_part.cell_ap) / sigma)
-        explained *= POINTS
+        group_ap = paper.group_ap[row["class"]]
+        first_part = paper.parts[row["class"], row["attribute"]]
+        gap = group_ap[:, 2] - group_ap[:, 0]
+        explained = gap * (1 - first_part.controlled / formulas.sigma(group_ap))
         row.update(with_interval("paper's control", explained, "paper's control_"))
         standardised = {"the first-ranked": first_part}
-        standardised.update(finer.estimates[row["class"]].parts)
+        for name in COMBINATIONS:
+            standardised[name] = finer.parts[row["class"], name]
         for name, part in standardised.items():
             analysis = f"standardised: {name}"
             remaining = part.standardised[:, 2] - part.standardised[:, 0]
-            fall = POINTS * (gap - remaining)
-            row.update(with_interval(analysis, fall, f"{analysis}_"))
+            row.update(with_interval(analysis, gap - remaining, f"{analysis}_"))
     return pd.DataFrame(rows)
 
 
@@ -104,7 +100,7 @@ def measure_world(difficulty: float, share_of_b: float, run: int) -> pd.DataFram
         row = {"difficulty": difficulty, "share_of_b": share_of_b, "run": run}
         row["class"] = category
         for part, values in formulas.divided(ap).items():
-            row.update(with_interval(part, POINTS * values, f"{part}_"))
+            row.update(with_interval(part, values, f"{part}_"))
         rows.append(row)
     analyses = apply_icon2(with_combinations(own))
     return pd.DataFrame(rows).merge(analyses, on="class").round(3)

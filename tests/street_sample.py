@@ -58,7 +58,7 @@ def main(folder: Path) -> None:
     about.to_csv(folder / "street_images.csv", index=False)
     rows = []
     for kind, ap in ap_by_appearance(own, other).items():
-        parts = formulas.divided(100 * ap)
+        parts = formulas.divided(ap)
         row = {"class": kind}
         for name, part in parts.items():
             row[name] = round(part[0], 1)
@@ -67,9 +67,9 @@ def main(folder: Path) -> None:
     matches = match(own)
     missed = []
     for kind in street.TWO_APPEARANCES:
-        boxes = matches.of(kind).boxes
-        hits = matches.rows(kind)
-        lost = boxes["image"][~boxes.index.isin(hits["box"][hits["hit"]])]
+        of_kind = matches.of(kind)
+        boxes = of_kind.boxes
+        lost = boxes["image"][~boxes.index.isin(of_kind.detections["box"])]
         count = lost.value_counts().reindex(range(FRAMES), fill_value=0)
         bright = (frames["income"] == "low") & (frames["timeofday"] == "daytime")
         missed += count[bright].nlargest(SHOWN).index.tolist()

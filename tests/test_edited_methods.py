@@ -84,8 +84,8 @@ def street():
     [
         ("average_precision", "groups"),
         ("sigma", "sigmas"),
-        ("shares", "shares"),
-        ("proxy", "ranking"),
+        ("shares", "cells"),
+        ("proxy", "control"),
         ("controlled", "control"),
         ("standard_weights", "control"),
     ],

@@ -12,7 +12,13 @@ from helpers import store
 from helpers.audit import form
 from helpers.figures import style
 from helpers.icon2 import user_data
-from helpers.icon2.attributes import SIDES, DetectionDataError, Frames, explaining
+from helpers.icon2.attributes import (
+    SIDES,
+    DetectionDataError,
+    Frames,
+    explaining,
+    permuted_attributes,
+)
 from helpers.icon2.comparable import classes_to_compare, comparable
 from helpers.icon2.file_checks import LEAST_AP, check_classes, coco_summary
 from helpers.icon2.group_ap import ap_by_group, explained
@@ -24,7 +30,6 @@ from helpers.icon2.group_comparison import (
     compare_detectors,
     detection_rates,
     null_distribution,
-    permuted_attributes,
     select_findings,
     write_headline,
 )

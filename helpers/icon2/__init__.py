@@ -1,8 +1,7 @@
 """Distinguish worse detectors from harder scenes (ICON2)."""
 
-from helpers.icon2.analysis import Options, analyse
+from helpers.icon2.analysis import Options, analyse, sigma_null
 from helpers.icon2.attributes import Frames
-from helpers.icon2.chance import sigma_null
 from helpers.icon2.formulas import controlled, proxy
 from helpers.icon2.matching import match
 

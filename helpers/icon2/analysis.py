@@ -1,11 +1,12 @@
-"""Rank confounders, control for them (section 3), and tabulate the results.
+"""Rank confounders, control for them (section 3), and test sigma by permutations.
 
-Average precision is in points (0 to 100) in every table, from 0 to 1 in arrays.
+Average precision is in points (0 to 100).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -14,13 +15,10 @@ import pandas as pd
 
 from helpers import stats
 from helpers.icon2 import formulas
-from helpers.icon2.attributes import Attribute
-from helpers.icon2.average_precision import PAPER, WHOLE, Options, evaluate
+from helpers.icon2.attributes import Attribute, permuted_attributes
+from helpers.icon2.average_precision import PAPER, Options, evaluate
 from helpers.icon2.matching import Matches
-
-POINTS = 100.0
-ALL = "all classes"
-TAILS = (0.025, 0.975)  # of the 95% intervals
+from helpers.icon2.measures import ALL_CLASSES
 
 
 def image_weights(
@@ -35,58 +33,40 @@ def image_weights(
     return np.vstack([np.ones(len(names)), drawn])[:, cluster]
 
 
-def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the 95% percentiles of the resamples; NaN where one is missing."""
-    if len(values) < 3:
-        return np.full((2, *values.shape[1:]), np.nan)
-    return np.quantile(values[1:], TAILS, axis=0)
-
-
 def with_interval(name: str, values: np.ndarray, prefix: str = "") -> dict:
-    """Return the estimate, row 0, and its 95% interval over the other rows."""
-    low, high = interval(values)
+    """Return the estimate, row 0, and the 95% percentiles of the resamples.
+
+    They are NaN where a resample is missing, or if there are fewer than two.
+    """
+    low = high = np.nan * values[0]
+    if len(values) > 2:
+        low, high = np.quantile(values[1:], [0.025, 0.975], axis=0)
     return {name: values[0], f"{prefix}low": low, f"{prefix}high": high}
 
 
 @dataclass(frozen=True)
 class Part:
-    """Hold what one explanatory attribute contributes; AP is NaN if not estimable.
+    """Hold what one explanatory attribute contributes to a class, AP in points.
 
     Attributes
     ----------
-    values : tuple of str
-    ap, boxes : arrays of shape (1 + resamples, values)
-    cell_ap, cell_boxes : arrays of shape (1 + resamples, values, groups)
-        Those of each group within each value.
+    values, cells : pandas.DataFrame
+        AP of each value, and of each group within each value (see `Analysis`).
+    shares : pandas.DataFrame
+        P(e|a), the share of each value in the boxes of a group, with one column per
+        resample. Column 0 is the sample.
+    proxy_sigma, controlled : arrays of shape (1 + resamples,)
+        Sigma of ProxyAP over the groups, and the mean sigma within the values.
     standardised : array of shape (1 + resamples, groups)
         AP of each group as if all groups had the same shares of the values.
     """
 
-    values: tuple[str, ...]
-    ap: np.ndarray
-    boxes: np.ndarray
-    cell_ap: np.ndarray
-    cell_boxes: np.ndarray
+    values: pd.DataFrame
+    cells: pd.DataFrame
+    shares: pd.DataFrame
+    proxy_sigma: np.ndarray
+    controlled: np.ndarray
     standardised: np.ndarray
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Hold all average precisions of ICON2 for one class.
-
-    Attributes
-    ----------
-    overall : float
-        Of all groups together.
-    group_ap, group_boxes : arrays of shape (1 + resamples, groups)
-    parts : dict of str to Part
-        By the name of the explanatory attribute.
-    """
-
-    overall: float
-    group_ap: np.ndarray
-    group_boxes: np.ndarray
-    parts: dict[str, Part]
 
 
 def analyse(
@@ -127,19 +107,22 @@ def analyse(
     Analysis
     """
     weights = image_weights(matches.n_images, resamples, seed, clusters)
-    formula = formulas.average_precision
-    estimates = {}
+    group_ap = {}
+    group_boxes = {}
+    parts = {}
     for name in classes or matches.classes:
         of_class = matches.of(name)
-        overall, _ = evaluate(of_class, [], weights[:1], WHOLE, formula)
-        ap, boxes = evaluate(of_class, [sensitive], weights, options, formula)
-        parts = {}
+        group_ap[name], group_boxes[name] = evaluate(
+            of_class, [sensitive], weights, options, formulas.average_precision
+        )
         for attribute in explanatory:
-            parts[attribute.name] = _part(
+            parts[name, attribute.name] = _part(
                 of_class, sensitive, attribute, weights, options, formulas
             )
-        estimates[name] = Estimate(overall.item(), ap, boxes, parts)
-    return Analysis(sensitive, estimates, options, formulas)
+    estimable = [ap for ap in group_ap.values() if not np.isnan(ap[0]).any()]
+    if len(estimable) > 1:
+        group_ap = {ALL_CLASSES: np.mean(estimable, axis=0)} | group_ap
+    return Analysis(sensitive, group_ap, group_boxes, parts, formulas)
 
 
 def _part(
@@ -159,168 +142,168 @@ def _part(
     known = cell_boxes * has_all_groups[:, None]
     ratio = np.array([formulas.standard_weights(row) for row in known])
     ratio = np.pad(ratio, [(0, 0), (0, 1), (0, 1)])  # the last are for code -1
-    in_groups = known.sum(axis=1)
+    image = of_class.boxes["image"]
+    codes = [attribute.of_boxes(image, of_class.boxes.index) for attribute in both]
+    box_weights = weights[:, image] * ratio[:, *codes]
     if explaining.level == sensitive.level == "image":
         # false positives are weighted, too
         weights = weights * ratio[:, explaining.codes, sensitive.codes]
-        box_weights = None
-    else:
-        codes = [of_class.codes(attribute) for attribute in both]
-        box_weights = ratio[:, *codes]
-    standardised, _ = evaluate(
-        of_class, [sensitive], weights, *how, box_weights, in_groups
+    standardised, _ = evaluate(of_class, [sensitive], weights, *how, box_weights)
+    proxy_ap = formulas.proxy(ap, cell_boxes)
+    cells = _table(cell_ap, cell_boxes, value=explaining.values, group=sensitive.values)
+    shares = formulas.shares(cell_boxes).reshape(len(weights), -1)
+    shares = pd.DataFrame(shares.T, cells.index)
+    return Part(
+        values=_table(ap, boxes, value=explaining.values),
+        cells=cells.assign(share=shares[0]),
+        shares=shares,
+        proxy_sigma=formulas.sigma(proxy_ap),
+        controlled=formulas.controlled(cell_ap, options.averaged),
+        standardised=standardised,
     )
-    return Part(explaining.values, ap, boxes, cell_ap, cell_boxes, standardised)
+
+
+def _table(ap: np.ndarray, boxes: np.ndarray, **axes: Sequence[str]) -> pd.DataFrame:
+    """Tabulate AP (1 + R, ...) by all combinations of the axes, with its intervals."""
+    index = pd.MultiIndex.from_product(axes.values(), names=axes)
+    columns = with_interval("AP", ap.reshape(len(ap), -1))
+    columns["boxes"] = boxes[0].ravel().astype(int)
+    return pd.DataFrame(columns, index)
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """Tabulate the estimates of each class; row 0 of an array is before its resamples.
+    """Hold and tabulate the results for each class; row 0 of an array is the sample.
 
     Tables name the ``class``, ``attribute``, ``value`` and ``group``; ``low`` and
     ``high`` are the 95% interval. Those of AP have ``AP low high boxes``, and NaN where
-    AP is not estimable.
+    AP is not estimable. AP is in points.
+
+    Attributes
+    ----------
+    sensitive : Attribute
+    group_ap, group_boxes : dict of str to array of shape (1 + resamples, groups)
+    parts : dict of (str, str) to Part
+        By class and the name of the explanatory attribute.
+    formulas : namespace
     """
 
     sensitive: Attribute
-    estimates: dict[str, Estimate]
-    options: Options = PAPER
+    group_ap: dict[str, np.ndarray]
+    group_boxes: dict[str, np.ndarray]
+    parts: dict[tuple[str, str], Part]
     formulas: SimpleNamespace = formulas
 
     def groups(self) -> pd.DataFrame:
-        """Return AP of every class and group (Table 1), first the classes' mean."""
-        tables = []
-        for name, e in self.with_mean().items():
-            axes = {
-                "class": [name],
-                "overall": [POINTS * e.overall],
-                "value": self.sensitive.values,
-            }
-            tables.append(_table(axes, "AP", POINTS * e.group_ap, e.group_boxes))
-        return pd.concat(tables, ignore_index=True)
+        """Return AP of every class and group (Table 1)."""
+        tables = {}
+        every_box = sum(self.group_boxes.values())
+        for name, ap in self.group_ap.items():
+            boxes = self.group_boxes.get(name, every_box)
+            tables[name] = _table(ap, boxes, value=self.sensitive.values)
+        return pd.concat(tables, names=["class"]).reset_index()
 
     def sigmas(self) -> pd.DataFrame:
         """Return sigma of AP over the groups, as ``class sigma low high``."""
         rows = []
-        for name, e in self.with_mean().items():
-            sigma = POINTS * self.formulas.sigma(e.group_ap)
+        for name, ap in self.group_ap.items():
+            sigma = self.formulas.sigma(ap)
             rows.append({"class": name} | with_interval("sigma", sigma))
         return pd.DataFrame(rows)
 
     def values(self) -> pd.DataFrame:
         """Return AP of every explanatory value (Figures 2 and 3, above)."""
-        return self._by_value("AP", lambda part: (POINTS * part.ap, part.boxes))
-
-    def shares(self) -> pd.DataFrame:
-        """Return P(e|a) by boxes, ``share`` from 0 to 1 (Figures 2 and 3, below)."""
-        shares = self.formulas.shares
-        return self._by_value("share", lambda part: [shares(part.cell_boxes)])
+        tables = {key: part.values for key, part in self.parts.items()}
+        return pd.concat(tables, names=["class", "attribute"]).reset_index()
 
     def cells(self) -> pd.DataFrame:
-        """Return AP of every group within every explanatory value (Figures 4 and 5)."""
-        return self._by_value(
-            "AP", lambda part: (POINTS * part.cell_ap, part.cell_boxes)
-        )
+        """Return AP of every group within every explanatory value (Figures 4 and 5).
 
-    def ranking(self) -> pd.DataFrame:
-        """Rank explanatory attributes by sigma of ProxyAP, highest first (Algorithm 1).
-
-        What is not estimable has no rank. ``first`` is the share of resamples in which
-        an attribute ranks first.
+        ``share`` is P(e|a) by boxes, from 0 to 1 (Figures 2 and 3, below).
         """
-        tables = []
-        for name, e in self.estimates.items():
-            drawn = pd.DataFrame()
-            for attribute, part in e.parts.items():
-                proxy_ap = self.formulas.proxy(part.ap, part.cell_boxes)
-                drawn[attribute] = POINTS * self.formulas.sigma(proxy_ap)
-            ranks = drawn.rank(axis=1, ascending=False, method="first")
-            columns = {
-                "class": name,
-                "rank": ranks.iloc[0].astype("Int64"),
-                "attribute": drawn.columns,
-                **with_interval("proxy_sigma", drawn.to_numpy()),
-                "first": (ranks[1:] == 1).mean().where(ranks.iloc[0] > 0),
-            }
-            tables.append(pd.DataFrame(columns).sort_values("rank"))
-        return pd.concat(tables, ignore_index=True)
+        tables = {key: part.cells for key, part in self.parts.items()}
+        return pd.concat(tables, names=["class", "attribute"]).reset_index()
 
     def control(self) -> pd.DataFrame:
-        """Return sigma before and after control by strata and standardising (Table 2).
+        """Rank explanatory attributes, and control for each (Tables 2 and 3).
 
-        Columns ``class attribute sigma controlled delta low high`` (Delta = sigma -
-        controlled), ``standardised standardised_delta`` with its ends
-        ``standardised_delta_low`` and ``standardised_delta_high``, ``strata`` (values
-        of e in which all groups are estimable, of how many), ``covered`` (share of
-        boxes).
+        ``rank`` is by ``proxy_sigma``, sigma of ProxyAP, highest first (Algorithm 1).
+        What is not estimable has none. ``first`` is the share of resamples in which an
+        attribute ranks first. ``sigma`` is before control, ``controlled`` within the
+        values, and ``standardised`` as if all groups had the same shares of the values.
+        ``delta`` (with ``low high``) and ``standardised_delta`` (with
+        ``standardised_delta_low standardised_delta_high``) are by how much it falls.
         """
         rows = []
-        for name, e in self.estimates.items():
-            before = POINTS * self.formulas.sigma(e.group_ap)
-            for attribute, part in e.parts.items():
-                within = self.formulas.controlled(part.cell_ap, self.options.averaged)
-                within = POINTS * within
-                after = POINTS * self.formulas.sigma(part.standardised)
-                usable = ~np.isnan(part.cell_ap[0]).any(axis=1)
-                boxes = part.cell_boxes[0]
-                row = {
-                    "class": name,
-                    "attribute": attribute,
-                    "sigma": before[0],
-                    "controlled": within[0],
-                    **with_interval("delta", before - within),
-                    "standardised": after[0],
-                    **with_interval(
-                        "standardised_delta", before - after, "standardised_delta_"
-                    ),
-                    "strata": f"{usable.sum()} of {len(usable)}",
-                    "covered": boxes[usable].sum() / max(boxes.sum(), 1),
-                }
-                rows.append(row)
-        return pd.DataFrame(rows)
-
-    def estimable(self) -> list[str]:
-        """List the classes with an estimable AP in every group."""
-        return [
-            name
-            for name, e in self.estimates.items()
-            if not np.isnan(e.group_ap[0]).any()
-        ]
-
-    def with_mean(self) -> dict[str, Estimate]:
-        """Return all estimates; first the mean over estimable classes."""
-        kept = [self.estimates[name] for name in self.estimable()]
-        if len(kept) < 2:
-            return self.estimates
-        mean = Estimate(
-            np.mean([e.overall for e in kept]),
-            np.mean([e.group_ap for e in kept], axis=0),
-            np.sum([e.group_boxes for e in kept], axis=0),
-            {},
-        )
-        return {ALL: mean} | self.estimates
-
-    def _by_value(self, name: str, select: Callable) -> pd.DataFrame:
-        """Tabulate the values (and numbers of boxes) that are selected of each part."""
-        tables = []
-        for class_name, e in self.estimates.items():
-            for attribute, part in e.parts.items():
-                values, *boxes = select(part)
-                axes = {"class": [class_name], "attribute": [attribute]}
-                axes["value"] = part.values
-                if values.ndim == 3:
-                    axes["group"] = self.sensitive.values
-                tables.append(_table(axes, name, values, *boxes))
-        return pd.concat(tables, ignore_index=True)
+        for (name, attribute), part in self.parts.items():
+            before = self.formulas.sigma(self.group_ap[name])
+            after = self.formulas.sigma(part.standardised)
+            row = {
+                "class": name,
+                "attribute": attribute,
+                "proxy_sigma": part.proxy_sigma[0],
+                "sigma": before[0],
+                "controlled": part.controlled[0],
+                **with_interval("delta", before - part.controlled),
+                "standardised": after[0],
+                **with_interval(
+                    "standardised_delta", before - after, "standardised_delta_"
+                ),
+            }
+            rows.append(row)
+        table = pd.DataFrame(rows)
+        drawn = pd.DataFrame([part.proxy_sigma for part in self.parts.values()])
+        ranks = drawn.groupby(table["class"]).rank(ascending=False, method="first")
+        is_first = ranks.drop(columns=0) == 1
+        table["rank"] = ranks[0].astype("Int64")
+        table["first"] = is_first.mean(axis=1).where(ranks[0] > 0)
+        return table.sort_values(["class", "rank"], ignore_index=True)
 
 
-def _table(
-    axes: dict, name: str, values: np.ndarray, boxes: np.ndarray | None = None
+def sigma_null(
+    matches: Matches,
+    sensitive: Attribute,
+    *,
+    options: Options = PAPER,
+    permutations: int = 200,
+    seed: int = 0,
+    clusters=None,
+    formulas: SimpleNamespace = formulas,
 ) -> pd.DataFrame:
-    """Tabulate values (1 + R, ...) by all combinations of the axes, with intervals."""
-    index = pd.MultiIndex.from_product(axes.values(), names=axes)
-    columns = with_interval(name, values.reshape(len(values), -1))
-    table = index.to_frame(index=False).assign(**columns)
-    if boxes is not None:
-        table["boxes"] = boxes[0].ravel().astype(int)
-    return table
+    """Test sigma of each class, and of their mean, by permuting groups between images.
+
+    Groups of boxes are permuted between the boxes of a class, where the boxes of an
+    image stay together. Unknown groups are permuted as well.
+
+    Parameters
+    ----------
+    clusters : array of shape (n images,), optional
+        Images of one cluster are permuted together (see `permuted_attributes`).
+    formulas : namespace
+        Lesson 08 passes its own.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``null_high`` is the 95th percentile of the permutations (AP points), ``p`` is
+        the share of permutations with a sigma at least as large, and ``p_holm`` its
+        adjustment for the number of rows.
+    """
+    if clusters is None:
+        clusters = np.arange(matches.n_images)
+    permuted = permuted_attributes([sensitive], matches.boxes, clusters, seed)
+    sigmas = []
+    for [groups] in [[sensitive], *itertools.islice(permuted, permutations)]:
+        analysis = analyse(matches, groups, [], options=options, formulas=formulas)
+        sigmas.append(analysis.sigmas().set_index("class")["sigma"])
+    sigmas = pd.DataFrame(sigmas)
+    observed = sigmas.iloc[0]
+    null = sigmas.iloc[1:]
+    columns = {
+        "sigma": observed,
+        "null_high": null.quantile(0.95),
+        "p": (1 + (null >= observed).sum()) / (1 + null.count()),
+    }
+    table = pd.DataFrame(columns).where(observed.notna(), axis=0)
+    table = table.rename_axis("class").reset_index()
+    return table.assign(p_holm=stats.adjust(table["p"]))

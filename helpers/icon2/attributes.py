@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
+
+from helpers import stats
 
 CORNERS = ["x1", "y1", "x2", "y2"]
 OF_PAPER = {  # the paper's five, and the column that each is made from
@@ -187,6 +189,42 @@ def coded(name: str, column: pd.Series, level: str) -> Attribute:
             "are cut into thirds if no value is text."
         )
     return Attribute(name, tuple(map(str, values)), codes, level)
+
+
+def permuted_attributes(
+    attributes: Sequence[Attribute],
+    boxes: pd.DataFrame,
+    clusters: np.ndarray,
+    seed: int,
+) -> Iterator[list[Attribute]]:
+    """Yield the attributes with randomly permuted values.
+
+    Values of images are permuted between images (or clusters of them). Values of boxes
+    are permuted between boxes of one class, where the boxes of an image stay together.
+
+    Parameters
+    ----------
+    attributes : sequence of Attribute
+    boxes : pandas.DataFrame
+        With ``category`` and ``image``.
+    clusters : array of shape (n images,)
+        Which images belong together.
+    seed : int
+    """
+    rng = np.random.default_rng(seed)
+    images = stats.permuted_labels(np.arange(len(clusters)), rng, clusters=clusters)
+    rows = stats.permuted_labels(
+        np.arange(len(boxes)),
+        rng,
+        strata=boxes["category"],
+        clusters=clusters[boxes["image"]],
+    )
+    while True:
+        order = {"image": next(images), "box": next(rows)}
+        yield [
+            replace(attribute, codes=attribute.codes[order[attribute.level]])
+            for attribute in attributes
+        ]
 
 
 def attribute_table(attributes: Sequence[Attribute]) -> pd.DataFrame:

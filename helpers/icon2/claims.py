@@ -5,15 +5,14 @@ recomputed as far as possible, and its method is tested on synthetic street scen
 a known answer.
 """
 
-import numpy as np
 import pandas as pd
 
 from helpers import store
 from helpers.icon2.analysis import Analysis, with_interval
+from helpers.icon2.measures import ALL_CLASSES
 from helpers.stats import Estimate
 
 INJECTED = "the synthetic street scenes have this as an injected bias"
-GROUPS = ["low", "middle", "high"]
 TILTED = {
     "icon2/small-cars": ("size", "small"),
     "icon2/night": ("time", "night"),
@@ -41,14 +40,13 @@ def tables_2_and_3(control: pd.DataFrame, known: bool) -> pd.DataFrame:
     Parameters
     ----------
     control : pandas.DataFrame
-        From `Analysis.control`, with the columns of `Analysis.ranking`.
+        From `Analysis.control`.
     known : bool
         Whether the paper's columns are about the same sensitive attribute. Otherwise
         they are empty.
     """
     paper = pd.concat([printed("control"), printed("ranking")])
-    sigmas = printed("groups")[["class", "sigma"]]
-    paper = paper.merge(sigmas)
+    paper = paper.merge(printed("groups")[["class", "sigma"]])
     if not known:
         paper = paper.iloc[:0]
     both = {}
@@ -93,21 +91,20 @@ def of_frames(
 def _incomes(analysis: Analysis) -> list[Estimate]:
     """Compare incomes: AP (high minus low), small cars and night (low minus high)."""
     groups = analysis.sensitive.values
-    every = analysis.estimable()
     is_income = analysis.sensitive.name == "income"
-    if not (is_income and every and {"low", "high"} <= set(groups)):
+    if not (is_income and {"low", "high"} <= set(groups)):
         return []
     low = groups.index("low")
     high = groups.index("high")
-    ap = np.mean([analysis.estimates[name].group_ap for name in every], axis=0)
-    differences = {"icon2/falls-with-income": ap[:, high] - ap[:, low]}
-    parts = analysis.estimates["car"].parts if "car" in every else {}
+    differences = {}
+    if ALL_CLASSES in analysis.group_ap:
+        ap = analysis.group_ap[ALL_CLASSES]
+        differences["icon2/falls-with-income"] = ap[:, high] - ap[:, low]
     for claim, (attribute, value) in TILTED.items():
-        part = parts.get(attribute)
-        if part and value in part.values:
-            shares = analysis.formulas.shares(part.cell_boxes)
-            share = shares[:, part.values.index(value)]
-            differences[claim] = share[:, low] - share[:, high]
+        part = analysis.parts.get(("car", attribute))
+        if part and value in part.shares.index:
+            shares = part.shares.loc[value]
+            differences[claim] = 100 * (shares.loc["low"] - shares.loc["high"])
     estimates = []
     for claim, difference in differences.items():
         points = with_interval("difference", difference)
@@ -122,7 +119,7 @@ def printed_again() -> pd.DataFrame:
     of ``data/paper/claims.csv`` is about.
     """
     groups = printed("groups").set_index("class")
-    ap = groups[GROUPS]
+    ap = groups[["low", "middle", "high"]]
     sigma = groups["sigma"]
     error = (ap.std(axis=1, ddof=1) - sigma).abs()
     error_of_eq_5 = (ap.std(axis=1, ddof=0) - sigma).abs()

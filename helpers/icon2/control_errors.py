@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from helpers.icon2.analysis import with_interval
+
 MEASURES = ["error_before", "error_after", "error_reduction", "flagged"]
 
 
@@ -28,18 +30,13 @@ def by_difficulty(compared: pd.DataFrame, draws: int = 2000) -> pd.DataFrame:
         runs = part.groupby(["share_of_b", "run"])[MEASURES]
         total = runs.sum()
         n_runs = len(total)
-        probability = np.full(n_runs, 1 / n_runs)
-        weights = rng.multinomial(n_runs, probability, draws)
+        drawn = rng.multinomial(n_runs, [1 / n_runs] * n_runs, draws)
+        weights = np.vstack([np.ones(n_runs), drawn])
         means = (weights @ total) / (weights @ runs.count())
-        row = {
-            "difficulty": difficulty,
-            "rows": len(part),
-            "runs": n_runs,
-        }
+        if n_runs == 1:
+            means = means[:1]  # one run has no interval
+        row = {"difficulty": difficulty, "rows": len(part), "runs": n_runs}
         for measure in MEASURES:
-            drawn = means[measure]
-            row[measure] = part[measure].mean()
-            row[f"{measure}_low"] = drawn.quantile(0.025)
-            row[f"{measure}_high"] = drawn.quantile(0.975)
+            row |= with_interval(measure, means[measure].to_numpy(), f"{measure}_")
         rows.append(row)
     return pd.DataFrame(rows)

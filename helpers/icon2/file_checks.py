@@ -70,7 +70,7 @@ def class_ap(
         name: evaluate(matches.of(name), [inside], each_once, LIKE_COCO)[0].item()
         for name in matches.classes
     }
-    return pd.Series(ap)
+    return pd.Series(ap) / 100
 
 
 def check_classes(frames: Frames) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.icon2 import verdicts
-from helpers.icon2.analysis import POINTS, TAILS, analyse
+from helpers.icon2.analysis import analyse
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.average_precision import PER_IMAGE
 from helpers.icon2.matching import Matches
@@ -30,7 +30,7 @@ def outer_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Parameters
     ----------
     values : array of shape (1 + resamples, ...)
-        The value itself first, from 0 to 1.
+        The value itself first.
 
     Returns
     -------
@@ -38,11 +38,11 @@ def outer_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         In points.
     """
     # n resamples divide a line into n + 1 parts
-    percentile = np.quantile(values[1:], TAILS, axis=0, method="weibull")
+    percentile = np.quantile(values[1:], [0.025, 0.975], axis=0, method="weibull")
     basic = 2 * values[0] - percentile[::-1]
     low = np.minimum(percentile, basic)[0]
     high = np.maximum(percentile, basic)[1]
-    return POINTS * low, POINTS * high
+    return low, high
 
 
 def ap_by_group(
@@ -69,11 +69,12 @@ def ap_by_group(
         analysis = analyse(
             matches, attribute, [], classes=classes, options=OF_GROUPS, **how
         )
-        for name, estimate in analysis.estimates.items():
-            low, high = outer_interval(estimate.group_ap)
+        for name, boxes in analysis.group_boxes.items():
+            ap = analysis.group_ap[name]
+            low, high = outer_interval(ap)
             columns = {
-                "boxes": estimate.group_boxes[0].astype(int),
-                "AP": POINTS * estimate.group_ap[0],
+                "boxes": boxes[0].astype(int),
+                "AP": ap[0],
                 "low": low,
                 "high": high,
             }

@@ -5,7 +5,6 @@ are injected on purpose show how large a fault has to be to be detected.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -35,42 +34,6 @@ NO_GAP = "not significant"
 VERDICTS = [FOUND, EXPLAINED, NO_GAP]  # the most important first
 
 
-def permuted_attributes(
-    attributes: Sequence[Attribute],
-    boxes: pd.DataFrame,
-    clusters: np.ndarray,
-    seed: int,
-) -> Iterator[list[Attribute]]:
-    """Yield the attributes with randomly permuted values.
-
-    Values of images are permuted between images (or clusters of them). Values of boxes
-    are permuted between boxes of one class, where the boxes of an image stay together.
-
-    Parameters
-    ----------
-    attributes : sequence of Attribute
-    boxes : pandas.DataFrame
-        With ``category`` and ``image``.
-    clusters : array of shape (n images,)
-        Which images belong together.
-    seed : int
-    """
-    rng = np.random.default_rng(seed)
-    images = stats.permuted_labels(np.arange(len(clusters)), rng, clusters=clusters)
-    rows = stats.permuted_labels(
-        np.arange(len(boxes)),
-        rng,
-        strata=boxes["category"],
-        clusters=clusters[boxes["image"]],
-    )
-    while True:
-        order = {"image": next(images), "box": next(rows)}
-        yield [
-            replace(attribute, codes=attribute.codes[order[attribute.level]])
-            for attribute in attributes
-        ]
-
-
 def null_distribution(
     units: pd.DataFrame, permutations: Iterator[list[Attribute]], draws: int
 ) -> pd.Series:
@@ -81,7 +44,7 @@ def null_distribution(
     units : pandas.DataFrame
         From `measures.units_to_compare`.
     permutations : iterator of list of Attribute
-        From `permuted_attributes`.
+        From `attributes.permuted_attributes`.
     draws : int
 
     Returns

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from helpers.icon2.attributes import CORNERS, Attribute, Frames
+from helpers.icon2.attributes import CORNERS, Frames
 
 IOU_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10))
 # of an image and class, as COCO; all, where an image has more boxes
@@ -29,11 +30,12 @@ class Matches:
     classes : tuple of str
     n_images : int
     boxes : pandas.DataFrame
-        With ``image``, ``category`` and ``ignore``. The index is the row of the labels.
+        The index is the row of the labels.
     detections : pandas.DataFrame
-        With ``image``, ``category``, ``score`` and the ``row`` in those that were
-        given, by class and falling score, ties by image. ``box`` is the row of the box
-        that each took at the first threshold, -1 for none.
+        Those that count, by falling score, ties by image, with their ``row`` among
+        those that were given. At the first threshold, ``box`` is the row of the box
+        that each took, -1 for none, ``hit`` says whether this box had to be detected,
+        and ``ignored`` whether it is a region to ignore.
     taken : array of shape (thresholds, n detections)
         The place in `boxes` of the box that each detection took, -1 for none.
     """
@@ -47,37 +49,27 @@ class Matches:
     def of(self, name: str) -> Matches:
         """Return the matches of one class."""
         if name not in self.classes:
-            known = ", ".join(self.classes)
             raise ValueError(
-                f"There is no class {name!r}. The classes are: {known} (see "
-                "'figure_classes' in lesson 08)."
+                f"There is no class {name!r}. Name one of {', '.join(self.classes)}, "
+                "for example in 'figure_classes' of lesson 08."
             )
-        category = self.classes.index(name)
-        is_own = self.boxes["category"].to_numpy() == category
-        place = np.append(np.cumsum(is_own) - 1, -1)  # the last is for no box
-        ends = [category, category + 1]
-        start, stop = self.detections["category"].searchsorted(ends)
-        return replace(
-            self,
-            boxes=self.boxes[is_own],
-            detections=self.detections[start:stop],
-            taken=place[self.taken[:, start:stop]],
-        )
+        return self._by_class[name]
 
-    def rows(self, name: str) -> pd.DataFrame:
-        """Return the detections of one class, and whether each is a ``hit``.
-
-        One that took a region to ignore at the first threshold is left out.
-        """
-        rows = self.of(name).detections
-        rows = rows.assign(hit=rows["box"] >= 0)
-        is_ignored = np.append(self.boxes["ignore"], False)[rows["box"]]
-        return rows[~is_ignored].reset_index(drop=True)
-
-    def codes(self, attribute: Attribute) -> np.ndarray:
-        """Return the code of an attribute of each box."""
-        image = self.boxes["image"].to_numpy()
-        return attribute.of_boxes(image, self.boxes.index.to_numpy())
+    @cached_property
+    def _by_class(self) -> dict[str, Matches]:
+        """Divide the matches by class."""
+        by_class = {}
+        for category, name in enumerate(self.classes):
+            is_box = self.boxes["category"].to_numpy() == category
+            is_detection = self.detections["category"].to_numpy() == category
+            place = np.append(np.cumsum(is_box) - 1, -1)  # the last is for no box
+            by_class[name] = replace(
+                self,
+                boxes=self.boxes[is_box],
+                detections=self.detections[is_detection],
+                taken=place[self.taken[:, is_detection]],
+            )
+        return by_class
 
 
 def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Matches:
@@ -90,27 +82,20 @@ def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Match
     Scalabel adds 1. The 100 strongest detections of an image and class count, or all of
     them if an image has more than 100 boxes of a class.
     """
-    thresholds = np.asarray(thresholds, float)
-    if not ((thresholds > 0) & (thresholds <= 1)).all():
-        raise ValueError(f"thresholds must be in (0, 1], not {thresholds.tolist()}")
-    thresholds = np.minimum(thresholds, 1 - 1e-10)
     boxes = _with_extent(frames.boxes.reset_index(drop=True))
     boxes["crowd"] = boxes.get("crowd", boxes["ignore"]).astype(bool)
     detections = _strongest(_with_extent(frames.detections), fullest(boxes))
-    pairs = _overlapping_pairs(detections, boxes, thresholds.min())
+    pairs = _overlapping_pairs(detections, boxes)
     is_crowd = boxes["crowd"].tolist()
     taken = np.full((len(thresholds), len(detections)), -1)
     for row, threshold in zip(taken, thresholds, strict=True):
         box_of = _take(pairs[pairs["overlap"] >= threshold], is_crowd)
         row[list(box_of)] = list(box_of.values())
+    is_ignored = np.append(boxes["ignore"], False)[taken[0]]  # the last is for no box
     detections["box"] = taken[0]
-    return Matches(
-        classes=frames.classes,
-        n_images=len(frames.images),
-        boxes=boxes[["image", "category", "ignore"]],
-        detections=detections[["image", "category", "score", "row", "box"]],
-        taken=taken,
-    )
+    detections["ignored"] = is_ignored
+    detections["hit"] = (taken[0] >= 0) & ~is_ignored
+    return Matches(frames.classes, len(frames.images), boxes, detections, taken)
 
 
 def _with_extent(table: pd.DataFrame) -> pd.DataFrame:
@@ -125,47 +110,41 @@ def fullest(boxes: pd.DataFrame) -> int:
 
 
 def _strongest(detections: pd.DataFrame, most_boxes: int) -> pd.DataFrame:
-    """Return the detections that count, by class and falling score, ties by image."""
+    """Return the detections that count, by falling score, ties by image."""
     table = detections.assign(row=np.arange(len(detections)))
     table = table.sort_values(
-        ["category", "score", "image"],
-        ascending=[True, False, True],
-        kind="stable",
+        ["score", "image"], ascending=[False, True], kind="stable"
     )
     if most_boxes <= MAX_DETECTIONS:
         table = table.groupby(["image", "category"], sort=False).head(MAX_DETECTIONS)
     return table.reset_index(drop=True)
 
 
-def _overlapping_pairs(
-    detections: pd.DataFrame, boxes: pd.DataFrame, least: float
-) -> pd.DataFrame:
-    """Pair detections with the boxes of their image and class that they overlap enough.
+def _overlapping_pairs(detections: pd.DataFrame, boxes: pd.DataFrame) -> pd.DataFrame:
+    """Pair detections with the boxes of their image and class that they overlap.
 
     Each detection's pairs are in the order of its choice. The overlap is the IoU, and
     with a crowd, the share of the detection that it covers.
     """
     keys = ["image", "category"]
-    measures = [*CORNERS, "extent"]
-    numbered = boxes[[*keys, "ignore", "crowd"]].reset_index(names="box")
-    pairs = detections[keys].reset_index(names="detection").merge(numbered, on=keys)
-    ours = detections[measures].to_numpy().T
-    ours = np.take(ours, pairs["detection"], axis=1)
-    theirs = boxes[measures].to_numpy().T
-    theirs = np.take(theirs, pairs["box"], axis=1)
-    begin = np.maximum(ours[:2], theirs[:2])
-    end = np.minimum(ours[2:4], theirs[2:4])
-    width, height = np.maximum(end - begin, 0)
-    shared = width * height
-    union = np.where(
-        pairs["crowd"],
-        ours[4],
-        ours[4] + theirs[4] - shared,
+    measures = [*keys, *CORNERS, "extent"]
+    pairs = pd.merge(
+        detections[measures].reset_index(names="detection"),
+        boxes[[*measures, "ignore", "crowd"]].reset_index(names="box"),
+        on=keys,
+        suffixes=("", "_of_box"),
     )
-    pairs["overlap"] = shared / np.maximum(union, TINY)
-    pairs = pairs[pairs["overlap"] >= least]
+    shared = 1.0
+    for axis in "xy":
+        end = np.minimum(pairs[f"{axis}2"], pairs[f"{axis}2_of_box"])
+        begin = np.maximum(pairs[f"{axis}1"], pairs[f"{axis}1_of_box"])
+        shared = shared * (end - begin).clip(lower=0)
+    extent = pairs["extent"]
+    union = extent + pairs["extent_of_box"] - shared
+    area = union.mask(pairs["crowd"], extent)
+    pairs["overlap"] = shared / np.maximum(area, TINY)
     # of equal overlaps, COCO takes the box that comes last
-    return pairs.sort_values(
+    return pairs[pairs["overlap"] > 0].sort_values(
         ["detection", "ignore", "overlap", "box"],
         ascending=[True, True, False, False],
     )

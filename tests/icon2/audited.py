@@ -3,12 +3,11 @@
 import numpy as np
 
 from helpers.icon2 import match
-from helpers.icon2.attributes import from_column
+from helpers.icon2.attributes import from_column, permuted_attributes
 from helpers.icon2.comparable import classes_to_compare
 from helpers.icon2.group_comparison import (
     compare,
     null_distribution,
-    permuted_attributes,
 )
 from helpers.icon2.measures import units_to_compare
 

@@ -70,7 +70,7 @@ def average_precision(matches, weights=None, images=None):
         for taken in matches.taken:
             of_threshold = replace(matches, taken=taken[None])
             one, _ = evaluate(of_threshold.of(name), [kept], weights[None], WHOLE)
-            ap.append(one)
+            ap.append(one / 100)
     return np.reshape(ap, (len(matches.classes), -1))
 
 

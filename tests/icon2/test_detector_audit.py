@@ -13,7 +13,7 @@ from detection_oracles import as_coco, average_precision, overlap, scene
 from helpers import audits, store
 from helpers.icon2 import Frames, group_ap, match, measures
 from helpers.icon2 import group_comparison as audit
-from helpers.icon2.analysis import interval as usual
+from helpers.icon2.analysis import with_interval
 from helpers.icon2.attributes import (
     CORNERS,
     Attribute,
@@ -234,11 +234,11 @@ def test_nineteen_of_twenty_intervals_hold_the_truth(bias):
     values = rng.normal(bias, 1, 4000)
     resamples = values + rng.normal(bias, 1, (60, 4000))
     every = np.vstack([values, resamples])
-    low, high = group_ap.outer_interval(every / 100)
+    low, high = group_ap.outer_interval(every)
     covers = (low <= 0) & (high >= 0)
     assert 0.95 < covers.mean() < 0.985
-    low, high = usual(every)
-    covers = (low <= 0) & (high >= 0)
+    usual = with_interval("AP", every)
+    covers = (usual["low"] <= 0) & (usual["high"] >= 0)
     assert covers.mean() < 0.93, "of 60 resamples, quantiles are too narrow"
 
 

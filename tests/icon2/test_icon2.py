@@ -24,8 +24,6 @@ from helpers.icon2 import analysis as analyses
 from helpers.icon2.attributes import from_column, made
 from helpers.icon2.formulas import cochrans_q
 
-SMALL = {"min_boxes": 1}
-
 
 def streets(n_images, seed=0, confounding=0.0, classes=("car",), thresholds=(0.5,)):
     """Return made-up frames, their matches and income."""
@@ -88,10 +86,10 @@ def test_formulas_by_hand():
 
 
 @pytest.mark.parametrize("precision", ["normalised", "raw", "per image"])
-@pytest.mark.parametrize("images", ["with the value", "with the class", "all"])
+@pytest.mark.parametrize("images", ["with the value", "all"])
 def test_every_cell_equals_plain_loops(little, precision, images):
     drawn, matches = little
-    options = Options(precision=precision, images=images, **SMALL)
+    options = Options(precision=precision, images=images, min_boxes=1)
     group = from_column(drawn, "group")
     colour = from_column(drawn, "colour")
     analysis = analyse(
@@ -110,12 +108,7 @@ def test_every_cell_equals_plain_loops(little, precision, images):
             here = set(np.flatnonzero(drawn.images.group == name))
             own = boxes[(boxes.colour == value) & boxes.image.isin(here)]
             counts[name] = len(own)
-            with_class = here & set(boxes.image)
-            seen[name] = {
-                "all": here,
-                "with the class": with_class,
-                "with the value": set(own.image),
-            }[images]
+            seen[name] = here if images == "all" else set(own.image)
         density = np.mean([counts[n] / len(seen[n]) for n in group.values])
         for name in group.values:
             normal = {
@@ -142,16 +135,8 @@ def test_every_cell_equals_plain_loops(little, precision, images):
 def test_standardising_by_images_is_a_weighted_average_precision(world):
     drawn, matches, income, others = world
     options = Options("raw", images="all")
-    part = (
-        analyse(
-            matches,
-            income,
-            [others[2]],
-            options=options,
-        )
-        .estimates["car"]
-        .parts["time"]
-    )
+    analysis = analyse(matches, income, [others[2]], options=options)
+    part = analysis.parts["car", "time"]
     of_box = drawn.images.loc[drawn.boxes.image].reset_index(drop=True)
     common = of_box.timeofday.value_counts(normalize=True)
     for a, name in enumerate(income.values):
@@ -159,7 +144,7 @@ def test_standardising_by_images_is_a_weighted_average_precision(world):
         weight = drawn.images.timeofday.astype(str).map(common / own).to_numpy(float)
         weight = weight * (drawn.images.income == name).to_numpy()
         expected = average_precision(matches, weights=weight).mean()
-        assert part.standardised[0, a] == pytest.approx(expected, abs=1e-6)
+        assert part.standardised[0, a] == pytest.approx(100 * expected, abs=1e-4)
 
 
 @pytest.mark.slow
@@ -170,8 +155,8 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
         matches = streets(120, seed)[1]
         weights = analyses.image_weights(120, 100, seed)
         ap = np.array([average_precision(matches, weights=w).item() for w in weights])
-        low, high = analyses.interval(ap)
-        covered += low <= truth <= high
+        ap = analyses.with_interval("AP", ap)
+        covered += ap["low"] <= truth <= ap["high"]
     assert 0.85 <= covered / 80 <= 1.0
 
 
@@ -276,17 +261,12 @@ def test_all_classes_is_the_mean_of_those_that_are_estimable():
         [],
         options=options,
     )
-    assert analysis.estimable() == ["car", "traffic sign"]
     wide = analysis.groups().pivot(index="class", columns="value", values="AP")
     np.testing.assert_allclose(
         wide.loc["all classes"], wide.loc[["car", "traffic sign"]].mean()
     )
-    null = sigma_null(
-        matches,
-        income,
-        options=options,
-        permutations=20,
-    ).set_index("class")
+    null = sigma_null(matches, income, options=options, permutations=20)
+    null = null.set_index("class")
     assert null.sigma["all classes"] == pytest.approx(wide.loc["all classes"].std())
     assert null.loc["bus", ["sigma", "p_holm"]].isna().all()
     known = null.p.dropna().sort_values()
@@ -297,23 +277,28 @@ def test_all_classes_is_the_mean_of_those_that_are_estimable():
 def test_the_tables_of_an_analysis_hold_together(world):
     _, matches, income, others = world
     analysis = analyse(matches, income, others)
-    shares = analysis.shares().groupby(["attribute", "group"]).share.sum()
+    cells = analysis.cells()
+    shares = cells.groupby(["attribute", "group"]).share.sum()
     np.testing.assert_allclose(shares, 1)
-    ranking = analysis.ranking()
-    assert ranking.attribute[0] == "size"
-    assert ranking["rank"].tolist() == [
-        1,
-        2,
-        3,
-        4,
-        5,
-    ]
+    control = analysis.control()
+    assert control.attribute[0] == "size"
+    assert control["rank"].tolist() == list(range(1, 6))
     values = analysis.values()
-    share = analysis.shares()
-    both = share.merge(values[["attribute", "value", "AP"]])
-    proxy = (both.share * both.AP).groupby([both.attribute, both.group]).sum()
+    both = cells.drop(columns="AP").merge(values[["attribute", "value", "AP"]])
+    both["proxy"] = both.share * both.AP
+    proxy = both.groupby(["attribute", "group"]).proxy.sum()
     sigma = proxy.groupby("attribute").std()
-    np.testing.assert_allclose(ranking.proxy_sigma, sigma[ranking.attribute])
+    np.testing.assert_allclose(control.proxy_sigma, sigma[control.attribute])
+
+
+def test_the_papers_rule_is_not_estimable_without_a_rank():
+    """Only one value has enough boxes, so there is a delta, but no ProxyAP."""
+    _, matches, income = streets(250)
+    codes = np.zeros(250, int)
+    rare = attributes.Attribute("rare", ("no", "yes"), codes, "image")
+    table = verdicts.table(analyse(matches, income, [rare]))
+    assert table["delta"].notna().all()
+    assert table[verdicts.PAPER_RULE].tolist() == [formulas.UNKNOWN]
 
 
 def test_outcomes_are_those_of_the_recorded_verdicts():
@@ -326,11 +311,11 @@ def test_outcomes_are_those_of_the_recorded_verdicts():
         flagged = part[part[row["rule"]].isin(verdicts.YES)]
         is_cause = flagged["attribute"] == flagged["confounder"]
         is_right = is_cause & (flagged[row["rule"]] == flagged["truth"])
-        expected = [(~is_cause).any(), is_cause.any(), not is_cause.any(), np.nan]
+        expected = [(~is_cause).any(), is_cause.any(), np.nan]
         if row["scenario"] in verdicts.NO_CAUSE:
-            expected[1:] = 3 * [np.nan]
+            expected[1:] = 2 * [np.nan]
         elif row["rule"] == verdicts.SUITE_RULE:
-            expected[3] = is_right.any()
+            expected[2] = is_right.any()
         np.testing.assert_equal([row[one] for one in verdicts.OUTCOMES], expected)
 
 

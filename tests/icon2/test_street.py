@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from helpers.icon2 import formulas
-from helpers.icon2.analysis import Part
 from helpers.icon2.attributes import Frames
 from helpers.icon2.streets import SIDES
 from sweeps import rules, streets
@@ -104,7 +103,7 @@ def test_a_gap_is_divided_as_it_was_put_together():
 
 def test_the_gap_of_a_perfect_detector_has_no_parts(perfect):
     ap = ap_by_appearance(perfect, perfect, resamples=3)["car"]
-    np.testing.assert_allclose(ap[0], 1)
+    np.testing.assert_allclose(ap[0], 100)
     assert all(np.ptp(part) < 1e-9 for part in formulas.divided(ap).values())
 
 
@@ -168,13 +167,13 @@ def test_effects_within_groups_are_those_of_a_sum():
     ap = effect[:, None] + of_group
     ap[1, 0] = np.nan
     boxes = np.array([[90.0, 10], [5, 40], [5, 50]])
-    part = Part(
-        values=("a", "b", "c"),
-        ap=ap[:, 0],
-        boxes=boxes[:, 0],
-        cell_ap=ap[None],
-        cell_boxes=boxes[None],
-        standardised=ap,
+    cells = pd.DataFrame(
+        {
+            "value": np.repeat(["a", "b", "c"], 2),
+            "group": ["low", "high"] * 3,
+            "AP": ap.ravel(),
+            "boxes": boxes.ravel(),
+        }
     )
-    within = rules.effects_within_groups(part)
+    within = rules.effects_within_groups(cells)
     np.testing.assert_allclose(within - within[0], effect, atol=1e-12)
