@@ -91,6 +91,8 @@ def _svg(figure: Figure) -> str:
 
 def _number(value: float) -> str:
     """Format a number with three digits, or without decimals if it is large."""
+    if 0 < value < 0.001:
+        return "< 0.001"
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
 
 

@@ -39,7 +39,10 @@ EXPLAINING = {
 
 
 class DetectionDataError(ValueError):
-    """A file or an attribute cannot be used; the message says why and what to do."""
+    """Say why a file or an attribute cannot be used; Jupyter shows only the message."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
 
 
 @dataclass(frozen=True)

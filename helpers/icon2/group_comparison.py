@@ -179,12 +179,22 @@ def write_sentence(row: Mapping) -> str:
     if row["verdict"] == EXPLAINED:
         text += " The class and size of the boxes may explain this gap."
     difference = "At the same class and size of the boxes, the difference"
+    unit = " points"
     if is_false:
         difference = "The difference"
-    return (
-        f"{text} {difference} is {row['difference']:+.1f} (95% CI {row['low']:+.1f} to "
+        unit = ""
+    text += (
+        f" {difference} is {row['difference']:+.1f}{unit} (95% CI {row['low']:+.1f} to "
         f"{row['high']:+.1f}, adjusted p = {row['p']:.3f})."
     )
+    at_all_scores = row.get("at_all_scores", row["difference"])
+    is_due_to_scores = abs(at_all_scores) < abs(row["difference"]) / 2
+    if row["verdict"] == FOUND and is_due_to_scores and not is_false:
+        text += (
+            f" If detections with all scores count, it is {at_all_scores:+.1f}, so a "
+            "lower threshold may help."
+        )
+    return text
 
 
 def compare_detectors(

@@ -25,8 +25,8 @@ from helpers.icon2.matching import MAX_DETECTIONS
 from helpers.suggest import listed
 
 IGNORED = (
-    "boxes are crowds, or regions to ignore (pycocotools does not read 'ignore'): a "
-    "detection there is neither right nor wrong"
+    "boxes are crowds (iscrowd) or regions to ignore ('ignore', which pycocotools does "
+    "not read): a detection there is neither right nor wrong"
 )
 PLAUSIBLE = (0.01, 1.05)  # area of an object, as a share of its box
 WRONG_AREA = (
@@ -142,8 +142,13 @@ def _read_boxes(
         tables = read_file(path, labelled)
         boxes = tables[1]
         images, _, ids = labelled or tables
-        if images.empty or boxes.empty:
-            raise DetectionDataError("there are no images or no boxes.")
+        if boxes.empty:
+            raise DetectionDataError("there are no boxes.")
+        if images.empty:
+            raise DetectionDataError(
+                "it has no images, as a file of results has none, so labels and "
+                "detections may be exchanged"
+            )
         images = images.sort_values("id", ignore_index=True)
         names = images["name"].drop_duplicates(keep=False)
         keys = pd.concat([images["id"].astype(str), names]).drop_duplicates()
@@ -167,8 +172,11 @@ def _read_boxes(
         classes = [name for name in classes or sizes.index if name in sizes]
     number = pd.Index(classes).get_indexer(boxes["category"])
     others = boxes["category"][number < 0]
-    text = f"entries of {path.name} left out: their class ({listed(others.unique())}) "
-    text += f"is none of {listed([*ids, *classes])}"
+    text = f"entries of {path.name} left out: no box of their class is labelled "
+    text += f"({listed(others.unique())})"
+    if ids:
+        numbered = [f"{number} {name}" for number, name in ids.items()]
+        text += f"; the labels have the classes {listed(numbered)}"
     counts[text] = len(others)
     boxes = boxes.assign(category=number)[number >= 0].reset_index(drop=True)
     return images, boxes, ids, classes

@@ -98,7 +98,9 @@ def test_boxes_to_ignore_need_not_be_found(tmp_path):
     frames = read(tmp_path, labels, found)
     assert ap(frames) == 1
     assert frames.boxes["ignore"].sum() == 12
-    assert frames.report[1].startswith("12 boxes are crowds, or regions to ignore")
+    assert frames.report[1].startswith(
+        "12 boxes are crowds (iscrowd) or regions to ignore"
+    )
 
 
 def test_ignore_that_is_neither_true_nor_false_is_refused(tmp_path):

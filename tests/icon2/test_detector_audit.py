@@ -11,6 +11,7 @@ from audited import differences, permutations_of, units_of
 from detection_oracles import as_coco, average_precision, overlap, scene
 
 from helpers import audits, store
+from helpers.audit import form
 from helpers.icon2 import Frames, group_ap, match, measures
 from helpers.icon2 import group_comparison as audit
 from helpers.icon2.analysis import with_interval
@@ -298,6 +299,28 @@ def test_a_single_class_is_compared_once_and_groups_of_boxes_by_recall_alone():
     assert set(table["measure"]) == {AVERAGE_RECALL, RECALL}
 
 
+def test_low_scores_of_a_group_are_distinguished_from_missed_boxes(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(audit, "TRIALS", 1)
+    frames = world(250)
+    light = frames.images["light"].to_numpy()[frames.detections["image"]]
+    is_low = (light == "dim") & (np.arange(len(light)) % 2 == 0)
+    score = frames.detections["score"].mask(is_low, frames.detections["score"] / 4)
+    low = replace(frames, detections=frames.detections.assign(score=score))
+    missed = replace(frames, detections=frames.detections[~is_low])
+    threshold = frames.detections["score"].quantile(0.05)
+    for changed, is_said in ((low, True), (missed, False)):
+        files = written(tmp_path, changed)
+        result = audits.detector(
+            *files, groups=["light"], threshold=threshold, draws=59
+        )
+        assert result.headline.startswith("Worse where light is dim: ")
+        assert ("a lower threshold may help" in result.headline) == is_said
+    assert form._number(0.02) == "0.02"
+    assert form._number(6e-64) == "< 0.001"
+
+
 def test_one_function_audits_files_and_returns_tables_and_a_page(tmp_path, monkeypatch):
     monkeypatch.setattr(audit, "TRIALS", 4)
     labels, results = written(tmp_path, world(250, loss=0.4))
@@ -315,7 +338,7 @@ def test_one_function_audits_files_and_returns_tables_and_a_page(tmp_path, monke
     files = result.tables["files"].set_index("status")["text"]
     assert files["second detector, read"] == files["read"]
     page = result.to_html()
-    assert page.count("<svg") == 1
+    assert page.count("<svg") == 2
     assert "Worse where light is dim" in page
 
 

@@ -273,7 +273,7 @@ def test_a_difference_of_the_other_sign_than_the_raw_gap_is_said_plainly():
     assert write_sentence(row(gap=5.0, verdict=FOUND, **ends)) == (
         "Worse where weather is rain: 60% average recall (all classes), against 72% "
         "elsewhere. At the same class and size of the boxes, the difference is -4.0 "
-        "(95% CI -7.0 to -1.0, adjusted p = 0.010)."
+        "points (95% CI -7.0 to -1.0, adjusted p = 0.010)."
     )
 
 

@@ -125,12 +125,12 @@ def test_a_csv_is_read_and_what_is_left_out_is_counted(tmp_path):
     assert frames.boxes["shade"].tolist() == ["dark", "light", "dark", "light"]
     assert frames.report == (
         "3 images, 3 boxes, 2 detections of 2 classes",
-        "1 boxes are crowds, or regions to ignore (pycocotools does not read "
-        "'ignore'): a detection there is neither right nor wrong",
+        "1 boxes are crowds (iscrowd) or regions to ignore ('ignore', which "
+        "pycocotools does not read): a detection there is neither right nor wrong",
         "1 entries of about.csv left out: their image has no labels",
         "2 images have no row in about.csv",
         "1 entries of found.CSV left out: their image has no labels",
-        "1 entries of found.CSV left out: their class (cow) is none of cat, dog",
+        "1 entries of found.CSV left out: no box of their class is labelled (cow)",
         "1 labelled images have no detection",
     )
     assert frames.images["light"].fillna("").tolist() == ["day", "", ""]
@@ -188,8 +188,8 @@ def test_ids_may_be_text_and_other_ids_are_listed_next_to_those_of_the_labels(tm
         assert text in again.report
         pd.testing.assert_frame_equal(again.detections, frames.detections)
     other = [one | {"category_id": 1000 + one["category_id"]} for one in results]
-    ids = ", ".join(str(one["id"]) for one in labels["categories"])
-    message = rf"{len(results):,} entries of found.json .*class .* is none of {ids}, "
+    ids = ", ".join(f"{one['id']} {one['name']}" for one in labels["categories"])
+    message = rf"{len(results):,} entries of found.json .*; the labels .* classes {ids}"
     with pytest.raises(DetectionDataError, match=message):
         read(tmp_path, labels, other)
 
@@ -232,10 +232,13 @@ def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(
 def test_files_that_are_cut_or_exchanged_are_refused(tmp_path):
     labels, results = coco(0, 8)
     for contents, message in [
-        ((results, results), "labels.json .* there are no images .*Expected is COCO"),
+        (
+            (results, results),
+            "labels.json .* it has no images, .* may be exchanged.*Expected is COCO",
+        ),
         (({"rows": []}, results), "labels.json .* no column or field 'images'"),
         ((labels, labels), "found.json .* no column or field 'score'"),
-        ((labels, []), "found.json .* there are no images or no boxes"),
+        ((labels, []), "found.json .* there are no boxes"),
     ]:
         with pytest.raises(DetectionDataError, match=message):
             read(tmp_path, *contents)

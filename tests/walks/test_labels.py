@@ -89,7 +89,7 @@ def test_classes_are_renamed_or_ignored_as_bdd100k_does(tmp_path):
     assert data.boxes[CORNERS].to_numpy()[0].tolist() == [400, 20, 430, 60]
     assert "1 entries of labels.json have no box" in data.report, "the lane"
     [text] = [text for text in data.report if "pedestrian" in text]
-    assert text.endswith("their class (pedestrian) is none of dog, motorcycle")
+    assert text.endswith("no box of their class is labelled (pedestrian)")
 
 
 @pytest.mark.parametrize(
