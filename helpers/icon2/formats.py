@@ -162,7 +162,10 @@ def read_bdd100k(frames: list[dict]) -> Tables:
     for frame in frames:
         name = frame["name"]
         size = frame.get("size") or BDD100K_SIZE
-        images.append(_attributes(frame) | size | {"id": name, "name": name})
+        image = _attributes(frame) | size | {"id": name, "name": name}
+        if frame.get("videoName"):  # in labels of tracks
+            image["video"] = frame["videoName"]
+        images.append(image)
         for label in frame.get("labels") or []:
             category = RENAMED.get(label["category"], label["category"])
             box = {

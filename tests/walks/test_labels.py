@@ -76,6 +76,7 @@ def test_classes_are_renamed_or_ignored_as_bdd100k_does(tmp_path):
         },
         {
             "name": "a.jpg",
+            "videoName": "first",
             "labels": [label("dog", 10), lane],
         },
     ]
@@ -84,6 +85,7 @@ def test_classes_are_renamed_or_ignored_as_bdd100k_does(tmp_path):
     results = written(tmp_path / "found.json", results)
     data = user_data.read(labels, results)
     assert data.images["name"].tolist() == ["a.jpg", "b.jpg"]
+    assert data.images["video"].fillna("").tolist() == ["first", ""]
     assert data.classes == ("dog", "motorcycle")
     assert data.boxes["category"].tolist() == [1, 0]
     assert data.boxes[CORNERS].to_numpy()[0].tolist() == [400, 20, 430, 60]
