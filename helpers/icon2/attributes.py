@@ -67,10 +67,10 @@ class Frames:
         """Return a sensitive attribute by the name of its column."""
         return from_column(self, name)
 
-    def clusters(self, name: str | None) -> np.ndarray | None:
-        """Return the column that says which images belong together, or None."""
+    def clusters(self, name: str | None) -> np.ndarray:
+        """Return the column that says which images belong together, or no two do."""
         if name is None:
-            return None
+            return np.arange(len(self.images))
         column = self.images.get(name, pd.Series())
         if column.isna().any() or column.nunique() < 2:
             raise DetectionDataError(

@@ -41,8 +41,8 @@ class Options:
 
 PAPER = Options()
 PER_IMAGE = Options(precision="per image")
-# one cell of all boxes and images
-WHOLE = Options(precision="raw", images="all", min_boxes=1)
+# of all boxes in all images, as COCO's evaluator
+LIKE_COCO = Options("raw", false_positives="coco", images="all", min_boxes=1)
 ROUNDING = 1e-12  # of sums of weights that are not whole numbers
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from helpers.icon2.attributes import CORNERS, Frames
+from helpers.icon2.attributes import CORNERS, Frames, extent
 
 IOU_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10))
 # of an image and class, as COCO; all, where an image has more boxes
@@ -82,9 +82,11 @@ def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Match
     Scalabel adds 1. The 100 strongest detections of an image and class count, or all of
     them if an image has more than 100 boxes of a class.
     """
-    boxes = _with_extent(frames.boxes.reset_index(drop=True))
+    boxes = frames.boxes.reset_index(drop=True)
+    boxes["extent"] = extent(boxes)
     boxes["crowd"] = boxes.get("crowd", boxes["ignore"]).astype(bool)
-    detections = _strongest(_with_extent(frames.detections), fullest(boxes))
+    per_image = boxes.groupby(["image", "category"]).size()
+    detections = _strongest(frames.detections, per_image.max())
     pairs = _overlapping_pairs(detections, boxes)
     is_crowd = boxes["crowd"].tolist()
     taken = np.full((len(thresholds), len(detections)), -1)
@@ -98,20 +100,10 @@ def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Match
     return Matches(frames.classes, len(frames.images), boxes, detections, taken)
 
 
-def _with_extent(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the areas of boxes in square pixels, as in the file if it has them."""
-    extent = (table["x2"] - table["x1"]) * (table["y2"] - table["y1"])
-    return table.assign(extent=table.get("extent", extent))
-
-
-def fullest(boxes: pd.DataFrame) -> int:
-    """Count the boxes of one class in the image that has most of them."""
-    return boxes.groupby(["image", "category"]).size().max()
-
-
 def _strongest(detections: pd.DataFrame, most_boxes: int) -> pd.DataFrame:
     """Return the detections that count, by falling score, ties by image."""
-    table = detections.assign(row=np.arange(len(detections)))
+    row = np.arange(len(detections))
+    table = detections.assign(row=row, extent=extent(detections))
     table = table.sort_values(
         ["score", "image"], ascending=[False, True], kind="stable"
     )
@@ -139,9 +131,8 @@ def _overlapping_pairs(detections: pd.DataFrame, boxes: pd.DataFrame) -> pd.Data
         end = np.minimum(pairs[f"{axis}2"], pairs[f"{axis}2_of_box"])
         begin = np.maximum(pairs[f"{axis}1"], pairs[f"{axis}1_of_box"])
         shared = shared * (end - begin).clip(lower=0)
-    extent = pairs["extent"]
-    union = extent + pairs["extent_of_box"] - shared
-    area = union.mask(pairs["crowd"], extent)
+    union = pairs["extent"] + pairs["extent_of_box"] - shared
+    area = union.mask(pairs["crowd"], pairs["extent"])
     pairs["overlap"] = shared / np.maximum(area, TINY)
     # of equal overlaps, COCO takes the box that comes last
     return pairs[pairs["overlap"] > 0].sort_values(
