@@ -51,6 +51,7 @@ def load(settings: SimpleNamespace) -> tuple[Frames, Callable, Streets | None]:
     streets : Streets or None
         None for your own frames.
     """
+    # 'images' is no parameter
     files = {name: getattr(settings, name, None) for name in PUBLISHED}
     folder = settings.frames
     if folder is None and not any(files.values()):

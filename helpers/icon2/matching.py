@@ -62,7 +62,8 @@ class Matches:
         for category, name in enumerate(self.classes):
             is_box = self.boxes["category"].to_numpy() == category
             is_detection = self.detections["category"].to_numpy() == category
-            place = np.append(np.cumsum(is_box) - 1, -1)  # the last is for no box
+            # of each box of all classes, among those of this class; the last is for -1
+            place = np.append(np.cumsum(is_box) - 1, -1)
             by_class[name] = replace(
                 self,
                 boxes=self.boxes[is_box],
@@ -93,7 +94,8 @@ def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Match
     for row, threshold in zip(taken, thresholds, strict=True):
         box_of = _take(pairs[pairs["overlap"] >= threshold], is_crowd)
         row[list(box_of)] = list(box_of.values())
-    is_ignored = np.append(boxes["ignore"], False)[taken[0]]  # the last is for no box
+    # the last is found by -1, for no box
+    is_ignored = np.append(boxes["ignore"], False)[taken[0]]
     detections["box"] = taken[0]
     detections["ignored"] = is_ignored
     detections["hit"] = (taken[0] >= 0) & ~is_ignored
