@@ -68,7 +68,7 @@ class Frames:
         return from_column(self, name)
 
     def clusters(self, name: str | None) -> np.ndarray:
-        """Return the column that says which images belong together, or no two do."""
+        """Return the column of images that belong together, or a number for each."""
         if name is None:
             return np.arange(len(self.images))
         column = self.images.get(name, pd.Series())
