@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
@@ -253,9 +252,8 @@ def audit_detector(
         compared = of_boxes[:1]  # the size
         notes.insert(0, NO_ATTRIBUTE)
     clusters = frames.clusters(cluster)
-    if clusters is None:
+    if cluster is None:
         notes.append(NO_CLUSTER)
-        clusters = np.arange(len(frames.images))
 
     matches = match(frames)
     names = classes_to_compare(frames, classes)

@@ -140,8 +140,10 @@ def _part(
     cell_ap, cell_boxes = evaluate(of_class, both, weights, *how)
     has_all_groups = ~np.isnan(cell_ap[0]).any(axis=1)
     known = cell_boxes * has_all_groups[:, None]
+    # of each resample, value and group
     ratio = np.array([formulas.standard_weights(row) for row in known])
-    ratio = np.pad(ratio, [(0, 0), (0, 1), (0, 1)])  # the last are for code -1
+    # a last value and group of weight 0, which code -1 (unknown) finds
+    ratio = np.pad(ratio, [(0, 0), (0, 1), (0, 1)])
     image = of_class.boxes["image"]
     codes = [attribute.of_boxes(image, of_class.boxes.index) for attribute in both]
     box_weights = weights[:, image] * ratio[:, *codes]

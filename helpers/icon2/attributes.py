@@ -14,7 +14,7 @@ from helpers import stats
 
 CORNERS = ["x1", "y1", "x2", "y2"]
 OF_PAPER = {  # the paper's five, and the column that each is made from
-    "size": "x1",
+    "size": "x1",  # and the other corners
     "occlusion": "occluded",
     "time": "timeofday",
     "scene": "scene",
@@ -25,7 +25,7 @@ SIZES = ("small", "medium", "large")
 # print its own. A box of exactly 32 x 32 pixels is medium here, where COCO's evaluator
 # counts it as small and as medium.
 SIDES = (32, 96)
-# further ones of section 3.3; the last is a column
+# further ones of section 3.3; the last is a column, the others are made in `made`
 OTHERS = ("crowds", "aspect", "contrast")
 OCCLUSION = {"False": "visible", "True": "occluded"}
 DISTINCT = 6  # numbers with more distinct values are cut into thirds
@@ -67,10 +67,10 @@ class Frames:
         """Return a sensitive attribute by the name of its column."""
         return from_column(self, name)
 
-    def clusters(self, name: str | None) -> np.ndarray | None:
-        """Return the column that says which images belong together, or None."""
+    def clusters(self, name: str | None) -> np.ndarray:
+        """Return the column of images that belong together, or a number for each."""
         if name is None:
-            return None
+            return np.arange(len(self.images))
         column = self.images.get(name, pd.Series())
         if column.isna().any() or column.nunique() < 2:
             raise DetectionDataError(
@@ -105,7 +105,7 @@ class Attribute:
     # of each image or box: place in `values`, -1 where the attribute is absent
     codes: np.ndarray
     level: str  # image or box
-    # for COCO's rule: the size of each detection
+    # the code of each detection by its own size, for COCO's rule of false positives
     of_detection: np.ndarray | None = None
 
     def of_boxes(self, image: np.ndarray, row: np.ndarray) -> np.ndarray:
@@ -146,11 +146,10 @@ def extent(boxes: pd.DataFrame) -> pd.Series:
 
 def explaining(frames: Frames) -> list[Attribute]:
     """Return the attributes of every box that may explain a gap."""
-    known = {attribute.name: attribute for attribute in frames.explanatory("")}
     return [
-        replace(known[name], name=text)
-        for name, text in EXPLAINING.items()
-        if name in known
+        replace(attribute, name=EXPLAINING[attribute.name])
+        for attribute in frames.explanatory("")
+        if attribute.name in EXPLAINING
     ]
 
 

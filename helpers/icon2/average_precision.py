@@ -41,9 +41,9 @@ class Options:
 
 PAPER = Options()
 PER_IMAGE = Options(precision="per image")
-# one cell of all boxes and images
-WHOLE = Options(precision="raw", images="all", min_boxes=1)
-ROUNDING = 1e-12  # of sums of weights that are not whole numbers
+# of all boxes in all images, as COCO's evaluator
+LIKE_COCO = Options("raw", false_positives="coco", images="all", min_boxes=1)
+ROUNDING = 1e-12  # of sums of weights
 
 
 def evaluate(
@@ -94,10 +94,13 @@ def evaluate(
         axes = -1 if options.number == "compared" else tuple(range(1, len(shape)))
         compared = np.ma.masked_equal(boxes / images, 0)
         number = images * compared.mean(axis=axes, keepdims=True).filled(0)
+    # Sums of such weights are rounded, and recall could end just below a step that it
+    # reaches. Slightly fewer boxes prevent this.
     positives = boxes
     if (box_weights != box_weights.round()).any():
         positives = boxes * (1 - ROUNDING)
-    # a hit has the weight of its box, and a false positive that of its image
+    # The source of a detection is what gives it its weight: the box that it took, or
+    # for a false positive its image. Images are numbered first, and then boxes.
     source_weights = np.hstack([weights, box_weights])
     in_sources = np.hstack([in_images, in_boxes])
     is_hit = of_class.taken >= 0
@@ -118,7 +121,7 @@ def evaluate(
                 formula(hit, *total, source_weights[row, source])
                 for hit, source in ranked
             ]
-            ap[row, *cell] = np.mean(points)
+            ap[row, *cell] = np.mean(points)  # over the thresholds
     return ap, boxes
 
 

@@ -7,11 +7,10 @@ import numpy as np
 import pandas as pd
 
 from helpers.icon2.attributes import Attribute, DetectionDataError, Frames
-from helpers.icon2.average_precision import WHOLE, evaluate
+from helpers.icon2.average_precision import LIKE_COCO, evaluate
 from helpers.icon2.matching import IOU_THRESHOLDS, match
 from helpers.suggest import listed
 
-LIKE_COCO = replace(WHOLE, false_positives="coco")
 LEAST_AP = 0.01  # at IoU 0.5, below which files or classes seem not to belong together
 
 

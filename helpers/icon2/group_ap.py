@@ -124,6 +124,7 @@ def explained(
             continue
         by_name = {candidate.name: candidate for candidate in candidates}
         attribute = by_name.pop(name)
+        # groups without an AP become unknown, or sigma would not be known
         group = pd.Categorical.from_codes(attribute.codes, attribute.values)
         codes = group.set_categories(rows["group"]).codes
         attribute = replace(attribute, values=tuple(rows["group"]), codes=codes)

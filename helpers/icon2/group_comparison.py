@@ -107,6 +107,7 @@ def compare(
     table["p"] = p_values(table["z"], null)
     size = table["estimate"].abs()
     is_significant = (table["p"] <= LEVEL) & (size >= SMALLEST)
+    # one stratum and no predictors, so that the estimate is the gap
     nothing_fixed = units.copy()
     nothing_fixed[["stratum", *PREDICTORS]] = 0
     raw = by_group(nothing_fixed, attributes, differences)
@@ -278,7 +279,7 @@ def detection_rates(
     boxes = recall.drop_duplicates("row")
     for number, group in enumerate(compared["group"][smallest]):
         for loss in progress(np.repeat(LOSSES, TRIALS), desc="faults", delay=2):
-            attribute = next(permutations)[number]
+            attribute = next(permutations)[number]  # attributes are in this order
             codes = attribute.of_boxes(boxes["image"], boxes["row"])
             in_group = codes == attribute.values.index(group)
             lost = boxes["row"][in_group & (rng.random(len(boxes)) < loss)]

@@ -12,7 +12,7 @@ import pandas as pd
 from PIL import Image
 
 from helpers.icon2 import user_data
-from helpers.icon2.attributes import DetectionDataError, Frames
+from helpers.icon2.attributes import DetectionDataError, Frames, extent
 from helpers.icon2.formats import BDD100K_SIZE, CLASSES
 from helpers.icon2.streets import Streets
 from helpers.icon2.user_data import refusing
@@ -51,6 +51,7 @@ def load(settings: SimpleNamespace) -> tuple[Frames, Callable, Streets | None]:
     streets : Streets or None
         None for your own frames.
     """
+    # 'images' is no parameter
     files = {name: getattr(settings, name, None) for name in PUBLISHED}
     folder = settings.frames
     if folder is None and not any(files.values()):
@@ -182,8 +183,7 @@ def example(boxes: pd.DataFrame) -> int:
         The labelled boxes of a class, with a column ``found``.
     """
     candidates = boxes if boxes["found"].all() else boxes[~boxes["found"]]
-    area = candidates.eval("(x2 - x1) * (y2 - y1)")
-    return candidates["image"][area.idxmax()]
+    return candidates["image"][extent(candidates).idxmax()]
 
 
 def picture(frames: Frames, folder: Path, number: int) -> np.ndarray:

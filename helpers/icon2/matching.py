@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from helpers.icon2.attributes import CORNERS, Frames
+from helpers.icon2.attributes import CORNERS, Frames, extent
 
 IOU_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10))
 # of an image and class, as COCO; all, where an image has more boxes
@@ -62,7 +62,8 @@ class Matches:
         for category, name in enumerate(self.classes):
             is_box = self.boxes["category"].to_numpy() == category
             is_detection = self.detections["category"].to_numpy() == category
-            place = np.append(np.cumsum(is_box) - 1, -1)  # the last is for no box
+            # of each box of all classes, among those of this class; the last is for -1
+            place = np.append(np.cumsum(is_box) - 1, -1)
             by_class[name] = replace(
                 self,
                 boxes=self.boxes[is_box],
@@ -82,36 +83,29 @@ def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Match
     Scalabel adds 1. The 100 strongest detections of an image and class count, or all of
     them if an image has more than 100 boxes of a class.
     """
-    boxes = _with_extent(frames.boxes.reset_index(drop=True))
+    boxes = frames.boxes.reset_index(drop=True)
+    boxes["extent"] = extent(boxes)
     boxes["crowd"] = boxes.get("crowd", boxes["ignore"]).astype(bool)
-    detections = _strongest(_with_extent(frames.detections), fullest(boxes))
+    per_image = boxes.groupby(["image", "category"]).size()
+    detections = _strongest(frames.detections, per_image.max())
     pairs = _overlapping_pairs(detections, boxes)
     is_crowd = boxes["crowd"].tolist()
     taken = np.full((len(thresholds), len(detections)), -1)
     for row, threshold in zip(taken, thresholds, strict=True):
         box_of = _take(pairs[pairs["overlap"] >= threshold], is_crowd)
         row[list(box_of)] = list(box_of.values())
-    is_ignored = np.append(boxes["ignore"], False)[taken[0]]  # the last is for no box
+    # the last is found by -1, for no box
+    is_ignored = np.append(boxes["ignore"], False)[taken[0]]
     detections["box"] = taken[0]
     detections["ignored"] = is_ignored
     detections["hit"] = (taken[0] >= 0) & ~is_ignored
     return Matches(frames.classes, len(frames.images), boxes, detections, taken)
 
 
-def _with_extent(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the areas of boxes in square pixels, as in the file if it has them."""
-    extent = (table["x2"] - table["x1"]) * (table["y2"] - table["y1"])
-    return table.assign(extent=table.get("extent", extent))
-
-
-def fullest(boxes: pd.DataFrame) -> int:
-    """Count the boxes of one class in the image that has most of them."""
-    return boxes.groupby(["image", "category"]).size().max()
-
-
 def _strongest(detections: pd.DataFrame, most_boxes: int) -> pd.DataFrame:
     """Return the detections that count, by falling score, ties by image."""
-    table = detections.assign(row=np.arange(len(detections)))
+    row = np.arange(len(detections))
+    table = detections.assign(row=row, extent=extent(detections))
     table = table.sort_values(
         ["score", "image"], ascending=[False, True], kind="stable"
     )
@@ -139,9 +133,8 @@ def _overlapping_pairs(detections: pd.DataFrame, boxes: pd.DataFrame) -> pd.Data
         end = np.minimum(pairs[f"{axis}2"], pairs[f"{axis}2_of_box"])
         begin = np.maximum(pairs[f"{axis}1"], pairs[f"{axis}1_of_box"])
         shared = shared * (end - begin).clip(lower=0)
-    extent = pairs["extent"]
-    union = extent + pairs["extent_of_box"] - shared
-    area = union.mask(pairs["crowd"], extent)
+    union = pairs["extent"] + pairs["extent_of_box"] - shared
+    area = union.mask(pairs["crowd"], pairs["extent"])
     pairs["overlap"] = shared / np.maximum(area, TINY)
     # of equal overlaps, COCO takes the box that comes last
     return pairs[pairs["overlap"] > 0].sort_values(

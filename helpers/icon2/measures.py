@@ -202,7 +202,7 @@ def differences(units: pd.DataFrame, member: np.ndarray) -> dict[str, np.ndarray
         others.
     """
     cluster = units["cluster"]
-    parts = np.hstack([member, 1 - member])
+    parts = np.hstack([member, 1 - member])  # the groups, then their complements
     number = parts.sum(axis=0)
     in_clusters = pd.DataFrame(parts).groupby(cluster).any()
     n_clusters = in_clusters.sum().to_numpy()
@@ -214,7 +214,8 @@ def differences(units: pd.DataFrame, member: np.ndarray) -> dict[str, np.ndarray
     left = residuals(columns, units["stratum"], units[PREDICTORS])
     contrast = left[:, :-1]
     difference, error = _slopes(left[:, -1], contrast, cluster)
-    # of membership, times the number of units
+    # How much membership varies at the same class and size, compared with how much it
+    # varies at all (both are variances times the number of units).
     variance = (contrast**2).sum(axis=0)
     number, n_others = np.split(number, 2)
     raw_variance = number * n_others / len(units)
@@ -245,7 +246,10 @@ def residuals(
 def _slopes(
     value: np.ndarray, columns: np.ndarray, cluster: pd.Series
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Regress values on each column alone, with standard errors by cluster."""
+    """Regress values on each column alone, with standard errors by cluster.
+
+    If the columns are 0 or 1, the slopes are means.
+    """
     value = np.reshape(value, (-1, 1))
     variance = (columns**2).sum(axis=0)
     slope = (columns * value).sum(axis=0) / variance

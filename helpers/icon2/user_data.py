@@ -151,6 +151,7 @@ def _read_boxes(
             )
         images = images.sort_values("id", ignore_index=True)
         names = images["name"].drop_duplicates(keep=False)
+        # ids and names of images by their numbers; where both are the same, one remains
         keys = pd.concat([images["id"].astype(str), names]).drop_duplicates()
         boxes = _labelled(boxes, keys, path, counts)
         numbers = [*CORNERS, "score"] if labelled else CORNERS

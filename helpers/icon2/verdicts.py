@@ -57,11 +57,11 @@ def table(
     numbers = table[["rank", "proxy_sigma", "delta"]].astype(float)
     table[PAPER_RULE] = [paper_says(*row) for row in numbers.to_numpy()]
     table.loc[numbers.isna().any(axis=1), PAPER_RULE] = UNKNOWN
+    n_attributes = table["attribute"].nunique()
     of_suite = []
     for class_name, attribute in zip(table["class"], table["attribute"], strict=True):
         group_ap = analysis.group_ap[class_name]
         standardised = analysis.parts[class_name, attribute].standardised
-        n_attributes = table["attribute"].nunique()
         of_suite.append(suite_says(group_ap, standardised, n_attributes))
     return table.assign(**{SUITE_RULE: of_suite})
 

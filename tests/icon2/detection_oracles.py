@@ -10,7 +10,7 @@ import pytest
 
 from helpers import store
 from helpers.icon2.attributes import CORNERS, Attribute, Frames
-from helpers.icon2.average_precision import WHOLE, evaluate
+from helpers.icon2.average_precision import LIKE_COCO, evaluate
 
 
 def scene(
@@ -69,7 +69,7 @@ def average_precision(matches, weights=None, images=None):
     for name in matches.classes:
         for taken in matches.taken:
             of_threshold = replace(matches, taken=taken[None])
-            one, _ = evaluate(of_threshold.of(name), [kept], weights[None], WHOLE)
+            one, _ = evaluate(of_threshold.of(name), [kept], weights[None], LIKE_COCO)
             ap.append(one / 100)
     return np.reshape(ap, (len(matches.classes), -1))
 

@@ -195,7 +195,8 @@ def test_p_values_are_by_the_largest_difference_of_any_row():
 
 def test_a_gap_of_one_group_with_enough_boxes_is_not_explained():
     frames = world(60)
-    light, site = from_column(frames, "light"), from_column(frames, "site")
+    light = from_column(frames, "light")
+    site = from_column(frames, "site")
     boxes = frames.boxes
     is_dim = light.codes[boxes["image"]] == light.values.index("dim")
     boxes = boxes.assign(ignore=is_dim & (boxes["category"] == 0))
