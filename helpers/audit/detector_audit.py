@@ -42,40 +42,44 @@ MOST_DRAWN = 20  # findings in the figure
 LEAST_RESAMPLES = 60
 LEAST_DRAWS = 19
 POWER = (
-    "The groups are permuted at random, and then the smallest group loses a share of "
-    "its detected boxes. The columns have the share of permutations in which a loss "
-    "was detected. The first row, without a loss, is the rate of false positives, "
-    "which the test sets to 5% at most. Each loss has 20 permutations, the first row 40."
+    "The audit permutes the groups at random, and then removes a share of the detected "
+    "boxes of the smallest group. The columns show the share of permutations in which "
+    "it detected this loss. The first row has no loss. It shows the false-positive "
+    "rate, which the test sets to 5% at most. Each loss has 20 permutations, and the "
+    "first row has 40."
 )
 BY_SIZE = (
-    "Recall at IoU 0.5 of all classes, by the side of the boxes (pixels). Each size has "
-    "a fifth of all boxes."
+    "Recall at IoU 0.5 of all classes, by the side of the boxes (pixels). Each range "
+    "of sizes has a fifth of all boxes."
 )
 FINDINGS = (
     "Differences with 95% CIs. Red: significant; black: may be due to class or size; "
     "grey: not significant."
 )
 DIFFERENCES = (
-    "Recall (percent) and false positives at the threshold. Average recall is the mean "
-    "over the IoU thresholds from 0.5 to 0.95. The gap is the value of a group minus "
-    "that of all others. The difference (with its 95% CI) is what is left of the gap at "
-    "the same class and size of the boxes. P is adjusted for all rows. The last column "
-    "is the difference if detections with all scores count."
+    "The table has recall (percent) and false positives at the threshold. Average "
+    "recall is the mean over the IoU thresholds from 0.5 to 0.95. The gap is the value "
+    "of a group minus the value of all others. The difference (with its 95% CI) is "
+    "what is left of the gap at the same class and size of the boxes. P is adjusted "
+    "for all rows. 'at_all_scores' is the difference if detections with all scores "
+    "count."
 )
 SECOND = (
-    "The value of the second detector minus that of the first, with its 95% CI, paired "
-    "by box and image. P is adjusted for all rows (Holm). A higher recall at the price "
-    "of more false positives may only need another threshold."
+    "The difference is the value of the second detector minus the value of the first, "
+    "with its 95% CI, paired by box and image. P is adjusted for all rows (Holm). If "
+    "recall and false positives are both higher, a lower threshold of the first "
+    "detector may have the same effect."
 )
 EXPLANATIONS = (
-    "Sigma is the standard deviation of AP over the groups (points). The fall is how "
-    "much smaller it is if all groups have the same mix of a candidate's values. AP "
-    "counts detections with all scores, so it may have no gap where recall has one. "
-    "Lesson 08 of the suite defines the other columns."
+    "Sigma is the standard deviation of AP over the groups (points). The fall says "
+    "how much smaller sigma is if all groups have the same mix of a candidate's "
+    "values. AP counts detections with all scores, so it may have no gap where recall "
+    "has one. Lesson 08 of the suite defines the other columns."
 )
 LIMITS = [
-    "Class and size of the boxes are held fixed for recall, nothing else, and nothing "
-    "for false positives. An attribute that is not in the data may be the cause.",
+    "For recall, only the class and size of the boxes are held fixed. For false "
+    "positives, nothing is held fixed. An attribute that is not in the data may be the "
+    "cause.",
     "Injected faults are lost boxes. We did not measure how often the audit detects "
     "additional false positives or misplaced boxes.",
     "AP of few boxes is somewhat too high, and its interval does not contain this "
@@ -85,12 +89,13 @@ LIMITS = [
 ]
 NO_ATTRIBUTE = (
     "There is no attribute to compare, so the audit compares small, medium and large "
-    "boxes. To compare groups, name a CSV file with one column per attribute as "
-    "'attributes'."
+    "boxes. To compare groups, name a CSV file as 'attributes'. It needs one row per "
+    "image, and one column per attribute."
 )
 NO_CLUSTER = (
-    "Images count as independent. If some belong together, as frames of one drive do, "
-    "name their column as 'cluster'. Otherwise intervals are too narrow."
+    "Images count as independent. If some belong together, such as the frames of one "
+    "drive, name the column that says so as 'cluster'. Otherwise the intervals are too "
+    "narrow."
 )
 
 
@@ -153,7 +158,7 @@ class DetectorAudit:
         return grid.figure
 
     def to_html(self, command: str = "") -> str:
-        """Return the report as one HTML page, with the command that makes it again."""
+        """Return the report as one HTML page, with the command that repeats it."""
         tables = self.tables
         power = tables["power"].pivot_table("rate", KEYS, "loss", sort=False)
         findings = tables["findings"][["sentence", "verdict", "p"]]
@@ -214,8 +219,8 @@ def audit_detector(
         ``image, class, x1, y1, x2, y2`` in pixels, or the folder of YOLO's text files,
         with the images in the folder ``images`` next to ``labels``.
     detections : path
-        COCO's list of results, BDD100K's, a CSV with the column ``score`` as well, or
-        the folder of YOLO's text files with scores. Provide all scores.
+        COCO's list of results, BDD100K's, a CSV that also has the column ``score``, or
+        the folder of YOLO's text files with scores. Include detections with low scores.
     attributes : path, optional
         A CSV with a column ``image`` (file names), and one column per attribute.
     groups : sequence of str, optional
@@ -231,8 +236,8 @@ def audit_detector(
     second : path, optional
         Detections of a second detector in the same images.
     draws, resamples : int
-        Numbers of permutations (at least 19), and of bootstrap resamples of images for
-        the intervals of AP (at least 60).
+        Numbers of permutations (raised to 19 if smaller), and of bootstrap resamples of
+        images for the intervals of AP (raised to 60 if smaller).
     seed : int
 
     Returns
@@ -315,16 +320,16 @@ def _checked_files(frames: Frames, threshold: float) -> pd.DataFrame:
     highest = frames.detections["score"].max()
     if highest < threshold:
         raise DetectionDataError(
-            f"No detection has a score of at least {threshold:g}; the highest is "
+            f"No detection has a score of at least {threshold:g}. The highest score is "
             f"{highest:.3g}. Set 'threshold' to the score at which the detector is "
             "used."
         )
     ap = [f"{name} {100 * value:.1f}" for name, value in average_precision.items()]
     texts = {
-        "check first": warnings or ["nothing: boxes of every class are detected"],
+        "check first": warnings or ["nothing. Boxes of every class are detected"],
         "read": frames.report,
         "threshold": [
-            f"recall and false positives at a score of {threshold:g} or more"
+            f"recall and false positives count scores of at least {threshold:g}"
         ],
         "AP as COCO's evaluator prints it": [", ".join(ap)],
     }

@@ -19,7 +19,7 @@ MOST_CLASSES = 8  # classes that are compared by default
 def comparable(
     frames: Frames, wanted: Sequence[str] | None, cluster: str | None = None
 ) -> tuple[list[Attribute], list[str]]:
-    """Select the attributes that have two values with enough boxes.
+    """Select the attributes that have at least two values with enough boxes.
 
     Parameters
     ----------
@@ -52,7 +52,8 @@ def comparable(
             number = np.bincount(codes[codes >= 0])
             if (number >= FEWEST).sum() < 2:
                 raise DetectionDataError(
-                    f"{name}: fewer than two of its values have {FEWEST} boxes."
+                    f"{name} is not compared, because fewer than two of its values "
+                    f"have {FEWEST} boxes."
                 )
             attributes.append(attribute)
         except DetectionDataError as error:
@@ -63,7 +64,7 @@ def comparable(
 
 
 def classes_to_compare(frames: Frames, wanted: Sequence[str] | None) -> list[str]:
-    """Return the wanted classes, or the eight with most boxes of those with enough.
+    """Return the wanted classes, or up to eight with enough boxes, most boxes first.
 
     Raises
     ------

@@ -35,8 +35,8 @@ def coco_summary(frames: Frames) -> dict[str, float]:
     """
     if len(frames.sides) != 2 or frames.sides[0] >= frames.sides[1]:
         raise DetectionDataError(
-            f"'sizes' is {list(frames.sides)}. Two numbers are expected, the smaller "
-            "first: the sides of the smallest medium and large boxes, in pixels."
+            f"'sizes' is {list(frames.sides)}. Provide two numbers, the smaller first. "
+            "They are the sides of the smallest medium and large boxes, in pixels."
         )
     medium, large = np.square(frames.sides)
     return {
@@ -80,5 +80,5 @@ def check_classes(frames: Frames) -> list[str]:
         return []
     return [
         f"Almost no box of these classes is detected: {listed(missed)}. Classes may be "
-        "shifted or exchanged: do both files have the same numbers or names of classes?"
+        "shifted or exchanged. Check that both files use the same numbers or names."
     ]

@@ -18,9 +18,9 @@ from helpers.icon2.attributes import CORNERS, DetectionDataError
 FORMATS = (
     "COCO's JSON (a bbox is x, y, width, height), BDD100K's list of frames with "
     "'labels', a CSV of boxes (with the columns image, class, x1, y1, x2, y2 and, for "
-    "detections, score), or a folder of YOLO's text files (detections with scores, by "
-    "save_conf=True; the 'width' and 'height' of each image are known from images/val "
-    "next to labels/val, or from other labels)"
+    "detections, score), or a folder of YOLO's text files (detections need scores, by "
+    "save_conf=True; the 'width' and 'height' of each image come from images/val next "
+    "to labels/val, or from other labels)"
 )
 OF_DETECTIONS = ["image", "category", *CORNERS, "score", "extent"]
 # Columns of images and boxes that are no attributes; the last are fields of COCO.
@@ -124,9 +124,9 @@ def read_coco(content: dict) -> Tables:
     images = pd.DataFrame([_attributes(one) | one for one in content["images"]])
     if "neg_category_ids" in images:  # a field of LVIS
         raise DetectionDataError(
-            "its labels are federated, as those of LVIS: an image has labels of some "
-            "classes only, so a detection of another class is neither right nor wrong. "
-            "Use images in which all of your classes are labelled."
+            "its labels are federated (LVIS). Each image has labels of some classes "
+            "only, so a detection of another class is neither right nor wrong. Use "
+            "images in which all of your classes are labelled."
         )
     images["name"] = images["file_name"]
     classes = {str(one["id"]): str(one["name"]) for one in content["categories"]}
@@ -197,10 +197,10 @@ def read_table(path: Path) -> pd.DataFrame:
 def read_yolo(folder: Path, labelled: Tables | None) -> Tables:
     """Read a folder of YOLO's text files, one per image, named as the image.
 
-    A line is ``class x y width height``, where x and y are the middle of the box, and
-    for detections also the score. Numbers are shares of the image. The images of labels
-    are in a folder ``images`` in the place of ``labels``, and the names of the classes
-    in ``data.yaml`` above.
+    A line is ``class x y width height``, and a line of detections ends with the score.
+    The point (x, y) is the middle of the box. Numbers are shares of the image. The
+    images of labels are in a folder ``images`` in the place of ``labels``, and the
+    names of the classes in ``data.yaml`` above.
     """
     images = labelled[0] if labelled else _pictures(folder)
     rows = []

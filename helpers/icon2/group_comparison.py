@@ -62,8 +62,9 @@ def null_distribution(
 def p_values(z: pd.Series, null: pd.Series) -> pd.Series:
     """Return the share of permutations with any difference as large as each z.
 
-    The observed order counts as one of them. So p is adjusted for the number of
-    differences; it is NaN if z is.
+    The observed groups count as one permutation. Each permutation counts with its
+    largest difference, so p is adjusted for the number of differences. It is NaN where
+    z is NaN.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def p_values(z: pd.Series, null: pd.Series) -> pd.Series:
 def compare(
     units: pd.DataFrame, attributes: Sequence[Attribute], null: pd.Series
 ) -> pd.DataFrame:
-    """Compare each measure of each group with that of all other groups.
+    """Compare each group with all other groups, by each measure.
 
     Parameters
     ----------
@@ -93,14 +94,14 @@ def compare(
     Returns
     -------
     pandas.DataFrame
-        The rows of `measures.differences`, with the ``gap`` (value minus that of the
-        others) and the ``difference`` that is left of it at the same class and size,
-        its 95% interval, and its adjusted ``p``.
+        One row per measure, class, attribute and group. The ``gap`` is the value of a
+        group minus the value of the others. The ``difference`` is what is left of the
+        gap at the same class and size, with its 95% interval and adjusted ``p``.
 
-        The ``verdict`` is *significant* if p is at most 0.05 and the difference at
-        least 1. Otherwise, a gap that is significant itself (Bonferroni, and at least
-        1) may be due to class or size, if less than half of it is left or this is not
-        known.
+        The ``verdict`` is *significant* if p is at most 0.05 and the difference is at
+        least 1. Otherwise, the gap itself may be significant (Bonferroni, and at least
+        1). If at most half of such a gap is left, or if this is not known, it *may be
+        due to class or size*.
     """
     table = by_group(units, attributes, differences)
     table["gap"] = table["value"] - table["others"]
@@ -131,8 +132,9 @@ def select_findings(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Of each attribute and measure, the row of a significant group, or else of the
-        worst, with a ``sentence``. The most important finding comes first.
+        One row per measure, class and attribute, with a ``sentence``. It is the row of
+        a significant group, or else of the worst. The most important finding comes
+        first.
     """
     is_false = table["measure"] == FALSE_POSITIVES
     surplus = table["gap"].where(~is_false, -table["gap"])
@@ -192,8 +194,8 @@ def write_sentence(row: Mapping) -> str:
     is_due_to_scores = abs(at_all_scores) < abs(row["difference"]) / 2
     if row["verdict"] == FOUND and is_due_to_scores and not is_false:
         text += (
-            f" If detections with all scores count, it is {at_all_scores:+.1f}, so a "
-            "lower threshold may help."
+            " If detections with all scores count, the difference is "
+            f"{at_all_scores:+.1f}, so a lower threshold may help."
         )
     return text
 

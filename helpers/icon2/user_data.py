@@ -26,18 +26,18 @@ from helpers.suggest import listed
 
 IGNORED = (
     "boxes are crowds (iscrowd) or regions to ignore ('ignore', which pycocotools does "
-    "not read): a detection there is neither right nor wrong"
+    "not read). A detection there is neither right nor wrong"
 )
 PLAUSIBLE = (0.01, 1.05)  # area of an object, as a share of its box
 WRONG_AREA = (
-    "boxes have an 'area' that does not fit them: width times height was used instead. "
+    "boxes have an 'area' that does not fit them, so width times height replaces it. "
     "Write the area of the object or of its box into 'area'"
 )
 CROWDED = (
-    f"images have more than {MAX_DETECTIONS} boxes of one class: all detections count, "
+    f"images have more than {MAX_DETECTIONS} boxes of one class. All detections count, "
     "so AP may differ from pycocotools with its default"
 )
-ATTRIBUTES = "a CSV with one row per 'image' (its name, which only one image may have)"
+ATTRIBUTES = "a CSV with one row per image, and its unique name in the column 'image'"
 # a condition, what it says about boxes, and the share of boxes that is tolerated
 IMPOSSIBLE = [
     ("missing", "have no class, or no number", 0),
@@ -109,13 +109,13 @@ def read(
     ]
     report += [f"{number:,} {text}" for text, number in counts.items() if number]
     if boxes.empty or found.empty:
-        raise DetectionDataError(f"Nothing can be compared: {'; '.join(report)}.")
+        raise DetectionDataError(f"Nothing can be compared. {'. '.join(report)}.")
     return Frames(images, boxes, found, tuple(kept), tuple(report), sides)
 
 
 @contextmanager
 def refusing(path: str | Path, expected: str) -> Iterator[None]:
-    """Say in a sentence why a file cannot be used, and what is expected."""
+    """Say why a file cannot be used, and what to provide."""
     try:
         yield
         return
@@ -124,7 +124,7 @@ def refusing(path: str | Path, expected: str) -> Iterator[None]:
     except Exception as error:  # every reader has errors of its own
         problem = " ".join(str(error).split()).rstrip(".")
     raise DetectionDataError(
-        f"{Path(path).name} cannot be used: {problem}. Expected is {expected}."
+        f"{Path(path).name} cannot be used: {problem}. Provide {expected}."
     )
 
 
@@ -146,7 +146,7 @@ def _read_boxes(
             raise DetectionDataError("there are no boxes.")
         if images.empty:
             raise DetectionDataError(
-                "it has no images, as a file of results has none, so labels and "
+                "it has no images. A file of results has none, so labels and "
                 "detections may be exchanged"
             )
         images = images.sort_values("id", ignore_index=True)
@@ -173,11 +173,13 @@ def _read_boxes(
         classes = [name for name in classes or sizes.index if name in sizes]
     number = pd.Index(classes).get_indexer(boxes["category"])
     others = boxes["category"][number < 0]
-    text = f"entries of {path.name} left out: no box of their class is labelled "
+    text = (
+        f"entries of {path.name} left out, because no box of their class is labelled "
+    )
     text += f"({listed(others.unique())})"
     if ids:
         numbered = [f"{number} {name}" for number, name in ids.items()]
-        text += f"; the labels have the classes {listed(numbered)}"
+        text += f". The labels have the classes {listed(numbered)}"
     counts[text] = len(others)
     boxes = boxes.assign(category=number)[number >= 0].reset_index(drop=True)
     return images, boxes, ids, classes
@@ -192,10 +194,10 @@ def _labelled(
     if not is_known.any():
         raise DetectionDataError(
             "none of its entries is about a labelled image. They name "
-            f"{table['image'][:2].tolist()}, and the labels {keys[-2:].tolist()}. Ids "
-            "or names must agree, and only one image may have each."
+            f"{table['image'][:2].tolist()}, and the labels name "
+            f"{keys[-2:].tolist()}. Ids or names must agree and be unique."
         )
-    text = f"entries of {path.name} left out: their image has no labels"
+    text = f"entries of {path.name} left out, because their image has no labels"
     counts[text] = (~is_known).sum()
     return table[is_known].assign(image=number[is_known].astype(int))
 

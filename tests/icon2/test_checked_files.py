@@ -86,7 +86,8 @@ def test_an_unlabelled_id_is_not_taken_for_a_file_name(tmp_path):
     frames = read(tmp_path, labels, [*results, results[0] | {"image_id": 105}])
     assert ap(frames) == 1
     assert (
-        "1 entries of found.json left out: their image has no labels" in frames.report
+        "1 entries of found.json left out, because their image has no labels"
+        in frames.report
     )
 
 
@@ -177,7 +178,7 @@ def test_images_of_one_file_name_are_paired_by_id(tmp_path):
         image["file_name"] = f"frame{number % 6}.png"
     assert ap(read(tmp_path, labels, results)) == 1
     about = "image,site\nframe0.png,A\nframe1.png,B\n"
-    with pytest.raises(DetectionDataError, match="which only one image may have"):
+    with pytest.raises(DetectionDataError, match="its unique name in the column"):
         read(tmp_path, labels, results, about)
 
 

@@ -126,11 +126,12 @@ def test_a_csv_is_read_and_what_is_left_out_is_counted(tmp_path):
     assert frames.report == (
         "3 images, 3 boxes, 2 detections of 2 classes",
         "1 boxes are crowds (iscrowd) or regions to ignore ('ignore', which "
-        "pycocotools does not read): a detection there is neither right nor wrong",
-        "1 entries of about.csv left out: their image has no labels",
+        "pycocotools does not read). A detection there is neither right nor wrong",
+        "1 entries of about.csv left out, because their image has no labels",
         "2 images have no row in about.csv",
-        "1 entries of found.CSV left out: their image has no labels",
-        "1 entries of found.CSV left out: no box of their class is labelled (cow)",
+        "1 entries of found.CSV left out, because their image has no labels",
+        "1 entries of found.CSV left out, because no box of their class is labelled "
+        "(cow)",
         "1 labelled images have no detection",
     )
     assert frames.images["light"].fillna("").tolist() == ["day", "", ""]
@@ -141,7 +142,7 @@ def test_a_csv_is_read_and_what_is_left_out_is_counted(tmp_path):
 def test_a_csv_without_a_needed_column_names_it(tmp_path, column):
     labels = written(tmp_path, CSV, "labels.csv")
     found = written(tmp_path, FOUND.replace(column, "other", 1), "found.csv")
-    message = rf"found\.csv .* no column or field '{column}'. Expected is COCO"
+    message = rf"found\.csv .* no column or field '{column}'. Provide COCO"
     with pytest.raises(DetectionDataError, match=message):
         user_data.read(labels, found)
 
@@ -184,12 +185,14 @@ def test_ids_may_be_text_and_other_ids_are_listed_next_to_those_of_the_labels(tm
     for by in (str, names.get):
         texts = [one | {"image_id": by(one["image_id"])} for one in results]
         again = read(tmp_path, labels, [*texts, texts[0] | {"image_id": "elsewhere"}])
-        text = "1 entries of found.json left out: their image has no labels"
+        text = "1 entries of found.json left out, because their image has no labels"
         assert text in again.report
         pd.testing.assert_frame_equal(again.detections, frames.detections)
     other = [one | {"category_id": 1000 + one["category_id"]} for one in results]
     ids = ", ".join(f"{one['id']} {one['name']}" for one in labels["categories"])
-    message = rf"{len(results):,} entries of found.json .*; the labels .* classes {ids}"
+    message = (
+        rf"{len(results):,} entries of found.json .*\. The labels .* classes {ids}"
+    )
     with pytest.raises(DetectionDataError, match=message):
         read(tmp_path, labels, other)
 
@@ -234,7 +237,7 @@ def test_files_that_are_cut_or_exchanged_are_refused(tmp_path):
     for contents, message in [
         (
             (results, results),
-            "labels.json .* it has no images, .* may be exchanged.*Expected is COCO",
+            "labels.json .* it has no images.* may be exchanged.*Provide COCO",
         ),
         (({"rows": []}, results), "labels.json .* no column or field 'images'"),
         ((labels, labels), "found.json .* no column or field 'score'"),
