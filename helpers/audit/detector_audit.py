@@ -50,7 +50,7 @@ POWER = (
 )
 BY_SIZE = (
     "Recall at IoU 0.5 of all classes, by the side of the boxes (pixels). Each range "
-    "of sizes has a fifth of all boxes."
+    "of sizes has about a fifth of all boxes."
 )
 FINDINGS = (
     "Differences with 95% CIs. Red: significant; black: may be due to class or size; "
@@ -60,9 +60,9 @@ DIFFERENCES = (
     "The table has recall (percent) and false positives at the threshold. Average "
     "recall is the mean over the IoU thresholds from 0.5 to 0.95. The gap is the value "
     "of a group minus the value of all others. The difference (with its 95% CI) is "
-    "what is left of the gap at the same class and size of the boxes. P is adjusted "
-    "for all rows. 'at_all_scores' is the difference if detections with all scores "
-    "count."
+    "what is left of the gap at the same class and size of the boxes; for false "
+    "positives, it is the gap itself. P is adjusted for all rows, and the CI is not. "
+    "'at_all_scores' is the difference if detections with all scores count."
 )
 SECOND = (
     "The difference is the value of the second detector minus the value of the first, "
@@ -161,19 +161,16 @@ class DetectorAudit:
         """Return the report as one HTML page, with the command that repeats it."""
         tables = self.tables
         power = tables["power"].pivot_table("rate", KEYS, "loss", sort=False)
+        power = power.rename(columns="{:.0%} lost".format)
         findings = tables["findings"][["sentence", "verdict", "p"]]
         groups = ["attribute", "group"]
         by_size = tables["by_size"]
         recall = by_size.pivot_table("recall", groups, "side", sort=False)
         parts = [
             ("What was read, and what looks wrong", tables["files"]),
-            ("What this audit could have detected", POWER, power.reset_index()),
+            ("What this audit could have detected", POWER, _flat(power)),
             ("Findings", (self.plot_findings(), FINDINGS), findings),
-            (
-                "Recall by box size",
-                (self.plot_by_size(), BY_SIZE),
-                recall.reset_index(),
-            ),
+            ("Recall by box size", (self.plot_by_size(), BY_SIZE), _flat(recall)),
             ("The second detector minus the first", SECOND, tables.get("second")),
             ("What could explain a gap", EXPLANATIONS, tables["explanations"]),
             ("Average precision (AP) of each group", tables["by_group"]),
@@ -335,6 +332,11 @@ def _checked_files(frames: Frames, threshold: float) -> pd.DataFrame:
     }
     texts = pd.Series(texts, name="text").explode().dropna()
     return texts.rename_axis("status").reset_index()
+
+
+def _flat(wide: pd.DataFrame) -> pd.DataFrame:
+    """Return the index as columns, for a page that shows no index."""
+    return wide.reset_index().rename_axis(columns=None)
 
 
 def audit_sample(**settings) -> DetectorAudit:

@@ -86,14 +86,15 @@ def units_to_compare(
     number = np.bincount(image, minlength=len(clusters))
     images = pd.DataFrame({"row": -1, "value": 100 * number})
 
-    parts = {(AVERAGE_RECALL, ALL_CLASSES): boxes}
+    every_class = ALL_CLASSES if len(frames.classes) > 1 else frames.classes[0]
+    parts = {(AVERAGE_RECALL, every_class): boxes}
     if len(frames.classes) > 1:
         for name in classes:
             category = frames.classes.index(name)
             is_own = boxes["category"] == category
             parts[AVERAGE_RECALL, name] = boxes[is_own]
-    parts[RECALL, ALL_CLASSES] = boxes.assign(value=at_half)
-    parts[FALSE_POSITIVES, ALL_CLASSES] = images.reset_index(names="image")
+    parts[RECALL, every_class] = boxes.assign(value=at_half)
+    parts[FALSE_POSITIVES, every_class] = images.reset_index(names="image")
     units = pd.concat(parts, names=["measure", "class", "unit"]).reset_index()
     cluster, _ = pd.factorize(clusters)
     units["cluster"] = cluster[units["image"]]

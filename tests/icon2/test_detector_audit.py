@@ -296,7 +296,7 @@ def test_a_single_class_is_compared_once_and_groups_of_boxes_by_recall_alone():
     found = frames.detections.query("category == 0").reset_index(drop=True)
     one_class = Frames(frames.images, boxes, found, KINDS[:1])
     table = differences(one_class, "tone", draws=19)
-    assert set(table["class"]) == {ALL_CLASSES}
+    assert set(table["class"]) == {KINDS[0]}, "its gap in AP can be explained"
     assert set(table["measure"]) == {AVERAGE_RECALL, RECALL}
 
 
