@@ -117,9 +117,15 @@ def run(tmp_path, monkeypatch):
         kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
         notebook = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
         executed = tmp_path / "out.ipynb"
-        nbformat.write(notebook, tmp_path / "in.ipynb")
-        arguments = [str(tmp_path / "in.ipynb"), str(executed)]
-        monkeypatch.setattr("sys.argv", ["run_lesson", "--no-progress-bar", *arguments])
+        source = tmp_path / "in.ipynb"
+        nbformat.write(notebook, source)
+        command = [
+            "run_lesson",
+            "--no-progress-bar",
+            str(source),
+            str(executed),
+        ]
+        monkeypatch.setattr("sys.argv", command)
         run_lesson.main()
         return nbformat.read(executed, as_version=4).cells
 

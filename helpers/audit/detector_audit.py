@@ -35,7 +35,12 @@ from helpers.icon2.group_comparison import (
     write_headline,
 )
 from helpers.icon2.matching import match
-from helpers.icon2.measures import KEYS, recall_by_size, units_to_compare
+from helpers.icon2.measures import (
+    FALSE_POSITIVES,
+    KEYS,
+    recall_by_size,
+    units_to_compare,
+)
 from helpers.suggest import listed
 
 MOST_DRAWN = 20  # findings in the figure
@@ -62,7 +67,7 @@ DIFFERENCES = (
     "of a group minus the value of all others. The difference (with its 95% CI) is "
     "what is left of the gap at the same class and size of the boxes; for false "
     "positives, it is the gap itself. P is adjusted for all rows, and the CI is not. "
-    "'at_all_scores' is the difference if detections with all scores count."
+    "'at_all_scores' is the difference in recall if detections with all scores count."
 )
 SECOND = (
     "The difference is the value of the second detector minus the value of the first, "
@@ -264,7 +269,9 @@ def audit_detector(
     null = null_distribution(units, permutations, max(draws, LEAST_DRAWS))
     differences = compare(units, compared, null)
     every_score = units_to_compare(frames, matches, 0, names, clusters)
-    differences["at_all_scores"] = compare(every_score, compared, null)["difference"]
+    at_all_scores = compare(every_score, compared, null)["difference"]
+    is_false = differences["measure"] == FALSE_POSITIVES
+    differences["at_all_scores"] = at_all_scores.mask(is_false)
     tables["power"] = detection_rates(units, differences, permutations, null, seed)
     findings = select_findings(differences)
     tables["findings"] = findings

@@ -86,13 +86,15 @@ def units_to_compare(
     number = np.bincount(image, minlength=len(clusters))
     images = pd.DataFrame({"row": -1, "value": 100 * number})
 
-    every_class = ALL_CLASSES if len(frames.classes) > 1 else frames.classes[0]
+    every_class = ALL_CLASSES
+    if len(frames.classes) == 1:
+        every_class = frames.classes[0]
     parts = {(AVERAGE_RECALL, every_class): boxes}
     if len(frames.classes) > 1:
         for name in classes:
             category = frames.classes.index(name)
-            is_own = boxes["category"] == category
-            parts[AVERAGE_RECALL, name] = boxes[is_own]
+            of_class = boxes[boxes["category"] == category]
+            parts[AVERAGE_RECALL, name] = of_class
     parts[RECALL, every_class] = boxes.assign(value=at_half)
     parts[FALSE_POSITIVES, every_class] = images.reset_index(names="image")
     units = pd.concat(parts, names=["measure", "class", "unit"]).reset_index()
