@@ -12,6 +12,8 @@ from helpers.figures import style
 from helpers.figures.style import BLUE, FAINT, INK, RED, Table
 
 CROSS = {"marker": "x", "color": RED, "mew": 1.8}  # the paper's values
+CHANCE = {"marker": "s", "color": FAINT, "alpha": 0.4}
+LEAST_SCORE = 0.1  # below which no number is drawn
 KINDS = {
     "labelled box, detected": "#FFFFFF",
     "labelled box, missed": "#FFC400",
@@ -70,7 +72,7 @@ def frame(picture: np.ndarray, boxes: Table, detections: Table) -> Figure:
         )
     fig, ax = plt.subplots(figsize=(9, 5.2))
     ax.imshow(drawn.permute(1, 2, 0), interpolation="nearest")
-    for row in detections.itertuples():
+    for row in detections[detections["score"] >= LEAST_SCORE].itertuples():
         ax.text(
             scale * row.x1,
             scale * row.y1,
@@ -127,4 +129,7 @@ def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figu
     plot.on(fig).plot()
     significant = (sigmas["p_holm"] <= 0.05).sum()
     title = f"AP differs significantly by {by} in {significant} of {len(sigmas)} rows"
-    return style.headed(fig, title)
+    looks = {"chance (95% of permutations)": CHANCE}
+    if len(paper):
+        looks["the paper's value"] = CROSS
+    return style.headed(fig, title, looks)
