@@ -123,10 +123,8 @@ class Streets:
         detector = train_detector(self.share_of_b, 0)
         return observe(detector, *self.layouts(), SHARES_OF_B)
 
-    def picture(
-        self, number: int, shares_of_b: Sequence[float] = SHARES_OF_B
-    ) -> np.ndarray:
+    def picture(self, number: int) -> np.ndarray:
         """Render one frame, uint8 (160, 320, 3)."""
         frames, things = self.layouts()
-        things = street.dressed(frames, things, shares_of_b)
+        things = street.dressed(frames, things, SHARES_OF_B)
         return street.picture(frames, things, number)
