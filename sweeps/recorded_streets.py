@@ -4,8 +4,6 @@ Run ``python -m sweeps.recorded_streets``. It writes labels and detections below
 ``data/streets``.
 """
 
-import shutil
-
 from helpers.icon2.streets import TABLES, Streets
 
 LESSON_08 = Streets(900)
@@ -15,9 +13,8 @@ LESSON_08B = Streets(600)
 def main() -> None:
     """Record the streets of both lessons."""
     for streets in (LESSON_08, LESSON_08B):
-        shutil.rmtree(streets.folder, ignore_errors=True)
-        frames = streets.load()  # which makes them, because they are not recorded
-        streets.folder.mkdir(parents=True)
+        frames = streets.make()
+        streets.folder.mkdir(parents=True, exist_ok=True)
         for name in TABLES:
             path = streets.folder / f"{name}.parquet"
             getattr(frames, name).to_parquet(path, compression="zstd")

@@ -536,6 +536,11 @@ def test_the_command_of_an_audit_is_a_make_target():
     assert form.command({}, "model") == "make audit-model"
 
 
+def test_a_report_rounds_numbers_and_says_when_p_is_very_small():
+    assert form._number(0.02) == "0.02"
+    assert form._number(6e-64) == "< 0.001"
+
+
 @pytest.mark.parametrize(
     ("words", "arguments"),
     [

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from helpers import store
 from helpers.audit import form
 from helpers.figures import style
-from helpers.icon2 import user_data
+from helpers.icon2 import measures, user_data
 from helpers.icon2.attributes import (
     SIDES,
     DetectionDataError,
@@ -269,9 +269,9 @@ def audit_detector(
     null = null_distribution(units, permutations, max(draws, LEAST_DRAWS))
     differences = compare(units, compared, null)
     every_score = units_to_compare(frames, matches, 0, names, clusters)
-    at_all_scores = compare(every_score, compared, null)["difference"]
+    at_all_scores = measures.by_group(every_score, compared, measures.differences)
     is_false = differences["measure"] == FALSE_POSITIVES
-    differences["at_all_scores"] = at_all_scores.mask(is_false)
+    differences["at_all_scores"] = at_all_scores["estimate"].mask(is_false)
     tables["power"] = detection_rates(units, differences, permutations, null, seed)
     findings = select_findings(differences)
     tables["findings"] = findings

@@ -24,20 +24,18 @@ KINDS = {
 
 def causal_diagram(sensitive: str) -> Figure:
     """Draw the two reasons why a group can have a lower average precision."""
+    attribute = f"sensitive attribute\n({sensitive})"
+    confounder = "confounder\n(size, occlusion, ...)"
+    ap = "average precision\nof the group"
+    # each text, its place, the other end of its arrow, and the arrow's shape and colour
+    arrows = [
+        (attribute, (0.15, 0.1), (0.38, 0.9), "-|>", BLUE),
+        (confounder, (0.5, 0.9), (0.82, 0.3), "-|>", BLUE),
+        (ap, (0.85, 0.1), (0.24, 0.1), "<|-", RED),  # it ends at its text
+    ]
     fig, ax = plt.subplots(figsize=(8.5, 2))
     ax.set_axis_off()
-    for text, place, end, shape, color in (
-        (
-            f"sensitive attribute\n({sensitive})",
-            (0.15, 0.1),
-            (0.38, 0.9),
-            "-|>",
-            BLUE,
-        ),
-        ("confounder\n(size, occlusion, ...)", (0.5, 0.9), (0.82, 0.3), "-|>", BLUE),
-        # this arrow ends at its text
-        ("average precision\nof the group", (0.85, 0.1), (0.24, 0.1), "<|-", RED),
-    ):
+    for text, place, end, shape, color in arrows:
         arrow = {"arrowstyle": shape, "color": color, "lw": 2}
         ax.annotate(text, end, place, arrowprops=arrow, ha="center", va="center")
     return fig

@@ -33,8 +33,8 @@ MOST = 50  # values of an attribute
 # what every box has that may explain a gap, and its name in an audit
 EXPLAINING = {
     "size": "box size",
-    "aspect": "shape (width/height)",
     "crowds": "boxes in the image",
+    "aspect": "shape (width/height)",
 }
 
 
@@ -146,11 +146,11 @@ def extent(boxes: pd.DataFrame) -> pd.Series:
 
 def explaining(frames: Frames) -> list[Attribute]:
     """Return the attributes of every box that may explain a gap."""
-    return [
-        replace(attribute, name=EXPLAINING[attribute.name])
-        for attribute in frames.explanatory("")
-        if attribute.name in EXPLAINING
-    ]
+    attributes = []
+    for name, text in EXPLAINING.items():
+        with suppress(DetectionDataError):  # too few different numbers
+            attributes.append(replace(made(frames, name), name=text))
+    return attributes
 
 
 def from_column(frames: Frames, column: str) -> Attribute:

@@ -25,7 +25,8 @@ TABLES = ("images", "boxes", "detections")
 # of appearance B in the test frames of each income group
 SHARES_OF_B = (0.9, 0.5, 0.1)
 TRAINED_ON = 600  # frames
-SIDES = (8, 24)  # of medium and large boxes: a quarter of COCO's, as of the frames
+# of medium and large boxes: a quarter of COCO's, as the frames are a quarter as wide
+SIDES = (8, 24)
 
 
 def train_detector(share_of_b: float, seed: int) -> nn.Module:
@@ -120,6 +121,10 @@ class Streets:
             "These streets are not recorded. They are rendered, and a detector is "
             "trained and used, which takes about three minutes on one core."
         )
+        return self.make()
+
+    def make(self) -> Frames:
+        """Render frames, train a detector, and detect things."""
         detector = train_detector(self.share_of_b, 0)
         return observe(detector, *self.layouts(), SHARES_OF_B)
 

@@ -118,11 +118,12 @@ def refusing(path: str | Path, expected: str) -> Iterator[None]:
     """Say why a file cannot be used, and what to provide."""
     try:
         yield
-        return
     except KeyError as error:
         problem = f"it has no column or field {error}"
     except Exception as error:  # every reader has errors of its own
         problem = " ".join(str(error).split()).rstrip(".")
+    else:
+        return
     raise DetectionDataError(
         f"{Path(path).name} cannot be used: {problem}. Provide {expected}."
     )

@@ -30,10 +30,10 @@ def test_recorded_labels_are_those_of_the_rendered_scenes(streets):
 
 def test_a_picture_has_the_appearances_of_its_own_group():
     frames, things = street.scenes(900, 5000, 0.5)
-    own, other = (
-        street.picture(frames, street.dressed(frames, things, shares), 82)
-        for shares in (OWN, OWN[::-1])
-    )
+    dressed = street.dressed(frames, things, OWN)
+    own = street.picture(frames, dressed, 82)
+    dressed = street.dressed(frames, things, OWN[::-1])
+    other = street.picture(frames, dressed, 82)
     np.testing.assert_array_equal(LESSON_08.picture(82), own)
     assert (own != other).any()
 
